@@ -4,3 +4,6 @@ export function chunk<T>(items: readonly T[], size: number): readonly (readonly 
     items.slice(at * size, (at + 1) * size),
   )
 }
+
+/** The ids that fit into the URL of one search. */
+export const IDS_AT_ONCE = 50

@@ -30,7 +30,7 @@ import {
 import { hasCompartment } from '../../smart/index.ts'
 import { createContentCheck, createLookup, EXCLUDED_TYPES } from './access.ts'
 import type { GatewayContext } from './context.ts'
-import { buildGet, buildHeaders, buildQuery } from './http/build-request.ts'
+import { buildGet, buildHeaders, buildPath, dropFormat } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
 import { parseBundle, parseEntry, parseResource, toFailure } from './http/response.ts'
 import { openJob, sealJob } from './jobs.ts'
@@ -102,16 +102,11 @@ function isTerminology(value: unknown): boolean {
 
 function buildOperationRequest(context: GatewayContext, request: FhirRequest<Operation>): UpstreamRequest {
   const { interaction, body, preferences } = request
-  const query = buildQuery(
-    interaction.params.filter(([name]) => name !== '_format' && name !== '_pretty'),
-    context.urls,
-  )
-  const path = getPath(interaction)
   // R4 graphql.html: a query is not a resource.
   const format = isResource(body) ? 'application/fhir+json' : 'application/json'
   return {
     method: interaction.cancels ? 'DELETE' : interaction.posted ? 'POST' : 'GET',
-    path: query === '' ? path : `${path}?${query}`,
+    path: buildPath(getPath(interaction), dropFormat(interaction.params), context.urls),
     headers: {
       ...buildHeaders(request),
       accept: 'application/fhir+json, application/json;q=0.9',
@@ -155,8 +150,6 @@ function findHandler(
   return kind === 'all-data' ? passOperation : undefined
 }
 
-const SHAPES: ReadonlySet<string> = new Set(['_format', '_pretty'])
-
 /** `Patient/[id]/$summary` and `Composition/[id]/$document`: a document whose resources are checked by their content. */
 function createDocumentHandler(type: 'Patient' | 'Composition') {
   return async (
@@ -169,13 +162,11 @@ function createDocumentHandler(type: 'Patient' | 'Composition') {
     const found = await findResource(createLookup(context, request), request, 'r', type, id)
     if (isFailure(found)) return found
     if (found.deleted) return fail({ problem: 'gone', type, id })
-    const params = request.interaction.params.filter(([it]) => !SHAPES.has(it))
+    const params = dropFormat(request.interaction.params)
     // `persist=true` would store the document.
     const unknown = params.find(([it, value]) => it !== 'profile' && !(it === 'persist' && value === 'false'))
     if (unknown) return failUnsupported(unknown[0], name)
-    const query = buildQuery(params, context.urls)
-    const path = getPath(request.interaction)
-    return fetchDocument(context, request, query === '' ? path : `${path}?${query}`)
+    return fetchDocument(context, request, buildPath(getPath(request.interaction), params, context.urls))
   }
 }
 
@@ -272,7 +263,7 @@ async function findDocumentReferences(
   const resumed = resumePage(context, posted, path)
   if (isFailure(resumed)) return resumed
   const { request, cursor } = resumed
-  const sent = request.interaction.params.filter(([name]) => !SHAPES.has(name))
+  const sent = dropFormat(request.interaction.params)
   const unknown = sent.find(([name]) => !DOCREF.has(name))
   if (unknown) return failUnsupported(unknown[0], '$docref')
   const patient = findPatient(sent, context.baseUrl)

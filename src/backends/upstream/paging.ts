@@ -27,8 +27,6 @@ export interface CheckedResource extends SearchEntry {
 export interface CheckedPage {
   readonly matches: readonly CheckedResource[]
   readonly includes: readonly CheckedResource[]
-  /** The number of matches that the caller may see and that do not match the query. */
-  readonly strays: number
   /** The number of the upstream's matches that are left out: a short page would reveal it. */
   readonly omitted: number
 }

@@ -15,15 +15,27 @@ import {
 } from '../../fhir-api/index.ts'
 import { grantFingerprint } from '../../smart/index.ts'
 import type { GatewayContext } from './context.ts'
-import { buildGet, buildQuery, buildRead, buildSearch, setCacheControl } from './http/build-request.ts'
+import {
+  buildGet,
+  buildPath,
+  buildRead,
+  buildSearch,
+  dropFormat,
+  setCacheControl,
+} from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
 import { createLinkSealer, PAGE, type PageCursor, parseCursor, sealLinks } from './paging.ts'
 import { type BodyRewrite, passThrough } from './pass-through.ts'
 import { buildMembershipParams } from './search/membership-params.ts'
 import { chooseCacheControl } from './search/plan.ts'
-import { countEntries, isFullPage, requestTotal } from './search/request-part.ts'
-import { dropFormat, requestsSubset } from './search/search.ts'
-import { type SearchExchange, sendSearch } from './search/send-search.ts'
+import { requestsSubset } from './search/search.ts'
+import {
+  countEntries,
+  isFullPage,
+  requestTotal,
+  type SearchExchange,
+  sendSearch,
+} from './search/send-search.ts'
 
 /** Passes a request through where the caller may see everything; undefined where the response has to be inspected. */
 export function passRequest(
@@ -64,9 +76,8 @@ function passRead(
 ): Promise<FhirResponse | Failure> {
   const { ifNoneMatch, ifModifiedSince } = request.preconditions
   const { type, params } = request.interaction
-  const query = buildQuery(dropFormat(nameMandatory(type, params)), context.urls)
-  const path = getPath(request.interaction)
-  const outgoing = buildRead(request, query === '' ? path : `${path}?${query}`, {
+  const path = buildPath(getPath(request.interaction), dropFormat(nameMandatory(type, params)), context.urls)
+  const outgoing = buildRead(request, path, {
     ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
     ...(ifModifiedSince !== undefined && { 'if-modified-since': ifModifiedSince }),
   })
@@ -80,8 +91,7 @@ function passHistory(
 ): Promise<FhirResponse | Failure> {
   const { params } = request.interaction
   const path = getPath(request.interaction)
-  const query = buildQuery(dropFormat(params), context.urls)
-  const first = query === '' ? path : `${path}?${query}`
+  const first = buildPath(path, dropFormat(params), context.urls)
   return passThrough(
     context,
     request,
@@ -100,7 +110,7 @@ async function passSearch(
   const params = dropFormat(interaction.params)
   const sentParams = nameMandatory(interaction.type, params)
   const isPosted = interaction.posted === true
-  const member = await findMembership(context, interaction)
+  const member = findMembership(context, interaction)
   const rewrite = sealForRequest(context, request, path, params)
   if (cursor) return passThrough(context, request, buildGet(request, cursor.link), rewrite)
   const sent = member
@@ -113,7 +123,7 @@ async function passSearch(
     discard: it => void (!isFailure(it) && it.body instanceof Readable && it.body.destroy()),
   }
   const response = await sendSearch(context, fresh, exchange)
-  if (!mayLackNext(response, fresh) || (await context.profile()).linksEveryPage) return response
+  if (!mayLackNext(response, fresh) || context.profile().linksEveryPage) return response
   const counted = await sendSearch(context, requestTotal(fresh), exchange)
   return isFailure(counted) ? response : counted
 }
@@ -134,9 +144,8 @@ function mayLackNext(response: FhirResponse | Failure, sent: UpstreamRequest): b
 }
 
 /** A compartment search as a search parameter, for an upstream without compartment searches. */
-async function findMembership(context: GatewayContext, interaction: Search) {
-  if (interaction.kind !== 'search-compartment' || (await context.narrowing()) === 'compartment')
-    return undefined
+function findMembership(context: GatewayContext, interaction: Search) {
+  if (interaction.kind !== 'search-compartment' || context.narrowing() === 'compartment') return undefined
   const { type, id } = interaction
   const params = buildMembershipParams(type, [id])
   return params.length === 0 ? undefined : { type, params }

@@ -22,7 +22,7 @@ import {
 import { type Access, isProtected, type Permission } from '../../smart/index.ts'
 import { EXCLUDED_TYPES } from './access.ts'
 import type { GatewayContext } from './context.ts'
-import { buildHeaders, buildQuery, buildWrite, STRICT } from './http/build-request.ts'
+import { buildHeaders, buildPath, buildQuery, buildWrite, STRICT } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
 import { createReplaceStream } from './http/urls.ts'
 import { type BodyRewrite, passThrough } from './pass-through.ts'
@@ -50,11 +50,14 @@ export async function passWrite(
   context: GatewayContext,
   request: FhirRequest,
 ): Promise<FhirResponse | Failure | undefined> {
-  if (isWrite(request))
-    return isUnchecked(context, request)
-      ? passThrough(context, request, toUpstreamRequest(context, request))
+  const { interaction } = request
+  if (isWrite(interaction)) {
+    const write = { ...request, interaction }
+    return isUnchecked(context, write)
+      ? passThrough(context, write, toUpstreamRequest(context, write))
       : undefined
-  return request.interaction.kind === 'bundle' && (await isUncheckedBundle(request, context))
+  }
+  return interaction.kind === 'bundle' && (await isUncheckedBundle(request, context))
     ? passThrough(context, request, toBundleRequest(context, request), ENTITY_TAGS)
     : undefined
 }
@@ -88,8 +91,8 @@ function toPrefer({ preferences }: FhirRequest): string {
   return `return=${preferences.answer}, ${STRICT}`
 }
 
-function isWrite(request: FhirRequest): request is FhirRequest<Write> {
-  return Object.hasOwn(WRITES, request.interaction.kind)
+function isWrite(interaction: Interaction): interaction is Write {
+  return Object.hasOwn(WRITES, interaction.kind)
 }
 
 /**
@@ -169,11 +172,10 @@ function findCondition(
 
 function toUpstreamRequest({ urls }: GatewayContext, request: FhirRequest<Write>): UpstreamRequest {
   const { interaction, body } = request
-  const query = 'params' in interaction ? buildQuery(interaction.params, urls, interaction.type) : ''
-  const path = getPath(interaction)
+  const params = 'params' in interaction ? interaction.params : []
   return {
     method: WRITES[interaction.kind].method,
-    path: query === '' ? path : `${path}?${query}`,
+    path: buildPath(getPath(interaction), params, urls, interaction.type),
     headers: writeHeaders(urls, request),
     ...(body !== undefined && { body: urls.toUpstreamBody(formatExact(body)) }),
   }
@@ -238,18 +240,8 @@ function isUncheckedEntry(interaction: Interaction, access: Access, baseUrl: str
 }
 
 function mayChangeAll(interaction: Interaction, access: Access): boolean {
-  switch (interaction.kind) {
-    case 'create':
-      return access.filterFor(interaction.type, 'c') === 'everything'
-    case 'update':
-    case 'update-conditional':
-    case 'patch':
-    case 'patch-conditional':
-      return access.filterFor(interaction.type, 'u') === 'everything'
-    case 'delete':
-    case 'delete-conditional':
-      return access.filterFor(interaction.type, 'd') === 'everything'
-    default:
-      return true
-  }
+  if (interaction.kind === 'delete-conditional')
+    return access.filterFor(interaction.type, 'd') === 'everything'
+  if (!isWrite(interaction)) return true
+  return access.filterFor(interaction.type, WRITES[interaction.kind].permission) === 'everything'
 }

@@ -29,12 +29,6 @@ export interface UpstreamProfile {
   readonly linksEveryPage: boolean
   /** Whether resources with equal sort keys have the same order in every search. If not, the gateway also sorts by id where it composes pages. */
   readonly stableOrder: boolean
-  /** Whether a reference with the server's own base URL is local. The gateway sends `Type/id` in any case. */
-  readonly ownUrls: boolean
-  /** Whether a history is complete right after a delete. The gateway reads the version before the deletion first. */
-  readonly currentHistory: boolean
-  /** Whether a PUT may create a resource with a numeric id. If not, the server refuses it, and the gateway passes that on. */
-  readonly numericIds: boolean
 }
 
 /** A server that behaves as R4 defines. */
@@ -46,9 +40,6 @@ const STRICT: UpstreamProfile = {
   cachedSearches: false,
   linksEveryPage: true,
   stableOrder: true,
-  ownUrls: true,
-  currentHistory: true,
-  numericIds: true,
 }
 
 /** HAPI FHIR JPA with its default settings (measured with 8.8.0). */
@@ -60,23 +51,14 @@ const HAPI: UpstreamProfile = {
   cachedSearches: true,
   linksEveryPage: false,
   stableOrder: false,
-  ownUrls: false,
-  currentHistory: false,
-  numericIds: false,
 }
 
 /** A server of which only one thing is known: `If-None-Match: *` protects a resource from a PUT that creates. */
 const IF_NONE_MATCH: UpstreamProfile = {
+  ...HAPI,
   compartmentSearches: 'as-stated',
   createOnlyPut: 'if-none-match',
   boundDelete: 'none',
-  exactSearches: false,
-  cachedSearches: true,
-  linksEveryPage: false,
-  stableOrder: false,
-  ownUrls: false,
-  currentHistory: false,
-  numericIds: true,
 }
 
 /** An unknown server: a PUT may overwrite a resource, whatever its preconditions are. */

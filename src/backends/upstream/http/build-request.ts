@@ -67,8 +67,7 @@ export function buildSearch(
   urls: UrlRewriter,
 ): UpstreamRequest {
   const query = buildQuery(params, urls, path.split('/').at(-1))
-  if (!posted && query.length <= MAX_QUERY_CHARACTERS)
-    return buildGet(request, query === '' ? path : `${path}?${query}`)
+  if (!posted && query.length <= MAX_QUERY_CHARACTERS) return buildGet(request, joinQuery(path, query))
   return {
     method: 'POST',
     path: `${path}/_search`,
@@ -96,6 +95,15 @@ export function requireStrict(request: UpstreamRequest): UpstreamRequest {
   return { ...request, headers: { ...request.headers, prefer: STRICT } }
 }
 
+/** A path with its parameters. */
+export function buildPath(path: string, params: Params, urls: UrlRewriter, type?: string): string {
+  return joinQuery(path, buildQuery(params, urls, type))
+}
+
+function joinQuery(path: string, query: string): string {
+  return query === '' ? path : `${path}?${query}`
+}
+
 /** With the type of a search, references with the gateway's base URL are sent as `Type/id`; a parameter of type uri is not a reference. */
 export function buildQuery(params: Params, urls: UrlRewriter, type?: string): string {
   return params
@@ -110,4 +118,9 @@ export function buildQuery(params: Params, urls: UrlRewriter, type?: string): st
 function mayBeReference(type: string, name: string): boolean {
   const [code = ''] = name.split(':')
   return name.includes('.') || findSearchParameter(type, code)?.type === 'reference'
+}
+
+/** The parameters without those that choose the format: the gateway reads JSON. */
+export function dropFormat(params: Params): Params {
+  return params.filter(([name]) => name !== '_format' && name !== '_pretty')
 }

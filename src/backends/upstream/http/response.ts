@@ -258,10 +258,10 @@ export function explainPageFailure(failure: Failure): Failure {
   })
 }
 
-export function failTooCostly(most: number): Failure {
+export function failTooCostly(max: number): Failure {
   return fail({
     problem: 'too-costly',
-    text: `Cannot check more than ${most} resources for this request: request less data`,
+    text: `Cannot check more than ${max} resources for this request: request less data`,
   })
 }
 

@@ -68,7 +68,7 @@ const LARGE_PAGE: Param = ['_count', '500']
 export async function visitMatches(
   context: GatewayContext,
   request: SearchRequest,
-  most: number,
+  max: number,
   take: TakePage,
 ): Promise<number | 'too-many' | Failure> {
   const resolved = await resolveChains(context, request)
@@ -79,7 +79,7 @@ export async function visitMatches(
   let count = 0
   let isEnough = false
   for (const { all, check } of plan.portions) {
-    const visited = await visitPages(plan.context, request, all(), check, most - count, page => {
+    const visited = await visitPages(plan.context, request, all(), check, max - count, page => {
       isEnough = take(page) === 'enough'
       return isEnough ? 'enough' : undefined
     })
@@ -133,8 +133,7 @@ async function resolveList(
     const found = isComputed
       ? undefined
       : await findResource(createLookup(context, request), request, 'r', 'List', id)
-    if (found && isFailure(found) && found.problem !== 'absent' && found.problem !== 'outside-access')
-      return found
+    if (isFailure(found) && found.problem !== 'absent' && found.problem !== 'outside-access') return found
     if (isComputed || (found && !isFailure(found) && !found.deleted)) visible.push(id)
   }
   return visible.length === 0 ? 'nothing' : ['_list', visible.join(',')]

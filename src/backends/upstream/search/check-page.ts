@@ -10,7 +10,7 @@ import { createContentCheck } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildGet, NO_CACHE, NO_STORE, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
-import { type BundleEntry, failTooCostly, parseEntry, toFailure } from '../http/response.ts'
+import { type BundleEntry, failTooCostly, parseEntry } from '../http/response.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
 import type {
   CheckedPage,
@@ -21,7 +21,7 @@ import type {
   Relation,
   UpstreamPage,
 } from '../paging.ts'
-import { isFullPage, requestPage, requestTotal } from './request-part.ts'
+import { isFullPage, requestPage, requestTotal } from './send-search.ts'
 
 /** The page size where many matches may be left out. */
 export const PAGE_SIZE = 100
@@ -91,7 +91,7 @@ export async function fetchPage(
   return {
     ...checked,
     async locate() {
-      const { linksEveryPage, cachedSearches } = await context.profile()
+      const { linksEveryPage, cachedSearches } = context.profile()
       if (!mayLackNext || (linksEveryPage && !(mayBePart && cachedSearches))) return place
       const stored =
         outgoing.headers['cache-control'] === NO_STORE ? setCacheControl(outgoing, NO_CACHE) : outgoing
@@ -109,9 +109,8 @@ async function fetchOnce(
   pageCheck: PageCheck,
   mayBePart: boolean,
 ): Promise<(CheckedPage & { readonly place: PagePlace; readonly mayLackNext: boolean }) | Failure> {
-  const response = await requestPage(context, outgoing, mayBePart)
+  const response = await requestPage(context, request, outgoing, mayBePart)
   if (isFailure(response)) return response
-  if (response.kind === 'declined') return toFailure(response.response, request)
   const { bundle, entries } = response
   const links = readLinks(context, bundle)
   if (isFailure(links)) return links
@@ -183,7 +182,7 @@ export async function visitPages(
   request: FhirRequest,
   first: UpstreamRequest,
   pageCheck: PageCheck,
-  most: number,
+  max: number,
   take: TakePage,
 ): Promise<number | 'too-many' | Failure> {
   let count = 0
@@ -192,7 +191,7 @@ export async function visitPages(
     const page = await fetchPage(context, request, outgoing, pageCheck, { mayBePart: outgoing === first })
     if (isFailure(page)) return page
     count += page.matches.length
-    if (count > most) return 'too-many'
+    if (count > max) return 'too-many'
     if (take(page) === 'enough') return count
     const place = await page.locate()
     if (isFailure(place)) return place
@@ -211,13 +210,11 @@ function isOnlyPage({ total }: Resource, entries: number, links: Links): boolean
 function pick(entries: readonly ParsedEntry[], pageCheck: PageCheck, check: AccessCheck) {
   const matches: CheckedResource[] = []
   const candidates: CheckedResource[] = []
-  let strays = 0
   let omitted = 0
   for (const { checked, mode } of entries) {
     const { resource } = checked
     const isMatch = mode !== 'include' && mode !== 'outcome' && pageCheck.isMatch(resource, check)
     const isStray = isMatch && pageCheck.matchesQuery?.(resource) === false
-    if (isStray) strays += 1
     if (isMatch && !isStray) matches.push(checked)
     else {
       const isCandidate = mode !== 'match' && mode !== 'outcome' && pageCheck.isInclude(resource, check)
@@ -226,7 +223,7 @@ function pick(entries: readonly ParsedEntry[], pageCheck: PageCheck, check: Acce
       if (mode !== 'include' && mode !== 'outcome' && (isStray || !isCandidate)) omitted += 1
     }
   }
-  return { matches, strays, omitted, includes: pageCheck.includes(matches, candidates) }
+  return { matches, omitted, includes: pageCheck.includes(matches, candidates) }
 }
 
 const RELATIONS = ['next', 'previous', 'first', 'last'] as const satisfies readonly Relation[]

@@ -11,7 +11,6 @@ import {
   type StoredVersion,
 } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
-import { failTooCostly } from '../http/response.ts'
 import type { CheckedResource } from '../paging.ts'
 import { UpstreamVersion } from '../read-version.ts'
 import { buildStrictSearch, visitMatches } from './chains.ts'
@@ -48,7 +47,7 @@ export async function findMatch(
 ): Promise<ConditionMatch | Failure> {
   const found = new Map<string | undefined, CheckedResource>()
   let omitted = 0
-  for (const search of await listConditionSearches(context, request, type, params)) {
+  for (const search of listConditionSearches(context, request, type, params)) {
     const count = await visitMatches(context, search, 1, page => {
       for (const match of page.matches) found.set(match.resource.id, match)
       omitted += page.omitted
@@ -60,20 +59,20 @@ export async function findMatch(
   return {
     match: match && toVersion(type, match),
     // The upstream would find a match that the caller may not see, and name it.
-    ifNoneExist: omitted === 0 ? await bindCondition(context, request, type, params) : undefined,
+    ifNoneExist: omitted === 0 ? bindCondition(context, request, type, params) : undefined,
   }
 }
 
 /** A parameter finds only a part of a compartment, and no match may be missed. What others have costs no request. */
-async function listConditionSearches(
+function listConditionSearches(
   context: GatewayContext,
   request: FhirRequest,
   type: string,
   params: Params,
-): Promise<readonly SearchRequest[]> {
+): readonly SearchRequest[] {
   const search = buildStrictSearch(request, type, params)
   const filter = request.access.filterFor(type, 's')
-  const codes = listMembershipParameters(type, filter, await context.narrowing())
+  const codes = listMembershipParameters(type, filter, context.narrowing())
   return codes?.map(memberBy => ({ ...search, memberBy })) ?? [search]
 }
 
@@ -81,12 +80,12 @@ async function listConditionSearches(
  * A condition within the caller's access that the upstream decides like the gateway; undefined where it could not. A chain
  * would be evaluated without the access to its target.
  */
-async function bindCondition(
+function bindCondition(
   { baseUrl, profile }: GatewayContext,
   { access }: FhirRequest,
   type: string,
   params: Params,
-): Promise<Params | undefined> {
+): Params | undefined {
   const narrowing = buildExactParams(type, access.filterFor(type, 's'))
   if (!narrowing || !dependsOnTypeAlone(type, params, baseUrl)) return undefined
   const condition = [...params, ...narrowing]
@@ -95,20 +94,10 @@ async function bindCondition(
       type,
       condition.filter(it => it !== param),
     )(param)
-  return (await profile()).exactSearches || condition.every(isSendable) ? condition : undefined
+  return profile().exactSearches || condition.every(isSendable) ? condition : undefined
 }
 
 function toVersion(type: string, { id, text }: CheckedResource): StoredVersion {
   const headers = { 'content-type': 'application/fhir+json' }
   return new UpstreamVersion(type, id, { status: 200, headers, text })
-}
-
-/** Counts the matches of a search within the caller's access. The upstream's total may include resources outside it (GATEWAY-4). */
-export async function countMatches(
-  context: GatewayContext,
-  request: FhirRequest<Search>,
-  most: number,
-): Promise<number | Failure> {
-  const count = await visitMatches(context, request, most, () => undefined)
-  return count === 'too-many' ? failTooCostly(most) : count
 }

@@ -22,6 +22,7 @@ import {
 } from '../../../fhir-api/index.ts'
 import { hasCompartment } from '../../../smart/index.ts'
 import { EXCLUDED_TYPES, hasAccess } from '../access.ts'
+import { chunk, IDS_AT_ONCE } from '../chunk.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildGet, buildQuery, buildSearch } from '../http/build-request.ts'
 import { failTooCostly } from '../http/response.ts'
@@ -70,7 +71,6 @@ export async function fetchRecord(
   const path = getPath(request.interaction)
   const first = `${path}?${buildQuery(record.sent, context.urls)}`
   const includes = trackIncludes(cursor?.shown ?? [])
-  const fetchItems = seesRecord(request) ? fetchEntries : fetchLimitedEntries
   const fetch = (link: string) => fetchItems(context, request, link === '' ? first : link, record)
   const getSize = ({ checked }: Item) => checked.text.length
   const page = await gather(cursor, record.count, [fetch], { shown: includes, getSize })
@@ -98,17 +98,19 @@ export const VISIBLE: PageCheck = {
   includes: (_matches, candidates) => candidates,
 }
 
-type FetchItems = (
+/** The entries of a page of the upstream that the caller may see. */
+async function fetchItems(
   context: GatewayContext,
-  request: FhirRequest,
+  request: FhirRequest<Operation>,
   link: string,
   record: RecordRequest,
-) => Promise<UpstreamItems<Item> | Failure>
-
-const fetchEntries: FetchItems = async (context, request, link, record) => {
+): Promise<UpstreamItems<Item> | Failure> {
   const page = await fetchPage(context, request, buildGet(request, link), VISIBLE)
   if (isFailure(page)) return page
-  const items = listItems(page, createOutsideTest(context, record))
+  const isOutside = createOutsideTest(context, record)
+  const all = listItems(page, isOutside)
+  const items = seesRecord(request) ? all : await replaceShared(context, request, all, isOutside)
+  if (isFailure(items)) return items
   return { items: selectWanted(context, record, items), findNext: () => findNext(page) }
 }
 
@@ -117,11 +119,13 @@ const fetchEntries: FetchItems = async (context, request, link, record) => {
  * refer, and which would reveal them: a Medication, for example, shows that there is a MedicationRequest. Therefore resources
  * that belong to no patient are fetched by the references in the visible ones.
  */
-const fetchLimitedEntries: FetchItems = async (context, request, link, record) => {
-  const page = await fetchPage(context, request, buildGet(request, link), VISIBLE)
-  if (isFailure(page)) return page
-  const isOutside = createOutsideTest(context, record)
-  const ofPatients = listItems(page, isOutside).filter(({ checked }) => hasCompartment(checked.type))
+async function replaceShared(
+  context: GatewayContext,
+  request: FhirRequest,
+  items: readonly Item[],
+  isOutside: (checked: CheckedResource) => boolean,
+): Promise<readonly Item[] | Failure> {
+  const ofPatients = items.filter(({ checked }) => hasCompartment(checked.type))
   const named = new Set(
     ofPatients
       .filter(({ checked }) => !isOutside(checked))
@@ -130,17 +134,13 @@ const fetchLimitedEntries: FetchItems = async (context, request, link, record) =
   const shared = await fetchShared(context, request, named)
   if (isFailure(shared)) return shared
   const isShown = ({ checked }: Item) => !isOutside(checked) || named.has(`${checked.type}/${checked.id}`)
-  const items = [...ofPatients.filter(isShown), ...shared.map(it => toItem('include', it))]
-  return { items: selectWanted(context, record, items), findNext: () => findNext(page) }
+  return [...ofPatients.filter(isShown), ...shared.map(it => toItem('include', it))]
 }
 
-export async function findNext(page: UpstreamPage): Promise<PageCursor | undefined | Failure> {
+async function findNext(page: UpstreamPage): Promise<PageCursor | undefined | Failure> {
   const place = await page.locate()
   return isFailure(place) ? place : place.links.get('next')
 }
-
-/** The ids that fit into the URL of one search. */
-const IDS_AT_ONCE = 50
 
 /** Fetches those of the resources (`Type/id`) that belong to no patient and that the caller may see. */
 async function fetchShared(
@@ -155,8 +155,8 @@ async function fetchShared(
   )
   for (const [type, pairs] of ids) {
     if (hasCompartment(type) || !hasAccess(request.access, type, 'r')) continue
-    for (let at = 0; at < pairs.length; at += IDS_AT_ONCE) {
-      const some = pairs.slice(at, at + IDS_AT_ONCE).map(([, id = '']) => id)
+    for (const few of chunk(pairs, IDS_AT_ONCE)) {
+      const some = few.map(([, id = '']) => id)
       const params = [
         ['_id', some.join(',')],
         ['_count', String(some.length)],
@@ -242,7 +242,7 @@ function planEverything(
     interaction: { params },
   } = request
   const care = readCareRange(params)
-  if (care && isFailure(care)) return care
+  if (isFailure(care)) return care
   const paged = parseHistory(
     params.filter(([name]) => name === '_since' || name === '_count'),
     false,

@@ -15,77 +15,31 @@ import {
   type HistoryPage,
   isFailure,
 } from '../../../fhir-api/index.ts'
-import type { Permission } from '../../../smart/index.ts'
 import { createContentCheck } from '../access.ts'
+import { chunk, IDS_AT_ONCE } from '../chunk.ts'
 import type { GatewayContext } from '../context.ts'
-import { buildGet, buildQuery } from '../http/build-request.ts'
-import { type BundleEntry, failTooCostly, parseEntry, toFailure } from '../http/response.ts'
+import { buildGet, buildQuery, dropFormat } from '../http/build-request.ts'
+import { type BundleEntry, failTooCostly, parseEntry } from '../http/response.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
 import type { PageCursor } from '../paging.ts'
 import { readLast } from '../read-version.ts'
 import { PAGE_SIZE, readLinks } from './check-page.ts'
-import { type Gathered, gather, type UpstreamItems } from './gather.ts'
+import { gather, type UpstreamItems } from './gather.ts'
 import { findForPolicy } from './membership.ts'
 import { setPageSize } from './plan.ts'
-import { requestPage } from './request-part.ts'
-import { dropFormat } from './search.ts'
+import { requestPage } from './send-search.ts'
 
-interface HistoryRequest {
-  /** The path of the first page. */
-  readonly first: string
-  readonly count: number
-  readonly from: PageCursor | undefined
-  /** The resource, for the history of one. */
-  readonly of?: { readonly type: string; readonly id: string }
+/** The resource, for the history of one. */
+interface Owner {
+  readonly type: string
+  readonly id: string
 }
 
 /**
  * Composes a page of the versions that the caller may see: the upstream's own pages would reveal resources of which the
- * caller may see no version. `nothing` where there is no version to show. No page is short because of versions that are
- * left out; where too many have to be checked, the request fails.
+ * caller may see no version. No page is short because of versions that are left out; where too many have to be checked, the
+ * request fails.
  */
-async function scanVersions(
-  context: GatewayContext,
-  request: FhirRequest,
-  permission: Permission,
-  { first, count, from, of }: HistoryRequest,
-): Promise<Gathered<HistoryEntry> | 'nothing' | Failure> {
-  const page = await gather(from, count, [
-    link => fetchVersions(context, request, permission, link === '' ? first : link, of),
-  ])
-  if (isFailure(page)) return page
-  const { items, links, isEndless } = page
-  const isSeen = from !== undefined || items.length > 0 || (links.size > 0 && !isEndless)
-  if (!isSeen && (of || !isEndless)) return 'nothing'
-  if (isEndless && items.length < count) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
-  return count > 0 ? page : { ...page, links: new Map(), isWhole: false }
-}
-
-/** An absent history takes as long as one of which the caller may see nothing. */
-async function fetchVersions(
-  context: GatewayContext,
-  request: FhirRequest,
-  permission: Permission,
-  link: string,
-  of: HistoryRequest['of'],
-): Promise<UpstreamItems<HistoryEntry> | Failure> {
-  const response = await requestPage(context, buildGet(request, link))
-  if (isFailure(response)) return response
-  if (
-    response.kind === 'declined' &&
-    (response.response.status === 404 || response.response.status === 410)
-  ) {
-    const check = of && (await createContentCheck(context, request, [{ resourceType: of.type }], of.id))
-    return check && isFailure(check) ? check : { items: [], findNext: () => undefined }
-  }
-  if (response.kind === 'declined') return toFailure(response.response, request)
-  const links = readLinks(context, response.bundle)
-  if (isFailure(links)) return links
-  const items = await findVisibleVersions(context, request, permission, response.entries, of)
-  return isFailure(items) ? items : { items, findNext: () => links.get('next') }
-}
-
-/** A page of a history whose response has to be inspected. */
 export async function findHistory(
   context: GatewayContext,
   request: FhirRequest<History>,
@@ -93,21 +47,43 @@ export async function findHistory(
   from: PageCursor | undefined,
 ): Promise<HistoryPage | Failure> {
   const { interaction } = request
-  const isOfOne = interaction.kind === 'history-instance'
-  const page = await scanVersions(context, request, isOfOne ? 'r' : 's', {
-    first: `${getPath(interaction)}?${buildQuery(dropFormat(setPageSize(query)), context.urls)}`,
-    count: query.count,
-    from,
-    ...(isOfOne && { of: { type: interaction.type, id: interaction.id } }),
-  })
-  if (page === 'nothing') return { versions: [], total: 0, cursors: new Map(), isNothing: true }
+  const of = interaction.kind === 'history-instance' ? interaction : undefined
+  const first = `${getPath(interaction)}?${buildQuery(dropFormat(setPageSize(query)), context.urls)}`
+  const { count } = query
+  const page = await gather(from, count, [
+    link => fetchVersions(context, request, link === '' ? first : link, of),
+  ])
   if (isFailure(page)) return page
-  const { items: versions, links: cursors, isWhole } = page
-  return { versions, total: isWhole ? versions.length : undefined, cursors, isNothing: false }
+  const { items: versions, links, isWhole, isEndless } = page
+  const isSeen = from !== undefined || versions.length > 0 || (links.size > 0 && !isEndless)
+  if (!isSeen && (of || !isEndless)) return { versions: [], total: 0, cursors: new Map(), isNothing: true }
+  if (isEndless && versions.length < count) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
+  const total = isWhole && count > 0 ? versions.length : undefined
+  return { versions, total, cursors: count > 0 ? links : new Map(), isNothing: false }
 }
 
-/** So many ids fit into the URL of one search. */
-const IDS_AT_ONCE = 50
+/** An absent history takes as long as one of which the caller may see nothing. */
+async function fetchVersions(
+  context: GatewayContext,
+  request: FhirRequest,
+  link: string,
+  of: Owner | undefined,
+): Promise<UpstreamItems<HistoryEntry> | Failure> {
+  const response = await requestPage(context, request, buildGet(request, link))
+  if (isFailure(response) && isAbsent(response)) {
+    const check = of && (await createContentCheck(context, request, [{ resourceType: of.type }], of.id))
+    return isFailure(check) ? check : { items: [], findNext: () => undefined }
+  }
+  if (isFailure(response)) return response
+  const links = readLinks(context, response.bundle)
+  if (isFailure(links)) return links
+  const items = await findVisibleVersions(context, request, response.entries, of)
+  return isFailure(items) ? items : { items, findNext: () => links.get('next') }
+}
+
+function isAbsent(failure: Failure): boolean {
+  return failure.problem === 'upstream-declined' && (failure.status === 404 || failure.status === 410)
+}
 
 /** The current content of resources, by `Type/id`; of a deleted one, its last content. */
 async function findCurrentContents(
@@ -118,15 +94,14 @@ async function findCurrentContents(
   const contents = new Map<string, Resource>()
   for (const [type, some] of Map.groupBy(resources, it => it.type)) {
     const ids = [...new Set(some.map(it => it.id))]
-    for (let at = 0; at < ids.length; at += IDS_AT_ONCE) {
-      const few = ids.slice(at, at + IDS_AT_ONCE)
+    for (const few of chunk(ids, IDS_AT_ONCE)) {
       const current = await findForPolicy(context, request, type, [['_id', few.join()]], few.length)
       if (isFailure(current)) return current
       for (const it of current) contents.set(`${type}/${it.id}`, it)
     }
     for (const id of ids) {
       const last = contents.has(`${type}/${id}`) ? undefined : await readLast(context, request, type, id)
-      if (last && isFailure(last)) return last
+      if (isFailure(last)) return last
       if (last) contents.set(`${type}/${id}`, last)
     }
   }
@@ -147,24 +122,22 @@ interface Version {
 async function findVisibleVersions(
   context: GatewayContext,
   request: FhirRequest,
-  permission: Permission,
   entries: readonly BundleEntry[] | undefined,
-  of?: { readonly id: string },
+  of: Owner | undefined,
 ): Promise<readonly HistoryEntry[] | Failure> {
   if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a history with a Bundle' })
   const versions = parseVersions(entries, context.baseUrl)
   if (isFailure(versions)) return versions
-  const found = await findContents(context, request, versions)
-  if (isFailure(found)) return found
-  const contents = found
+  const contents = await findContents(context, request, versions)
+  if (isFailure(contents)) return contents
   const check = await createContentCheck(context, request, [...contents.values()], of?.id)
   if (isFailure(check)) return check
   const within = versions.filter(version => {
     const content = contents.get(version)
-    return content && check.allows(permission, content)
+    return content && check.allows(of ? 'r' : 's', content)
   })
   // The API has checked the current version of a single resource.
-  const shown = of ? within : await filterByCurrentContent(context, request, permission, within)
+  const shown = of ? within : await filterByCurrentContent(context, request, within)
   return isFailure(shown) ? shown : shown.map(version => toEntry(context, version, contents.get(version)))
 }
 
@@ -172,19 +145,17 @@ async function findVisibleVersions(
 async function filterByCurrentContent(
   context: GatewayContext,
   request: FhirRequest,
-  permission: Permission,
   versions: readonly Version[],
 ): Promise<readonly Version[] | Failure> {
-  const isLimited = ({ type }: Version) => request.access.filterFor(type, permission) !== 'everything'
+  const isLimited = ({ type }: Version) => request.access.filterFor(type, 's') !== 'everything'
   if (context.versionAccess === 'version' || !versions.some(isLimited)) return versions
-  const current = await findCurrentContents(context, request, versions.filter(isLimited))
-  if (isFailure(current)) return current
-  const contents = current
+  const contents = await findCurrentContents(context, request, versions.filter(isLimited))
+  if (isFailure(contents)) return contents
   const check = await createContentCheck(context, request, [...contents.values()])
   if (isFailure(check)) return check
   return versions.filter(version => {
     const content = contents.get(`${version.type}/${version.id}`)
-    return !isLimited(version) || (content !== undefined && check.allows(permission, content))
+    return !isLimited(version) || (content !== undefined && check.allows('s', content))
   })
 }
 
@@ -202,7 +173,7 @@ async function findContents(
     if (contents.has(version)) continue
     if (!lookedUp.has(key)) {
       const last = await readLast(context, request, type, id)
-      if (last && isFailure(last)) return last
+      if (isFailure(last)) return last
       lookedUp.set(key, last)
     }
     const content = lookedUp.get(key)
@@ -227,7 +198,7 @@ function parseVersions(entries: readonly BundleEntry[], baseUrl: string): readon
   const versions: Version[] = []
   for (const entry of entries) {
     const resource = parseEntry(entry)
-    if (resource && isFailure(resource)) return resource
+    if (isFailure(resource)) return resource
     const request = isRecord(entry.request) ? entry.request : {}
     const response = isRecord(entry.response) ? entry.response : {}
     const of = resource

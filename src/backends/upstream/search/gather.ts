@@ -109,7 +109,7 @@ class Source<Item> {
       }
       if (skip < this.#page.items.length) return 'item'
       const next = await this.#page.findNext()
-      if (next && isFailure(next)) return next
+      if (isFailure(next)) return next
       this.#page = undefined
       this.#cursor = next ?? null
     }

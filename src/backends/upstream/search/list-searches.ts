@@ -22,7 +22,8 @@ export async function listSearches(
 ): Promise<readonly Portion[]> {
   const { interaction, access, memberBy } = request
   const compartment = interaction.kind === 'search-compartment' ? interaction.id : undefined
-  const [narrowing, { exactSearches }] = await Promise.all([context.narrowing(), context.profile()])
+  const narrowing = context.narrowing()
+  const { exactSearches } = context.profile()
   if (compartment !== undefined && types.length > 1 && narrowing === 'compartment') {
     const of = await chooseCompartment(request, types, compartment, expansion)
     return of === undefined ? [] : [createCompartmentSearch(access, types, of, compartment)]

@@ -82,9 +82,9 @@ export async function findAllTeams(
   context: GatewayContext,
   request: FhirRequest,
   params: Params,
-  most: number,
+  max: number,
 ): Promise<readonly Team[] | Failure> {
-  const all = await findForPolicy(context, request, 'CareTeam', [...params, ACTIVE], most)
+  const all = await findForPolicy(context, request, 'CareTeam', [...params, ACTIVE], max)
   return isFailure(all) ? all : listTeams(all, context.baseUrl)
 }
 
@@ -157,15 +157,15 @@ export async function findForPolicy(
   request: FhirRequest,
   type: string,
   params: Params,
-  most: number,
+  max: number,
 ): Promise<readonly Resource[] | Failure> {
   const { own, outgoing, check } = planForPolicy(context, request, type, params)
   const resources: Resource[] = []
-  const outcome = await visitPages(context, own, outgoing, check, most, ({ matches }) => {
+  const outcome = await visitPages(context, own, outgoing, check, max, ({ matches }) => {
     for (const it of matches) resources.push(it.resource)
   })
   if (typeof outcome === 'number') return resources
-  if (outcome === 'too-many') return failTooCostly(most)
+  if (outcome === 'too-many') return failTooCostly(max)
   return hideReason(outcome, type)
 }
 

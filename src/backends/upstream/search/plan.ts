@@ -96,7 +96,7 @@ export async function planSearch(
   const query = { ...read, used: params.filter(pair => understood.has(pair) || isForUpstream(pair)) }
   const expansion = createPanelExpansion(context, request)
   const portions = await listSearches(context, request, types, expansion)
-  const { stableOrder } = await context.profile()
+  const { stableOrder } = context.profile()
   const isFound = query.used.every(([name]) => name !== UNSENT)
   const ownIncludes = listOwnIncludes(query.includes, types, access)
   const includes = narrowIncludes(

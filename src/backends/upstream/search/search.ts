@@ -20,23 +20,13 @@ import {
 } from '../../../fhir-api/index.ts'
 import { EXCLUDED_TYPES } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
-import { buildGet, buildSearch, requireStrict, setCacheControl } from '../http/build-request.ts'
-import { failTooCostly } from '../http/response.ts'
-import { COUNTED, UPSTREAM_PAGES } from '../limits.ts'
-import type { CheckedResource, PageCursor, PagePlace } from '../paging.ts'
+import { buildGet, buildSearch, dropFormat, requireStrict, setCacheControl } from '../http/build-request.ts'
+import type { PageCursor } from '../paging.ts'
 import { resolveChains } from './chains.ts'
-import { fetchPage, PAGE_SIZE } from './check-page.ts'
-import { countMatches } from './collect.ts'
-import { gather } from './gather.ts'
-import {
-  chooseCacheControl,
-  MAX_FILTERED_PAGE,
-  type PlannedPortion,
-  planSearch,
-  type SearchPlan,
-} from './plan.ts'
-import { findReverseIncludes } from './reverse-includes.ts'
-import { createSortOrder } from './sort-order.ts'
+import { fetchPage } from './check-page.ts'
+import { composePage, type FoundPage, NO_MATCHES } from './compose.ts'
+import { computeTotal, countMatches } from './count.ts'
+import { chooseCacheControl, planSearch } from './plan.ts'
 
 /** A page of a search whose response has to be inspected. */
 export async function performSearch(
@@ -48,21 +38,21 @@ export async function performSearch(
   const { params } = original.interaction
   if (seesAll(request.access)) return searchOverTypes(context, request, params, cursor?.link)
   const resolved = await resolveChains(context, request)
-  if (resolved !== 'nothing' && isFailure(resolved)) return resolved
+  if (isFailure(resolved)) return resolved
   const plan = await planSearch(context, resolved === 'nothing' ? request : resolved)
   if (isFailure(plan)) return plan
   const { query } = plan
   const used = listUsedParams(query, original)
   const toPage = (page: FoundPage, total: number | undefined) => toSearchPage(page, used, query.shape, total)
-  if (resolved === 'nothing' || plan.portions.length === 0) return toPage(NONE, 0)
+  if (resolved === 'nothing' || plan.portions.length === 0) return toPage(NO_MATCHES, 0)
   if (query.shape.summary === 'count' || query.count === 0) {
-    const count = await countMatches(context, toCountingSearch(request), COUNTED)
-    return typeof count === 'object' ? count : toPage(NONE, count)
+    const count = await countMatches(context, request)
+    return isFailure(count) ? count : toPage(NO_MATCHES, count)
   }
   const page = await composePage(request, plan, cursor)
   if (isFailure(page)) return page
   const total = await computeTotal(context, request, query, page)
-  return typeof total === 'object' ? total : toPage(page, total)
+  return isFailure(total) ? total : toPage(page, total)
 }
 
 /** A search over one type (`?_type=Condition`) as a search of that type: some servers have no others. */
@@ -73,38 +63,6 @@ function toTypeSearch(interaction: Search): Search {
     return interaction
   const rest = params.filter(([name]) => name !== '_type')
   return { kind: 'search-type', type, params: rest, ...(posted && { posted }) }
-}
-
-/** A page that the gateway composes, or that it passes on to a caller who may see everything. */
-interface FoundPage extends PagePlace {
-  readonly matches: readonly CheckedResource[]
-  readonly includes: readonly CheckedResource[]
-}
-
-const NONE: FoundPage = { matches: [], includes: [], links: new Map(), isWhole: true }
-
-/**
- * The upstream's total cannot be checked and is not passed on. A search with one page has its own total; of others the
- * gateway counts the matches only on request.
- */
-async function computeTotal(
-  context: GatewayContext,
-  request: FhirRequest<Search>,
-  { total }: Query,
-  { matches, isWhole }: FoundPage,
-): Promise<number | undefined | Failure> {
-  if (total === 'none') return undefined
-  if (isWhole) return matches.length
-  if (total !== 'accurate') return undefined
-  return countMatches(context, toCountingSearch(request), COUNTED)
-}
-
-// Parameters that do not change the number of matches.
-const NOT_COUNTED = /^(?:_count|_summary|_elements|_sort|_total|_(?:rev)?include(?::.*)?)$/
-
-function toCountingSearch(request: FhirRequest<Search>): FhirRequest<Search> {
-  const params = request.interaction.params.filter(([name]) => !NOT_COUNTED.test(name))
-  return { ...request, interaction: { ...request.interaction, params: [...params, ['_count', '500']] } }
 }
 
 function toSearchPage(
@@ -176,67 +134,4 @@ export function requestsSubset(interaction: Interaction): boolean {
         name === '_elements' || (name === '_summary' && value !== 'false' && value !== 'count'),
     )
   )
-}
-
-export function dropFormat(params: Params): Params {
-  return params.filter(([name]) => name !== '_format' && name !== '_pretty')
-}
-
-/**
- * Composes a page from the searches of a plan. What is left out changes neither pages nor links: one match more than the page
- * has is looked for, and only it makes a next page.
- */
-async function composePage(
-  request: FhirRequest,
-  { context, portions, query, ownIncludes }: SearchPlan,
-  from: PageCursor | undefined,
-): Promise<FoundPage | Failure> {
-  const candidates: CheckedResource[] = []
-  // Included resources count as entries of a part.
-  const mayBePart = query.includes.length === ownIncludes.length
-  let isComplete = true
-  const fetches = portions.map(portion => async (link: string, shown: number) => {
-    const outgoing =
-      link === '' ? portion.page(choosePageSize(portion, query, shown)) : buildGet(request, link)
-    const part = await fetchPage(context, request, outgoing, portion.check, {
-      mayBePart: mayBePart && link === '',
-    })
-    if (isFailure(part)) return portion.isImplied && isUnknownType(part) ? NO_ITEMS : part
-    for (const it of part.includes) candidates.push(it)
-    const findNext = async () => {
-      const place = await part.locate()
-      if (isFailure(place)) return place
-      // The upstream counts more than it shows, and links to no other page.
-      if (!place.isWhole && place.links.size === 0) isComplete = false
-      return place.links.get('next')
-    }
-    return { items: part.matches, findNext }
-  })
-  const compare = createSortOrder(query.sort, context.baseUrl)
-  const page = await gather(from, query.count, fetches, { getSize: ({ text }) => text.length, compare })
-  if (isFailure(page)) return page
-  if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
-  const { items: matches, links, isWhole } = page
-  const referring = await findReverseIncludes(context, request, ownIncludes, matches)
-  if (isFailure(referring)) return referring
-  const [portion] = portions
-  return {
-    matches,
-    includes: portion?.check.includes(matches, [...candidates, ...referring]) ?? [],
-    links,
-    isWhole: isWhole && isComplete,
-  }
-}
-
-const NO_ITEMS = { items: [], findNext: () => undefined }
-
-function isUnknownType(failure: Failure): boolean {
-  return failure.problem === 'upstream-declined' && (failure.status === 404 || failure.status === 501)
-}
-
-/** With those shown before, and one more. Many are requested where many may be left out, and for a later page. */
-function choosePageSize({ isComplete }: PlannedPortion, { count }: Query, shown: number): number {
-  const least = isComplete ? 0 : PAGE_SIZE
-  const most = Math.max(PAGE_SIZE, isComplete ? count + 1 : Math.min(count + 1, MAX_FILTERED_PAGE))
-  return Math.min(Math.max(shown + count + 1, least), most)
 }

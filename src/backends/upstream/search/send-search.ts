@@ -1,8 +1,74 @@
 import { isResourceType } from '../../../fhir/index.ts'
+import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
 import { NO_CACHE, NO_STORE, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { findParam, setParam } from '../http/query.ts'
+import type { UpstreamResponse } from '../http/read-response.ts'
+import {
+  explainPageFailure,
+  isTooLarge,
+  parseBundle,
+  toFailure,
+  type UpstreamBundle,
+} from '../http/response.ts'
+import { LONG_STRING, LONG_STRING_OF_PAGE } from '../limits.ts'
+
+/** The assumed size of a page that was requested without `_count`, where it may be too large. */
+const ASSUMED_COUNT = 100
+
+/**
+ * Requests a page. If it is too large to be inspected, long strings are left out, of a single resource more than of several.
+ * If that is not enough, requests a page with a quarter of the resources, down to one.
+ */
+export async function requestPage(
+  context: GatewayContext,
+  request: FhirRequest,
+  first: UpstreamRequest,
+  mayBePart = false,
+): Promise<UpstreamBundle | Failure> {
+  let outgoing = first
+  for (;;) {
+    const count = findStatedCount(outgoing) ?? ASSUMED_COUNT
+    const longestOfPage = context.responseLimit * LONG_STRING_OF_PAGE
+    const longest = count <= 1 ? Math.min(LONG_STRING, longestOfPage) : longestOfPage
+    const response = await sendSearch(context, outgoing, {
+      send: it => context.upstream.skim(it, longest),
+      countEntries: it => (isFailure(it) ? 0 : countEntries(it.status, it.text)),
+      mayBePart,
+    })
+    const page = readPage(request, response)
+    if (!isTooLarge(page)) return page
+    if (count <= 1) return explainPageFailure(page)
+    outgoing = setParam(outgoing, '_count', String(Math.max(1, Math.floor(count / 4))))
+  }
+}
+
+function readPage(request: FhirRequest, response: UpstreamResponse | Failure): UpstreamBundle | Failure {
+  if (isFailure(response)) return response
+  return response.status === 200 ? parseBundle(response) : toFailure(response, request)
+}
+
+/** For `SearchExchange`. The upstream may have refused the number of results that was requested with `no-store`. */
+export function countEntries(status: number, text: string): number {
+  if (status !== 200) return status === 400 ? Number.POSITIVE_INFINITY : 0
+  return text.split('"fullUrl"').length - 1
+}
+
+function findStatedCount(outgoing: UpstreamRequest): number | undefined {
+  const count = findParam(outgoing, '_count')
+  return count === undefined ? undefined : Number(count)
+}
+
+/** Whether a page, or a part that is not stored, has as many entries as were requested, so that there may be more. */
+export function isFullPage(outgoing: UpstreamRequest, entries: number, isPart = false): boolean {
+  return entries >= (findStatedCount(outgoing) ?? (isPart ? USUAL_COUNT : 1))
+}
+
+/** A search that also asks for the number of all matches. */
+export function requestTotal(outgoing: UpstreamRequest): UpstreamRequest {
+  return setParam(outgoing, '_total', 'accurate')
+}
 
 /** How a search is sent, and its response read. */
 export interface SearchExchange<Response> {
@@ -18,7 +84,7 @@ export interface SearchExchange<Response> {
 /** HAPI refuses a larger `max-results` (HAPI-1165). */
 const MAX_RESULTS = 1_000
 /** The size of a page of HAPI, unless the request or the site says otherwise. */
-export const USUAL_COUNT = 20
+const USUAL_COUNT = 20
 const MAX_SHAPE_CHARACTERS = 500
 
 /**
@@ -38,7 +104,7 @@ export async function sendSearch<Response>(
   const isFresh = cacheControl === NO_CACHE || cacheControl === NO_STORE
   if (!isFresh && !isForeign) return exchange.send(outgoing)
   const fresh = setCacheControl(outgoing, NO_CACHE)
-  if (!(await context.profile()).cachedSearches) return exchange.send(fresh)
+  if (!context.profile().cachedSearches) return exchange.send(fresh)
   const count = findCount(outgoing)
   const shape = findShape(outgoing)
   const { mayBePart = false } = exchange
@@ -56,7 +122,7 @@ export async function sendSearch<Response>(
 
 /** At least one: a search for none has no entries. */
 function findCount(outgoing: UpstreamRequest): number {
-  const count = Number(findParam(outgoing, '_count') ?? USUAL_COUNT)
+  const count = findStatedCount(outgoing) ?? USUAL_COUNT
   return count >= 1 ? Math.min(count, MAX_RESULTS) : 1
 }
 

@@ -1,0 +1,78 @@
+import type { Query } from '../../../fhir/index.ts'
+import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
+import { buildGet } from '../http/build-request.ts'
+import { failTooCostly } from '../http/response.ts'
+import { UPSTREAM_PAGES } from '../limits.ts'
+import type { CheckedResource, PageCursor, PagePlace } from '../paging.ts'
+import { fetchPage, PAGE_SIZE } from './check-page.ts'
+import { gather } from './gather.ts'
+import { MAX_FILTERED_PAGE, type PlannedPortion, type SearchPlan } from './plan.ts'
+import { findReverseIncludes } from './reverse-includes.ts'
+import { createSortOrder } from './sort-order.ts'
+
+/** A page that the gateway composes, or that it passes on to a caller who may see everything. */
+export interface FoundPage extends PagePlace {
+  readonly matches: readonly CheckedResource[]
+  readonly includes: readonly CheckedResource[]
+}
+
+export const NO_MATCHES: FoundPage = { matches: [], includes: [], links: new Map(), isWhole: true }
+
+/**
+ * Composes a page from the searches of a plan. What is left out changes neither pages nor links: one match more than the page
+ * has is looked for, and only it makes a next page.
+ */
+export async function composePage(
+  request: FhirRequest,
+  { context, portions, query, ownIncludes }: SearchPlan,
+  from: PageCursor | undefined,
+): Promise<FoundPage | Failure> {
+  const candidates: CheckedResource[] = []
+  // Included resources count as entries of a part.
+  const mayBePart = query.includes.length === ownIncludes.length
+  let isComplete = true
+  const fetches = portions.map(portion => async (link: string, shown: number) => {
+    const outgoing =
+      link === '' ? portion.page(choosePageSize(portion, query, shown)) : buildGet(request, link)
+    const part = await fetchPage(context, request, outgoing, portion.check, {
+      mayBePart: mayBePart && link === '',
+    })
+    if (isFailure(part)) return portion.isImplied && isUnknownType(part) ? NO_ITEMS : part
+    for (const it of part.includes) candidates.push(it)
+    const findNext = async () => {
+      const place = await part.locate()
+      if (isFailure(place)) return place
+      // The upstream counts more than it shows, and links to no other page.
+      if (!place.isWhole && place.links.size === 0) isComplete = false
+      return place.links.get('next')
+    }
+    return { items: part.matches, findNext }
+  })
+  const compare = createSortOrder(query.sort, context.baseUrl)
+  const page = await gather(from, query.count, fetches, { getSize: ({ text }) => text.length, compare })
+  if (isFailure(page)) return page
+  if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
+  const { items: matches, links, isWhole } = page
+  const referring = await findReverseIncludes(context, request, ownIncludes, matches)
+  if (isFailure(referring)) return referring
+  const [portion] = portions
+  return {
+    matches,
+    includes: portion?.check.includes(matches, [...candidates, ...referring]) ?? [],
+    links,
+    isWhole: isWhole && isComplete,
+  }
+}
+
+const NO_ITEMS = { items: [], findNext: () => undefined }
+
+function isUnknownType(failure: Failure): boolean {
+  return failure.problem === 'upstream-declined' && (failure.status === 404 || failure.status === 501)
+}
+
+/** With those shown before, and one more. Many are requested where many may be left out, and for a later page. */
+function choosePageSize({ isComplete }: PlannedPortion, { count }: Query, shown: number): number {
+  const min = isComplete ? 0 : PAGE_SIZE
+  const max = Math.max(PAGE_SIZE, isComplete ? count + 1 : Math.min(count + 1, MAX_FILTERED_PAGE))
+  return Math.min(Math.max(shown + count + 1, min), max)
+}
