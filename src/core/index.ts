@@ -1,8 +1,9 @@
 /**
  * The ground floor, which every module may import: expected failures, descriptions of errors, reading of JSON, the
- * distance of two texts. Pure, and imports nothing.
+ * distance of two texts, remembered values. Pure, and imports nothing.
  */
 export { computeDistance } from './distance.ts'
 export { describeError, findCode, hasCode, isTimeout, scrub } from './errors.ts'
 export { type Failed, Failing, fail, isFailure, mapOrFail } from './failure.ts'
 export { isRecord, parseJson, readText } from './json.ts'
+export { remember } from './remember.ts'

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { remember } from '../core/index.ts'
 import type { Access } from '../smart/index.ts'
 import type { StatedVersion } from './stored-version.ts'
 
@@ -41,12 +42,7 @@ export function createAccessCache<Facts = StatedVersion>({
   const counts = { hits: 0, misses: 0 }
 
   function getKey(access: Access, place: string): string {
-    let prefix = accesses.get(access)
-    if (prefix === undefined) {
-      prefix = `${++count} `
-      accesses.set(access, prefix)
-    }
-    return prefix + place
+    return remember(accesses, access, () => `${++count} `) + place
   }
 
   /** A text is its own mark unless it is long: a digest of each would take longer. No two texts have the same digest. */

@@ -1,9 +1,7 @@
+import { remember } from '../core/index.ts'
+
 /** Makes a text of an object once, and again only for another object. */
 export function createOnce<Value extends object>(make: (value: Value) => string): (value: Value) => string {
   const made = new WeakMap<Value, string>()
-  return value => {
-    const text = made.get(value) ?? make(value)
-    made.set(value, text)
-    return text
-  }
+  return value => remember(made, value, make)
 }

@@ -1,9 +1,10 @@
+import { remember } from '../core/index.ts'
 import { definitions, findSearchParameter } from './definitions.ts'
 import { parseReference } from './reference.ts'
 import { isRecord, isResource, type Resource, type SearchParameter } from './resource.ts'
 import type { IndexEntry } from './search/clause.ts'
 import { indexParameter } from './search/index-entries.ts'
-import { type CompiledPath, evaluatePath, findPaths } from './search/path.ts'
+import { type CompiledPath, evaluatePath, findPaths, removeTargets } from './search/path.ts'
 
 /**
  * Differences from the R4 CompartmentDefinition (PATIENT-2). A link to a patient is not part of that patient's record.
@@ -69,17 +70,15 @@ const memberships = new Map<string, readonly SearchParameter[]>()
 
 /** The definitions of `listCompartmentParameters`. */
 function findMembership(type: string): readonly SearchParameter[] {
-  const found = memberships.get(type)
-  if (found) return found
   const codes = parameters.get(type)
   if (!codes) return []
-  const membership = codes.map(code => {
-    const parameter = findSearchParameter(type, code)
-    if (!parameter) throw new Error(`Cannot find patients: ${type} has no ${code}`)
-    return parameter
-  })
-  memberships.set(type, membership)
-  return membership
+  return remember(memberships, type, () =>
+    codes.map(code => {
+      const parameter = findSearchParameter(type, code)
+      if (!parameter) throw new Error(`Cannot find patients: ${type} has no ${code}`)
+      return parameter
+    }),
+  )
 }
 
 function readPatientReference(reference: unknown, baseUrl: string): readonly string[] {
@@ -191,13 +190,11 @@ const untypedPaths = new WeakMap<SearchParameter, readonly CompiledPath[]>()
 
 /** The paths that select references by type, without that selection. */
 function listUntypedPaths(type: string, parameter: SearchParameter): readonly CompiledPath[] {
-  const known = untypedPaths.get(parameter)
-  if (known) return known
-  const paths = findPaths(type, parameter)
-    .filter(path => path.moves.some(move => move.kind === 'refers'))
-    .map(path => ({ ...path, moves: path.moves.filter(move => move.kind !== 'refers') }))
-  untypedPaths.set(parameter, paths)
-  return paths
+  return remember(untypedPaths, parameter, () =>
+    findPaths(type, parameter)
+      .filter(path => path.moves.some(move => move.kind === 'refers'))
+      .map(removeTargets),
+  )
 }
 
 /** Whether a Reference names another patient or an unknown one. */

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { remember } from '../core/index.ts'
 import type { SearchParameter, SearchParameterType } from './resource.ts'
 
 /** The output of `scripts/compile-r4.ts`. */
@@ -45,11 +46,7 @@ const listsByType = new Map<string, readonly SearchParameter[]>()
 
 /** The search parameters of a type, with those of all types (`_id`, …). */
 export function listSearchParameters(type: string): readonly SearchParameter[] {
-  const found = listsByType.get(type)
-  if (found !== undefined) return found
-  const listed = [...findParameters(type).values()]
-  if (known.has(type)) listsByType.set(type, listed)
-  return listed
+  return known.has(type) ? remember(listsByType, type, () => [...findParameters(type).values()]) : []
 }
 
 export function findSearchParameter(type: string, code: string): SearchParameter | undefined {
@@ -57,12 +54,7 @@ export function findSearchParameter(type: string, code: string): SearchParameter
 }
 
 function findParameters(type: string): Parameters {
-  const found = parametersByType.get(type)
-  if (found !== undefined) return found
-  if (!known.has(type)) return new Map()
-  const read = readParameters(type)
-  parametersByType.set(type, read)
-  return read
+  return known.has(type) ? remember(parametersByType, type, readParameters) : new Map()
 }
 
 function readParameters(type: string): Parameters {
@@ -114,13 +106,8 @@ const structures = new Map<string, Structure>()
 
 /** The structure of a resource type, data type or backbone element; undefined for primitives and unknown names. */
 export function findStructure(name: string): Structure | undefined {
-  const found = structures.get(name)
-  if (found !== undefined) return found
   const text = Object.hasOwn(definitions.structures, name) ? definitions.structures[name] : undefined
-  if (text === undefined) return undefined
-  const read = readStructure(name, text)
-  structures.set(name, read)
-  return read
+  return text && remember(structures, name, () => readStructure(name, text))
 }
 
 function readStructure(name: string, text: StructureText): Structure {
@@ -158,6 +145,11 @@ function readType(text: string): ElementType {
 
 function listProperties(element: Element): Property[] {
   return element.types.map(type => ({ key: getKey(element, type), element, type }))
+}
+
+/** The names in JSON that an element may have, one for each of its types. */
+export function listJsonKeys(element: Element): readonly string[] {
+  return element.types.map(type => getKey(element, type))
 }
 
 /** The name in JSON of an element whose value has this type. */

@@ -1,3 +1,4 @@
+import { remember } from '../core/index.ts'
 import {
   listCompartmentParameters,
   type Permission,
@@ -47,14 +48,9 @@ const seeing = new WeakMap<Access, boolean>()
 
 /** Whether a caller may read and search everything, so that no response has to be checked. */
 export function seesAll(access: Access): boolean {
-  let seesEverything = seeing.get(access)
-  if (seesEverything === undefined) {
-    seesEverything = resourceTypes.every(
-      type => access.filterFor(type, 'r') === 'everything' && access.filterFor(type, 's') === 'everything',
-    )
-    seeing.set(access, seesEverything)
-  }
-  return seesEverything
+  const isWhole = (type: string, permission: Permission) =>
+    access.filterFor(type, permission) === 'everything'
+  return remember(seeing, access, () => resourceTypes.every(type => isWhole(type, 'r') && isWhole(type, 's')))
 }
 
 /** The patients that a policy assigns to a clinician, by any of these. All but `patients` depend on stored data. */
@@ -133,15 +129,13 @@ const groups = new WeakMap<readonly Constraint[], readonly ConstraintGroup[]>()
 
 /** Groups constraints that differ only in their queries, so that the rest is checked once per resource. */
 export function groupConstraints(constraints: readonly Constraint[]): readonly ConstraintGroup[] {
-  const known = groups.get(constraints)
-  if (known) return known
-  const { getKey } = createSubjectKeys()
-  const grouped = [...Map.groupBy(constraints, getKey).values()].map(alike => {
-    const { query: _, ...subject }: Constraint = alike[0] ?? {}
-    return { subject, queries: alike.map(({ query = [] }) => query) }
+  return remember(groups, constraints, () => {
+    const { getKey } = createSubjectKeys()
+    return [...Map.groupBy(constraints, getKey).values()].map(alike => {
+      const { query: _, ...subject }: Constraint = alike[0] ?? {}
+      return { subject, queries: alike.map(({ query = [] }) => query) }
+    })
   })
-  groups.set(constraints, grouped)
-  return grouped
 }
 
 /** Texts that identify a constraint without its query. */
@@ -160,25 +154,20 @@ function createSubjectKeys() {
     /** The keys of all constraints that are as wide or wider: each part may be missing. */
     getWiderKeys(constraint: Constraint): readonly string[] {
       const parts = listParts(constraint)
-      const key = JSON.stringify(parts)
-      const wider = known.get(key) ?? listSubsets(parts).map(some => JSON.stringify(some))
-      known.set(key, wider)
-      return wider
+      return remember(known, JSON.stringify(parts), () =>
+        listSubsets(parts).map(subset => JSON.stringify(subset)),
+      )
     },
   }
 }
 
+/** The subsets of some parts, in which undefined stands for each part that is left out. */
 function listSubsets(parts: readonly unknown[]): readonly (readonly unknown[])[] {
   return parts.reduce<readonly (readonly unknown[])[]>(
-    (known, part) =>
-      known.flatMap(some =>
-        part === undefined
-          ? [[...some, part]]
-          : [
-              [...some, part],
-              [...some, undefined],
-            ],
-      ),
+    (subsets, part) => {
+      const without = subsets.map(subset => [...subset, undefined])
+      return part === undefined ? without : [...subsets.map(subset => [...subset, part]), ...without]
+    },
     [[]],
   )
 }
@@ -253,20 +242,13 @@ export function getImpliedKeys(query: Query): readonly string[] {
 }
 
 function getKeys(query: Query): Keys {
-  const found = known.get(query)
-  if (found) return found
-  const items = [...new Set(query.map(pair => JSON.stringify(pair)))].sort()
-  const own = items.join()
-  const keys = { own, implied: items.length > MAX_SCOPE_PARAMETERS ? [own] : joinSubsets(items) }
-  known.set(query, keys)
-  return keys
+  return remember(known, query, () => {
+    const items = [...new Set(query.map(pair => JSON.stringify(pair)))].sort()
+    const own = items.join()
+    return { own, implied: items.length > MAX_SCOPE_PARAMETERS ? [own] : joinSubsets(items) }
+  })
 }
 
 function joinSubsets(items: readonly string[]): readonly string[] {
-  return items
-    .reduce<readonly (readonly string[])[]>(
-      (known, item) => known.flatMap(some => [some, [...some, item]]),
-      [[]],
-    )
-    .map(some => some.join())
+  return listSubsets(items).map(subset => subset.filter(item => item !== undefined).join())
 }

@@ -1,3 +1,4 @@
+import { remember } from '../core/index.ts'
 import { matches, type Permission, type ResourceReference } from '../fhir/index.ts'
 import type { Access, AccessFilter, Constraint } from './access-filter.ts'
 import { findPatientConstraint, isUnconditional, narrow, uniteConstraints } from './access-filter.ts'
@@ -36,11 +37,7 @@ export function computeAccess(grant: Grant, policy: EnforcementPolicy): GrantedA
   const known: Partial<Record<Permission, Map<string, ExplainedFilter>>> = {}
   const explain = (type: string, permission: Permission) => {
     known[permission] ??= new Map()
-    const found = known[permission].get(type)
-    if (found) return found
-    const explained = explainFilter(grant, policy, type, permission)
-    known[permission].set(type, explained)
-    return explained
+    return remember(known[permission], type, () => explainFilter(grant, policy, type, permission))
   }
   return { explainFilter: explain, filterFor: (type, permission) => explain(type, permission).filter }
 }

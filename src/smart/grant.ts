@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { remember } from '../core/index.ts'
 import type { Interaction, OperationRule, Permission, Refused, ResourceReference } from '../fhir/index.ts'
 import type { Access, AccessFilter } from './access-filter.ts'
 import type { Scope, ScopeContext } from './scope.ts'
@@ -90,19 +91,14 @@ const fingerprints = new WeakMap<Grant, string>()
  * refresh, and differs for any other user, client, patient or set of scopes.
  */
 export function grantFingerprint(grant: Grant | undefined): string {
-  if (grant === undefined) return ''
-  let fingerprint = fingerprints.get(grant)
-  if (fingerprint === undefined) {
-    const { issuer, subject, clientId, patient, fhirUser, userPatients, scopes } = grant
-    const texts = scopes.map(scope => scope.text).toSorted()
-    fingerprint = hash(
-      'sha256',
-      JSON.stringify([issuer, subject, clientId, patient, fhirUser, userPatients, texts]),
-      'base64url',
-    )
-    fingerprints.set(grant, fingerprint)
-  }
-  return fingerprint
+  return grant === undefined ? '' : remember(fingerprints, grant, computeFingerprint)
+}
+
+function computeFingerprint(grant: Grant): string {
+  const { issuer, subject, clientId, patient, fhirUser, userPatients, scopes } = grant
+  const texts = scopes.map(scope => scope.text).toSorted()
+  const parts = [issuer, subject, clientId, patient, fhirUser, userPatients, texts]
+  return hash('sha256', JSON.stringify(parts), 'base64url')
 }
 
 /** A caller with a valid token. Each interaction of the request (a Bundle has many) is decided separately. */

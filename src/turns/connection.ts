@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { remember } from '../core/index.ts'
 
 /** What one connection may occupy (docs/limits.md). */
 export const CONNECTION_LIMITS = {
@@ -54,11 +55,7 @@ export function serveInTurn(
 }
 
 function openConnection(socket: Socket): Connection {
-  const known = connections.get(socket)
-  if (known) return known
-  const connection: Connection = { socket, current: undefined, waiting: [] }
-  connections.set(socket, connection)
-  return connection
+  return remember(connections, socket, () => ({ socket, current: undefined, waiting: [] }))
 }
 
 function start(connection: Connection, { response, serve }: Turn): void {

@@ -1,3 +1,4 @@
+import { remember } from '../../core/index.ts'
 import {
   findCompartmentPatients,
   findContainedPatients,
@@ -123,17 +124,13 @@ const panelsByAccess = new WeakMap<Access, Map<string, readonly Panel[]>>()
 
 /** Cached by access and type, because every resource is checked and most accesses have no panels. */
 function findPanelsOfType(access: Access, type: string): readonly Panel[] {
-  const types = panelsByAccess.get(access) ?? new Map<string, readonly Panel[]>()
-  panelsByAccess.set(access, types)
-  let panels = types.get(type)
-  if (!panels) {
-    panels = PERMISSIONS.flatMap(permission => {
+  const types = remember(panelsByAccess, access, () => new Map<string, readonly Panel[]>())
+  return remember(types, type, () =>
+    PERMISSIONS.flatMap(permission => {
       const filter = access.filterFor(type, permission)
       return filter === 'everything' ? [] : filter.flatMap(({ panel }) => panel ?? [])
-    })
-    types.set(type, panels)
-  }
-  return panels
+    }),
+  )
 }
 
 /** All patients that a check of new content may involve. */

@@ -1,5 +1,5 @@
 import { isFailure } from '../../core/index.ts'
-import { type Element, findStructure, getKey } from '../definitions.ts'
+import { type Element, findStructure, getKey, listJsonKeys } from '../definitions.ts'
 import { PATCH_ELEMENTS } from '../limits.ts'
 import { cloneJson, isRecord } from '../resource.ts'
 import {
@@ -90,7 +90,7 @@ function add(place: Place, name: string, value: Value): PatchProblem | undefined
   const added = toJsonValue(element, value)
   if (isFailure(added)) return added
   const { key } = added
-  const taken = element.types.map(type => getKey(element, type)).find(it => by[it] !== undefined)
+  const taken = listJsonKeys(element).find(it => by[it] !== undefined)
   if (element.max > 1) append(by, key, added.value)
   else if (taken !== undefined || by[`_${key}`] !== undefined) return failPatch(`there already is a ${name}`)
   else by[key] = added.value

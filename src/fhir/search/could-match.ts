@@ -16,7 +16,7 @@ import type {
 } from './clause.ts'
 import { indexValue } from './index-entries.ts'
 import { type Comparisons, type EntryClause, meets, type Range } from './matches.ts'
-import { type CompiledPath, evaluatePath, findPaths } from './path.ts'
+import { evaluatePath, findPaths, removeTargets } from './path.ts'
 import { normalize } from './values.ts'
 
 /**
@@ -55,21 +55,11 @@ function hasEntry({ entries }: Value): boolean {
 
 function findValues(resource: Resource, parameter: SearchParameter, baseUrl: string): readonly Value[] {
   const values: Value[] = []
+  // The server may resolve more references.
   for (const path of findPaths(resource.resourceType, parameter))
     for (const raw of evaluatePath(resource, removeTargets(path)))
       values.push({ raw, entries: indexValue(parameter, path, raw, baseUrl) })
   return values
-}
-
-const untargeted = new WeakMap<CompiledPath, CompiledPath>()
-
-/** Without `where(resolve() is Patient)`: the server may resolve more references. */
-function removeTargets(path: CompiledPath): CompiledPath {
-  const known = untargeted.get(path)
-  if (known) return known
-  const wider = { ...path, moves: path.moves.filter(move => move.kind !== 'refers') }
-  untargeted.set(path, wider)
-  return wider
 }
 
 function meetsSomehow(clause: EntryClause, { raw, entries }: Value, all: readonly Value[]): boolean {

@@ -1,4 +1,4 @@
-import { isFailure } from '../../core/index.ts'
+import { isFailure, remember } from '../../core/index.ts'
 import { findSearchParameter } from '../definitions.ts'
 import type { Resource, SearchParameter } from '../resource.ts'
 import type {
@@ -47,9 +47,10 @@ export function createMatcher(
     if (isFailure(clause)) return undefined
     const parameter = findSearchParameter(resource.resourceType, clause.parameter)
     if (parameter === undefined) return undefined
-    const entries = found.get(parameter) ?? indexParameter(resource, parameter, baseUrl)
-    found.set(parameter, entries)
-    return holds(clause, entries)
+    return holds(
+      clause,
+      remember(found, parameter, () => indexParameter(resource, parameter, baseUrl)),
+    )
   }
 }
 
@@ -58,12 +59,8 @@ type Clause = ReturnType<typeof parseSearch>
 const clauses = new WeakMap<readonly [string, string], Map<string, Clause>>()
 
 function readClause(type: string, pair: readonly [name: string, value: string], baseUrl: string): Clause {
-  const known = clauses.get(pair) ?? new Map<string, Clause>()
-  clauses.set(pair, known)
-  const key = `${type} ${baseUrl}`
-  const clause = known.get(key) ?? parseSearch(type, ...pair, baseUrl)
-  known.set(key, clause)
-  return clause
+  const known = remember(clauses, pair, () => new Map<string, Clause>())
+  return remember(known, `${type} ${baseUrl}`, () => parseSearch(type, ...pair, baseUrl))
 }
 
 export function matchesClause(

@@ -1,4 +1,5 @@
-import { type Element, findStructure, getKey } from '../definitions.ts'
+import { remember } from '../../core/index.ts'
+import { type Element, findStructure, listJsonKeys } from '../definitions.ts'
 import { isRecord, type SearchParameter } from '../resource.ts'
 
 /** The path from a resource to the values of one type that a search expression selects. */
@@ -25,12 +26,21 @@ const compiled = new WeakMap<SearchParameter, readonly CompiledPath[]>()
 
 /** The paths of a search parameter of a resource type; compiled once. */
 export function findPaths(type: string, parameter: SearchParameter): readonly CompiledPath[] {
-  const found = compiled.get(parameter)
-  if (found !== undefined) return found
-  const paths = compilePath(type, parameter.expression)
-  if (paths === undefined) throw new Error(`Cannot compile search parameter ${type}.${parameter.code}`)
-  compiled.set(parameter, paths)
-  return paths
+  return remember(compiled, parameter, ({ code, expression }) => {
+    const paths = compilePath(type, expression)
+    if (paths === undefined) throw new Error(`Cannot compile search parameter ${type}.${code}`)
+    return paths
+  })
+}
+
+const untargeted = new WeakMap<CompiledPath, CompiledPath>()
+
+/** A path without `where(resolve() is Patient)`. */
+export function removeTargets(path: CompiledPath): CompiledPath {
+  return remember(untargeted, path, () => ({
+    ...path,
+    moves: path.moves.filter(move => move.kind !== 'refers'),
+  }))
 }
 
 /** Undefined if the expression is not supported, or names an element that the type does not have. */
@@ -70,7 +80,7 @@ function enter(trail: Trail, name: string): readonly Trail[] {
 }
 
 function addPresence(trail: Trail): Trail {
-  const keys = trail.pending === undefined ? [] : listKeys(trail.pending)
+  const keys = trail.pending === undefined ? [] : listJsonKeys(trail.pending)
   return {
     moves: [...trail.moves, { kind: 'present', keys }],
     type: 'boolean',
@@ -83,17 +93,13 @@ function addPresence(trail: Trail): Trail {
 function settle(trail: Trail): readonly Trail[] {
   const { pending } = trail
   if (pending === undefined) return [trail]
-  const keys = listKeys(pending)
+  const keys = listJsonKeys(pending)
   return pending.types.map((type, index) => ({
     moves: [...trail.moves, { kind: 'key', key: keys[index] ?? pending.name }],
     type: type.code,
     binding: pending.binding,
     pending: undefined,
   }))
-}
-
-function listKeys(element: Element): readonly string[] {
-  return element.types.map(type => getKey(element, type))
 }
 
 /**

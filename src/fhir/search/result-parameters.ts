@@ -1,8 +1,9 @@
+import { remember } from '../../core/index.ts'
 import {
   findSearchParameter,
   findStructure,
-  getKey,
   isResourceType,
+  listJsonKeys,
   listSearchParameters,
   resourceTypes,
 } from '../definitions.ts'
@@ -122,13 +123,12 @@ const mandatoryKeys = new Map<string, ReadonlySet<string>>()
 
 /** The names in JSON of the top-level elements without which a resource is invalid (R4 search.html#elements, #summary). */
 function listMandatory(type: string): ReadonlySet<string> {
-  const known = mandatoryKeys.get(type)
-  if (known) return known
   const structure = findStructure(type)
-  const elements = [...(structure?.elements.values() ?? [])].filter(it => it.min > 0)
-  const keys = new Set(elements.flatMap(it => it.types.map(kind => getKey(it, kind))))
-  if (structure) mandatoryKeys.set(type, keys)
-  return keys
+  if (!structure) return new Set()
+  return remember(mandatoryKeys, type, () => {
+    const elements = [...structure.elements.values()].filter(it => it.min > 0)
+    return new Set(elements.flatMap(listJsonKeys))
+  })
 }
 
 /** Adds the mandatory elements of a type to `_elements`, for servers that do not. */

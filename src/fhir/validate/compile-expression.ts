@@ -1,4 +1,4 @@
-import { type Element, findStructure, getKey, isResourceType } from '../definitions.ts'
+import { type Element, findStructure, isResourceType, listJsonKeys } from '../definitions.ts'
 import { isRecord } from '../resource.ts'
 import { isConstant, usesContext } from './constant.ts'
 import {
@@ -209,7 +209,7 @@ function findElement(name: string, type: string | undefined): Element | undefine
 
 function listKeys(name: string, type: string | undefined): ElementKeys {
   const element = findElement(name, type)
-  return createKeys(element ? element.types.map(it => getKey(element, it)) : [name])
+  return createKeys(element ? listJsonKeys(element) : [name])
 }
 
 type Call = Extract<Expression, { readonly kind: 'call' }>

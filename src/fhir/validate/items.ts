@@ -1,3 +1,4 @@
+import { remember } from '../../core/index.ts'
 import { parseDateRange } from '../date-range.ts'
 import { isRecord } from '../resource.ts'
 import type { Expression } from './parse-expression.ts'
@@ -168,9 +169,7 @@ function mapText(items: Items, map: (text: string) => unknown): Items {
 const patterns = new Map<string, RegExp>()
 
 function findPattern(source: string): RegExp {
-  const known = patterns.get(source) ?? new RegExp(source, 's')
-  patterns.set(source, known)
-  return known
+  return remember(patterns, source, () => new RegExp(source, 's'))
 }
 
 export const COMBINE: Readonly<Record<string, (left: Items, right: Items) => Items>> = {

@@ -1,3 +1,4 @@
+import { remember } from '../../core/index.ts'
 import { definitions, type Element, findStructure, getKey, type Property } from '../definitions.ts'
 import { compileInvariant } from './compile-expression.ts'
 import type { Scope, Test } from './items.ts'
@@ -69,11 +70,7 @@ const plans = new Map<string, Plan>()
 const requiredCodes = new Map<string, RequiredCodes>()
 
 export function getPlan(name: string): Plan {
-  const found = plans.get(name)
-  if (found !== undefined) return found
-  const made = makePlan(name)
-  plans.set(name, made)
-  return made
+  return remember(plans, name, makePlan)
 }
 
 function makePlan(name: string): Plan {
@@ -117,14 +114,12 @@ function listKeys(element: Element): readonly string[] {
 }
 
 function listCodes(binding: string): RequiredCodes {
-  const found = requiredCodes.get(binding)
-  if (found !== undefined) return found
-  const groups = definitions.codes[binding] ?? []
-  const made = {
-    name: binding,
-    codes: new Set(groups.flatMap(([, ...codes]) => codes)),
-    codings: new Set(groups.flatMap(([system, ...codes]) => codes.map(code => `${system}|${code}`))),
-  }
-  requiredCodes.set(binding, made)
-  return made
+  return remember(requiredCodes, binding, name => {
+    const groups = definitions.codes[name] ?? []
+    return {
+      name,
+      codes: new Set(groups.flatMap(([, ...codes]) => codes)),
+      codings: new Set(groups.flatMap(([system, ...codes]) => codes.map(code => `${system}|${code}`))),
+    }
+  })
 }

@@ -1,3 +1,4 @@
+import { remember } from '../../core/index.ts'
 import {
   createMisunderstood,
   findOperation,
@@ -57,13 +58,11 @@ const typesOfGrant = new WeakMap<GrantedAccess, readonly string[]>()
 /** The types to check. Of the types that a grant covers completely, the first stands for all. */
 function findCandidates(access: GrantedAccess, { patient }: Target): readonly string[] {
   if (patient !== undefined) return COMPARTMENT_TYPES
-  const known = typesOfGrant.get(access)
-  if (known) return known
-  const isWhole = (type: string) => access.explainFilter(type, 's').unmerged === 'everything'
-  const first = resourceTypes.find(isWhole)
-  const types = resourceTypes.filter(type => type === first || !isWhole(type))
-  typesOfGrant.set(access, types)
-  return types
+  return remember(typesOfGrant, access, () => {
+    const isWhole = (type: string) => access.explainFilter(type, 's').unmerged === 'everything'
+    const first = resourceTypes.find(isWhole)
+    return resourceTypes.filter(type => type === first || !isWhole(type))
+  })
 }
 
 function requireAny(decisions: readonly [Decision, ...Decision[]]): Decision {
@@ -143,15 +142,11 @@ function decideBundle(context: DecisionContext): Decision {
 const granting = new WeakMap<GrantedAccess, boolean>()
 
 function grantsAnything(access: GrantedAccess): boolean {
-  const known = granting.get(access)
-  if (known !== undefined) return known
-  const grants = resourceTypes.some(type =>
-    ALL.some(permission =>
-      access.explainFilter(type, permission).sources.some(({ by }) => by !== 'fhirUser'),
-    ),
+  const grants = (type: string, permission: Permission) =>
+    access.explainFilter(type, permission).sources.some(({ by }) => by !== 'fhirUser')
+  return remember(granting, access, () =>
+    resourceTypes.some(type => ALL.some(permission => grants(type, permission))),
   )
-  granting.set(access, grants)
-  return grants
 }
 
 function decideSearch(

@@ -1,4 +1,5 @@
 import { LruMap } from '../../cache/index.ts'
+import { remember } from '../../core/index.ts'
 import { isId, parseReference } from '../../fhir/index.ts'
 import type { Algorithm, Jwt } from '../../jwt/index.ts'
 import { type Grant, parseScopes } from '../../smart/index.ts'
@@ -103,10 +104,5 @@ export function readGrant(claims: Readonly<Record<string, unknown>>, fhirBaseUrl
 const parsed = new LruMap<Grant['scopes']>(200)
 
 function readScopes(claim: unknown): Grant['scopes'] {
-  if (typeof claim !== 'string') return parseScopes(claim)
-  const found = parsed.get(claim)
-  if (found) return found
-  const scopes = parseScopes(claim)
-  parsed.set(claim, scopes)
-  return scopes
+  return typeof claim === 'string' ? remember(parsed, claim, parseScopes) : parseScopes(claim)
 }

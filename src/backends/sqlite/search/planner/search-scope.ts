@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { remember } from '../../../../core/index.ts'
 import { type DateRange, fail } from '../../../../fhir/index.ts'
 import type { Failure, FhirRequest } from '../../../../fhir-api/index.ts'
 import type { Access, AccessFilter, Permission } from '../../../../smart/index.ts'
@@ -47,9 +48,7 @@ export function createProbe(database: Database): SearchScope['isFew'] {
   const known = new Map<string, boolean>()
   return (rows, most = FEW) => {
     const key = JSON.stringify([rows, most])
-    const isFew = known.get(key) ?? countUpTo(database, rows, most + 1) <= most
-    known.set(key, isFew)
-    return isFew
+    return remember(known, key, () => countUpTo(database, rows, most + 1) <= most)
   }
 }
 
