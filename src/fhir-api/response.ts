@@ -137,16 +137,12 @@ const MAY_BE_DONE =
 function explain(failure: Failure): ErrorResponse {
   switch (failure.problem) {
     case 'upstream-unreachable':
-      return {
-        ...createErrorResponse(
-          503,
-          'transient',
-          failure.mayBeDone
-            ? `The upstream FHIR server does not answer. ${MAY_BE_DONE}`
-            : 'The upstream FHIR server does not answer. Try again soon.',
-        ),
-        headers: { 'retry-after': '2' },
-      }
+      return createErrorResponse(
+        503,
+        'transient',
+        `The upstream FHIR server does not answer. ${failure.mayBeDone ? MAY_BE_DONE : 'Try again soon.'}`,
+        { 'retry-after': '2' },
+      )
     case 'upstream-late':
       return createErrorResponse(
         504,
@@ -154,23 +150,19 @@ function explain(failure: Failure): ErrorResponse {
         `The upstream FHIR server did not answer in time.${failure.mayBeDone ? ` ${MAY_BE_DONE}` : ''}`,
       )
     case 'too-many-waiting':
-      return {
-        ...createErrorResponse(
-          429,
-          'throttled',
-          `More than ${failure.limit} requests of this grant are waiting for the FHIR server. Try again soon.`,
-        ),
-        headers: { 'retry-after': '2' },
-      }
+      return createErrorResponse(
+        429,
+        'throttled',
+        `More than ${failure.limit} requests of this grant are waiting for the FHIR server. Try again soon.`,
+        { 'retry-after': '2' },
+      )
     case 'too-many-contents':
-      return {
-        ...createErrorResponse(
-          503,
-          'transient',
-          `Cannot receive content: ${failure.limit} others are being received. Try again soon.`,
-        ),
-        headers: { 'retry-after': '5' },
-      }
+      return createErrorResponse(
+        503,
+        'transient',
+        `Cannot receive content: ${failure.limit} others are being received. Try again soon.`,
+        { 'retry-after': '5' },
+      )
     case 'upstream-broken':
       return createErrorResponse(502, 'transient', 'The upstream FHIR server sent an invalid response.')
     case 'upstream-declined': {
@@ -207,14 +199,12 @@ function explain(failure: Failure): ErrorResponse {
         `Cannot delete ${failure.type}/${failure.id}: other resources refer to it`,
       )
     case 'unbound-create':
-      return {
-        ...createErrorResponse(
-          405,
-          'not-supported',
-          `Cannot create this ${failure.type} with PUT: the upstream FHIR server could replace another resource. Use POST ${failure.type}`,
-        ),
-        headers: { allow: 'GET, HEAD' },
-      }
+      return createErrorResponse(
+        405,
+        'not-supported',
+        `Cannot create this ${failure.type} with PUT: the upstream FHIR server could replace another resource. Use POST ${failure.type}`,
+        { allow: 'GET, HEAD' },
+      )
     case 'no-version':
       return createErrorResponse(
         501,

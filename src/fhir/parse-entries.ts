@@ -1,4 +1,4 @@
-import { type Failed, fail, isFailure, mapOrFail } from '../core/index.ts'
+import { type Failed, fail, isFailure, mapOrFail, readText } from '../core/index.ts'
 import { ENTRY_LIMITS, type EntryLimits } from './body-limits.ts'
 import type { Interaction, Misunderstood } from './interaction.ts'
 import { createMisunderstood } from './interaction.ts'
@@ -64,19 +64,19 @@ function parseEntryCandidate(candidate: unknown, baseUrl: string, at: number): E
   const { method, url } = request
   if (typeof method !== 'string' || typeof url !== 'string')
     return createBadBundle('Cannot process entry: its request has no method or url', at)
-  const interaction = parseEntry({ method, url, ifNoneExist: toText(request.ifNoneExist) }, baseUrl)
+  const interaction = parseEntry({ method, url, ifNoneExist: readText(request.ifNoneExist) }, baseUrl)
   const patch = interaction.kind === 'patch' || interaction.kind === 'patch-conditional'
   return {
-    fullUrl: toText(candidate.fullUrl),
+    fullUrl: readText(candidate.fullUrl),
     interaction,
     // Each patch is parsed when its entry is processed.
     get body() {
       return patch ? readPatch(candidate.resource) : candidate.resource
     },
     preconditions: {
-      ifMatch: toText(request.ifMatch),
-      ifNoneMatch: toText(request.ifNoneMatch),
-      ifModifiedSince: toText(request.ifModifiedSince),
+      ifMatch: readText(request.ifMatch),
+      ifNoneMatch: readText(request.ifNoneMatch),
+      ifModifiedSince: readText(request.ifModifiedSince),
     },
   }
 }
@@ -98,7 +98,7 @@ function readPatch(resource: unknown): unknown {
 function readJsonPatchData(resource: unknown): string | undefined {
   if (!isRecord(resource) || resource.resourceType !== 'Binary') return undefined
   if (resource.contentType !== 'application/json-patch+json') return undefined
-  return toText(resource.data)
+  return readText(resource.data)
 }
 
 function countPatchCharacters(entry: readonly unknown[]): number {
@@ -106,10 +106,6 @@ function countPatchCharacters(entry: readonly unknown[]): number {
     (sum, it) => sum + (isRecord(it) ? (readJsonPatchData(it.resource)?.length ?? 0) : 0),
     0,
   )
-}
-
-function toText(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined
 }
 
 function createTooCostly(why: string): BadBundle {

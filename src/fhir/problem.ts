@@ -139,17 +139,15 @@ const OUTSIDE_ACCESS =
 export function toErrorResponse(problem: FhirProblem): ErrorResponse {
   switch (problem.problem) {
     case 'misunderstood':
-      return {
-        ...createErrorResponse(
-          problem.status,
-          problem.isExcess ? 'too-costly' : getIssueCode(problem.status),
-          problem.text,
-        ),
-        ...(problem.allow && { headers: { allow: problem.allow.join(', ') } }),
-      }
+      return createErrorResponse(
+        problem.status,
+        problem.isExcess ? 'too-costly' : getIssueCode(problem.status),
+        problem.text,
+        problem.allow && { allow: problem.allow.join(', ') },
+      )
     case 'refused': {
-      const { status, headers, outcome: said } = problem.refused
-      return { status, headers, outcome: said }
+      const { status, headers, outcome } = problem.refused
+      return { status, headers, outcome }
     }
     case 'outside-access':
       if (problem.element !== undefined)
@@ -176,25 +174,21 @@ export function toErrorResponse(problem: FhirProblem): ErrorResponse {
         `Cannot read body: it is larger than ${problem.limit} bytes`,
       )
     case 'wrong-content-type':
-      return {
-        ...createErrorResponse(
-          415,
-          'not-supported',
-          `Cannot read body: expected ${problem.expected.join(' or ')}`,
-        ),
+      return createErrorResponse(
+        415,
+        'not-supported',
+        `Cannot read body: expected ${problem.expected.join(' or ')}`,
         // RFC 5789, 2.2
-        ...(problem.isPatch && { headers: { 'accept-patch': problem.expected.join(', ') } }),
-      }
+        problem.isPatch ? { 'accept-patch': problem.expected.join(', ') } : undefined,
+      )
     case 'wrong-content-encoding':
-      return {
-        ...createErrorResponse(
-          415,
-          'not-supported',
-          `Cannot read body: expected the encoding ${problem.expected}, or none`,
-        ),
+      return createErrorResponse(
+        415,
+        'not-supported',
+        `Cannot read body: expected the encoding ${problem.expected}, or none`,
         // RFC 9110, 12.5.3
-        headers: { 'accept-encoding': problem.expected },
-      }
+        { 'accept-encoding': problem.expected },
+      )
     case 'not-acceptable':
       return createErrorResponse(406, 'not-supported', 'Only application/fhir+json is supported.')
     case 'invalid-resource':
@@ -241,8 +235,13 @@ export function createEntryFailure(entry: number, failed: ErrorResponse): ErrorR
   return { ...failed, outcome: { ...failed.outcome, issue } }
 }
 
-export function createErrorResponse(status: number, code: IssueCode, text: string): ErrorResponse {
-  return { status, outcome: createOutcome(code, text) }
+export function createErrorResponse(
+  status: number,
+  code: IssueCode,
+  text: string,
+  headers?: Readonly<Record<string, string>>,
+): ErrorResponse {
+  return { status, outcome: createOutcome(code, text), ...(headers && { headers }) }
 }
 
 function getIssueCode(status: 400 | 404 | 405 | 415): 'invalid' | 'not-found' | 'not-supported' {

@@ -20,6 +20,13 @@ import {
 } from '../fhir/index.ts'
 import type { Access, AccessFilter, Constraint, Panel, PanelMembership } from './access-filter.ts'
 
+/** A resource, and what its check depends on besides the filter. */
+interface Checked {
+  readonly resource: Resource
+  readonly baseUrl: string
+  readonly membership: PanelMembership | undefined
+}
+
 /**
  * Whether a resource is within an access filter. A search parameter that cannot be evaluated never matches. Without panel
  * membership only the patients that a panel names are on it.
@@ -30,20 +37,13 @@ export function satisfies(
   baseUrl: string,
   membership?: PanelMembership,
 ): boolean {
-  if (filter === 'everything') return true
-  const isWithinOne = createConstraintTest(resource, baseUrl, membership)
-  return filter.some(isWithinOne)
+  return filter === 'everything' || filter.some(createConstraintTest({ resource, baseUrl, membership }))
 }
 
-function createConstraintTest(
-  resource: Resource,
-  baseUrl: string,
-  membership: PanelMembership | undefined,
-): (constraint: Constraint) => boolean {
-  const matches = createMatcher(resource, baseUrl)
+function createConstraintTest(checked: Checked): (constraint: Constraint) => boolean {
+  const matches = createMatcher(checked.resource, checked.baseUrl)
   return constraint =>
-    (constraint.query ?? []).every(pair => matches(pair) === true) &&
-    isOfSubject(resource, constraint, baseUrl, membership)
+    (constraint.query ?? []).every(pair => matches(pair) === true) && isOfSubject(checked, constraint)
 }
 
 /**
@@ -57,19 +57,12 @@ export function isWritable(
   membership?: PanelMembership,
 ): boolean {
   if (filter === 'everything') return true
-  const isWithinOne = createConstraintTest(resource, baseUrl, membership)
+  const isWithinOne = createConstraintTest({ resource, baseUrl, membership })
   return filter.some(
-    constraint => isWithinOne(constraint) && refersToNoOther(resource, constraint, baseUrl, membership),
+    constraint =>
+      isWithinOne(constraint) &&
+      [...findReferredPatients(resource, baseUrl)].every(createPatientTest(constraint, membership)),
   )
-}
-
-function refersToNoOther(
-  resource: Resource,
-  constraint: Constraint,
-  baseUrl: string,
-  membership: PanelMembership | undefined,
-): boolean {
-  return [...findReferredPatients(resource, baseUrl)].every(createPatientTest(constraint, membership))
 }
 
 /** Whether a constraint allows references to a patient. One without patients allows all. */
@@ -78,66 +71,52 @@ function createPatientTest(
   membership: PanelMembership | undefined,
 ): (id: string) => boolean {
   const only = patient ?? refersTo
-  return id =>
-    (only === undefined || id === only) &&
-    (!panel || panel.patients.has(id) || (membership?.includes(panel, id) ?? false))
+  return id => (only === undefined || id === only) && (!panel || isMember(panel, id, membership))
+}
+
+function isMember(panel: Panel, patient: string, membership: PanelMembership | undefined): boolean {
+  return panel.patients.has(patient) || (membership?.includes(panel, patient) ?? false)
 }
 
 /** Whether a constraint holds apart from its search parameters. */
-function isOfSubject(
-  resource: Resource,
-  constraint: Constraint,
-  baseUrl: string,
-  membership: PanelMembership | undefined,
-): boolean {
-  if (constraint.id !== undefined && resource.id !== constraint.id) return false
-  if (constraint.patient !== undefined && !isInCompartment(resource, constraint.patient, baseUrl))
-    return false
-  if (
-    constraint.exclusive &&
-    constraint.patient !== undefined &&
-    namesOtherPatient(resource, constraint.patient, baseUrl)
+function isOfSubject(checked: Checked, constraint: Constraint): boolean {
+  const { resource, baseUrl, membership } = checked
+  const { id, patient, panel, exclusive } = constraint
+  if (id !== undefined && resource.id !== id) return false
+  if (patient !== undefined) {
+    if (!isInCompartment(resource, patient, baseUrl)) return false
+    if (exclusive && namesOtherPatient(resource, patient, baseUrl)) return false
+  }
+  if (panel && !isOfPanel(checked, panel, exclusive)) return false
+  // All contained resources are about patients of the constraint.
+  return (
+    resource.contained === undefined ||
+    [...findContainedPatients(resource, baseUrl)].every(createPatientTest(constraint, membership))
   )
-    return false
-  if (constraint.panel && !isOfPanel(resource, constraint.panel, constraint.exclusive, baseUrl, membership))
-    return false
-  return containsNoOther(resource, constraint, baseUrl, membership)
-}
-
-/** Whether all contained resources are about patients of the constraint. */
-function containsNoOther(
-  resource: Resource,
-  constraint: Constraint,
-  baseUrl: string,
-  membership: PanelMembership | undefined,
-): boolean {
-  if (resource.contained === undefined) return true
-  return [...findContainedPatients(resource, baseUrl)].every(createPatientTest(constraint, membership))
 }
 
 function isOfPanel(
-  resource: Resource,
+  { resource, baseUrl, membership }: Checked,
   panel: Panel,
   exclusive: true | undefined,
-  baseUrl: string,
-  membership: PanelMembership | undefined,
 ): boolean {
-  const isMember = (of: Panel, patient: string) => membership?.includes(of, patient) ?? false
+  const isWrittenPatient = exclusive && resource.resourceType === 'Patient'
   const holds = (patient: string) => {
     if (panel.patients.has(patient)) return true
-    if (!isMember(panel, patient)) return false
+    if (!isMember(panel, patient, membership)) return false
     // A write checks the old and the new content itself: it neither brings a patient under an organization nor releases
     // one, and creates none under a chosen id, to which data of others may refer already.
-    const isWritten = exclusive && resource.resourceType === 'Patient'
     return (
-      !isWritten || isManaged(resource, panel, baseUrl) || isMember({ ...panel, organizations: [] }, patient)
+      !isWrittenPatient ||
+      isManaged(resource, panel, baseUrl) ||
+      isMember({ ...panel, organizations: [] }, patient, membership)
     )
   }
   // A new Patient has no id yet: its organization alone tells.
-  const isNew = exclusive && resource.resourceType === 'Patient' && resource.id === undefined
-  const isOne = isNew
-    ? isManaged(resource, panel, baseUrl)
-    : [...findCompartmentPatients(resource, baseUrl)].some(holds)
+  const isOne =
+    isWrittenPatient && resource.id === undefined
+      ? isManaged(resource, panel, baseUrl)
+      : [...findCompartmentPatients(resource, baseUrl)].some(holds)
   return isOne && !(exclusive && namesOtherPatient(resource, holds, baseUrl))
 }
 

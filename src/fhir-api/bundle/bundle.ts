@@ -4,8 +4,7 @@ import { toProblem } from '../../web/index.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Context, Handler } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import type { FhirResponse } from '../response.ts'
-import { type Failure, isFailure, toResponse } from '../response.ts'
+import { type Failure, type FhirResponse, isFailure, toResponse } from '../response.ts'
 import {
   type BundleBudget,
   describeFailedEntry,

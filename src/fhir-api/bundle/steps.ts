@@ -13,8 +13,7 @@ import type { Context } from '../context.ts'
 import type { PlannedWrite } from '../interactions/plan-change.ts'
 import { findMatch, isWriteRequest, planWrite } from '../interactions/plan-write.ts'
 import type { FhirRequest } from '../request.ts'
-import type { FhirResponse } from '../response.ts'
-import { type Failure, isFailure } from '../response.ts'
+import { type Failure, type FhirResponse, isFailure } from '../response.ts'
 
 export type EntryRequest = FhirRequest<EntryInteraction>
 

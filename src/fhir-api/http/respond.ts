@@ -20,8 +20,7 @@ import { addProvenance } from '../bundle/add-provenance.ts'
 import type { Context } from '../context.ts'
 import { handle } from '../handle.ts'
 import type { FhirRequest } from '../request.ts'
-import type { FhirResponse } from '../response.ts'
-import { type Failure, isFailure } from '../response.ts'
+import { type Failure, type FhirResponse, isFailure } from '../response.ts'
 import { type FhirApi, findInteraction, readBytes } from './fhir-api.ts'
 import {
   type AuditOutcome,

@@ -13,8 +13,7 @@ import { checkStored, findResource, lookUp, toCurrentVersion } from '../access/f
 import type { VersionedWrite } from '../backend.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import type { FhirResponse } from '../response.ts'
-import { type Failure, isFailure } from '../response.ts'
+import { type Failure, type FhirResponse, isFailure } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
 
 /** The plan of a write request. */

@@ -3,8 +3,7 @@ import { bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
 import { createLinks, type Paged, type Pages, resumePage, type Trail } from '../paging.ts'
 import { type FhirRequest, getPath, type Search } from '../request.ts'
-import type { FhirResponse } from '../response.ts'
-import { isFailure } from '../response.ts'
+import { type FhirResponse, isFailure } from '../response.ts'
 import type { SearchEntry, SearchPage } from '../stored-version.ts'
 
 /** Searches a type, several types, or a compartment. */

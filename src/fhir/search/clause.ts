@@ -21,12 +21,19 @@ export type SearchClause =
   | ChainClause
   | HasClause
 
-export interface TokenClause {
-  readonly kind: 'token'
+/** A clause or an index entry of one parameter. */
+interface OfParameter<Kind extends string> {
+  readonly kind: Kind
   readonly parameter: string
+}
+
+interface ValuesClause<Kind extends string, Value> extends OfParameter<Kind> {
+  readonly values: readonly Value[]
+}
+
+export interface TokenClause extends ValuesClause<'token', TokenValue> {
   /** `:not`: matches a resource that has no entry with any of the values, also one that has no entry at all. */
   readonly negated: boolean
-  readonly values: readonly TokenValue[]
 }
 
 export interface TokenValue {
@@ -37,32 +44,17 @@ export interface TokenValue {
 }
 
 /** `:text` on a token: its text starts with one of these (normalized). */
-export interface TextClause {
-  readonly kind: 'text'
-  readonly parameter: string
-  readonly values: readonly string[]
-}
+export type TextClause = ValuesClause<'text', string>
 
 /** `identifier:contains`, an extension of R4: the identifier's value contains one of these (ASCII letters in lower case). */
-export interface PartClause {
-  readonly kind: 'part'
-  readonly parameter: string
-  readonly values: readonly string[]
-}
+export type PartClause = ValuesClause<'part', string>
 
 /** `exact` compares `StringEntry.exact`; the others `StringEntry.normal`, and their values are normalized. */
-export interface StringClause {
-  readonly kind: 'string'
-  readonly parameter: string
+export interface StringClause extends ValuesClause<'string', string> {
   readonly match: 'starts' | 'contains' | 'exact'
-  readonly values: readonly string[]
 }
 
-export interface ReferenceClause {
-  readonly kind: 'reference'
-  readonly parameter: string
-  readonly values: readonly ReferenceValue[]
-}
+export type ReferenceClause = ValuesClause<'reference', ReferenceValue>
 
 /** A resource of this server, of one of the types (undefined: of any), or a URL of another server. */
 export type ReferenceValue =
@@ -70,36 +62,24 @@ export type ReferenceValue =
   | { readonly kind: 'url'; readonly url: string }
 
 /** `:identifier` on a reference: `Reference.identifier` is one of these. */
-export interface IdentifierClause {
-  readonly kind: 'identifier'
-  readonly parameter: string
-  readonly values: readonly TokenValue[]
-}
+export type IdentifierClause = ValuesClause<'identifier', TokenValue>
 
-/** A range to compare with, both ends inclusive. */
-export interface Comparison {
-  readonly prefix: Prefix
+/** Both ends inclusive. */
+export interface Range {
   readonly low: number
   readonly high: number
 }
 
-export interface DateClause {
-  readonly kind: 'date'
-  readonly parameter: string
-  readonly values: readonly Comparison[]
+/** A range to compare with. */
+export interface Comparison extends Range {
+  readonly prefix: Prefix
 }
 
-export interface NumberClause {
-  readonly kind: 'number'
-  readonly parameter: string
-  readonly values: readonly Comparison[]
-}
+export type DateClause = ValuesClause<'date', Comparison>
 
-export interface QuantityClause {
-  readonly kind: 'quantity'
-  readonly parameter: string
-  readonly values: readonly QuantityValue[]
-}
+export type NumberClause = ValuesClause<'number', Comparison>
+
+export type QuantityClause = ValuesClause<'quantity', QuantityValue>
 
 /** With a system, `code` is compared with the code; without one, with code or unit. */
 export interface QuantityValue extends Comparison {
@@ -107,32 +87,23 @@ export interface QuantityValue extends Comparison {
   readonly code: string | undefined
 }
 
-export interface UriClause {
-  readonly kind: 'uri'
-  readonly parameter: string
+export interface UriClause extends ValuesClause<'uri', string> {
   /** `below`: the stored URI is the value or below it; `above`: the value is the stored URI or below it. */
   readonly match: 'exact' | 'below' | 'above'
-  readonly values: readonly string[]
 }
 
-export interface MissingClause {
-  readonly kind: 'missing'
-  readonly parameter: string
+export interface MissingClause extends OfParameter<'missing'> {
   readonly missing: boolean
 }
 
 /** `subject:Patient.name=…`: the reference is to a resource of one of these types that matches its clause. */
-export interface ChainClause {
-  readonly kind: 'chain'
-  readonly parameter: string
+export interface ChainClause extends OfParameter<'chain'> {
   readonly targets: readonly { readonly type: string; readonly clause: SearchClause }[]
 }
 
 /** `_has:Observation:patient:code=…`: a resource of `type` that matches the clause refers to this one by `parameter`. */
-export interface HasClause {
-  readonly kind: 'has'
+export interface HasClause extends OfParameter<'has'> {
   readonly type: string
-  readonly parameter: string
   readonly clause: SearchClause
 }
 
@@ -149,9 +120,7 @@ export type IndexEntry =
   | QuantityEntry
   | UriEntry
 
-export interface TokenEntry {
-  readonly kind: 'token'
-  readonly parameter: string
+export interface TokenEntry extends OfParameter<'token'> {
   readonly system: string | undefined
   /** Case-sensitive. Booleans are `true` and `false`. */
   readonly code: string | undefined
@@ -160,9 +129,7 @@ export interface TokenEntry {
 }
 
 /** Either `type` and `id` (a resource of this server), or `url` (another server, or a canonical), or only an identifier. */
-export interface ReferenceEntry {
-  readonly kind: 'reference'
-  readonly parameter: string
+export interface ReferenceEntry extends OfParameter<'reference'> {
   readonly type: string | undefined
   readonly id: string | undefined
   readonly url: string | undefined
@@ -170,9 +137,7 @@ export interface ReferenceEntry {
   readonly identifierValue: string | undefined
 }
 
-export interface StringEntry {
-  readonly kind: 'string'
-  readonly parameter: string
+export interface StringEntry extends OfParameter<'string'> {
   /** The beginning, without case and accents (see `normalize`). */
   readonly normal: string
   /** The whole text as written, for `:exact`. */
@@ -180,34 +145,18 @@ export interface StringEntry {
 }
 
 /** Milliseconds since 1970, both inclusive: `2020` is its first and its last millisecond. Open ends are `earliest` and `latest`. */
-export interface DateEntry {
-  readonly kind: 'date'
-  readonly parameter: string
-  readonly low: number
-  readonly high: number
-}
+export interface DateEntry extends OfParameter<'date'>, Range {}
 
 /** Both inclusive; the same unless the value is a Range. Open ends are `-Number.MAX_VALUE` and `Number.MAX_VALUE`. */
-export interface NumberEntry {
-  readonly kind: 'number'
-  readonly parameter: string
-  readonly low: number
-  readonly high: number
-}
+export interface NumberEntry extends OfParameter<'number'>, Range {}
 
-export interface QuantityEntry {
-  readonly kind: 'quantity'
-  readonly parameter: string
-  readonly low: number
-  readonly high: number
+export interface QuantityEntry extends OfParameter<'quantity'>, Range {
   readonly system: string | undefined
   readonly code: string | undefined
   readonly unit: string | undefined
 }
 
-export interface UriEntry {
-  readonly kind: 'uri'
-  readonly parameter: string
+export interface UriEntry extends OfParameter<'uri'> {
   readonly uri: string
 }
 

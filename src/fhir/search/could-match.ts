@@ -6,6 +6,7 @@ import type {
   IndexEntry,
   QuantityEntry,
   QuantityValue,
+  Range,
   ReferenceEntry,
   ReferenceValue,
   SearchClause,
@@ -15,7 +16,7 @@ import type {
   TokenValue,
 } from './clause.ts'
 import { indexValue } from './index-entries.ts'
-import { type Comparisons, type EntryClause, meets, type Range } from './matches.ts'
+import { type Comparisons, type EntryClause, meets } from './matches.ts'
 import { evaluatePath, findPaths, removeTargets } from './path.ts'
 import { normalize } from './values.ts'
 

@@ -92,9 +92,7 @@ function read(parameter: SearchParameter, found: ExtractedValue): readonly Index
 
 function indexDate(found: ExtractedValue): readonly DateEntry[] {
   const range = toDateRange(found.type, found.value)
-  return range === undefined
-    ? []
-    : [{ kind: 'date', parameter: found.parameter, low: range.low, high: range.high }]
+  return range === undefined ? [] : [{ kind: 'date', parameter: found.parameter, ...range }]
 }
 
 function toDateRange(type: string, value: unknown): DateRange | undefined {

@@ -1,6 +1,7 @@
+import { readText } from '../../core/index.ts'
 import { definitions } from '../definitions.ts'
 import { isRecord } from '../resource.ts'
-import type { ExtractedValue, NumberEntry, QuantityEntry, TokenEntry } from './clause.ts'
+import type { ExtractedValue, NumberEntry, QuantityEntry, Range, TokenEntry } from './clause.ts'
 import { normalize } from './values.ts'
 
 export function indexToken(found: ExtractedValue): readonly TokenEntry[] {
@@ -64,7 +65,7 @@ function createTokenEntries(
   code: unknown,
   text: unknown,
 ): readonly TokenEntry[] {
-  const [space, word, words] = [toText(system), toText(code), toText(text)]
+  const [space, word, words] = [readText(system), readText(code), readText(text)]
   if (space === undefined && word === undefined && words === undefined) return []
   return [createTokenEntry(found, space, word, words === undefined ? undefined : normalize(words))]
 }
@@ -76,10 +77,6 @@ function createTokenEntry(
   text: string | undefined,
 ): TokenEntry {
   return { kind: 'token', parameter: found.parameter, system, code, text }
-}
-
-function toText(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined
 }
 
 /** A bare code has the system of its required value set: `gender=http://…/administrative-gender|male`. */
@@ -95,7 +92,7 @@ export function indexNumber(found: ExtractedValue): readonly NumberEntry[] {
   if (typeof value === 'number') return [{ kind: 'number', parameter, low: value, high: value }]
   if (found.type !== 'Range' || !isRecord(value)) return []
   const range = toNumberRange(value.low, value.high)
-  return range === undefined ? [] : [{ kind: 'number', parameter, low: range.low, high: range.high }]
+  return range === undefined ? [] : [{ kind: 'number', parameter, ...range }]
 }
 
 export function indexQuantity(found: ExtractedValue): readonly QuantityEntry[] {
@@ -120,18 +117,13 @@ export function indexQuantity(found: ExtractedValue): readonly QuantityEntry[] {
   }
 }
 
-interface Numbers {
-  readonly low: number
-  readonly high: number
-}
-
-function toNumberRange(low: unknown, high: unknown): Numbers | undefined {
+function toNumberRange(low: unknown, high: unknown): Range | undefined {
   const [least, most] = [readAmount(low), readAmount(high)]
   if (least === undefined && most === undefined) return undefined
   return { low: least ?? -Number.MAX_VALUE, high: most ?? Number.MAX_VALUE }
 }
 
-function computeSampledRange(value: Readonly<Record<string, unknown>>): Numbers | undefined {
+function computeSampledRange(value: Readonly<Record<string, unknown>>): Range | undefined {
   const { lowerLimit, upperLimit } = value
   return typeof lowerLimit === 'number' && typeof upperLimit === 'number'
     ? { low: lowerLimit, high: upperLimit }
@@ -144,19 +136,11 @@ function readAmount(quantity: unknown): number | undefined {
 
 function createQuantityEntries(
   found: ExtractedValue,
-  range: Numbers | undefined,
+  range: Range | undefined,
   unit: unknown,
 ): readonly QuantityEntry[] {
   if (range === undefined || !isRecord(unit)) return []
-  return [
-    {
-      kind: 'quantity',
-      parameter: found.parameter,
-      low: range.low,
-      high: range.high,
-      system: toText(unit.system),
-      code: toText(unit.code),
-      unit: toText(unit.unit),
-    },
-  ]
+  const { system, code, unit: name } = unit
+  const named = { system: readText(system), code: readText(code), unit: readText(name) }
+  return [{ kind: 'quantity', parameter: found.parameter, ...range, ...named }]
 }

@@ -6,6 +6,7 @@ import type {
   IndexEntry,
   QuantityEntry,
   QuantityValue,
+  Range,
   ReferenceEntry,
   ReferenceValue,
   SearchClause,
@@ -190,11 +191,6 @@ function isUri(match: UriClause['match'], value: string, uri: string): boolean {
 
 function isUnder(uri: string, root: string): boolean {
   return uri === root || uri.startsWith(root.endsWith('/') ? root : `${root}/`)
-}
-
-export interface Range {
-  readonly low: number
-  readonly high: number
 }
 
 /** R4 search.html#prefix. */

@@ -2,6 +2,7 @@ import { isFailure } from '../../core/index.ts'
 import type { Params } from '../interaction.ts'
 import { PAGE_RESOURCES } from '../limits.ts'
 import { type BadSearch, failSearch } from './bad-search.ts'
+import type { Range } from './clause.ts'
 import { DEFAULT_COUNT } from './parse-query.ts'
 import { parseSearch } from './parse-search.ts'
 
@@ -11,7 +12,7 @@ export interface HistoryQuery {
   /** Milliseconds: versions created at this time or later. */
   readonly since: number | undefined
   /** Versions that were current at some time in this range. */
-  readonly at: { readonly low: number; readonly high: number } | undefined
+  readonly at: Range | undefined
   readonly used: Params
 }
 
@@ -58,7 +59,7 @@ function parseParameter(
 }
 
 /** Parses a date as the value of a date parameter (every type has `_lastUpdated`), without prefixes. */
-function parseTime(value: string): { readonly low: number; readonly high: number } | undefined {
+function parseTime(value: string): Range | undefined {
   const clause = parseSearch('Basic', '_lastUpdated', value, '')
   if (clause.kind !== 'date' || /^[a-z]/.test(value)) return undefined
   const [range, another] = clause.values

@@ -1,5 +1,5 @@
 import { remember } from '../../core/index.ts'
-import { parseDateRange } from '../date-range.ts'
+import { type DateRange, parseDateRange } from '../date-range.ts'
 import { isRecord } from '../resource.ts'
 import type { Expression } from './parse-expression.ts'
 
@@ -182,19 +182,14 @@ export const COMBINE: Readonly<Record<string, (left: Items, right: Items) => Ite
   '>': (left, right) => compare(left, right, (a, b) => a.high > b.low),
 }
 
-interface Range {
-  readonly low: number
-  readonly high: number
-}
-
 /** A date is compared as the range it covers: `2020-05-04` is not later than `2020`. */
-function compare(left: Items, right: Items, holds: (left: Range, right: Range) => boolean): Items {
+function compare(left: Items, right: Items, holds: (left: DateRange, right: DateRange) => boolean): Items {
   const [first, second] = [toRange(left[0]), toRange(right[0])]
   if (!first || !second) return NOTHING
   return [getUnit(left[0]) !== getUnit(right[0]) || holds(first, second)]
 }
 
-function toRange(value: unknown): Range | undefined {
+function toRange(value: unknown): DateRange | undefined {
   if (isRecord(value)) return toRange(value.value)
   if (typeof value === 'number') return { low: value, high: value }
   return typeof value === 'string' ? parseDateRange(value) : undefined

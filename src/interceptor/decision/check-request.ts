@@ -139,29 +139,13 @@ function checkWrite(
 ): Refusal | undefined {
   switch (interaction.kind) {
     case 'create':
-      return checkWrittenResource(
-        body,
-        interaction.type,
-        undefined,
-        access.filterFor(interaction.type, 'c'),
-        baseUrl,
-      )
     case 'update':
-      return checkWrittenResource(
-        body,
-        interaction.type,
-        interaction.id,
-        access.filterFor(interaction.type, 'u'),
-        baseUrl,
-      )
-    case 'update-conditional':
-      return checkWrittenResource(
-        body,
-        interaction.type,
-        undefined,
-        access.filterFor(interaction.type, 'u'),
-        baseUrl,
-      )
+    case 'update-conditional': {
+      const { kind, type } = interaction
+      const id = kind === 'update' ? interaction.id : undefined
+      const filter = access.filterFor(type, kind === 'create' ? 'c' : 'u')
+      return checkWrittenResource(body, type, id, filter, baseUrl)
+    }
     case 'patch':
     case 'patch-conditional':
       return checkPatchedParts(body, interaction.type, access.filterFor(interaction.type, 'u'), baseUrl)

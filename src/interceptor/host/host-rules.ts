@@ -28,13 +28,14 @@ export function checkHostRules(
   baseUrl: string,
   steps: Steps = { left: limits.SEARCH_STEPS },
 ): Refusal | undefined {
+  const limit: Limit = { access, baseUrl, steps }
   switch (interaction.kind) {
     case 'search-type':
-      return checkSearch(interaction.type, interaction.params, access, baseUrl, steps, false)
+      return checkSearch(interaction.type, interaction.params, limit)
     case 'search-compartment':
       return interaction.type === '*'
         ? checkWholeTypes(access, resourceTypes)
-        : checkSearch(interaction.type, interaction.params, access, baseUrl, steps, true)
+        : checkSearch(interaction.type, interaction.params, limit, true)
     case 'search-system':
     case 'history-system':
       return checkWholeTypes(access, readTypes(interaction.params))
@@ -45,33 +46,35 @@ export function checkHostRules(
     case 'patch-conditional':
       return (
         checkPatchAccess(interaction.type, access) ??
-        checkCondition(interaction.type, interaction.params, access, 'u', baseUrl, steps)
+        checkCondition(interaction.type, interaction.params, 'u', limit)
       )
     case 'update-conditional':
-      return checkCondition(interaction.type, interaction.params, access, 'u', baseUrl, steps)
+      return checkCondition(interaction.type, interaction.params, 'u', limit)
     case 'delete-conditional':
-      return checkCondition(interaction.type, interaction.params, access, 'd', baseUrl, steps)
+      return checkCondition(interaction.type, interaction.params, 'd', limit)
     case 'create':
-      return (
-        interaction.ifNoneExist &&
-        checkCondition(interaction.type, interaction.ifNoneExist, access, 'c', baseUrl, steps)
-      )
+      return interaction.ifNoneExist && checkCondition(interaction.type, interaction.ifNoneExist, 'c', limit)
     case 'operation':
-      return checkOperation(interaction, access, baseUrl, steps)
+      return checkOperation(interaction, limit)
     default:
       return undefined
   }
 }
 
+/** What a request must be limited to. */
+interface Limit {
+  readonly access: Access
+  readonly baseUrl: string
+  readonly steps: Steps
+}
+
 function checkOperation(
   { name, type = '', id, params }: Extract<Interaction, { readonly kind: 'operation' }>,
-  access: Access,
-  baseUrl: string,
-  steps: Steps,
+  limit: Limit,
 ): Refusal | undefined {
-  if (name === '$lastn') return checkSearch('Observation', params, access, baseUrl, steps, false)
+  if (name === '$lastn') return checkSearch('Observation', params, limit)
   // The outcome tells about the stored resource with the id, and does not name its patient.
-  return name === '$validate' && id !== undefined && !isEverything(access.filterFor(type, 'r'))
+  return name === '$validate' && id !== undefined && !isEverything(limit.access.filterFor(type, 'r'))
     ? refuseUnenforceable('it cannot check the resource that is validated')
     : undefined
 }
@@ -87,17 +90,11 @@ function checkPatchAccess(type: string, access: Access): Refusal | undefined {
     : refuseUnenforceable('it cannot check the result of a patch')
 }
 
-function checkCondition(
-  type: string,
-  params: Params,
-  access: Access,
-  permission: 'c' | 'u' | 'd',
-  baseUrl: string,
-  steps: Steps,
-) {
+function checkCondition(type: string, params: Params, permission: 'c' | 'u' | 'd', limit: Limit) {
+  const { access } = limit
   if (!isEverything(access.filterFor(type, permission)) || !isEverything(access.filterFor(type, 's')))
     return refuseUnenforceable('a condition may match resources outside the grant')
-  return checkChainAccess(type, params, access, baseUrl, steps)
+  return checkChainAccess(type, params, limit)
 }
 
 function checkWholeTypes(access: Access, types: readonly string[]): Refusal | undefined {
@@ -106,14 +103,8 @@ function checkWholeTypes(access: Access, types: readonly string[]): Refusal | un
     : refuseUnenforceable('a search of all data cannot be limited')
 }
 
-function checkSearch(
-  type: string,
-  params: Params,
-  access: Access,
-  baseUrl: string,
-  steps: Steps,
-  inCompartment: boolean,
-): Refusal | undefined {
+function checkSearch(type: string, params: Params, limit: Limit, inCompartment = false): Refusal | undefined {
+  const { access, baseUrl } = limit
   const filter = access.filterFor(type, 's')
   if (
     filter !== 'everything' &&
@@ -122,10 +113,7 @@ function checkSearch(
     return refuseUnenforceable(
       'the search must name the patient of the token and every filter of the scope, and no other value of these parameters',
     )
-  return (
-    checkReverseIncludes(params, access, isEverything(filter)) ??
-    checkChainAccess(type, params, access, baseUrl, steps)
-  )
+  return checkReverseIncludes(params, access, isEverything(filter)) ?? checkChainAccess(type, params, limit)
 }
 
 /** Whether the search itself is limited to what the constraint allows. */
@@ -210,9 +198,7 @@ function isPatient(name: string, value: string, patient: string, baseUrl: string
 function checkChainAccess(
   type: string,
   params: Params,
-  access: Access,
-  baseUrl: string,
-  steps: Steps,
+  { access, baseUrl, steps }: Limit,
 ): Refusal | undefined {
   const isWithinGrant = ([name, value]: Params[number], own: Steps) => {
     if (!isChained(name)) return true
