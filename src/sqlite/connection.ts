@@ -1,7 +1,10 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import type { CompiledQuery, QueryResult } from 'kysely'
 
-const KEPT_STATEMENTS = 500
+/** Statements that are kept. Those that differ only in their values are one. */
+const MAX_STATEMENTS = 500
+
+export type SqlValue = SQLInputValue
 
 export function runAndCommit<T>(connection: Connection, work: () => T): T {
   try {
@@ -29,18 +32,16 @@ export function insertRows(connection: Connection, table: string, rows: readonly
   }
 }
 
-interface Prepared {
-  readonly statement: StatementSync
-  readonly columns: readonly { readonly name: string; readonly isBoolean: boolean }[]
-}
-
-/** Columns declared `boolean` are read as booleans, as on PostgreSQL. */
+/** A connection to a file. It prepares each statement once. */
 export class Connection {
   readonly #db: DatabaseSync
-  readonly #prepared = new Map<string, Prepared>()
+  readonly #statements = new Map<string, StatementSync>()
+  readonly #columns = new WeakMap<StatementSync, readonly Column[]>()
 
-  constructor(path: string) {
+  /** The statements configure the connection. */
+  constructor(path: string, statements = '') {
     this.#db = new DatabaseSync(path)
+    this.#db.exec(statements)
   }
 
   get inTransaction(): boolean {
@@ -51,8 +52,10 @@ export class Connection {
     this.#db.exec(sql)
   }
 
+  /** Columns declared `boolean` are read as booleans, as on PostgreSQL. */
   run<Found>(query: Pick<CompiledQuery, 'sql' | 'parameters'>): QueryResult<Found> {
-    const { statement, columns } = this.#prepare(query.sql)
+    const statement = this.#find(query.sql)
+    const columns = this.#readColumns(statement)
     const parameters = query.parameters.map(asInput)
     if (columns.length === 0) {
       const { changes, lastInsertRowid } = statement.run(...parameters)
@@ -66,29 +69,57 @@ export class Connection {
     return this.run<Row>({ sql, parameters }).rows
   }
 
+  /** The rows of a statement as arrays, in the order of its columns. */
+  rows(sql: string, values: readonly SqlValue[]): readonly SqlValue[][] {
+    // With setReturnArrays the rows are arrays; the types of node:sqlite know only objects.
+    return this.#find(sql).all(...values) as unknown as SqlValue[][]
+  }
+
+  /** Reads the rows one by one as they are requested: they may be large. */
+  each(sql: string, values: readonly SqlValue[]): Iterable<readonly SqlValue[]> {
+    return this.#find(sql).iterate(...values) as unknown as Iterable<readonly SqlValue[]>
+  }
+
+  /** A statement whose rows are arrays. */
+  prepare(sql: string): StatementSync {
+    const statement = this.#db.prepare(sql)
+    statement.setReturnArrays(true)
+    return statement
+  }
+
   /** Returns the number of changed rows. */
   write(sql: string, ...parameters: readonly unknown[]): number {
-    return Number(this.#prepare(sql).statement.run(...parameters.map(asInput)).changes)
+    return Number(this.#find(sql).run(...parameters.map(asInput)).changes)
   }
 
   close(): void {
-    this.#prepared.clear()
+    this.#statements.clear()
     this.#db.close()
   }
 
-  #prepare(sql: string): Prepared {
-    const kept = this.#prepared.get(sql)
-    if (kept) return kept
-    const statement = this.#db.prepare(sql)
+  #find(sql: string): StatementSync {
+    const statement = this.#statements.get(sql) ?? this.prepare(sql)
+    this.#statements.delete(sql)
+    this.#statements.set(sql, statement)
+    if (this.#statements.size > MAX_STATEMENTS)
+      this.#statements.delete(this.#statements.keys().next().value ?? '')
+    return statement
+  }
+
+  #readColumns(statement: StatementSync): readonly Column[] {
+    const known = this.#columns.get(statement)
+    if (known) return known
     const columns = statement
       .columns()
       .map(({ name, type }) => ({ name, isBoolean: type?.toLowerCase() === 'boolean' }))
-    statement.setReturnArrays(true)
-    const prepared = { statement, columns }
-    if (this.#prepared.size >= KEPT_STATEMENTS) this.#prepared.clear()
-    this.#prepared.set(sql, prepared)
-    return prepared
+    this.#columns.set(statement, columns)
+    return columns
   }
+}
+
+interface Column {
+  readonly name: string
+  readonly isBoolean: boolean
 }
 
 function asInput(value: unknown): SQLInputValue {
@@ -97,11 +128,10 @@ function asInput(value: unknown): SQLInputValue {
 }
 
 // `node:sqlite` returns objects without a prototype; a row must be the same value on both databases.
-function asRow(values: readonly unknown[], columns: Prepared['columns']): Record<string, unknown> {
+function asRow(values: readonly unknown[], columns: readonly Column[]): Record<string, unknown> {
   const row: Record<string, unknown> = {}
-  let at = 0
-  for (const { name, isBoolean } of columns) {
-    const value = values[at++]
+  for (const [place, { name, isBoolean }] of columns.entries()) {
+    const value = values[place]
     row[name] = isBoolean && value !== null ? value === 1 : value
   }
   return row

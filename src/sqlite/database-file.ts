@@ -31,8 +31,7 @@ export async function openDatabaseFile(path: string, waitMs = WRITE_WAIT_MS): Pr
   await new WriteWait(BUSY_MS).retryWhileBusy(() =>
     writes.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on'),
   )
-  const reads = new Connection(path)
-  reads.exec(`pragma busy_timeout = ${BUSY_MS}; pragma query_only = on`)
+  const reads = new Connection(path, `pragma busy_timeout = ${BUSY_MS}; pragma query_only = on`)
   const log = new WriteAheadLog(`${path}-wal`)
   const { ino } = statSync(path)
   return {

@@ -8,8 +8,10 @@ const PAUSE_MS = 5
 /** Records of a batch, for which other writers wait about fifteen milliseconds. */
 const BATCH = 500
 
-const connection = new Connection(String(workerData))
-connection.exec('pragma busy_timeout = 5000; pragma synchronous = normal')
+const connection = new Connection(
+  String(workerData),
+  'pragma busy_timeout = 5000; pragma synchronous = normal',
+)
 const sleeping = new Int32Array(new SharedArrayBuffer(4))
 
 parentPort?.on('message', () => parentPort?.postMessage(tryToMove()))

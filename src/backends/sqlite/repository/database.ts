@@ -1,10 +1,10 @@
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { describeError } from '../../../core/index.ts'
 import { listSearchParameters, resourceTypes } from '../../../fhir/index.ts'
+import { Connection, type SqlValue } from '../../../sqlite/index.ts'
 import { MIGRATIONS } from './schema.ts'
 import { BUSY_MS, openTransactions, type Transactions } from './transactions.ts'
 
-export type SqlValue = SQLInputValue
+export type { SqlValue }
 
 /** Compares two values of a column as SQLite does: texts by their bytes. */
 export function compareValues(a: SqlValue, b: SqlValue): number {
@@ -12,47 +12,39 @@ export function compareValues(a: SqlValue, b: SqlValue): number {
   return Number(a) - Number(b)
 }
 
-// Prepared statements to keep. Searches that differ only in their values share one.
-const STATEMENTS_KEPT = 400
-
 /** The open `fhir.db`. */
-export interface Database extends Transactions {
+export interface Database
+  extends Transactions,
+    Pick<Connection, 'rows' | 'each' | 'prepare' | 'exec' | 'close'> {
   readonly file: string
-  /** The rows of a statement as arrays, in the order of its columns. */
-  rows(sql: string, values: readonly SqlValue[]): readonly SqlValue[][]
-  /** The rows of a statement, read one by one as they are requested: they may be large. */
-  each(sql: string, values: readonly SqlValue[]): Iterable<readonly SqlValue[]>
-  prepare(sql: string): StatementSync
-  exec(sql: string): void
-  close(): void
 }
 
 /** Opens the file, or creates it with its tables. */
 export function openDatabase(file: string, waitMs?: number): Database {
-  const sqlite = openFile(file)
-  const statements = new Map<string, StatementSync>()
-  const transactions = openTransactions(sqlite, waitMs)
+  const connection = openFile(file)
+  const transactions = openTransactions(connection, waitMs)
   return {
     file,
-    rows: (sql, values) => readAll(prepareCached(sqlite, statements, sql), values),
-    each: (sql, values) => readEach(prepareCached(sqlite, statements, sql), values),
-    prepare: sql => returnArrays(sqlite.prepare(sql)),
-    exec: sql => sqlite.exec(sql),
+    rows: (sql, values) => connection.rows(sql, values),
+    each: (sql, values) => connection.each(sql, values),
+    prepare: sql => connection.prepare(sql),
+    exec: sql => connection.exec(sql),
     ...transactions,
     close() {
       transactions.settle()
-      sqlite.close()
+      connection.close()
     },
   }
 }
 
-function openFile(file: string): DatabaseSync {
+const CONFIGURATION = `PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+  PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF`
+
+function openFile(file: string): Connection {
   try {
-    const sqlite = new DatabaseSync(file)
-    sqlite.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL`)
-    sqlite.exec('PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF')
-    migrate(sqlite)
-    return sqlite
+    const connection = new Connection(file, CONFIGURATION)
+    migrate(connection)
+    return connection
   } catch (error) {
     const reason = describeError(error)
     throw new Error(`Cannot open FHIR data in ${file}: ${reason}`, { cause: error })
@@ -60,21 +52,20 @@ function openFile(file: string): DatabaseSync {
 }
 
 /** Updates the tables. The index has an edition of its own (`INDEX_EDITION`), and is rebuilt from the content. */
-function migrate(sqlite: DatabaseSync): void {
-  sqlite.exec('BEGIN IMMEDIATE')
-  const edition = Number(sqlite.prepare('PRAGMA user_version').get()?.user_version)
+function migrate(connection: Connection): void {
+  connection.exec('BEGIN IMMEDIATE')
+  const edition = Number(connection.rows('PRAGMA user_version', [])[0]?.[0])
   if (edition > MIGRATIONS.length)
     throw new Error(`a newer version of Sallyport created it (edition ${edition})`)
-  for (const step of MIGRATIONS.slice(edition)) sqlite.exec(step)
-  sqlite.exec(`PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`)
-  checkTables(sqlite)
+  for (const step of MIGRATIONS.slice(edition)) connection.exec(step)
+  connection.exec(`PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`)
+  checkTables(connection)
 }
 
 /** Throws if a table or an index differs from that of this version. Additional ones are allowed. */
-function checkTables(sqlite: DatabaseSync): void {
-  const expected = new DatabaseSync(':memory:')
-  for (const step of MIGRATIONS) expected.exec(step)
-  const [found, wanted] = [readTables(sqlite), readTables(expected)]
+function checkTables(connection: Connection): void {
+  const expected = new Connection(':memory:', MIGRATIONS.join(''))
+  const [found, wanted] = [readTables(connection), readTables(expected)]
   expected.close()
   const different = [...wanted.keys()].find(name => found.get(name) !== wanted.get(name))
   if (different !== undefined)
@@ -84,38 +75,12 @@ function checkTables(sqlite: DatabaseSync): void {
 }
 
 /** The statements that create tables and indexes, by name, without SQLite's own. */
-function readTables(sqlite: DatabaseSync): ReadonlyMap<string, string> {
-  const rows = sqlite
-    .prepare("SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
-    .all()
-  return new Map(rows.map(({ name, sql }) => [String(name), String(sql)]))
-}
-
-function prepareCached(
-  sqlite: DatabaseSync,
-  statements: Map<string, StatementSync>,
-  sql: string,
-): StatementSync {
-  let statement = statements.get(sql)
-  if (statement) statements.delete(sql)
-  else statement = returnArrays(sqlite.prepare(sql))
-  statements.set(sql, statement)
-  if (statements.size > STATEMENTS_KEPT) statements.delete(statements.keys().next().value ?? '')
-  return statement
-}
-
-function returnArrays(statement: StatementSync): StatementSync {
-  statement.setReturnArrays(true)
-  return statement
-}
-
-function readAll(statement: StatementSync, values: readonly SqlValue[]): readonly SqlValue[][] {
-  // With setReturnArrays the rows are arrays; the types of node:sqlite know only objects.
-  return statement.all(...values) as unknown as SqlValue[][]
-}
-
-function readEach(statement: StatementSync, values: readonly SqlValue[]): Iterable<readonly SqlValue[]> {
-  return statement.iterate(...values) as unknown as Iterable<readonly SqlValue[]>
+function readTables(connection: Connection): ReadonlyMap<string, string> {
+  const rows = connection.rows(
+    "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+    [],
+  )
+  return new Map(rows.map(([name, sql]) => [String(name), String(sql)]))
 }
 
 /** The numbers of resource types and of their search parameters in `fhir.db`. */

@@ -1,5 +1,12 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { DatabaseUnavailable, isBusy, Turns, WRITE_WAIT_MS, WriteWait } from '../../../sqlite/index.ts'
+import type { StatementSync } from 'node:sqlite'
+import {
+  type Connection,
+  DatabaseUnavailable,
+  isBusy,
+  Turns,
+  WRITE_WAIT_MS,
+  WriteWait,
+} from '../../../sqlite/index.ts'
 
 export interface Transactions {
   /**
@@ -47,11 +54,11 @@ interface Group {
 }
 
 /** `waitMs`: how long a write waits for other writes of this process and for other processes, together. */
-export function openTransactions(sqlite: DatabaseSync, waitMs = WRITE_WAIT_MS): Transactions {
-  const begin = sqlite.prepare('BEGIN IMMEDIATE')
-  const beginRead = sqlite.prepare('BEGIN')
-  const commit = sqlite.prepare('COMMIT')
-  const rollback = sqlite.prepare('ROLLBACK')
+export function openTransactions(connection: Connection, waitMs = WRITE_WAIT_MS): Transactions {
+  const begin = connection.prepare('BEGIN IMMEDIATE')
+  const beginRead = connection.prepare('BEGIN')
+  const commit = connection.prepare('COMMIT')
+  const rollback = connection.prepare('ROLLBACK')
   const savepoints: Savepoint[] = []
   let depth = 0
   let group: Group | undefined
@@ -71,12 +78,12 @@ export function openTransactions(sqlite: DatabaseSync, waitMs = WRITE_WAIT_MS): 
       return result
     } finally {
       depth = 0
-      if (sqlite.isTransaction) rollback.run()
+      if (connection.inTransaction) rollback.run()
     }
   }
 
   function runNested<T>(work: () => T, keep: (result: T) => boolean): T {
-    savepoints[depth] ??= prepareSavepoint(sqlite, depth)
+    savepoints[depth] ??= prepareSavepoint(connection, depth)
     const { set, undo, release } = savepoints[depth] as Savepoint
     set.run()
     depth++
@@ -88,7 +95,7 @@ export function openTransactions(sqlite: DatabaseSync, waitMs = WRITE_WAIT_MS): 
     } finally {
       depth--
       // A full disk ends the whole transaction, not the savepoint.
-      if (sqlite.isTransaction) {
+      if (connection.inTransaction) {
         if (!isKept) undo.run()
         release.run()
       }
@@ -96,22 +103,22 @@ export function openTransactions(sqlite: DatabaseSync, waitMs = WRITE_WAIT_MS): 
   }
 
   function snapshot<T>(work: () => T): T {
-    if (sqlite.isTransaction) return work()
+    if (connection.inTransaction) return work()
     beginRead.run()
     try {
       return work()
     } finally {
-      if (sqlite.isTransaction) commit.run()
+      if (connection.inTransaction) commit.run()
     }
   }
 
   /** Throws if another process is writing: `begin` must not wait, because it would block this process. */
   function openGroup(): Group {
-    sqlite.exec('PRAGMA busy_timeout = 0')
+    connection.exec('PRAGMA busy_timeout = 0')
     try {
       begin.run()
     } finally {
-      sqlite.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
+      connection.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
     }
     group = createGroup()
     return group
@@ -154,7 +161,7 @@ export function openTransactions(sqlite: DatabaseSync, waitMs = WRITE_WAIT_MS): 
       commit.run()
       resolve()
     } catch (error) {
-      if (sqlite.isTransaction) rollback.run()
+      if (connection.inTransaction) rollback.run()
       noteFailure(error)
       reject(error)
     }
@@ -169,10 +176,11 @@ export function openTransactions(sqlite: DatabaseSync, waitMs = WRITE_WAIT_MS): 
   function runInGroup<T>(work: () => T): T {
     try {
       // A read that fails (disk, memory) may end it too: a savepoint would then be committed on its own.
-      if (!sqlite.isTransaction) throw new DatabaseUnavailable('Cannot write: the open transaction was lost')
+      if (!connection.inTransaction)
+        throw new DatabaseUnavailable('Cannot write: the open transaction was lost')
       return work()
     } catch (error) {
-      if (!sqlite.isTransaction) {
+      if (!connection.inTransaction) {
         noteFailure(error)
         group?.reject(error)
         group = undefined
@@ -221,10 +229,10 @@ interface Savepoint {
   readonly release: StatementSync
 }
 
-function prepareSavepoint(sqlite: DatabaseSync, level: number): Savepoint {
+function prepareSavepoint(connection: Connection, level: number): Savepoint {
   return {
-    set: sqlite.prepare(`SAVEPOINT level${level}`),
-    undo: sqlite.prepare(`ROLLBACK TO level${level}`),
-    release: sqlite.prepare(`RELEASE level${level}`),
+    set: connection.prepare(`SAVEPOINT level${level}`),
+    undo: connection.prepare(`ROLLBACK TO level${level}`),
+    release: connection.prepare(`RELEASE level${level}`),
   }
 }
