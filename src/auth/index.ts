@@ -43,7 +43,8 @@ export {
   createAuthServer,
   loadTestCommands,
 } from './server.ts'
-export { findTestAccounts, isPasswordOf, seedSampleAccounts, TEST_CLINICIAN } from './users/accounts.ts'
+export { findTestAccounts, seedSampleAccounts, TEST_CLINICIAN } from './users/accounts.ts'
+export { isPasswordOf } from './users/passwords.ts'
 export { checkProvider } from './users/providers/providers.ts'
 export { findSubject } from './users/sign-in/account.ts'
 export { describeMadeForLoopback } from './users/validity/made-for-loopback.ts'

@@ -4,7 +4,7 @@ import { eachDatabase } from '../../test/support/databases.ts'
 import { createSealer, openStore, REMOVED, sweep } from '../store/index.ts'
 import { initialize } from './initialize.ts'
 import { testSettings } from './testing/settings.ts'
-import { isPasswordOf } from './users/accounts.ts'
+import { isPasswordOf } from './users/passwords.ts'
 
 eachDatabase((_name, open, create) => {
   describe('initialize', () => {

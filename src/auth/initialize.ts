@@ -1,7 +1,7 @@
 import { REMOVED, type Sealer, type Store } from '../store/index.ts'
 import type { AuthSettings } from './base/settings.ts'
 import { makeAppKeySetUrl } from './oauth/clients/key-sets.ts'
-import { storeOrigins } from './oauth/clients/urls.ts'
+import { storeOrigins } from './oauth/clients/origins.ts'
 import { createKeyRing } from './oauth/keys/key-ring.ts'
 import { makeFirstSigningKey } from './oauth/keys/signing-key.ts'
 import { seedClinician } from './users/accounts.ts'

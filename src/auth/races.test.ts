@@ -14,7 +14,7 @@ import { readForm } from './testing/read-form.ts'
 import { SigningClient } from './testing/signing-client.ts'
 import { readRedirect, TestAuthServer, VERIFIER } from './testing/test-auth-server.ts'
 import { TestBrowser } from './testing/test-browser.ts'
-import { hashPassword } from './users/accounts.ts'
+import { hashPassword } from './users/passwords.ts'
 import { storeAccount } from './users/sign-in/account.ts'
 
 const TIMES = 50

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { Insertable } from 'kysely'
-import { storeOrigins } from '../../src/auth/oauth/clients/urls.ts'
+import { storeOrigins } from '../../src/auth/oauth/clients/origins.ts'
 import { stampRows } from '../../src/auth/testing/stamp.ts'
 import { INCLUDED_RESOURCES, TRANSACTION_ENTRIES } from '../../src/fhir/limits.ts'
 import { openStore, type Schema, type Store } from '../../src/store/index.ts'

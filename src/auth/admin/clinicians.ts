@@ -3,7 +3,7 @@ import type { Transaction } from 'kysely'
 import { isFailure, isId } from '../../fhir/index.ts'
 import { createRandomToken, type Schema } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
-import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../users/accounts.ts'
+import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../users/passwords.ts'
 import { keepAccess } from '../users/validity/facts.ts'
 import { computeAccountMark } from '../users/validity/rule.ts'
 import {

@@ -5,7 +5,7 @@ import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { LIMITS } from '../base/limits.ts'
 import { decodeClaims, TestAuthServer, unknownToken } from '../testing/test-auth-server.ts'
 import { TestBrowser } from '../testing/test-browser.ts'
-import { computeRevocationKey, type RevocationList } from './revoke.ts'
+import { computeRevocationKey, type RevocationList } from './revocation-list.ts'
 
 eachDatabaseIfThorough((_name, open) => {
   describe('POST /oauth2/revoke', () => {

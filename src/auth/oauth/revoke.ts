@@ -1,108 +1,22 @@
-import { hash } from 'node:crypto'
-import { setImmediate as yieldTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { AuditRecord } from '../../audit/index.ts'
-import { createCachedFetch } from '../../cache/index.ts'
 import { readText } from '../../core/index.ts'
 import { isFailure } from '../../fhir/index.ts'
-import { type Schema, type Store, sha256 } from '../../store/index.ts'
+import { type Schema, sha256 } from '../../store/index.ts'
 import { auditEvent, describeRefusal } from '../base/audit.ts'
-import { LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
 import { Refusal } from '../base/refusal.ts'
 import { forbidCaching, readForm, readParameters, sendOAuthError } from '../base/request.ts'
 import { consumeProof, type VerifiedClient, verifyClient } from './clients/authenticate.ts'
 import type { Client } from './clients/client.ts'
-import { answerPreflight, createOriginHook, limitToClientOrigins } from './clients/urls.ts'
+import { answerPreflight, createOriginHook, limitToClientOrigins } from './clients/origins.ts'
 import type { AuthContext } from './context.ts'
 import { type AuditedGrant, findGrantForAudit, revokeGrant } from './grants/grant.ts'
-import { computeMaxTokenSeconds } from './hooks.ts'
 import { verifyOwnJwt } from './keys/key-ring.ts'
 import type { PublicJwk } from './keys/signing-key.ts'
+import { createRevocationLists } from './revocation-list.ts'
 import { revoke } from './revocations.ts'
-
-/** The list that FHIR servers fetch every two seconds, so that they need no introspection for each request. */
-export interface RevocationList {
-  /** Hashes of a `jti` or of the grant id that it begins with. */
-  readonly revoked: readonly string[]
-  /** Seconds after which the revoked tokens have expired. */
-  readonly lifetime: number
-  /** The next value of `since`. */
-  readonly next: number
-}
-
-// A revocation may be committed some time after its timestamp, and clocks of instances differ.
-const OVERLAP_MS = 30_000
-
-// FHIR servers request the list every two seconds. One that has not done so for this long gets all revocations.
-const RECENT_MS = 10_000
-
-/**
- * The lists as JSON: the recent revocations, or all. Each is generated once for all requests within a short time, because
- * the requests need no login (REVOKE-4).
- */
-function createRevocationLists(context: AuthContext): (since: number) => Buffer | Promise<Buffer> {
-  const { clock } = context
-  const makeList = (freshForMs: number, rangeMs?: number) =>
-    createCachedFetch<Buffer>({
-      clock,
-      fetch: async () => ({ value: await serializeRevocations(context, rangeMs), freshForMs }),
-    })
-  const recent = makeList(LIMITS.recentRevocationsMs, RECENT_MS + OVERLAP_MS)
-  const all = makeList(LIMITS.revocationsMs)
-  return since => (since < clock() - RECENT_MS ? all : recent).get('')
-}
-
-async function serializeRevocations(
-  { store, settings, clock, settle }: AuthContext,
-  rangeMs?: number,
-): Promise<Buffer> {
-  await settle()
-  const lifetimeMs = (computeMaxTokenSeconds(settings) + 60) * 1000
-  const list = await listRevocations(store, { now: clock(), lifetimeMs, rangeMs })
-  return Buffer.from(JSON.stringify(list))
-}
-
-/**
- * The revocations within `rangeMs` until now, or all. The list is public, so it contains hashes, and no ids of grants or
- * tokens.
- */
-async function listRevocations(
-  { db }: Pick<Store, 'db'>,
-  { now, lifetimeMs, rangeMs }: { now: number; lifetimeMs: number; rangeMs: number | undefined },
-): Promise<RevocationList> {
-  const [grants, others] = await Promise.all([
-    db
-      .selectFrom('grant')
-      .select('id')
-      .where('revoked_at', '>', now - (rangeMs ?? lifetimeMs))
-      .execute(),
-    db
-      .selectFrom('revocation')
-      .select(['id', 'expires_at'])
-      .$if(rangeMs !== undefined, query => query.where('revoked_at', '>', now - (rangeMs ?? 0)))
-      .where('expires_at', '>', now)
-      .execute(),
-  ])
-  const longestMs = others.reduce((most, { expires_at }) => Math.max(most, expires_at - now), lifetimeMs)
-  const ids = new Set([...grants, ...others].map(({ id }) => id))
-  return { revoked: await computeRevocationKeys(ids), lifetime: Math.ceil(longestMs / 1000), next: now }
-}
-
-const KEYS_AT_ONCE = 1_000
-
-/** Other requests are served between the hashes. */
-async function computeRevocationKeys(ids: ReadonlySet<string>): Promise<readonly string[]> {
-  const keys: string[] = []
-  for (const id of ids) if (keys.push(computeRevocationKey(id)) % KEYS_AT_ONCE === 0) await yieldTurn()
-  return keys
-}
-
-/** 132 bits of the SHA-256, enough against collisions. */
-export function computeRevocationKey(id: string): string {
-  return hash('sha256', id, 'base64url').slice(0, 22)
-}
 
 /** `POST /oauth2/revoke` (RFC 7009), and `GET /oauth2/revocations`, the list for FHIR servers. */
 export function addRevokeRoutes(app: FastifyInstance, context: AuthContext): void {

@@ -4,7 +4,7 @@ import { paths } from '../base/paths.ts'
 import { forbidCaching } from '../base/request.ts'
 import { authenticateBearer, sendBearerError } from './access-token.ts'
 import { findClient } from './clients/client.ts'
-import { answerPreflight, createOriginHook, limitToClientOrigins } from './clients/urls.ts'
+import { answerPreflight, createOriginHook, limitToClientOrigins } from './clients/origins.ts'
 import type { AuthContext } from './context.ts'
 import { buildUserClaims, hasScope } from './grants/grant.ts'
 

@@ -9,7 +9,7 @@ import { createRandomToken, createSealer, type Schema, type Store } from '../../
 import type { Logger } from '../../web/index.ts'
 import type { AuthSettings } from '../base/settings.ts'
 import { initialize } from '../initialize.ts'
-import { storeOrigins } from '../oauth/clients/urls.ts'
+import { storeOrigins } from '../oauth/clients/origins.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { keepFirstSigningKey } from '../oauth/keys/signing-key.ts'
 import { createAuthServer } from '../server.ts'

@@ -4,9 +4,9 @@ import { hash } from '@node-rs/bcrypt'
 import { LIMITS } from '../base/limits.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
-import { isPasswordOf } from './accounts.ts'
 import { tryLogin } from './attempt.ts'
 import { createPasswordCheck, PasswordQueue, type PasswordResult } from './check-password.ts'
+import { isPasswordOf } from './passwords.ts'
 
 describe('the password check', () => {
   const open = openTestStore()

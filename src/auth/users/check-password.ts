@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { createCachedFetch } from '../../cache/index.ts'
 import type { Store } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
-import { hashPassword, isPasswordOf, PASSWORD_COST, readCost } from './accounts.ts'
+import { hashPassword, isPasswordOf, PASSWORD_COST, readCost } from './passwords.ts'
 
 interface PasswordAttempt {
   /** The stored hash; undefined for an unknown username. */

@@ -11,7 +11,7 @@ import {
 import { LIMITS } from '../../base/limits.ts'
 import { revokeClientTokens } from '../revocations.ts'
 import { type Client, containsText, findRegisteredClient, toClient } from './client.ts'
-import { storeOrigins } from './urls.ts'
+import { storeOrigins } from './origins.ts'
 import {
   ClientFault,
   type ClientProperties,

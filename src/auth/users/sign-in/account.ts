@@ -5,8 +5,8 @@ import type { Claims } from '../../../jwt/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { createUserLookup, type LookupContext, listResources } from '../../base/fhir-reader.ts'
 import type { User } from '../../base/user.ts'
-import { NO_PASSWORD } from '../accounts.ts'
 import type { UsersContext } from '../context.ts'
+import { NO_PASSWORD } from '../passwords.ts'
 import {
   checkAllowed,
   mapFhirUser,

@@ -1,0 +1,62 @@
+import { compare, hash } from '@node-rs/bcrypt'
+import { runInThreadPool } from '../../turns/index.ts'
+
+export const PASSWORD_COST = 10
+
+/** Bcrypt ignores everything after 72 bytes. */
+const MAX_BYTES = 72
+
+const MIN_CHARACTERS = 8
+
+/** No password matches it, because it is not a bcrypt hash. */
+export const NO_PASSWORD = ''
+
+/** The fault of a new password, as the end of a sentence; undefined if it has none. */
+export function findNewPasswordFault(password: string): string | undefined {
+  if ([...password].length < MIN_CHARACTERS) return `a password has at least ${MIN_CHARACTERS} characters`
+  if (Buffer.byteLength(password) > MAX_BYTES) return `a password has at most ${MAX_BYTES} bytes`
+  return password.includes('\0') ? 'a password contains no NUL character' : undefined
+}
+
+/** The salt and digest of an unknown password. No known password has it at any cost. */
+const UNKNOWN_USER_HASH = '$MwlpsZqe92ktww76iZQ0d.aZhHfuoV1EWpsRUtmjibVcLjkHBJcZ6'
+
+const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
+
+export function hashPassword(password: string, cost = PASSWORD_COST): Promise<string> {
+  return runInThreadPool(() => hash(password, cost))
+}
+
+/** The cost of a bcrypt hash (`$2a$`, `$2b$`, `$2y$`), or undefined for anything else. */
+export function readCost(passwordHash: string | undefined): number | undefined {
+  const cost = BCRYPT.exec(passwordHash ?? '')?.[1]
+  return cost === undefined ? undefined : Number(cost)
+}
+
+/**
+ * Whether the password matches the hash. A mismatch takes as long as a hash of `cost`, even if the hash is cheaper or
+ * missing: each step of the cost doubles the work, so the steps from the hash's own cost up to `cost` add up to it.
+ */
+export async function isPasswordOf(
+  passwordHash: string | undefined,
+  password: string,
+  cost = PASSWORD_COST,
+): Promise<boolean> {
+  const own = readCost(passwordHash)
+  if (passwordHash === undefined || own === undefined) {
+    await compareInThread(password, formatUnknownHash(cost))
+    return false
+  }
+  const matches = await compareInThread(password, passwordHash)
+  if (matches && Buffer.byteLength(password) <= MAX_BYTES) return true
+  for (let step = own; step < cost; step++) await compareInThread(password, formatUnknownHash(step))
+  return false
+}
+
+function compareInThread(password: string, passwordHash: string): Promise<boolean> {
+  return runInThreadPool(() => compare(password, passwordHash))
+}
+
+function formatUnknownHash(cost: number): string {
+  return `$2b$${String(cost).padStart(2, '0')}${UNKNOWN_USER_HASH}`
+}
