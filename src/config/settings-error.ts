@@ -10,12 +10,15 @@ export class SettingsError extends Error {
 }
 
 /** Collects all errors, so that the administrator sees them at once. */
-export function readEach<Given, Read>(given: readonly Given[], read: (one: Given) => Read): readonly Read[] {
+export function readEach<Given, Read>(
+  given: readonly Given[],
+  read: (value: Given) => Read,
+): readonly Read[] {
   const problems: string[] = []
   const values: Read[] = []
-  for (const one of given) {
+  for (const value of given) {
     try {
-      values.push(read(one))
+      values.push(read(value))
     } catch (error) {
       if (!(error instanceof SettingsError)) throw error
       problems.push(...error.problems)

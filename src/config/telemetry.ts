@@ -62,8 +62,8 @@ function readUrl(full: string | undefined, base: string): string {
     full === undefined
       ? ['OTEL_EXPORTER_OTLP_ENDPOINT', `${base.replace(/\/+$/, '')}/v1/traces`]
       : ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', full]
-  return requireValid(name, url, 'an http or https URL without a login', it => {
-    const parsed = URL.parse(it)
+  return requireValid(name, url, 'an http or https URL without a login', text => {
+    const parsed = URL.parse(text)
     return parsed !== null && /^https?:$/.test(parsed.protocol) && parsed.username === ''
   })
 }

@@ -148,9 +148,9 @@ export function renderTable(
   const columns: readonly Column[] = options.columns.map(column =>
     typeof column === 'string' ? { head: column } : column,
   )
-  const renderCell = (cell: Cell, at: number) => {
-    if (at === 0 && !isUnnamed) return html`<th role="rowheader" scope="row">${cell}</th>`
-    const { head, isHidden, label = head, isNowrap } = columns[at] ?? { head: '' }
+  const renderCell = (cell: Cell, index: number) => {
+    if (index === 0 && !isUnnamed) return html`<th role="rowheader" scope="row">${cell}</th>`
+    const { head, isHidden, label = head, isNowrap } = columns[index] ?? { head: '' }
     return html`<td role="cell"${!isHidden && html` data-label="${label}"`}${isNowrap && html` class="nowrap"`}>${cell}</td>`
   }
   return html`<table class="table ${kind}" role="table">

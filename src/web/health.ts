@@ -112,13 +112,13 @@ export function serveHealth(
   checks: readonly ReadyCheck[],
   clock: () => number = Date.now,
 ): void {
-  let last: { readonly at: number; readonly results: Promise<readonly CheckResult[]> } | undefined
+  let last: { readonly checkedAt: number; readonly results: Promise<readonly CheckResult[]> } | undefined
 
   const unavailable = new Set<string>()
 
   function getResults(): Promise<readonly CheckResult[]> {
-    if (!last || clock() - last.at > FRESH_MS)
-      last = { at: clock(), results: Promise.all(checks.map(runAndLog)) }
+    if (!last || clock() - last.checkedAt > FRESH_MS)
+      last = { checkedAt: clock(), results: Promise.all(checks.map(runAndLog)) }
     return last.results
   }
 

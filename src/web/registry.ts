@@ -195,8 +195,8 @@ function formatSample({ name, labels }: Family, sample: Sample): readonly string
   }
   if (!sample.buckets) return [`${name}${brace([])} ${sample.value}`]
   let below = 0
-  const buckets = BUCKETS.map((bound, at) => {
-    below += sample.buckets?.[at] ?? 0
+  const buckets = BUCKETS.map((bound, index) => {
+    below += sample.buckets?.[index] ?? 0
     return `${name}_bucket${brace([`le="${bound}"`])} ${below}`
   })
   return [

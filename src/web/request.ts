@@ -14,9 +14,9 @@ const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 export function createRequestId(random: (size: number) => Uint8Array = takePooledBytes): string {
   const bytes = random(12)
   let id = ''
-  for (let at = 0; at < 12; at++) {
-    if (at === 4 || at === 8) id += '-'
-    id += LETTERS[(bytes[at] ?? 0) % 32]
+  for (let index = 0; index < 12; index++) {
+    if (index === 4 || index === 8) id += '-'
+    id += LETTERS[(bytes[index] ?? 0) % 32]
   }
   return id
 }
@@ -74,8 +74,8 @@ function findPrefix(address: string, groupCount: number): string {
  */
 export function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   let hosts = 0
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] ?? ''
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? ''
     if (name.length === HOST.length && name.toLowerCase() === HOST) hosts += 1
   }
   return hosts > 1

@@ -83,15 +83,15 @@ function renderEndSession({ who, logout }: Bar & { readonly kind: 'app' }): Html
 
 function renderSteps(names: readonly string[], current = 0): Html | undefined {
   if (names.length === 0) return undefined
-  return html`<ol class="steps" aria-label="Steps">${names.map((name, at) => renderStep(name, at, current))}</ol>`
+  return html`<ol class="steps" aria-label="Steps">${names.map((name, index) => renderStep(name, index, current))}</ol>`
 }
 
-function renderStep(name: string, at: number, current: number): Html {
-  if (at < current)
+function renderStep(name: string, index: number, current: number): Html {
+  if (index < current)
     return html`<li>${renderIcon('tick')}<span>${name}</span><span class="sr">, done</span></li>`
-  if (at === current)
-    return html`<li aria-current="step"><span class="steps__no">${at + 1}</span><span>${name}</span></li>`
-  return html`<li><span class="steps__no steps__no--next">${at + 1}</span><span>${name}</span></li>`
+  if (index === current)
+    return html`<li aria-current="step"><span class="steps__no">${index + 1}</span><span>${name}</span></li>`
+  return html`<li><span class="steps__no steps__no--next">${index + 1}</span><span>${name}</span></li>`
 }
 
 const SOON_MS = 5 * 60_000

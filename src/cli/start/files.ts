@@ -85,13 +85,13 @@ export function readTrustedIssuers({ fhir, allowHttp, onLoopback }: Settings): r
   const path = fhir.trustedIssuersFile
   if (path === undefined) return []
   const entries = readIssuerEntries(path)
-  return entries.map((entry, at) => {
-    const issuer = readIssuer(entry, path, at + 1)
+  return entries.map((entry, index) => {
+    const issuer = readIssuer(entry, path, index + 1)
     const addresses = [issuer.issuer, issuer.jwksUrl]
     if (!onLoopback && !allowHttp && addresses.some(it => it.startsWith('http:')))
       throw failIssuers(
         path,
-        `entry ${at + 1} must be https unless on loopback, or set SMART_ALLOW_HTTP=true`,
+        `entry ${index + 1} must be https unless on loopback, or set SMART_ALLOW_HTTP=true`,
       )
     return issuer
   })
@@ -109,23 +109,23 @@ function readIssuerEntries(path: string): readonly IssuerEntry[] {
   return content
 }
 
-function readIssuer(entry: IssuerEntry, path: string, at: number): TrustedIssuer {
+function readIssuer(entry: IssuerEntry, path: string, number: number): TrustedIssuer {
   const unknown = Object.keys(entry).find(name => !Object.hasOwn(ISSUER_KEYS, name))
   if (unknown !== undefined)
     throw failIssuers(
       path,
-      `entry ${at} has unknown key ${unknown}; expected ${Object.keys(ISSUER_KEYS).join(', ')}`,
+      `entry ${number} has unknown key ${unknown}; expected ${Object.keys(ISSUER_KEYS).join(', ')}`,
     )
   const read = <Name extends keyof typeof ISSUER_KEYS>(name: Name) => {
     if (entry[name] === undefined) return undefined
     const value = ISSUER_KEYS[name](entry[name])
-    if (value === undefined) throw failIssuers(path, `entry ${at} has an invalid ${name}`)
+    if (value === undefined) throw failIssuers(path, `entry ${number} has an invalid ${name}`)
     return value as NonNullable<ReturnType<(typeof ISSUER_KEYS)[Name]>>
   }
   const issuer = read('issuer')
   const jwksUrl = read('jwks-url')
   if (issuer === undefined || jwksUrl === undefined)
-    throw failIssuers(path, `entry ${at} needs issuer and jwks-url`)
+    throw failIssuers(path, `entry ${number} needs issuer and jwks-url`)
   return {
     issuer,
     jwksUrl,

@@ -229,6 +229,6 @@ class CollectedResponse extends Response {
 function toHeaders(fields: OutgoingHttpHeaders): Headers {
   const headers = new Headers()
   for (const [name, value] of Object.entries(fields))
-    for (const one of [value ?? []].flat()) headers.append(name, String(one))
+    for (const part of [value ?? []].flat()) headers.append(name, String(part))
   return headers
 }

@@ -62,8 +62,8 @@ function openSlots({
   const shared = { serialize: createSerialize(), setLogLevel, reload }
   const gather = (request: ReportRequest) => gatherReports(slots, request)
   const input = { names, settings: shareLimits(settings), trustedIssuers }
-  const slots: readonly WorkerSlot[] = Array.from({ length: settings.workers }, (_, at) => {
-    const number = at + 1
+  const slots: readonly WorkerSlot[] = Array.from({ length: settings.workers }, (_, index) => {
+    const number = index + 1
     return openSlot(
       number,
       () =>

@@ -74,7 +74,7 @@ function findTerm(terms: Readonly<Record<string, string>>, code: string | undefi
 
 function readTextAt(resource: Resource, ...path: readonly (string | number)[]): string | undefined {
   const value = path.reduce<unknown>(
-    (at, key) => (typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined),
+    (inner, key) => (typeof inner === 'object' && inner !== null ? Reflect.get(inner, key) : undefined),
     resource,
   )
   return typeof value === 'string' && value !== '' ? value : undefined

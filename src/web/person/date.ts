@@ -162,13 +162,13 @@ type WholeDate = Required<PartialDate>
  * Formats an age: hours under 2 days, days under 4 weeks, weeks under 1 year, months under 2 years, `3 y 6 mo` under 18
  * years, then years. Hours need the time of birth. The age is only as exact as the birth date.
  */
-export function formatAge(born: When | undefined, at: When, zone = getLocalZone()): string {
+export function formatAge(born: When | undefined, now: When, zone = getLocalZone()): string {
   const birth = parseDate(born, zone)
-  const end = parseDate(at, zone)
+  const end = parseDate(now, zone)
   if (!birth || !end) return NOT_KNOWN
   const last = findLastDay(end)
   if (birth.month !== undefined && birth.day !== undefined && end.day !== undefined)
-    return computeExactAge(findFirstDay(birth), last, countHours(born, at))
+    return computeExactAge(findFirstDay(birth), last, countHours(born, now))
   return describeVagueAge(birth, end)
 }
 
@@ -180,9 +180,9 @@ function findLastDay({ year, month = 12, day }: PartialDate): WholeDate {
   return { year, month, day: day ?? new Date(Date.UTC(year, month, 0)).getUTCDate() }
 }
 
-function countHours(born: When | undefined, at: When): number | undefined {
+function countHours(born: When | undefined, now: When): number | undefined {
   const from = toInstant(born)
-  const to = toInstant(at)
+  const to = toInstant(now)
   return from === undefined || to === undefined ? undefined : Math.floor((to - from) / HOUR_MS)
 }
 
