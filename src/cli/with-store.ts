@@ -3,6 +3,7 @@ import type { Transaction } from 'kysely'
 import { type Auditor, createAuditor, noAudit } from '../audit/index.ts'
 import type { Admin, AdminFailure } from '../auth/index.ts'
 import { ensureSecret, readConfiguration, type Settings } from '../config/index.ts'
+import { isFailure } from '../core/index.ts'
 import {
   makeFolder,
   openSealer,
@@ -67,7 +68,7 @@ export async function performCommand<T>(
   refusal: string,
   operate: (admin: Admin, sealer: () => Promise<Sealer>) => Promise<T | AdminFailure>,
 ): Promise<T> {
-  const { COMMAND_LINE, isFailure, makeRules } = await import('../auth/index.ts')
+  const { COMMAND_LINE, makeRules } = await import('../auth/index.ts')
   const settings = loadSettings(io)
   const result = await withStore(io, store => {
     const rules = makeRules(settings, () => settings.login)
