@@ -38,19 +38,17 @@ export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
   return { kind: 'portal', who: login.user.displayName, links }
 }
 
+interface SignedInOptions extends Omit<PageOptions, 'bar' | 'sampleData'> {
+  readonly current: SignedInPage
+  /** The patients on the page. */
+  readonly people?: readonly Person[]
+}
+
 /** A page for a user who is signed in. */
 export function renderSignedInPage(
   { settings }: Pick<AuthContext, 'settings'>,
   login: Login,
-  {
-    current,
-    people,
-    ...options
-  }: Omit<PageOptions, 'bar' | 'sampleData'> & {
-    readonly current: SignedInPage
-    /** The patients on the page. */
-    readonly people?: readonly Person[]
-  },
+  { current, people, ...options }: SignedInOptions,
   body: Html,
 ): Html {
   const bar = makeSignedInBar(login, current)

@@ -141,7 +141,7 @@ const summaryEndpoint = defineEndpoint({
     if (isFailure(conditions)) return conditions
     if (isFailure(medications)) return medications
     return {
-      patient: patient,
+      patient,
       conditions: conditions.entry.map(({ resource }) => resource),
       medications: medications.entry.map(({ resource }) => resource),
     }

@@ -176,7 +176,7 @@ function findMedicationId(
 
 function findContainedName({ medicationReference, contained = [] }: MedicationRequest): string | undefined {
   const id = medicationReference?.reference?.replace(/^#/, '')
-  return findName(contained.find(it => isRecord(it) && it.id === id))
+  return findName(contained.find(resource => isRecord(resource) && resource.id === id))
 }
 
 function findName(medication: unknown): string | undefined {
@@ -203,8 +203,8 @@ async function readNames(
 
 function listResources(bundle: unknown): readonly Readonly<Record<string, unknown>>[] {
   if (!isRecord(bundle) || !Array.isArray(bundle.entry)) return []
-  const resources = bundle.entry.map(it => (isRecord(it) ? it.resource : undefined))
-  return resources.filter(isRecord).filter(it => it.resourceType === 'Medication')
+  const resources = bundle.entry.map(entry => (isRecord(entry) ? entry.resource : undefined))
+  return resources.filter(isRecord).filter(({ resourceType }) => resourceType === 'Medication')
 }
 
 function withDisplay(request: MedicationRequest, display: string | undefined): MedicationRequest {

@@ -31,42 +31,25 @@ async function answer(
   request: FastifyRequest<{ Querystring: Query }>,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const sessionRequest = await openSessionRequest(context, request, endpoint)
-  const result = isFailure(sessionRequest)
-    ? sessionRequest
-    : await queryApi(endpoint, sessionRequest, request.query)
-  await auditRequest(
-    context,
-    endpoint,
-    request,
-    isFailure(sessionRequest) ? undefined : sessionRequest.session,
-    result,
-  )
+  const found = await openSessionRequest(context, request, endpoint)
+  const result = isFailure(found) ? found : await queryApi(endpoint, found, request.query)
+  const failed = isFailure(result) ? toResponse(result) : undefined
+  // Requests to `/api/session` are not audited: a countdown polls it, and it returns nothing from the record.
+  if (endpoint.extendsSession !== false) {
+    const status = failed?.status ?? 200
+    await auditSession(context, isFailure(found) ? undefined : found.session, {
+      kind: 'api',
+      status,
+      allowed: status !== 401 && status !== 403 && status !== 409,
+      method: request.method,
+      request: endpoint.path.slice(1),
+      reason: failed?.body.issue[0]?.details.text,
+      requestId: request.id,
+      address: request.ip,
+    })
+  }
   if (isFailure(result)) return sendFailure(reply, result)
   return reply.type('application/json; charset=utf-8').send(formatExact(result))
-}
-
-/** Requests to `/api/session` are not audited: a countdown polls it, and it returns nothing from the record. */
-async function auditRequest(
-  context: AppContext,
-  { path, extendsSession }: Endpoint,
-  request: FastifyRequest,
-  session: Session | undefined,
-  result: Result<unknown>,
-): Promise<void> {
-  if (extendsSession === false) return
-  const answer = isFailure(result) ? toResponse(result) : undefined
-  const status = answer?.status ?? 200
-  await auditSession(context, session, {
-    kind: 'api',
-    status,
-    allowed: status !== 401 && status !== 403 && status !== 409,
-    method: request.method,
-    request: path.slice(1),
-    reason: answer?.body.issue[0]?.details.text,
-    requestId: request.id,
-    address: request.ip,
-  })
 }
 
 function sendFailure(reply: FastifyReply, failure: Failure): FastifyReply {

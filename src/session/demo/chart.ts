@@ -27,9 +27,7 @@ export const BLOOD_PRESSURE = '85354-9'
 export const OLDER_BLOOD_PRESSURE = '55284-4'
 
 const SYSTOLIC = '8480-6'
-
 const DIASTOLIC = '8462-4'
-
 const LOINC = 'http://loinc.org'
 
 export interface Reading {
@@ -49,10 +47,9 @@ const FINAL_STATUSES: ReadonlySet<string | undefined> = new Set([
 
 /** Skips incomplete readings and readings in another unit. */
 export function findReadings(observations: readonly Observation[]): readonly Reading[] {
-  return observations.flatMap(observation => {
-    const reading = FINAL_STATUSES.has(observation.status) ? toReading(observation) : undefined
-    return reading ? [reading] : []
-  })
+  return observations.flatMap(observation =>
+    FINAL_STATUSES.has(observation.status) ? (toReading(observation) ?? []) : [],
+  )
 }
 
 function toReading(observation: Observation): Reading | undefined {
@@ -87,13 +84,9 @@ export function selectRecentReadings(
 }
 
 const LEFT = 34
-
 const RIGHT = 336
-
 const TOP = 12
-
 const BOTTOM = 150
-
 const INSET = 13
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
@@ -115,7 +108,7 @@ export function renderPressureChart(readings: readonly Reading[]): Html {
 <desc id="bp-text">${describeReadings(readings)}</desc>
 ${renderValueLines(scale)}${renderTimeMarks(scale)}
 <g fill="none" stroke-width="2" stroke-linejoin="round"><polyline class="s1" points="${formatPoints(readings, scale, 'systolic')}"/><polyline class="s2" points="${formatPoints(readings, scale, 'diastolic')}"/></g>
-${renderDots(readings, scale, 'systolic', 'd1')}${renderDots(readings, scale, 'diastolic', 'd2')}
+${renderDots(readings, scale, 'systolic')}${renderDots(readings, scale, 'diastolic')}
 ${renderSeriesName(readings, scale, 'systolic')}${renderSeriesName(readings, scale, 'diastolic')}
 </svg>`
 }
@@ -172,12 +165,8 @@ function formatPoints(readings: readonly Reading[], { x, y }: Scale, series: Ser
   return readings.map(reading => `${x(reading.at)},${y(toNumber(reading[series]))}`).join(' ')
 }
 
-function renderDots(
-  readings: readonly Reading[],
-  { x, y }: Scale,
-  series: Series,
-  name: string,
-): readonly Html[] {
+function renderDots(readings: readonly Reading[], { x, y }: Scale, series: Series): readonly Html[] {
+  const name = series === 'systolic' ? 'd1' : 'd2'
   return readings.map(
     reading =>
       html`<circle class="${name}" cx="${x(reading.at)}" cy="${y(toNumber(reading[series]))}" r="2.75"/>`,

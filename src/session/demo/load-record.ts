@@ -1,4 +1,3 @@
-import type { Static } from '@sinclair/typebox'
 import { isRecord, toPlain } from '../../fhir/index.ts'
 import { describeEncounter, type EncounterDescription } from '../../web/index.ts'
 import { findMissingScopes, queryApi } from '../api/endpoint.ts'
@@ -6,7 +5,7 @@ import { meEndpoint, patientEndpoint } from '../api/endpoints.ts'
 import { conditionsEndpoint, medicationsEndpoint, vitalsEndpoint } from '../api/lists.ts'
 import { type Failure, fail, isFailure, type Result } from '../failure.ts'
 import { failUnexpected, isOfPatient, readFhir, type SessionRequest } from '../records/resources.ts'
-import { type Allergies, loadAllergies } from './cards.ts'
+import { loadAllergies } from './cards.ts'
 import { BLOOD_PRESSURE, OLDER_BLOOD_PRESSURE } from './chart.ts'
 
 const SCOPE = 'patient/Encounter.rs'
@@ -28,17 +27,7 @@ async function loadEncounter(
 }
 
 /** Each part loads on its own, so that one failure does not hide the others. */
-export interface DemoRecord {
-  readonly me: Result<Static<typeof meEndpoint.body>>
-  readonly patient: Result<Static<typeof patientEndpoint.body>>
-  readonly conditions: Result<Static<typeof conditionsEndpoint.body>>
-  readonly medications: Result<Static<typeof medicationsEndpoint.body>>
-  readonly vitals: Result<Static<typeof vitalsEndpoint.body>>
-  readonly allergies: Allergies
-  readonly encounter: Result<EncounterDescription> | undefined
-}
-
-export async function loadRecord(sessionRequest: SessionRequest): Promise<DemoRecord> {
+export async function loadRecord(sessionRequest: SessionRequest) {
   const [me, patient, conditions, medications, vitals, allergies, encounter] = await Promise.all([
     queryApi(meEndpoint, sessionRequest),
     queryApi(patientEndpoint, sessionRequest),
@@ -51,7 +40,9 @@ export async function loadRecord(sessionRequest: SessionRequest): Promise<DemoRe
   return { me, patient, conditions, medications, vitals, allergies, encounter }
 }
 
-async function loadBloodPressure(sessionRequest: SessionRequest): Promise<DemoRecord['vitals']> {
+export type DemoRecord = Awaited<ReturnType<typeof loadRecord>>
+
+async function loadBloodPressure(sessionRequest: SessionRequest) {
   const found = await queryApi(vitalsEndpoint, sessionRequest, { code: BLOOD_PRESSURE })
   return !isFailure(found) && found.total === 0
     ? queryApi(vitalsEndpoint, sessionRequest, { code: OLDER_BLOOD_PRESSURE })

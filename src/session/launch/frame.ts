@@ -24,9 +24,7 @@ export function testCookies(
 ): FastifyReply | undefined {
   const { name, attributes } = planTestCookie(context)
   if (query.frame === '1')
-    return cookies[name] === undefined
-      ? reply.sendPage(renderFramePage(context, { parameters: query, authorizationUrl: undefined }))
-      : undefined
+    return cookies[name] === undefined ? reply.sendPage(renderFramePage(context, query)) : undefined
   return reply
     .setCookie(name, '1', attributes)
     .redirect(`/launch?${new URLSearchParams({ ...pickParameters(query), frame: '1' })}`)
@@ -62,13 +60,8 @@ export function needsPage(error: string): boolean {
  */
 export function renderFramePage(
   { settings }: AppContext,
-  {
-    parameters,
-    authorizationUrl,
-  }: {
-    readonly parameters: Readonly<Record<string, unknown>>
-    readonly authorizationUrl: string | undefined
-  },
+  parameters: Readonly<Record<string, unknown>>,
+  authorizationUrl?: string,
 ): Html {
   const inFrame = authorizationUrl !== undefined
   const query = new URLSearchParams({ ...pickParameters(parameters) })

@@ -3,7 +3,6 @@ import {
   calculatePKCECodeChallenge,
   randomNonce,
   randomPKCECodeVerifier,
-  type ServerMetadata,
 } from 'openid-client'
 import { fail, isFailure } from '../failure.ts'
 import { SESSIONS_PER_BROWSER } from '../limits.ts'
@@ -59,24 +58,11 @@ async function begin(
   context: AppContext,
   { iss, launch, address, frame }: Origin,
 ): Promise<BegunLaunch | LaunchRefusal> {
-  const fhirBaseUrl = findAcceptedBase(context.settings.app.issuers, iss)
+  const { issuers, scope } = context.settings.app
+  const fhirBaseUrl = findAcceptedBase(issuers, iss)
   if (fhirBaseUrl === undefined) return fail({ kind: 'unknown-issuer', iss })
-  const found = await context.discovery.find(fhirBaseUrl)
-  if (isFailure(found)) return fail({ kind: 'no-discovery', failure: found })
-  return redirectToAuthServer(context, found, {
-    iss,
-    address,
-    frame,
-    fhirBaseUrl,
-    ...(launch === undefined ? {} : { launch }),
-  })
-}
-
-async function redirectToAuthServer(
-  context: AppContext,
-  metadata: ServerMetadata,
-  { iss, launch, address, frame, fhirBaseUrl }: Origin & { readonly fhirBaseUrl: string },
-): Promise<BegunLaunch | LaunchRefusal> {
+  const metadata = await context.discovery.find(fhirBaseUrl)
+  if (isFailure(metadata)) return fail({ kind: 'no-discovery', failure: metadata })
   const codeVerifier = randomPKCECodeVerifier()
   const nonce = randomNonce()
   const { issuer } = metadata
@@ -86,8 +72,7 @@ async function redirectToAuthServer(
   if (!ticket) return fail({ kind: 'too-many-launches' })
   const url = buildAuthorizationUrl(await createOAuthClient(context, fhirBaseUrl, metadata), {
     redirect_uri: getCallbackUrl(context),
-    scope:
-      launch === undefined ? makeStandaloneScope(context.settings.app.scope) : context.settings.app.scope,
+    scope: launch === undefined ? makeStandaloneScope(scope) : scope,
     state: ticket.state,
     nonce,
     // Sent back unchanged: the auth server compares it with the `iss` that it sent.

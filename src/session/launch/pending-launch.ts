@@ -59,26 +59,19 @@ export async function makeRoom(
   const newest = await context.store.db
     .selectFrom('app_launch')
     .select('browser_hash')
-    .where(
-      'browser_hash',
-      'in',
-      held.map(({ hash }) => hash),
-    )
+    .where('browser_hash', 'in', listHashes(held))
     .where('expires_at', '>', context.clock())
     .orderBy('created_at', 'desc')
     .limit(PENDING_LAUNCHES - 1)
     .execute()
   const over = held.filter(({ hash }) => !newest.some(({ browser_hash }) => browser_hash === hash))
   if (over.length === 0) return []
-  await context.store.db
-    .deleteFrom('app_launch')
-    .where(
-      'browser_hash',
-      'in',
-      over.map(({ hash }) => hash),
-    )
-    .execute()
+  await context.store.db.deleteFrom('app_launch').where('browser_hash', 'in', listHashes(over)).execute()
   return over.map(({ name }) => planCookie(context, name.slice(prefix.length)))
+}
+
+function listHashes(cookies: readonly { readonly hash: string }[]): readonly string[] {
+  return cookies.map(({ hash }) => hash)
 }
 
 /** Returns undefined if too many launches of the network are pending. */

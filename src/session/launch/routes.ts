@@ -83,7 +83,7 @@ async function askForWindow(
   const begun = await beginLaunch(context, parameters, request.ip, 'window')
   if (isFailure(begun)) return sendRefusal(context, reply, begun)
   await setLaunchCookie(context, request, reply, begun.ticket)
-  return reply.sendPage(renderFramePage(context, { parameters, authorizationUrl: begun.url }))
+  return reply.sendPage(renderFramePage(context, parameters, begun.url))
 }
 
 function redirectToSession(

@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { ServerMetadata } from 'openid-client'
 import { createCachedFetch } from '../../cache/index.ts'
@@ -22,24 +22,20 @@ const SmartConfiguration = Type.Object({
  */
 function readSmartConfiguration(fhirBaseUrl: string, document: unknown): ServerMetadata | undefined {
   if (!Value.Check(SmartConfiguration, document)) return undefined
-  const endpoints = resolveEndpoints(fhirBaseUrl, {
-    authorization_endpoint: document.authorization_endpoint,
-    token_endpoint: document.token_endpoint,
-    revocation_endpoint: document.revocation_endpoint,
-    jwks_uri: document.jwks_uri,
-  })
+  const endpoints = resolveEndpoints(fhirBaseUrl, document)
+  const {
+    issuer = fhirBaseUrl,
+    authorization_response_iss_parameter_supported = false,
+    token_endpoint_auth_methods_supported: methods,
+    id_token_signing_alg_values_supported: algorithms,
+  } = document
   return (
     endpoints && {
-      issuer: document.issuer ?? fhirBaseUrl,
+      issuer,
       ...endpoints,
-      authorization_response_iss_parameter_supported:
-        document.authorization_response_iss_parameter_supported ?? false,
-      ...(document.token_endpoint_auth_methods_supported && {
-        token_endpoint_auth_methods_supported: document.token_endpoint_auth_methods_supported,
-      }),
-      ...(document.id_token_signing_alg_values_supported && {
-        id_token_signing_alg_values_supported: document.id_token_signing_alg_values_supported,
-      }),
+      authorization_response_iss_parameter_supported,
+      ...(methods && { token_endpoint_auth_methods_supported: methods }),
+      ...(algorithms && { id_token_signing_alg_values_supported: algorithms }),
     }
   )
 }
@@ -51,14 +47,17 @@ function describeConfigurationFault(fhirBaseUrl: string, document: unknown): str
   return `an endpoint or jwks_uri: Expected ${scheme}`
 }
 
+const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'revocation_endpoint', 'jwks_uri'] as const
+
 /** Older servers use relative URLs. They are relative to the FHIR base. */
 function resolveEndpoints(
   fhirBaseUrl: string,
-  endpoints: Readonly<Record<string, string | undefined>>,
+  document: Static<typeof SmartConfiguration>,
 ): Record<string, string> | undefined {
   const secure = fhirBaseUrl.startsWith('https:')
   const resolved: Record<string, string> = {}
-  for (const [name, text] of Object.entries(endpoints)) {
+  for (const name of ENDPOINTS) {
+    const text = document[name]
     if (text === undefined) continue
     const url = URL.parse(text, `${fhirBaseUrl}/`)
     if (url === null || !(url.protocol === 'https:' || (!secure && url.protocol === 'http:')))

@@ -104,13 +104,9 @@ export const Observation = Type.Object(
 )
 
 export type Patient = Static<typeof Patient>
-
 export type CodeableConcept = Static<typeof CodeableConcept>
-
 export type Condition = Static<typeof Condition>
-
 export type MedicationRequest = Static<typeof MedicationRequest>
-
 export type Observation = Static<typeof Observation>
 
 export function formatConcept(concept: CodeableConcept | undefined): string | undefined {

@@ -112,7 +112,7 @@ async function keepTokens(
   // The session ended meanwhile (logout, another launch): nobody may use the new tokens.
   if (kept.numUpdatedRows === 0n) await revokeTokens(context, session, renewed.tokens)
   const current = await loadSession(context, session.idHash)
-  return current ? current : fail({ kind: 'session-ended' })
+  return current ?? fail({ kind: 'session-ended' })
 }
 
 async function releaseRenewal({ store }: AppContext, session: Session): Promise<void> {

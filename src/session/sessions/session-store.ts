@@ -205,7 +205,7 @@ async function findOnlySession(
 ): Promise<Result<Session>> {
   const [session, ...others] = await listOpenSessions(context, context.store.db, held)
   if (others.length > 0) return fail({ kind: 'several-sessions' })
-  return session ? session : fail({ kind: held.length === 0 ? 'no-session' : 'session-ended' })
+  return session ?? fail({ kind: held.length === 0 ? 'no-session' : 'session-ended' })
 }
 
 async function findNamedSession(

@@ -52,7 +52,8 @@ function adviseOnScope(
           method: method ?? 'GET',
           url: request ?? '',
           scope,
-          patient: group.first.find(one => one.patient_id !== null)?.patient_id ?? patient_id ?? undefined,
+          patient:
+            group.first.find(event => event.patient_id !== null)?.patient_id ?? patient_id ?? undefined,
           fhirUser: fhir_user ?? undefined,
         })
   if (explained?.allowed) return { cause: `${cause} ${OUTSIDE}`, action: CHECK_RESOURCE, scope }

@@ -83,7 +83,7 @@ export function buildFilter(view: View, now: number): RecordFilter {
   if (reference !== undefined) return { reference }
   const kinds = kind === undefined ? Object.keys(KINDS) : [kind]
   return {
-    events: kinds.map(one => ({ kind: one })),
+    events: kinds.map(name => ({ kind: name })),
     client: app,
     otherThanClient: showsPortal(view) ? undefined : PORTAL_CLIENT,
     launch,

@@ -211,7 +211,7 @@ function readCard(card: unknown): Card | undefined {
   if (!isRecord(card) || !isRecord(card.source)) return undefined
   const summary = readShortText(card.summary, LIMITS.cdsSummaryCharacters)
   const label = readShortText(card.source.label, LIMITS.cdsSummaryCharacters)
-  const indicator = INDICATORS.find(one => one === card.indicator)
+  const indicator = INDICATORS.find(known => known === card.indicator)
   const detail =
     card.detail === undefined ? undefined : readShortText(card.detail, LIMITS.cdsDetailCharacters)
   if (summary === undefined || label === undefined || indicator === undefined) return undefined
@@ -240,8 +240,11 @@ function readLink(link: unknown): CardLink | undefined {
   return context === undefined ? undefined : { label, url, type, appContext: context }
 }
 
-function readShortText(value: unknown, longest: number): string | undefined {
-  return typeof value === 'string' && value.trim() !== '' && value.length <= longest && !value.includes('\0')
+function readShortText(value: unknown, maxCharacters: number): string | undefined {
+  return typeof value === 'string' &&
+    value.trim() !== '' &&
+    value.length <= maxCharacters &&
+    !value.includes('\0')
     ? value
     : undefined
 }

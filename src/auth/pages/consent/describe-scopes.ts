@@ -38,10 +38,10 @@ function describeFilter(type: string, [name, value]: readonly [string, string]):
 
 /** Describes what an app may do: "Reads conditions and measurements; adds measurements". */
 export function summarizeScopes(scope: string): string {
-  const resources = parseScopes(scope).filter(one => one.kind === 'resource')
+  const resources = parseScopes(scope).filter(part => part.kind === 'resource')
   const isOfUser = ({ context }: ResourceScope) => context === 'user'
   const actions = [
-    ...listActions(resources.filter(one => !isOfUser(one))),
+    ...listActions(resources.filter(resource => !isOfUser(resource))),
     ...listActions(resources.filter(isOfUser)).map(action => `${action}, of every patient you may see`),
   ]
   return actions.length === 0 ? 'Knows who you are; reads no record' : capitalize(actions.join('; '))
@@ -63,11 +63,11 @@ function listActions(scopes: readonly ResourceScope[]): readonly string[] {
 }
 
 function listNouns(scopes: readonly ResourceScope[], permissions: readonly Permission[]): readonly string[] {
-  const some = scopes.filter(scope => permissions.some(permission => scope.permissions.has(permission)))
-  const all = some.find(({ type, query }) => type === '*' && query.length === 0)
+  const permitting = scopes.filter(scope => permissions.some(permission => scope.permissions.has(permission)))
+  const all = permitting.find(({ type, query }) => type === '*' && query.length === 0)
   const nouns = all
     ? [describeKind('*').noun]
-    : some.map(({ type, query }) =>
+    : permitting.map(({ type, query }) =>
         query.length === 0 ? describeKind(type).noun : `some ${describeKind(type).noun}`,
       )
   return [...new Set(nouns)].filter(

@@ -8,16 +8,15 @@ export type IsChecked = (scope: string) => boolean
 
 const STATE = html`<span class="scope__state"><span class="on">Allowed</span><span class="part">In part</span><span class="off">Not allowed</span></span>`
 
+interface Row {
+  readonly value: string
+  readonly title: Html | string
+  readonly text: string
+  readonly more?: Html | undefined
+}
+
 /** A row with a checkbox. CSS shows the state at its end. */
-export function renderRow(
-  {
-    value,
-    title,
-    text,
-    more,
-  }: { value: string; title: Html | string; text: Html | string; more?: Html | undefined },
-  isChecked: IsChecked,
-): Html {
+export function renderRow({ value, title, text, more }: Row, isChecked: IsChecked): Html {
   return html`<li><label class="scope">${renderCheckbox(value, isChecked)}<span class="scope__title">${title}</span>${STATE}<span class="scope__text">${text}</span></label>${more}</li>`
 }
 
@@ -76,7 +75,7 @@ ${type === '*' && html`<p class="scope__note">If you clear one, kinds that are n
 // Only the title of the category, because its row has the title of the kind.
 function renderPart(rowType: string, { scope, parts }: Choice, isChecked: IsChecked): Html {
   const token = scope.query[0]?.[1]
-  const category = listCategories(scope.type).find(one => one.token === token)
+  const category = listCategories(scope.type).find(known => known.token === token)
   const title = rowType === '*' ? describeKind(scope.type).title : (category?.title ?? describeScope(scope))
   return html`<div class="scope__part"><label>${renderCheckbox(scope.text, isChecked)}<span>${title}</span></label>${
     parts.length > 0 &&
