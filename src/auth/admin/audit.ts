@@ -204,12 +204,12 @@ const DAY_MS = 86_400_000
 
 /** Days are UTC days, as the times of the records. */
 function readDay(text: string): number | undefined {
-  const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(at) ? undefined : at
+  const start = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(start) ? undefined : start
 }
 
-function addDay(at: number | undefined): number | undefined {
-  return at === undefined ? undefined : at + DAY_MS
+function addDay(start: number | undefined): number | undefined {
+  return start === undefined ? undefined : start + DAY_MS
 }
 
 export function buildAuditQuery({ fields }: AuditView, after?: string): string {

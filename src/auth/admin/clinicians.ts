@@ -33,8 +33,8 @@ export interface NewUser {
   readonly displayName: string
   /** `Practitioner/1` for a clinician; `Patient/1` or the first RelatedPerson for an account. */
   readonly fhirUser: string
-  readonly relatedPersons?: readonly string[]
-  readonly admin?: boolean
+  readonly relatedPersons?: readonly string[] | undefined
+  readonly admin?: boolean | undefined
   /** Undefined: the user signs in with an identity provider. */
   readonly password?: string | undefined
 }
@@ -302,9 +302,14 @@ async function storeRelatedPersons(
       .execute()
 }
 
-export type UserChanges = Partial<
-  Pick<NewUser, 'displayName' | 'fhirUser' | 'relatedPersons' | 'admin'> & { readonly disabled: boolean }
->
+/** The properties that change. */
+export interface UserChanges {
+  readonly displayName?: string | undefined
+  readonly fhirUser?: string | undefined
+  readonly relatedPersons?: readonly string[] | undefined
+  readonly admin?: boolean | undefined
+  readonly disabled?: boolean | undefined
+}
 
 /**
  * Changes a user. Disabling a user ends all sign-ins and the access of apps. The last administrator may give up the role:
@@ -316,7 +321,14 @@ export function changeUser(
   changes: UserChanges,
 ): Promise<UserDescription | AdminFailure> {
   return performOnUser(admin, target, chooseVerb(changes), async (trx, row, before) => {
-    const wanted = { ...before, ...dropUndefined(changes) }
+    const wanted = {
+      ...before,
+      displayName: changes.displayName ?? before.displayName,
+      fhirUser: changes.fhirUser ?? before.fhirUser,
+      relatedPersons: changes.relatedPersons ?? before.relatedPersons,
+      admin: changes.admin ?? before.admin,
+      disabled: changes.disabled ?? before.disabled,
+    }
     const fault = findUserFault(wanted)
     if (fault) return fault
     const columns = {
@@ -342,10 +354,6 @@ async function takeRightFromLogins(trx: Transaction<Schema>, userId: string): Pr
 function chooseVerb({ disabled, ...others }: UserChanges): 'set' | 'enable' | 'disable' {
   if (disabled === undefined || Object.values(others).some(value => value !== undefined)) return 'set'
   return disabled ? 'disable' : 'enable'
-}
-
-function dropUndefined<T extends object>(changes: T): T {
-  return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined)) as T
 }
 
 /** Sets a new password, or a random one, and returns it. Ends all sign-ins, and the access of apps. */

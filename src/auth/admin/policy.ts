@@ -95,7 +95,8 @@ async function findCareTeams(
     const team = isRecord(entry) && isRecord(entry.resource) ? entry.resource : {}
     const participants: readonly unknown[] = Array.isArray(team.participant) ? team.participant : []
     const members = participants.flatMap(
-      one => (isRecord(one) && readReference(one.member, context.settings.fhirBaseUrl)) || [],
+      participant =>
+        (isRecord(participant) && readReference(participant.member, context.settings.fhirBaseUrl)) || [],
     )
     return typeof team.id === 'string' && team.resourceType === 'CareTeam' ? [{ id: team.id, members }] : []
   })

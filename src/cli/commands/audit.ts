@@ -129,9 +129,9 @@ const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_0
 function parseTime(text: string, now: number): number {
   const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
   if (count !== undefined) return now - Number(count) * (UNITS[unit] ?? 0)
-  const at = /^\d{4}-\d{2}-\d{2}(T|$)/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at)) throw failMisuse('Cannot use --since: expected 90s, 15m, 2h, 7d or a date')
-  return at
+  const time = /^\d{4}-\d{2}-\d{2}(T|$)/.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(time)) throw failMisuse('Cannot use --since: expected 90s, 15m, 2h, 7d or a date')
+  return time
 }
 
 function readLimit(args: Arguments): number {

@@ -60,11 +60,11 @@ function print(
   recommended: readonly Recommendation[],
   io: Io,
 ): void {
-  const settings = recommended.map(it => [
-    it.setting,
-    it.inEffect,
-    it.recommended,
-    it.unsafe === undefined ? '' : `unsafe: ${it.unsafe}`,
+  const settings = recommended.map(({ setting, inEffect, recommended: value, unsafe }) => [
+    setting,
+    inEffect,
+    value,
+    unsafe === undefined ? '' : `unsafe: ${unsafe}`,
   ])
   const lines = [
     title,

@@ -168,10 +168,10 @@ function createOpenApiDocument(issuerUrl: string, endpoints: readonly Endpoint[]
     servers: [{ url: issuerUrl }],
     security: [{ administrator: [ADMIN_SCOPE] }],
     paths: Object.fromEntries(
-      [...byPath].map(([path, some]) => [
+      [...byPath].map(([path, ofPath]) => [
         path,
         Object.fromEntries(
-          some.map(endpoint => [endpoint.method.toLowerCase(), describeOperation(endpoint)]),
+          ofPath.map(endpoint => [endpoint.method.toLowerCase(), describeOperation(endpoint)]),
         ),
       ]),
     ),

@@ -105,19 +105,9 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       ),
       status: 201,
       result: User,
-      async handle({ admin, body }) {
-        const { username, display_name, fhir_user, password, ...members } = body
-        const { admin: isAdmin, related_persons }: UserMembers = members
-        const user = {
-          kind,
-          username,
-          password,
-          displayName: display_name,
-          fhirUser: fhir_user,
-          ...(isAdmin !== undefined && { admin: isAdmin }),
-          ...(related_persons !== undefined && { relatedPersons: related_persons }),
-        }
-        return describe(await addUser(admin, user))
+      async handle({ admin, body: { username, display_name, fhir_user, password, ...members } }) {
+        const user = { kind, username, displayName: display_name, fhirUser: fhir_user, password }
+        return describe(await addUser(admin, { ...readChanges(members), ...user }))
       },
     }),
     defineEndpoint({
@@ -173,13 +163,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
 }
 
 function readChanges({ display_name, fhir_user, disabled, admin, related_persons }: UserMembers) {
-  return {
-    ...(display_name !== undefined && { displayName: display_name }),
-    ...(fhir_user !== undefined && { fhirUser: fhir_user }),
-    ...(disabled !== undefined && { disabled }),
-    ...(admin !== undefined && { admin }),
-    ...(related_persons !== undefined && { relatedPersons: related_persons }),
-  }
+  return { displayName: display_name, fhirUser: fhir_user, disabled, admin, relatedPersons: related_persons }
 }
 
 function describeUser(user: UserDescription): Static<TObject<typeof USER>> {

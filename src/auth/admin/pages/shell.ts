@@ -180,10 +180,10 @@ export function renderTable(
   )}</tr></thead>
 <tbody role="rowgroup">${rows.map(
     row =>
-      html`<tr role="row">${row.map((cell, at) =>
-        at === 0
+      html`<tr role="row">${row.map((cell, column) =>
+        column === 0
           ? html`<th role="rowheader" scope="row">${cell}</th>`
-          : html`<td role="cell"${!heads[at]?.isHidden && html` data-label="${heads[at]?.head}"`}>${cell}</td>`,
+          : html`<td role="cell"${!heads[column]?.isHidden && html` data-label="${heads[column]?.head}"`}>${cell}</td>`,
       )}</tr>`,
   )}</tbody></table></div>`
 }
