@@ -7,6 +7,10 @@
 export { isFailure } from '../fhir/index.ts'
 export { type Admin, AdminFailure, COMMAND_LINE, listAll } from './admin/action.ts'
 export { addClient, type ClientRow, changeClient, findClientRow, listClients } from './admin/clients.ts'
+export { explainSignIn } from './admin/explain-sign-in.ts'
+export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'
+export { OPERATION_COMMANDS } from './admin/operations.ts'
+export { followAnnouncements } from './admin/system.ts'
 export {
   addUser,
   changeUser,
@@ -14,11 +18,7 @@ export {
   type NewUser,
   setPassword,
   type UserChanges,
-} from './admin/clinicians.ts'
-export { explainSignIn } from './admin/explain-sign-in.ts'
-export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'
-export { OPERATION_COMMANDS } from './admin/operations.ts'
-export { followAnnouncements } from './admin/system.ts'
+} from './admin/user-operations.ts'
 export { listUsers, type UserDescription } from './admin/users.ts'
 export type { Controls, Reloaded } from './base/context.ts'
 export { Refusal } from './base/refusal.ts'

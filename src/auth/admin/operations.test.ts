@@ -17,9 +17,9 @@ import {
   rotateClientSecret,
   setClientDisabled,
 } from './clients.ts'
-import { addUser, changeUser, endSessions, linkUser, setPassword, unlinkUser } from './clinicians.ts'
 import { listGrants, revokeGrantById } from './grants.ts'
 import { listKeys } from './keys.ts'
+import { addUser, changeUser, endSessions, linkUser, setPassword, unlinkUser } from './user-operations.ts'
 import { findUser, listUsers } from './users.ts'
 
 const APP = {

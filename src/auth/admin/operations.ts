@@ -2,9 +2,9 @@ import type { Admin, AdminFailure, Operation } from './action.ts'
 import { ENDPOINTS } from './api/routes.ts'
 import { SHOW_RECORD } from './audit.ts'
 import { CLIENT_OPERATIONS, type ClientOperation } from './clients.ts'
-import { USER_OPERATIONS, type UserOperation } from './clinicians.ts'
 import type { CommandWords } from './operation.ts'
 import { POLICY_CHANGED } from './system.ts'
+import { USER_OPERATIONS, type UserOperation } from './user-operations.ts'
 
 /** Every operation of administrators. */
 export const OPERATIONS: readonly Operation[] = [

@@ -12,12 +12,12 @@ import { type Admin, AdminFailure, COMMAND_LINE, recordAction, refuseWithoutRigh
 import { exportRecords } from './audit.ts'
 import { changeByMetadata, registerByMetadata } from './client-metadata.ts'
 import { approveClient, removeClient, rotateClientSecret, setClientDisabled } from './clients.ts'
-import { addUser, changeUser, endSessions, linkUser, setPassword, unlinkUser } from './clinicians.ts'
 import { revokeGrantById } from './grants.ts'
 import { listKeys, rotateKeys, withdrawKey } from './keys.ts'
 import { OPERATIONS } from './operations.ts'
 import { testProvider } from './providers.ts'
 import { reloadSettings, setLogLevel } from './system.ts'
+import { addUser, changeUser, endSessions, linkUser, setPassword, unlinkUser } from './user-operations.ts'
 import type { UserKind } from './users.ts'
 
 /** Operations that only read or record a consequence, and whose functions need a whole server. */

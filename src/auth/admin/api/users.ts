@@ -1,7 +1,6 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { isFailure } from '../../../fhir/index.ts'
 import { AdminFailure } from '../action.ts'
-import { addUser, changeUser, Password, USER_OPERATIONS, type UserOperation } from '../clinicians.ts'
 import {
   CLOSED,
   defineEndpoint,
@@ -12,6 +11,7 @@ import {
   Time,
   toPage,
 } from '../endpoint.ts'
+import { addUser, changeUser, Password, USER_OPERATIONS, type UserOperation } from '../user-operations.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
 
 const USER = {

@@ -19,7 +19,7 @@ import {
   Link,
   USER_OPERATIONS,
   type UserOperation,
-} from '../clinicians.ts'
+} from '../user-operations.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
 import { renderGrants } from './grants.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'

@@ -11,7 +11,7 @@ import { createAuditor } from '../../../audit/index.ts'
 import type { OidcProvider } from '../../../config/index.ts'
 import { computeThumbprint } from '../../../jwt/index.ts'
 import { COMMAND_LINE } from '../../admin/action.ts'
-import { changeUser, linkUser, unlinkUser } from '../../admin/clinicians.ts'
+import { changeUser, linkUser, unlinkUser } from '../../admin/user-operations.ts'
 import { decodeClaims, type TestAuthServer } from '../../testing/test-auth-server.ts'
 import {
   describeSignIn,
