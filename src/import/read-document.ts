@@ -37,7 +37,7 @@ export async function surveyDocument(file: InputFile, limit: number): Promise<Su
 }
 
 function readFrame(frame: Buffer): Pick<Survey, 'kind' | 'fault'> {
-  const parsed = parseJson(frame)
+  const parsed = parseBytes(frame)
   if (isFailure(parsed)) return { kind: 'bundle', fault: parsed.fault }
   if (Array.isArray(parsed.value)) return { kind: 'array' }
   if (!isRecord(parsed.value) || parsed.value.resourceType !== 'Bundle') return { kind: 'resource' }
@@ -46,7 +46,7 @@ function readFrame(frame: Buffer): Pick<Survey, 'kind' | 'fault'> {
 }
 
 function surveyEntry(bytes: Buffer, names: Map<string, string>, conditionals: Set<string>): void {
-  const parsed = parseJson(bytes)
+  const parsed = parseBytes(bytes)
   if (isFailure(parsed)) return
   const entry = readEntry(parsed.value)
   if (entry.kind !== 'resource') return
@@ -82,7 +82,7 @@ function* readItem(
   by: Replacements,
   place: Candidate['place'],
 ): Generator<Candidate> {
-  const parsed = parseJson(bytes)
+  const parsed = parseBytes(bytes)
   if (isFailure(parsed)) return yield { kind: 'fault', place, fault: parsed.fault }
   if (kind === 'array')
     return yield { kind: 'resource', place, resource: withId(parsed.value), bytes: bytes.length }
@@ -106,7 +106,7 @@ async function* readWhole(
     if (length <= limit) chunks.push(chunk)
   }
   if (length > limit) return yield { kind: 'fault', place, fault: describeTooLong(limit) }
-  const parsed = parseJson(Buffer.concat(chunks))
+  const parsed = parseBytes(Buffer.concat(chunks))
   if (isFailure(parsed)) yield { kind: 'fault', place, fault: parsed.fault }
   else yield { kind: 'resource', place, resource: withId(parsed.value), bytes: length }
 }
@@ -217,7 +217,7 @@ interface NotResource extends Failed {
 }
 
 /** The exact JSON of some bytes (`parseExact`). */
-export function parseJson(bytes: Uint8Array): { readonly value: unknown } | NotResource {
+export function parseBytes(bytes: Uint8Array): { readonly value: unknown } | NotResource {
   let text: string
   try {
     text = utf8.decode(bytes)

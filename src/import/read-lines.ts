@@ -7,7 +7,7 @@ import {
   describeTooLong,
   findBundleFault,
   listReferenceTexts,
-  parseJson,
+  parseBytes,
   readEntry,
   replaceReferences,
   withId,
@@ -73,7 +73,7 @@ export async function* readLines(
 
 function* readLine(line: Line, place: Place, limit: number, find: FindConditional): Generator<Candidate> {
   if (line.kind === 'too-long') return yield { kind: 'fault', place, fault: describeTooLong(limit) }
-  const parsed = parseJson(line.bytes)
+  const parsed = parseBytes(line.bytes)
   if (isFailure(parsed)) return yield { kind: 'fault', place, fault: parsed.fault }
   const { value } = parsed
   if (isRecord(value) && value.resourceType === 'Bundle')

@@ -234,12 +234,12 @@ export async function loadAllergies(sessionRequest: SessionRequest): Promise<All
 /** An allergy without a status counts as current: leaving it out could cause harm. */
 function isCurrent({ clinicalStatus, verificationStatus }: AllergyIntolerance): boolean {
   return (
-    !hasCode(clinicalStatus, ['inactive', 'resolved']) &&
-    !hasCode(verificationStatus, ['refuted', 'entered-in-error'])
+    !hasCoding(clinicalStatus, ['inactive', 'resolved']) &&
+    !hasCoding(verificationStatus, ['refuted', 'entered-in-error'])
   )
 }
 
-function hasCode(concept: CodeableConcept | undefined, codes: readonly string[]): boolean {
+function hasCoding(concept: CodeableConcept | undefined, codes: readonly string[]): boolean {
   return concept?.coding?.some(({ code }) => code !== undefined && codes.includes(code)) ?? false
 }
 

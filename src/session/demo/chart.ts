@@ -17,7 +17,7 @@ export function formatCode(concept: CodeableConcept | undefined): string | undef
   return system === undefined ? undefined : `${system} ${coding?.code}`
 }
 
-function findCode(concept: CodeableConcept | undefined, system: string): string | undefined {
+function findCoding(concept: CodeableConcept | undefined, system: string): string | undefined {
   return concept?.coding?.find(coding => coding.system === system)?.code
 }
 
@@ -63,7 +63,7 @@ function toReading(observation: Observation): Reading | undefined {
 }
 
 function readMillimetres({ component = [] }: Observation, code: string): Decimal | undefined {
-  const quantity = component.find(part => findCode(part.code, LOINC) === code)?.valueQuantity
+  const quantity = component.find(part => findCoding(part.code, LOINC) === code)?.valueQuantity
   const inMmHg = quantity?.code === 'mm[Hg]' || /^mm\s?\[?hg\]?$/i.test(quantity?.unit ?? '')
   return inMmHg ? quantity?.value : undefined
 }
