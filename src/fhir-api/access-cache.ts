@@ -8,10 +8,10 @@ import type { StatedVersion } from './stored-version.ts'
  * same text is not checked again under the same access: apps read the same few resources over and over. It holds a limited
  * number of places (permission and resource), each with a mark of the text that was checked there last.
  */
-export interface AccessCache<Facts = StatedVersion> {
-  /** The facts about the text if it is known to be within the access; otherwise undefined. */
-  find(access: Access, place: string, text: string): Facts | undefined
-  add(access: Access, place: string, text: string, facts: Facts): void
+export interface AccessCache {
+  /** The version that the text states, if it is known to be within the access; otherwise undefined. */
+  find(access: Access, place: string, text: string): StatedVersion | undefined
+  add(access: Access, place: string, text: string, stated: StatedVersion): void
   count(): CacheCounts
 }
 
@@ -20,23 +20,21 @@ export interface CacheCounts {
   readonly misses: number
 }
 
-interface CheckedText<Facts> {
+interface CheckedText {
   /** Length of the text, so that a short text never equals the digest of a long one. */
   readonly length: number
   readonly mark: string
-  readonly facts: Facts
+  readonly stated: StatedVersion
 }
 
-export function createAccessCache<Facts = StatedVersion>({
-  entries = 10_000,
-  characters = 16_000_000,
-  /** The length above which a text is stored as its digest. Facts that contain the text need no digest. */
-  digestsAbove = 8_192,
-} = {}): AccessCache<Facts> {
+/** The length above which a text is stored as its digest. */
+const DIGESTS_ABOVE = 8_192
+
+export function createAccessCache({ entries = 10_000, characters = 16_000_000 } = {}): AccessCache {
   const accesses = new WeakMap<Access, string>()
   // Two halves: when the newer is full, the older is dropped at once. An entry that is used again moves to the newer half.
-  let newer = new Map<string, CheckedText<Facts>>()
-  let older = new Map<string, CheckedText<Facts>>()
+  let newer = new Map<string, CheckedText>()
+  let older = new Map<string, CheckedText>()
   let newerCharacters = 0
   let count = 0
   const counts = { hits: 0, misses: 0 }
@@ -47,10 +45,10 @@ export function createAccessCache<Facts = StatedVersion>({
 
   /** A text is its own mark unless it is long: a digest of each would take longer. No two texts have the same digest. */
   function computeMark(text: string): string {
-    return text.length > digestsAbove ? hash('sha256', text, 'base64url') : text
+    return text.length > DIGESTS_ABOVE ? hash('sha256', text, 'base64url') : text
   }
 
-  function keep(key: string, checked: CheckedText<Facts>): void {
+  function keep(key: string, checked: CheckedText): void {
     if (newer.size >= entries / 2 || newerCharacters >= characters / 2) {
       older = newer
       newer = new Map()
@@ -72,10 +70,10 @@ export function createAccessCache<Facts = StatedVersion>({
       }
       counts.hits += 1
       if (!recent) keep(key, checked)
-      return checked.facts
+      return checked.stated
     },
-    add(access, place, text, facts) {
-      keep(getKey(access, place), { length: text.length, mark: computeMark(text), facts })
+    add(access, place, text, stated) {
+      keep(getKey(access, place), { length: text.length, mark: computeMark(text), stated })
     },
   }
 }
