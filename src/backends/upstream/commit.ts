@@ -53,9 +53,9 @@ async function commitOne(
   request: FhirRequest,
   write: VersionedWrite,
 ): Promise<CommitResult> {
-  const outgoing = toUpstreamRequest(context, request, write)
-  if (isFailure(outgoing)) return { kind: 'failed', failure: outgoing, write: 0 }
-  const answer = await context.upstream.ask(outgoing)
+  const bound = bindWrite(context, request, write, false)
+  if (isFailure(bound)) return { kind: 'failed', failure: bound, write: 0 }
+  const answer = await context.upstream.ask(toUpstreamRequest(context, request, bound))
   if (isFailure(answer)) return { kind: 'failed', failure: request.content?.failure ?? answer, write: 0 }
   if (answer.status >= 300) return describeRefusal(context, request, write, answer)
   // A match that the plan did not find is checked by a new plan, before the response names it.
@@ -128,34 +128,66 @@ async function findLoss(
   return fail({ problem: 'overwritten', type, id, affected: [written, ...replaced] })
 }
 
-function toUpstreamRequest(
+/** A write as an entry of a transaction, with its preconditions. */
+interface BoundWrite {
+  readonly fullUrl?: string
+  readonly resource?: unknown
+  readonly request: Binding & {
+    readonly method: 'POST' | 'PUT' | 'DELETE'
+    readonly url: string
+    readonly ifNoneExist?: string
+  }
+}
+
+function bindWrite(
   { urls, baseUrl, profile }: GatewayContext,
-  request: FhirRequest,
+  { access }: FhirRequest,
   write: VersionedWrite,
-): UpstreamRequest | Failure {
+  isTransaction: boolean,
+): BoundWrite | Failure {
   switch (write.kind) {
     case 'create': {
-      const { type, resource } = write
+      const { type, resource, fullUrl, mustBeNew } = write
       const ifNoneExist = findSatisfiedCondition(write, baseUrl)
-      const header = ifNoneExist && { 'if-none-exist': buildQuery(ifNoneExist, urls, type) }
-      return buildWrite(request, 'POST', `/${type}`, resource, urls, header)
+      // In a transaction, a match would leave this entry out, and the others could not be undone.
+      const isSent = ifNoneExist && !(isTransaction && mustBeNew)
+      return {
+        ...(fullUrl !== undefined && { fullUrl }),
+        resource,
+        request: {
+          method: 'POST',
+          url: type,
+          ...(isSent && { ifNoneExist: buildQuery(ifNoneExist, urls, type) }),
+        },
+      }
     }
     case 'update': {
       const { type, id, resource } = write
-      const binding = bindUpdate(write, profile(), request.access)
-      if (isFailure(binding)) return binding
-      return buildWrite(request, 'PUT', `/${type}/${id}`, resource, urls, toHeaders(binding))
+      const binding = bindUpdate(write, profile(), access)
+      return isFailure(binding)
+        ? binding
+        : { resource, request: { method: 'PUT', url: `${type}/${id}`, ...binding } }
     }
     case 'delete': {
-      const binding = bindDelete(write, profile(), false)
-      if (isFailure(binding)) return binding
-      return {
-        method: 'DELETE',
-        path: `/${binding.url}`,
-        headers: { ...buildHeaders(request), ...toHeaders(binding) },
-      }
+      const binding = bindDelete(write, profile(), isTransaction)
+      return isFailure(binding) ? binding : { request: { method: 'DELETE', ...binding } }
     }
   }
+}
+
+function toUpstreamRequest(
+  { urls }: GatewayContext,
+  request: FhirRequest,
+  { resource, request: { method, url, ifMatch, ifNoneMatch, ifNoneExist } }: BoundWrite,
+): UpstreamRequest {
+  const headers = {
+    ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+    ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
+    ...(ifNoneExist !== undefined && { 'if-none-exist': ifNoneExist }),
+  }
+  return method === 'DELETE'
+    ? { method, path: `/${url}`, headers: { ...buildHeaders(request), ...headers } }
+    : buildWrite(request, method, `/${url}`, resource, urls, headers)
 }
 
 /**
@@ -170,13 +202,6 @@ function findSatisfiedCondition({ resource, ifNoneExist }: Create, baseUrl: stri
 }
 
 type Create = Extract<VersionedWrite, { readonly kind: 'create' }>
-
-function toHeaders({ ifMatch, ifNoneMatch }: Binding): Readonly<Record<string, string>> {
-  return {
-    ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-    ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
-  }
-}
 
 function describeCommitted(
   { urls }: GatewayContext,
@@ -213,9 +238,9 @@ async function commitTransaction(
   request: FhirRequest,
   writes: readonly VersionedWrite[],
 ): Promise<CommitResult> {
-  const entry: object[] = []
+  const entry: BoundWrite[] = []
   for (const [at, write] of writes.entries()) {
-    const sent = toEntry(context, request, write)
+    const sent = bindWrite(context, request, write, true)
     if (isFailure(sent)) return { kind: 'failed', failure: sent, write: at }
     entry.push(sent)
   }
@@ -228,37 +253,6 @@ async function commitTransaction(
       ...locateFailure(toFailure(answer, request), writes),
     }
   return readResponses(context, request, writes, answer)
-}
-
-function toEntry(
-  { urls, baseUrl, profile }: GatewayContext,
-  { access }: FhirRequest,
-  write: VersionedWrite,
-): object | Failure {
-  switch (write.kind) {
-    case 'create': {
-      const { type, resource, fullUrl, mustBeNew } = write
-      const ifNoneExist = findSatisfiedCondition(write, baseUrl)
-      // A match would leave this entry out, and the others could not be undone.
-      const condition = ifNoneExist && !mustBeNew && { ifNoneExist: buildQuery(ifNoneExist, urls, type) }
-      return {
-        ...(fullUrl !== undefined && { fullUrl }),
-        resource,
-        request: { method: 'POST', url: type, ...condition },
-      }
-    }
-    case 'update': {
-      const { type, id, resource } = write
-      const binding = bindUpdate(write, profile(), access)
-      return isFailure(binding)
-        ? binding
-        : { resource, request: { method: 'PUT', url: `${type}/${id}`, ...binding } }
-    }
-    case 'delete': {
-      const binding = bindDelete(write, profile(), true)
-      return isFailure(binding) ? binding : { request: { method: 'DELETE', ...binding } }
-    }
-  }
 }
 
 async function readResponses(
