@@ -37,7 +37,7 @@ import { openJob, sealJob } from './jobs.ts'
 import { parseCursor } from './paging.ts'
 import { passThrough } from './pass-through.ts'
 import { fetchRecord, VISIBLE } from './search/find-everything.ts'
-import { expandPanels } from './search/panels.ts'
+import { createPanelExpansion } from './search/panels.ts'
 
 /** An operation that the site allows (`smart.fhir.upstream-operations`), for a caller who may see everything. */
 async function passOperation(
@@ -289,7 +289,7 @@ async function mayHaveDocuments(
   patient: string,
 ): Promise<boolean> {
   const filter = request.access.filterFor('DocumentReference', 's')
-  const expanded = await expandPanels(context, request, 'DocumentReference', filter, [patient])
+  const expanded = await createPanelExpansion(context, request).expand('DocumentReference', filter, [patient])
   return (
     expanded === 'everything' ||
     expanded.some(

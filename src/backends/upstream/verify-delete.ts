@@ -46,8 +46,8 @@ async function findNewer(
   const newer: StoredVersion[] = []
   const checked = parseVersion(before.etag) ?? Number.NaN
   const last = getDeletion(current) ?? parseVersion(current.etag) ?? Number.NaN
-  for (let at = checked + 1; at < Math.min(last, checked + 1 + LOST_VERSIONS); at++) {
-    const version = await readVersion(context, request, type, id, String(at))
+  for (let number = checked + 1; number < Math.min(last, checked + 1 + LOST_VERSIONS); number++) {
+    const version = await readVersion(context, request, type, id, String(number))
     if (!version || isFailure(version)) continue
     if (version.deleted) return { newer, isDeleted: true }
     newer.push(version)

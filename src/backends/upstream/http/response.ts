@@ -284,10 +284,10 @@ export function locateFailure(
     write ??= places.flatMap(it => ENTRY.exec(it)?.[1] ?? [])[0]
     return { ...rest, ...(others.length > 0 && { expression: others }) }
   })
-  const at = write === undefined ? findInvalid(failure, writes) : Number(write)
+  const index = write === undefined ? findInvalid(failure, writes) : Number(write)
   return {
     failure: fail({ ...failure, outcome: { ...failure.outcome, issue } }),
-    ...(at !== undefined && { write: at }),
+    ...(index !== undefined && { write: index }),
   }
 }
 
@@ -296,6 +296,6 @@ function findInvalid(
   writes: readonly VersionedWrite[],
 ): number | undefined {
   if (status !== 400 && status !== 422) return undefined
-  const at = writes.findIndex(it => it.kind !== 'delete' && validate(toPlain(it.resource)).length > 0)
-  return at < 0 ? undefined : at
+  const index = writes.findIndex(it => it.kind !== 'delete' && validate(toPlain(it.resource)).length > 0)
+  return index < 0 ? undefined : index
 }

@@ -71,11 +71,11 @@ export function createSlots(max: number, maxOfGrant: number, deadlines: Deadline
     }
   }
 
-  function leave({ waiting }: Share, it: Waiting): void {
-    waiting.splice(waiting.indexOf(it), 1)
+  function leave({ waiting }: Share, left: Waiting): void {
+    waiting.splice(waiting.indexOf(left), 1)
     waitingCount -= 1
-    deadlines.delete(it)
-    it.stopWatching()
+    deadlines.delete(left)
+    left.stopWatching()
   }
 
   function wait({ holder, connection }: Caller, share: Share, timeoutMs: number): Promise<Release | NoSlot> {

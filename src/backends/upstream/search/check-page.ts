@@ -67,11 +67,6 @@ export interface PageCheck {
   ): readonly CheckedResource[]
 }
 
-interface FetchOptions {
-  /** Whether a full page need not be followed by another one: the upstream then stores nothing. */
-  readonly mayBePart?: boolean
-}
-
 /**
  * Fetches a page and leaves out the entries that the caller must not see.
  *
@@ -83,7 +78,8 @@ export async function fetchPage(
   request: FhirRequest,
   outgoing: UpstreamRequest,
   pageCheck: PageCheck,
-  { mayBePart = false }: FetchOptions = {},
+  /** Whether a full page need not be followed by another one: the upstream then stores nothing. */
+  mayBePart = false,
 ): Promise<UpstreamPage | Failure> {
   const page = await fetchOnce(context, request, outgoing, pageCheck, mayBePart)
   if (isFailure(page)) return page
@@ -188,7 +184,7 @@ export async function visitPages(
   let count = 0
   let outgoing = first
   for (let pages = 0; pages < UPSTREAM_PAGES; pages++) {
-    const page = await fetchPage(context, request, outgoing, pageCheck, { mayBePart: outgoing === first })
+    const page = await fetchPage(context, request, outgoing, pageCheck, outgoing === first)
     if (isFailure(page)) return page
     count += page.matches.length
     if (count > max) return 'too-many'
@@ -230,13 +226,11 @@ const RELATIONS = ['next', 'previous', 'first', 'last'] as const satisfies reado
 
 export function readLinks(context: GatewayContext, { link = [] }: Resource): Links | Failure {
   const links = new Map<Relation, PageCursor>()
-  for (const it of Array.isArray(link) ? link.filter(isRecord) : []) {
-    const relation = RELATIONS.find(
-      known => known === it.relation || (known === 'previous' && it.relation === 'prev'),
-    )
-    if (!relation || typeof it.url !== 'string') continue
+  for (const { relation: stated, url } of Array.isArray(link) ? link.filter(isRecord) : []) {
+    const relation = RELATIONS.find(known => known === stated || (known === 'previous' && stated === 'prev'))
+    if (!relation || typeof url !== 'string') continue
     // The client has replaced the upstream's base URL in the text already.
-    const path = context.urls.getPathBelowBase(context.urls.toUpstream(it.url))
+    const path = context.urls.getPathBelowBase(context.urls.toUpstream(url))
     if (path === undefined)
       return fail({ problem: 'upstream-broken', why: 'its paging links are not below its base' })
     links.set(relation, { link: path })

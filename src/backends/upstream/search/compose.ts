@@ -34,9 +34,7 @@ export async function composePage(
   const fetches = portions.map(portion => async (link: string, shown: number) => {
     const outgoing =
       link === '' ? portion.page(choosePageSize(portion, query, shown)) : buildGet(request, link)
-    const part = await fetchPage(context, request, outgoing, portion.check, {
-      mayBePart: mayBePart && link === '',
-    })
+    const part = await fetchPage(context, request, outgoing, portion.check, mayBePart && link === '')
     if (isFailure(part)) return portion.isImplied && isUnknownType(part) ? NO_ITEMS : part
     for (const it of part.includes) candidates.push(it)
     const findNext = async () => {

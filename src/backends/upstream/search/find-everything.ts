@@ -150,19 +150,19 @@ async function fetchShared(
 ): Promise<readonly CheckedResource[] | Failure> {
   const found: CheckedResource[] = []
   const ids = Map.groupBy(
-    [...references].map(it => it.split('/')),
+    [...references].map(reference => reference.split('/')),
     ([type = '']) => type,
   )
-  for (const [type, pairs] of ids) {
+  for (const [type, named] of ids) {
     if (hasCompartment(type) || !hasAccess(request.access, type, 'r')) continue
-    for (const few of chunk(pairs, IDS_AT_ONCE)) {
-      const some = few.map(([, id = '']) => id)
+    for (const few of chunk(named, IDS_AT_ONCE)) {
+      const wanted = few.map(([, id = '']) => id)
       const params = [
-        ['_id', some.join(',')],
-        ['_count', String(some.length)],
+        ['_id', wanted.join(',')],
+        ['_count', String(wanted.length)],
       ] as const
       const outgoing = buildSearch(request, `/${type}`, params, false, context.urls)
-      const matchesQuery = ({ id = '' }: Resource) => some.includes(id)
+      const matchesQuery = ({ id = '' }: Resource) => wanted.includes(id)
       const page = await fetchPage(context, request, outgoing, { ...VISIBLE, matchesQuery })
       if (isFailure(page)) return page
       found.push(...page.matches)

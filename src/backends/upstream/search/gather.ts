@@ -134,10 +134,10 @@ const MANY_AT_ONCE = 8
 type Found<Item> = Source<Item> | 'endless' | undefined | Failure
 
 async function findFirst<Item>(sources: readonly Source<Item>[]): Promise<Found<Item>> {
-  for (const some of chunk(sources, sources.length > PORTIONS ? MANY_AT_ONCE : 1)) {
-    const states = await Promise.all(some.map(it => it.advance()))
-    for (const [at, state] of states.entries()) {
-      if (state === 'item') return some[at]
+  for (const group of chunk(sources, sources.length > PORTIONS ? MANY_AT_ONCE : 1)) {
+    const states = await Promise.all(group.map(it => it.advance()))
+    for (const [index, state] of states.entries()) {
+      if (state === 'item') return group[index]
       if (state !== 'end') return state
     }
   }

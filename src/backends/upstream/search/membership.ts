@@ -26,13 +26,16 @@ export async function findMembers(
   const wanted = buildTeamParams(panels).filter(([, value]) => !known.some(it => it.member === value))
   for (const ids of chunk(unlisted, LIST_VALUES)) {
     const [managed, caring] = await Promise.all([
-      panels.some(it => it.organizations.length > 0) ? findPatients(context, request, ids) : [],
+      panels.some(it => it.organizations.length > 0)
+        ? findForPolicy(context, request, 'Patient', [['_id', ids.join()]], ids.length)
+        : [],
       wanted.length > 0 ? findTeamsOf(context, request, ids, wanted) : [],
     ])
     if (isFailure(managed)) return managed
     if (isFailure(caring)) return caring
-    for (const it of managed) managers.set(String(it.id), listReferences(it, 'organization', context.baseUrl))
-    for (const it of caring) teams.push(it)
+    for (const patient of managed)
+      managers.set(String(patient.id), listReferences(patient, 'organization', context.baseUrl))
+    for (const team of caring) teams.push(team)
   }
   return {
     includes: (panel, patient) =>
@@ -54,13 +57,12 @@ async function findTeamsOf(
   const ofPatients = ['patient', ids.map(it => `Patient/${it}`).join()] as const
   const few = ids.length > 1 ? await findFewTeams(context, request, [ofPatients]) : 'too-many'
   if (few !== 'too-many') return few
-  const teams: Team[] = []
-  for (const param of wanted) {
-    const some = await findAllTeams(context, request, [ofPatients, param], CARE_TEAMS)
-    if (isFailure(some)) return some
-    for (const it of some) teams.push(it)
-  }
-  return teams
+  return findAllTeams(
+    context,
+    request,
+    wanted.map(param => [ofPatients, param]),
+    CARE_TEAMS,
+  )
 }
 
 /** The parameters that select the care teams of the panels. */
@@ -73,19 +75,20 @@ export function buildTeamParams(panels: readonly Panel[]): Params {
   return params
 }
 
-function findPatients(context: GatewayContext, request: FhirRequest, ids: readonly string[]) {
-  return findForPolicy(context, request, 'Patient', [['_id', ids.join()]], ids.length)
-}
-
-/** The care teams that match; a failure if there are more than a number. */
+/** The care teams that any of the searches finds; a failure if one of them finds more than a number. */
 export async function findAllTeams(
   context: GatewayContext,
   request: FhirRequest,
-  params: Params,
+  searches: readonly Params[],
   max: number,
 ): Promise<readonly Team[] | Failure> {
-  const all = await findForPolicy(context, request, 'CareTeam', [...params, ACTIVE], max)
-  return isFailure(all) ? all : listTeams(all, context.baseUrl)
+  const teams: Team[] = []
+  for (const params of searches) {
+    const found = await findForPolicy(context, request, 'CareTeam', [...params, ACTIVE], max)
+    if (isFailure(found)) return found
+    for (const team of listTeams(found, context.baseUrl)) teams.push(team)
+  }
+  return teams
 }
 
 /** The care teams of a member, if they are few. Equal lookups of one caller at the same time are one request. */
@@ -128,7 +131,7 @@ async function findFewTeams(
   params: Params,
 ): Promise<FewTeams> {
   const { own, outgoing, check } = planForPolicy(context, request, 'CareTeam', [...params, ACTIVE])
-  const page = await fetchPage(context, own, outgoing, check, { mayBePart: true })
+  const page = await fetchPage(context, own, outgoing, check, true)
   if (isFailure(page)) return hideReason(page, 'CareTeam')
   if (page.matches.length >= PAGE_SIZE) return 'too-many'
   const place = await page.locate()
@@ -162,7 +165,7 @@ export async function findForPolicy(
   const { own, outgoing, check } = planForPolicy(context, request, type, params)
   const resources: Resource[] = []
   const outcome = await visitPages(context, own, outgoing, check, max, ({ matches }) => {
-    for (const it of matches) resources.push(it.resource)
+    for (const { resource } of matches) resources.push(resource)
   })
   if (typeof outcome === 'number') return resources
   if (outcome === 'too-many') return failTooCostly(max)

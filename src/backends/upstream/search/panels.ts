@@ -80,14 +80,6 @@ export function createPanelExpansion(context: GatewayContext, request: FhirReque
   }
 }
 
-export function expandPanels(
-  context: GatewayContext,
-  request: FhirRequest,
-  ...search: Parameters<PanelExpansion['expand']>
-): Promise<ExpandedFilter> {
-  return createPanelExpansion(context, request).expand(...search)
-}
-
 /** Patients, and panels of one kind, that together are a panel. */
 interface Expanded {
   readonly patients: readonly string[]
@@ -201,12 +193,14 @@ async function listTeamPatients(
     ...(panel.careTeams.length > 0 ? [['_id', panel.careTeams.join()] as const] : []),
     ...(few === 'too-many' ? buildTeamParams([{ ...panel, careTeams: [] }]) : []),
   ]
-  const teams: Team[] = few === 'too-many' ? [] : [...few]
-  for (const param of searches) {
-    const some = await findAllTeams(context, request, [param], LISTED_PATIENTS)
-    if (isFailure(some)) return some
-    teams.push(...some)
-  }
+  const found = await findAllTeams(
+    context,
+    request,
+    searches.map(param => [param]),
+    LISTED_PATIENTS,
+  )
+  if (isFailure(found)) return found
+  const teams = few === 'too-many' ? found : [...few, ...found]
   return { patients: listPatients(teams.filter(it => isTeamOfPanel(it, panel))), panels: [] }
 }
 

@@ -19,9 +19,9 @@ export async function findReverseIncludes(
     const named = matches
       .filter(({ type }) => targets?.includes(type) ?? true)
       .map(({ type, id }) => `${type}/${id}`)
-    for (const some of chunk(named, LIST_VALUES)) {
+    for (const few of chunk(named, LIST_VALUES)) {
       const search = buildStrictSearch(request, source, [
-        [code, some.join()],
+        [code, few.join()],
         ['_count', '500'],
       ])
       const visited = await visitMatches(context, search, Number.POSITIVE_INFINITY, page => {

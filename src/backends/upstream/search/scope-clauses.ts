@@ -28,8 +28,8 @@ const NONE: SentClauses = { params: [], replaced: new Set(), isComplete: true }
  */
 export function buildScopeClauses(type: string, clauses: Params, own: Params, baseUrl: string): SentClauses {
   const byCode = Map.groupBy(clauses, ([name]) => name)
-  return [...byCode].reduce<SentClauses>((sent, [name, some]) => {
-    const more = buildClauses(type, name, some, own, baseUrl)
+  return [...byCode].reduce<SentClauses>((sent, [name, clausesOfName]) => {
+    const more = buildClauses(type, name, clausesOfName, own, baseUrl)
     return {
       params: [...sent.params, ...more.params],
       replaced: sent.replaced.union(more.replaced),
@@ -62,11 +62,17 @@ function isUnbounded({ low, high }: Range): boolean {
   return low === UNBOUNDED.low && high === UNBOUNDED.high
 }
 
-function buildClauses(type: string, name: string, some: Params, own: Params, baseUrl: string): SentClauses {
+function buildClauses(
+  type: string,
+  name: string,
+  clauses: Params,
+  own: Params,
+  baseUrl: string,
+): SentClauses {
   const kind = findSearchParameter(type, name)?.type
   if (name.includes(':') || name.includes('.')) return { ...NONE, isComplete: false }
-  if (kind !== 'date' && kind !== 'number' && kind !== 'quantity') return keepClauses(some)
-  const range = some
+  if (kind !== 'date' && kind !== 'number' && kind !== 'quantity') return keepClauses(clauses)
+  const range = clauses
     .map(([, value]) => findHull(listComparisons(parseSearch(type, name, value, baseUrl)).map(findRange)))
     .reduce(intersect, UNBOUNDED)
   return kind === 'date' ? buildDates(type, name, range, own, baseUrl) : finish(name, range, String, EMPTY)
