@@ -77,8 +77,8 @@ export function readFiledPatients(row: {
 export type AuditRow = Insertable<Schema['audit_event']>
 
 // Limits every column, whatever a caller sends.
-const LONGEST = 2000
-const LONGEST_DETAILS = 8000
+const MAX_CHARACTERS = 2000
+const MAX_DETAILS = 8000
 
 /** Throws if a record does not match its type: it must not reach a shared commit. */
 export function toRow(record: AuditRecord, deliveryId: string | null = null): AuditRow {
@@ -116,7 +116,7 @@ export function toRow(record: AuditRecord, deliveryId: string | null = null): Au
 /** Incomplete JSON is of no use. */
 function toStorableJson(details: object): string | null {
   const text = JSON.stringify(details)
-  return text.length <= LONGEST_DETAILS ? text : null
+  return text.length <= MAX_DETAILS ? text : null
 }
 
 function failMalformed(member: string): TypeError {
@@ -126,7 +126,7 @@ function failMalformed(member: string): TypeError {
 function toStorable(text: string | undefined): string | null {
   if (text === undefined) return null
   if (typeof text !== 'string') throw failMalformed('text')
-  return replaceUnstorable(text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`)
+  return replaceUnstorable(text.length <= MAX_CHARACTERS ? text : `${text.slice(0, MAX_CHARACTERS)}…`)
 }
 
 /** PostgreSQL stores neither NUL nor an unpaired surrogate. */

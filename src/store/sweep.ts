@@ -51,7 +51,7 @@ export const REMOVED = 0
 export const isPresent = sql<boolean>`(expires_at is null or expires_at > ${sql.lit(REMOVED)})`
 
 /** The longest configurable lifetime of an access token. */
-const LONGEST_TOKEN_MS = 24 * HOUR
+const MAX_TOKEN_MS = 24 * HOUR
 
 /** Deletes expired and removed clients, each after everything that belongs to it. */
 async function removeClients(store: Store, now: Instant): Promise<void> {
@@ -107,9 +107,9 @@ export async function keepRevoked(
   grants: RawBuilder<unknown>,
   now: Instant,
 ): Promise<void> {
-  const times = sql`cast(${now} as bigint), cast(${now + LONGEST_TOKEN_MS} as bigint)`
+  const times = sql`cast(${now} as bigint), cast(${now + MAX_TOKEN_MS} as bigint)`
   await sql`insert into revocation (id, revoked_at, expires_at)
-    select id, ${times} from "grant" where ${grants} and last_used_at > ${now - LONGEST_TOKEN_MS}
+    select id, ${times} from "grant" where ${grants} and last_used_at > ${now - MAX_TOKEN_MS}
     on conflict do nothing`.execute(trx)
 }
 

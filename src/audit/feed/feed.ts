@@ -26,7 +26,7 @@ const RECORDS_AT_ONCE = 100
 const RETRY_REFUSED_MS = 10 * 60_000
 
 /** A receiver that refuses more has a fault that does not concern single records: the feed waits. */
-const MOST_REFUSED = 1000
+const MAX_REFUSED = 1000
 
 /**
  * Sends every record of the trail to another system, at least once and in order. The position is in the database: a
@@ -63,8 +63,8 @@ function createFeedReader(
     atOnce: RECORDS_AT_ONCE,
     findPosition: async () => (await findCursor(store, name))?.last_id ?? 0,
     async process(records, position, signal) {
-      if ((await countRefused(store, name)) >= MOST_REFUSED)
-        throw new Error(`Cannot send audit records: the receiver of the ${name} refused ${MOST_REFUSED}`)
+      if ((await countRefused(store, name)) >= MAX_REFUSED)
+        throw new Error(`Cannot send audit records: the receiver of the ${name} refused ${MAX_REFUSED}`)
       const refused = await send(records, signal)
       if (refused.length > 0) onRefused(refused)
       const last = records.at(-1)?.id ?? position

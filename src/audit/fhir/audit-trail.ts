@@ -1,4 +1,12 @@
-import { type AnyProblem, createMisunderstood, type FhirProblem, type Interaction } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
+import {
+  type AnyProblem,
+  type BadSearch,
+  createMisunderstood,
+  type FhirProblem,
+  type Interaction,
+  type Resource,
+} from '../../fhir/index.ts'
 import { type Access, type AccessFilter, type FindPanelMembership, failHidden } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
 import { openEventIds } from '../trail/event-ids.ts'
@@ -27,7 +35,12 @@ export function isAboutAudit(interaction: Interaction): boolean {
 
 export function openAuditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
   return {
-    async serve({ interaction, access, panelMembers, lenient = false }) {
+    async serve<P extends AnyProblem>({
+      interaction,
+      access,
+      panelMembers,
+      lenient = false,
+    }: AuditQuestion<P>) {
       switch (interaction.kind) {
         case 'read':
           return read(store, interaction.id, access.filterFor('AuditEvent', 'r'), fhirBaseUrl, panelMembers)
@@ -43,7 +56,9 @@ export function openAuditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
             lenient,
             fhirBaseUrl,
           })
-          return 'resourceType' in found ? { status: 200, body: JSON.stringify(found) } : found
+          return isFailure<Resource | BadSearch | P, BadSearch | P>(found)
+            ? found
+            : { status: 200, body: JSON.stringify(found) }
         }
         default:
           return isReading(interaction)

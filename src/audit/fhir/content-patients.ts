@@ -11,11 +11,11 @@ import {
 } from '../../fhir/index.ts'
 import { OTHERS } from '../record.ts'
 
-const LONGEST_READ = 64 * 1024 * 1024
+const MAX_READ = 64 * 1024 * 1024
 
 /** `OTHERS` if the patients cannot be determined. */
 export function findPatientsInText(place: string, text: string, baseUrl: string): readonly string[] {
-  if (text.length > LONGEST_READ) return [OTHERS]
+  if (text.length > MAX_READ) return [OTHERS]
   try {
     return findPatientsAgain(place, text, () => JSON.parse(text), baseUrl)
   } catch {
@@ -29,7 +29,7 @@ interface SentText {
   readonly patients: readonly string[]
 }
 
-const LONGEST_REMEMBERED = 4096
+const MAX_REMEMBERED = 4096
 const sent = new LruMap<SentText>(2000)
 
 /** Does not parse the text if it is the one that was sent last at this place. */
@@ -45,7 +45,7 @@ function findPatientsAgain(
   const content = parse()
   // A response to GraphQL, for example, has data of patients in any form.
   const patients = isResource(content) ? findPatientsIn(content, baseUrl) : [OTHERS]
-  if (key.length + text.length <= LONGEST_REMEMBERED) sent.set(key, { text: copyText(text), patients })
+  if (key.length + text.length <= MAX_REMEMBERED) sent.set(key, { text: copyText(text), patients })
   return patients
 }
 

@@ -73,10 +73,12 @@ export async function searchAudit<P extends AnyProblem>(
   const plan = { ...toDatabaseSearch(clauses, compartment, search.filter, ids), ids }
   if (query.shape.summary === 'count' || query.count === 0) {
     const total = await count(store, search, plan)
-    return typeof total === 'object' ? total : createCount(address, query, total)
+    return isFailure<number | undefined | P, P>(total) ? total : createCount(address, query, total)
   }
   const found = await collect(store, search, plan, { order, wanted: query.count, from: place })
-  return 'hits' in found ? createPage(address, query, found, place === undefined, ids) : found
+  return isFailure<Collected | P, P>(found)
+    ? found
+    : createPage(address, query, found, place === undefined, ids)
 }
 
 interface SearchPlan extends DatabaseSearch {
@@ -91,7 +93,7 @@ async function count<P extends AnyProblem>(
 ): Promise<number | undefined | P> {
   if (plan.checksAccess && plan.rest.length === 0) return (await countRecords(store, plan.filter))?.records
   const found = await collect(store, search, plan, { order: 'newest', wanted: Infinity, from: undefined })
-  if (!('hits' in found)) return found
+  if (isFailure<Collected | P, P>(found)) return found
   return found.next ? undefined : found.hits.length
 }
 
@@ -276,7 +278,7 @@ export function createPatientCache<P extends AnyProblem>(
       )
       if (panels.length === 0 || unknown.size === 0) return undefined
       const membership = await panelMembers(panels, unknown)
-      if (!('includes' in membership)) return membership
+      if (isFailure<PanelMembership | P, P>(membership)) return membership
       for (const id of unknown) asked.add(id)
       rosters.push(membership)
       return undefined

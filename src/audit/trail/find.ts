@@ -28,14 +28,14 @@ export interface RecordPage {
 const READ_FOR_PAGE = 2000
 
 /** Rows that are read for a count at most. */
-export const COUNTED_AT_MOST = 10_000
+export const MAX_COUNTED = 10_000
 
 /** Rows of all ranges of a search that are read at once. With many ranges, fewer rows of each are read. */
 const READ_IN_ALL = 100_000
-const LEAST_OF_A_RANGE = 100
+const MIN_OF_A_RANGE = 100
 
 function limitRead({ driver }: Plan, most: number): number {
-  return Math.max(LEAST_OF_A_RANGE, Math.min(most, Math.floor(READ_IN_ALL / driver.length)))
+  return Math.max(MIN_OF_A_RANGE, Math.min(most, Math.floor(READ_IN_ALL / driver.length)))
 }
 
 /** Reads pages until there are as many records as the limit. */
@@ -123,7 +123,7 @@ export interface Counts {
 export async function countRecords(store: Store, filter: RecordFilter): Promise<Counts | undefined> {
   const db = await store.trail.read()
   const chosen = await plan(db, filter)
-  const read = limitRead(chosen, COUNTED_AT_MOST)
+  const read = limitRead(chosen, MAX_COUNTED)
   if (await findEnd(db, chosen, filter, read)) return undefined
   const rows = await readRecords(db, chosen, filter, read)
     .select(({ fn }) => [

@@ -132,7 +132,7 @@ const ROUND_MS = 4000
 const LEASE_MS = 15_000
 /** A process that stops lets a delivery finish: otherwise its records are sent again. */
 const FINISH_MS = 2000
-const LONGEST_PAUSE_MS = 60_000
+const MAX_PAUSE_MS = 60_000
 
 /**
  * Follows the trail in one of the processes that share the database. After a failure it pauses, twice as long each time, up to
@@ -156,7 +156,7 @@ export function followTrail(
     return end > (await reader.findPosition())
   }
   const backOff = (error: unknown) => {
-    pauseMs = Math.min(Math.max(everyMs, 2 * pauseMs), LONGEST_PAUSE_MS)
+    pauseMs = Math.min(Math.max(everyMs, 2 * pauseMs), MAX_PAUSE_MS)
     resumeAt = clock() + pauseMs
     if (!isStopping) onError(error)
   }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type JobOptions, repeatInOneProcess, type Store } from '../../store/index.ts'
 import { type AuditRecord, type Delivery, OUTCOME_UNKNOWN, toRow, UNKNOWN_AFTER_MS } from '../record.ts'
 
-const MOST_AT_ONCE = 500
+const MAX_AT_ONCE = 500
 
 const UNKNOWN_REASON = 'Outcome unknown: the server stopped before it could record the response'
 
@@ -53,7 +53,7 @@ export async function reportUnknownOutcomes({ db }: Store, now: number): Promise
       .selectFrom('audit_intent')
       .selectAll()
       .where('at', '<', now - UNKNOWN_AFTER_MS)
-      .limit(MOST_AT_ONCE)
+      .limit(MAX_AT_ONCE)
       .execute()
     if (intents.length === 0) return reported
     reported += await db.transaction().execute(async trx => {
@@ -70,10 +70,10 @@ export async function reportUnknownOutcomes({ db }: Store, now: number): Promise
 }
 
 export async function removeIntents({ db }: Store, ids: readonly string[]): Promise<void> {
-  for (let at = 0; at < ids.length; at += MOST_AT_ONCE)
+  for (let at = 0; at < ids.length; at += MAX_AT_ONCE)
     await db
       .deleteFrom('audit_intent')
-      .where('id', 'in', ids.slice(at, at + MOST_AT_ONCE))
+      .where('id', 'in', ids.slice(at, at + MAX_AT_ONCE))
       .execute()
 }
 

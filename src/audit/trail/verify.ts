@@ -16,7 +16,7 @@ export interface Verification {
 }
 
 const SEALS_AT_ONCE = 100
-const MOST_PROBLEMS = 20
+const MAX_PROBLEMS = 20
 
 export interface VerifyOptions {
   /** An earlier head, from a feed or an earlier verification: finds that the end of the trail was removed. */
@@ -48,7 +48,7 @@ export async function verifyTrail(
   for (;;) {
     const seals = await readSeals(store, chain.before.number)
     for (const seal of seals) await verifySeal(store, sealer, chain, seal)
-    if (seals.length === 0 || chain.problems.length >= MOST_PROBLEMS) break
+    if (seals.length === 0 || chain.problems.length >= MAX_PROBLEMS) break
   }
   const [first, last] = [chain.foreign[0], chain.foreign.at(-1)]
   if (first !== undefined && last !== undefined && !anySecret)

@@ -53,7 +53,7 @@ export interface FhirServerOptions extends Omit<FhirApiOptions, 'guard'> {
 /** The FHIR server on its data, not yet listening. Closing it closes the data. */
 export async function fhirServer(options: FhirServerOptions): Promise<FastifyInstance> {
   const { baseUrl, dataFile, guard = unguarded, clock = Date.now, checks = [] } = options
-  const repository = openRepository({ file: dataFile, baseUrl, clock, mostRows: limits.INDEX_ROWS })
+  const repository = openRepository({ file: dataFile, baseUrl, clock, maxRows: limits.INDEX_ROWS })
   const outbox = options.audit && openOutbox(repository.database, options.audit, clock)
   const app = await createFhirApi(
     { ...options, guard, clock, checks: [createDataCheck(repository, clock), ...checks] },

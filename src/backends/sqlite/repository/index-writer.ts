@@ -17,7 +17,7 @@ export const INDEX_EDITION = 5
 
 /** Writes the search values and compartments of resources. */
 export interface IndexWriter {
-  /** Adds the search values of a resource. Returns false, and adds none, if they take more than `mostRows`. */
+  /** Adds the search values of a resource. Returns false, and adds none, if they take more than `maxRows`. */
   add(rid: number, resource: Resource): boolean
   /** Removes the search values of a resource. */
   clear(rid: number): void
@@ -38,7 +38,7 @@ export function createIndexWriter(
   database: Database,
   names: Names,
   baseUrl: string,
-  mostRows = Number.POSITIVE_INFINITY,
+  maxRows = Number.POSITIVE_INFINITY,
 ): IndexWriter {
   const insert: Record<Table, StatementSync> = {
     token: database.prepare('INSERT OR IGNORE INTO token VALUES (?, ?, ?, ?, ?)'),
@@ -58,7 +58,7 @@ export function createIndexWriter(
       const entries = indexResource(resource, baseUrl)
       const entryRows = entries.map(toRow)
       const size = entryRows.reduce((sum, row) => sum + countRowsOf(row), 0)
-      if (size > mostRows) return false
+      if (size > maxRows) return false
       const displays = findDisplays(entries)
       rows += size
       const spans = new Map<number, Span>()
@@ -174,15 +174,15 @@ function toRow(entry: IndexEntry): Row {
   }
 }
 
-const LONGEST = 400
+const MAX_CHARACTERS = 400
 
 /**
  * A text as the index stores it: a long one as its beginning and its hash. SQLite reads a whole key to compare it, so that
- * one long key would slow down every search that passes it. Only a hashed text has `LONGEST` characters, so that no two
+ * one long key would slow down every search that passes it. Only a hashed text has `MAX_CHARACTERS` characters, so that no two
  * texts have the same key. Its first `HIERARCHY_CHARACTERS` are those of the text.
  */
 export function toKey(text = ''): string {
-  if (text.length < LONGEST) return text
+  if (text.length < MAX_CHARACTERS) return text
   const digest = hash('sha256', text)
-  return text.slice(0, LONGEST - digest.length) + digest
+  return text.slice(0, MAX_CHARACTERS - digest.length) + digest
 }

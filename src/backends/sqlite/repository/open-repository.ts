@@ -145,11 +145,11 @@ function removeAll(database: Database, index: IndexWriter): void {
 }
 
 /** Opens the resources of a file, for a server, or for an import while the server runs. */
-export function openRepository({ file, baseUrl, clock = Date.now, mostRows }: RepositoryOptions): Repository {
+export function openRepository({ file, baseUrl, clock = Date.now, maxRows }: RepositoryOptions): Repository {
   const database = openDatabase(file)
   const names = openNames(database)
   reindexIfStale(database, createIndexWriter(database, names, baseUrl), baseUrl)
-  const index = createIndexWriter(database, names, baseUrl, mostRows)
+  const index = createIndexWriter(database, names, baseUrl, maxRows)
   const repository: Repository = {
     baseUrl,
     database,

@@ -1,3 +1,4 @@
+import { type Failed, fail } from '../../../core/index.ts'
 import {
   type ExactResource,
   type Fault,
@@ -19,7 +20,7 @@ export interface RepositoryOptions {
   /** Milliseconds since 1970. */
   readonly clock?: () => number
   /** How many search values a resource may have; unlimited by default, as an import needs. */
-  readonly mostRows?: number | undefined
+  readonly maxRows?: number | undefined
 }
 
 /** The resources of one `fhir.db` and their versions. It checks no access: the FHIR API and the queries do. */
@@ -123,8 +124,9 @@ export function load(repository: Repository, resources: Iterable<unknown>): Load
   repository.transaction(() => {
     for (const candidate of resources) {
       const checked = check(candidate)
-      if ('faults' in checked) refused.push({ index, ...checked })
-      else counts[put(repository, checked.resource)]++
+      if (isFailure(checked))
+        refused.push({ index, type: checked.type, id: checked.id, faults: checked.faults })
+      else counts[put(repository, checked)]++
       index++
     }
   })
@@ -153,13 +155,13 @@ export function findInterruptedLoad({ database }: Repository): string | undefine
   return row && String(row[0])
 }
 
-function check(candidate: unknown): { resource: ExactResource } | Omit<RefusedResource, 'index'> {
+function check(candidate: unknown): ExactResource | (Omit<RefusedResource, 'index'> & Failed) {
   const { resourceType, id } = (
     typeof candidate === 'object' && candidate ? candidate : {}
   ) as Partial<ExactResource>
   const type = typeof resourceType === 'string' && isResourceType(resourceType) ? resourceType : undefined
   const named = typeof id === 'string' ? id : undefined
-  const refuse = (faults: readonly Fault[]) => ({ type, id: named, faults })
+  const refuse = (faults: readonly Fault[]) => fail({ type, id: named, faults })
   if (type === undefined)
     return refuse([{ path: 'resourceType', code: 'structure', text: 'Not an R4 resource type' }])
   if (type === 'AuditEvent') return refuse([UNREADABLE])
@@ -168,7 +170,7 @@ function check(candidate: unknown): { resource: ExactResource } | Omit<RefusedRe
       { path: `${type}.id`, code: 'value', text: 'Not an id: 1 to 64 letters, digits, dots, hyphens' },
     ])
   const faults = validate(toPlain(candidate as ExactResource))
-  return faults.length > 0 ? refuse(faults) : { resource: candidate as ExactResource }
+  return faults.length > 0 ? refuse(faults) : (candidate as ExactResource)
 }
 
 function put(repository: Repository, resource: ExactResource): 'created' | 'updated' | 'unchanged' {
