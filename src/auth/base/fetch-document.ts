@@ -69,8 +69,8 @@ export function computeFreshForMs(headers: Headers, now: number): number {
   const expires = headers.get('expires')
   if (expires === null) return headers.has('cache-control') ? 0 : UNSAID_MS
   // RFC 9111, 5.3: an invalid date (`0`) means expired.
-  const at = /GMT$/.test(expires) ? Date.parse(expires) : Number.NaN
-  return Number.isNaN(at) ? 0 : clamp(at - now)
+  const expiresAt = /GMT$/.test(expires) ? Date.parse(expires) : Number.NaN
+  return Number.isNaN(expiresAt) ? 0 : clamp(expiresAt - now)
 }
 
 function readAge(headers: Headers): number {
@@ -169,13 +169,13 @@ function createPublicLookup(lookup: typeof dnsLookup) {
   return (
     host: string,
     options: LookupOptions,
-    done: (error: Error | null, url: string | LookupAddress[], family?: number) => void,
+    done: (error: Error | null, address: string | LookupAddress[], family?: number) => void,
   ): void => {
     lookup(host, { ...options, all: true }, (error, addresses) => {
-      const openAgents = error ? [] : addresses.filter(({ address: url }) => !isPrivateAddress(url))
-      const [first] = openAgents
+      const open = error ? [] : addresses.filter(({ address }) => !isPrivateAddress(address))
+      const [first] = open
       if (!first) done(error ?? new Error('the address is private'), [])
-      else if (options.all) done(null, openAgents)
+      else if (options.all) done(null, open)
       else done(null, first.address, first.family)
     })
   }

@@ -8,7 +8,7 @@ import { forbidCaching, readParameters } from '../base/request.ts'
 import type { User } from '../base/user.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { issueLaunch, prepareLaunch, type ReadyLaunch } from '../oauth/launch/prepare.ts'
-import { describeProblem, UNKNOWN_USER } from '../oauth/launch-contexts.ts'
+import { describeLaunchProblem, UNKNOWN_USER } from '../oauth/launch-contexts.ts'
 import { sendErrorPage } from '../pages/page-parts.ts'
 import { findUsableUser, TEST_CLINICIAN } from '../users/accounts.ts'
 import type { Login } from '../users/find-login.ts'
@@ -69,7 +69,7 @@ async function launch(
   link: LabLink,
 ): Promise<{ readonly url: string } | Problem> {
   const user = await findLaunchUser(context, login, link.username)
-  if (!user) return fail(describeProblem(UNKNOWN_USER))
+  if (!user) return fail(describeLaunchProblem(UNKNOWN_USER))
   const { clientId } = link.launch
   if (link.launchUrl !== undefined && clientId !== undefined) {
     const problem = await registerLabClient(context, request, { clientId, launchUrl: link.launchUrl })
@@ -80,7 +80,7 @@ async function launch(
   if (isFailure(prepared))
     return prepared.kind === 'no-patient'
       ? failLink('patient: expected the id of a Patient')
-      : fail(describeProblem(prepared))
+      : fail(describeLaunchProblem(prepared))
   const ready = await applySettings(context, user, link, prepared)
   const by = login && login.user.id !== user.id ? login.user.username : undefined
   return issueLaunch(context, ready, trx =>

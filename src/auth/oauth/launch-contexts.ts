@@ -126,14 +126,14 @@ function sendLaunch(reply: FastifyReply, { token, url }: IssuedLaunch): FastifyR
 }
 
 function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
-  const { status, error, text } = describeProblem(problem)
+  const { status, error, text } = describeLaunchProblem(problem)
   if (status === 503) reply.header('retry-after', '2')
   return reply.code(status).send({ error, error_description: text })
 }
 
 function describeEvent(result: ReadyLaunch | Problem) {
   if (isFailure(result)) {
-    const { status, text } = describeProblem(result)
+    const { status, text } = describeLaunchProblem(result)
     return { kind: 'launch', allowed: status === 503, status, reason: text } as const
   }
   const { patientId, clientId, id } = result.launch
@@ -143,7 +143,7 @@ function describeEvent(result: ReadyLaunch | Problem) {
 export const UNKNOWN_USER: RequestProblem = fail({ kind: 'unknown-user', text: 'The username is unknown.' })
 
 /** Errors have the format of RFC 6749, 5.2. */
-export function describeProblem(problem: Problem) {
+export function describeLaunchProblem(problem: Problem) {
   switch (problem.kind) {
     case 'bad-body':
     case 'bad-options':

@@ -125,11 +125,11 @@ async function settleGrants(
   { column, from }: GrantWalk,
   limitTo: (query: GrantQuery) => GrantQuery,
 ): Promise<void> {
-  const at = sql.ref(`grant.${column}`)
+  const time = sql.ref(`grant.${column}`)
   for (let last = { [column]: from, id: '' }; ; await yieldTurn()) {
     const grants = await limitTo(selectGrants(context.store.db))
       .where('revoked_at', 'is', null)
-      .where(sql<boolean>`(${at}, "grant".id) > (${last[column]}, ${last.id})`)
+      .where(sql<boolean>`(${time}, "grant".id) > (${last[column]}, ${last.id})`)
       .orderBy(`grant.${column}`)
       .orderBy('grant.id')
       .limit(AT_ONCE)

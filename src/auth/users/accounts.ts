@@ -94,8 +94,8 @@ export async function seedClinician(
   { db }: Store,
   { password, practitionerId, passwordCost, isForLoopback }: TestClinician,
 ): Promise<boolean> {
-  const some = await db.selectFrom('clinician').select('id').limit(1).executeTakeFirst()
-  if (some) return false
+  const existing = await db.selectFrom('clinician').select('id').limit(1).executeTakeFirst()
+  if (existing) return false
   const passwordHash = await hashPassword(password, passwordCost)
   const result = await db
     .insertInto('clinician')

@@ -64,7 +64,11 @@ export async function takeNextStep(
     case 'refuse':
       return mayRedirectError(state, progress)
         ? refuseRequest(http, context, progress, step.refusal, state.login)
-        : endRequest(http, context, progress, step.refusal, state.login)
+        : refuse(http, context, step.refusal, {
+            request: progress.request,
+            login: state.login,
+            ends: progress.id,
+          })
     case 'issue-code': {
       const { request, client } = state
       const approval = {
@@ -121,17 +125,8 @@ export function refuseRequest(
   refusal: Refusal,
   login: Login | undefined,
 ): Promise<Step> {
-  return endRequest(http, context, progress, refusal.withReturnTo(toReturnTarget(progress.request)), login)
-}
-
-async function endRequest(
-  http: FastifyRequest,
-  context: AuthContext,
-  { request, id }: RequestInProgress,
-  refusal: Refusal,
-  login: Login | undefined,
-): Promise<Step> {
-  return refuse(http, context, refusal, { request, login, ends: id })
+  const { request, id } = progress
+  return refuse(http, context, refusal.withReturnTo(toReturnTarget(request)), { request, login, ends: id })
 }
 
 /** Loads the state of a request. The client may have been removed since the request was verified. */

@@ -149,7 +149,7 @@ export function readCredentials(authorization: string | undefined, form: Paramet
   if (methods.filter(method => method !== undefined).length > 1)
     return new Refusal('invalid_request', 'The client must use one authentication method only.')
   if (findAssertion(form) !== undefined) return readAssertion(form)
-  return authorization === undefined ? readForm(form) : readBasic(authorization, form)
+  return authorization === undefined ? readFormCredentials(form) : readBasic(authorization, form)
 }
 
 function findAssertion(form: Parameters): string | undefined {
@@ -164,7 +164,7 @@ function readAssertion(form: Parameters): Credentials | Refusal {
   return { kind: 'assertion', clientId: form.get('client_id'), assertion }
 }
 
-function readForm(form: Parameters): Credentials | Refusal {
+function readFormCredentials(form: Parameters): Credentials | Refusal {
   const clientId = form.get('client_id')
   if (clientId === undefined) return readRefreshToken(form)
   const secret = form.get('client_secret')
@@ -193,8 +193,8 @@ function readBasic(authorization: string, form: Parameters): Credentials | Refus
 }
 
 function splitPair(pair: string): readonly [] | readonly [string | undefined, string | undefined] {
-  const at = pair.indexOf(':')
-  return at < 1 ? [] : [decode(pair.slice(0, at)), decode(pair.slice(at + 1))]
+  const colon = pair.indexOf(':')
+  return colon < 1 ? [] : [decode(pair.slice(0, colon)), decode(pair.slice(colon + 1))]
 }
 
 // RFC 6749, 2.3.1: both are form-encoded. PostgreSQL does not accept a NUL.

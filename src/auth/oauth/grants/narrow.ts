@@ -31,13 +31,13 @@ export interface AllowedScopes {
 export function indexAllowedScopes(scopes: readonly Scope[]): AllowedScopes {
   const index = new ScopeIndex(scopes)
   const indexed = new Map<string, IndexedScope[]>()
-  for (const [at, scope] of removeDuplicates(scopes).entries())
+  for (const [position, scope] of removeDuplicates(scopes).entries())
     for (const permission of scope.permissions)
       for (const target of [makeTypeKey(scope), scope.context]) {
         const key = `${permission} ${target}`
         const same = indexed.get(key) ?? []
         indexed.set(key, same)
-        same.push({ scope, at })
+        same.push({ scope, position })
       }
 
   /** In the order of the allowed scopes, those of the type before wildcards. */
@@ -51,7 +51,7 @@ export function indexAllowedScopes(scopes: readonly Scope[]): AllowedScopes {
         : [makeTypeKey(requested), makeTypeKey({ ...requested, type: '*' })]
     return targets.flatMap(target => {
       const found = new Set(missing.flatMap(permission => indexed.get(`${permission} ${target}`) ?? []))
-      return [...found].sort((a, b) => a.at - b.at).map(({ scope }) => scope)
+      return [...found].sort((a, b) => a.position - b.position).map(({ scope }) => scope)
     })
   }
 
@@ -79,7 +79,7 @@ export function indexAllowedScopes(scopes: readonly Scope[]): AllowedScopes {
 interface IndexedScope {
   readonly scope: ResourceScope
   /** Its position among the allowed scopes. */
-  readonly at: number
+  readonly position: number
 }
 
 /** The resource scopes; the first of those that differ only in the case of their type. */

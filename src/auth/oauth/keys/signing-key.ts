@@ -116,12 +116,12 @@ async function findNewestGeneration(trx: Kysely<Schema>): Promise<number> {
 }
 
 // Also retires a key that has not signed yet.
-async function retireOlderKeys(trx: Kysely<Schema>, generation: number, at: number): Promise<void> {
+async function retireOlderKeys(trx: Kysely<Schema>, generation: number, retiredAt: number): Promise<void> {
   await trx
     .updateTable('signing_key')
-    .set({ retired_at: at })
+    .set({ retired_at: retiredAt })
     .where('generation', '<', generation)
-    .where(({ or, eb }) => or([eb('retired_at', 'is', null), eb('retired_at', '>', at)]))
+    .where(({ or, eb }) => or([eb('retired_at', 'is', null), eb('retired_at', '>', retiredAt)]))
     .execute()
 }
 

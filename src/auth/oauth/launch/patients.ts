@@ -106,12 +106,12 @@ const EMPTY: PatientList = {
 }
 
 /** Merges two lists, which have no common next page. The total is unknown if one has more. */
-function mergeLists(one: PatientList, other: PatientList): PatientList {
-  const known = new Set(one.patients.map(({ id }) => id))
+function mergeLists(list: PatientList, other: PatientList): PatientList {
+  const known = new Set(list.patients.map(({ id }) => id))
   const added = other.patients.filter(({ id }) => !known.has(id))
-  if (added.length === 0 && !other.hasMore) return one
-  const patients = [...one.patients, ...added].toSorted(compareFamilyNames)
-  const hasMore = one.hasMore || other.hasMore || patients.length > PATIENTS_LISTED
+  if (added.length === 0 && !other.hasMore) return list
+  const patients = [...list.patients, ...added].toSorted(compareFamilyNames)
+  const hasMore = list.hasMore || other.hasMore || patients.length > PATIENTS_LISTED
   return { ...EMPTY, patients: patients.slice(0, PATIENTS_LISTED), hasMore }
 }
 

@@ -26,12 +26,12 @@ interface PlainProblem<Kind extends string> extends Failed {
 }
 
 /** Why there is no patient for a launch. */
-export type SubjectProblem = PlainProblem<'unknown-patient' | 'unknown-encounter'> | Unavailable
+export type PatientProblem = PlainProblem<'unknown-patient' | 'unknown-encounter'> | Unavailable
 
 export type LaunchProblem =
   | PlainProblem<'unreadable' | 'no-patient' | 'unknown-app'>
   | FormFault
-  | SubjectProblem
+  | PatientProblem
 
 export interface ReadyLaunch {
   readonly launch: Launch
@@ -69,7 +69,7 @@ export async function prepareLaunch(
   if (isFailure(options)) return options
   const app = await findApp(context, clientId)
   if (!app) return fail({ kind: 'unknown-app' })
-  const person = await findSubject(context, read, { patientId, encounterId })
+  const person = await findLaunchPatient(context, read, { patientId, encounterId })
   if (isFailure(person)) return person
   const { fhirBaseUrl, defaultNeedPatientBanner } = context.settings
   const launch = {
@@ -89,17 +89,17 @@ export async function prepareLaunch(
 }
 
 /** Finds the patient, if the user can see them and the encounter is theirs. */
-export async function findSubject(
+export async function findLaunchPatient(
   context: AuthContext,
   read: FhirReader,
   { patientId, encounterId }: { readonly patientId: string; readonly encounterId: string | undefined },
-): Promise<Person | SubjectProblem> {
+): Promise<Person | PatientProblem> {
   const person = await findPatient(read, patientId)
   if (isFailure(person) || encounterId === undefined) return person
   return (await checkEncounter(context, read, encounterId, patientId)) ?? person
 }
 
-async function findPatient(read: FhirReader, patientId: string): Promise<Person | SubjectProblem> {
+async function findPatient(read: FhirReader, patientId: string): Promise<Person | PatientProblem> {
   const response = await read.resource('Patient', patientId)
   if (response.kind === 'unavailable') return response
   return response.kind === 'found' ? readPerson(response.resource) : fail({ kind: 'unknown-patient' })
@@ -110,7 +110,7 @@ async function checkEncounter(
   read: FhirReader,
   encounterId: string,
   patientId: string,
-): Promise<SubjectProblem | undefined> {
+): Promise<PatientProblem | undefined> {
   const response = await read.resource('Encounter', encounterId)
   if (response.kind === 'unavailable') return response
   const isOfPatient =

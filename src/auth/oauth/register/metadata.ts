@@ -52,7 +52,7 @@ export function readClientMetadata(body: unknown): ClientMetadata | Refusal {
     jwksUrl: texts.get('jwks_uri'),
     jwks: keys,
   }
-  return checkApp(app, grantTypes) ?? { app, authMethod, grantTypes }
+  return checkProperties(app, grantTypes) ?? { app, authMethod, grantTypes }
 }
 
 /** The members that are texts, and their longest values. */
@@ -102,7 +102,7 @@ function isAuthMethod(text: string): text is AuthMethod {
   return Object.hasOwn(AUTH_METHODS, text)
 }
 
-function checkApp(app: ClientProperties, grantTypes: readonly string[]): Refusal | undefined {
+function checkProperties(app: ClientProperties, grantTypes: readonly string[]): Refusal | undefined {
   const fault = findClientFault(app)
   if (fault) return refuseProperty(fault)
   if (grantTypes.includes('authorization_code') && app.redirectUris.length === 0)

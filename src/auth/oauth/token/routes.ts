@@ -78,7 +78,7 @@ async function handleTokenRequest(
     await auditTokens(context, request, tokenRequest)
     return tokenRequest
   }
-  const { form, proven: verified } = tokenRequest
+  const { form, verified } = tokenRequest
   limitToClientOrigins(verified.client, request, reply)
   // Read before the transaction, because a server without a key must not consume anything.
   const key = await context.keys.getSigningKey()
@@ -133,11 +133,11 @@ function isVouchedFor({ authMethod, approved }: Client): boolean {
 async function readRequest(
   context: AuthContext,
   request: FastifyRequest,
-): Promise<{ readonly form: Parameters; readonly proven: VerifiedClient } | Refusal> {
+): Promise<{ readonly form: Parameters; readonly verified: VerifiedClient } | Refusal> {
   const form = readForm(request)
   if (isFailure(form)) return form
   const verified = await verifyClient(context, request.headers.authorization, form)
-  return isFailure(verified) ? verified : { form, proven: verified }
+  return isFailure(verified) ? verified : { form, verified }
 }
 
 const issueTokens: GrantHandler<UnsignedTokens> = async (context, request) => {

@@ -14,7 +14,7 @@ import { NO_CHOICE, readEncounterChoice } from '../../oauth/launch/options.ts'
 import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
 import { findPatients, listPeople } from '../../oauth/launch/patients.ts'
 import { findNamesakes, hasNamesake, readPicked } from '../../oauth/launch/picked.ts'
-import { findSubject } from '../../oauth/launch/prepare.ts'
+import { findLaunchPatient } from '../../oauth/launch/prepare.ts'
 import { findRecent, recordRecent } from '../../oauth/launch/recent-use.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
@@ -71,7 +71,7 @@ async function pick(
   const { picker } = state
   const encounterId = picker === 'encounter' ? form.get('encounterId') : undefined
   const read = await createFhirReader(context, login.user)
-  const person = await findSubject(context, read, { patientId, encounterId })
+  const person = await findLaunchPatient(context, read, { patientId, encounterId })
   if (isFailure(person))
     return person.kind === 'unavailable'
       ? sendPickerUnavailable(reply, context, waiting, person)

@@ -27,7 +27,7 @@ export async function authenticateAtDirectory(
   if (username === '' || password === '') return 'wrong'
   return withClient(provider, async directory => {
     await bindService(provider, directory)
-    const entry = await findUser(provider, directory, username)
+    const entry = await findEntry(provider, directory, username)
     const result = await guardBind(entry?.dn ?? normalizeUsername(username), () =>
       withClient(provider, client => tryBind(client, entry?.dn ?? UNKNOWN(provider), password)),
     )
@@ -105,7 +105,7 @@ async function tryBind(client: Client, dn: string, password: string): Promise<Bi
 }
 
 /** Undefined if the filter finds no user or several. */
-async function findUser(
+async function findEntry(
   { baseDn, userFilter }: LdapProvider,
   client: Client,
   username: string,

@@ -67,7 +67,7 @@ async function readLogoutToken(context: UsersContext, text: string): Promise<Log
   return {
     provider,
     jti: String(jti),
-    expiresAt: findEnd(claims) + CLOCK_TOLERANCE_SECONDS,
+    expiresAt: findExpiry(claims) + CLOCK_TOLERANCE_SECONDS,
     session: {
       issuer: provider.issuer,
       ...(typeof sub === 'string' ? { subject: sub } : {}),
@@ -81,14 +81,14 @@ function findFault({ clientId }: OidcProvider, claims: Claims, now: number): str
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
   if (!audiences.includes(clientId)) return 'another audience'
   if (typeof iat !== 'number' || iat > now + CLOCK_TOLERANCE_SECONDS) return 'no iat, or one in the future'
-  if (findEnd(claims) + CLOCK_TOLERANCE_SECONDS <= now) return 'expired'
+  if (findExpiry(claims) + CLOCK_TOLERANCE_SECONDS <= now) return 'expired'
   if (typeof jti !== 'string' || jti === '') return 'no jti'
   if (!isRecord(events) || !isRecord(events[EVENT])) return 'no logout event'
   if (nonce !== undefined) return 'a nonce, like an id_token'
   return typeof sub === 'string' || typeof sid === 'string' ? undefined : 'neither sub nor sid'
 }
 
-function findEnd({ exp, iat }: Claims): number {
+function findExpiry({ exp, iat }: Claims): number {
   return typeof exp === 'number' ? exp : Number(iat) + LIFETIME_SECONDS
 }
 

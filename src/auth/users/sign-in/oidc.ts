@@ -66,16 +66,8 @@ export async function prepareSignIn(
   return { pending, buildUrl: state => buildUrl(configuration, provider, { ...pending, state }, wishes) }
 }
 
-interface Wishes {
-  readonly prompt: string
-  readonly again: boolean
-  readonly maxAge: number | undefined
-  readonly acrValues: string
-  readonly loginHint: string | undefined
-}
-
 /** An app may ask for more than the provider's settings, and never for less. */
-function readWishes(provider: OidcProvider, request: WantedSignIn['request'] | undefined): Wishes {
+function readWishes(provider: OidcProvider, request: WantedSignIn['request'] | undefined) {
   const ages = [provider.maxAge, request?.maxAge].filter(age => age !== undefined)
   const acrValues = provider.acrValues.length > 0 ? provider.acrValues : (request?.acrValues ?? [])
   const prompts = (request?.prompts ?? []).filter(prompt => prompt === 'login' || prompt === 'select_account')
@@ -110,7 +102,7 @@ async function buildUrl(
   configuration: Configuration,
   { scopes }: OidcProvider,
   { redirectUri, nonce, codeVerifier, state }: PendingSignIn & { readonly state: string },
-  { prompt, maxAge, acrValues, loginHint }: Wishes,
+  { prompt, maxAge, acrValues, loginHint }: ReturnType<typeof readWishes>,
 ): Promise<string> {
   return buildAuthorizationUrl(configuration, {
     redirect_uri: redirectUri,
