@@ -2,7 +2,7 @@ import type { BaseContext } from '../context.ts'
 import type { AppKeys } from './app-key.ts'
 import type { Discovery } from './discovery.ts'
 
-/** What every endpoint of the app server depends on. */
+/** The dependencies of every endpoint of the app server. */
 export interface AppContext extends BaseContext {
   readonly discovery: Discovery
   readonly appKeys: AppKeys

@@ -25,7 +25,7 @@ import type { IsChecked } from './rows.ts'
 const ALL_CHECKED: IsChecked = () => true
 const DENIED = new Refusal('access_denied', 'The user denied access.')
 
-/** The page on which a clinician allows or refuses access to an app. */
+/** The page on which a user allows or refuses access to an app. */
 export function addConsentRoutes(app: FastifyInstance, context: AuthContext): void {
   app.get(
     paths.consent,

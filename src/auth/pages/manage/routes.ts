@@ -13,7 +13,7 @@ import { requireLogin } from '../../users/login.ts'
 import { listLogos } from '../portal/apps.ts'
 import { type AppAccess, findAccess, removeAccess, renderManagePage, renderRemovePage } from './page.ts'
 
-/** `/manage` (SMART `management_endpoint`): a clinician sees the apps with access and can remove it. */
+/** `/manage` (SMART `management_endpoint`): a user sees the apps with access and can remove it. */
 export function addManageRoutes(app: FastifyInstance, context: AuthContext): void {
   const findLoginAccess = ({ user }: Login) => findAccess(context, user.id)
 

@@ -25,7 +25,7 @@ export function renderUnverifiedBadge({ approved }: Client): Html | undefined {
   return approved ? undefined : html`&ensp;${renderBadge('Unverified', 'warn')}`
 }
 
-/** For every page where a clinician decides about an app. */
+/** For every page on which a user decides about an app. */
 export function renderUnverifiedWarning({ approved }: Client): Html | undefined {
   return approved
     ? undefined

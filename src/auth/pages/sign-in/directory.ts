@@ -14,7 +14,7 @@ import { describeLaunch, REFUSED_EVENTS } from './complete.ts'
 import { completeSignIn, refuseSignIn } from './provider-routes.ts'
 
 /**
- * Logs a user of a directory in. Failures count as those of passwords in the clinician table do. Returns a refused
+ * Logs a user of a directory in. Failures count like those of passwords of this server. Returns a refused
  * attempt, for which the form is shown again.
  */
 export async function logInAtDirectory(

@@ -127,8 +127,8 @@ type Fields = Readonly<Record<string, string | undefined>>
 const LOGOUT_EFFECT = html`After you sign out, apps that you opened can no longer read records, except those with access while you are away. <a href="${paths.manage}">Apps with access</a> lists these and lets you remove them.`
 
 /**
- * `end_session_endpoint` (OIDC RP-Initiated Logout). With an ID token of the clinician who is logged in, the login ends
- * at once. Otherwise the clinician must confirm, so that no other site can sign anyone out.
+ * `end_session_endpoint` (OIDC RP-Initiated Logout). With an ID token of the user who is logged in, the login ends
+ * at once. Otherwise the user must confirm, so that no other site can sign anyone out.
  */
 export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext): void {
   const handleLogout = async (request: FastifyRequest, reply: FastifyReply, parameters: Parameters) => {

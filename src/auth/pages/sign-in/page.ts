@@ -16,7 +16,7 @@ export interface LoginPageOptions {
   readonly app?: Client | undefined
   readonly pendingId?: string | undefined
   readonly username?: string | undefined
-  /** Passwords of the clinician table or of a directory; undefined without a password form. */
+  /** The passwords of this server or of a directory; undefined without a password form. */
   readonly form: 'own' | { readonly id: string; readonly name: string } | undefined
   readonly others: readonly OtherWay[]
   readonly problem?: string | undefined

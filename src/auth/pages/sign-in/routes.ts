@@ -151,7 +151,7 @@ interface LoginForm
   readonly status?: 401 | 403 | 429
 }
 
-/** The form takes passwords of the named directory, of the clinician table, or of the first directory. */
+/** The form takes passwords of the named directory, of this server, or of the first directory. */
 function findDirectory({ providers }: AuthContext, parameters: Parameters): LdapProvider | undefined {
   const named = parameters.get('provider')
   const directories = providers.all.filter(provider => provider.kind === 'ldap')
@@ -185,7 +185,7 @@ function describeWait(retryAfterSeconds: number): string {
   return `Too many attempts. Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`} and try again.`
 }
 
-/** Records the clinician only if the username exists: the field may contain a mistyped password. */
+/** Records the user only if the username exists: the field may contain a mistyped password. */
 async function auditFailure(
   context: AuthContext,
   request: FastifyRequest,
