@@ -6,22 +6,17 @@ import { settingsTable } from './table.ts'
 
 const NEEDED = {
   none: [],
-  bearer: [['token', 'SMART_FHIR_UPSTREAM_TOKEN']],
-  basic: [
-    ['username', 'SMART_FHIR_UPSTREAM_USERNAME'],
-    ['password', 'SMART_FHIR_UPSTREAM_PASSWORD'],
-  ],
-  'client-credentials': [
-    ['tokenUrl', 'SMART_FHIR_UPSTREAM_TOKEN_URL'],
-    ['clientId', 'SMART_FHIR_UPSTREAM_CLIENT_ID'],
-    ['clientSecret', 'SMART_FHIR_UPSTREAM_CLIENT_SECRET'],
-  ],
-} as const satisfies Record<UpstreamSettings['auth'], readonly (readonly [keyof UpstreamSettings, string])[]>
+  bearer: ['token'],
+  basic: ['username', 'password'],
+  'client-credentials': ['tokenUrl', 'clientId', 'clientSecret'],
+} as const satisfies Record<UpstreamSettings['auth'], readonly (keyof UpstreamSettings)[]>
 
 function findUpstreamProblems(upstream: UpstreamSettings): readonly string[] {
-  const missing = NEEDED[upstream.auth].filter(([key]) => upstream[key] === undefined)
+  const missing = NEEDED[upstream.auth].filter(key => upstream[key] === undefined)
   return [
-    ...missing.map(([, variable]) => `SMART_FHIR_UPSTREAM_AUTH=${upstream.auth} needs ${variable}`),
+    ...missing.map(
+      key => `SMART_FHIR_UPSTREAM_AUTH=${upstream.auth} needs ${getVariable(`fhir.upstream.${key}`)}`,
+    ),
     ...findPairProblems('SMART_FHIR_UPSTREAM_TLS', upstream),
   ]
 }

@@ -37,13 +37,6 @@ export interface Histogram {
   observe(labels: readonly string[], seconds: number): void
 }
 
-interface Recorded {
-  readonly labels: readonly string[]
-  value: number
-  count: number
-  readonly buckets: number[]
-}
-
 /**
  * The metrics of a server or of a process. Values of labels come from the code or from the settings, never from a request:
  * their number is limited, and none names a patient or a user.
@@ -52,7 +45,7 @@ export class Registry {
   readonly #families = new Map<string, () => Family | Promise<Family>>()
 
   counter(description: Description): Counter {
-    const find = this.#record(description, 'counter')
+    const find = this.#record(description, 'counter', labels => ({ labels, value: 0 }))
     return {
       add(labels, count = 1) {
         find(labels).value += count
@@ -61,7 +54,12 @@ export class Registry {
   }
 
   histogram(description: Description): Histogram {
-    const find = this.#record(description, 'histogram')
+    const find = this.#record(description, 'histogram', labels => ({
+      labels,
+      value: 0,
+      count: 0,
+      buckets: BUCKETS.map(() => 0),
+    }))
     return {
       observe(labels, seconds) {
         const recorded = find(labels)
@@ -93,23 +91,21 @@ export class Registry {
     })
   }
 
-  #record({ labels = [], ...family }: Description, type: 'counter' | 'histogram') {
+  #record<Recorded extends Sample>(
+    { labels = [], ...family }: Description,
+    type: 'counter' | 'histogram',
+    create: (labels: readonly string[]) => Recorded,
+  ) {
     const samples = new Map<string, Recorded>()
-    this.#families.set(family.name, () => ({
-      ...family,
-      labels,
-      type,
-      merge: 'sum',
-      samples: samples
-        .values()
-        .map(it => (type === 'counter' ? { labels: it.labels, value: it.value } : copyHistogram(it)))
-        .toArray(),
-    }))
+    this.#families.set(family.name, () => {
+      const copies = structuredClone([...samples.values()])
+      return { ...family, labels, type, merge: 'sum', samples: copies }
+    })
     return (values: readonly string[]): Recorded => {
       const key = values.join('\0')
       const known = samples.get(key)
       if (known) return known
-      const made = { labels: values, value: 0, count: 0, buckets: BUCKETS.map(() => 0) }
+      const made = create(values)
       samples.set(key, made)
       return made
     }
@@ -118,10 +114,6 @@ export class Registry {
   read(): Promise<readonly Family[]> {
     return Promise.all(this.#families.values().map(read => read()))
   }
-}
-
-function copyHistogram({ buckets, ...rest }: Recorded): Sample {
-  return { ...rest, buckets: [...buckets] }
 }
 
 /** The metrics of this process, which its servers share: database, audit trail, reloads. */
