@@ -2,14 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { isFailure } from '../../../fhir/index.ts'
 import { lockRows, type Schema } from '../../../store/index.ts'
-import { Html, html, renderErrorPage, renderPage } from '../../../web/index.ts'
+import { Html, html, renderPage } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { RECENT_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
 import { isPatientUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { makeSignedInBar } from '../../pages/page-parts.ts'
+import { makeSignedInBar, sendErrorPage } from '../../pages/page-parts.ts'
 import { rememberReturnPath } from '../../pages/sign-in/complete.ts'
 import { findLoginByHash, type Login } from '../../users/find-login.ts'
 import { findCurrentLogin } from '../../users/login.ts'
@@ -154,7 +154,7 @@ const STATUSES: Readonly<Record<AdminFailureCode, number>> = {
 }
 
 function sendFailure(
-  { clock }: AuthContext,
+  context: AuthContext,
   request: FastifyRequest,
   reply: FastifyReply,
   login: Login,
@@ -162,17 +162,14 @@ function sendFailure(
 ): FastifyReply {
   const status = STATUSES[code]
   if (code === 'reauthenticate') return reply.sendPage(renderSignInAgain(request, login), { status })
-  const page = renderErrorPage({
-    kind: 'refused',
+  return sendErrorPage(reply, context, {
+    status,
+    login,
+    current: 'admin',
     title: code === 'not_found' ? 'Not found' : 'Nothing changed',
     text: [sentence],
-    code: String(status),
-    reference: request.id,
-    now: clock(),
     actions: [{ href: paths.admin, text: 'Administration' }],
-    bar: makeSignedInBar(login, 'admin'),
   })
-  return reply.sendPage(page, { status })
 }
 
 /** A form cannot be repeated after the sign-in, so the user returns to the start of the area. */
@@ -191,17 +188,13 @@ async function refuse(
   const { user } = login
   const refused = { allowed: false, status: 403, user, reason: 'Not an administrator' }
   await auditEvent(context, request, { kind: 'admin', ...refused })
-  const page = renderErrorPage({
-    kind: 'refused',
+  return sendErrorPage(reply, context, {
+    status: 403,
+    login,
     title: 'You are not an administrator',
     text: ['This area is for the administrators of Sallyport. Another administrator can give you access.'],
-    code: '403',
-    reference: request.id,
-    now: context.clock(),
     actions: [{ href: isPatientUser(user) ? paths.manage : paths.portal, text: 'Go to the start page' }],
-    bar: makeSignedInBar(login),
   })
-  return reply.sendPage(page, { status: 403 })
 }
 
 /** Redirects to the sign-in method that the user used before. The sign-in returns to the path. */

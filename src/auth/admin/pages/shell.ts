@@ -4,12 +4,14 @@ import {
   html,
   renderAlert,
   renderCopyable,
-  renderIcon,
-  renderPage,
+  renderPageHead,
+  renderFacts as renderPlainFacts,
+  renderTable as renderPlainTable,
+  renderSearchForm,
   stripQuery,
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
-import { makeSignedInBar, showsSampleData } from '../../pages/page-parts.ts'
+import { renderSignedInPage } from '../../pages/page-parts.ts'
 import type { AdminFailure, Operation } from '../action.ts'
 import type { ActionLink } from '../operation.ts'
 import type { AdminRequest, AdminRoute, Answer } from './route.ts'
@@ -44,18 +46,15 @@ export function renderAdminPage(
   { section, title, lead, actions, done, scripts = [] }: AdminPage,
   body: Html,
 ): Html {
-  return renderPage(
-    {
-      title: `${title} – Administration`,
-      bar: makeSignedInBar(login, 'admin'),
-      sampleData: showsSampleData(context.settings),
-      scripts,
-    },
+  return renderSignedInPage(
+    context,
+    login,
+    { current: 'admin', title: `${title} – Administration`, scripts },
     html`<nav class="subnav" aria-label="Administration"><ul>${SECTIONS.map(
       ([name, path, text]) =>
         html`<li><a href="${paths.admin}${path}"${name === section && html` aria-current="page"`}>${text}</a></li>`,
     )}</ul></nav>
-<div class="pagehead"><div><h1>${title}</h1>${lead !== undefined && html`<p class="pagehead__lead">${lead}</p>`}</div>${actions && html`<div class="actions">${actions}</div>`}</div>
+${renderPageHead(title, lead, actions && html`<div class="actions">${actions}</div>`)}
 ${done !== undefined && html`<div role="status">${renderAlert(done, '', 'ok')}</div>`}
 ${body}`,
   )
@@ -137,15 +136,21 @@ export function readDone(
   return Object.hasOwn(messages, name) ? messages[name] : undefined
 }
 
+const MAX_SEARCH_CHARACTERS = 100
+
 /** A field for the search in a list. */
 export function renderSearch(path: string, label: string, { form }: AdminRequest): Html {
-  return html`<form class="field" role="search" aria-label="${label}" action="${paths.admin}${path}"><label class="field__label" for="search">${label}</label>
-<div class="search"><div class="search__box">${renderIcon('search')}<input class="input" id="search" name="search" type="search" maxlength="100" autocomplete="off" spellcheck="false" value="${form.get('search')}"></div><button class="btn btn--quiet">Search</button></div></form>`
+  const action = `${paths.admin}${path}`
+  const value = form.get('search')
+  return renderSearchForm({ action, label, subject: label, value, maxCharacters: MAX_SEARCH_CHARACTERS })
 }
 
 /** The text of a search and the position of a page. */
 export function readListing({ form }: AdminRequest) {
-  return { text: form.get('search')?.trim().slice(0, 100) || undefined, after: form.get('after') }
+  return {
+    text: form.get('search')?.trim().slice(0, MAX_SEARCH_CHARACTERS) || undefined,
+    after: form.get('after'),
+  }
 }
 
 export function renderNextPage(
@@ -159,42 +164,19 @@ export function renderNextPage(
   return html`<p class="actions after">${renderLink(`${path}?${query}`, 'Next page', 'btn btn--quiet btn--small')}</p>`
 }
 
-interface Column {
-  readonly head: string
-  /** Shown to screen readers only. */
-  readonly isHidden?: boolean
-}
-
 /** A table whose first column names the row. */
-export function renderTable(
-  caption: string,
-  columns: readonly (string | Column)[],
-  rows: readonly (readonly Cell[])[],
-): Html {
-  const heads = columns.map(column => (typeof column === 'string' ? { head: column } : column))
-  return html`<div class="card card--clip"><table class="table table--top table--stack" role="table">
-<caption class="sr">${caption}</caption>
-<thead role="rowgroup"><tr role="row">${heads.map(
-    ({ head, isHidden }: Column) =>
-      html`<th role="columnheader" scope="col">${isHidden ? html`<span class="sr">${head}</span>` : head}</th>`,
-  )}</tr></thead>
-<tbody role="rowgroup">${rows.map(
-    row =>
-      html`<tr role="row">${row.map((cell, column) =>
-        column === 0
-          ? html`<th role="rowheader" scope="row">${cell}</th>`
-          : html`<td role="cell"${!heads[column]?.isHidden && html` data-label="${heads[column]?.head}"`}>${cell}</td>`,
-      )}</tr>`,
-  )}</tbody></table></div>`
+export function renderTable(caption: string, columns: Columns, rows: readonly Cells[]): Html {
+  return html`<div class="card card--clip">${renderPlainTable({ caption, kind: 'table--top table--stack', columns }, rows)}</div>`
 }
 
 type Cell = Html | string | number | undefined
+type Cells = readonly Cell[]
+type Columns = Parameters<typeof renderPlainTable>[0]['columns']
 
 /** A list of names and values. */
-export function renderFacts(facts: readonly (readonly [string, Cell])[]): Html {
-  return html`<div class="card card__body"><dl class="kv kv--table">${facts.map(
-    ([name, value]) => html`<div><dt>${name}</dt><dd>${value ?? 'None'}</dd></div>`,
-  )}</dl></div>`
+export function renderFacts(facts: readonly (readonly [name: string, value: Cell])[]): Html {
+  const shown = facts.map(([name, value]) => [name, html`${value ?? 'None'}`] as const)
+  return html`<div class="card card__body">${renderPlainFacts(shown, 'kv--table')}</div>`
 }
 
 /** The links to the pages of actions that are offered for an app or a user. */
