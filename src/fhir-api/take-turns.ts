@@ -2,12 +2,12 @@ import { setImmediate } from 'node:timers/promises'
 import { limits } from '../fhir/index.ts'
 
 /** Lets other requests run when this one has used the event loop for `TURN_MS`. */
-export function createTurns(now: () => number = () => performance.now()): () => Promise<void> {
-  let began = now()
+export function createTurns(): () => Promise<void> {
+  let began = performance.now()
   return async () => {
-    if (now() - began < limits.TURN_MS) return
+    if (performance.now() - began < limits.TURN_MS) return
     await setImmediate()
-    began = now()
+    began = performance.now()
   }
 }
 

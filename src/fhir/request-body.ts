@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { fail, isFailure } from '../core/index.ts'
-import { type BodyLimits, createBodyLimits } from './body-limits.ts'
+import type { BodyLimits } from './body-limits.ts'
 import type { Interaction } from './interaction.ts'
 import { findJsonExcess, parseExact, toPlain } from './json.ts'
 import { findEntryExcess } from './parse-entries.ts'
@@ -51,7 +51,7 @@ export function readBody(
   interaction: Interaction,
   headers: IncomingHttpHeaders,
   bytes: Uint8Array | undefined,
-  bodyLimits: BodyLimits = createBodyLimits(),
+  bodyLimits: BodyLimits,
 ): ReadBody | FhirProblem {
   const contentType = headers['content-type']
   const expected = listTypes(interaction)

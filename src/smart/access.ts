@@ -37,17 +37,21 @@ export function computeAccess(grant: Grant, policy: EnforcementPolicy): GrantedA
   const known: Partial<Record<Permission, Map<string, ExplainedFilter>>> = {}
   const explain = (type: string, permission: Permission) => {
     known[permission] ??= new Map()
-    return remember(known[permission], type, () => explainFilter(grant, policy, type, permission))
+    return remember(known[permission], type, () => explainFilter({ grant, policy, type, permission }))
   }
   return { explainFilter: explain, filterFor: (type, permission) => explain(type, permission).filter }
 }
 
-function explainFilter(
-  grant: Grant,
-  policy: EnforcementPolicy,
-  type: string,
-  permission: Permission,
-): ExplainedFilter {
+/** A permission on a type, asked of a grant under a policy. */
+interface Asked {
+  readonly grant: Grant
+  readonly policy: EnforcementPolicy
+  readonly type: string
+  readonly permission: Permission
+}
+
+function explainFilter(asked: Asked): ExplainedFilter {
+  const { grant, policy, type, permission } = asked
   // With the default setting `r` permits reads and searches (SCOPE-7).
   const needed = permission === 's' ? policy.searchPermission : permission
   const needsName = isProtected(policy, type, permission)
@@ -57,11 +61,11 @@ function explainFilter(
     if (!permits(scope, type, needed) || !isHonoured(scope, grant, policy)) continue
     if (needsName && (scope.context !== 'system' || scope.type === '*')) continue
     covering.push(scope)
-    const found = findScopeConstraints(scope, grant, policy, type, permission)
+    const found = findScopeConstraints(scope, asked)
     const constraints = isRelationProtected(policy, scope.context, type, permission)
       ? found.filter(isUnconditional)
       : found
-    if (constraints.length > 0) parts.push({ by: scope, constraints: constraints })
+    if (constraints.length > 0) parts.push({ by: scope, constraints })
   }
   // A token with `fhirUser` may always read the resource of its user (PATIENT-7).
   const own = grant.fhirUser
@@ -87,26 +91,14 @@ function isHonoured(scope: ResourceScope, grant: Grant, policy: EnforcementPolic
   return policy.contexts.includes(scope.context) || grant.clientId === PORTAL_CLIENT
 }
 
-function findScopeConstraints(
-  scope: ResourceScope,
-  grant: Grant,
-  policy: EnforcementPolicy,
-  type: string,
-  permission: Permission,
-): readonly Constraint[] {
+function findScopeConstraints(scope: ResourceScope, asked: Asked): readonly Constraint[] {
+  const { type, policy } = asked
   if (!scope.query.every(pair => isEvaluable(type, pair, policy.fhirBaseUrl))) return []
-  return findContextConstraints(scope, grant, policy, type, permission).map(constraint =>
-    narrow(constraint, scope.query),
-  )
+  return findContextConstraints(scope, asked).map(constraint => narrow(constraint, scope.query))
 }
 
-function findContextConstraints(
-  scope: ResourceScope,
-  grant: Grant,
-  policy: EnforcementPolicy,
-  type: string,
-  permission: Permission,
-): readonly Constraint[] {
+function findContextConstraints(scope: ResourceScope, asked: Asked): readonly Constraint[] {
+  const { grant, type, permission } = asked
   switch (scope.context) {
     case 'patient': {
       const constraint =
@@ -114,7 +106,7 @@ function findContextConstraints(
       return constraint ? [constraint] : []
     }
     case 'user': {
-      const rights = grant.fhirUser ? findUserFilter(grant.fhirUser, grant, policy, type, permission) : []
+      const rights = grant.fhirUser ? findUserFilter(grant.fhirUser, asked) : []
       return rights === 'everything' ? [{}] : rights
     }
     case 'system':
@@ -123,14 +115,9 @@ function findContextConstraints(
 }
 
 /** The access of a user with a `user/` scope. Only clinicians may see every patient (USER-2). */
-function findUserFilter(
-  user: ResourceReference,
-  { userPatients = [] }: Grant,
-  policy: EnforcementPolicy,
-  type: string,
-  permission: Permission,
-): AccessFilter {
+function findUserFilter(user: ResourceReference, { grant, policy, type, permission }: Asked): AccessFilter {
   if (isClinician(user)) return policy.userFilter?.(user, type, permission) ?? 'everything'
+  const { userPatients = [] } = grant
   const patients = new Set(user.type === 'Patient' ? [user.id, ...userPatients] : userPatients)
   return [...patients].flatMap(patient => findPatientConstraint(patient, type, permission) ?? [])
 }

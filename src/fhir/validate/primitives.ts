@@ -24,37 +24,44 @@ const patterns = {
 /** R4 datatypes.html#primitive. The JSON type is checked too: a number in quotes is a fault. */
 export const primitives: ReadonlyMap<string, PrimitiveCheck> = new Map(
   Object.entries({
-    boolean: value => (typeof value === 'boolean' ? undefined : 'true or false'),
-    integer: value => (isInteger(value, -2_147_483_648) ? undefined : 'a whole number of 32 bits'),
-    unsignedInt: value => (isInteger(value, 0) ? undefined : 'a whole number, 0 or more'),
-    positiveInt: value => (isInteger(value, 1) ? undefined : 'a whole number, 1 or more'),
-    decimal: value => (typeof value === 'number' && Number.isFinite(value) ? undefined : 'a number'),
-    string: value => (isText(value) ? undefined : 'a text that is not empty, without control characters'),
-    markdown: value => (isText(value) ? undefined : 'a text that is not empty, without control characters'),
-    code: value =>
-      isText(value) && fits(patterns.code, value) ? undefined : 'a code without needless white space',
-    id: value => (fits(patterns.id, value) ? undefined : 'an id: 1 to 64 of A-Z, a-z, 0-9, - and .'),
-    uri: value => (isText(value) && fits(patterns.uri, value) ? undefined : 'a URI without white space'),
-    url: value => (isText(value) && fits(patterns.uri, value) ? undefined : 'a URL without white space'),
-    canonical: value =>
-      isText(value) && fits(patterns.uri, value) ? undefined : 'a canonical URL without white space',
-    oid: value => (fits(patterns.oid, value) ? undefined : 'an OID: urn:oid:…'),
-    uuid: value => (fits(patterns.uuid, value) ? undefined : 'a UUID: urn:uuid:…'),
-    date: value => (isDay(patterns.date, value) ? undefined : 'a date: YYYY, YYYY-MM or YYYY-MM-DD'),
-    dateTime: value => (isDay(patterns.dateTime, value) ? undefined : 'a date, or a date and time with zone'),
-    instant: value =>
-      isDay(patterns.instant, value) ? undefined : 'a date and time to the second, with zone',
-    time: value => (fits(patterns.time, value) ? undefined : 'a time: hh:mm:ss'),
-    base64Binary: value => (isBase64(value) ? undefined : 'base64'),
-    xhtml: value => {
-      if (typeof value === 'string' && value.length > NARRATIVE_CHARACTERS)
-        return `a narrative of at most ${NARRATIVE_CHARACTERS} characters`
-      return typeof value === 'string' && isNarrative(value)
-        ? undefined
-        : 'well-formed XHTML: one div in the XHTML namespace with basic formatting'
-    },
+    boolean: expect(value => typeof value === 'boolean', 'true or false'),
+    integer: expect(value => isInteger(value, -2_147_483_648), 'a whole number of 32 bits'),
+    unsignedInt: expect(value => isInteger(value, 0), 'a whole number, 0 or more'),
+    positiveInt: expect(value => isInteger(value, 1), 'a whole number, 1 or more'),
+    decimal: expect(value => Number.isFinite(value), 'a number'),
+    string: expect(isText, 'a text that is not empty, without control characters'),
+    markdown: expect(isText, 'a text that is not empty, without control characters'),
+    code: expect(isTextLike(patterns.code), 'a code without needless white space'),
+    id: expect(value => fits(patterns.id, value), 'an id: 1 to 64 of A-Z, a-z, 0-9, - and .'),
+    uri: expect(isTextLike(patterns.uri), 'a URI without white space'),
+    url: expect(isTextLike(patterns.uri), 'a URL without white space'),
+    canonical: expect(isTextLike(patterns.uri), 'a canonical URL without white space'),
+    oid: expect(value => fits(patterns.oid, value), 'an OID: urn:oid:…'),
+    uuid: expect(value => fits(patterns.uuid, value), 'a UUID: urn:uuid:…'),
+    date: expect(value => isDay(patterns.date, value), 'a date: YYYY, YYYY-MM or YYYY-MM-DD'),
+    dateTime: expect(value => isDay(patterns.dateTime, value), 'a date, or a date and time with zone'),
+    instant: expect(value => isDay(patterns.instant, value), 'a date and time to the second, with zone'),
+    time: expect(value => fits(patterns.time, value), 'a time: hh:mm:ss'),
+    base64Binary: expect(isBase64, 'base64'),
+    xhtml: value =>
+      typeof value === 'string' && value.length > NARRATIVE_CHARACTERS
+        ? `a narrative of at most ${NARRATIVE_CHARACTERS} characters`
+        : checkNarrative(value),
   } satisfies Record<string, PrimitiveCheck>),
 )
+
+const checkNarrative = expect(
+  value => typeof value === 'string' && isNarrative(value),
+  'well-formed XHTML: one div in the XHTML namespace with basic formatting',
+)
+
+function expect(isValid: (value: unknown) => boolean, description: string): PrimitiveCheck {
+  return value => (isValid(value) ? undefined : description)
+}
+
+function isTextLike(pattern: RegExp): (value: unknown) => boolean {
+  return value => isText(value) && fits(pattern, value)
+}
 
 function fits(pattern: RegExp, value: unknown): boolean {
   return typeof value === 'string' && pattern.test(value)
@@ -80,16 +87,8 @@ function isText(value: unknown): boolean {
 function isDay(pattern: RegExp, value: unknown): boolean {
   if (typeof value !== 'string' || !pattern.test(value)) return false
   const [year, month, date] = [value.slice(0, 4), value.slice(5, 7), value.slice(8, 10)].map(Number)
-  return isDate(year ?? 0, month || countMissingMonth(value), date || countMissingDay(value))
-}
-
-/** `2020-00` is no month; `2020` has none. */
-function countMissingMonth(value: string): number {
-  return value.length > 4 ? 0 : 1
-}
-
-function countMissingDay(value: string): number {
-  return value.length > 7 ? 0 : 1
+  // `2020-00` is no month; `2020` has none.
+  return isDate(year ?? 0, value.length > 4 ? (month ?? 0) : 1, value.length > 7 ? (date ?? 0) : 1)
 }
 
 /** Characters of a long base64 text that are compared at once: a multiple of 4. */

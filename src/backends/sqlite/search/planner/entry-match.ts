@@ -37,42 +37,36 @@ function matchEntries(clause: EntryClause, among: 'all' | 'few'): EntryMatch {
     case 'token':
       return matchTokens(clause.values, among)
     case 'text':
-      return {
-        table: 'token',
-        where: any(clause.values.map(text => matchPrefix('e.text', text))),
-      }
+      return matchAny('token', clause.values, text => matchPrefix('e.text', text))
     case 'part':
-      return {
-        table: 'token',
-        where: any(clause.values.map(text => sql`instr(lower(e.code), ${text}) > 0`)),
-      }
+      return matchAny('token', clause.values, text => sql`instr(lower(e.code), ${text}) > 0`)
     case 'string':
-      return {
-        table: 'string',
-        where: any(clause.values.map(text => matchString(clause.match, text))),
-      }
+      return matchAny('string', clause.values, text => matchString(clause.match, text))
     case 'reference':
-      return { table: 'reference', where: any(clause.values.map(matchReference)) }
-    case 'identifier':
-      return {
-        table: 'reference',
-        where: sql`e.value <> '' AND ${any(clause.values.map(it => matchSystemAndCode(it, 'e.system', 'e.value')))}`,
-      }
+      return matchAny('reference', clause.values, matchReference)
+    case 'identifier': {
+      const { where } = matchAny('reference', clause.values, it =>
+        matchSystemAndCode(it, 'e.system', 'e.value'),
+      )
+      return { table: 'reference', where: sql`e.value <> '' AND ${where}` }
+    }
     case 'date':
-      return {
-        table: 'date',
-        where: any(clause.values.map(matchRange)),
-      }
+      return matchAny('date', clause.values, matchRange)
     case 'number':
-      return {
-        table: 'quantity',
-        where: any(clause.values.map(matchRange)),
-      }
+      return matchAny('quantity', clause.values, matchRange)
     case 'quantity':
-      return { table: 'quantity', where: any(clause.values.map(matchQuantity)) }
+      return matchAny('quantity', clause.values, matchQuantity)
     case 'uri':
-      return { table: 'uri', where: any(clause.values.map(uri => matchUri(clause.match, uri))) }
+      return matchAny('uri', clause.values, uri => matchUri(clause.match, uri))
   }
+}
+
+function matchAny<Value>(
+  table: EntryTable,
+  values: readonly Value[],
+  match: (value: Value) => Sql,
+): EntryMatch {
+  return { table, where: any(values.map(match)) }
 }
 
 function matchTokens(requested: readonly TokenValue[], among: 'all' | 'few'): EntryMatch {

@@ -21,7 +21,7 @@ export function buildOwnCondition(
   type: string,
   clause: OwnClause,
   row: string,
-  rid = `${row}.rid`,
+  rid: string,
 ): Sql {
   if (clause.kind === 'missing') return buildMissingCondition(names, type, clause, rid)
   return buildColumnCondition(clause, row) ?? buildEntryCondition(names, type, clause, rid)
@@ -98,8 +98,7 @@ function compareTime(value: Comparison, column: string): Sql {
 /** `:missing`: a parameter without an entry is missing. */
 function buildMissingCondition(names: Names, type: string, clause: MissingClause, rid: string): Sql {
   // Every stored resource has an id and a time.
-  if (clause.parameter === '_id' || clause.parameter === '_lastUpdated')
-    return clause.missing ? FALSE : name('1')
+  if (isColumn(clause.parameter)) return clause.missing ? FALSE : name('1')
   const table = findTable(type, clause.parameter)
   if (table === undefined) return FALSE
   const nid = names.parameterId(type, clause.parameter)
