@@ -56,7 +56,7 @@ interface CheckedContent {
 export function createAccessCheck(content: CheckedContent): AccessCheck | Promise<AccessCheck | Failure> {
   const { access, resources, baseUrl, standIn, findCompartmentPatients = findStoredPatients } = content
   const panels = findPanels(access, resources)
-  if (panels.size === 0) return new ContentCheck(content, undefined)
+  if (panels.size === 0) return createContentCheck(content, undefined)
   const patients = new Set(resources.flatMap(it => [...findCompartmentPatients(it, baseUrl)]))
   if (patients.size === 0 && standIn !== undefined) patients.add(standIn)
   return createPanelCheck(content, [...panels], patients)
@@ -68,45 +68,23 @@ async function createPanelCheck(
   patients: ReadonlySet<string>,
 ): Promise<AccessCheck | Failure> {
   const membership = await content.panelMembers(panels, patients)
-  return isFailure(membership) ? membership : new ContentCheck(content, membership)
+  return isFailure(membership) ? membership : createContentCheck(content, membership)
 }
 
-class ContentCheck implements AccessCheck {
-  readonly #content: CheckedContent
-  readonly #membership: PanelMembership | undefined
-
-  constructor(content: CheckedContent, membership: PanelMembership | undefined) {
-    this.#content = content
-    this.#membership = membership
-  }
-
-  get isCacheable(): boolean {
-    return this.#membership === undefined
-  }
-
-  allows(permission: Permission, resource: Resource): boolean {
-    const { access, baseUrl, excludedTypes } = this.#content
-    return (
-      !excludedTypes?.has(resource.resourceType) &&
-      satisfies(resource, access.filterFor(resource.resourceType, permission), baseUrl, this.#membership)
-    )
-  }
-
-  allowsWrite(permission: Permission, resource: Resource): boolean {
-    const { access, baseUrl, excludedTypes } = this.#content
-    return (
-      !excludedTypes?.has(resource.resourceType) &&
-      isWritable(resource, access.filterFor(resource.resourceType, permission), baseUrl, this.#membership)
-    )
-  }
-
-  grantsBinary(document: Resource, binaryId: string): boolean {
-    const { access, baseUrl } = this.#content
-    return grantsBinary(document, binaryId, access, baseUrl, this.#membership)
-  }
-
-  isMember(panel: Panel, patient: string): boolean {
-    return panel.patients.has(patient) || (this.#membership?.includes(panel, patient) ?? false)
+function createContentCheck(
+  { access, baseUrl, excludedTypes }: CheckedContent,
+  membership: PanelMembership | undefined,
+): AccessCheck {
+  const check = (isAllowed: typeof satisfies) => (permission: Permission, resource: Resource) =>
+    !excludedTypes?.has(resource.resourceType) &&
+    isAllowed(resource, access.filterFor(resource.resourceType, permission), baseUrl, membership)
+  return {
+    isCacheable: membership === undefined,
+    allows: check(satisfies),
+    allowsWrite: check(isWritable),
+    grantsBinary: (document, binaryId) => grantsBinary(document, binaryId, access, baseUrl, membership),
+    isMember: (panel, patient) =>
+      panel.patients.has(patient) || (membership?.includes(panel, patient) ?? false),
   }
 }
 

@@ -38,7 +38,7 @@ export function receiveContent(
   payload.once('close', () => {
     holders.splice(holders.indexOf(holder), 1)
   })
-  return new ArrivingContent(api, request, payload, { length, limit: contentLimit })
+  return readArriving(api, request, payload, length, contentLimit)
 }
 
 /** One grant must not keep all others from sending. */
@@ -48,41 +48,33 @@ function findFullLimit(holder: string): number | undefined {
   return ofGrant.length >= limits.CONTENTS_OF_GRANT ? limits.CONTENTS_OF_GRANT : undefined
 }
 
-class ArrivingContent implements StreamedContent {
-  readonly length: number | undefined
-  failure: Failure | undefined
-  readonly #api: FhirApi
-  readonly #request: FastifyRequest
-  readonly #payload: Readable
-  readonly #limit: number
-
-  constructor(
-    api: FhirApi,
-    request: FastifyRequest,
-    payload: Readable,
-    { length, limit }: { readonly length: number | undefined; readonly limit: number },
-  ) {
-    this.#api = api
-    this.#request = request
-    this.#payload = payload
-    this.#limit = limit
-    this.length = length
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
-    let size = 0
-    // The response to a content that is refused must still reach the client.
-    for await (const chunk of this.#payload.iterator({ destroyOnReturn: false })) {
-      size += chunk.length
-      if (size > this.#limit) this.#end(fail({ problem: 'body-too-large', limit: this.#limit }))
-      yield chunk
-    }
-    const caller = await this.#api.guard.authenticate(getAuthorizationHeader(this.#request.raw.rawHeaders))
-    if (!caller.allowed) this.#end(fail({ problem: 'refused', refused: caller }))
-  }
-
-  #end(failure: Failure): never {
-    this.failure = failure
+function readArriving(
+  { guard }: FhirApi,
+  { raw }: FastifyRequest,
+  payload: Readable,
+  length: number | undefined,
+  limit: number,
+): StreamedContent {
+  let failure: Failure | undefined
+  const end = (reason: Failure): never => {
+    failure = reason
     throw new Error('Cannot receive content')
+  }
+  return {
+    length,
+    get failure() {
+      return failure
+    },
+    async *[Symbol.asyncIterator]() {
+      let size = 0
+      // The response to a content that is refused must still reach the client.
+      for await (const chunk of payload.iterator({ destroyOnReturn: false })) {
+        size += chunk.length
+        if (size > limit) end(fail({ problem: 'body-too-large', limit }))
+        yield chunk
+      }
+      const caller = await guard.authenticate(getAuthorizationHeader(raw.rawHeaders))
+      if (!caller.allowed) end(fail({ problem: 'refused', refused: caller }))
+    },
   }
 }

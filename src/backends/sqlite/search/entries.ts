@@ -1,5 +1,4 @@
 import type { SentContent } from '../../../audit/index.ts'
-import type { Resource } from '../../../fhir/index.ts'
 import type { SearchEntry } from '../../../fhir-api/index.ts'
 import type { Database } from '../repository/database.ts'
 import { COLLECTIONS, findContained, findLastWrite, findVersionPatients } from '../stored-version.ts'
@@ -31,39 +30,14 @@ function findPagePatients(database: Database, hits: readonly Hit[]): readonly st
 
 /** A resource that a search found as the FHIR API sees it. */
 export function toEntry(database: Database, hit: Hit): SearchEntry {
-  return new SqliteEntry(database, hit)
-}
-
-class SqliteEntry implements SearchEntry {
-  readonly #database: Database
-  readonly #hit: Hit
-
-  constructor(database: Database, hit: Hit) {
-    this.#database = database
-    this.#hit = hit
-  }
-
-  get type(): string {
-    return this.#hit.type
-  }
-
-  get id(): string {
-    return this.#hit.id
-  }
-
-  get text(): string {
-    return this.#hit.content
-  }
-
-  get order(): number {
-    return findLastWrite(this.#database, this.#hit.rid)
-  }
-
-  parse(): Resource {
-    return JSON.parse(this.#hit.content)
-  }
-
-  findPatients(): readonly string[] | undefined {
-    return findVersionPatients(this.#database, this.#hit)
+  return {
+    type: hit.type,
+    id: hit.id,
+    text: hit.content,
+    get order() {
+      return findLastWrite(database, hit.rid)
+    },
+    parse: () => JSON.parse(hit.content),
+    findPatients: () => findVersionPatients(database, hit),
   }
 }
