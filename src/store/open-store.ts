@@ -42,7 +42,7 @@ async function listAppliedMigrations(trx: Transaction<Schema>): Promise<Readonly
 }
 
 async function apply(step: Migration, trx: Transaction<Schema>, dialect: Store['dialect']): Promise<void> {
-  await step.up(trx, dialect)
+  for (const statement of step.list(dialect)) await sql.raw(statement).execute(trx)
   await selectMigrations(trx)
     .insertInto('schema_migration')
     .values({ name: step.name, applied_at: Date.now() })

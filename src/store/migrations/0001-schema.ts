@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { Migration } from '../migrate.ts'
 import type { Schema } from '../schema.ts'
 import type { Store } from '../store.ts'
@@ -8,10 +7,9 @@ type Dialect = Store['dialect']
 /** All tables. `Schema` describes their columns. */
 export const schema: Migration = {
   name: '0001-schema',
-  async up(db, dialect) {
+  list(dialect) {
     const { uuid, number, order } = DIALECTS[dialect]
-    const statements = [...listTables(uuid, number), ...listIndexes(order), ...listTriggers(dialect)]
-    for (const statement of statements) await sql.raw(statement).execute(db)
+    return [...listTables(uuid, number), ...listIndexes(order), ...listTriggers(dialect)]
   },
 }
 
