@@ -4,8 +4,10 @@ import { fail } from '../../fhir/index.ts'
 import type { FhirResponse } from '../../fhir-api/index.ts'
 import { type Failure, type FhirRequest, isFailure } from '../../fhir-api/index.ts'
 import type { GatewayContext } from './context.ts'
+import type { Upstream } from './http/client.ts'
 import { pipe } from './http/decode.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
+import type { PassedResponse } from './http/read-response.ts'
 import { isJson, toFailure } from './http/response.ts'
 import type { UrlRewriter } from './http/urls.ts'
 
@@ -16,9 +18,7 @@ export async function passThrough(
   outgoing: UpstreamRequest,
   rewrite?: BodyRewrite,
 ): Promise<FhirResponse | Failure> {
-  const answer = await (request.isEntry
-    ? passWhole(context, request, outgoing)
-    : passOrStream(context, request, outgoing))
+  const answer = await passOrStream(context, request, outgoing)
   if (!rewrite || isFailure(answer) || answer.body === undefined) return answer
   const { body } = answer
   return {
@@ -33,33 +33,26 @@ export interface BodyRewrite {
   createStream(): Transform
 }
 
-async function passWhole(
-  { upstream, urls }: GatewayContext,
-  request: FhirRequest,
-  outgoing: UpstreamRequest,
-) {
-  const answer = await upstream.ask(outgoing)
-  if (isFailure(answer)) return answer
-  if (answer.status >= 300 && answer.status !== 304) return toFailure(answer, request)
-  return toFhirResponse(request, answer, answer.text === '' ? undefined : answer.text, urls)
-}
-
-/** Streams a response that is too long for memory. The audit trail records it with the patient `*`. */
+/** Streams a response that is too long for memory, unless it is a part of another one. The audit trail records it with the patient `*`. */
 async function passOrStream(
   { upstream, urls }: GatewayContext,
   request: FhirRequest,
   outgoing: UpstreamRequest,
 ) {
-  const answer = await upstream.pass(outgoing)
+  const answer = request.isEntry ? await askWhole(upstream, outgoing) : await upstream.pass(outgoing)
   if (isFailure(answer)) return answer
   const { status, headers, body } = answer
-  const stream = typeof body === 'string' ? undefined : body
   const isRefused = status >= 300 && status !== 304
   const response = isRefused
     ? toFailure({ status, headers, text: typeof body === 'string' ? body : '' }, request)
     : toFhirResponse(request, answer, body === '' ? undefined : body, urls)
-  if (isFailure(response)) stream?.destroy()
+  if (isFailure(response) && typeof body !== 'string') body.destroy()
   return response
+}
+
+async function askWhole(upstream: Upstream, outgoing: UpstreamRequest): Promise<PassedResponse | Failure> {
+  const answer = await upstream.ask(outgoing)
+  return isFailure(answer) ? answer : { ...answer, body: answer.text }
 }
 
 function toFhirResponse(

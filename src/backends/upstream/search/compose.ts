@@ -1,13 +1,16 @@
 import type { Query } from '../../../fhir/index.ts'
+import { findSearchParameter, type IncludeRule } from '../../../fhir/index.ts'
 import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
+import { chunk } from '../chunk.ts'
+import type { GatewayContext } from '../context.ts'
 import { buildGet } from '../http/build-request.ts'
 import { failTooCostly } from '../http/response.ts'
-import { UPSTREAM_PAGES } from '../limits.ts'
+import { LIST_VALUES, REVERSE_INCLUDES, UPSTREAM_PAGES } from '../limits.ts'
 import type { CheckedResource, PageCursor, PagePlace } from '../paging.ts'
+import { buildStrictSearch, visitMatches } from './chains.ts'
 import { fetchPage, PAGE_SIZE } from './check-page.ts'
 import { gather } from './gather.ts'
 import { MAX_FILTERED_PAGE, type PlannedPortion, type SearchPlan } from './plan.ts'
-import { findReverseIncludes } from './reverse-includes.ts'
 import { createSortOrder } from './sort-order.ts'
 
 /** A page that the gateway composes, or that it passes on to a caller who may see everything. */
@@ -73,4 +76,36 @@ function choosePageSize({ isComplete }: PlannedPortion, { count }: Query, shown:
   const min = isComplete ? 0 : PAGE_SIZE
   const max = Math.max(PAGE_SIZE, isComplete ? count + 1 : Math.min(count + 1, MAX_FILTERED_PAGE))
   return Math.min(Math.max(shown + count + 1, min), max)
+}
+
+/** The resources within the caller's access that refer to the matches of a page by reverse includes. */
+export async function findReverseIncludes(
+  context: GatewayContext,
+  request: FhirRequest,
+  rules: readonly IncludeRule[],
+  matches: readonly CheckedResource[],
+): Promise<readonly CheckedResource[] | Failure> {
+  const found: CheckedResource[] = []
+  for (const { source, code, target } of rules.flatMap(listParameters)) {
+    const targets = target === undefined ? findSearchParameter(source, code)?.target : [target]
+    const named = matches
+      .filter(({ type }) => targets?.includes(type) ?? true)
+      .map(({ type, id }) => `${type}/${id}`)
+    for (const few of chunk(named, LIST_VALUES)) {
+      const search = buildStrictSearch(request, source, [
+        [code, few.join()],
+        ['_count', '500'],
+      ])
+      const visited = await visitMatches(context, search, Number.POSITIVE_INFINITY, page => {
+        found.push(...page.matches)
+        return found.length >= REVERSE_INCLUDES ? 'enough' : undefined
+      })
+      if (isFailure(visited)) return visited
+    }
+  }
+  return found
+}
+
+function listParameters({ source, parameters, target }: IncludeRule) {
+  return parameters.map(code => ({ source, code, target }))
 }

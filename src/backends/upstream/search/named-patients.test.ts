@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseParams } from '../../../fhir/index.ts'
-import { findNamedPatients } from './list-searches.ts'
+import { findNamedPatients } from './portions.ts'
 
 const base = 'http://fhir.test/fhir'
 

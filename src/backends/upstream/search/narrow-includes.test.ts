@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseInclude } from '../../../fhir/index.ts'
 import type { Access } from '../../../smart/index.ts'
-import { narrowIncludes } from './narrow-includes.ts'
+import { narrowIncludes } from './includes.ts'
 
 describe('narrowIncludes', () => {
   const makeAccess = (...permitted: string[]): Access => ({

@@ -18,11 +18,10 @@ import type { GatewayContext } from '../context.ts'
 import { buildSearch, NO_CACHE, NO_STORE, requireStrict, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { PAGE_SIZE, type PageCheck } from './check-page.ts'
-import { findIncludes } from './includes.ts'
-import { findPatient, listSearches } from './list-searches.ts'
-import { listOwnIncludes, narrowIncludes } from './narrow-includes.ts'
+import { findIncludes, listOwnIncludes, narrowIncludes } from './includes.ts'
 import { createPanelExpansion } from './panels.ts'
 import type { Portion } from './portions.ts'
+import { findPatient, listSearches } from './portions.ts'
 import { findOneType, findTypes, type SearchRequest } from './search-request.ts'
 
 /** The searches of the upstream that together answer a search, and the checks of their responses. */
