@@ -50,6 +50,11 @@ describe('findFailureFaults', () => {
     assert.deepEqual(findFaults(text, 'test/a.ts'), [])
   })
 
+  it('accepts the errors that end whatever is under way, and no other', () => {
+    assert.deepEqual(findFaults('class NotReady extends Error {}'), [])
+    assert.equal(findFaults('class AlmostReady extends Error {}').length, 1)
+  })
+
   it('accepts a report that an endpoint shows as JSON only where it is made', () => {
     assert.deepEqual(findFaults('return { ok: true }', 'src/web/health.ts'), [])
     assert.equal(findFaults('return { ok: true }', 'src/web/other.ts').length, 1)

@@ -37,6 +37,14 @@ type Reason =
 
 export type Result<T> = T | Failure
 
+/** The server that failed, if one did. */
+export function findServer(failure: Failure): Upstream | undefined {
+  const { kind } = failure
+  return kind === 'unreachable' || kind === 'slow' || kind === 'unexpected-response'
+    ? failure.server
+    : undefined
+}
+
 /** The response to a failure (API-11). */
 export function toResponse(failure: Failure): { readonly status: number; readonly body: OperationOutcome } {
   switch (failure.kind) {

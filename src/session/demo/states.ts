@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { formatSince, type Html, html, renderActions, renderBadge, stripQuery } from '../../web/index.ts'
 import { type AppSettings, linkPortal, linkReference } from '../context.ts'
-import { type Failure, toResponse } from '../failure.ts'
+import { type Failure, findServer, toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { renderAppErrorPage, renderCalmPage } from '../page.ts'
 
@@ -118,7 +118,7 @@ function describeOutage(
 }
 
 function isOfFhirServer(failure: Failure): boolean {
-  return !('server' in failure) || failure.server === 'FHIR server'
+  return findServer(failure) !== 'auth server'
 }
 
 /** Lists only the server that failed in this request, and this app. */

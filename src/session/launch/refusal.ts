@@ -1,6 +1,6 @@
 import { type ErrorPageOptions, type Html, html } from '../../web/index.ts'
 import type { AppSettings } from '../context.ts'
-import { type Failed, type Failure, fail, toResponse } from '../failure.ts'
+import { type Failed, type Failure, fail, findServer, toResponse } from '../failure.ts'
 import { LAUNCH_PARAMETER_CHARACTERS, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
 import type { OAuthFailure } from '../oauth/client.ts'
 
@@ -126,7 +126,8 @@ function becomeUnavailable(status: number, check: string) {
 
 function describeFailure(failure: Failure): string {
   if (failure.kind === 'unexpected-response') return failure.check ?? failure.problem
-  return 'server' in failure ? `${failure.server} is ${failure.kind}` : failure.kind
+  const server = findServer(failure)
+  return server === undefined ? failure.kind : `${server} is ${failure.kind}`
 }
 
 function describeOAuthFailure(failure: OAuthFailure): RefusalTexts {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely, Transaction } from 'kysely'
 import type { AuditRecord } from '../../audit/index.ts'
+import { isRecord } from '../../core/index.ts'
 import { parseReference } from '../../fhir/index.ts'
 import { createRandomToken, prepareInsert, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
 import type { CookieDefinition } from '../../web/index.ts'
@@ -195,8 +196,8 @@ export async function findSession(context: AppContext, request: FastifyRequest):
 }
 
 function findSessionName({ params, headers }: FastifyRequest): string | undefined {
-  if (typeof params === 'object' && params !== null && 'sessionId' in params) return String(params.sessionId)
-  return headers['x-session-id']?.toString()
+  const sessionId = isRecord(params) ? params.sessionId : undefined
+  return sessionId === undefined ? headers['x-session-id']?.toString() : String(sessionId)
 }
 
 async function findOnlySession(
