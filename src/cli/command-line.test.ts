@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { sallyport } from '../../test/support/command-line.ts'
 import { OPERATION_COMMANDS } from '../auth/index.ts'
@@ -95,6 +98,21 @@ Options:
         'Cannot use SMART_AUTH_PORT: expected a whole number from 1 to 65535, got "high"\n',
       )
       assert.equal(stdout, '')
+    }
+  })
+
+  it('prints a warning about the settings once', async test => {
+    const cwd = mkdtempSync(join(tmpdir(), 'sallyport-warning-'))
+    test.after(() => rmSync(cwd, { recursive: true }))
+    const env = { SMART_DATA_DIR: cwd, SMART_COLOUR: 'red' }
+    for (const args of [
+      ['client', 'list'],
+      ['client', 'show', 'x'],
+      ['client', 'disable', 'x'],
+      ['clinician', 'list'],
+    ]) {
+      const { stderr } = await sallyport(args, { env, cwd })
+      assert.equal(stderr.match(/SMART_COLOUR/g)?.length, 1, args.join(' '))
     }
   })
 

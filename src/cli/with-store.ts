@@ -34,10 +34,14 @@ export function getStoreOptions({ database, audit }: Settings): StoreOptions {
   }
 }
 
-export async function withStore<T>(io: Io, use: (store: Store) => Promise<T>): Promise<T> {
-  const store = await openConfiguredStore(loadSettings(io))
+export async function withStore<T>(
+  io: Io,
+  use: (store: Store, settings: Settings) => Promise<T>,
+): Promise<T> {
+  const settings = loadSettings(io)
+  const store = await openConfiguredStore(settings)
   try {
-    return await use(store)
+    return await use(store, settings)
   } finally {
     await store.close()
   }
@@ -69,8 +73,7 @@ export async function performCommand<T>(
   operate: (admin: Admin, sealer: () => Promise<Sealer>) => Promise<T | AdminFailure>,
 ): Promise<T> {
   const { COMMAND_LINE, makeRules } = await import('../auth/index.ts')
-  const settings = loadSettings(io)
-  const result = await withStore(io, store => {
+  const result = await withStore(io, (store, settings) => {
     const rules = makeRules(settings, () => settings.login)
     const admin = { store, audit: openAuditor(settings, store), clock: Date.now, rules, ...COMMAND_LINE }
     return operate(admin, () => openSealer(store, ensureSecret(settings)))
