@@ -65,13 +65,13 @@ export function isConfigured({ app }: Pick<AuthSettings, 'app'>, { id }: Pick<Cl
 
 /** Finds a client, whether it may be used or not. */
 export async function findRegisteredClient(db: Kysely<Schema>, id: string): Promise<Client | undefined> {
-  const row = await db
-    .selectFrom('client')
-    .selectAll()
-    .where('client_id', '=', id)
-    .where(isPresent)
-    .executeTakeFirst()
+  const row = await findStoredRow(db, id)
   return row && toClient(row)
+}
+
+/** The row of a client that was not removed. */
+export function findStoredRow(db: Kysely<Schema>, id: string) {
+  return db.selectFrom('client').selectAll().where('client_id', '=', id).where(isPresent).executeTakeFirst()
 }
 
 /** Clients with a launch URL, by name, unverified ones last: those with these ids, or whose names contain a text. */

@@ -1,7 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import {
   createRandomToken,
-  isPresent,
   keepRevoked,
   REMOVED,
   type Schema,
@@ -10,7 +9,7 @@ import {
 } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { revokeClientTokens } from '../revocations.ts'
-import { type Client, containsText, findRegisteredClient, toClient } from './client.ts'
+import { type Client, containsText, findRegisteredClient, findStoredRow, toClient } from './client.ts'
 import { storeOrigins } from './origins.ts'
 import {
   ClientFault,
@@ -111,12 +110,7 @@ const ROWS_AT_ONCE = 1_000
  * small steps; until then its id cannot be registered again. False if there is no such app.
  */
 export async function deleteClient(trx: Transaction<Schema>, id: string, now: number): Promise<boolean> {
-  const client = await trx
-    .selectFrom('client')
-    .selectAll()
-    .where('client_id', '=', id)
-    .where(isPresent)
-    .executeTakeFirst()
+  const client = await findStoredRow(trx, id)
   if (!client) return false
   await revokeClientTokens(trx, client, now)
   if (await hasManyRows(trx, id)) {

@@ -107,7 +107,7 @@ async function redeem(
   if (!grant) return refuseCode('the grant or the login has ended')
   const refusal = readExtension(context, grant).refuse?.('token')
   if (refusal) return refusal
-  await touchGrant(trx, grant.id, now)
+  await touchGrant(trx, { id: grant.id, now })
   const refreshToken = await createRefreshToken(trx, grant, now)
   return { grant, scope: grant.scope, refreshToken, nonce: row.nonce ?? undefined }
 }

@@ -46,7 +46,7 @@ export async function refreshTokens(
     const hasEnded = await revokeGrant(trx, grant.id, now)
     return hasEnded ? refusal.withKnown({ endedGrant: 'A used refresh token was sent again' }) : refusal
   }
-  await touchGrant(trx, grant.id, now)
+  await touchGrant(trx, { id: grant.id, now })
   return { grant, scope, refreshToken, nonce: undefined }
 }
 

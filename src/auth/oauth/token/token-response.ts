@@ -75,27 +75,25 @@ export function buildTokens(
   context: Pick<AuthContext, 'settings' | 'clock' | 'hooks'>,
   tokenGrant: TokenGrant,
 ): UnsignedTokens {
-  const { grant, scope, refreshToken, nonce } = tokenGrant
+  const { grant, scope, refreshToken } = tokenGrant
   const now = context.clock()
   const { tokenSeconds = context.settings.accessTokenTtlSeconds, changeClaims } = readExtension(
     context,
     grant,
   )
-  const ends = { now, lifetimeSeconds: computeLifetime(grant, now, tokenSeconds) }
-  const accessToken = buildAccessToken(context.settings, { grant, scope, ...ends })
+  const lifetimeSeconds = computeLifetime(grant, now, tokenSeconds)
+  const iat = Math.floor(now / 1000)
+  const times = { iat, exp: iat + lifetimeSeconds }
+  const accessToken = buildAccessToken(context.settings, grant, scope, times)
   return {
     grant,
     accessToken: changeClaims?.(accessToken) ?? accessToken,
-    ...(hasScope(scope, 'openid')
-      ? { idToken: buildIdToken(context.settings, { grant, scope, nonce, ...ends }) }
-      : {}),
+    ...(hasScope(scope, 'openid') ? { idToken: buildIdToken(context.settings, tokenGrant, times) } : {}),
     response: {
       token_type: 'Bearer',
-      expires_in: ends.lifetimeSeconds,
+      expires_in: lifetimeSeconds,
       scope,
-      ...(refreshToken === undefined
-        ? {}
-        : { refresh_token: refreshToken, ...computeRenewal(grant, ends.now) }),
+      ...(refreshToken === undefined ? {} : { refresh_token: refreshToken, ...computeRenewal(grant, now) }),
       ...buildContextMembers(context, grant),
       launch_id: grant.id,
     },
@@ -114,19 +112,16 @@ function computeRenewal({ endsAt }: Grant, now: number): { refresh_token_expires
     : { refresh_token_expires_in: Math.max(0, Math.floor((endsAt - now) / 1000)) }
 }
 
+/** When a token was issued and when it expires, in seconds. */
+type Times = Readonly<Record<'iat' | 'exp', number>>
+
 /** OIDC Core, 2. */
-function buildIdToken(
-  settings: Pick<AuthSettings, 'issuerUrl' | 'fhirBaseUrl'>,
-  options: AccessTokenOptions & { readonly nonce: string | undefined },
-): Claims {
-  const { grant, scope, nonce, now, lifetimeSeconds } = options
-  const issuedAt = Math.floor(now / 1000)
+function buildIdToken(settings: AuthSettings, { grant, scope, nonce }: TokenGrant, times: Times): Claims {
   return {
     iss: settings.issuerUrl,
     sub: grant.user.id,
     aud: grant.clientId,
-    iat: issuedAt,
-    exp: issuedAt + lifetimeSeconds,
+    ...times,
     auth_time: Math.floor(grant.authTime / 1000),
     ...(grant.acr === undefined ? {} : { acr: grant.acr }),
     ...(grant.amr === undefined ? {} : { amr: grant.amr }),
@@ -135,19 +130,8 @@ function buildIdToken(
   }
 }
 
-interface AccessTokenOptions {
-  readonly grant: Grant
-  readonly scope: string
-  readonly now: number
-  readonly lifetimeSeconds: number
-}
-
 /** Its `jti` begins with the grant's id, so that all tokens of a grant can be revoked. */
-function buildAccessToken(
-  settings: Pick<AuthSettings, 'issuerUrl' | 'fhirBaseUrl'>,
-  { grant, scope, now, lifetimeSeconds }: AccessTokenOptions,
-): Claims {
-  const issuedAt = Math.floor(now / 1000)
+function buildAccessToken(settings: AuthSettings, grant: Grant, scope: string, times: Times): Claims {
   return {
     iss: settings.issuerUrl,
     sub: grant.user.id,
@@ -155,8 +139,7 @@ function buildAccessToken(
     client_id: grant.clientId,
     scope,
     jti: `${grant.id}.${randomBytes(12).toString('base64url')}`,
-    iat: issuedAt,
-    exp: issuedAt + lifetimeSeconds,
+    ...times,
     ...(grant.patientId === undefined ? {} : { patient: grant.patientId }),
     ...(grant.encounterId === undefined ? {} : { encounter: grant.encounterId }),
     ...(needsFhirUser(scope) ? { fhirUser: buildFhirUser(grant.fhirUserId, settings.fhirBaseUrl) } : {}),
@@ -197,10 +180,6 @@ export async function createRefreshToken(
 const insertRefreshToken = prepareInsert('refresh_token')
 
 /** Records the last use of a grant, for `/manage` and for deleting old grants. */
-export async function touchGrant(db: Kysely<Schema>, id: string, now: number): Promise<void> {
-  await setLastUse(db, { id, now })
-}
-
-const setLastUse = prepareQuery((db, { id, now }: { id: string; now: number }) =>
+export const touchGrant = prepareQuery((db, { id, now }: { id: string; now: number }) =>
   db.updateTable('grant').set({ last_used_at: now }).where('id', '=', id),
 )
