@@ -3,12 +3,13 @@
  * resources of its own, each with the tag `urn:sallyport:conformance|<run>`, removes them in the end, and prints a table of
  * the capabilities.
  */
+
 import { after, describe } from 'node:test'
 import { client, createAuthenticator, type StartFhir } from '../src/backends/sqlite/testing/fhir.ts'
 import { createUnknownPath, findSignOfHapi } from '../src/backends/upstream/index.ts'
 import { HAPI_LACKS } from '../src/backends/upstream/testing/hapi/lacks.ts'
 import { startRecordedGateway } from '../src/backends/upstream/testing/start-gateway.ts'
-import { isRecord } from '../src/fhir/index.ts'
+import { isRecord } from '../src/core/index.ts'
 import { testBackend } from '../src/fhir-api/testing/backend-conformance.ts'
 import {
   CAPABILITIES,

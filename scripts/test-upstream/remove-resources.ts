@@ -1,4 +1,5 @@
-import { isRecord, resourceTypes } from '../../src/fhir/index.ts'
+import { isRecord } from '../../src/core/index.ts'
+import { resourceTypes } from '../../src/fhir/index.ts'
 import { TAG_SYSTEM } from './namespace.ts'
 
 const PASSES = 6

@@ -4,7 +4,6 @@
  * has no app sessions. It accesses the FHIR server over HTTP only.
  */
 
-export { isFailure } from '../fhir/index.ts'
 export { type Admin, AdminFailure, COMMAND_LINE, listAll } from './admin/action.ts'
 export { addClient, type ClientRow, changeClient, findClientRow, listClients } from './admin/clients.ts'
 export { explainSignIn } from './admin/explain-sign-in.ts'

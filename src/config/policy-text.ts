@@ -1,10 +1,9 @@
 import { type Document, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml'
-import { describeError } from '../core/index.ts'
+import { describeError, isFailure } from '../core/index.ts'
 import {
   type AccessPolicy,
   failPolicy,
   type InvalidPolicy,
-  isFailure,
   type PolicyProblem,
   parsePolicy,
 } from '../smart/index.ts'

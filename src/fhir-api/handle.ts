@@ -1,4 +1,4 @@
-import { fail } from '../fhir/index.ts'
+import { fail, isFailure } from '../core/index.ts'
 import { bundle } from './bundle/bundle.ts'
 import type { Context, Handler } from './context.ts'
 import { operation } from './interactions/operations.ts'
@@ -7,8 +7,7 @@ import { search } from './interactions/search.ts'
 import { write } from './interactions/write.ts'
 import { createOnce } from './once.ts'
 import { type FhirRequest, findExcludedType, type InteractionOf, type Kind } from './request.ts'
-import type { FhirResponse } from './response.ts'
-import { type Failure, isFailure } from './response.ts'
+import type { Failure, FhirResponse } from './response.ts'
 
 /** `metadata`. Public. */
 const capabilities: Handler<'capabilities'> = async context => {

@@ -72,7 +72,7 @@ export {
   type StreamedContent,
 } from './request.ts'
 export type { FhirResponse, ResponseVersion } from './response.ts'
-export { type Failure, isFailure, toResponse } from './response.ts'
+export { type Failure, toResponse } from './response.ts'
 export type {
   HistoryEntry,
   HistoryPage,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createOutcome, fail, type Params, type Refused } from '../fhir/index.ts'
+import { fail, isFailure } from '../core/index.ts'
+import { createOutcome, type Params, type Refused } from '../fhir/index.ts'
 import { fullAccess, grantFingerprint, noAccess } from '../smart/index.ts'
 import { createSealer } from '../store/index.ts'
 import { type Cursors, createLinks, createPages, resumePage } from './paging.ts'
-import { isFailure } from './response.ts'
 
 const grant = { scopes: [], clientId: 'app' }
 const refused: Refused = {

@@ -1,4 +1,5 @@
-import { fail, failSearch, type Interaction, type Params, readPageParams } from '../fhir/index.ts'
+import { fail } from '../core/index.ts'
+import { failSearch, type Interaction, type Params, readPageParams } from '../fhir/index.ts'
 import { grantFingerprint } from '../smart/index.ts'
 import { buildUrl, type Link } from './bundle-json.ts'
 import type { FhirRequest } from './request.ts'

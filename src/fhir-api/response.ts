@@ -1,12 +1,11 @@
 import type { Readable } from 'node:stream'
 import type { SentContent } from '../audit/index.ts'
+import { type Failed, fail } from '../core/index.ts'
 import {
   createEntryFailure,
   createErrorResponse,
   type ErrorResponse,
-  type Failed,
   type FhirProblem,
-  fail,
   type NativeContent,
   type OperationOutcome,
   toErrorResponse,
@@ -116,8 +115,6 @@ interface Lost<Problem> {
   /** All versions concerned, as far as they are known, for the audit trail. */
   readonly affected: readonly SentContent[]
 }
-
-export { isFailure } from '../fhir/index.ts'
 
 /** The failure of a transaction because of one entry. */
 export function failEntry(entry: number, cause: Failure, entries?: readonly FhirResponse[]): Failure {

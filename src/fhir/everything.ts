@@ -1,10 +1,10 @@
-import { fail, isFailure, mapOrFail } from '../core/index.ts'
+import { fail, isFailure, isRecord, mapOrFail } from '../core/index.ts'
 import { type DateRange, earliest, latest, parseDateRange } from './date-range.ts'
 import { findSearchParameter, listSearchParameters } from './definitions.ts'
 import type { Params } from './interaction.ts'
 import { toPlain } from './json.ts'
 import type { FhirProblem } from './problem.ts'
-import { isRecord, type Resource } from './resource.ts'
+import type { Resource } from './resource.ts'
 import { type BadSearch, failSearch } from './search/bad-search.ts'
 import { indexParameter } from './search/index-entries.ts'
 

@@ -3,7 +3,6 @@
  * OperationOutcomes. Pure: this module stores nothing, sends nothing, and makes no access decision.
  */
 
-export { type Failed, Failing, fail, isFailure, mapOrFail } from '../core/index.ts'
 export { ANY_ENTRIES, type BodyLimits, createBodyLimits } from './body-limits.ts'
 export {
   findCompartmentPatients,
@@ -118,7 +117,7 @@ export type {
   SearchParameter,
   SearchParameterType,
 } from './resource.ts'
-export { isRecord, isResource } from './resource.ts'
+export { isResource } from './resource.ts'
 export { type BadSearch, failSearch, type SearchError } from './search/bad-search.ts'
 export type * from './search/clause.ts'
 export { couldMatch } from './search/could-match.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { parseJson } from '../core/index.ts'
+import { isRecord, parseJson } from '../core/index.ts'
 import { JSON_DEPTH, JSON_VALUES } from './limits.ts'
-import { type Decimal, type ExactResource, isRecord, type Resource } from './resource.ts'
+import type { Decimal, ExactResource, Resource } from './resource.ts'
 
 // Random, so that no string that a client sends can be mistaken for a number.
 const MARK = `${randomUUID()} `

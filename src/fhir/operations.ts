@@ -1,7 +1,8 @@
+import { isRecord } from '../core/index.ts'
 import { findSearchParameter, isResourceType } from './definitions.ts'
 import type { Interaction, Params } from './interaction.ts'
 import { LAST_N_SHOWN } from './limits.ts'
-import { isRecord, type Resource } from './resource.ts'
+import type { Resource } from './resource.ts'
 import { type BadSearch, failSearch } from './search/bad-search.ts'
 import { indexParameter } from './search/index-entries.ts'
 

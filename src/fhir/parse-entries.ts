@@ -1,4 +1,4 @@
-import { type Failed, fail, isFailure, mapOrFail, readText } from '../core/index.ts'
+import { type Failed, fail, isFailure, isRecord, mapOrFail, readText } from '../core/index.ts'
 import { ENTRY_LIMITS, type EntryLimits } from './body-limits.ts'
 import type { Interaction, Misunderstood } from './interaction.ts'
 import { createMisunderstood } from './interaction.ts'
@@ -7,7 +7,6 @@ import { BUNDLE_PATCH_CHARACTERS } from './limits.ts'
 import { parseInteraction } from './parse-interaction.ts'
 import { isFhirPathPatch } from './patch/operations.ts'
 import type { Preconditions } from './request.ts'
-import { isRecord } from './resource.ts'
 
 /** Why a Bundle cannot be processed at all. */
 export type BadBundle = Failed &

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
-import { fail, isFailure } from '../core/index.ts'
+import { fail, isFailure, isRecord } from '../core/index.ts'
 import type { BodyLimits } from './body-limits.ts'
 import type { Interaction } from './interaction.ts'
 import { findJsonExcess, parseExact, toPlain } from './json.ts'
@@ -9,7 +9,7 @@ import { isFhirPathPatch } from './patch/operations.ts'
 import type { FhirProblem } from './problem.ts'
 import { parseReference } from './reference.ts'
 import { parseMediaType } from './request.ts'
-import { type ExactResource, type Fault, isRecord } from './resource.ts'
+import type { ExactResource, Fault } from './resource.ts'
 import { validate, validateInSteps } from './validate/validate.ts'
 
 const JSON_TYPES = ['application/fhir+json', 'application/json'] as const

@@ -1,7 +1,5 @@
 import { isRecord } from '../core/index.ts'
 
-export { isRecord }
-
 // Exists only for the type checker, which then never takes an ExactResource for a Resource.
 declare const EXACT: unique symbol
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { isRecord } from '../core/index.ts'
 import { formatExact, parseExact, toPlain } from './json.ts'
-import { isRecord, isResource, type Resource } from './resource.ts'
+import { isResource, type Resource } from './resource.ts'
 import { tagSubsetted } from './search/result-parameters.ts'
 
 const [QUOTE, BACKSLASH] = [0x22, 0x5c]

@@ -1,5 +1,6 @@
 import { findConditionMatch, type Repository } from '../backends/sqlite/index.ts'
-import { isFailure, parseConditionalReference } from '../fhir-api/index.ts'
+import { isFailure } from '../core/index.ts'
+import { parseConditionalReference } from '../fhir-api/index.ts'
 import { fullAccess } from '../smart/index.ts'
 import type { InputFile } from './find-files.ts'
 import { detectFormat } from './find-files.ts'

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type Failed, fail, isFailure, isRecord, parseExact, toPlain } from '../fhir/index.ts'
+import { type Failed, fail, isFailure, isRecord } from '../core/index.ts'
+import { parseExact, toPlain } from '../fhir/index.ts'
 import { parseConditionalReference } from '../fhir-api/index.ts'
 import type { InputFile } from './find-files.ts'
 import type { Candidate } from './loader.ts'

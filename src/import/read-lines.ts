@@ -1,4 +1,4 @@
-import { isFailure, isRecord } from '../fhir/index.ts'
+import { isFailure, isRecord } from '../core/index.ts'
 import type { InputFile } from './find-files.ts'
 import type { Candidate, Place } from './loader.ts'
 import { readBytes } from './read-bytes.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { openRepository, type Repository } from '../backends/sqlite/index.ts'
 import { type HapiUpstream, startHapi } from '../backends/upstream/testing/hapi/start-hapi.ts'
-import { isFailure } from '../fhir/index.ts'
+import { isFailure } from '../core/index.ts'
 import { sendAll } from './send-all.ts'
 
 const patient = (id: string, more = {}) => ({ resourceType: 'Patient', id, ...more })

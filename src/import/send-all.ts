@@ -1,6 +1,6 @@
 import type { Repository } from '../backends/sqlite/index.ts'
-import { parseJson } from '../core/index.ts'
-import { type Failed, fail, formatExact, isFailure, isRecord, parseExact } from '../fhir/index.ts'
+import { type Failed, fail, isFailure, isRecord, parseJson } from '../core/index.ts'
+import { formatExact, parseExact } from '../fhir/index.ts'
 import { type Group, orderByReference } from './order.ts'
 
 export interface RefusedResource {

@@ -1,4 +1,5 @@
-import { type Interaction, isFailure, type Misunderstood, parseInteraction } from '../fhir/index.ts'
+import { isFailure } from '../core/index.ts'
+import { type Interaction, type Misunderstood, parseInteraction } from '../fhir/index.ts'
 import type { AccessFilter, EnforcementPolicy, Panel, ScopeContext } from '../smart/index.ts'
 import { checkRequest } from './decision/check-request.ts'
 import type { Decision } from './decision/decision.ts'

@@ -1,7 +1,7 @@
+import type { Failed } from '../core/index.ts'
 import {
   createOutcome,
   describeUnsupportedOperation,
-  type Failed,
   type IssueCode,
   type Misunderstood,
   type Refused,

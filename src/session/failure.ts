@@ -1,14 +1,5 @@
-import { isTimeout } from '../core/index.ts'
-import {
-  createOutcome,
-  type Failed,
-  fail,
-  type IssueCode,
-  type OperationOutcome,
-  parseExact,
-} from '../fhir/index.ts'
-
-export { type Failed, fail, isFailure } from '../fhir/index.ts'
+import { type Failed, fail, isTimeout } from '../core/index.ts'
+import { createOutcome, type IssueCode, type OperationOutcome, parseExact } from '../fhir/index.ts'
 
 type Upstream = 'FHIR server' | 'auth server'
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type CurrentVersion, fail, type Permission, type Resource } from '../fhir/index.ts'
+import { fail } from '../core/index.ts'
+import type { CurrentVersion, Permission, Resource } from '../fhir/index.ts'
 import {
   type Access,
   type AccessFilter,

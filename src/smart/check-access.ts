@@ -1,16 +1,14 @@
+import { fail, isFailure, isRecord } from '../core/index.ts'
 import {
   type CurrentVersion,
   createMatcher,
   describeStaleness,
   type FhirProblem,
-  fail,
   findCompartmentPatients,
   findContainedPatients,
   findNamedBinaries,
   findReferredPatients,
-  isFailure,
   isInCompartment,
-  isRecord,
   namesOtherPatient,
   type Permission,
   type Preconditions,

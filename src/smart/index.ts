@@ -3,7 +3,7 @@
  * policy about its clinicians. Pure: it reads no token, no request and no store.
  */
 
-export { isFailure, type Permission } from '../fhir/index.ts'
+export type { Permission } from '../fhir/index.ts'
 export {
   computeAccess,
   type ExplainedFilter,

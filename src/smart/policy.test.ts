@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isFailure, type Resource } from '../fhir/index.ts'
+import { isFailure } from '../core/index.ts'
+import type { Resource } from '../fhir/index.ts'
 import {
   type AccessPolicy,
   computeAccess,

@@ -1,9 +1,6 @@
+import { type Failed, fail, isFailure, isRecord } from '../core/index.ts'
 import {
-  type Failed,
-  fail,
-  isFailure,
   isId,
-  isRecord,
   listSearchParameters,
   type Permission,
   parseReference,

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net'
 import { type ConnectionOptions, connect } from 'node:tls'
-import { parseJson } from '../../core/index.ts'
-import { isRecord } from '../../fhir/index.ts'
+import { isRecord, parseJson } from '../../core/index.ts'
 import { type AuditEventOptions, toAuditEvent } from '../fhir/to-audit-event.ts'
 import type { KeptRecord } from '../trail/find.ts'
 import type { RefusedRecord, SendRecords } from './feed.ts'

@@ -1,7 +1,7 @@
 import { copyText, LruMap } from '../../cache/index.ts'
+import { isRecord } from '../../core/index.ts'
 import {
   findContentPatients,
-  isRecord,
   isResource,
   isResourceType,
   listCompartmentParameters,

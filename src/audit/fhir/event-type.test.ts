@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isRecord, validate } from '../../fhir/index.ts'
+import { isRecord } from '../../core/index.ts'
+import { validate } from '../../fhir/index.ts'
 import type { KeptRecord } from '../index.ts'
 import { createEventIds } from '../trail/event-ids.ts'
 import { toAuditEvent } from './to-audit-event.ts'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isFailure, parseEntries } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
+import { parseEntries } from '../../fhir/index.ts'
 import { type Authenticated, fullAccess } from '../../smart/index.ts'
 import { OUTCOME_UNKNOWN } from '../record.ts'
 import { createRecords, type FinishedRequest } from './finished.ts'

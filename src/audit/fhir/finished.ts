@@ -1,7 +1,7 @@
+import { isRecord } from '../../core/index.ts'
 import {
   type FhirProblem,
   type Interaction,
-  isRecord,
   type Misunderstood,
   OUTSIDE_GRANT,
   parseReference,

@@ -1,8 +1,7 @@
+import { fail, isFailure } from '../../core/index.ts'
 import {
   type AnyProblem,
   type BadSearch,
-  fail,
-  isFailure,
   matchesClause,
   type Params,
   parseQuery,

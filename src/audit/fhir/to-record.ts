@@ -1,7 +1,7 @@
+import { isRecord } from '../../core/index.ts'
 import {
   findSearchParameter,
   type Interaction,
-  isRecord,
   isWriting,
   type Misunderstood,
   type Params,

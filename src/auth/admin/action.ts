@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Auditor, AuditRecord } from '../../audit/index.ts'
-import { Failing, isFailure } from '../../fhir/index.ts'
+import { Failing, isFailure } from '../../core/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
 import { LIMITS, RECENT_SECONDS } from '../base/limits.ts'
 import { formatFhirUser } from '../base/user.ts'

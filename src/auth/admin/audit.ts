@@ -9,7 +9,7 @@ import {
   type TrailPosition,
   toAuditEvent,
 } from '../../audit/index.ts'
-import { isFailure } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import type { Parameters } from '../base/request.ts'
 import {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Static, Type } from '@sinclair/typebox'
-import { isFailure } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
 import type { ClientChanges } from '../oauth/clients/store-client.ts'
 import {
   AUTH_METHODS,

@@ -1,5 +1,5 @@
 import type { Selectable, Transaction } from 'kysely'
-import { isFailure } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
 import { isPresent, type Schema } from '../../store/index.ts'
 import { ADMIN_SCOPE, parseRedirectUris } from '../oauth/clients/client.ts'
 import {

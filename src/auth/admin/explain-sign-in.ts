@@ -1,5 +1,5 @@
 import type { LoginProvider } from '../../config/index.ts'
-import { isFailure } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
 import type { Claims } from '../../jwt/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import type { LookupType } from '../base/fhir-reader.ts'

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { sql } from 'kysely'
-import { isFailure } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
 import { html } from '../../web/index.ts'
 import {
   findLatestEnd,

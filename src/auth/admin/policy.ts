@@ -1,14 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { parsePolicyText } from '../../config/index.ts'
-import {
-  type Failed,
-  fail,
-  isFailure,
-  isId,
-  isRecord,
-  parseReference,
-  type Resource,
-} from '../../fhir/index.ts'
+import { type Failed, fail, isFailure, isRecord } from '../../core/index.ts'
+import { isId, parseReference, type Resource } from '../../fhir/index.ts'
 import {
   type AccessPolicy,
   findPolicyMatches,

@@ -1,6 +1,7 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { Transaction } from 'kysely'
-import { isFailure, isId } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
+import { isId } from '../../fhir/index.ts'
 import { createRandomToken, type Schema } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../users/passwords.ts'

@@ -1,4 +1,4 @@
-import { type Failed, fail } from '../../fhir/index.ts'
+import { type Failed, fail } from '../../core/index.ts'
 
 /** Why something cannot be accepted, as a text for its sender or for the log. */
 export interface Fault extends Failed {

@@ -1,4 +1,4 @@
-import { Failing } from '../../fhir/index.ts'
+import { Failing } from '../../core/index.ts'
 /** RFC 6749, 4.1.2.1 and 5.2; RFC 7591, 3.2.2; OIDC Core, 3.1.2.6. */
 export type RefusalCode =
   | 'invalid_request'

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isRecord } from '../../fhir/index.ts'
+import { isRecord } from '../../core/index.ts'
 import { getStatus, Refusal } from './refusal.ts'
 
 /** The parameters of one request, by name (RFC 6749, 3.1). */

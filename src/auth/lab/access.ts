@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { type Failed, fail } from '../../fhir/index.ts'
+import { type Failed, fail } from '../../core/index.ts'
 import { isOpenedByOtherSite, isSentByOwnPage } from '../../web/index.ts'
 import { RECENT_SECONDS } from '../base/limits.ts'
 import type { AuthContext } from '../oauth/context.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
-import { isFailure } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
 import type { Schema } from '../../store/index.ts'
 import { type Admin, type AdminFailure, makeAdmin, refuseWithoutRight } from '../admin/action.ts'
 import { addClient, type ChangedClient, changeClient, failProperty, removeClient } from '../admin/clients.ts'

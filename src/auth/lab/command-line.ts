@@ -1,7 +1,8 @@
 /** Tokens and launches for the command line, without a login. Call it only if the lab is on (SETTING-9). */
+
 import { randomUUID } from 'node:crypto'
 import type { AuditRecord } from '../../audit/index.ts'
-import { isFailure } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
 import { sha256 } from '../../store/index.ts'
 import { Refusal } from '../base/refusal.ts'
 import { findOwnPatient, formatFhirUser, isPatientUser, type User } from '../base/user.ts'

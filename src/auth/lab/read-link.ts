@@ -1,4 +1,4 @@
-import { fail, isFailure, isRecord } from '../../fhir/index.ts'
+import { fail, isFailure, isRecord } from '../../core/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { readParameters } from '../base/request.ts'
 import { findLogoUrlFault } from '../oauth/clients/urls.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { fail, isFailure } from '../../fhir/index.ts'
+import { fail, isFailure } from '../../core/index.ts'
 import { sha256 } from '../../store/index.ts'
 import { auditEvent } from '../base/audit.ts'
 import { createFhirReader } from '../base/fhir-reader.ts'

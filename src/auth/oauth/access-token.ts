@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { Kysely } from 'kysely'
-import { type Failed, fail, isFailure } from '../../fhir/index.ts'
+import { type Failed, fail, isFailure } from '../../core/index.ts'
 import type { Schema } from '../../store/index.ts'
 import { type Fault, makeFault } from '../base/fault.ts'
 import { findClient } from './clients/client.ts'

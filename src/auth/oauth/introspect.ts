@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { readText } from '../../core/index.ts'
-import { fail, isFailure } from '../../fhir/index.ts'
+import { fail, isFailure, readText } from '../../core/index.ts'
 import type { Claims } from '../../jwt/index.ts'
 import { parseScopes } from '../../smart/index.ts'
 import { sha256 } from '../../store/index.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isFailure } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
 import { paths } from '../base/paths.ts'
 import { forbidCaching } from '../base/request.ts'
 import { authenticateBearer, sendBearerError } from './access-token.ts'

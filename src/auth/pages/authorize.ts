@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isFailure } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
 import { NO_HEAD_ROUTE, paths } from '../base/paths.ts'
 import { getStatus } from '../base/refusal.ts'
 import { type Parameters, readParameters } from '../base/request.ts'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
-import { isRecord } from '../../fhir/index.ts'
+import { isRecord } from '../../core/index.ts'
 
 /** A request to the service: the hook of CDS Hooks 2.0, and the JWT of the client. */
 export interface ReceivedHook {

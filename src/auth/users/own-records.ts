@@ -1,4 +1,5 @@
-import { isFailure, isRecord, parseReference, type Resource } from '../../fhir/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
+import { parseReference, type Resource } from '../../fhir/index.ts'
 import type { BaseContext } from '../base/context.ts'
 import { createUserLookup, type LookupContext, type Unavailable } from '../base/fhir-reader.ts'
 import { findOwnPatient, isPatientUser, type User } from '../base/user.ts'

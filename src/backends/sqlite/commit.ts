@@ -1,12 +1,12 @@
-import { fail, limits } from '../../fhir/index.ts'
-import {
-  type CommitOptions,
-  type CommitResult,
-  type Committed,
-  type Failure,
-  isFailure,
-  type StoredVersion,
-  type VersionedWrite,
+import { fail, isFailure } from '../../core/index.ts'
+import { limits } from '../../fhir/index.ts'
+import type {
+  CommitOptions,
+  CommitResult,
+  Committed,
+  Failure,
+  StoredVersion,
+  VersionedWrite,
 } from '../../fhir-api/index.ts'
 import type { Outbox } from './repository/outbox.ts'
 import type { Repository, Stored } from './repository/repository.ts'

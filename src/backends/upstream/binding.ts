@@ -1,5 +1,5 @@
-import { fail } from '../../fhir/index.ts'
-import { type Failure, isFailure, type StoredVersion, type VersionedWrite } from '../../fhir-api/index.ts'
+import { fail, isFailure } from '../../core/index.ts'
+import type { Failure, StoredVersion, VersionedWrite } from '../../fhir-api/index.ts'
 import type { Access } from '../../smart/index.ts'
 import type { UpstreamProfile } from './profile.ts'
 import { DeletedVersion } from './read-version.ts'

@@ -1,10 +1,9 @@
 import { createCachedFetch } from '../../cache/index.ts'
+import { fail, isFailure, isRecord } from '../../core/index.ts'
 import {
-  fail,
   findOperation,
   findSearchParameter,
   getOperationDefinition,
-  isRecord,
   isResourceType,
   listOperations,
   type OperationRule,
@@ -17,7 +16,6 @@ import {
   COMPARTMENTS,
   createSecuritySection,
   type Failure,
-  isFailure,
   SYSTEM_INTERACTIONS,
   TYPE_INTERACTIONS,
 } from '../../fhir-api/index.ts'

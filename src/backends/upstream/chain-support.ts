@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createCachedFetch } from '../../cache/index.ts'
-import { isFailure } from '../../fhir-api/index.ts'
+import { isFailure } from '../../core/index.ts'
 import type { Upstream } from './http/client.ts'
 import { parseBundle } from './http/response.ts'
 import { CAPABILITIES_EVERY_MS } from './limits.ts'

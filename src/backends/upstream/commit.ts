@@ -1,13 +1,5 @@
-import {
-  fail,
-  formatExact,
-  isRecord,
-  isResource,
-  matches,
-  type Params,
-  parseExact,
-  toPlain,
-} from '../../fhir/index.ts'
+import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { formatExact, isResource, matches, type Params, parseExact, toPlain } from '../../fhir/index.ts'
 import {
   type CommitOptions,
   type CommitResult,
@@ -15,7 +7,6 @@ import {
   createTurns,
   type Failure,
   type FhirRequest,
-  isFailure,
   type StoredVersion,
   seesAll,
   type VersionedWrite,

@@ -1,10 +1,10 @@
-import { fail, type Params } from '../../fhir/index.ts'
+import { fail, isFailure } from '../../core/index.ts'
+import type { Params } from '../../fhir/index.ts'
 import {
   type Failure,
   type FhirRequest,
   type FhirResponse,
   getPath,
-  isFailure,
   type Operation,
 } from '../../fhir-api/index.ts'
 import type { GatewayContext } from './context.ts'

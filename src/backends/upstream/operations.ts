@@ -1,9 +1,8 @@
+import { fail, isFailure, isRecord } from '../../core/index.ts'
 import {
-  fail,
   findOperation,
   formatExact,
   isId,
-  isRecord,
   isResource,
   listCompartmentParameters,
   type Params,
@@ -20,7 +19,6 @@ import {
   type FhirResponse,
   findResource,
   getPath,
-  isFailure,
   listReferences,
   listReferenceTexts,
   type Operation,

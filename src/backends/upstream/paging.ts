@@ -1,5 +1,6 @@
 import { Transform } from 'node:stream'
-import { isRecord, type Resource } from '../../fhir/index.ts'
+import { isRecord } from '../../core/index.ts'
+import type { Resource } from '../../fhir/index.ts'
 import { createPages, type Failure, type Pages, type SearchEntry } from '../../fhir-api/index.ts'
 import type { Sealer } from '../../store/index.ts'
 

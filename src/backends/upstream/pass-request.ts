@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { isFailure } from '../../core/index.ts'
 import { nameMandatory, type Params } from '../../fhir/index.ts'
 import {
   buildUrl,
@@ -9,7 +10,6 @@ import {
   getPath,
   type History,
   type InteractionOf,
-  isFailure,
   type Search,
   seesAll,
 } from '../../fhir-api/index.ts'

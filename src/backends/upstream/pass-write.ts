@@ -1,7 +1,7 @@
+import { isFailure, isRecord } from '../../core/index.ts'
 import {
   formatExact,
   type Interaction,
-  isRecord,
   isResource,
   isWriting,
   type Params,
@@ -16,7 +16,6 @@ import {
   type FhirResponse,
   findExcludedType,
   getPath,
-  isFailure,
   seesAll,
 } from '../../fhir-api/index.ts'
 import { type Access, isProtected, type Permission } from '../../smart/index.ts'

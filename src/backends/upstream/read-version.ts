@@ -1,12 +1,7 @@
 import { Readable } from 'node:stream'
-import { fail, isRecord, isResource, type Resource, readPartial } from '../../fhir/index.ts'
-import {
-  type Failure,
-  type FhirRequest,
-  isFailure,
-  type StatedVersion,
-  type StoredVersion,
-} from '../../fhir-api/index.ts'
+import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { isResource, type Resource, readPartial } from '../../fhir/index.ts'
+import type { Failure, FhirRequest, StatedVersion, StoredVersion } from '../../fhir-api/index.ts'
 import type { GatewayContext } from './context.ts'
 import { buildGet, buildRead } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { isRecord } from '../../fhir/index.ts'
-import { type Failure, isFailure } from '../../fhir-api/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
+import type { Failure } from '../../fhir-api/index.ts'
 import type { Upstream } from './http/client.ts'
 import type { ExchangeOutcome } from './http/exchange.ts'
 import { parseResource } from './http/response.ts'

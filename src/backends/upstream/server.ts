@@ -2,14 +2,9 @@ import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { buildConnector, Pool } from 'undici'
 import { createSerialize, LruMap, type Serialize } from '../../cache/index.ts'
-import { isRecord, listGatewayOperations, type OperationRule } from '../../fhir/index.ts'
-import {
-  createAccessCache,
-  createFhirApi,
-  evaluateLate,
-  type FhirApiOptions,
-  isFailure,
-} from '../../fhir-api/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
+import { listGatewayOperations, type OperationRule } from '../../fhir/index.ts'
+import { createAccessCache, createFhirApi, evaluateLate, type FhirApiOptions } from '../../fhir-api/index.ts'
 import { createRandomToken, createSealer, type Sealer } from '../../store/index.ts'
 import { Registry } from '../../web/index.ts'
 import { createBackend } from './backend.ts'

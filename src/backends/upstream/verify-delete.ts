@@ -1,5 +1,5 @@
-import { fail } from '../../fhir/index.ts'
-import { type Failure, type FhirRequest, isFailure, type StoredVersion } from '../../fhir-api/index.ts'
+import { fail, isFailure } from '../../core/index.ts'
+import type { Failure, FhirRequest, StoredVersion } from '../../fhir-api/index.ts'
 import { type Delete, getDeletion, parseVersion } from './binding.ts'
 import type { GatewayContext } from './context.ts'
 import { LOST_VERSIONS } from './limits.ts'

@@ -7,11 +7,11 @@ import {
   changeClient,
   findClientFault,
   findClientIdFault,
-  isFailure,
   normalizeScope,
   readRegisteredKeys,
 } from '../../auth/index.ts'
 import { readSettings } from '../../config/index.ts'
+import { isFailure } from '../../core/index.ts'
 import { parseScope } from '../../smart/index.ts'
 import {
   type Arguments,

@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Settings } from '../../config/index.ts'
-import { describeError, findCode, hasCode } from '../../core/index.ts'
-import { isFailure } from '../../fhir/index.ts'
+import { describeError, findCode, hasCode, isFailure } from '../../core/index.ts'
 import type {
   FoundFiles,
   ImportProgress,

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { CommandContext, CommandRequest } from '../../auth/index.ts'
 import { FOR_TESTS, type Settings } from '../../config/index.ts'
-import { isFailure, isRecord, type Resource } from '../../fhir/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
+import type { Resource } from '../../fhir/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import {
   type Arguments,

@@ -1,5 +1,5 @@
 import { ensureSecret, getProviderIssuer, type LoginProvider } from '../../config/index.ts'
-import { isRecord } from '../../fhir/index.ts'
+import { isRecord } from '../../core/index.ts'
 import { openSealer } from '../../store/index.ts'
 import {
   type Arguments,

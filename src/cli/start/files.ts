@@ -3,9 +3,8 @@ import { createSecureContext } from 'node:tls'
 import { parse } from 'yaml'
 import type { UpstreamTls } from '../../backends/upstream/index.ts'
 import { parsePolicyText, type Settings } from '../../config/index.ts'
-import { describeError, findCode } from '../../core/index.ts'
+import { describeError, findCode, isFailure } from '../../core/index.ts'
 import {
-  isFailure,
   isId,
   listGatewayOperations,
   type OperationRule,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { condition, patient } from '../../backends/sqlite/testing/fhir.ts'
-import { fail, type Resource } from '../../fhir/index.ts'
+import { fail, isFailure } from '../../core/index.ts'
+import type { Resource } from '../../fhir/index.ts'
 import { type Access, fullAccess, noAccess, type Panel, type Permission, seesAll } from '../../smart/index.ts'
-import { isFailure } from '../response.ts'
 import { createAccessCheck } from './access-check.ts'
 
 const panel: Panel = { patients: new Set(['zoe']), organizations: ['north'], careTeams: [] }

@@ -1,4 +1,4 @@
-import { remember } from '../../core/index.ts'
+import { isFailure, remember } from '../../core/index.ts'
 import {
   findCompartmentPatients,
   findContainedPatients,
@@ -17,7 +17,7 @@ import {
   satisfies,
 } from '../../smart/index.ts'
 import type { Awaitable } from '../backend.ts'
-import { type Failure, isFailure } from '../response.ts'
+import type { Failure } from '../response.ts'
 
 /** Checks the content that it was created for. For other content it may lack panel membership, and then allows less. */
 export interface AccessCheck {

@@ -1,7 +1,8 @@
-import { fail, findNamedBinaries, limits, type Resource } from '../../fhir/index.ts'
+import { fail, isFailure } from '../../core/index.ts'
+import { findNamedBinaries, limits, type Resource } from '../../fhir/index.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, isFailure } from '../response.ts'
+import type { Failure } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
 import { checkStored, lookUp } from './find-resource.ts'
 

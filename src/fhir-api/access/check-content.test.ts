@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type ExactResource, fail, parseExact, type Resource } from '../../fhir/index.ts'
+import { fail } from '../../core/index.ts'
+import { type ExactResource, parseExact, type Resource } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, fullAccess, type Panel } from '../../smart/index.ts'
 import { createAccessCache } from '../access-cache.ts'
 import type { Context } from '../context.ts'

@@ -1,15 +1,9 @@
-import {
-  type ExactResource,
-  fail,
-  isRecord,
-  parseReference,
-  type Resource,
-  toPlain,
-} from '../../fhir/index.ts'
+import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { type ExactResource, parseReference, type Resource, toPlain } from '../../fhir/index.ts'
 import { type PanelMembership, seesAll } from '../../smart/index.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, isFailure } from '../response.ts'
+import type { Failure } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
 import { createAccessCheck, findWrittenPatients } from './access-check.ts'
 import { checkNamedBinaries } from './binaries.ts'

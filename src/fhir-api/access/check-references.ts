@@ -1,7 +1,6 @@
+import { fail, isFailure, isRecord } from '../../core/index.ts'
 import {
-  fail,
   findReferredPatients,
-  isRecord,
   isResource,
   isResourceType,
   type Params,
@@ -22,7 +21,7 @@ import {
 } from '../../smart/index.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, isFailure } from '../response.ts'
+import type { Failure } from '../response.ts'
 import { createAccessCheck } from './access-check.ts'
 
 /** So many ids fit into the URL of one search. */

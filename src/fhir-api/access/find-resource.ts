@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { isFailure } from '../../core/index.ts'
 import type { CurrentVersion, Resource } from '../../fhir/index.ts'
 import { failHidden, mayRevealAbsence, type Permission } from '../../smart/index.ts'
 import type { Awaitable, BackendSession } from '../backend.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, isFailure } from '../response.ts'
+import type { Failure } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
 import { type AccessCheck, createAccessCheck } from './access-check.ts'
 

@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import { fail, isFailure, isRecord } from '../../core/index.ts'
 import {
   createMisunderstood,
-  fail,
   findJsonExcess,
   type Interaction,
-  isRecord,
   mayWrite,
   parseEntries,
   parseExact,
 } from '../../fhir/index.ts'
 import { buildUrl } from '../bundle-json.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, isFailure } from '../response.ts'
+import type { Failure } from '../response.ts'
 
 /**
  * `X-Provenance` (R4 provenance.html#header): the write becomes a transaction that also creates the Provenance, so that each

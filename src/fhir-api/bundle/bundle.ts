@@ -1,10 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
-import { type Entry, fail, isWriting, limits, refuseOutsideGrant } from '../../fhir/index.ts'
+import { fail, isFailure } from '../../core/index.ts'
+import { type Entry, isWriting, limits, refuseOutsideGrant } from '../../fhir/index.ts'
 import { toProblem } from '../../web/index.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Context, Handler } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, type FhirResponse, isFailure, toResponse } from '../response.ts'
+import { type Failure, type FhirResponse, toResponse } from '../response.ts'
 import {
   type BundleBudget,
   describeFailedEntry,

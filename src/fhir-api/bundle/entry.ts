@@ -1,18 +1,11 @@
 import { STATUS_CODES } from 'node:http'
 import { auditRefusal, type FinishedRequest, isAboutAudit } from '../../audit/index.ts'
-import {
-  createOutcome,
-  type Entry,
-  type EntryInteraction,
-  fail,
-  findJsonExcess,
-  isRecord,
-  limits,
-} from '../../fhir/index.ts'
+import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { createOutcome, type Entry, type EntryInteraction, findJsonExcess, limits } from '../../fhir/index.ts'
 import { toProblem } from '../../web/index.ts'
 import type { ReadBudget } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, type FhirResponse, isFailure, toResponse } from '../response.ts'
+import { type Failure, type FhirResponse, toResponse } from '../response.ts'
 import { createTurns } from '../take-turns.ts'
 
 /** An entry as a request of its own: it is decided separately from the Bundle. */

@@ -1,19 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import {
-  type Entry,
-  type EntryInteraction,
-  type ExactResource,
-  fail,
-  isRecord,
-  parseReference,
-} from '../../fhir/index.ts'
+import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { type Entry, type EntryInteraction, type ExactResource, parseReference } from '../../fhir/index.ts'
 import { seesAll } from '../../smart/index.ts'
 import { listReferenceElements, parseConditionalReference } from '../access/check-references.ts'
 import type { Context } from '../context.ts'
 import type { PlannedWrite } from '../interactions/plan-change.ts'
 import { findMatch, isWriteRequest, planWrite } from '../interactions/plan-write.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, type FhirResponse, isFailure } from '../response.ts'
+import type { Failure, FhirResponse } from '../response.ts'
 
 export type EntryRequest = FhirRequest<EntryInteraction>
 

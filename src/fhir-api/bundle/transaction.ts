@@ -1,4 +1,5 @@
-import { type Entry, fail, type Resource, toPlain } from '../../fhir/index.ts'
+import { fail, isFailure } from '../../core/index.ts'
+import { type Entry, type Resource, toPlain } from '../../fhir/index.ts'
 import { failHidden } from '../../smart/index.ts'
 import { checkNewContent } from '../access/check-content.ts'
 import type { Committed } from '../backend.ts'
@@ -8,7 +9,7 @@ import { validateInTurns } from '../interactions/plan-write.ts'
 import { attempt, Conflict } from '../interactions/write.ts'
 import { describeWrite, mayReadContent, respondToWrite } from '../interactions/write-response.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, type FhirResponse, failEntry, isFailure, toResponse } from '../response.ts'
+import { type Failure, type FhirResponse, failEntry, toResponse } from '../response.ts'
 import { createTurns } from '../take-turns.ts'
 import {
   type BundleBudget,

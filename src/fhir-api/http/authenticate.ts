@@ -1,15 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import {
-  fail,
-  getAuthorizationHeader,
-  type Interaction,
-  isPublic,
-  type Misunderstood,
-} from '../../fhir/index.ts'
+import { fail, isFailure } from '../../core/index.ts'
+import { getAuthorizationHeader, type Interaction, isPublic, type Misunderstood } from '../../fhir/index.ts'
 import type { Authenticated, AuthFailure } from '../../smart/index.ts'
 import { answerPreflight, setCors } from '../../web/index.ts'
 import type { StreamedContent } from '../request.ts'
-import { type Failure, isFailure } from '../response.ts'
+import type { Failure } from '../response.ts'
 import { type FhirApi, findInteraction } from './fhir-api.ts'
 import { recordOutcome } from './record.ts'
 import { sendResponse } from './send-response.ts'

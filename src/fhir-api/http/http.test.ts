@@ -6,7 +6,8 @@ import { json } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { AuditUnavailable, type FhirAudit, type FinishedRequest } from '../../audit/index.ts'
-import { createOutcome, fail, formatExact, type Refused } from '../../fhir/index.ts'
+import { fail } from '../../core/index.ts'
+import { createOutcome, formatExact, type Refused } from '../../fhir/index.ts'
 import { type Authenticated, type Authenticator, fullAccess, noAccess } from '../../smart/index.ts'
 import {
   createAccessCache,

@@ -1,9 +1,10 @@
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
-import { fail, getAuthorizationHeader, limits, sendsContent } from '../../fhir/index.ts'
+import { fail, isFailure } from '../../core/index.ts'
+import { getAuthorizationHeader, limits, sendsContent } from '../../fhir/index.ts'
 import { grantFingerprint } from '../../smart/index.ts'
 import type { StreamedContent } from '../request.ts'
-import { type Failure, isFailure } from '../response.ts'
+import type { Failure } from '../response.ts'
 import { type FhirApi, findInteraction } from './fhir-api.ts'
 
 /** The grants whose contents this process receives at the moment. Each content may hold a connection to the upstream. */

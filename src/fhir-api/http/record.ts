@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import type { FinishedRequest } from '../../audit/index.ts'
+import { isFailure } from '../../core/index.ts'
 import type { Interaction, Misunderstood } from '../../fhir/index.ts'
 import type { Grant } from '../../smart/index.ts'
 import { listDecided } from '../bundle/entry.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, type FhirResponse, isFailure, toResponse } from '../response.ts'
+import { type Failure, type FhirResponse, toResponse } from '../response.ts'
 import type { FhirApi } from './fhir-api.ts'
 import { recordPatients } from './record-stream.ts'
 

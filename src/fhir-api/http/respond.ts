@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { AuditUnavailable, type FhirAudit, isAboutAudit, OUTCOME_UNKNOWN } from '../../audit/index.ts'
+import { fail, isFailure } from '../../core/index.ts'
 import {
   ANY_ENTRIES,
   acceptsJson,
-  fail,
   type Interaction,
   isPublic,
   mayWrite,
@@ -20,7 +20,7 @@ import { addProvenance } from '../bundle/add-provenance.ts'
 import type { Context } from '../context.ts'
 import { handle } from '../handle.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, type FhirResponse, isFailure } from '../response.ts'
+import type { Failure, FhirResponse } from '../response.ts'
 import { type FhirApi, findInteraction, readBytes } from './fhir-api.ts'
 import {
   type AuditOutcome,

@@ -1,10 +1,9 @@
+import { fail, isFailure, isRecord } from '../../core/index.ts'
 import {
   type EverythingType,
   type Fault,
-  fail,
   failSearch,
   findEverythingProblem,
-  isRecord,
   isResourceType,
   limits,
   type OutcomeIssue,
@@ -20,7 +19,7 @@ import { buildUrl, bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
 import { resumePage } from '../paging.ts'
 import { type FhirRequest, getPath, type Operation } from '../request.ts'
-import { type Failure, type FhirResponse, isFailure } from '../response.ts'
+import type { Failure, FhirResponse } from '../response.ts'
 import { runInTurns } from '../take-turns.ts'
 import { respondWithPage, searchFor } from './search.ts'
 

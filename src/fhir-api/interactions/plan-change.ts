@@ -1,9 +1,9 @@
+import { fail, isFailure } from '../../core/index.ts'
 import {
   applyPatch,
   describeStaleness,
   type ExactResource,
   type FhirProblem,
-  fail,
   parseExact,
   readResourceBodyWithId,
   toPlain,
@@ -13,7 +13,7 @@ import { checkStored, findResource, lookUp, toCurrentVersion } from '../access/f
 import type { VersionedWrite } from '../backend.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, type FhirResponse, isFailure } from '../response.ts'
+import type { Failure, FhirResponse } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
 
 /** The plan of a write request. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { isFailure } from '../../core/index.ts'
 import { type Access, fullAccess } from '../../smart/index.ts'
-import { isFailure } from '../response.ts'
 import { readResource } from './plan-write.ts'
 
 const ofAnn: Access = { filterFor: () => [{ patient: 'ann' }] }

@@ -1,7 +1,7 @@
+import { fail, isFailure } from '../../core/index.ts'
 import {
   type EntryInteraction,
   type ExactResource,
-  fail,
   isWriting,
   type Params,
   readResourceBody,
@@ -11,7 +11,7 @@ import {
 import type { ConditionMatch } from '../backend.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, isFailure } from '../response.ts'
+import type { Failure } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
 import { runInTurns } from '../take-turns.ts'
 import { type Planned, type PlannedWrite, planDelete, planPatch, planUpdate } from './plan-change.ts'

@@ -1,6 +1,6 @@
 import type { SentContent } from '../../audit/index.ts'
+import { fail, isFailure } from '../../core/index.ts'
 import {
-  fail,
   findShape,
   isUnchanged,
   isWhole,
@@ -24,7 +24,7 @@ import { bundleJson, entryJson } from '../bundle-json.ts'
 import type { Context, Handler } from '../context.ts'
 import { createLinks, type Pages, resumePage } from '../paging.ts'
 import { type FhirRequest, getPath, type History } from '../request.ts'
-import { type Failure, type FhirResponse, isFailure } from '../response.ts'
+import type { Failure, FhirResponse } from '../response.ts'
 import type { HistoryEntry, HistoryPage, StoredVersion } from '../stored-version.ts'
 
 export const read: Handler<'read'> = (context, request) =>

@@ -1,9 +1,10 @@
+import { isFailure } from '../../core/index.ts'
 import { createOutcome, type Params, shapeResponse } from '../../fhir/index.ts'
 import { bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
 import { createLinks, type Paged, type Pages, resumePage, type Trail } from '../paging.ts'
 import { type FhirRequest, getPath, type Search } from '../request.ts'
-import { type FhirResponse, isFailure } from '../response.ts'
+import type { FhirResponse } from '../response.ts'
 import type { SearchEntry, SearchPage } from '../stored-version.ts'
 
 /** Searches a type, several types, or a compartment. */

@@ -1,10 +1,11 @@
 import type { SentContent } from '../../audit/index.ts'
-import { createOutcome, fail, parseReference, type Resource, toPlain } from '../../fhir/index.ts'
+import { fail, isFailure } from '../../core/index.ts'
+import { createOutcome, parseReference, type Resource, toPlain } from '../../fhir/index.ts'
 import { checkStored, findResource, isWithin } from '../access/find-resource.ts'
 import type { Committed, VersionedWrite } from '../backend.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import { type FhirResponse, isFailure, toResponse } from '../response.ts'
+import { type FhirResponse, toResponse } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
 
 /** The response to a change without its content, also for the audit trail. */

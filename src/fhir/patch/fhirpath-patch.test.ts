@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isFailure } from '../../core/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
 import { parseExact } from '../json.ts'
 import { PATCH_ELEMENTS, PATCH_OPERATIONS } from '../limits.ts'
-import { isRecord } from '../resource.ts'
 import { applyPatch, readsStored } from './apply-patch.ts'
 import { failMalformed, failPatch } from './operations.ts'
 

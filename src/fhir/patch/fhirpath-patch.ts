@@ -1,7 +1,7 @@
-import { isFailure } from '../../core/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
 import { type Element, findStructure, getKey, listJsonKeys } from '../definitions.ts'
 import { PATCH_ELEMENTS } from '../limits.ts'
-import { cloneJson, isRecord } from '../resource.ts'
+import { cloneJson } from '../resource.ts'
 import {
   checkDepth,
   checkWork,

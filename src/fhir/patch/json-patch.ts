@@ -1,6 +1,6 @@
-import { isFailure, mapOrFail } from '../../core/index.ts'
+import { isFailure, isRecord, mapOrFail } from '../../core/index.ts'
 import { PATCH_COPIED_CHARACTERS, PATCH_OPERATIONS, PATCH_PATH_CHARACTERS } from '../limits.ts'
-import { cloneJson, isRecord } from '../resource.ts'
+import { cloneJson } from '../resource.ts'
 import {
   checkDepth,
   checkWork,

@@ -1,7 +1,6 @@
-import { type Failed, fail, isFailure, mapOrFail } from '../../core/index.ts'
+import { type Failed, fail, isFailure, isRecord, mapOrFail } from '../../core/index.ts'
 import { isSameJson, toPlain } from '../json.ts'
 import { PATCH_DEPTH, PATCH_OPERATIONS, PATCH_PATH_CHARACTERS, PATCH_SHIFTS } from '../limits.ts'
-import { isRecord } from '../resource.ts'
 import { type PatchPath, parsePatchPath } from './patch-path.ts'
 
 /** An operation of a FHIRPath Patch (R4 fhirpatch.html). */

@@ -1,6 +1,5 @@
-import { readText } from '../../core/index.ts'
+import { isRecord, readText } from '../../core/index.ts'
 import { definitions } from '../definitions.ts'
-import { isRecord } from '../resource.ts'
 import type { ExtractedValue, NumberEntry, QuantityEntry, Range, TokenEntry } from './clause.ts'
 import { normalize } from './values.ts'
 

@@ -1,6 +1,6 @@
-import { remember } from '../../core/index.ts'
+import { isRecord, remember } from '../../core/index.ts'
 import { type Element, findStructure, listJsonKeys } from '../definitions.ts'
-import { isRecord, type SearchParameter } from '../resource.ts'
+import type { SearchParameter } from '../resource.ts'
 
 /** The path from a resource to the values of one type that a search expression selects. */
 export interface CompiledPath {

@@ -1,5 +1,6 @@
+import { isRecord } from '../../core/index.ts'
 import { isResourceType } from '../definitions.ts'
-import { type Fault, isRecord } from '../resource.ts'
+import type { Fault } from '../resource.ts'
 import type { Scope } from './items.ts'
 import { breaksInvariant, type Invariant, type PlanEntry, type RequiredCodes } from './plan.ts'
 

@@ -1,5 +1,5 @@
+import { isRecord } from '../../core/index.ts'
 import { type Element, findStructure, isResourceType, listJsonKeys } from '../definitions.ts'
-import { isRecord } from '../resource.ts'
 import { isConstant, usesContext } from './constant.ts'
 import {
   addChildren,

@@ -1,6 +1,5 @@
-import { remember } from '../../core/index.ts'
+import { isRecord, remember } from '../../core/index.ts'
 import { type DateRange, parseDateRange } from '../date-range.ts'
-import { isRecord } from '../resource.ts'
 import type { Expression } from './parse-expression.ts'
 
 /** A collection of FHIRPath. A primitive that has only extensions is the object with them. */

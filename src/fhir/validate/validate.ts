@@ -1,6 +1,7 @@
+import { isRecord } from '../../core/index.ts'
 import { isResourceType } from '../definitions.ts'
 import { JSON_DEPTH } from '../limits.ts'
-import { type Fault, isRecord } from '../resource.ts'
+import type { Fault } from '../resource.ts'
 import {
   addFault,
   addFaultAt,

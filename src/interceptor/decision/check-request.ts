@@ -1,11 +1,10 @@
+import { isFailure, isRecord } from '../../core/index.ts'
 import {
   createMisunderstood,
   findFhirPathWrittenParts,
   findReferredPatients,
   type Interaction,
-  isFailure,
   isFhirPathPatch,
-  isRecord,
   isResource,
   limits,
   type Misunderstood,

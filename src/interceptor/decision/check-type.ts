@@ -1,6 +1,6 @@
+import { isFailure } from '../../core/index.ts'
 import {
   createMisunderstood,
-  isFailure,
   limits,
   type Params,
   parseSearch,

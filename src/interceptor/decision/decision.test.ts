@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createUserFilter, isFailure, parsePolicy } from '../../smart/index.ts'
+import { isFailure } from '../../core/index.ts'
+import { createUserFilter, parsePolicy } from '../../smart/index.ts'
 import { explain, type Question } from '../explain.ts'
 import { fhirBaseUrl } from '../testing/test-issuer.ts'
 

@@ -1,11 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isFailure, isRecord, mapOrFail } from '../../core/index.ts'
 import {
   type Interaction,
-  isFailure,
-  isRecord,
   limits,
   type Misunderstood,
-  mapOrFail,
   mayWrite,
   parseLimited,
   type Resource,

@@ -1,8 +1,8 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { isRecord } from '../../core/index.ts'
 import {
   createOutcome,
   type Interaction,
-  isRecord,
   isResource,
   parseLimited,
   type Refused,

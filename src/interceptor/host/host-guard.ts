@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
+import { isFailure } from '../../core/index.ts'
 import {
   getAuthorizationHeader,
   type Interaction,
-  isFailure,
   isPublic,
   type Misunderstood,
   parseInteraction,

@@ -1,8 +1,7 @@
+import { isFailure, isRecord } from '../../core/index.ts'
 import {
   findSearchParameter,
   type Interaction,
-  isFailure,
-  isRecord,
   limits,
   listCompartmentParameters,
   type Params,

@@ -1,7 +1,8 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import { fail, isFailure } from '../../core/index.ts'
 import { type Permission, parseScope, parseScopes, permits, type Scope } from '../../smart/index.ts'
-import { fail, isFailure, type Result } from '../failure.ts'
+import type { Result } from '../failure.ts'
 import type { SessionRequest } from '../records/resources.ts'
 
 /**

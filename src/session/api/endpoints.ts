@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
+import { isFailure } from '../../core/index.ts'
 import { parseReference } from '../../fhir/index.ts'
-import { isFailure } from '../failure.ts'
 import {
   Condition,
   failUnexpected,

@@ -1,6 +1,7 @@
 import { type TSchema, Type } from '@sinclair/typebox'
-import { isRecord, parseReference } from '../../fhir/index.ts'
-import { isFailure, type Result } from '../failure.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
+import { parseReference } from '../../fhir/index.ts'
+import type { Result } from '../failure.ts'
 import { LISTED_RESOURCES } from '../limits.ts'
 import {
   CodeableConcept,

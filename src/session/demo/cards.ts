@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
+import { fail, isFailure } from '../../core/index.ts'
 import {
   formatDose,
   formatMedicine,
@@ -12,7 +13,7 @@ import {
 } from '../../web/index.ts'
 import { findMissingScopes } from '../api/endpoint.ts'
 import type { conditionsEndpoint, medicationsEndpoint, vitalsEndpoint } from '../api/lists.ts'
-import { type Failure, fail, isFailure, type Result } from '../failure.ts'
+import type { Failure, Result } from '../failure.ts'
 import { LISTED_RESOURCES } from '../limits.ts'
 import {
   CodeableConcept,

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { isFailure } from '../../core/index.ts'
 import {
   chooseRecordNumber,
   findAlike,
@@ -17,7 +18,7 @@ import {
 import { queryApi } from '../api/endpoint.ts'
 import { patientEndpoint } from '../api/endpoints.ts'
 import { linkPortal } from '../context.ts'
-import { type Failure, isFailure, type Result } from '../failure.ts'
+import type { Failure, Result } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { renderAppPage } from '../page.ts'
 import { getSessionPath, type Session } from '../session.ts'

@@ -1,3 +1,4 @@
+import { isFailure } from '../../core/index.ts'
 import {
   chooseRecordNumber,
   endsSoon,
@@ -19,7 +20,7 @@ import {
   renderPatientBanner,
 } from '../../web/index.ts'
 import { isSampleData, linkPortal } from '../context.ts'
-import { type Failure, isFailure } from '../failure.ts'
+import type { Failure } from '../failure.ts'
 import { renderAppPage } from '../page.ts'
 import type { SessionRequest } from '../records/resources.ts'
 import { getSessionPath, type Session } from '../session.ts'

@@ -4,7 +4,7 @@ import {
   randomNonce,
   randomPKCECodeVerifier,
 } from 'openid-client'
-import { fail, isFailure } from '../failure.ts'
+import { fail, isFailure } from '../../core/index.ts'
 import { SESSIONS_PER_BROWSER } from '../limits.ts'
 import { createOAuthClient } from '../oauth/client.ts'
 import type { AppContext } from '../oauth/context.ts'

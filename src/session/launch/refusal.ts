@@ -1,6 +1,7 @@
+import { type Failed, fail } from '../../core/index.ts'
 import { type ErrorPageOptions, type Html, html } from '../../web/index.ts'
 import type { AppSettings } from '../context.ts'
-import { type Failed, type Failure, fail, findServer, toResponse } from '../failure.ts'
+import { type Failure, findServer, toResponse } from '../failure.ts'
 import { LAUNCH_PARAMETER_CHARACTERS, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
 import type { OAuthFailure } from '../oauth/client.ts'
 

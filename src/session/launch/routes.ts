@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { fail, isFailure } from '../../core/index.ts'
 import { linkPortal, linkReference } from '../context.ts'
-import { fail, isFailure } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { renderAppErrorPage } from '../page.ts'
 import { getSessionPath } from '../session.ts'

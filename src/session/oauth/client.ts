@@ -16,8 +16,7 @@ import {
   setJwksCache,
   WWWAuthenticateChallengeError,
 } from 'openid-client'
-import { findCode, isTimeout } from '../../core/index.ts'
-import { type Failed, fail } from '../failure.ts'
+import { type Failed, fail, findCode, isTimeout } from '../../core/index.ts'
 import type { AppContext } from './context.ts'
 
 /**

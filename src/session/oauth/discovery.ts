@@ -2,8 +2,9 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { ServerMetadata } from 'openid-client'
 import { createCachedFetch } from '../../cache/index.ts'
+import { fail, isFailure } from '../../core/index.ts'
 import { toPlain } from '../../fhir/index.ts'
-import { fail, fetchJson, isFailure, type Result } from '../failure.ts'
+import { fetchJson, type Result } from '../failure.ts'
 
 const SmartConfiguration = Type.Object({
   issuer: Type.Optional(Type.String()),

@@ -4,7 +4,8 @@ import {
   type ServerMetadata,
   tokenRevocation,
 } from 'openid-client'
-import { type Failed, type Failure, fail, isFailure, type Result } from '../failure.ts'
+import { type Failed, fail, isFailure } from '../../core/index.ts'
+import type { Failure, Result } from '../failure.ts'
 import { openTokens, type Session, type Tokens } from '../session.ts'
 import { createOAuthClient, keepKeySet, type OAuthFailure, toOAuthFailure } from './client.ts'
 import type { AppContext } from './context.ts'

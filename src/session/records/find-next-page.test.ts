@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isFailure } from '../failure.ts'
+import { isFailure } from '../../core/index.ts'
 import { findNextPage } from './search-fhir.ts'
 
 const BASE = 'https://fhir.example/r4'

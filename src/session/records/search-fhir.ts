@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { isFailure } from '../../core/index.ts'
 import { formatDigits } from '../../fhir/index.ts'
-import { isFailure, type Result } from '../failure.ts'
+import type { Result } from '../failure.ts'
 import { SEARCH_PAGES } from '../limits.ts'
 import type { Session } from '../session.ts'
 import {

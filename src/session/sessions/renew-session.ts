@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { fail, isFailure, type Result } from '../failure.ts'
+import { fail, isFailure } from '../../core/index.ts'
+import type { Result } from '../failure.ts'
 import { computeRenewalClaimMs } from '../limits.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import type { AdminFailure } from '../action.ts'
 import { findLastUses } from '../audit.ts'
 import { changeByMetadata, Keys, Metadata, NewClient, registerByMetadata, Urls } from '../client-metadata.ts'

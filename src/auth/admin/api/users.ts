@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { AdminFailure } from '../action.ts'
 import {
   CLOSED,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import {
   type Html,
   html,

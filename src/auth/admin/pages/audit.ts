@@ -7,7 +7,7 @@ import {
   openEventIds,
   toAuditEvent,
 } from '../../../audit/index.ts'
-import { isFailure, isRecord } from '../../../fhir/index.ts'
+import { isFailure, isRecord } from '../../../core/index.ts'
 import { formatTime, type Html, html, renderBadge, renderDate, renderEmptyState } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'

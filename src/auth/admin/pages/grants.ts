@@ -1,4 +1,4 @@
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderDateTime } from '../../../web/index.ts'
 import { type GrantDescription, type GrantFilter, listGrants } from '../grants.ts'
 import type { AdminRequest } from './route.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { createAuditor, findRecords } from '../../../audit/index.ts'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { readForm } from '../../testing/read-form.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'

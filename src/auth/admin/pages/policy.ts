@@ -1,4 +1,4 @@
-import { fail, isFailure } from '../../../fhir/index.ts'
+import { fail, isFailure } from '../../../core/index.ts'
 import { type Html, html, renderAlert, renderEmptyState, renderField } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'

@@ -1,4 +1,4 @@
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderAlert, renderEmptyState } from '../../../web/index.ts'
 import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'

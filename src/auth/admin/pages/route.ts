@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { lockRows, type Schema } from '../../../store/index.ts'
 import { Html, html, renderPage } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { html } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'

@@ -1,4 +1,4 @@
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { describeSystem, findServers, RELOAD_SETTINGS, reloadSettings, type ServerState } from '../system.ts'

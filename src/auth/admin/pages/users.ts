@@ -1,4 +1,4 @@
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import {
   type Html,
   html,

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { auditEvent, limitComparisons } from '../../base/audit.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { sha256 } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import type { Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { Login } from '../../users/find-login.ts'

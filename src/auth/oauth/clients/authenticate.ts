@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { isSameText, type Schema, sha256 } from '../../../store/index.ts'
 import { type Comparison, Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'

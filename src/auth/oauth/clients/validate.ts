@@ -1,4 +1,5 @@
-import { Failing, isResourceType } from '../../../fhir/index.ts'
+import { Failing } from '../../../core/index.ts'
+import { isResourceType } from '../../../fhir/index.ts'
 import { findScopeListFault, PORTAL_CLIENT, parseScope } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { ADMIN_SCOPE, type Client } from './client.ts'

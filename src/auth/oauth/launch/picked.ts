@@ -1,4 +1,5 @@
-import { isFailure, isId, isRecord, parseReference, type Resource } from '../../../fhir/index.ts'
+import { isFailure, isRecord } from '../../../core/index.ts'
+import { isId, parseReference, type Resource } from '../../../fhir/index.ts'
 import {
   describeEncounter,
   type EncounterDescription,

@@ -1,4 +1,4 @@
-import { isFailure, isRecord } from '../../../fhir/index.ts'
+import { isFailure, isRecord } from '../../../core/index.ts'
 import { MAX_SCOPE_LIST_CHARACTERS } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'

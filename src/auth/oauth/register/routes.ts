@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { isSameText, type Schema, sha256 } from '../../../store/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { LIMITS } from '../../base/limits.ts'

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
-import { readText } from '../../../core/index.ts'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure, readText } from '../../../core/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import {
   type AuthEvent,

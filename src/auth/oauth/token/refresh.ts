@@ -1,5 +1,5 @@
 import type { Kysely, Selectable } from 'kysely'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
 import { prepareQuery, type Schema, type Sealer, sha256 } from '../../../store/index.ts'
 import { LIFETIME } from '../../base/limits.ts'

@@ -1,4 +1,5 @@
-import { findJsonExcess, isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
+import { findJsonExcess } from '../../../fhir/index.ts'
 import { type Field, type Html, html, renderChoice, renderField, renderHidden } from '../../../web/index.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { Client } from '../../oauth/clients/client.ts'

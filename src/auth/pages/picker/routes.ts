@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
 import type { Person } from '../../../web/index.ts'
 import { createFhirReader, type Unavailable } from '../../base/fhir-reader.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
 import { getProviderIssuer, type LdapProvider } from '../../../config/index.ts'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import type { PendingAuthorization } from '../../oauth/authorize/request.ts'

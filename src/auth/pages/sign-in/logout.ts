@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderHidden, renderPage, renderPageHead } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { LoginProvider, OidcProvider } from '../../../config/index.ts'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'

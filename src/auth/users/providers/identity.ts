@@ -1,6 +1,6 @@
 import type { ClaimRule, FhirUserRule, LoginProvider } from '../../../config/index.ts'
-import { isRecord } from '../../../core/index.ts'
-import { isFailure, isId } from '../../../fhir/index.ts'
+import { isFailure, isRecord } from '../../../core/index.ts'
+import { isId } from '../../../fhir/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import { describeDirectory, describeMapping, type Evidence } from '../validity/evidence.ts'
 import type { ProviderLogin } from './provider-login.ts'

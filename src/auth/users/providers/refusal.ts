@@ -1,4 +1,4 @@
-import { Failing } from '../../../fhir/index.ts'
+import { Failing } from '../../../core/index.ts'
 
 interface RefusalText {
   readonly status: 400 | 403 | 502 | 503

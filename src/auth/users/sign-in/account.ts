@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import { getProviderIssuer, type LoginProvider } from '../../../config/index.ts'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { createUserLookup, type LookupContext, listResources } from '../../base/fhir-reader.ts'

@@ -1,12 +1,6 @@
-import { fail, type HistoryQuery, limits, resourceTypes } from '../../../fhir/index.ts'
-import {
-  type Failure,
-  type FhirRequest,
-  type History,
-  type HistoryEntry,
-  type HistoryPage,
-  isFailure,
-} from '../../../fhir-api/index.ts'
+import { fail, isFailure } from '../../../core/index.ts'
+import { type HistoryQuery, limits, resourceTypes } from '../../../fhir/index.ts'
+import type { Failure, FhirRequest, History, HistoryEntry, HistoryPage } from '../../../fhir-api/index.ts'
 import type { AccessFilter } from '../../../smart/index.ts'
 import { findWithin } from '../find-within.ts'
 import { VERSIONS_CHECKED } from '../limits.ts'

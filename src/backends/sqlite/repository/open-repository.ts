@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { fail, limits, toPlain } from '../../../fhir/index.ts'
+import { fail } from '../../../core/index.ts'
+import { limits, toPlain } from '../../../fhir/index.ts'
 import { type Database, type Names, openDatabase, openNames } from './database.ts'
 import { createIndexWriter, INDEX_EDITION, type IndexWriter } from './index-writer.ts'
 import {

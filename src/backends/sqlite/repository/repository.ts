@@ -1,4 +1,4 @@
-import { type Failed, fail } from '../../../core/index.ts'
+import { type Failed, fail, isFailure } from '../../../core/index.ts'
 import {
   type ExactResource,
   type Fault,
@@ -9,7 +9,7 @@ import {
   toPlain,
   validate,
 } from '../../../fhir/index.ts'
-import { type Failure, isFailure } from '../../../fhir-api/index.ts'
+import type { Failure } from '../../../fhir-api/index.ts'
 import type { Database, Names } from './database.ts'
 
 export interface RepositoryOptions {

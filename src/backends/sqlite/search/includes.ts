@@ -1,4 +1,5 @@
-import { fail, type IncludeRule, limits, type Query } from '../../../fhir/index.ts'
+import { fail } from '../../../core/index.ts'
+import { type IncludeRule, limits, type Query } from '../../../fhir/index.ts'
 import type { Failure } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import { buildAccessCondition } from './planner/access-condition.ts'

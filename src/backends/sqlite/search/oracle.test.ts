@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import { samplePatients } from '../../../../sample-patients/index.ts'
 import { countRuns } from '../../../../test/support/thorough.ts'
+import { isFailure } from '../../../core/index.ts'
 import {
   couldMatch,
   type ExactResource,
@@ -19,7 +20,6 @@ import {
   parseSearch,
   type Resource,
 } from '../../../fhir/index.ts'
-import { isFailure } from '../../../fhir-api/index.ts'
 import { type Access, type Constraint, satisfies } from '../../../smart/index.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { openRepository } from '../repository/open-repository.ts'

@@ -1,5 +1,5 @@
+import { fail, isFailure } from '../../../core/index.ts'
 import {
-  fail,
   type Params,
   parseQuery,
   type Query,
@@ -7,13 +7,7 @@ import {
   resourceTypes,
   type SearchClause,
 } from '../../../fhir/index.ts'
-import {
-  type Failure,
-  type FhirRequest,
-  findNamedTypes,
-  isFailure,
-  type Search,
-} from '../../../fhir-api/index.ts'
+import { type Failure, type FhirRequest, findNamedTypes, type Search } from '../../../fhir-api/index.ts'
 import { hasCompartment } from '../../../smart/index.ts'
 import { INCLUDES, QUERY_VALUES, SCAN_WEIGHT, SORT_KEYS } from '../limits.ts'
 import type { Repository } from '../repository/repository.ts'

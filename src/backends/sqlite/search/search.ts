@@ -1,5 +1,5 @@
+import { fail, isFailure } from '../../../core/index.ts'
 import {
-  fail,
   isInCareRange,
   limits,
   listSearchParameters,
@@ -8,17 +8,16 @@ import {
   resourceTypes,
   type SearchParameter,
 } from '../../../fhir/index.ts'
-import {
-  type CollectLimit,
-  type ConditionMatch,
-  type EverythingTarget,
-  type Failure,
-  type FhirRequest,
-  isFailure,
-  type Operation,
-  type Search,
-  type SearchEntry,
-  type SearchPage,
+import type {
+  CollectLimit,
+  ConditionMatch,
+  EverythingTarget,
+  Failure,
+  FhirRequest,
+  Operation,
+  Search,
+  SearchEntry,
+  SearchPage,
 } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import { CONDITION_STEPS } from '../limits.ts'

@@ -2,11 +2,11 @@
  * Every kind of access filter, and requests of every shape that queries the database. The data have two panels, `few` and
  * `many`: patients managed by the organization of that name, in care teams of the practitioner of that name.
  */
+import { isFailure } from '../../../core/index.ts'
 import {
   type Access,
   computeAccess,
   createUserFilter,
-  isFailure,
   parsePolicy,
   parseScopes,
 } from '../../../smart/index.ts'

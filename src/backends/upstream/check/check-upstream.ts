@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { type ChosenProfile, chooseProfile, type ProfileName } from '../profile.ts'
 import { createUnknownPath, findSignOfHapi } from '../recognition.ts'
 import { createProbe, type Finding, findIds, isOk, type Probe, parse, type Send, toRecord } from './probe.ts'

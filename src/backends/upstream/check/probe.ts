@@ -1,5 +1,4 @@
-import { parseJson } from '../../../core/index.ts'
-import { isRecord } from '../../../fhir/index.ts'
+import { isRecord, parseJson } from '../../../core/index.ts'
 
 export interface CheckRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'

@@ -1,4 +1,4 @@
-import { type Failed, fail, isFailure } from '../../../fhir/index.ts'
+import { type Failed, fail, isFailure } from '../../../core/index.ts'
 import {
   type Finding,
   findId,

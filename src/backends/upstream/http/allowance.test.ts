@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { LruMap } from '../../../cache/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { limits, parseEntries } from '../../../fhir/index.ts'
-import {
-  createAccessCache,
-  type FhirRequest,
-  isFailure,
-  RESPONSE_TOO_LARGE,
-} from '../../../fhir-api/index.ts'
+import { createAccessCache, type FhirRequest, RESPONSE_TOO_LARGE } from '../../../fhir-api/index.ts'
 import { type Body, condition, patientAccess } from '../../sqlite/testing/fhir.ts'
 import type { GatewayContext } from '../context.ts'
 import { chooseProfile } from '../profile.ts'

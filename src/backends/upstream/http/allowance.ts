@@ -1,5 +1,5 @@
-import { fail, isRecord } from '../../../fhir/index.ts'
-import { type Failure, isFailure } from '../../../fhir-api/index.ts'
+import { fail, isFailure, isRecord } from '../../../core/index.ts'
+import type { Failure } from '../../../fhir-api/index.ts'
 import {
   SKIMMED_BYTES,
   UPSTREAM_CHARACTERS,

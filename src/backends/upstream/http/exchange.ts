@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Dispatcher, Pool } from 'undici'
-import { describeError, isTimeout } from '../../../core/index.ts'
-import { type Failed, fail, isFailure } from '../../../fhir/index.ts'
+import { describeError, type Failed, fail, isFailure, isTimeout } from '../../../core/index.ts'
 import type { Connection } from '../../../fhir-api/index.ts'
 import { watchConnection } from './presence.ts'
 

@@ -1,9 +1,8 @@
+import { fail, isFailure, isRecord } from '../../../core/index.ts'
 import {
   createOutcome,
-  fail,
   findJsonExcess,
   type IssueCode,
-  isRecord,
   isResource,
   OMITTED,
   type OperationOutcome,
@@ -16,13 +15,7 @@ import {
   toPlain,
   validate,
 } from '../../../fhir/index.ts'
-import {
-  type Failure,
-  type FhirRequest,
-  isFailure,
-  seesAll,
-  type VersionedWrite,
-} from '../../../fhir-api/index.ts'
+import { type Failure, type FhirRequest, seesAll, type VersionedWrite } from '../../../fhir-api/index.ts'
 import { RESPONSE_VALUES } from '../limits.ts'
 import type { UpstreamResponse } from './read-response.ts'
 

@@ -1,7 +1,6 @@
 import type { Pool } from 'undici'
 import { createCachedFetch, type Fetched } from '../../../cache/index.ts'
-import { describeError, parseJson } from '../../../core/index.ts'
-import { fail, isFailure, isRecord } from '../../../fhir/index.ts'
+import { describeError, fail, isFailure, isRecord, parseJson } from '../../../core/index.ts'
 import { TOKEN_RESPONSE_BYTES } from '../limits.ts'
 import {
   type ExchangeOptions,

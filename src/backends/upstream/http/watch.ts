@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { scrub } from '../../../core/index.ts'
-import { isFailure } from '../../../fhir/index.ts'
+import { isFailure, scrub } from '../../../core/index.ts'
 import { type Logger, NotReady, type ReadyCheck } from '../../../web/index.ts'
 import { PROBE_EVERY_MS } from '../limits.ts'
 import type { Probe, Upstream } from './client.ts'

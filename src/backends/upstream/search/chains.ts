@@ -1,5 +1,5 @@
+import { fail, isFailure } from '../../../core/index.ts'
 import {
-  fail,
   findSearchParameter,
   indexResource,
   isId,
@@ -9,13 +9,7 @@ import {
   type SearchClause,
   type SearchError,
 } from '../../../fhir/index.ts'
-import {
-  type Failure,
-  type FhirRequest,
-  findResource,
-  isFailure,
-  type Search,
-} from '../../../fhir-api/index.ts'
+import { type Failure, type FhirRequest, findResource, type Search } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import { createLookup, hasAccess } from '../access.ts'
 import type { GatewayContext } from '../context.ts'

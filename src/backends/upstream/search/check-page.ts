@@ -1,11 +1,6 @@
-import { fail, isRecord, type Resource } from '../../../fhir/index.ts'
-import {
-  type AccessCheck,
-  createTurns,
-  type Failure,
-  type FhirRequest,
-  isFailure,
-} from '../../../fhir-api/index.ts'
+import { fail, isFailure, isRecord } from '../../../core/index.ts'
+import type { Resource } from '../../../fhir/index.ts'
+import { type AccessCheck, createTurns, type Failure, type FhirRequest } from '../../../fhir-api/index.ts'
 import { createContentCheck } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildGet, NO_CACHE, NO_STORE, setCacheControl } from '../http/build-request.ts'

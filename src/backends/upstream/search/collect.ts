@@ -1,11 +1,11 @@
-import { fail, type Params } from '../../../fhir/index.ts'
+import { fail, isFailure } from '../../../core/index.ts'
+import type { Params } from '../../../fhir/index.ts'
 import {
   type CollectLimit,
   type ConditionMatch,
   dependsOnTypeAlone,
   type Failure,
   type FhirRequest,
-  isFailure,
   type Search,
   type SearchEntry,
   type StoredVersion,

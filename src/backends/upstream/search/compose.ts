@@ -1,6 +1,7 @@
+import { isFailure } from '../../../core/index.ts'
 import type { Query } from '../../../fhir/index.ts'
 import { findSearchParameter, type IncludeRule } from '../../../fhir/index.ts'
-import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
+import type { Failure, FhirRequest } from '../../../fhir-api/index.ts'
 import { chunk } from '../chunk.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildGet } from '../http/build-request.ts'

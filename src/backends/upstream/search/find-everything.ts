@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { isFailure } from '../../../core/index.ts'
 import {
   type DateRange,
   isInCareRange,
@@ -15,7 +16,6 @@ import {
   type Failure,
   type FhirRequest,
   getPath,
-  isFailure,
   listReferences,
   type Operation,
   type SearchPage,

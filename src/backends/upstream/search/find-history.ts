@@ -1,11 +1,5 @@
-import {
-  fail,
-  findContentPatients,
-  type HistoryQuery,
-  isRecord,
-  parseReference,
-  type Resource,
-} from '../../../fhir/index.ts'
+import { fail, isFailure, isRecord } from '../../../core/index.ts'
+import { findContentPatients, type HistoryQuery, parseReference, type Resource } from '../../../fhir/index.ts'
 import {
   type Failure,
   type FhirRequest,
@@ -13,7 +7,6 @@ import {
   type History,
   type HistoryEntry,
   type HistoryPage,
-  isFailure,
 } from '../../../fhir-api/index.ts'
 import { createContentCheck } from '../access.ts'
 import { chunk, IDS_AT_ONCE } from '../chunk.ts'

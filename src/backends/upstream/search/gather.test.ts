@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fail, limits } from '../../../fhir/index.ts'
-import { isFailure } from '../../../fhir-api/index.ts'
+import { fail, isFailure } from '../../../core/index.ts'
+import { limits } from '../../../fhir/index.ts'
 import type { PageCursor } from '../paging.ts'
 import { gather } from './gather.ts'
 

@@ -1,5 +1,6 @@
+import { isFailure } from '../../../core/index.ts'
 import { formatExact, limits } from '../../../fhir/index.ts'
-import { type Failure, isFailure } from '../../../fhir-api/index.ts'
+import type { Failure } from '../../../fhir-api/index.ts'
 import { chunk } from '../chunk.ts'
 import { PORTIONS, UPSTREAM_PAGES } from '../limits.ts'
 import type { Links, PageCursor } from '../paging.ts'

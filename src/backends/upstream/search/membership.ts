@@ -1,5 +1,6 @@
-import { fail, indexResource, type Params, type Resource } from '../../../fhir/index.ts'
-import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
+import { fail, isFailure } from '../../../core/index.ts'
+import { indexResource, type Params, type Resource } from '../../../fhir/index.ts'
+import type { Failure, FhirRequest } from '../../../fhir-api/index.ts'
 import { fullAccess, grantFingerprint, type Panel, type PanelMembership } from '../../../smart/index.ts'
 import { chunk } from '../chunk.ts'
 import type { GatewayContext } from '../context.ts'

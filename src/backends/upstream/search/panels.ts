@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
+import { isFailure } from '../../../core/index.ts'
+import type { Failure, FhirRequest } from '../../../fhir-api/index.ts'
 import type { AccessFilter, Constraint, Panel, PanelMembership } from '../../../smart/index.ts'
 import { chunk } from '../chunk.ts'
 import type { GatewayContext } from '../context.ts'

@@ -1,3 +1,4 @@
+import { isFailure } from '../../../core/index.ts'
 import {
   couldMatch,
   type IncludeRule,
@@ -7,13 +8,7 @@ import {
   type Query,
   type Resource,
 } from '../../../fhir/index.ts'
-import {
-  type AccessCheck,
-  type Failure,
-  type FhirRequest,
-  isFailure,
-  type Search,
-} from '../../../fhir-api/index.ts'
+import type { AccessCheck, Failure, FhirRequest, Search } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildSearch, NO_CACHE, NO_STORE, requireStrict, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'

@@ -1,4 +1,5 @@
-import { fail, isResourceType, resourceTypes } from '../../../fhir/index.ts'
+import { fail } from '../../../core/index.ts'
+import { isResourceType, resourceTypes } from '../../../fhir/index.ts'
 import type { Failure, FhirRequest, Search } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import { hasAccess } from '../access.ts'

@@ -1,3 +1,4 @@
+import { isFailure } from '../../../core/index.ts'
 import {
   couldMatch,
   findShape,
@@ -13,7 +14,6 @@ import {
   type Failure,
   type FhirRequest,
   getPath,
-  isFailure,
   type Search,
   type SearchPage,
   seesAll,

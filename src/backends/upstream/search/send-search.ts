@@ -1,5 +1,6 @@
+import { isFailure } from '../../../core/index.ts'
 import { isResourceType } from '../../../fhir/index.ts'
-import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
+import type { Failure, FhirRequest } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
 import { NO_CACHE, NO_STORE, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'

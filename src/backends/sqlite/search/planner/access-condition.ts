@@ -1,4 +1,5 @@
-import { isFailure, parseSearch, type ResourceReference } from '../../../../fhir/index.ts'
+import { isFailure } from '../../../../core/index.ts'
+import { parseSearch, type ResourceReference } from '../../../../fhir/index.ts'
 import {
   type AccessFilter,
   type Constraint,

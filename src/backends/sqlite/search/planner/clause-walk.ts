@@ -1,10 +1,5 @@
-import {
-  type Comparison,
-  isFailure,
-  parseSearch,
-  type SearchClause,
-  type TypeQuery,
-} from '../../../../fhir/index.ts'
+import { isFailure } from '../../../../core/index.ts'
+import { type Comparison, parseSearch, type SearchClause, type TypeQuery } from '../../../../fhir/index.ts'
 import type { Names } from '../../repository/database.ts'
 import { toKey } from '../../repository/index-writer.ts'
 import { buildEntryMatch, type EntryClause, type EntryTable, findFirstAfter } from './entry-match.ts'

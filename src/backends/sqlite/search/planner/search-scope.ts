@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import { remember } from '../../../../core/index.ts'
-import { type DateRange, fail } from '../../../../fhir/index.ts'
+import { fail, remember } from '../../../../core/index.ts'
+import type { DateRange } from '../../../../fhir/index.ts'
 import type { Failure, FhirRequest } from '../../../../fhir-api/index.ts'
 import type { Access, AccessFilter, Permission } from '../../../../smart/index.ts'
 import { SEARCH_STEPS } from '../../limits.ts'

@@ -1,4 +1,4 @@
-import { isRecord } from '../../../../fhir/index.ts'
+import { isRecord } from '../../../../core/index.ts'
 
 /** A request to the test upstream, below its base URL. */
 export interface HapiRequest {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { findSearchParameter, formatExact, isRecord, parseExact } from '../../../../fhir/index.ts'
+import { isRecord } from '../../../../core/index.ts'
+import { findSearchParameter, formatExact, parseExact } from '../../../../fhir/index.ts'
 import {
   type Behaviour,
   findType,

@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { formatExact, isRecord, parseExact } from '../../../../fhir/index.ts'
+import { isRecord } from '../../../../core/index.ts'
+import { formatExact, parseExact } from '../../../../fhir/index.ts'
 import {
   type Behaviour,
   type Entry,
