@@ -63,18 +63,18 @@ for (const [name, start] of Object.entries(EXAMPLES))
         },
       })
 
-    it('answers no request without a token', async () => {
+    it('answers no request without a token (BEARER-1)', async () => {
       const response = await fetch(`${server.url}/fhir/Patient/1`)
       assert.equal(response.status, 401)
       assert.equal(response.headers.get('www-authenticate'), 'Bearer')
       assert.equal((await response.json()).issue[0].code, 'login')
     })
 
-    it('guards the FHIR base and nothing else', async () => {
+    it('guards the FHIR base and nothing else (LIBRARY-1)', async () => {
       assert.equal(await (await fetch(`${server.url}/health`)).text(), 'ok')
     })
 
-    it('closes a connection with too many pipelined requests, on every path', async () => {
+    it('closes a connection with too many pipelined requests, on every path (HTTP-11)', async () => {
       for (const path of ['/fhir/Patient/1', '/health', '/nowhere'])
         assert.equal(await sendPipelined(`${server.url}${path}`, 1_100), 'closed', path)
       assert.deepEqual(await sendPipelined(`${server.url}/health`, 3), ['200', '200', '200'])
@@ -102,7 +102,7 @@ for (const [name, start] of Object.entries(EXAMPLES))
       assert.equal((await get('/fhir/Condition?patient=2')).status, 403)
     })
 
-    it('refuses by type and permission with the text of ERROR-2', async () => {
+    it('refuses by type and permission with the text of ERROR-2 (ERROR-2)', async () => {
       const response = await get('/fhir/Condition?patient=1', 'patient/Patient.rs')
       assert.equal(response.status, 403)
       assert.equal(

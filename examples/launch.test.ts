@@ -72,7 +72,7 @@ describe('examples/launch.mjs', () => {
     assert.match(observations.join('\n'), / Blood pressure \d+ mmHg, \d+ mmHg$/m)
   })
 
-  it('launches by a link of the command line, once', async () => {
+  it('launches by a link of the command line, once (CLI-7)', async () => {
     const link = await run('launch', '--client', 'my-app', '--patient', 'patient-4')
     const shown = await submit(await user.open(link), '/oauth2/consent', { decision: 'allow' })
     assert.match(await shown.text(), /^\S+, .+\nScopes: launch /)

@@ -11,7 +11,7 @@ const text = (options: Parameters<typeof samplePatients>[0]) =>
   [...samplePatients(options)].map(it => JSON.stringify(it))
 
 describe('samplePatients', () => {
-  it('gives the same resources for the same seed, day and hour', () => {
+  it('gives the same resources for the same seed, day and hour (FHIR-12)', () => {
     assert.deepEqual(text({ now, count: 40 }), text({ now: now + 7 * 60_000, count: 40 }))
   })
 
@@ -54,7 +54,7 @@ describe('samplePatients', () => {
     assert.equal(new Set(many.map(it => it.identifier?.[0]?.value).filter(Boolean)).size, 299)
   })
 
-  it('is valid R4', () => {
+  it('is valid R4 (FHIR-12)', () => {
     for (const seed of ['sallyport', 'another', 'a third']) {
       for (const resource of samplePatients({ now, seed, count: 80 }))
         assert.deepEqual(validate(resource), [], String(resource.id))
@@ -96,7 +96,7 @@ describe('samplePatients', () => {
     repository.close()
   })
 
-  it('holds the test clinician as the first practitioner', () => {
+  it('holds the test clinician as the first practitioner (LOGIN-3)', () => {
     const [first] = sample.all('Practitioner')
     assert.equal(first?.id, 'practitioner-1')
     assert.deepEqual(first?.name?.[0], {

@@ -33,13 +33,13 @@ describe('npm run build', () => {
   })
   after(() => rm(folder, { recursive: true, force: true }))
 
-  it('makes a package whose interceptor guards another server, below node_modules and without a dependency', async () => {
+  it('makes a package whose interceptor guards another server, below node_modules and without a dependency (LIBRARY-7)', async () => {
     await writeFile(join(folder, 'host.mjs'), HOST)
     const { stdout } = await run(process.execPath, ['host.mjs'], { cwd: folder })
     assert.equal(stdout.trim(), '401 login')
   })
 
-  it('documents the package with the page of the interceptor, without links to files that it does not contain', async () => {
+  it('documents the package with the page of the interceptor, without links to files that it does not contain (LIBRARY-7)', async () => {
     const read = (name: string) => readFile(join(folder, 'node_modules/sallyport', name), 'utf8')
     assert.match(await read('README.md'), /^# Protect your own Node FHIR server\n/)
     for (const name of ['README.md', 'SECURITY.md', 'CHANGELOG.md'])

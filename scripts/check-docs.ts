@@ -1,7 +1,7 @@
 /**
  * `npm run check:docs`: the generated pages are current, every link has a target, the indexes list every page, every decision
  * says when to revisit it, and every error is described. A shell and systemd read every setting alike, and the sources have
- * every quoted message. Every rule of docs/specification.md and every row of docs/internal/smart-conformance.md names an
+ * every quoted message. Every rule of docs/specification.md has a test, every row of docs/internal/smart-conformance.md names an
  * existing test, every cited rule exists, and no document outside the repository is cited. test/docs.test.ts compares the
  * endpoints with the servers.
  */
@@ -24,7 +24,7 @@ const files = listFiles()
 const pages = readSources(files.filter(file => file.endsWith('.md')))
 const sources = readSources(files.filter(file => file.endsWith('.ts')))
 
-const generated = await generatePages()
+const generated = await generatePages(new Map([...sources, ...pages]))
 
 function checkPage(page: string, check: (text: string) => readonly string[]): readonly string[] {
   const text = pages.get(page)

@@ -49,7 +49,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     const patch = (steps: readonly object[], asking = blind) => ask('PATCH /Observation/ov', asking, steps)
     const code = '/category/0/coding/0/code'
 
-    it('does not make it readable', async () => {
+    it('does not make it readable (WRITE-6)', async () => {
       assert.equal((await patch([{ op: 'replace', path: code, value: 'laboratory' }])).why, NOT_WITHIN)
       assert.equal((await ask('GET /Observation/ov', blind)).why, NOT_WITHIN)
       const note = [{ op: 'add', path: '/note', value: [{ text: 'x' }] }]
@@ -59,7 +59,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await patch([{ op: 'replace', path: code, value: 'vital-signs' }], reader)).status, 200)
     })
 
-    it('cannot copy, move or test it, and reveals only that it failed', async () => {
+    it('cannot copy, move or test it, and reveals only that it failed (WRITE-5)', async () => {
       for (const step of [
         { op: 'copy', from: '/valueString', path: '/code/text' },
         { op: 'move', from: '/valueString', path: '/code/text' },
@@ -81,7 +81,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       const blindly = (patch: object, asking = blind) => ask('PATCH /Observation/ov', asking, patch)
       const category = 'Observation.category[0].coding[0].code'
 
-      it('does not make it readable', async () => {
+      it('does not make it readable (WRITE-6)', async () => {
         const readable = fhirPath(['replace', category, [{ name: 'value', valueCode: 'laboratory' }]])
         assert.equal((await blindly(readable)).why, NOT_WITHIN)
         assert.equal((await ask('GET /Observation/ov', blind)).why, NOT_WITHIN)
@@ -91,7 +91,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal((await blindly(fhirPath(['delete', 'Observation.device']))).status, 200)
       })
 
-      it('cannot query it by a condition or a move, and reveals only that it failed', async () => {
+      it('cannot query it by a condition or a move, and reveals only that it failed (WRITE-5)', async () => {
         const note = [named('comment'), text('x')]
         for (const patch of [
           fhirPath(['delete', "Observation.note.where(text = 'x')"]),

@@ -131,7 +131,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     })
 
     describe('an ambiguous request', () => {
-      it('is not executed with another method', async () => {
+      it('is not executed with another method (ROUTE-8)', async () => {
         for (const name of ['x-http-method-override', 'x-http-method', 'x-method-override'])
           assert.equal(
             (await ask('GET /Condition/ca', ann('patient/*.cruds', { [name]: 'DELETE' }))).status,
@@ -142,7 +142,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal((await ask('GET /Condition/ca')).status, 200)
       })
 
-      it('is not executed at another URL', async () => {
+      it('is not executed at another URL (ROUTE-8)', async () => {
         for (const name of ['x-original-url', 'x-rewrite-url', 'x-forwarded-uri'])
           assert.equal(
             (await ask('GET /Condition/ca', ann('patient/*.rs', { [name]: '/fhir/Condition/cb' }))).body.id,
@@ -150,7 +150,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           )
       })
 
-      it('is refused at URLs that a proxy may read differently', async () => {
+      it('is refused at URLs that a proxy may read differently (ROUTE-7)', async () => {
         await fhir.app.listen({ port: 0, host: '127.0.0.1' })
         const { port } = fhir.app.server.address() as AddressInfo
         for (const target of [
@@ -217,7 +217,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       const post = (body: unknown, query = '', asking = ann()) =>
         ask(`POST /Patient/ann/$everything${query}`, asking, body)
 
-      it('accepts its parameters in the URL and in Parameters', async () => {
+      it('accepts its parameters in the URL and in Parameters (OPERATION-3)', async () => {
         const only = await ask('GET /Patient/ann/$everything?_type=Condition')
         assert.deepEqual(shownIn(only), ['Condition/ca', 'Condition/ca2'])
         const type = { name: '_type', valueCode: 'Condition' }
@@ -270,7 +270,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       const bundle = (type: string, ...entry: object[]) => ({ resourceType: 'Bundle', type, entry })
       const get = (url: string) => ({ request: { method: 'GET', url } })
 
-      it('contains no other Bundle, and its entries have no other URL', async () => {
+      it('contains no other Bundle, and its entries have no other URL (BUNDLE-5)', async () => {
         const inner = bundle('batch', get('Patient/bob'))
         for (const entry of [
           { request: { method: 'POST', url: '' }, resource: inner },

@@ -121,7 +121,7 @@ async function assertNothingOfBob(line: string, scope?: string, body?: unknown):
 }
 
 for (const [name, open] of Object.entries(GUARDED_SERVERS))
-  describe(`the access checks of ${name}`, () => {
+  describe(`the access checks of ${name} (GATEWAY-1)`, () => {
     before(async () => {
       const guard = createInterceptor({
         authUrl,
@@ -146,7 +146,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       )
     })
 
-    it('2: check PATCH', async () => {
+    it('2: check PATCH (WRITE-5)', async () => {
       const headers = { 'content-type': 'application/json-patch+json' }
       const patch = (id: string, path: string, value: unknown, scope?: string) =>
         ask(`PATCH /Condition/${id}`, scope, [{ op: 'add', path, value }], { headers })
@@ -159,7 +159,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await patch('ca', '/recordedDate', '2020')).status, 200)
     })
 
-    it('3, 13: respond alike to a resource outside the grant and an absent one', async () => {
+    it('3, 13: respond alike to a resource outside the grant and an absent one (ABSENT-1)', async () => {
       for (const line of ['GET /Condition/', 'GET /Observation/', 'DELETE /Condition/']) {
         const outside = await ask(`${line}${line.includes('Observation') ? 'ob' : 'cb'}`)
         const absent = await ask(`${line}absent`)
@@ -170,7 +170,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal((await ask(`GET /Patient/bob${suffix}`)).why, NOT_WITHIN)
     })
 
-    it('4: check the entries of a Bundle one by one', async () => {
+    it('4: check the entries of a Bundle one by one (BUNDLE-1)', async () => {
       const entry = [
         { request: { method: 'GET', url: 'Condition/ca' } },
         { request: { method: 'GET', url: 'Condition/cb' } },
@@ -202,7 +202,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await app.inject({ method: 'POST', url: '/fhir' })).statusCode, 401)
     })
 
-    it('5, 6: return no other patient by includes and references that grant nothing', async () => {
+    it('5, 6: return no other patient by includes and references that grant nothing (ROUTE-5)', async () => {
       for (const query of [
         'Observation?_revinclude=Observation:has-member',
         'Observation?_include=Observation:focus',
@@ -221,7 +221,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.deepEqual(ids(await ask('GET /Condition?_id=ca&_include=Condition:subject')), ['ann', 'ca'])
     })
 
-    it('7: allow nothing to a token without a patient, or without a user', async () => {
+    it('7: allow nothing to a token without a patient, or without a user (PATIENT-1)', async () => {
       assert.equal(
         (await ask('GET /Condition', 'patient/*.cruds', undefined, { patient: null })).why,
         NOT_WITHIN,
@@ -259,7 +259,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         await assertNothingOfBob(`GET /Patient?${query}`)
     })
 
-    it('11, 12: check compartment paths and operations by the resources that they return', async () => {
+    it('11, 12: check compartment paths and operations by the resources that they return (OPERATION-2)', async () => {
       assert.match(
         (await ask('GET /Patient/ann/Observation', 'patient/Patient.rs')).why ?? '',
         /on Observation/,
@@ -303,7 +303,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert(ids(everything).includes('ca') && !ids(everything).includes('oa'))
     })
 
-    it('reveal nothing outside the grant by chains and _has', async () => {
+    it('reveal nothing outside the grant by chains and _has (ROUTE-4)', async () => {
       assert.match(
         (await ask('GET /Condition?patient.name=Annson', 'patient/Condition.rs')).why ?? '',
         /on Patient/,
@@ -313,7 +313,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.deepEqual(ids(await ask('GET /Observation?has-member.subject:Patient.name=Secretson')), [])
     })
 
-    it('16: apply granular scopes to reads, searches, counts and writes', async () => {
+    it('16: apply granular scopes to reads, searches, counts and writes (GRANULAR-2)', async () => {
       const lab = 'patient/Observation.cruds?category=laboratory'
       assert.deepEqual(ids(await ask('GET /Observation', lab)), ['oa'])
       assert.equal((await ask('GET /Observation?_summary=count', lab)).body.total, 1)
@@ -329,7 +329,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await ask('GET /Observation', 'patient/Observation.rs?foo=bar')).why, NOT_WITHIN)
     })
 
-    it('17: let no write move a resource into or out of the compartment', async () => {
+    it('17: let no write move a resource into or out of the compartment (WRITE-1)', async () => {
       for (const [line, body] of [
         ['PUT /Condition/ca', { ...condition('bob'), id: 'ca' }],
         ['PUT /Condition/cb', { ...condition('ann'), id: 'cb' }],
@@ -350,7 +350,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await ask('POST /Patient', 'patient/Patient.c', { resourceType: 'Patient' })).status, 201)
     })
 
-    it('6, 17: let no write refer to another patient, in any element and form', async () => {
+    it('6, 17: let no write refer to another patient, in any element and form (WRITE-2)', async () => {
       const count = async () =>
         (await ask('GET /?_type=Observation,Patient&_count=500', 'system/*.rs')).body.total
       const before = await count()
@@ -448,7 +448,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal(found.why, NOT_WITHIN)
     })
 
-    it('18: reveal nothing by a conditional write', async () => {
+    it('18: reveal nothing by a conditional write (WRITE-8)', async () => {
       assert.match(
         (await ask('DELETE /Condition?_id=cb', 'patient/Condition.d')).why ?? '',
         /Required: patient\/Condition\.r/,
@@ -459,7 +459,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await ask('POST /Condition', undefined, condition('ann'), { headers })).status, 201)
     })
 
-    it('14: bind a page to the grant that created it', async () => {
+    it('14: bind a page to the grant that created it (ABSENT-8)', async () => {
       const first = await ask('GET /Condition?_count=1', 'system/*.rs')
       const link = (first.body.link as { relation: string; url: string }[]).find(it => it.relation === 'next')
       assert(link)
@@ -481,7 +481,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await ask(line, 'system/*.rs', undefined, { jti: 'renewed' })).status, 200)
     })
 
-    it('show nothing of another patient, for any request with any patient/ scopes', async () => {
+    it('show nothing of another patient, for any request with any patient/ scopes (PATIENT-4)', async () => {
       const piece = fc.constantFrom(
         'Patient',
         'Condition',

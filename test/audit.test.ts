@@ -33,7 +33,7 @@ for (const name of ['SQLite', 'PostgreSQL'] as const) {
       await postgres.remove()
     })
 
-    it('has one launch id from the portal to the end of the session, and no patient name', async () => {
+    it('has one launch id from the portal to the end of the session, and no patient name (AUDIT-1, AUDIT-3)', async () => {
       const user = new HttpUser(stack)
       const { issuerUrl, appUrl } = stack.settings
       await user.signIn()
@@ -105,7 +105,7 @@ describe('/activity', () => {
     return fetch(`${stack.settings.fhirBaseUrl}/${path}`)
   }
 
-  it('shows every request by launch, live, with Pause, and is accessible on every screen', async () => {
+  it('shows every request by launch, live, with Pause, and is accessible on every screen (ACTIVITY-2)', async () => {
     const { page, faults } = await open()
     await logIn(page, stack)
     await openPatient(page, stack)
@@ -144,7 +144,7 @@ describe('/activity', () => {
     assert.deepEqual(faults, [])
   })
 
-  it('works without scripts, by Refresh and by its filters', async () => {
+  it('works without scripts, by Refresh and by its filters (ACTIVITY-2)', async () => {
     const { page } = await open({ javaScriptEnabled: false })
     await logIn(page, stack)
     await page.goto(`${stack.settings.issuerUrl}/activity?app=nobody`)
@@ -161,7 +161,7 @@ describe('/activity', () => {
     assert.equal(await page.getByText('by-refresh').count(), 0)
   })
 
-  it('shows the event of an error page: a simulated token error, and a redirect_uri that is not registered', async () => {
+  it('shows the event of an error page: a simulated token error, and a redirect_uri that is not registered (ACTIVITY-5)', async () => {
     const { page } = await open()
     await logIn(page, stack)
     const { issuerUrl, appUrl, fhirBaseUrl } = stack.settings
@@ -196,7 +196,7 @@ describe('sallyport start', () => {
     for (const place of made) place.remove()
   })
 
-  it('loses no record of a completed request if it is killed', async () => {
+  it('loses no record of a completed request if it is killed (AUDIT-2)', async () => {
     const here = await newPlace()
     made.push(here)
     const { child, printed, ended } = startProcess(['start'], here)

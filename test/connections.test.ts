@@ -37,12 +37,12 @@ describe('pipelined requests', () => {
       )
     })
 
-    it(`beyond the limit make ${name} close the connection`, async () => {
+    it(`beyond the limit make ${name} close the connection (HTTP-11)`, async () => {
       assert.equal(await sendPipelined(getUrl(), 1_100), 'closed')
     })
   }
 
-  it('have the limit even if the server cannot parse their URL, or does not know their Expect', async () => {
+  it('have the limit even if the server cannot parse their URL, or does not know their Expect (HTTP-11)', async () => {
     const { issuerUrl } = stack.settings
     assert.equal(await sendPipelined(`${issuerUrl}/%zz`, 1_100), 'closed')
     assert.equal(await sendPipelined(issuerUrl, 1_100, ['Expect: a-miracle']), 'closed')
@@ -167,7 +167,7 @@ async function registerBackEnd(issuerUrl: string): Promise<() => Record<string, 
 }
 
 describe('a public document', () => {
-  it('is made once by the FHIR server, however often it is requested', async () => {
+  it('is made once by the FHIR server, however often it is requested (HTTP-12)', async () => {
     let times = 0
     const configuration = { toJSON: () => ({ times: ++times }) }
     const app = await fhirServer({

@@ -24,5 +24,7 @@ const GROUPS = [
 ]
 
 describe('the cost of one request to the servers with the embedded FHIR server', { concurrency: 1 }, () =>
-  addCases(load(startMeasuredServers()), GROUPS, (dimension, run) => it(`is limited: ${dimension}`, run)),
+  addCases(load(startMeasuredServers()), GROUPS, (dimension, run) =>
+    it(`is limited: ${dimension} (LIMIT-1, LIMIT-2)`, run),
+  ),
 )

@@ -28,7 +28,7 @@ describe(PAGE, () => {
     ['auth', 'Auth server'],
     ['app', 'App server'],
   ] as const) {
-    it(`lists exactly the paths of the ${name} server`, () => {
+    it(`lists exactly the paths of the ${name} server (SERVICE-4)`, () => {
       const listed = [...common, ...listDocumentedRoutes(findSection(text, heading))]
       assert.deepEqual(endpointFaults(PAGE, name, listed, served(stack[name])), [])
     })

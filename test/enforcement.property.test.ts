@@ -258,7 +258,7 @@ async function checkWrite(
 
 for (const [name, open, worlds, runs] of SERVERS)
   describe(`${name}, with random data, scopes and requests`, () => {
-    it('shows, counts and writes exactly what a second, naive implementation of the rules allows', async () => {
+    it('shows, counts and writes exactly what a second, naive implementation of the rules allows (PATIENT-4)', async () => {
       const generated = fc.sample(world, { numRuns: worlds, seed: Date.now() & 0xffff })
       for (const resources of generated) {
         const server = new TrackedServer(await startGuardedFhir([...FIXED, ...resources], {}, open))
@@ -271,7 +271,7 @@ for (const [name, open, worlds, runs] of SERVERS)
       }
     })
 
-    it('never shows or counts more with fewer scopes', async () => {
+    it('never shows or counts more with fewer scopes (SCOPE-6)', async () => {
       const [resources = []] = fc.sample(world, 1)
       const fhir = await startGuardedFhir([...FIXED, ...resources], {}, open)
       const line = fc.oneof(
@@ -424,7 +424,7 @@ const CALLERS: readonly TestCaller[] = [
 ]
 
 describe('the embedded FHIR server, the gateway and the library', () => {
-  it('decide alike about the same resources, however they refer to patients', async () => {
+  it('decide alike about the same resources, however they refer to patients (PATIENT-8, PATIENT-9)', async () => {
     assert('rules' in RIGHTS)
     const policy = { userFilter: createUserFilter(RIGHTS) }
     const seed = Date.now() & 0xffff
@@ -500,7 +500,7 @@ for (const [name, open] of SERVERS)
         .replaceAll(/[^\x20-\x7e]/g, '~'),
     )
 
-    it('never cause access or a 5xx in the Authorization header', async () => {
+    it('never cause access or a 5xx in the Authorization header (ERROR-7)', async () => {
       const mangled = fc.oneof(
         permissions,
         permissions.map(it => `Bearer ${it}`),
@@ -518,7 +518,7 @@ for (const [name, open] of SERVERS)
       )
     })
 
-    it('never return another patient or cause a 5xx in the URL', async () => {
+    it('never return another patient or cause a 5xx in the URL (ERROR-7)', async () => {
       const origin = await fhir.app.listen({ port: 0 })
       const piece = fc.oneof(
         permissions,
@@ -541,7 +541,7 @@ for (const [name, open] of SERVERS)
       )
     })
 
-    it('never cause a write or a 5xx in the body', async () => {
+    it('never cause a write or a 5xx in the body (ERROR-7)', async () => {
       const json = fc.jsonValue({ maxDepth: 4 }).map(it => JSON.stringify(it))
       const body = fc.oneof(
         bytes.map(it => Buffer.from(it)),

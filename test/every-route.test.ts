@@ -52,7 +52,7 @@ async function ask(
 describe('a request with an unknown host name, on loopback', () => {
   for (const name of SERVERS)
     for (const host of ['evil.test', 'localhost.evil.test:9000', '0.0.0.0'])
-      it(`is refused by every route of the ${name} server: ${host}`, async () => {
+      it(`is refused by every route of the ${name} server: ${host} (HTTP-6)`, async () => {
         const headers = { host, origin: 'http://evil.test', 'x-forwarded-host': 'localhost' }
         for (const route of routesFor(name)) {
           const { reply, body } = await ask(name, route, headers)
@@ -82,7 +82,7 @@ describe('a method that a path does not have', () => {
   const chooseTypes = (at: number) => (IS_THOROUGH ? TYPES : [TYPES[at % TYPES.length]])
 
   for (const name of SERVERS)
-    it(`is a 405 with Allow at every route of the ${name} server, whatever the body is`, async () => {
+    it(`is a 405 with Allow at every route of the ${name} server, whatever the body is (ERROR-6)`, async () => {
       const routes = routesFor(name).filter(({ path }) => path !== '/nowhere' && !path.startsWith('/fhir'))
       const paths = Map.groupBy(routes, ({ path }) => path)
       for (const [path, served] of paths) {
@@ -141,7 +141,7 @@ describe('a method that a path does not have', () => {
     return text(socket)
   }
   for (const name of SERVERS)
-    it(`is a 501 if the ${name} server does not know it, and opens no tunnel`, async () => {
+    it(`is a 501 if the ${name} server does not know it, and opens no tunnel (ERROR-6)`, async () => {
       assert.match(await raw(name, 'BREW /healthz'), /^HTTP\/1\.1 501 /)
       assert.match(await raw(name, 'CONNECT example.org:443'), /^HTTP\/1\.1 405 .*^Allow: \r$/ms)
       assert.match(await raw(name, '\x16\x03\x01\x02'), /^HTTP\/1\.1 400 /)
@@ -211,7 +211,7 @@ describe('a flood of anonymous requests', () => {
     ['session API requests without a session', 'app', () => [{ method: 'GET', path: '/api/patient' }]],
   ]
   for (const [kind, name, send] of floods)
-    it(`creates one record of ${kind}, and a count`, async () => {
+    it(`creates one record of ${kind}, and a count (AUDIT-12)`, async () => {
       const before = await findRecords(stack.store, { limit: 1000 })
       const counted = async () => {
         const { allowed, refused } = (await countRecords(stack.store, {})) ?? assert.fail('too many')

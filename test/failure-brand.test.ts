@@ -31,7 +31,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     })
     after(() => server.close())
 
-    it('is validated like any other resource', async () => {
+    it('is validated like any other resource (ERROR-5)', async () => {
       for (const kind of ['misunderstood', 'refused', 'outside-access', 'upstream-declined']) {
         const body = { resourceType: 'Patient', problem: kind, refused: refusal, status: 299, outcome: {} }
         const { status, headers } = await server.ask('POST /Patient', ADMIN, body)
@@ -39,7 +39,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       }
     })
 
-    it('is created, updated, patched, read and found if it is valid', async () => {
+    it('is created, updated, patched, read and found if it is valid (ERROR-5)', async () => {
       for (const asking of [ADMIN, ann]) {
         const posted = await server.ask('POST /ClinicalImpression', asking, impression)
         assert.equal(posted.status, 201, posted.text)

@@ -33,7 +33,7 @@ async function refusalOn(page: Page): Promise<string> {
 }
 
 describe('refusals', () => {
-  it('open nothing for a launch link that was used before', async () => {
+  it('open nothing for a launch link that was used before (LAUNCH-9)', async () => {
     const { page } = await open()
     const links: string[] = []
     page.on('request', request => {

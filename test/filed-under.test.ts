@@ -119,7 +119,7 @@ eachDatabase((_, openStore) => {
       }
 
       for (const [who, caller] of Object.entries(CALLERS))
-        it(`is filed under every patient of what a ${who} token reads`, async () => {
+        it(`is filed under every patient of what a ${who} token reads (AUDIT-5)`, async () => {
           const reads = who === 'patient' ? READS : [...READS, ...READS_OF_ALL]
           for (const [line, ...expected] of reads) {
             assert.deepEqual((await file(line, caller)).patients, expected, line)
@@ -140,7 +140,7 @@ eachDatabase((_, openStore) => {
 
       for (const [who, caller] of Object.entries(CALLERS))
         for (const prefer of ['return=representation', 'return=minimal'])
-          it(`is filed under a Patient that a ${who} token creates, with ${prefer}`, async () => {
+          it(`is filed under a Patient that a ${who} token creates, with ${prefer} (AUDIT-5)`, async () => {
             const asking = { ...caller, headers: { prefer } }
             const own = who === 'patient' ? ['ann'] : []
             const expect = (...patients: readonly string[]) => [...new Set([...own, ...patients])].toSorted()
@@ -175,7 +175,7 @@ eachDatabase((_, openStore) => {
             }
           })
 
-      it('is filed under the former and the present patients of a changed or deleted resource', async () => {
+      it('is filed under the former and the present patients of a changed or deleted resource (AUDIT-5)', async () => {
         const change = observation('changed', 'ann', { performer: [to('Patient/bob')] })
         const { launched = ADMIN } = CALLERS
         for (const caller of [launched, ADMIN]) {
@@ -195,7 +195,7 @@ eachDatabase((_, openStore) => {
         }
       })
 
-      it('is filed under all patients of a page, however many, and found by each of them', async () => {
+      it('is filed under all patients of a page, however many, and found by each of them (AUDIT-5)', async () => {
         const ids = Array.from({ length: 260 }, (_, at) => `many-${at}`)
         const entry = ids.map(id => ({
           resource: { resourceType: 'Patient', id, identifier: [{ value: 'many' }] },

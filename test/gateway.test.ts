@@ -49,7 +49,7 @@ describe('npm start with an upstream', () => {
     assert.equal(typeof conditions.total, 'number')
   })
 
-  it('is ready if its upstream is, and writes no sample patients to it', async () => {
+  it('is ready if its upstream is, and writes no sample patients to it (START-4)', async () => {
     const ready = (await (await fetch(`${place.fhirUrl.replace('/fhir', '')}/readyz`)).json()) as {
       readonly checks: readonly { readonly name: string; readonly ok: boolean }[]
     }

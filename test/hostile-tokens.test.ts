@@ -54,7 +54,7 @@ const bad: Readonly<Record<string, () => string | Promise<string>>> = {
   '36 alg none without signature': () => `${parts({ alg: 'none' }, {})}.`,
   '36 alg None with the old signature': () =>
     `${parts({ alg: 'None' }, {})}.${tokens.access_token.split('.')[2]}`,
-  '36 HS256 with the public key': () => hmac(jwk => JSON.stringify(jwk)),
+  '36 HS256 with the public key (BEARER-5)': () => hmac(jwk => JSON.stringify(jwk)),
   '36 HS256 with the modulus': () => hmac(jwk => String(jwk.n)),
   '36 RS512 of the right key': () => signed({ alg: 'RS512' }, {}, privateKey, 'RSA-SHA512'),
   '36 a signature of another key': () => forged({}),
@@ -123,7 +123,7 @@ describe('a valid token', () => {
     assert.match((await send(String(smart_style_url))).body, /"color_background"/)
   })
 
-  it('41 works with any case of Bearer, and not in a query, as Basic, or twice', async () => {
+  it('41 works with any case of Bearer, and not in a query, as Basic, or twice (BEARER-2)', async () => {
     const { access_token: token } = tokens
     assert.equal(await read({ authorization: `bEARER ${token}` }), 200)
     assert.equal(await read({}, `?access_token=${token}`), 401)

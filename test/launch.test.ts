@@ -97,7 +97,7 @@ async function expectLaunchInSight(page: Page): Promise<void> {
 }
 
 describe('an EHR launch', () => {
-  it('leads from the login to the record in the app, and every page is accessible', async () => {
+  it('leads from the login to the record in the app, and every page is accessible (SERVICE-1, FHIR-12, PORTAL-1)', async () => {
     const { page, faults } = await open()
     await page.goto(`${stack.settings.issuerUrl}/portal`)
     assert.equal(new URL(page.url()).pathname, '/login')
@@ -135,7 +135,7 @@ describe('an EHR launch', () => {
     assert.deepEqual(faults, [])
   })
 
-  it('begins with the account of the hospital, and the logout ends the session there too', async () => {
+  it('begins with the account of the hospital, and the logout ends the session there too (SIGNIN-11)', async () => {
     const { page } = await open()
     hospital.user = 'user-1'
     await page.goto(`${stack.settings.issuerUrl}/portal`)
@@ -151,7 +151,7 @@ describe('an EHR launch', () => {
     await expectAccessible(page)
   })
 
-  it('follows the settings of the lab: a link without sign-in, and a simulated error in the app and in the activity', async () => {
+  it('follows the settings of the lab: a link without sign-in, and a simulated error in the app and in the activity (LAB-7)', async () => {
     const { page, faults } = await open()
     await logIn(page, stack)
     await openPatient(page, stack)
@@ -171,7 +171,7 @@ describe('an EHR launch', () => {
     await page.getByText('Simulated by the lab: fhir:429').first().waitFor()
   })
 
-  it('shows the cards of a CDS service, which can read only this patient, and launches the app of a card', async () => {
+  it('shows the cards of a CDS service, which can read only this patient, and launches the app of a card (CDS-1)', async () => {
     const { appUrl, fhirBaseUrl } = stack.settings
     const smart = { label: 'Open the summary', url: `${appUrl}/launch`, type: 'smart', appContext: 'plan' }
     const tokens: unknown[] = []
@@ -217,7 +217,7 @@ describe('an EHR launch', () => {
     advice.respond(() => ({ cards: [] }))
   })
 
-  it('registers an app in the browser, and launches it from the portal', async () => {
+  it('registers an app in the browser, and launches it from the portal (LAB-8)', async () => {
     const { page, faults } = await open()
     await logIn(page, stack)
     await page.goto(`${stack.settings.issuerUrl}/portal`)
@@ -273,7 +273,7 @@ describe('an EHR launch', () => {
     assert.deepEqual(faults, [])
   })
 
-  it('works without scripts', async () => {
+  it('works without scripts (DEMO-1)', async () => {
     const { page, faults } = await open({ javaScriptEnabled: false })
     await signIn(page, stack)
     await pickPatient(page, 'Juniper, Alba')
@@ -400,7 +400,7 @@ describe('an EHR launch', () => {
     await inspectOnEveryScreen(page, 'login-wrong')
   })
 
-  it('logs no token, code or name', async () => {
+  it('logs no token, code or name (HTTP-7)', async () => {
     const log = stack.log()
     assert.ok(log.includes('/callback'))
     assert.doesNotMatch(log, /eyJ|Juniper|launch=|code=|state=|sallyport"/)

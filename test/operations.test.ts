@@ -100,7 +100,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     const ask = (line: string, asking: TestCaller = ann(), body?: unknown) => server.ask(line, asking, body)
 
     describe('a conformance resource', () => {
-      it('can be read and searched with a patient/ scope that covers its type, and never written', async () => {
+      it('can be read and searched with a patient/ scope that covers its type, and never written (PATIENT-5)', async () => {
         for (const scope of ['patient/*.rs', 'patient/Questionnaire.rs'])
           for (const line of ['GET /Questionnaire/phq', 'GET /Questionnaire?url=http://example.org/phq'])
             assert.equal((await ask(line, ann(scope))).status, 200, `${line} ${scope}`)
@@ -129,7 +129,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         return { ...reply, issues: issues.map(({ severity, expression }) => [severity, expression?.[0]]) }
       }
 
-      it('reports its faults, or that it is valid', async () => {
+      it('reports its faults, or that it is valid (OPERATION-5)', async () => {
         const claim = await validate('QuestionnaireResponse/qa/$validate?mode=update')
         assert.deepEqual(
           [claim.status, claim.issues.at(-1)],
@@ -140,7 +140,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal((await validate('Patient/ann/$validate?profile=http://x')).issues.at(-1)?.[0], 'error')
       })
 
-      it("is refused for another patient's resource as for an absent one, and without permission to read", async () => {
+      it("is refused for another patient's resource as for an absent one, and without permission to read (OPERATION-5)", async () => {
         const hidden = await validate('QuestionnaireResponse/qb/$validate')
         assert.equal(hidden.why, NOT_WITHIN)
         assert.equal((await validate('QuestionnaireResponse/absent/$validate')).text, hidden.text)
@@ -154,7 +154,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     })
 
     describe('$everything for a caller who may see a part of the record', () => {
-      it('shows resources that belong to no patient only if a visible resource refers to them', async () => {
+      it('shows resources that belong to no patient only if a visible resource refers to them (OPERATION-6)', async () => {
         const shared = async (line: string, scope: string) =>
           shownIn(await ask(line, ann(scope))).filter(it => /^(?:Pract|Medication\/)/.test(it))
         const scope = 'patient/Patient.rs patient/Practitioner.rs patient/Medication.rs'
@@ -182,7 +182,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           /^(?:Cond|Obs|Enc)/.test(it),
         )
 
-      it('returns resources of that time and undated ones', async () => {
+      it('returns resources of that time and undated ones (OPERATION-3)', async () => {
         assert.deepEqual(await shown('start=2020-01-01&end=2020-12-31'), [
           'Condition/c-undated',
           'Encounter/e-ann',
@@ -235,7 +235,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     })
 
     describe('Encounter/[id]/$everything', () => {
-      it('returns the encounter, its references and the resources that refer to it, within the grant', async () => {
+      it('returns the encounter, its references and the resources that refer to it, within the grant (OPERATION-2)', async () => {
         const reply = await ask('GET /Encounter/e-ann/$everything')
         assert.deepEqual(shownIn(reply), [
           'Encounter/e-ann',
@@ -264,7 +264,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     })
 
     describe('Observation/$lastn', () => {
-      it('returns the newest of each code within the grant', async () => {
+      it('returns the newest of each code within the grant (OPERATION-4)', async () => {
         const reply = await ask('GET /Observation/$lastn')
         assert.deepEqual([shownIn(reply), reply.body.total], [['Observation/a-2021', 'Observation/a-bp'], 2])
         assert.doesNotMatch(reply.text, /b-2022/)
@@ -292,7 +292,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       })
     })
 
-    it('lists the supported operations in metadata', async () => {
+    it('lists the supported operations in metadata (OPERATION-1)', async () => {
       const { rest } = (await ask('GET /metadata')).body as { rest: readonly Statement[] }
       const named = (type: string) =>
         rest[0]?.resource

@@ -78,7 +78,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         ['GET /Practitioner?_has:Condition:asserter:_id=ID'],
       ]
       for (const [line, body] of lines)
-        it(`cannot be distinguished by ${line}`, async () => {
+        it(`cannot be distinguished by ${line} (ABSENT-1)`, async () => {
           await assertAlike(id => line.replace('ID', id), ann(), body)
         })
 
@@ -91,7 +91,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         )
       })
 
-      it('cannot be distinguished by a precondition', async () => {
+      it('cannot be distinguished by a precondition (ABSENT-6)', async () => {
         for (const headers of [{ 'if-match': 'W/"1"' }, { 'if-match': '*' }, { 'if-match': 'W/"99"' }])
           for (const line of ['PUT /Condition/ID', 'DELETE /Condition/ID'])
             await assertAlike(
@@ -106,7 +106,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           await assertAlike(id => `GET /Condition/${id}`, ann('patient/*.rs', { headers }))
       })
 
-      it('cannot be distinguished by an entry of a batch, or by the failure of a transaction', async () => {
+      it('cannot be distinguished by an entry of a batch, or by the failure of a transaction (ABSENT-6)', async () => {
         for (const type of ['batch', 'transaction'])
           for (const method of ['GET', 'DELETE'])
             await assertAlike(
@@ -146,7 +146,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       const run = (patch: readonly object[], id = 'ca', asking = blind) =>
         fhir.ask(`PATCH /Condition/${id}`, asking, patch)
 
-      it('gets a response without the resource', async () => {
+      it('gets a response without the resource (WRITE-7)', async () => {
         const made = await fhir.ask('POST /Condition', blind, { ...condition('', 'ann'), id: undefined })
         assert.deepEqual([made.status, made.text], [201, ''])
         const put = await fhir.ask('PUT /Condition/mine', blind, condition('mine', 'ann'))
@@ -198,7 +198,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           ],
         })
 
-      it('find only resources that the caller may search', async () => {
+      it('find only resources that the caller may search (WRITE-9)', async () => {
         assert.equal((await run('Patient?name=Annson', ann())).status, 200)
         const [other, nobody] = [
           await run('Patient?name=Secretson', ann()),
@@ -211,7 +211,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal(found.body.total, 1)
       })
 
-      it('do not count as a patient if they are not resolved', async () => {
+      it('do not count as a patient if they are not resolved (WRITE-9)', async () => {
         const posted = await fhir.ask('POST /Condition', ann(), {
           resourceType: 'Condition',
           subject: to('Patient?name=Annson'),

@@ -74,7 +74,7 @@ describe('the gateway alone, with another identity provider', () => {
       .status
   }
 
-  it('directs apps to the provider', async () => {
+  it('directs apps to the provider (GATEWAY-17)', async () => {
     const response = await fetch(`${place.fhirUrl}/.well-known/smart-configuration`)
     assert.deepEqual([response.status, await response.json()], [200, configuration])
     const metadata = await (await fetch(`${place.fhirUrl}/metadata`)).text()
@@ -82,7 +82,7 @@ describe('the gateway alone, with another identity provider', () => {
     assert(!metadata.includes(place.authUrl))
   })
 
-  it('accepts its tokens within their grants, and is ready without an auth server', async () => {
+  it('accepts its tokens within their grants, and is ready without an auth server (BEARER-13)', async () => {
     assert.deepEqual([await read('ann'), await read('bob')], [200, 403])
     assert.equal((await fetch(readyUrl())).status, 200)
   })

@@ -213,7 +213,7 @@ describe("other patients' data", () => {
   }
 
   for (const [name, caller] of Object.entries(CALLERS))
-    it(`change neither the response to ${name} nor the number of requests to the upstream`, async () => {
+    it(`change neither the response to ${name} nor the number of requests to the upstream (ABSENT-7)`, async () => {
       for (const line of LINES) {
         const [without, withThem] = await collectResponses(line, caller)
         assert.equal(withThem, without, line)
@@ -293,7 +293,7 @@ const OF_ANN = [
 
 for (const [name, open] of Object.entries(GUARDED_SERVERS))
   describe(`data of a patient outside the scopes, on ${name}`, () => {
-    it('change no response', async () => {
+    it('change no response (OPERATION-6)', async () => {
       const shared = [
         { resourceType: 'Practitioner', id: 'prescriber' },
         { resourceType: 'Medication', id: 'm1' },

@@ -110,7 +110,8 @@ for (const [where, open] of Object.entries(SERVERS))
     after(() => fhir.close())
     for (const [who, seen] of Object.entries(PATIENTS)) {
       const expected = seen === '' ? [] : seen.split(' ')
-      it(`show ${who} ${seen || 'no patients'}, with every request`, () => seesOnly(fhir, who, expected))
+      it(`show ${who} ${seen || 'no patients'}, with every request (USER-4)`, () =>
+        seesOnly(fhir, who, expected))
     }
 
     it('give the same response for a patient of another clinician and an absent one', async () => {
@@ -120,7 +121,7 @@ for (const [where, open] of Object.entries(SERVERS))
       assert.equal(other.why, NOT_WITHIN)
     })
 
-    it('give every clinician access to shared resources, and none to a Group, which lists patients', async () => {
+    it('give every clinician access to shared resources, and none to a Group, which lists patients (USER-5)', async () => {
       assert.equal((await fhir.ask('GET /Organization/south', by('kim'))).status, 200)
       assert.equal((await fhir.ask('GET /Practitioner?_summary=count', by('kim'))).body.total, 4)
       assert.equal((await fhir.ask('GET /Group/g', by('kim'))).why, NOT_WITHIN)
@@ -154,7 +155,7 @@ for (const [where, open] of Object.entries(SERVERS))
       assert.equal(await post('lee', 'ann', { asserter: to('Patient/cat') }), 201)
     })
 
-    it('allow no clinician to extend their own access by a write', async () => {
+    it('allow no clinician to extend their own access by a write (USER-7)', async () => {
       const put = (resource: Resource, who = 'lee') =>
         fhir.ask(`PUT /${resource.resourceType}/${resource.id}`, by(who), resource)
       for (const resource of [
@@ -191,7 +192,7 @@ for (const [where, open] of Object.entries(SERVERS))
       assert.equal((await fhir.ask('GET /CareTeam/t-9', ADMIN)).status, 404)
     })
 
-    it('follow the data: a patient who leaves a care team or an organization is no longer visible', async () => {
+    it('follow the data: a patient who leaves a care team or an organization is no longer visible (USER-6)', async () => {
       await fhir.ask('PUT /Patient/gus', ADMIN, patient('gus', 'north'))
       await fhir.ask('PUT /CareTeam/t-hal', ADMIN, team('t-hal', 'hal', 'active', 'Practitioner/lee'))
       await fhir.ask('PUT /Patient/hal', ADMIN, patient('hal'))
@@ -204,20 +205,20 @@ for (const [where, open] of Object.entries(SERVERS))
         assert.equal((await fhir.ask(`GET /Patient/gus${path}`, by('lee'))).why, NOT_WITHIN)
     })
 
-    it('do not change patient/ and system/ scopes', async () => {
+    it('do not change patient/ and system/ scopes (USER-3)', async () => {
       const patientScope = by('kim', 'patient/*.rs', { patient: 'ben' })
       assert.deepEqual(shownIn(await fhir.ask('GET /Condition', patientScope)), ['Condition/c-ben'])
       assert.equal((await fhir.ask('GET /Patient/ben', ADMIN)).status, 200)
     })
 
-    it('give a patient or relative as user access only to their own data', async () => {
+    it('give a patient or relative as user access only to their own data (USER-2)', async () => {
       const as = (fhirUser: string): TestCaller => ({ scope: 'user/*.cruds', fhirUser })
       assert.deepEqual(shownIn(await fhir.ask('GET /Patient', as('Patient/ann'))), ['Patient/ann'])
       assert.equal((await fhir.ask('GET /Condition/c-ben', as('Patient/ann'))).why, NOT_WITHIN)
       assert.equal((await fhir.ask('GET /Patient', as('RelatedPerson/r'))).why, NOT_WITHIN)
     })
 
-    it('give a related person access to the patients that the token names, and to no other', async () => {
+    it('give a related person access to the patients that the token names, and to no other (USER-2)', async () => {
       const as = (fhirUser: string, scope = 'user/*.cruds'): TestCaller => ({
         scope,
         fhirUser,

@@ -43,7 +43,7 @@ describe('the session API on the real servers', () => {
     return response.json() as Promise<T>
   }
 
-  it('describes clinician, patient and launch', async () => {
+  it('describes clinician, patient and launch (CLIENT-1)', async () => {
     const session = await json<Record<string, unknown>>('session')
     assert.equal(session.patientId, PATIENT)
     assert.equal(session.fhirBaseUrl, stack.settings.fhirBaseUrl)
@@ -83,7 +83,7 @@ describe('the session API on the real servers', () => {
     assert.ok(Date.parse(expiresAt) <= expires_at)
   })
 
-  it('renews once for 50 requests after the access token has expired', async () => {
+  it('renews once for 50 requests after the access token has expired (SESSION-4)', async () => {
     const used = async () =>
       (
         await stack.store.db
@@ -113,7 +113,7 @@ describe('the session API on the real servers', () => {
     assert.equal((await user.api('patient')).status, 401)
   })
 
-  it('logs no token, code or name', () => {
+  it('logs no token, code or name (APP-5)', () => {
     assert.doesNotMatch(stack.log(), /eyJ|launch=|code=|state=|Juniper/)
   })
 })
@@ -135,7 +135,7 @@ describe('the session API with a granular scope', () => {
   })
   after(() => stack.close())
 
-  it('accepts it, and returns only resources that it covers', async () => {
+  it('accepts it, and returns only resources that it covers (API-10)', async () => {
     const response = await user.api('vitals')
     assert.equal(response.status, 200)
     assert.equal(((await response.json()) as Bundle).total, 0)

@@ -96,7 +96,7 @@ describe('session.js', () => {
     assert.equal(await page.getByRole('link', { name: 'Keep working' }).isVisible(), false)
   })
 
-  it('closes the record when the session has ended', async () => {
+  it('closes the record when the session has ended (DEMO-4)', async () => {
     const { page } = await enter()
     await stack.store.db.deleteFrom('app_session').execute()
     await comeBack(page)
@@ -117,7 +117,7 @@ describe('session.js', () => {
     assert.equal(await page.getByText('Juniper').count(), 0)
   })
 
-  it('hides a page that the browser keeps for Back, and loads it again before it is shown', async () => {
+  it('hides a page that the browser keeps for Back, and loads it again before it is shown (DEMO-4)', async () => {
     const { page } = await enter()
     await page.evaluate(() => dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true })))
     assert.equal(await page.getByText('Juniper').first().isVisible(), false)
@@ -145,7 +145,7 @@ describe('two patients side by side', () => {
     return pages
   }
 
-  it('stay themselves after reloads, in copies of a tab, and with Back', async () => {
+  it('stay themselves after reloads, in copies of a tab, and with Back (SESSION-6, DEMO-5)', async () => {
     const [alba, alban] = await enterBoth()
     for (const page of [alba, alban, alba]) await page.reload()
     await shows(alba, ALBA)
@@ -173,7 +173,7 @@ describe('two patients side by side', () => {
     assert.deepEqual(statuses, [409, 200])
   })
 
-  it('warn of a similar name even if only one of them is open', async () => {
+  it('warn of a similar name even if only one of them is open (DEMO-5)', async () => {
     await stack.store.db.deleteFrom('app_session').execute()
     const { page } = await enter()
     await page.getByText('Another patient has a similar name.').waitFor()
@@ -190,7 +190,7 @@ describe('two patients side by side', () => {
     await shows(alban, ALBAN)
   })
 
-  it('open in a restored browser and without scripts, but not in a browser without the cookies', async () => {
+  it('open in a restored browser and without scripts, but not in a browser without the cookies (SESSION-6)', async () => {
     const [alba, alban] = await enterBoth()
     const storageState = await alba.context().storageState()
     const { page: restored } = await open({ storageState, javaScriptEnabled: false })
@@ -258,7 +258,7 @@ describe('the app in a frame', () => {
   const shows = (inside: FrameLocator | Page, name: string) =>
     inside.getByRole('heading', { level: 1, name }).waitFor()
 
-  it('opens without a click on the site of the auth server', async () => {
+  it('opens without a click on the site of the auth server (FRAME-2)', async () => {
     const watched = await useClinician()
     const { page, context } = watched
     const frame = await openFrame(page, 'localhost', await prepareLaunch(watched))
@@ -272,7 +272,7 @@ describe('the app in a frame', () => {
     await shows(frame, 'Your session has ended')
   })
 
-  it('signs in in a window on another site, and opens in the frame', async () => {
+  it('signs in in a window on another site, and opens in the frame (FRAME-2)', async () => {
     const watched = await useClinician()
     const { page, context } = watched
     const frame = await openFrame(page, 'ehr.test', await prepareLaunch(watched))
@@ -288,7 +288,7 @@ describe('the app in a frame', () => {
     await shows(frame, 'Juniper, Alba')
   })
 
-  it('opens in a new tab if the browser keeps no cookies in the frame', async () => {
+  it('opens in a new tab if the browser keeps no cookies in the frame (FRAME-3)', async () => {
     const watched = await useClinician()
     const { page, context } = watched
     await context.clearCookies({ name: 'sallyport-app-frame' })
@@ -300,7 +300,7 @@ describe('the app in a frame', () => {
     await shows(await opening, 'Juniper, Alba')
   })
 
-  it('is not shown by a page of any other origin', async () => {
+  it('is not shown by a page of any other origin (FRAME-1)', async () => {
     const { page } = await useClinician()
     const frame = await openFrame(page, 'evil.test', framed.settings.appUrl)
     await page.waitForTimeout(200)

@@ -112,7 +112,7 @@ function last(): Tokens {
 }
 
 describe('a standalone launch', () => {
-  it('opens the demo app for the selected patient, without scripts and with the keyboard', async () => {
+  it('opens the demo app for the selected patient, without scripts and with the keyboard (PICKER-1)', async () => {
     const { page, faults } = await open({ javaScriptEnabled: false })
     await page.goto(stack.settings.appUrl)
     await page.getByRole('link', { name: 'Choose a patient' }).press('Enter')
@@ -144,7 +144,7 @@ describe('a standalone launch', () => {
     assert.deepEqual(faults, [])
   })
 
-  it('opens the record of a child for the mother, whose user/ scopes reach no other patient', async () => {
+  it('opens the record of a child for the mother, whose user/ scopes reach no other patient (PATIENTS-7)', async () => {
     await seedSampleAccounts(stack.store)
     const { page, faults } = await open()
     const scope = 'launch/patient openid fhirUser patient/*.rs user/*.rs'
@@ -184,7 +184,7 @@ describe('a standalone launch', () => {
 })
 
 describe('consent and /manage', () => {
-  it('grants the approved scopes, enforces them, and revokes them at once', async () => {
+  it('grants the approved scopes, enforces them, and revokes them at once (REVOKE-3)', async () => {
     const { page, faults } = await open()
     await logIn(page, stack)
     await page.goto(`${helio.url}/start`)
@@ -267,7 +267,7 @@ describe('the administration area', () => {
     '/policy?patient=patient-1',
   ]
 
-  it('signs an administrator in again before a key rotation, and shows the rotation in the audit review', async () => {
+  it('signs an administrator in again before a key rotation, and shows the rotation in the audit review (ADMIN-24)', async () => {
     await seedSampleAccounts(stack.store)
     const { page, faults } = await open()
     const url = `${stack.settings.issuerUrl}/admin`

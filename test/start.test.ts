@@ -85,7 +85,7 @@ async function arrivesWithSignal({ child }: Started, port: number): Promise<stri
 describe('npm start', () => {
   const { place, start } = places()
 
-  it('starts all three servers, accepts commands, finishes requests after a repeated signal, and exits with 0', async () => {
+  it('starts all three servers, accepts commands, finishes requests after a repeated signal, and exits with 0 (SERVICE-1, START-1, START-5, CLI-1)', async () => {
     const here = await place()
     const started = start(here, [], 'npm')
     await started.printed(RUNNING)
@@ -160,7 +160,7 @@ describe('sallyport start', () => {
     assert.deepEqual(await second.ended(), { exitCode: 0, signal: null })
   })
 
-  it('ends at once if a second signal arrives after a second', async () => {
+  it('ends at once if a second signal arrives after a second (START-5)', async () => {
     const here = await place()
     const started = start(here, ['auth'])
     await started.printed(RUNNING)
@@ -176,7 +176,7 @@ describe('sallyport start', () => {
     assert.ok(exitCode === 1 || signal === 'SIGTERM', `${exitCode} ${signal}`)
   })
 
-  it('starts the FHIR server alone, reports readiness only with a key set, and completes requests after the signal', async () => {
+  it('starts the FHIR server alone, reports readiness only with a key set, and completes requests after the signal (SERVICE-2, START-2)', async () => {
     const here = await place()
     const started = start(here, ['fhir'])
     await started.printed(RUNNING)
@@ -193,7 +193,7 @@ describe('sallyport start', () => {
     assert.equal((await started.ended()).exitCode, 0)
   })
 
-  it('serves requests and reports draining during the drain delay, so that a proxy loses no request', async () => {
+  it('serves requests and reports draining during the drain delay, so that a proxy loses no request (START-6)', async () => {
     const here = await place({ SMART_DRAIN_DELAY_SECONDS: '1' })
     const started = start(here, ['app'])
     await started.printed(RUNNING)
@@ -215,7 +215,7 @@ describe('sallyport start', () => {
     assert.doesNotMatch(started.stdout(), RUNNING)
   }
 
-  it('names a port that is in use, and leaves no server running', async () => {
+  it('names a port that is in use, and leaves no server running (START-7)', async () => {
     const here = await place()
     const port = Number(new URL(here.appUrl).port)
     const other = createServer().listen(port, '127.0.0.1')
@@ -228,7 +228,7 @@ describe('sallyport start', () => {
     other.close()
   })
 
-  it('prints nothing for a script that it cannot serve', async () => {
+  it('prints nothing for a script that it cannot serve (START-11)', async () => {
     const here = await place({ SMART_BIND: '192.0.2.1' })
     const started = start(here, ['auth', '--ready'])
     assert.deepEqual([(await started.ended()).exitCode, started.stdout()], [1, ''])
@@ -242,7 +242,7 @@ describe('sallyport start', () => {
       await fails(other, /^Cannot start: SMART_SECRET does not decrypt the signing keys/, [name])
   })
 
-  it('names an unusable data folder', async () => {
+  it('names an unusable data folder (START-7)', async () => {
     const here = await place()
     writeFileSync(join(here.folder, 'data'), 'not a folder')
     await fails(here, /^Cannot use data folder .*data \(SMART_DATA_DIR\): it is not a folder\n$/)
@@ -284,7 +284,7 @@ describe('docs/tutorials/ci.md', () => {
     return /^```\w+\n(.*?)^```$/ms.exec(after)?.[1] ?? assert.fail(`no ${file}`)
   }
 
-  it('tests requests on ephemeral servers that are ready when they print their URLs, and leaves nothing behind', async () => {
+  it('tests requests on ephemeral servers that are ready when they print their URLs, and leaves nothing behind (START-11, START-12)', async () => {
     const { folder } = await place()
     const temporary = join(folder, 'tmp')
     for (const name of ['ci', 'tmp']) mkdirSync(join(folder, name))

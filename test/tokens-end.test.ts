@@ -76,7 +76,7 @@ async function statuses(token: string): Promise<readonly number[]> {
 }
 
 describe('a revoked token', () => {
-  it("is refused by every FHIR server within 5 s, unlike the client's other tokens", async () => {
+  it("is refused by every FHIR server within 5 s, unlike the client's other tokens (BEARER-10)", async () => {
     const client = await backEnd()
     const [token, other] = [
       (await oidc.clientCredentialsGrant(client, { scope: 'system/*.rs' })).access_token,
@@ -104,7 +104,7 @@ async function refusedInTime(token: string): Promise<void> {
 }
 
 describe('a compromised key', () => {
-  it('is withdrawn: every FHIR server refuses its tokens within 5 s, and a new key signs', async () => {
+  it('is withdrawn: every FHIR server refuses its tokens within 5 s, and a new key signs (BEARER-10)', async () => {
     const { store, settings } = stack
     const client = await backEnd()
     const buy = async () => (await oidc.clientCredentialsGrant(client, { scope: 'system/*.rs' })).access_token
@@ -118,7 +118,7 @@ describe('a compromised key', () => {
 })
 
 describe('a key rotation', () => {
-  it('fails no request on any instance, and leads to tokens of the new key', async () => {
+  it('fails no request on any instance, and leads to tokens of the new key (KEY-3)', async () => {
     const { store, settings } = stack
     const time = {
       get now() {

@@ -53,7 +53,7 @@ const formatName = ({ id, why, request }: Vector) => `${id}: ${request.method} $
 
 describe('vectors in the decision core', () => {
   for (const name of decisionFiles)
-    it(`agrees with ${name}`, () => {
+    it(`agrees with ${name} (SCOPE-2, CLI-4)`, () => {
       for (const vector of read<{ vectors: readonly Vector[] }>(name).vectors) {
         const { request, scope, context, expected } = vector
         const result = explain({ ...request, scope, ...context, ...readPolicy(vector) }, fhirBaseUrl)

@@ -91,7 +91,7 @@ describe('an observed gateway', () => {
 
   const readMetrics = async () => (await fetch(metricsUrl)).text()
 
-  it('has its metrics on their own port, and not on the ports of the servers', async () => {
+  it('has its metrics on their own port, and not on the ports of the servers (METRIC-1, METRIC-2)', async () => {
     const text = await readMetrics()
     for (const url of [place.authUrl, place.fhirUrl, place.appUrl])
       assert.equal((await fetch(new URL('/metrics', url))).status, 404)
@@ -116,7 +116,7 @@ describe('an observed gateway', () => {
     }
   })
 
-  it('names no patient, user or session in its metrics, and follows the conventions of Prometheus', async () => {
+  it('names no patient, user or session in its metrics, and follows the conventions of Prometheus (METRIC-3)', async () => {
     const text = await readMetrics()
     assert.doesNotMatch(text, /juniper|clinician|ahmadi|sallyport-app/i)
     const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)]
@@ -129,7 +129,7 @@ describe('an observed gateway', () => {
     }
   })
 
-  it('has every metric and label that the dashboard and the alerts use', async () => {
+  it('has every metric and label that the dashboard and the alerts use (METRIC-4)', async () => {
     // The certificate of this gateway is on its proxy.
     const text = `${await readMetrics()}sallyport_tls_certificate_expiry_timestamp_seconds 0\n`
     const labels = readLabels(text)
@@ -156,7 +156,7 @@ describe('an observed gateway', () => {
     }
   })
 
-  it('passes the trace of a request on to every server and to the upstream', async () => {
+  it('passes the trace of a request on to every server and to the upstream (TRACE-1)', async () => {
     const findSpans = () => collector.spans.filter(({ traceId }) => traceId === TRACE_ID)
     const end = performance.now() + 5_000
     while (!findSpans().some(({ name }) => name === 'GET /api/summary') && performance.now() < end)

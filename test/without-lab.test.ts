@@ -99,7 +99,7 @@ const readPatient = (token: string) =>
   fetch(`${stack.settings.fhirBaseUrl}/Patient/${PATIENT}`, { headers: { authorization: `Bearer ${token}` } })
 
 describe('servers without the lab', () => {
-  it('have none of its routes, and no page links to them', async () => {
+  it('have none of its routes, and no page links to them (LAB-2)', async () => {
     const routes = listRoutes(stack.auth).map(({ path }) => path)
     for (const path of Object.values(labPaths)) {
       assert.equal(routes.includes(path), false, path)
@@ -135,7 +135,7 @@ describe('servers without the lab', () => {
     assert.equal(refused.json().error, 'invalid_grant')
   })
 
-  it('issue usual tokens for a grant with its data, whatever the data says', async () => {
+  it('issue usual tokens for a grant with its data, whatever the data says (LAB-2)', async () => {
     for (const simulate of SIMULATIONS.filter(name => !name.startsWith('authorize:'))) {
       const code = await getCode({ ...EVERYTHING, simulate })
       assert.match((await exchange(code, {})).json().error_description, /code_verifier is missing/, simulate)
@@ -161,7 +161,7 @@ const PRINT_LAB = `--import=data:text/javascript,${encodeURIComponent(`
   })`)}`
 
 describe('sallyport start', () => {
-  it('loads the lab, adds its routes and lets requests fail as their tokens say, only if the setting is on', async () => {
+  it('loads the lab, adds its routes and lets requests fail as their tokens say, only if the setting is on (LAB-2)', async () => {
     const place = await newPlace({ SMART_SAMPLE_PATIENTS: '1', NODE_OPTIONS: PRINT_LAB })
     const seen = []
     try {

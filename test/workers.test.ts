@@ -107,14 +107,14 @@ describe('SMART_WORKERS=2', () => {
   const readFhir = (path: string, token = '') =>
     fetch(`${place.fhirUrl}/${path}`, { headers: { ...CLOSE, authorization: `Bearer ${token}` } })
 
-  it('does the work of a start once, and names the worker in log lines', () => {
+  it('does the work of a start once, and names the worker in log lines (START-8)', () => {
     assert.equal(started.stdout().match(/Creating 2 sample patients/g)?.length, 1)
     assert.equal(started.stdout().match(/is running/g)?.length, 1)
     assert.match(started.stdout(), /Workers +2\n/)
     assert.deepEqual(listWorkersOf('auth'), [1, 2])
   })
 
-  it('serves a launch, tokens, their refresh and their revocation by different workers', async () => {
+  it('serves a launch, tokens, their refresh and their revocation by different workers (START-9)', async () => {
     const first = await launch()
     const patient = `Patient/${first.patient}`
     for (let count = 0; count < 2; count++)
@@ -140,7 +140,7 @@ describe('SMART_WORKERS=2', () => {
     for (const server of ['auth', 'fhir']) assert.deepEqual(listWorkersOf(server), [1, 2])
   })
 
-  it('serves a session, its renewal and its logout by different workers', async () => {
+  it('serves a session, its renewal and its logout by different workers (START-9)', async () => {
     assert.match(await (await user.launch(await findPatient())).text(), /Patient/)
     const statuses = async (path: string) => [(await user.api(path)).status, (await user.api(path)).status]
     assert.deepEqual(await statuses('summary'), [200, 200])
@@ -162,14 +162,14 @@ describe('SMART_WORKERS=2', () => {
     return Number(line?.split(' ')[1] ?? 0)
   }
 
-  it('reports the metrics of all workers', async () => {
+  it('reports the metrics of all workers (START-10)', async () => {
     const count = () => countRequests(place.appUrl, /"\/healthz"/)
     const before = await count()
     for (let sent = 0; sent < 6; sent++) await fetch(`${place.appUrl}/healthz`, { headers: CLOSE })
     assert.deepEqual([await count(), await count()], [before + 6, before + 6])
   })
 
-  it('reports that it is not ready while a worker does not respond', async () => {
+  it('reports that it is not ready while a worker does not respond (START-10)', async () => {
     process.kill(findPid(2), 'SIGSTOP')
     const ask = () => fetch(`${place.appUrl}/readyz`, { headers: CLOSE })
     // The supervisor may assign one connection to the stopped worker, but no second one.
@@ -192,7 +192,7 @@ describe('SMART_WORKERS=2', () => {
 
   // It takes ten seconds.
   if (IS_THOROUGH)
-    it('replaces a worker that is silent for ten seconds', async () => {
+    it('replaces a worker that is silent for ten seconds (START-8)', async () => {
       const pid = findPid(2)
       process.kill(pid, 'SIGSTOP')
       while (findPid(2) === pid) await pause(100)
@@ -200,7 +200,7 @@ describe('SMART_WORKERS=2', () => {
       assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
     })
 
-  it('applies new sign-in providers in every worker at SIGHUP, and no invalid ones', async () => {
+  it('applies new sign-in providers in every worker at SIGHUP, and no invalid ones (SETTING-11)', async () => {
     const file = join(place.folder, 'sallyport.yaml')
     const provider = 'id: staff, name: Hospital account, issuer: "http://localhost:1", client-id: sallyport'
     const isOffered = async () => {
@@ -217,7 +217,7 @@ describe('SMART_WORKERS=2', () => {
     assert.deepEqual(await isOffered(), [true, true])
   })
 
-  it('loses no acknowledged write if a worker is killed under load, and replaces it', async () => {
+  it('loses no acknowledged write if a worker is killed under load, and replaces it (START-8)', async () => {
     const { access_token: token = '', patient } = await launch()
     const body = JSON.stringify({
       resourceType: 'Observation',
@@ -258,7 +258,7 @@ describe('SMART_WORKERS=2', () => {
     assert.ok((await countRequests(place.fhirUrl, /"POST".*"201"/)) >= countedBefore + 10)
   })
 
-  it('finishes running requests at SIGTERM, resets no kept connection, and exits with 0', async () => {
+  it('finishes running requests at SIGTERM, resets no kept connection, and exits with 0 (START-8)', async () => {
     const running = request(`${place.authUrl}/login`, {
       method: 'POST',
       headers: {

@@ -58,7 +58,7 @@ eachDatabaseIfThorough((_, openStore) => {
         ['a patient/ app', ann(), OF_ANN],
         ['a caller with access to everything', ADMIN, PROVENANCE],
       ] as const)
-        it(`creates a Provenance of each write of ${who}, and records both`, async () => {
+        it(`creates a Provenance of each write of ${who}, and records both (WRITE-15)`, async () => {
           const created = await ask('POST /Condition', provenance, condition(), asking)
           assert.equal(created.status, 201, created.text)
           assert.equal(created.body.resourceType, 'Condition')
@@ -75,7 +75,7 @@ eachDatabaseIfThorough((_, openStore) => {
           assert.equal((await about()).length, 2)
         })
 
-      it('is checked as any other write', async () => {
+      it('is checked as any other write (WRITE-15)', async () => {
         const [before, conditions] = [(await listProvenances()).length, await countConditions()]
         const other = { ...OF_ANN, entity: [{ role: 'source', what: to('Condition/of-bob') }] }
         for (const [line, provenance, body, status, text, asking] of [
@@ -109,7 +109,7 @@ eachDatabaseIfThorough((_, openStore) => {
         assert.deepEqual([(await listProvenances()).length, await countConditions()], [before, conditions])
       })
 
-      it('is refused where it cannot be used, and never dropped', async () => {
+      it('is refused where it cannot be used, and never dropped (WRITE-15)', async () => {
         const before = await countConditions()
         const patch = [{ op: 'add', path: '/code', value: { text: 'x' } }]
         for (const [line, body, headers] of [

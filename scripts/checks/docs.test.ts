@@ -7,7 +7,13 @@ import { findErrorFaults, findNames } from './errors.ts'
 import { findIndexFaults, findLinkFaults } from './links.ts'
 import { findMessageFaults } from './messages.ts'
 import { findPathFaults } from './paths.ts'
-import { findCitationFaults, findOutsideFaults, findRowFaults, findRuleFaults } from './specification.ts'
+import {
+  findCitationFaults,
+  findOutsideFaults,
+  findRowFaults,
+  findRuleFaults,
+  listTests,
+} from './specification.ts'
 
 describe('findIndexFaults', () => {
   const faults = (index: string, decisions: string) =>
@@ -141,40 +147,64 @@ describe('findLinkFaults', () => {
   })
 })
 
-describe('findRuleFaults', () => {
-  const sources = new Map([
-    ['src/a/a.test.ts', "it('reads the scope', () => {})"],
-    ['src/a/b-suite.ts', "it('writes the scope', () => {})"],
-  ])
-  const faults = (text: string) => findRuleFaults('docs/specification.md', text, sources)
+/** The source of a test of rules: the numbers are not in a title of this file. */
+function writeTest(title: string, numbers: string): string {
+  return `it('${title} (${numbers})', () => {})\n`
+}
 
-  it('accepts rules whose tests exist, with or without a title', () => {
+describe('listTests', () => {
+  const sources = new Map([
+    ['src/b/b-suite.ts', writeTest('writes all', 'SCOPE-1, SCOPE-2').replaceAll("'", '`')],
+    [
+      'src/a/a.test.ts',
+      writeTest("reads the client\\'s scope", 'SCOPE-1') + writeTest('is (not) listed', 'x-1'),
+    ],
+    ['src/a/a.ts', writeTest('is no test', 'SCOPE-2')],
+  ])
+
+  it('writes the tests of each rule below it, and replaces earlier ones', () => {
+    const rules =
+      '# Rules\n\n- **SCOPE-1** A rule\n  of two lines.\n  - `old.test.ts` “gone”\n- **SCOPE-2** x\n\n## End\n'
+    assert.equal(
+      listTests(rules, sources),
+      '# Rules\n\n- **SCOPE-1** A rule\n  of two lines.\n' +
+        "  - `src/a/a.test.ts` “reads the client's scope”\n  - `src/b/b-suite.ts` “writes all”\n" +
+        '- **SCOPE-2** x\n  - `src/b/b-suite.ts` “writes all”\n\n## End\n',
+    )
+    assert.equal(listTests(listTests(rules, sources), sources), listTests(rules, sources))
+  })
+})
+
+describe('findRuleFaults', () => {
+  const faults = (text: string, numbers = 'SCOPE-1') =>
+    findRuleFaults('page.md', text, new Map([['src/a/a.test.ts', writeTest('reads', numbers)]]))
+
+  it('accepts rules that have tests', () => {
     assert.deepEqual(
-      faults(
-        '- **SCOPE-1** A rule\n  of two lines.\n  - `src/a/a.test.ts`\n- **SCOPE-2** x\n  - `src/a/b-suite.ts` “writes”\n',
-      ),
+      faults('- **SCOPE-1** A rule\n  of two lines.\n- **SCOPE-2** x\n', 'SCOPE-1, SCOPE-2'),
       [],
     )
   })
 
-  const wrong: readonly (readonly [text: string, fault: RegExp])[] = [
-    ['# Rules', /has no rules/],
-    ['- **SCOPE-1** x', /SCOPE-1 names no test/],
-    ['- **SCOPE-1** x\n- **SCOPE-2** y\n  - `src/a/a.test.ts`', /SCOPE-1 names no test/],
-    ['- **SCOPE-1** x\n\n  - `src/a/a.test.ts`', /SCOPE-1 names no test/],
-    ['- **SCOPE-1** x\n  - `src/a/c.test.ts`', /which does not exist/],
-    ['- **SCOPE-1** x\n  - `src/a/a.test.ts` “writes the scope”', /which is not in/],
+  const wrong: readonly (readonly [text: string, numbers: string, fault: string])[] = [
     [
-      '- **SCOPE-1** x\n  - `src/a/a.test.ts`\n- **SCOPE-1** y\n  - `src/a/a.test.ts`',
-      /SCOPE-1 is the number of two rules/,
+      '- **SCOPE-1** x\n- **SCOPE-2** y',
+      'SCOPE-1',
+      'page.md: SCOPE-2 has no test, no title ends with its number',
+    ],
+    ['- **SCOPE-1** x\n- **SCOPE-1** y', 'SCOPE-1', 'page.md: SCOPE-1 is the number of two rules'],
+    [
+      '- **SCOPE-1** x',
+      'SCOPE-1, OTHER-1',
+      'src/a/a.test.ts: the test “reads” names OTHER-1, which is not a rule',
     ],
   ]
-  for (const [text, fault] of wrong) {
-    it(`refuses ${JSON.stringify(text)}`, () => {
-      assert.equal(faults(text).length, 1)
-      assert.match(faults(text)[0] ?? '', fault)
-    })
-  }
+  for (const [text, numbers, fault] of wrong)
+    it(`finds: ${fault}`, () => assert.deepEqual(faults(text, numbers), [fault]))
+
+  it('finds a page without rules', () => {
+    assert.ok(faults('# Rules').includes('page.md: has no rules'))
+  })
 })
 
 describe('findRowFaults', () => {

@@ -1,10 +1,16 @@
 import { formatCommandHelp, HOW } from '../../src/cli/command-line.ts'
 import { commandNames, loadCommand } from '../../src/cli/commands/index.ts'
+import type { Sources } from './modules.ts'
 import { settingsReference } from './settings-reference.ts'
+import { listTests } from './specification.ts'
+
+/** The rules are written on the page itself; the tests below them are generated. */
+const SPECIFICATION = 'docs/specification.md'
 
 /** The pages that are generated, by their path, with the text that they should have. */
-export async function generatePages(): Promise<ReadonlyMap<string, string>> {
+export async function generatePages(sources: Sources): Promise<ReadonlyMap<string, string>> {
   return new Map([
+    [SPECIFICATION, listTests(sources.get(SPECIFICATION) ?? '', sources)],
     ['docs/settings.md', settingsReference()],
     ['docs/cli.md', await renderCliReference()],
   ])

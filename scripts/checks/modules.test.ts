@@ -75,7 +75,7 @@ describe('findModuleFaults', () => {
     ['src/interceptor/a.ts', 'const SIMULATED = 1', /mentions the lab or its simulated errors/],
   ]
   for (const [file, text, fault] of wrong) {
-    it(`finds ${fault.source} in ${JSON.stringify(text.slice(0, 60))}`, () => {
+    it(`finds ${fault.source} in ${JSON.stringify(text.slice(0, 60))} (SERVICE-2)`, () => {
       const found = faults([file, text])
       assert.equal(found.length, 1)
       assert.match(found[0] ?? '', fault)

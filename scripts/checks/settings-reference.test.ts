@@ -15,7 +15,7 @@ describe('settingsReference', () => {
     }
   })
 
-  it('matches docs/settings.md', () => {
+  it('matches docs/settings.md (SETTING-1)', () => {
     assert.equal(
       readFileSync(new URL('../../docs/settings.md', import.meta.url), 'utf8'),
       settingsReference(),

@@ -1,13 +1,18 @@
 import type { Sources } from './modules.ts'
 
-/** A rule of docs/specification.md: `` - **SCOPE-3** text ``, and below it its tests, one per line. */
-interface Rule {
-  readonly number: string
-  readonly lines: readonly string[]
+/** A test whose title ends with the numbers of its rules: `it('refuses a code after 60 seconds (TOKEN-5)')`. */
+interface RuleTest {
+  readonly file: string
+  readonly title: string
+  readonly numbers: readonly string[]
 }
 
 const RULE = /^- \*\*([A-Z]+-\d+)\*\*/
-/** A test: `` `src/smart/scope.test.ts` “part of its title” ``. The title may be omitted. */
+const TEST_FILE = /(?:\.test|-suite)\.ts$/
+const TITLE = /(['"`])((?:\\.|(?!\1).)*) \(([A-Z]+-\d+(?:, [A-Z]+-\d+)*)\)\1/g
+/** A test below a rule, as `listTests` writes it. */
+const LISTED_TEST = /^ {2}- `/
+/** A test in a table: `` `src/smart/scope.test.ts` “part of its title” ``. The title may be omitted. */
 const TEST = /`([^`]+(?:\.test|-suite)\.ts)`(?:\s*“([^”]+)”)?/g
 /** A document by a number that only people outside the repository can look up. */
 const OUTSIDE = /\b(?:contract|issue|checklist) (?:[A-Z]{1,2}-?)?\d[\d.]*/gi
@@ -15,16 +20,57 @@ const OUTSIDE = /\b(?:contract|issue|checklist) (?:[A-Z]{1,2}-?)?\d[\d.]*/gi
 const PAGE = /(?<![\w/.-])[\w./-]*\w\.md\b/g
 const PROSE = /^\s*(?:\/?\*|\/\/)/
 
-/** Rules without a test, with a test that does not exist, or with the number of another rule. */
+/** The specification with the tests of each rule below it. */
+export function listTests(specification: string, sources: Sources): string {
+  const tests = findRuleTests(sources)
+  const lines: string[] = []
+  let open: string | undefined
+  for (const line of specification.split('\n').filter(text => !LISTED_TEST.test(text))) {
+    if (open !== undefined && !line.startsWith('  ')) {
+      lines.push(...formatTests(tests, open))
+      open = undefined
+    }
+    lines.push(line)
+    open = RULE.exec(line)?.[1] ?? open
+  }
+  return lines.join('\n')
+}
+
+function formatTests(tests: readonly RuleTest[], number: string): readonly string[] {
+  return tests
+    .filter(({ numbers }) => numbers.includes(number))
+    .map(({ file, title }) => `  - \`${file}\` “${title}”`)
+}
+
+function findRuleTests(sources: Sources): readonly RuleTest[] {
+  const files = [...sources.keys()].filter(file => TEST_FILE.test(file)).sort()
+  return files.flatMap(file =>
+    [...(sources.get(file) ?? '').matchAll(TITLE)].map(([, , title = '', numbers = '']) => ({
+      file,
+      title: title.replaceAll(/\\(.)/g, '$1'),
+      numbers: numbers.split(', '),
+    })),
+  )
+}
+
+/** Rules without a test, tests of a rule that does not exist, and two rules with one number. */
 export function findRuleFaults(page: string, text: string, sources: Sources): readonly string[] {
-  const rules = readRules(text)
-  const numbers = rules.map(({ number }) => number)
+  const rules = readNumbers(text)
+  const tests = findRuleTests(sources)
+  const tested = new Set(tests.flatMap(({ numbers }) => numbers))
   return [
     ...(rules.length === 0 ? [`${page}: has no rules`] : []),
-    ...numbers
-      .filter((number, at) => numbers.indexOf(number) !== at)
+    ...rules
+      .filter((number, at) => rules.indexOf(number) !== at)
       .map(number => `${page}: ${number} is the number of two rules`),
-    ...rules.flatMap(({ number, lines }) => findTestFaults(page, number, lines.join('\n'), sources)),
+    ...rules
+      .filter(number => !tested.has(number))
+      .map(number => `${page}: ${number} has no test, no title ends with its number`),
+    ...tests.flatMap(({ file, title, numbers }) =>
+      numbers
+        .filter(number => !rules.includes(number))
+        .map(number => `${file}: the test “${title}” names ${number}, which is not a rule`),
+    ),
   ]
 }
 
@@ -35,7 +81,7 @@ export function findRowFaults(page: string, text: string, sources: Sources): rea
 
 /** Citations of rules that do not exist. */
 export function findCitationFaults(specification: string, texts: Sources): readonly string[] {
-  const numbers = new Set(readRules(specification).map(({ number }) => number))
+  const numbers = new Set(readNumbers(specification))
   const sections = new Set([...numbers].map(number => number.replace(/-\d+$/, '')))
   const citation = new RegExp(`\\b(?:${[...sections].join('|')})-\\d+\\b`, 'g')
   return [...texts].flatMap(([file, text]) =>
@@ -61,16 +107,8 @@ export function findOutsideFaults(texts: Sources, files: readonly string[]): rea
   })
 }
 
-function readRules(text: string): readonly Rule[] {
-  const rules: { number: string; lines: string[] }[] = []
-  let open = false
-  for (const line of text.split('\n')) {
-    const number = RULE.exec(line)?.[1]
-    if (number !== undefined) rules.push({ number, lines: [] })
-    open = number !== undefined || (open && line.startsWith('  '))
-    if (open) rules.at(-1)?.lines.push(line)
-  }
-  return rules
+function readNumbers(specification: string): readonly string[] {
+  return specification.split('\n').flatMap(line => RULE.exec(line)?.[1] ?? [])
 }
 
 /** The body rows of every table: all but the header and its line of dashes. */
@@ -84,14 +122,14 @@ function readRows(text: string): readonly string[] {
   })
 }
 
-function findTestFaults(page: string, rule: string, text: string, sources: Sources): readonly string[] {
+function findTestFaults(page: string, row: string, text: string, sources: Sources): readonly string[] {
   const tests = [...text.matchAll(TEST)]
-  if (tests.length === 0) return [`${page}: ${rule} names no test`]
+  if (tests.length === 0) return [`${page}: ${row} names no test`]
   return tests.flatMap(([, file = '', title]) => {
     const source = sources.get(file)
-    if (source === undefined) return [`${page}: ${rule} names ${file}, which does not exist`]
+    if (source === undefined) return [`${page}: ${row} names ${file}, which does not exist`]
     return title === undefined || source.includes(title)
       ? []
-      : [`${page}: ${rule} names the test “${title}”, which is not in ${file}`]
+      : [`${page}: ${row} names the test “${title}”, which is not in ${file}`]
   })
 }

@@ -70,7 +70,7 @@ eachDatabase((_name, open) => {
       )
     })
 
-    it('stores the first anonymous request of a kind and source, and counts the rest of its minute', async () => {
+    it('stores the first anonymous request of a kind and source, and counts the rest of its minute (AUDIT-12)', async () => {
       const store = await open()
       let now = 1000
       const auditor = createAuditor({ store, clock: () => now })
@@ -180,7 +180,7 @@ eachDatabase((_name, open) => {
       assert.equal(kept?.request?.length, 2001)
     })
 
-    it('fails the request of a record that the database refuses, and stores the others', async () => {
+    it('fails the request of a record that the database refuses, and stores the others (AUDIT-11)', async () => {
       const store = await open()
       await refuseRecords(store, { client: 'refused' })
       const auditor = createAuditor({ store })
@@ -212,7 +212,7 @@ eachDatabase((_name, open) => {
   })
 
   describe('sweepAudit', () => {
-    it('deletes the seals whose records are all older than the retention time', async () => {
+    it('deletes the seals whose records are all older than the retention time (AUDIT-13)', async () => {
       const store = await open()
       const day = 86_400_000
       const old = Array.from({ length: 2500 }, (_, at) => record({ at }))
@@ -276,7 +276,7 @@ eachDatabase((_name, open) => {
       await assert.rejects(auditor.prepare(), AuditUnavailable)
     })
 
-    it('allows requests if configured', async () => {
+    it('allows requests if configured (AUDIT-7)', async () => {
       const { store } = await awayStore()
       const lost: unknown[] = []
       const auditor = createAuditor({ store, failure: 'allow', onError: error => lost.push(error) })
@@ -307,7 +307,7 @@ eachDatabase((_name, open) => {
   })
 
   describe('reportUnknownOutcomes', () => {
-    it('reports a change that was announced and never completed, and later its completion, once', async () => {
+    it('reports a change that was announced and never completed, and later its completion, once (AUDIT-9)', async () => {
       const store = await open()
       const auditor = createAuditor({ store })
       const completed = await auditor.intend(record())

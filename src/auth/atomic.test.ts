@@ -138,7 +138,7 @@ eachDatabase((_name, open) => {
     }
 
     for (const [name, prepare] of Object.entries(requests))
-      it(`changes nothing and can be repeated: ${name}`, async () => {
+      it(`changes nothing and can be repeated: ${name} (AUDIT-8)`, async () => {
         const [send, status] = await prepare()
         const kept = await content()
         const allow = await refuseRecords(auth.store)
@@ -152,7 +152,7 @@ eachDatabase((_name, open) => {
         assert.equal((await send()).statusCode, status)
       })
 
-    it('does not revoke the grant if the client repeats the refresh later', async () => {
+    it('does not revoke the grant if the client repeats the refresh later (AUDIT-8)', async () => {
       const token = await refreshToken()
       const allow = await refuseRecords(auth.store)
       for (let times = 0; times < 3; times++) assert.equal((await auth.refresh(token)).statusCode, 503)

@@ -186,7 +186,7 @@ eachDatabaseIfThorough((_name, open) => {
       )
     })
 
-    it('records the clinician of a login or failed login, and never an unknown username', async () => {
+    it('records the clinician of a login or failed login, and never an unknown username (AUDIT-4)', async () => {
       const browser = auth.openBrowser()
       await browser.login('clinician', 'wrong')
       await browser.login('my-password', 'clinician')

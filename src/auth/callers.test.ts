@@ -171,14 +171,14 @@ describe('every route of the auth server', () => {
       ),
     )
 
-  it('has a rule that says who may call it', () => {
+  it('has a rule that says who may call it (ADMIN-6)', () => {
     const undecided = listGuarded().filter(({ path }) => findArea(path) === undefined)
     assert.deepEqual(undecided, [])
     const paths = new Set(listRoutes(auth.app).map(({ path }) => generalize(path)))
     assert.deepEqual([...OPEN.union(WITHOUT_STEP_UP).difference(paths)], [])
   })
 
-  it('names its operation if it is an action of administrators, and shows no form of another one', () => {
+  it('names its operation if it is an action of administrators, and shows no form of another one (ADMIN-22)', () => {
     const actions = new Map(
       adminRoutes.flatMap(({ method, path, operation }) =>
         method === 'POST' ? [[`/admin${path}`, operation]] : [],
@@ -190,7 +190,7 @@ describe('every route of the auth server', () => {
       if (method === 'GET' && operation) assert.equal(actions.get(`/admin${path}`), operation)
   })
 
-  it('refuses the forms of other sites, whoever is signed in', async () => {
+  it('refuses the forms of other sites, whoever is signed in (ADMIN-20)', async () => {
     for (const route of listGuarded().filter(({ method }) => method !== 'GET'))
       for (const site of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }]) {
         const caller = findArea(route.path) === '/admin/api' ? 'client' : 'admin'
@@ -205,7 +205,7 @@ describe('every route of the auth server', () => {
     ...(['client', 'stale', 'admin'] as const),
   ]
   for (const caller of callers)
-    it(`admits only its callers: ${caller}`, async () => {
+    it(`admits only its callers: ${caller} (ADMIN-20)`, async () => {
       const content = await readTables()
       const results = new Map<string, readonly [Outcome, Outcome]>()
       for (const route of listGuarded()) {
@@ -228,7 +228,7 @@ describe('every route of the auth server', () => {
       () => auth.store.db.deleteFrom('client').where('client_id', '=', 'console').execute(),
     ],
   ] as const)
-    it(`refuses ${name} after a loss of access while the body arrives`, async () => {
+    it(`refuses ${name} after a loss of access while the body arrives (ADMIN-20, ADMIN-6)`, async () => {
       const body = async function* () {
         await end()
         yield '{}'
@@ -243,7 +243,7 @@ describe('every route of the auth server', () => {
       assert.ok(statusCode === 401 || statusCode === 403, `${statusCode}`)
     })
 
-  it('records each refusal of an administration page', async () => {
+  it('records each refusal of an administration page (ADMIN-20)', async () => {
     const records = await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 1000 })
     const refused = records.filter(({ reason }) => reason === 'Not an administrator')
     const pages = listGuarded().filter(({ path }) => findArea(path) === '/admin')

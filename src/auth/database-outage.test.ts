@@ -49,7 +49,7 @@ describe('the auth server without its database', () => {
     await remove()
   })
 
-  it('responds with 503 as a page or as JSON, and recovers', async () => {
+  it('responds with 503 as a page or as JSON, and recovers (HTTP-9)', async () => {
     const code = await auth.getCode(browser)
     await wire.cut()
     for (const path of ['/portal', '/login?interaction=x', '/oauth2/authorize?client_id=x']) {

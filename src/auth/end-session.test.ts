@@ -23,7 +23,7 @@ describe('/oauth2/logout', () => {
     browser.get(`/oauth2/logout?${new URLSearchParams(parameters)}`)
   const isIn = async (browser: TestBrowser) => (await browser.get('/portal')).statusCode === 200
 
-  it('ends the login of the user of the ID token, revokes its grants, and redirects back with the state', async () => {
+  it('ends the login of the user of the ID token, revokes its grants, and redirects back with the state (LOGOUT-1)', async () => {
     const { browser, tokens } = await signedIn()
     const response = await ask(browser, {
       id_token_hint: tokens.id_token,
@@ -36,7 +36,7 @@ describe('/oauth2/logout', () => {
     assert.equal((await auth.refresh(tokens.refresh_token)).json().error, 'invalid_grant')
   })
 
-  it('signs out for an unverified app without redirecting to its URL', async () => {
+  it('signs out for an unverified app without redirecting to its URL (LOGOUT-2)', async () => {
     const post_logout_redirect_uri = 'https://selfmade.example/'
     const urls = { post_logout_redirect_uris: JSON.stringify([post_logout_redirect_uri]) }
     await auth.addClient({ client_id: 'selfmade', ...urls, approved: false })
@@ -68,7 +68,7 @@ describe('/oauth2/logout', () => {
     assert.equal(await isIn(browser), false)
   })
 
-  it('asks for confirmation without a matching ID token, then redirects back', async () => {
+  it('asks for confirmation without a matching ID token, then redirects back (LOGOUT-1)', async () => {
     const { browser } = await signedIn()
     const { tokens: others } = await signedIn('second')
     for (const parameters of [{}, { client_id: 'sallyport-app' }, { id_token_hint: others.id_token }]) {
@@ -113,7 +113,7 @@ describe('/oauth2/logout', () => {
     assert.match((await browser.get(response.headers.location ?? '')).body, /Sign out\?/)
   })
 
-  it('never redirects to a URL that the client did not register', async () => {
+  it('never redirects to a URL that the client did not register (LOGOUT-2)', async () => {
     const { browser, tokens } = await signedIn()
     const evil = 'https://evil.example/'
     for (const parameters of [

@@ -10,7 +10,7 @@ eachDatabase((_name, open, create) => {
   describe('initialize', () => {
     const seal = createSealer('secret')
 
-    it("creates an encrypted signing key, the app's own client and the test clinician", async () => {
+    it("creates an encrypted signing key, the app's own client and the test clinician (KEY-2, CLIENT-1, LOGIN-3)", async () => {
       const store = await open()
       assert.deepEqual(await initialize({ settings: testSettings, store, sealer: seal, clock: () => 1 }), {
         seeded: true,
@@ -70,7 +70,7 @@ eachDatabase((_name, open, create) => {
       assert.deepEqual([client?.disabled, client?.enabled_at], [false, 5])
     })
 
-    it("changes only the settings of the app's own client on later starts", async () => {
+    it("changes only the settings of the app's own client on later starts (CLIENT-1)", async () => {
       const store = await open()
       await initialize({ settings: testSettings, store, sealer: seal })
       const [before] = await store.db.selectFrom('signing_key').selectAll().execute()
@@ -89,7 +89,7 @@ eachDatabase((_name, open, create) => {
       assert.equal(client?.redirect_uris, '["https://app.example/callback"]')
     })
 
-    it('creates the test clinician again after the last clinician was removed, with the given Practitioner', async () => {
+    it('creates the test clinician again after the last clinician was removed, with the given Practitioner (LOGIN-3)', async () => {
       const store = await open()
       await initialize({ settings: testSettings, store, sealer: seal })
       await store.db.deleteFrom('clinician').execute()
@@ -99,7 +99,7 @@ eachDatabase((_name, open, create) => {
       assert.equal(clinician?.fhir_user_id, 'dr-7')
     })
 
-    it('stops the start if the secret cannot decrypt the key', async () => {
+    it('stops the start if the secret cannot decrypt the key (KEY-2)', async () => {
       const store = await open()
       await initialize({ settings: testSettings, store, sealer: seal })
       await assert.rejects(

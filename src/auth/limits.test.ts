@@ -45,7 +45,7 @@ describe('limits of scopes', () => {
     assert.equal(renewed.json().scope, scope)
   })
 
-  it('refuse a request for more than 100 at every endpoint that accepts scopes', async () => {
+  it('refuse a request for more than 100 at every endpoint that accepts scopes (LIMIT-2)', async () => {
     const error = /^The scope (is invalid: it )?has more than 100 scopes\.$/
     const asked = readRedirect(await auth.authorize(browser, { ...APP, scope: granular(101) }))
     assert.equal(asked.error, 'invalid_scope')
@@ -140,7 +140,7 @@ describe('limits of data that unauthenticated users store', () => {
     assert.ok(added > 0 && added < 2_000, `${added} characters`)
   })
 
-  it('store at most 2,000 requests without a login per network, and never refuse other networks', async () => {
+  it('store at most 2,000 requests without a login per network, and never refuse other networks (LIMIT-4)', async () => {
     await fillPending('10.9.9.9', 2_000)
     const from = (remoteAddress: string) =>
       auth.app.inject({

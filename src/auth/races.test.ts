@@ -53,7 +53,7 @@ eachDatabase((_name, _open, create) => {
       return same
     }
 
-    it('exchange one code once, and a second use revokes the tokens', async () => {
+    it('exchange one code once, and a second use revokes the tokens (TOKEN-5)', async () => {
       const [first] = houses
       const code = await first.getCode(await first.logIn())
       const responses = await both(auth => auth.exchange(code))
@@ -65,7 +65,7 @@ eachDatabase((_name, _open, create) => {
       assert.equal(refreshed.json().error, 'invalid_grant')
     })
 
-    it('get one code for one launch token', async () => {
+    it('get one code for one launch token (LAUNCH-8)', async () => {
       const [first] = houses
       const browser = await first.logIn()
       const launch = await first.launch(browser)
@@ -77,7 +77,7 @@ eachDatabase((_name, _open, create) => {
       assert.deepEqual(new Set(errors), new Set(['invalid_request']))
     })
 
-    it('authenticate once with one assertion', async () => {
+    it('authenticate once with one assertion (CLIENT-6)', async () => {
       const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.makeProof() }
       const responses = await both(auth => auth.requestToken(form))
       assert.equal(responses.filter(response => response.statusCode === 200).length, 1)
@@ -85,7 +85,7 @@ eachDatabase((_name, _open, create) => {
       assert.deepEqual(new Set(errors), new Set(['invalid_client']))
     })
 
-    it('rotate one refresh token once, and every successful retry returns the same successor', async () => {
+    it('rotate one refresh token once, and every successful retry returns the same successor (REFRESH-2)', async () => {
       const [first] = houses
       const { refresh_token: token } = (await first.exchange(await first.getCode(await first.logIn()))).json()
       const responses = await both(auth => auth.refresh(token))
@@ -178,8 +178,11 @@ eachDatabase((_name, open) => {
     const resetPassword = () => setPassword(admin, user, { password: 'another password' })
 
     for (const [name, change] of [
-      ['refuses a sign-in after the password was changed', resetPassword],
-      ['refuses a sign-in after the user was disabled', () => changeUser(admin, user, { disabled: true })],
+      ['refuses a sign-in after the password was changed (LOGIN-11)', resetPassword],
+      [
+        'refuses a sign-in after the user was disabled (LOGIN-11)',
+        () => changeUser(admin, user, { disabled: true }),
+      ],
     ] as const)
       it(name, async () => {
         interrupted.change = change
@@ -187,21 +190,21 @@ eachDatabase((_name, open) => {
         assert.equal((await findUser(admin, user))?.signIns, 0)
       })
 
-    it('does not refuse a sign-in if only the hash of the same password was replaced', async () => {
+    it('does not refuse a sign-in if only the hash of the same password was replaced (LOGIN-11)', async () => {
       const password_hash = await hashPassword('sallyport', 5)
       interrupted.change = () =>
         auth.store.db.updateTable('clinician').set({ password_hash }).where('username', '=', 'ada').execute()
       assert.equal((await auth.openBrowser().login('ada')).statusCode, 302)
     })
 
-    it('refuses to replace a password that an administrator set', async () => {
+    it('refuses to replace a password that an administrator set (ACCOUNT-1)', async () => {
       interrupted.change = resetPassword
       const form = { current: 'sallyport', next: 'chosen by ada', again: 'chosen by ada' }
       assert.equal((await browser.post('/account/password', form)).statusCode, 401)
       assert.equal((await auth.openBrowser().login('ada', 'another password')).statusCode, 302)
     })
 
-    it('ends a sign-in with the old password that completes before a new one is stored', async () => {
+    it('ends a sign-in with the old password that completes before a new one is stored (ACCOUNT-1)', async () => {
       const other = auth.openBrowser()
       interrupted.change = () => other.login('ada')
       const form = { current: 'sallyport', next: 'chosen by ada', again: 'chosen by ada' }
@@ -209,7 +212,7 @@ eachDatabase((_name, open) => {
       assert.equal((await other.get('/manage')).headers.location, '/login')
     })
 
-    it('stores no sign-in with a provider whose link was removed', async () => {
+    it('stores no sign-in with a provider whose link was removed (LOGIN-11)', async () => {
       const link = { issuer: 'https://idp.example', subject: 's' }
       await linkUser(admin, user, link)
       const { id } = await auth.store.db
@@ -232,7 +235,7 @@ eachDatabase((_name, open) => {
       assert.equal(await store(), undefined)
     })
 
-    it("refuses an administrator's change after the role was taken away", async () => {
+    it("refuses an administrator's change after the role was taken away (ADMIN-10)", async () => {
       await auth.store.db
         .updateTable('clinician')
         .set({ admin: true })
@@ -250,7 +253,7 @@ eachDatabase((_name, open) => {
       assert.equal((await auth.openBrowser().login()).statusCode, 302)
     })
 
-    it('refuses a change through the administration API after its client was removed', async () => {
+    it('refuses a change through the administration API after its client was removed (ADMIN-10)', async () => {
       const client = { client_id: 'console', client_secret: 's', scope: 'sallyport/admin' }
       await auth.addClient({
         client_id: 'console',
@@ -277,13 +280,13 @@ eachDatabase((_name, open) => {
       assert.equal(name, 'app')
     })
 
-    it('gives an app no access after the end of all sessions', async () => {
+    it('gives an app no access after the end of all sessions (AUTHORIZE-13)', async () => {
       const response = await authorize(() => endSessions(admin, user))
       assert.match(response.headers.location ?? '', /^\/login\?/)
       assert.equal(await countGrants(), 0)
     })
 
-    it('revokes the access that is stored first', async () => {
+    it('revokes the access that is stored first (AUTHORIZE-13)', async () => {
       const { recordIn } = admin.audit
       let ended: Promise<unknown> | undefined
       Object.assign(admin.audit, {
@@ -301,7 +304,7 @@ eachDatabase((_name, open) => {
       assert.equal(await countGrants(), 0)
     })
 
-    it('grants the scopes that the app has now', async () => {
+    it('grants the scopes that the app has now (AUTHORIZE-13)', async () => {
       const response = await authorize(() => changeClient(admin, 'app', { scope: 'launch patient/*.rs' }))
       const { code = '' } = readRedirect(response)
       const { client_id, redirect_uri } = app
@@ -309,7 +312,7 @@ eachDatabase((_name, open) => {
       assert.equal(tokens.scope, 'launch patient/*.rs')
     })
 
-    it('refuses an app that was removed', async () => {
+    it('refuses an app that was removed (AUTHORIZE-13)', async () => {
       await auth.addClient({ client_id: 'gone' })
       const gone = { ...app, client_id: 'gone', redirect_uri: 'https://gone.example/callback' }
       const response = await authorize(() => removeClient(admin, 'gone'), gone)
@@ -317,7 +320,7 @@ eachDatabase((_name, open) => {
       assert.match(response.body, /The app is no longer registered/)
     })
 
-    it('lets only the first decision on the consent page count', async () => {
+    it('lets only the first decision on the consent page count (CONSENT-5)', async () => {
       await auth.addClient({ client_id: 'asks', first_party: false })
       const asks = { ...app, client_id: 'asks', redirect_uri: 'https://asks.example/callback' }
       const asked = await authorize(async () => undefined, asks)

@@ -8,7 +8,7 @@ import { openTestStore } from './testing/test-store.ts'
 describe('createAuthServer', () => {
   const open = openTestStore()
 
-  it('is ready with its database and signing key, and reports a missing one', async () => {
+  it('is ready with its database and signing key, and reports a missing one (START-4)', async () => {
     const auth = await TestAuthServer.open(await open())
     const ready = await auth.openBrowser().get('/readyz')
     assert.equal(ready.statusCode, 200)
@@ -60,7 +60,7 @@ describe('createAuthServer', () => {
     assert.equal((await browser.post('/login', large)).statusCode, 413)
   })
 
-  it('logs no token, code, password or patient name', async () => {
+  it('logs no token, code, password or patient name (HTTP-7)', async () => {
     const lines: string[] = []
     const destination = new Writable({
       write(chunk, _encoding, done) {

@@ -81,7 +81,7 @@ Options:
     ['start tea', /^Unknown server tea: expected auth, fhir, app\n$/],
   ]
   for (const [args, line] of wrong) {
-    it(`exits with 2 and one line at "${args}"`, async () => {
+    it(`exits with 2 and one line at "${args}" (CLI-2)`, async () => {
       const { exitCode, stdout, stderr } = await sallyport(args.split(' '))
       assert.equal(exitCode, 2)
       assert.match(stderr, line)
@@ -89,7 +89,7 @@ Options:
     })
   }
 
-  it('exits with 1 and one line at a bad setting, in every command that reads settings', async () => {
+  it('exits with 1 and one line at a bad setting, in every command that reads settings (START-7)', async () => {
     for (const args of [['settings'], ['start'], ['clinician', 'list'], ['client', 'remove', 'x']]) {
       const { exitCode, stdout, stderr } = await sallyport(args, { env: { SMART_AUTH_PORT: 'high' } })
       assert.equal(exitCode, 1)

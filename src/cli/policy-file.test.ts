@@ -28,7 +28,7 @@ describe('readUserFilter', () => {
       assert.deepEqual(readFilter(text)?.(kim, 'Condition', 'r'), [{ patient: '1' }, { patient: '2' }])
   })
 
-  it('names the error and its location', () => {
+  it('names the error and its location (USER-8)', () => {
     for (const [text, problem] of [
       ['', 'expected rules'],
       ['[]', 'expected rules'],

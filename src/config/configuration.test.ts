@@ -35,7 +35,7 @@ function textFor(row: SettingRow<unknown>): string {
 const read = (env: Environment) => readSettings(env, folder)
 
 describe('readSettings', () => {
-  it('has the documented defaults', () => {
+  it('has the documented defaults (SERVICE-3)', () => {
     const { seedClinicianPassword, ...settings } = read({})
     assert.equal(seedClinicianPassword, 'sallyport')
     assert.deepEqual(settings, {
@@ -161,7 +161,7 @@ describe('readSettings', () => {
     }
   })
 
-  it('reads every setting from the variable derived from its name, as from the documented one', () => {
+  it('reads every setting from the variable derived from its name, as from the documented one (SETTING-2)', () => {
     for (const [key, row] of settingRows) {
       const derived = row.name.toUpperCase().replace(/[^A-Z0-9]/g, '_')
       const { warnings, sources } = readConfiguration({ [derived]: textFor(row) }, folder)
@@ -176,7 +176,7 @@ describe('readSettings', () => {
     assert.equal(new Set(variables).size, variables.length)
   })
 
-  it('stops if the two variables of a setting differ, and names both without their values', () => {
+  it('stops if the two variables of a setting differ, and names both without their values (SETTING-2)', () => {
     const env = { SMART_SECRET: 'a secret of the one', SMART_SERVER_SECRET: 'a secret of the other' }
     assert.throws(() => read(env), {
       message:
@@ -190,7 +190,7 @@ describe('readSettings', () => {
     assert.throws(() => read({ SMART_SERVER_AUTH_PORT: 'x' }), /Cannot use SMART_SERVER_AUTH_PORT: expected/)
   })
 
-  it('derives ports, issuers and launch data from other settings', () => {
+  it('derives ports, issuers and launch data from other settings (SETTING-6)', () => {
     const settings = read({
       SMART_ISSUER_URL: 'http://localhost:9100/',
       SMART_FHIR_BASE_URL: 'http://127.0.0.1:8180/r4/',
@@ -292,7 +292,7 @@ describe('readSettings', () => {
     ['SMART_LOG_LEVEL', 'loud', /expected trace or debug or info/],
   ]
   for (const [variable, value, message] of bad) {
-    it(`refuses ${variable}=${value}`, () => {
+    it(`refuses ${variable}=${value} (SETTING-3)`, () => {
       assert.throws(() => read({ [variable]: value }), message)
       assert.throws(
         () => read({ [variable]: value }),
@@ -301,7 +301,7 @@ describe('readSettings', () => {
     })
   }
 
-  it('never repeats a secret that it refuses', () => {
+  it('never repeats a secret that it refuses (SETTING-5)', () => {
     for (const [variable, value] of [
       ['SMART_SECRET', 'short'],
       ['SMART_SEED_CLINICIAN_PASSWORD', 'x'.repeat(73)],
@@ -315,7 +315,7 @@ describe('readSettings', () => {
     }
   })
 
-  it('launches the demo app at the app URL by default', () => {
+  it('launches the demo app at the app URL by default (SETTING-6)', () => {
     const { smartClientLaunchUrl } = read({ SMART_APP_URL: 'http://localhost:8182' })
     assert.equal(smartClientLaunchUrl, 'http://localhost:8182/launch')
   })
@@ -339,7 +339,7 @@ describe('readSettings', () => {
 })
 
 describe('readConfiguration', () => {
-  it('warns once about each unknown SMART_ variable', () => {
+  it('warns once about each unknown SMART_ variable (SETTING-3)', () => {
     const env = { SMART_ISSUER: 'x', SMART_TEAPOT: 'y', SMARTER: 'z', PATH: '/bin' }
     assert.deepEqual(readConfiguration(env, folder).warnings, [
       'Unknown variable SMART_ISSUER is ignored: did you mean SMART_ISSUER_URL?',
@@ -361,7 +361,7 @@ describe('a secret in a file', () => {
   const secretFile = join(folder, 'a-secret')
   const secrets = settingRows.filter(([, row]) => row.secret || row.hasPassword)
 
-  it('is read for every secret, from the variable and from the name in the file', () => {
+  it('is read for every secret, from the variable and from the name in the file (SETTING-10)', () => {
     assert.ok(secrets.length >= 8)
     for (const [key, row] of secrets) {
       const text = textFor(row)
@@ -376,7 +376,7 @@ describe('a secret in a file', () => {
     }
   })
 
-  it('must be the only value, must exist and must not be empty', () => {
+  it('must be the only value, must exist and must not be empty (SETTING-10)', () => {
     writeFileSync(secretFile, '')
     const env = { SMART_SECRET_FILE: secretFile }
     assert.throws(() => read({ ...env, SMART_SECRET: 'a secret of some length' }), {

@@ -31,7 +31,7 @@ smart.login.providers:
 `
 
 describe('smart.login.providers', () => {
-  it('is a list in the settings file', () => {
+  it('is a list in the settings file (SIGNIN-1)', () => {
     assert.deepEqual(read(HOSPITAL).settings.login.providers, [
       {
         kind: 'oidc',
@@ -55,7 +55,7 @@ describe('smart.login.providers', () => {
     ])
   })
 
-  it('may name a directory', () => {
+  it('may name a directory (SIGNIN-14)', () => {
     const [directory] = read(`
 smart.login.providers:
   - { id: staff, kind: ldap, url: "ldaps://dc.ehr.example", base-dn: "dc=ehr,dc=example" }`).settings.login
@@ -86,7 +86,7 @@ smart.login.providers:
     assert.doesNotMatch(JSON.stringify(shown), /0123/)
   })
 
-  it('names every mistake', () => {
+  it('names every mistake (SIGNIN-1)', () => {
     const fault = (more: string) => {
       try {
         const { problems } = read(`
@@ -145,7 +145,7 @@ describe('the variables of a single provider', () => {
   const single = (more: Record<string, string> = {}) =>
     read('', { ...env, ...more }).settings.login.providers[0]
 
-  it('suffice, and keep the issuer as written', () => {
+  it('suffice, and keep the issuer as written (SIGNIN-1)', () => {
     assert.deepEqual(
       single({
         SMART_LOGIN_ALLOW: 'groups=a,b',
@@ -175,7 +175,7 @@ describe('the variables of a single provider', () => {
     )
   })
 
-  it('distinguish a claim, a template and a search by its characters', () => {
+  it('distinguish a claim, a template and a search by its characters (SIGNIN-1)', () => {
     const rule = (text: string) => single({ SMART_LOGIN_FHIR_USER: text })?.fhirUser
     assert.deepEqual(rule('smart.user'), { kind: 'claim', claim: 'smart.user' })
     assert.deepEqual(rule('Practitioner/{nr}'), { kind: 'template', template: 'Practitioner/{nr}' })

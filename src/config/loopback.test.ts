@@ -14,7 +14,7 @@ describe('isLoopbackHost', () => {
     '::ffff:127.0.0.1',
     '[::ffff:7f00:1]',
   ]) {
-    it(`is true for ${host}`, () => assert.equal(isLoopbackHost(host), true))
+    it(`is true for ${host} (SETTING-6)`, () => assert.equal(isLoopbackHost(host), true))
   }
 
   for (const host of [

@@ -11,7 +11,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const settingsIn = (name: string, more = {}) => readSettings({ SMART_DATA_DIR: name, ...more }, folder)
 
 describe('ensureSecret', () => {
-  it('creates a secret of 32 random bytes once, readable by this user only', () => {
+  it('creates a secret of 32 random bytes once, readable by this user only (SETTING-8)', () => {
     const made = ensureSecret(settingsIn('fresh'))
     assert.equal(Buffer.from(made, 'base64url').length, 32)
     assert.equal(ensureSecret(settingsIn('fresh')), made)

@@ -15,7 +15,7 @@ function withFile(text: string): string {
 }
 
 describe('the settings file', () => {
-  it('is read with dotted or nested names, and the environment takes precedence', () => {
+  it('is read with dotted or nested names, and the environment takes precedence (SETTING-1)', () => {
     const cwd = withFile(`
 smart.server.access-token-ttl-seconds: 120
 smart.server.secret: 0123456789012345678901234567890123
@@ -33,14 +33,14 @@ smart:
     assert.deepEqual(settings.bind, ['127.0.0.1', '127.0.0.2'])
   })
 
-  it('accepts defaultNeedPatientBanner', () => {
+  it('accepts defaultNeedPatientBanner (SETTING-4)', () => {
     assert.equal(
       readSettings({}, withFile('defaultNeedPatientBanner: false')).defaultNeedPatientBanner,
       false,
     )
   })
 
-  it('is the file that SMART_CONFIG names', () => {
+  it('is the file that SMART_CONFIG names (SETTING-1)', () => {
     const cwd = withFile('smart.server.access-token-ttl-seconds: 1')
     writeFileSync(join(cwd, 'other.yaml'), 'smart.server.access-token-ttl-seconds: 2')
     assert.equal(readSettings({ SMART_CONFIG: 'other.yaml' }, cwd).accessTokenTtlSeconds, 2)
@@ -85,7 +85,7 @@ smart:
     ['[a, b]', /Cannot use sallyport.yaml: expected names with values/],
   ]
   for (const [text, message] of bad) {
-    it(`stops at ${JSON.stringify(text)}`, () => {
+    it(`stops at ${JSON.stringify(text)} (SETTING-3)`, () => {
       assert.throws(() => readSettings({}, withFile(text)), message)
     })
   }

@@ -20,13 +20,13 @@ describe('start problems and warnings', () => {
   })
 
   for (const missing of Object.keys(deployed)) {
-    it(`refuses to start off loopback without ${missing}`, () => {
+    it(`refuses to start off loopback without ${missing} (SETTING-7)`, () => {
       const found = problems({ ...deployed, [missing]: undefined })
       assert.ok(found.includes(`${missing} must be set off loopback`), found.join('\n'))
     })
   }
 
-  it('refuses limits of bodies that are too large for the embedded FHIR server', () => {
+  it('refuses limits of bodies that are too large for the embedded FHIR server (LIMIT-8)', () => {
     const large = {
       SMART_FHIR_BODY_LIMIT_MB: '12',
       SMART_FHIR_BINARY_LIMIT_MB: '100',
@@ -41,7 +41,7 @@ describe('start problems and warnings', () => {
     assert.throws(() => problems({ SMART_FHIR_BODY_LIMIT_MB: '13' }), /SMART_FHIR_BODY_LIMIT_MB/)
   })
 
-  it('refuses an incomplete CDS service, and one that would get tokens over http', () => {
+  it('refuses an incomplete CDS service, and one that would get tokens over http (CDS-8)', () => {
     const whole = { SMART_CDS_SERVICE: 'bp', SMART_CDS_CLIENT_ID: 'advice' }
     assert.deepEqual(problems({ ...whole, SMART_CDS_URL: 'http://localhost:5000' }), [])
     assert.deepEqual(problems(whole), [
@@ -59,14 +59,14 @@ describe('start problems and warnings', () => {
     assert.deepEqual(problems({ SMART_CDS_SERVICES: JSON.stringify([listed]) }), [])
   })
 
-  it('is off loopback if one bind address is', () => {
+  it('is off loopback if one bind address is (SETTING-6)', () => {
     assert.equal(
       problems({ SMART_BIND: '127.0.0.1,192.0.2.1' })[0],
       'SMART_ISSUER_URL must be set off loopback',
     )
   })
 
-  it('refuses http off loopback unless it is allowed', () => {
+  it('refuses http off loopback unless it is allowed (SETTING-7)', () => {
     const unsafe = { ...deployed, SMART_APP_URL: 'http://app.ehr.example' }
     assert.deepEqual(problems(unsafe), [
       'SMART_APP_URL must be https off loopback, or set SMART_ALLOW_HTTP=true',
@@ -113,7 +113,7 @@ describe('start problems and warnings', () => {
     SMART_TRUST_PROXY: 'loopback',
   }
 
-  it('turns the lab on by default on loopback only, and warns about it off loopback', () => {
+  it('turns the lab on by default on loopback only, and warns about it off loopback (LAB-1, SETTING-9)', () => {
     const read = (env: Environment) => readConfiguration(env, folder)
     const isOn = (env: Environment) => read(env).settings.lab
     assert.deepEqual([isOn({}), isOn({ SMART_LAB: 'false' })], [true, false])
@@ -122,7 +122,7 @@ describe('start problems and warnings', () => {
     assert.match(read(lab).startWarnings.join('\n'), /^SMART_LAB=true: administrators open every record /)
   })
 
-  it('refuses the lab off loopback without a setting that names its risk, and over plain http in any case', () => {
+  it('refuses the lab off loopback without a setting that names its risk, and over plain http in any case (SETTING-9)', () => {
     assert.deepEqual(problems({ ...lab, SMART_LAB_EXPOSES_ALL_PATIENTS: undefined }), [
       'SMART_LAB=true off loopback needs SMART_LAB_EXPOSES_ALL_PATIENTS=true: the lab opens every record',
     ])

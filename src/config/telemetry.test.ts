@@ -6,7 +6,7 @@ const read = (env: Record<string, string>) => readTelemetry(env, '.')
 const COLLECTOR = { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otel.example/' }
 
 describe('the export of traces', () => {
-  it('is off unless a collector or the exporter is named', () => {
+  it('is off unless a collector or the exporter is named (TRACE-2)', () => {
     assert.equal(read({}), undefined)
     assert.equal(read({ OTEL_SERVICE_NAME: 'a', OTEL_TRACES_SAMPLER: 'always_on' }), undefined)
     assert.equal(read({ ...COLLECTOR, OTEL_SDK_DISABLED: 'true' }), undefined)
@@ -14,7 +14,7 @@ describe('the export of traces', () => {
     assert.equal(read({ OTEL_TRACES_EXPORTER: 'otlp' })?.url, 'http://localhost:4318/v1/traces')
   })
 
-  it('follows the standard variables', () => {
+  it('follows the standard variables (TRACE-2)', () => {
     const settings = read({
       ...COLLECTOR,
       OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20key, x-tenant = a',

@@ -56,7 +56,7 @@ describe('createPages', () => {
     assert.equal(createPages(sealer, '_page', 'another test').open(pages.seal(page)), undefined)
   })
 
-  it('seals all positions of a search to the same length, however long its parameters are', () => {
+  it('seals all positions of a search to the same length, however long its parameters are (ABSENT-7)', () => {
     const seal = (position: number, characters: number) =>
       pages.seal({
         ...page,

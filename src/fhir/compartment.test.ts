@@ -36,7 +36,7 @@ const membership = `Account subject · AdverseEvent subject · AllergyIntoleranc
   Task patient,focus · VisionPrescription patient`
 
 describe('listCompartmentParameters', () => {
-  it('is the table of R4 with the differences of PATIENT-2', () => {
+  it('is the table of R4 with the differences of PATIENT-2 (PATIENT-2)', () => {
     const expected = membership.split('·').map(row => {
       const [type, codes] = row.trim().split(' ')
       return [type, codes?.split(',')]
@@ -61,7 +61,7 @@ describe('listCompartmentParameters', () => {
     }
   })
 
-  it('ignores Patient.link and Group.member', () => {
+  it('ignores Patient.link and Group.member (PATIENT-2)', () => {
     assert.deepEqual(definitions.patientCompartment.Patient, ['link'])
     assert.deepEqual(listCompartmentParameters('Patient'), [])
     assert.deepEqual(listCompartmentParameters('Group'), [])
@@ -106,7 +106,7 @@ describe('findCompartmentPatients', () => {
     })
   }
 
-  it('is empty for an identifier or a contained patient', () => {
+  it('is empty for an identifier or a contained patient (PATIENT-3)', () => {
     const contained = [{ resourceType: 'Patient', id: '1' }]
     assert.deepEqual(
       patients({ resourceType: 'Observation', contained, subject: { identifier: { value: '1' } } }),
@@ -125,7 +125,7 @@ describe('findCompartmentPatients', () => {
     )
   })
 
-  it('uses patient for a Device and securityContext for a Binary', () => {
+  it('uses patient for a Device and securityContext for a Binary (PATIENT-2)', () => {
     assert.deepEqual(patients({ resourceType: 'Device', patient: { reference: 'Patient/1' } }), ['1'])
     assert.deepEqual(patients({ resourceType: 'Binary', securityContext: { reference: 'Patient/1' } }), ['1'])
     assert.deepEqual(patients({ resourceType: 'Binary', securityContext: { reference: 'Encounter/1' } }), [])
@@ -174,7 +174,7 @@ const names = (asserter: string) =>
 const long = 'a'.repeat(64)
 
 describe('namesOtherPatient', () => {
-  it('finds another patient on this server and on others', () => {
+  it('finds another patient on this server and on others (WRITE-2)', () => {
     for (const reference of [
       'Patient/2',
       'Patient/2/_history/1',

@@ -37,7 +37,7 @@ describe('definitions/r4.json', () => {
 })
 
 describe('resourceTypes', () => {
-  it('lists the 146 types of R4 and none of another version', () => {
+  it('lists the 146 types of R4 and none of another version (SERVICE-5)', () => {
     assert.equal(resourceTypes.length, 146)
     assert.ok(resourceTypes.includes('Patient'))
     for (const other of ['Resource', 'DomainResource', 'SubscriptionStatus', 'HumanName', 'User']) {

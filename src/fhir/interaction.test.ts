@@ -77,7 +77,7 @@ describe('parsePath', () => {
     for (const path of ['', '/']) assert.deepEqual(parsePath(path), [])
   })
 
-  it('refuses paths that a proxy might read differently', () => {
+  it('refuses paths that a proxy might read differently (ROUTE-7)', () => {
     for (const path of [
       'Patient/1',
       '/Patient/',

@@ -89,7 +89,7 @@ describe('parseEntries', () => {
 })
 
 describe('parseEntry', () => {
-  it('accepts a URL relative to the base or absolute below it', () => {
+  it('accepts a URL relative to the base or absolute below it (BUNDLE-5)', () => {
     const read = { kind: 'read', type: 'Patient', id: '1', params: [] }
     for (const url of ['Patient/1', '/Patient/1', `${base}/Patient/1`])
       assert.deepEqual(parseEntry({ method: 'GET', url }, base), read)

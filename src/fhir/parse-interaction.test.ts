@@ -148,11 +148,11 @@ const MISUNDERSTOOD: Record<string, number> = {
 
 describe('parseInteraction', () => {
   for (const [line, interaction] of Object.entries(UNDERSTOOD)) {
-    it(`understands ${line}`, () => assert.deepEqual(parse(line), interaction))
+    it(`understands ${line} (ROUTE-1)`, () => assert.deepEqual(parse(line), interaction))
   }
 
   for (const [line, status] of Object.entries(MISUNDERSTOOD)) {
-    it(`refuses ${line.slice(0, 60)} with ${status}`, () => {
+    it(`refuses ${line.slice(0, 60)} with ${status} (ROUTE-6)`, () => {
       const answer = parse(line)
       assert.equal(answer.kind, 'misunderstood')
       assert.equal('status' in answer && answer.status, status)
@@ -281,7 +281,7 @@ describe('parseInteraction', () => {
       })
   })
 
-  it('reads If-None-Exist with the posted type, and with the FHIR base where it is known', () => {
+  it('reads If-None-Exist with the posted type, and with the FHIR base where it is known (FHIR-7)', () => {
     const baseUrl = 'http://fhir.test/fhir'
     const parsed = (value: string, base?: string) =>
       parseInteraction({
@@ -334,7 +334,7 @@ describe('parseInteraction', () => {
     ])
   })
 
-  it('never throws, and only ever names R4 types and FHIR ids', () => {
+  it('never throws, and only ever names R4 types and FHIR ids (ROUTE-6)', () => {
     const piece = fc.oneof(
       fc.constantFrom(
         'Patient',

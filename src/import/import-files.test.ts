@@ -65,7 +65,7 @@ describe('importFiles', () => {
     assert.deepEqual(kept(), ['7.0', '12345678901234567.89', '1.0e3'])
   })
 
-  it('refuses AuditEvents, which are served from the audit trail, and imports the rest', async () => {
+  it('refuses AuditEvents, which are served from the audit trail, and imports the rest (AUDIT-6)', async () => {
     const { write, run, repository } = createFolder()
     const event = {
       resourceType: 'AuditEvent',

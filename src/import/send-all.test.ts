@@ -66,7 +66,7 @@ describe('sendAll', () => {
     return bodies.map(describeBundle)
   }
 
-  it('sends the resource that is referred to first, whatever its type, and its own URL as a relative reference', async () => {
+  it('sends the resource that is referred to first, whatever its type, and its own URL as a relative reference (CLI-5)', async () => {
     const subject = { reference: `${upstream.url}/Patient/a` }
     const sent = await send([
       encounter('late', { subject, partOf: { reference: 'Encounter/early' } }),
@@ -77,7 +77,7 @@ describe('sendAll', () => {
     assert.deepEqual(listBundles(), ['batch Patient/a', 'batch Encounter/early', 'batch Encounter/late'])
   })
 
-  it('sends resources that refer to each other as one transaction', async () => {
+  it('sends resources that refer to each other as one transaction (CLI-5)', async () => {
     const sent = await send([patient('x', link('y')), patient('y', link('x')), patient('z', link('x'))])
     assert.deepEqual([sent.created, sent.refused], [3, []])
     assert.deepEqual(listBundles(), ['transaction Patient/x,Patient/y', 'batch Patient/z'])
@@ -89,7 +89,7 @@ describe('sendAll', () => {
     assert.deepEqual(sent, { created: 0, updated: 1, unchanged: 1, refused: [] })
   })
 
-  it('reports the reason of the server for each refused resource', async () => {
+  it('reports the reason of the server for each refused resource (CLI-5)', async () => {
     const { refused, created } = await send([
       patient('85'),
       patient('fine'),
@@ -105,7 +105,7 @@ describe('sendAll', () => {
     )
   })
 
-  it('sends refused resources again once others are stored', async () => {
+  it('sends refused resources again once others are stored (CLI-5)', async () => {
     refusals = 1
     listBundles()
     const sent = await send([patient('p'), encounter('q', { subject: { reference: 'Patient/p' } })])

@@ -23,7 +23,7 @@ const entry = (line: string, resource?: object, more: object = {}) => {
 }
 
 describe('explain', () => {
-  it('reports the scope, the compartment and the filters', () => {
+  it('reports the scope, the compartment and the filters (CLI-4)', () => {
     assert.deepEqual(ask('GET /Condition?patient=1', 'openid patient/Condition.rs'), {
       allowed: true,
       status: 200,
@@ -262,7 +262,7 @@ describe('explain', () => {
     )
   })
 
-  it('resolves references inside a Bundle before it checks them', () => {
+  it('resolves references inside a Bundle before it checks them (BUNDLE-4)', () => {
     const run = (...entries: object[]) =>
       ask('POST /', 'patient/*.cruds', { body: bundle('transaction', ...entries) })
     const fullUrl = 'urn:uuid:11111111-1111-4111-8111-111111111111'

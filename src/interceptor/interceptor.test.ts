@@ -22,7 +22,7 @@ async function getRefusal(authorization: string | undefined, guard = interceptor
 }
 
 describe('createInterceptor', () => {
-  it('accepts a valid access token and returns its grant', async () => {
+  it('accepts a valid access token and returns its grant (BEARER-1)', async () => {
     const fhirUser = `${fhirBaseUrl}/Practitioner/p1`
     const caller = await interceptor.authenticate(
       auth.bearer({ fhirUser, scope: ['openid', 'patient/Condition.rs'] }),
@@ -54,7 +54,7 @@ describe('createInterceptor', () => {
   })
 
   for (const authorization of [undefined, '', 'Bearer', 'Bearer ', 'Basic YTpi', 'Bearerx abc', 'token'])
-    it(`says that a bearer token is needed to ${JSON.stringify(authorization)}`, async () => {
+    it(`says that a bearer token is needed to ${JSON.stringify(authorization)} (BEARER-4)`, async () => {
       assert.deepEqual(await getRefusal(authorization), {
         allowed: false,
         reason: 'no-bearer',
@@ -118,7 +118,7 @@ describe('createInterceptor', () => {
     'a token that is too long': auth.token({ scope: 'patient/Condition.rs '.repeat(600) }),
   }
   for (const [name, token] of Object.entries(BAD))
-    it(`refuses ${name}`, async () => {
+    it(`refuses ${name} (BEARER-6)`, async () => {
       const { status, headers, outcome } = await getRefusal(`Bearer ${token}`)
       assert.equal(status, 401)
       assert.equal(headers['www-authenticate'], 'Bearer error="invalid_token"')
@@ -126,7 +126,7 @@ describe('createInterceptor', () => {
       assert.equal(JSON.stringify(outcome).includes(token), false)
     })
 
-  it('says that an expired token has expired', async () => {
+  it('says that an expired token has expired (BEARER-6)', async () => {
     const { status, headers, outcome } = await getRefusal(auth.bearer({ exp: seconds }))
     assert.equal(status, 401)
     assert.equal(headers['www-authenticate'], 'Bearer error="invalid_token"')
@@ -147,7 +147,7 @@ describe('createInterceptor', () => {
       )
   })
 
-  it('ignores an unreadable patient or fhirUser claim', async () => {
+  it('ignores an unreadable patient or fhirUser claim (BEARER-12)', async () => {
     for (const claims of [
       { patient: 'Patient/1', fhirUser: 'http://other.example/fhir/Practitioner/1' },
       { patient: ['1'], fhirUser: 'Organization/1' },
@@ -161,7 +161,7 @@ describe('createInterceptor', () => {
     }
   })
 
-  it('never throws and never accepts, whatever the header contains', async () => {
+  it('never throws and never accepts, whatever the header contains (BEARER-14)', async () => {
     const anything = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.string().map(text => `Bearer ${text}`),
@@ -243,7 +243,7 @@ describe('createInterceptor', () => {
     assert.equal((await getRefusal(authorization, guard)).status, 401)
   })
 
-  it('refuses after an internal error, and reports it to the host', async () => {
+  it('refuses after an internal error, and reports it to the host (BEARER-14)', async () => {
     const errors: unknown[] = []
     const guard = make({
       onError: error => errors.push(error),
@@ -286,7 +286,7 @@ describe('createInterceptor', () => {
     }
   })
 
-  it('enforces only patient/ scopes by default, except for the portal', async () => {
+  it('enforces only patient/ scopes by default, except for the portal (SCOPE-8)', async () => {
     const search = { kind: 'search-type', type: 'Patient', params: [] } as const
     const claims = { scope: 'user/Patient.rs', fhirUser: 'Practitioner/1', patient: undefined }
     const app = await interceptor.authenticate(auth.bearer(claims))

@@ -89,7 +89,7 @@ describe('refuse', () => {
       )
   })
 
-  it('says only that a request is outside the grant, with a hint', () => {
+  it('says only that a request is outside the grant, with a hint (ERROR-1, ERROR-4)', () => {
     const text = 'Not within the granted patient, user or filter.'
     assert.deepEqual(describeRefusal({ kind: 'not-within', hint: 'Because' }), [
       403,

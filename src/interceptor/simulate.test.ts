@@ -9,7 +9,7 @@ const interceptor = createInterceptor({ authUrl, fhirBaseUrl, fetch: auth.fetch,
 const lab = applyTokenFailures(interceptor)
 
 describe('applyTokenFailures', () => {
-  it('refuses the requests of a token that names a failure, and marks the response', async () => {
+  it('refuses the requests of a token that names a failure, and marks the response (LAB-6)', async () => {
     for (const status of [401, 403, 429, 500]) {
       const result = await lab.authenticate(auth.bearer({ simulate: `fhir:${status}` }))
       assert.ok(!result.allowed)
@@ -19,7 +19,7 @@ describe('applyTokenFailures', () => {
     }
   })
 
-  it('delays the requests of a token by five seconds', async () => {
+  it('delays the requests of a token by five seconds (LAB-6)', async () => {
     const bearer = auth.bearer({ simulate: 'fhir:slow' })
     await interceptor.authenticate(bearer)
     mock.timers.enable({ apis: ['setTimeout'] })
@@ -39,7 +39,7 @@ describe('applyTokenFailures', () => {
     }
   })
 
-  it('names the simulation as the reason for the refusal of an unusable token, in the audit trail only', async () => {
+  it('names the simulation as the reason for the refusal of an unusable token, in the audit trail only (LAB-6)', async () => {
     const simulate = 'access-token:expired'
     const refused = await lab.authenticate(auth.bearer({ simulate, exp: 1 }))
     assert.ok(!refused.allowed)
@@ -54,7 +54,7 @@ describe('applyTokenFailures', () => {
     assert.equal(other.authenticate(auth.bearer({ simulate: 'fhir:500' })), caller)
   })
 
-  it('changes nothing for other tokens, and refuses invalid ones for their own reason', async () => {
+  it('changes nothing for other tokens, and refuses invalid ones for their own reason (LAB-6)', async () => {
     for (const claims of [{}, { simulate: 'fhir:418' }, { simulate: 7 }])
       assert.ok((await lab.authenticate(auth.bearer(claims))).allowed)
     const expired = await lab.authenticate(auth.bearer({ simulate: 'fhir:500', exp: 1 }))

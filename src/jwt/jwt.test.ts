@@ -167,7 +167,7 @@ describe('readKeySet', () => {
     )
   })
 
-  it('reads RSA keys of up to 8192 bits', () => {
+  it('reads RSA keys of up to 8192 bits (CLIENT-6)', () => {
     const modulus = (first: number, bytes: number) => {
       const n = Buffer.alloc(bytes, 0xff)
       n[0] = first
@@ -177,7 +177,7 @@ describe('readKeySet', () => {
     assert.deepEqual(readKids(modulus(0x01, 1025)), [])
   })
 
-  it('reads RSA keys with an exponent of up to 64 bits, because a longer one makes a verification slow', () => {
+  it('reads RSA keys with an exponent of up to 64 bits, because a longer one makes a verification slow (CLIENT-6)', () => {
     const exponent = (bytes: number) => ({ ...jwk, e: Buffer.alloc(bytes, 0xff).toString('base64url') })
     assert.deepEqual(readKids(exponent(8)), [['k', 'RS256']])
     for (const bytes of [9, 255]) assert.deepEqual(readKids(exponent(bytes)), [])

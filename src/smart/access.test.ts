@@ -35,7 +35,7 @@ function filter(
 }
 
 describe('computeAccess', () => {
-  it('lets no limited caller write what gives others access, unless the setting names the context of the scope', () => {
+  it('lets no limited caller write what gives others access, unless the setting names the context of the scope (WRITE-13)', () => {
     for (const permission of ['c', 'u', 'd'] as const) {
       assert.deepEqual(filter('patient/*.cruds', 'RelatedPerson', permission), [])
       assert.deepEqual(filter('patient/RelatedPerson.cruds', 'RelatedPerson', permission), [])
@@ -53,7 +53,7 @@ describe('computeAccess', () => {
     assert.notDeepEqual(filter('patient/*.cruds', 'RelatedPerson', 'r'), [])
   })
 
-  it('protects care teams in the same way while a policy gives access by them', () => {
+  it('protects care teams in the same way while a policy gives access by them (WRITE-13)', () => {
     const byTeam = { ...policy, careTeamsGiveAccess: () => true }
     assert.notDeepEqual(filter('patient/*.cruds', 'CareTeam', 'u'), [])
     assert.deepEqual(filter('patient/*.cruds', 'CareTeam', 'u', { patient: '1' }, byTeam), [])
@@ -62,7 +62,7 @@ describe('computeAccess', () => {
     assert.notDeepEqual(filter('user/*.cruds', 'CareTeam', 's', { fhirUser: user }, ofPanel), [])
   })
 
-  it('limits patient/ to the patient of the token', () => {
+  it('limits patient/ to the patient of the token (PATIENT-1)', () => {
     assert.deepEqual(filter('patient/Condition.rs', 'Condition', 'r'), [{ patient: '1' }])
     assert.deepEqual(filter('patient/*.rs', 'Patient', 's'), [{ patient: '1' }])
     assert.deepEqual(filter('patient/Device.r', 'Device', 'r'), [{ patient: '1' }])
@@ -76,18 +76,18 @@ describe('computeAccess', () => {
       ])
   })
 
-  it('grants nothing by patient/ scopes without a patient', () => {
+  it('grants nothing by patient/ scopes without a patient (PATIENT-1)', () => {
     for (const type of ['Condition', 'Patient', 'Practitioner'])
       assert.deepEqual(filter('patient/*.cruds', type, 'r', {}), [])
     assert.deepEqual(filter('patient/Patient.c', 'Patient', 'c', {}), [])
   })
 
-  it('grants all data by user/ scopes with a fhirUser, and nothing without one', () => {
+  it('grants all data by user/ scopes with a fhirUser, and nothing without one (USER-1, USER-2)', () => {
     assert.deepEqual(filter('user/*.cruds', 'Condition', 'r', { patient: '1' }), [])
     assert.equal(filter('user/*.cruds', 'Condition', 'd', { fhirUser: user }), 'everything')
   })
 
-  it('permits reads and searches of shared types under patient/ scopes, and no writes', () => {
+  it('permits reads and searches of shared types under patient/ scopes, and no writes (PATIENT-5)', () => {
     for (const type of [
       'Practitioner',
       'PractitionerRole',
@@ -131,7 +131,7 @@ describe('computeAccess', () => {
     assert.deepEqual(filter('patient/*.rs', 'QuestionnaireResponse', 'r'), [{ patient: '1' }])
   })
 
-  it('grants nothing of other types outside the compartment, including Group', () => {
+  it('grants nothing of other types outside the compartment, including Group (PATIENT-6)', () => {
     for (const type of [
       'Group',
       'ImplementationGuide',
@@ -145,12 +145,12 @@ describe('computeAccess', () => {
         assert.deepEqual(filter('patient/*.cruds', type, permission), [], type)
   })
 
-  it('permits creating a Patient by patient/Patient.c, and updating only the patient of the token', () => {
+  it('permits creating a Patient by patient/Patient.c, and updating only the patient of the token (WRITE-3)', () => {
     assert.deepEqual(filter('patient/Patient.c', 'Patient', 'c'), [{ refersTo: '1' }])
     assert.deepEqual(filter('patient/Patient.cruds', 'Patient', 'u'), [{ patient: '1', exclusive: true }])
   })
 
-  it('grants write access to a protected type only by a system/ scope that names the type', () => {
+  it('grants write access to a protected type only by a system/ scope that names the type (SCOPE-10)', () => {
     const by = { fhirUser: user }
     for (const permission of ['c', 'u', 'd'] as const) {
       for (const scope of ['user/*.cruds', 'system/*.cruds', 'user/SearchParameter.cruds'])
@@ -165,14 +165,14 @@ describe('computeAccess', () => {
     )
   })
 
-  it('permits a read of the user’s own resource, and no other interaction with it', () => {
+  it('permits a read of the user’s own resource, and no other interaction with it (PATIENT-7)', () => {
     assert.deepEqual(filter('openid', 'Practitioner', 'r', { fhirUser: user }), [{ id: 'p1' }])
     for (const permission of ['c', 'u', 'd', 's'] as const)
       assert.deepEqual(filter('openid', 'Practitioner', permission, { fhirUser: user }), [])
     assert.deepEqual(filter('openid', 'Patient', 'r', { fhirUser: user }), [])
   })
 
-  it('permits a search by r or by s, according to the setting', () => {
+  it('permits a search by r or by s, according to the setting (SCOPE-7)', () => {
     const smart: EnforcementPolicy = { ...policy, searchPermission: 's' }
     assert.deepEqual(filter('patient/Condition.r', 'Condition', 's'), [{ patient: '1' }])
     assert.deepEqual(filter('patient/Condition.s', 'Condition', 's'), [])
@@ -184,7 +184,7 @@ describe('computeAccess', () => {
     assert.deepEqual(filter('patient/Condition.s', 'Condition', 'r', { patient: '1' }, smart), [])
   })
 
-  it('honours only the configured contexts, and every scope of the portal', () => {
+  it('honours only the configured contexts, and every scope of the portal (SCOPE-8)', () => {
     const narrow: EnforcementPolicy = { ...policy, contexts: ['patient'] }
     assert.deepEqual(filter('user/*.rs system/*.rs', 'Patient', 'r', { fhirUser: user }, narrow), [])
     const portal = { fhirUser: user, clientId: 'sallyport-portal' }
@@ -193,7 +193,7 @@ describe('computeAccess', () => {
     assert.equal(filter('system/Practitioner.rs', 'Practitioner', 's', own, narrow), 'everything')
   })
 
-  it('combines granular scopes with OR, and the parameters of one scope with AND', () => {
+  it('combines granular scopes with OR, and the parameters of one scope with AND (GRANULAR-1)', () => {
     assert.deepEqual(
       filter(
         'patient/Observation.rs?category=a&status=final patient/Observation.rs?code=b',
@@ -216,7 +216,7 @@ describe('computeAccess', () => {
     ])
   })
 
-  it('ignores a granular scope beside an unrestricted one, in either order', () => {
+  it('ignores a granular scope beside an unrestricted one, in either order (GRANULAR-1)', () => {
     for (const scope of [
       'patient/Observation.rs patient/Observation.rs?category=a',
       'patient/Observation.rs?category=a patient/Observation.rs',
@@ -231,7 +231,7 @@ describe('computeAccess', () => {
     )
   })
 
-  it('grants nothing by a search parameter that cannot be evaluated', () => {
+  it('grants nothing by a search parameter that cannot be evaluated (GRANULAR-3)', () => {
     for (const query of [
       'foo=a',
       'category=a&foo=b',
@@ -292,7 +292,7 @@ describe('satisfies', () => {
     it(`does not read ${reference || 'an empty text'} as a reference to Patient/1`, () =>
       assert(!within(condition(reference))))
 
-  it('ignores references that do not put a resource into the compartment', () => {
+  it('ignores references that do not put a resource into the compartment (PATIENT-3)', () => {
     assert(
       !within({
         resourceType: 'Observation',

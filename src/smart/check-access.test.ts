@@ -189,7 +189,7 @@ const CASES: readonly (readonly [AccessFilter, string, string, boolean])[] = [
 describe('mayRevealAbsence', () => {
   for (const [filter, type, id, expected] of CASES) {
     const constraints = filter === 'everything' ? filter : JSON.stringify(filter)
-    it(`returns ${expected} for ${type}/${id} under ${constraints}`, () =>
+    it(`returns ${expected} for ${type}/${id} under ${constraints} (ABSENT-2)`, () =>
       assert.equal(mayRevealAbsence(filter, type, id), expected))
   }
 })

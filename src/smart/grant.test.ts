@@ -12,7 +12,7 @@ const grant: Grant = {
 }
 
 describe('grantFingerprint', () => {
-  it('is the same for every token of a grant', () => {
+  it('is the same for every token of a grant (ABSENT-8)', () => {
     const { scopes } = grant
     const renewed: Grant = { ...grant, tokenId: 'j-2', scopes: scopes.toReversed() }
     assert.equal(grantFingerprint(renewed), grantFingerprint(grant))

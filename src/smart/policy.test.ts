@@ -89,7 +89,7 @@ describe('createUserFilter', () => {
     assert.deepEqual(filter(empty, 'Condition', 'r'), [{ panel: none }])
   })
 
-  it('applies every rule that names the clinician, and accepts ids with and without a type', () => {
+  it('applies every rule that names the clinician, and accepts ids with and without a type (USER-4)', () => {
     const rights = makePolicy({
       clinicians: ['Practitioner/lee', 'Practitioner/kim'],
       patients: ['Patient/1'],
@@ -129,7 +129,7 @@ describe('createUserFilter', () => {
     assert.equal(access.filterFor('Condition', 'r').length, 1)
   })
 
-  it('does not limit resources without a patient, unless their type lists patients', () => {
+  it('does not limit resources without a patient, unless their type lists patients (USER-5)', () => {
     for (const type of ['Practitioner', 'Organization', 'Questionnaire'])
       assert.equal(filter(two, type, 'u'), 'everything', type)
     for (const type of REVEALING) assert.deepEqual(filter(two, type, 'r'), [], type)

@@ -72,11 +72,11 @@ const OUTSIDE_THE_GRAMMAR = [
 
 describe('parseScope and permits', () => {
   for (const [text, permissions] of Object.entries(PERMITTED))
-    it(`reads ${text} as ${permissions || 'nothing'} on Observation`, () =>
+    it(`reads ${text} as ${permissions || 'nothing'} on Observation (SERVICE-5, SCOPE-1, SCOPE-4)`, () =>
       assert.equal(listPermissions(text), permissions))
 
   for (const text of OUTSIDE_THE_GRAMMAR)
-    it(`reads ${JSON.stringify(text)} as nothing`, () => assert.equal(parseScope(text), undefined))
+    it(`reads ${JSON.stringify(text)} as nothing (SCOPE-3)`, () => assert.equal(parseScope(text), undefined))
 
   it('separates the query of a granular scope, and decodes it', () => {
     const scope = parseScope('patient/Observation.rs?category=a%7Cb&status=final')
@@ -95,7 +95,7 @@ describe('parseScope and permits', () => {
     assert.deepEqual(read('patient/Observation.read'), [[], true])
   })
 
-  it('recognizes scopes without a resource type, which permit nothing', () => {
+  it('recognizes scopes without a resource type, which permit nothing (SCOPE-9)', () => {
     for (const text of [
       'openid',
       'fhirUser',
@@ -109,7 +109,7 @@ describe('parseScope and permits', () => {
     assert.equal(listPermissions('launch/patient', 'Patient'), '')
   })
 
-  it('agrees with a second implementation of the grammar for each permission', () => {
+  it('agrees with a second implementation of the grammar for each permission (SCOPE-2)', () => {
     const suffix = fc.oneof(
       fc.constantFrom('read', 'write', '*', 'rs', 'cruds', 'c', 's', 'cud', 'rr', 'sr', ''),
       fc.string({ unit: fc.constantFrom(...PERMISSIONS), maxLength: 6 }),
@@ -161,7 +161,7 @@ function permitsNaively(
 }
 
 describe('parseScopes', () => {
-  it('splits a string on spaces, or takes an array of strings', () => {
+  it('splits a string on spaces, or takes an array of strings (BEARER-11)', () => {
     const texts = (claim: unknown) => parseScopes(claim).map(scope => scope.text)
     assert.deepEqual(texts('openid  patient/*.rs patient/*.rs'), ['openid', 'patient/*.rs'])
     assert.deepEqual(texts(['openid', 'patient/*.rs', 1, null, 'a b']), ['openid', 'patient/*.rs'])

@@ -31,7 +31,7 @@ describe('Turns', () => {
 describe('WriteWait', () => {
   const busy = Object.assign(new Error('database is locked'), { errcode: 5 })
 
-  it('has one limit for the turn and for the other process', async () => {
+  it('has one limit for the turn and for the other process (STORE-7)', async () => {
     const turns = new Turns()
     const giveBack = await turns.take(new WriteWait(1000))
     const wait = new WriteWait(40)

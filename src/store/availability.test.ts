@@ -20,7 +20,7 @@ describe('isDatabaseUnavailable', () => {
       assert.ok(!isDatabaseUnavailable(other))
   })
 
-  it('counts a broken connection only if it is that of the database', () => {
+  it('counts a broken connection only if it is that of the database (HTTP-9)', () => {
     const availability = watchAvailability({ tryWrite: async () => {} })
     const reset = failure({ code: 'ECONNRESET' })
     const failures = [
@@ -58,7 +58,7 @@ describe('watchAvailability', () => {
   }
   const full = failure({ errcode: 13 })
 
-  it('tries a write at most every two seconds', async () => {
+  it('tries a write at most every two seconds (START-4)', async () => {
     const { state, probe } = watch()
     await Promise.all([probe(), probe()])
     state.now = 1999
@@ -69,7 +69,7 @@ describe('watchAvailability', () => {
     assert.equal(state.writes, 2)
   })
 
-  it('fails every use at once while the last write failed, until a write succeeds', async () => {
+  it('fails every use at once while the last write failed, until a write succeeds (HTTP-9)', async () => {
     const { state, enter, report } = watch()
     await enter()
     assert.equal(state.writes, 0)
@@ -127,7 +127,7 @@ eachDatabase((name, open, create) => {
   })
 
   describe('openStore', () => {
-    it('rejects a schema of another version with one line that says what to do', async () => {
+    it('rejects a schema of another version with one line that says what to do (STORE-4)', async () => {
       const url = await create()
       const store = await openStore(url)
       await sql`alter table audit_event rename column patients to patient_list`.execute(store.db)

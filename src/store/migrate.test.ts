@@ -16,7 +16,7 @@ const RELEASED: Readonly<Record<string, string>> = {
 }
 
 describe('released migrations', () => {
-  it('never change, because databases migrated earlier would have another schema', () => {
+  it('never change, because databases migrated earlier would have another schema (STORE-4)', () => {
     const files = readdirSync(FOLDER).filter(name => /^\d{4}-/.test(name))
     const hashes = files.map(name => [name, computeHash(readFileSync(new URL(name, FOLDER)))])
     assert.deepEqual(Object.fromEntries(hashes), RELEASED)
@@ -33,7 +33,7 @@ function computeHash(content: Buffer): string {
 
 eachDatabase((name, open, create) => {
   describe('inspectDatabase', () => {
-    it('reports an empty database as new, and leaves it empty', async () => {
+    it('reports an empty database as new, and leaves it empty (CHECK-3)', async () => {
       const url = await create('empty')
       for (const _ of [1, 2]) {
         const { store, isNew } = await inspectDatabase(url)
@@ -44,7 +44,7 @@ eachDatabase((name, open, create) => {
     })
 
     if (name === 'PostgreSQL')
-      it('rejects a user who may not create tables', async () => {
+      it('rejects a user who may not create tables (CHECK-3)', async () => {
         const url = await create('empty')
         await query(url, 'create role inspector login')
         try {

@@ -23,7 +23,7 @@ describe('createSealer', () => {
     )
   })
 
-  it('does not decrypt a text for another row, column or table, or for no row', () => {
+  it('does not decrypt a text for another row, column or table, or for no row (STORE-2)', () => {
     const cell = { table: 'app_session', column: 'tokens_sealed', row: 'a' } as const
     const sealed = seal('x', cell)
     assert.equal(open(sealed, { ...cell }), 'x')
@@ -38,7 +38,7 @@ describe('createSealer', () => {
     assert.throws(() => open(sealed.replace(/^v2/, 'v1'), cell), /Cannot decrypt/)
   })
 
-  it('does not decrypt a text encrypted with another secret', () => {
+  it('does not decrypt a text encrypted with another secret (STORE-2)', () => {
     assert.throws(() => createSealer('another').open(seal('x', 'tokens'), 'tokens'), /SMART_SECRET/)
   })
 

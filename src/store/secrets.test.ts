@@ -13,7 +13,7 @@ describe('sha256', () => {
 })
 
 describe('randomToken', () => {
-  it('is 32 bytes as 43 characters of base64url', () => {
+  it('is 32 bytes as 43 characters of base64url (LAUNCH-5)', () => {
     const token = createRandomToken()
     assert.match(token, /^[\w-]{43}$/)
     assert.equal(Buffer.from(token, 'base64url').length, 32)

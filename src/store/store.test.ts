@@ -50,7 +50,7 @@ async function makeGrant(store: Store): Promise<void> {
 
 eachDatabase((name, open, create) => {
   describe('the clinician table', () => {
-    it('accepts a plain INSERT of the four named columns and generates the UUID', async () => {
+    it('accepts a plain INSERT of the four named columns and generates the UUID (LOGIN-1)', async () => {
       const store = await open()
       for (const username of ['ada', 'bea', 'cyd']) await insertUser(store, username)
       const rows = await store.db.selectFrom('clinician').selectAll().orderBy('username').execute()
@@ -237,7 +237,7 @@ eachDatabase((name, open, create) => {
     })
   })
 
-  it(`names its dialect (${name})`, async () => {
+  it(`names its dialect (${name}) (STORE-1)`, async () => {
     assert.equal((await open()).dialect, name === 'SQLite' ? 'sqlite' : 'postgres')
   })
 })
@@ -258,7 +258,7 @@ describe('parseDatabaseUrl', () => {
     })
   })
 
-  it('accepts postgres:// and postgresql://, and shows neither user nor password', () => {
+  it('accepts postgres:// and postgresql://, and shows neither user nor password (STORE-1)', () => {
     for (const scheme of ['postgres', 'postgresql']) {
       const url = `${scheme}://someone:hush@db.example:5433/sallyport?sslmode=verify-full`
       assert.deepEqual(parseDatabaseUrl(url), {

@@ -191,7 +191,7 @@ async function left<Table extends keyof Schema>(
 
 eachDatabase((_, open, create) => {
   describe('sweep', () => {
-    it('deletes expired rows and keeps all others', async () => {
+    it('deletes expired rows and keeps all others (STORE-3)', async () => {
       const store = await open()
       await fill(store)
       await sweep(store, now)
@@ -271,7 +271,7 @@ eachDatabase((_, open, create) => {
   })
 
   describe('repeatInOneProcess', () => {
-    it('does a job in one process, and in another when that one stops or no longer renews its lease', async () => {
+    it('does a job in one process, and in another when that one stops or no longer renews its lease (STORE-5)', async () => {
       const store = await open()
       const done: string[] = []
       let now = 0

@@ -14,7 +14,7 @@ const row = (at: number, patient_id: string | null = null) => ({
 
 eachDatabase((name, open, create) => {
   describe('Store.trail', () => {
-    it('has all records of a call, for another store at once', async () => {
+    it('has all records of a call, for another store at once (AUDIT-22)', async () => {
       const url = await create()
       const store = await openStore(url)
       await Promise.all([store.trail.append([row(1, 'ada')]), store.trail.append([row(2)])])

@@ -46,7 +46,7 @@ async function readUntil(socket: Socket, last: string): Promise<string> {
 const listPaths = (count: number) => Array.from({ length: count }, (_, at) => `/${at}.`)
 
 describe('serveInTurn', () => {
-  it('begins a request when the response to the one before is sent, and answers in order', async () => {
+  it('begins a request when the response to the one before is sent, and answers in order (HTTP-11)', async () => {
     const begun: { readonly url: string | undefined; readonly response: ServerResponse }[] = []
     let isUnfinished = false
     const { send } = await open(({ url }, response) => {
@@ -64,7 +64,7 @@ describe('serveInTurn', () => {
     assert.deepEqual(text.match(/(?<=body of )\/\d+\./g), paths)
   })
 
-  it('serves other connections in between', async () => {
+  it('serves other connections in between (HTTP-11)', async () => {
     const served: (string | undefined)[] = []
     const { send } = await open(({ url }, response) => {
       served.push(url)
@@ -75,7 +75,7 @@ describe('serveInTurn', () => {
     assert.ok(served.includes('/other.'), served.join(' '))
   })
 
-  it('closes a connection on which too many requests wait, and does not read the rest', async () => {
+  it('closes a connection on which too many requests wait, and does not read the rest (HTTP-11)', async () => {
     let arrived = 0
     const { server, send } = await open((_request, response) => setImmediate(() => response.end('ok')))
     server.on('request', () => {
@@ -85,7 +85,7 @@ describe('serveInTurn', () => {
     assert.equal(arrived, CONNECTION_LIMITS.waiting + 2)
   })
 
-  it('ends a response that is not read', async () => {
+  it('ends a response that is not read (HTTP-11)', async () => {
     const ended = Promise.withResolvers<ServerResponse>()
     const { send } = await open(
       (_request, response) => {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { TaskQueue, ThreadPoolFull } from './thread-pool.ts'
 
 describe('TaskQueue', () => {
-  it('runs a limited number of tasks at once, in order, and refuses those that exceed the queue', async () => {
+  it('runs a limited number of tasks at once, in order, and refuses those that exceed the queue (HTTP-13)', async () => {
     const queue = new TaskQueue({ atOnce: 2, waiting: 2 })
     const begun: number[] = []
     const ends = Array.from({ length: 4 }, () => Promise.withResolvers<void>())

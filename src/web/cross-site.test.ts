@@ -28,7 +28,7 @@ describe('cross-site forms', () => {
     [{ origin: '' }, 403],
   ]
   for (const [headers, status] of cases) {
-    it(`sends ${status} to ${JSON.stringify(headers)}`, async () => {
+    it(`sends ${status} to ${JSON.stringify(headers)} (HTTP-3)`, async () => {
       const response = await app.inject({
         method: 'POST',
         url: '/form',
@@ -54,7 +54,7 @@ describe('cross-site forms', () => {
     assert.equal(response.statusCode, 200)
   })
 
-  it('takes no header for forwarded requests as its own host, whichever proxy is trusted', async () => {
+  it('takes no header for forwarded requests as its own host, whichever proxy is trusted (HTTP-3)', async () => {
     const { app } = await make({ trustProxy: 'loopback' })
     const forwarded = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' }
     const send = async (origin: string, headers: Record<string, string>) => {
@@ -70,7 +70,7 @@ describe('cross-site forms', () => {
     assert.equal(await send('https://evil.example', forwardedForm), 403)
   })
 
-  it('accepts cross-site forms on the configured paths', async () => {
+  it('accepts cross-site forms on the configured paths (HTTP-3)', async () => {
     const { app } = await make({ acceptsCrossSite: path => path === '/form' })
     const response = await app.inject({
       method: 'POST',

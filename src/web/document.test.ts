@@ -5,7 +5,7 @@ import { useServers } from './testing/make-server.ts'
 
 const make = useServers()
 
-it('a document is serialized once, however often it is sent', async () => {
+it('a document is serialized once, however often it is sent (HTTP-12)', async () => {
   let times = 0
   const send = createDocument({ toJSON: () => ({ times: ++times }) })
   const { app } = await make()

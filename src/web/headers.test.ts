@@ -31,12 +31,12 @@ describe('createPagePolicy', () => {
     })
   }
 
-  it('forbids framing before any directive that contains a URL', () => {
+  it('forbids framing before any directive that contains a URL (HTTP-5)', () => {
     assert.match(createPagePolicy({ formTargets: ['https://app.example'] }), /^frame-ancestors 'none'; /)
   })
 
   // Nearly every ASCII character is legal somewhere in the host or path of a URL; `;` ends a directive, `,` a policy.
-  it('keeps its directives, whatever characters a URL contains', () => {
+  it('keeps its directives, whatever characters a URL contains (HTTP-5)', () => {
     const names = (policy: string) => policy.split(/[;,]/).map(part => part.trim().split(' ')[0])
     for (let code = 0x20; code < 0x7f; code++) {
       const c = String.fromCharCode(code)
@@ -61,14 +61,14 @@ describe('createPagePolicy', () => {
 })
 
 describe('defineCookie', () => {
-  it('makes cookies HttpOnly and Lax for the whole site', () => {
+  it('makes cookies HttpOnly and Lax for the whole site (HTTP-4)', () => {
     assert.deepEqual(defineCookie('http://localhost:9000', 'sallyport-login'), {
       name: 'sallyport-login',
       attributes: { httpOnly: true, sameSite: 'lax', secure: false, path: '/', priority: 'high' },
     })
   })
 
-  it('makes cookies Secure and bound to the host under https', () => {
+  it('makes cookies Secure and bound to the host under https (HTTP-4)', () => {
     const { name, attributes } = defineCookie('https://auth.example.org', 'sallyport-login')
     assert.equal(name, '__Host-sallyport-login')
     assert.equal(attributes.secure, true)

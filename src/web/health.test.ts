@@ -8,7 +8,7 @@ async function server(checks: readonly ReadyCheck[], clock?: () => number): Prom
 }
 
 describe('GET /healthz', () => {
-  it('sends 200 even while a dependency is unavailable', async () => {
+  it('sends 200 even while a dependency is unavailable (START-3)', async () => {
     const app = await server([{ name: 'database', check: () => Promise.reject(new Error('gone')) }])
     const response = await app.inject('/healthz')
     assert.equal(response.statusCode, 200)
@@ -37,7 +37,7 @@ describe('GET /readyz', () => {
     ])
   })
 
-  it('sends 503 with the reason of a NotReady error', async () => {
+  it('sends 503 with the reason of a NotReady error (START-4)', async () => {
     const app = await server([
       {
         name: 'key set',
@@ -103,7 +103,7 @@ describe('GET /readyz', () => {
     assert.equal((await response).json().checks[0].reason, 'no response within 1000 ms')
   })
 
-  it('runs a check once for concurrent requests, and again after half a second', async () => {
+  it('runs a check once for concurrent requests, and again after half a second (START-4)', async () => {
     let now = 0
     let asked = 0
     const check = async () => {

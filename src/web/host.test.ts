@@ -44,7 +44,7 @@ describe('a request with two Host headers', () => {
         assert.doesNotMatch(response, /served|evil/)
       })
 
-  it('is refused on every path, and with HTTP/1.0 too', async () => {
+  it('is refused on every path, and with HTTP/1.0 too (HTTP-10)', async () => {
     for (const line of [
       'GET /readyz HTTP/1.1',
       'GET /nowhere HTTP/1.1',
@@ -67,7 +67,7 @@ describe('a request with one Host header or none', () => {
     assert.match(response, /^HTTP\/1\.1 200 .*served/s)
   })
 
-  it('is refused without one in HTTP/1.1, and served in HTTP/1.0', async () => {
+  it('is refused without one in HTTP/1.1, and served in HTTP/1.0 (HTTP-10)', async () => {
     assert.match(await raw('GET /fhir/x HTTP/1.1', 'Connection: close'), /^HTTP\/1\.1 400 /)
     assert.match(await raw('GET /fhir/x HTTP/1.0'), /^HTTP\/1\.1 200 /)
   })

@@ -33,7 +33,7 @@ describe('serializeError', () => {
 })
 
 describe('createLogger', () => {
-  it('redacts secrets by name on three levels', () => {
+  it('redacts secrets by name on three levels (HTTP-7)', () => {
     let log = ''
     const destination = {
       write(text: string) {
@@ -74,7 +74,7 @@ describe('createLogger', () => {
 })
 
 describe('logOutages', () => {
-  it('logs each cause of an outage once, then the number of failures once a minute', () => {
+  it('logs each cause of an outage once, then the number of failures once a minute (STORE-6)', () => {
     const logged: unknown[] = []
     let now = 0
     const report = logOutages(

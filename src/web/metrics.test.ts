@@ -43,7 +43,7 @@ describe('Registry', () => {
 })
 
 describe('mergeMetrics', () => {
-  it('adds counters and memory of all processes, and keeps the counters of one that has ended', async () => {
+  it('adds counters and memory of all processes, and keeps the counters of one that has ended (START-10)', async () => {
     const make = async (durations: readonly number[], at: number) => {
       const registry = new Registry()
       registry.counter(COUNT).add(['/x'], at + 1)
@@ -92,7 +92,7 @@ describe('GET /metrics', () => {
     await app.close()
   })
 
-  it('counts requests by method, route pattern and status, without ids', async () => {
+  it('counts requests by method, route pattern and status, without ids (HTTP-2, METRIC-3)', async () => {
     const app = await server()
     await app.inject('/portal/juniper?code=1')
     await app.inject('/portal/alder')
@@ -119,19 +119,19 @@ describe('GET /metrics', () => {
       assert.match(line, /^(# (HELP|TYPE) \S+ .+|[a-z0-9_]+(\{.*\})? [0-9.e+-]+)$/)
   })
 
-  it('shows whether each check of /readyz passes', async () => {
+  it('shows whether each check of /readyz passes (METRIC-2)', async () => {
     const failing = { name: 'database', check: () => Promise.reject(new Error('down')) }
     const app = await createServer({ name: 'auth', url: 'http://localhost:9000', checks: [failing] })
     const { body } = await app.inject('/metrics')
     assert.match(body, /^sallyport_check_up\{server="auth",check="database"\} 0$/m)
   })
 
-  it('is absent from the port of a server if metrics have their own port', async () => {
+  it('is absent from the port of a server if metrics have their own port (METRIC-1)', async () => {
     const app = await server('nobody')
     assert.equal((await app.inject('/metrics')).statusCode, 404)
   })
 
-  it('has the metrics of all servers on a separate port, and those of the process once', async () => {
+  it('has the metrics of all servers on a separate port, and those of the process once (METRIC-1)', async () => {
     const report = async (name: string) => {
       const registry = new Registry()
       registry.counter({ ...COUNT, labels: ['server'] }).add([name])
@@ -164,7 +164,7 @@ describe('GET /metrics', () => {
   }
 
   for (const remoteAddress of ['192.0.2.1', '10.0.0.1', '::ffff:10.0.0.1', '2001:db8::1']) {
-    it(`refuses ${remoteAddress} by default`, async () => {
+    it(`refuses ${remoteAddress} by default (HTTP-2)`, async () => {
       assert.equal((await (await server()).inject({ url: '/metrics', remoteAddress })).statusCode, 403)
       assert.equal(
         (await (await server('everyone')).inject({ url: '/metrics', remoteAddress })).statusCode,

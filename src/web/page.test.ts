@@ -45,7 +45,7 @@ describe('renderPage', () => {
     assert.ok(plain.includes(`Sallyport ${version}`))
   })
 
-  it('contains no inline code, no styles and no URLs of other sites', () => {
+  it('contains no inline code, no styles and no URLs of other sites (HTTP-5)', () => {
     assert.doesNotMatch(plain, /<script|<style|style="|onclick|https?:\/\//)
   })
 

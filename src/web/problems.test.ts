@@ -81,7 +81,7 @@ describe('error responses', () => {
     ['api', 'application/json; charset=utf-8'],
   ] as const
   for (const [style, type] of styles) {
-    it(`are OperationOutcomes in the style ${style}`, async () => {
+    it(`are OperationOutcomes in the style ${style} (ERROR-1)`, async () => {
       const { app } = await make({ errorStyle: () => style })
       const response = await app.inject('/nowhere')
       assert.equal(response.headers['content-type'], type)

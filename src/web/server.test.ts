@@ -8,7 +8,7 @@ import { FORM, useServers } from './testing/make-server.ts'
 const make = useServers()
 
 describe('createServer: request ids', () => {
-  it('adds a new id to every response and its log line', async () => {
+  it('adds a new id to every response and its log line (HTTP-1)', async () => {
     const { app, lines } = await make()
     const first = await app.inject('/page/1')
     const second = await app.inject('/nowhere')
@@ -123,7 +123,7 @@ describe('createServer: a body that is too large', () => {
   const lines = (...more: readonly string[]) =>
     ['POST /form HTTP/1.1', 'host: localhost', 'content-type: application/json', ...more, '', ''].join('\r\n')
 
-  it('gets a 413 even if the client sends the whole body before it reads', async () => {
+  it('gets a 413 even if the client sends the whole body before it reads (LIMIT-3)', async () => {
     const { app } = await make()
     const url = await app.listen({ port: 0, host: '127.0.0.1' })
     const pieces = Array.from({ length: 12 }, () => megabyte)
@@ -179,7 +179,7 @@ describe('createServer: a body that is too large', () => {
     assert.match(response, /^HTTP\/1.1 413 /)
   })
 
-  it('is no failure of the server if the client closes the connection in the middle of it', async () => {
+  it('is no failure of the server if the client closes the connection in the middle of it (HTTP-9)', async () => {
     const { app, lines: logged } = await make()
     const [arrived, failed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     app.addHook('preParsing', async () => arrived.resolve())
@@ -197,7 +197,7 @@ describe('createServer: a body that is too large', () => {
     )
   })
 
-  it('logs once that the database is unavailable, then the number of failed requests', async () => {
+  it('logs once that the database is unavailable, then the number of failed requests (STORE-6)', async () => {
     let now = 0
     const { app, lines } = await make({ clock: () => now })
     const ask = async () => {

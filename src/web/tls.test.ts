@@ -20,7 +20,7 @@ function fetchOver(
 }
 
 describe('createServer with a certificate', () => {
-  it('serves https on every address with HSTS and at least TLS 1.2', async () => {
+  it('serves https on every address with HSTS and at least TLS 1.2 (HTTP-8)', async () => {
     const { cert, key } = makeCertificate()
     const app = await createServer({ name: 'auth', url: 'https://localhost:9000', tls: { cert, key } })
     const port = await listen(app, 0, ['127.0.0.2', '127.0.0.1'])
@@ -41,7 +41,7 @@ describe('createServer with a certificate', () => {
 })
 
 describe('replaceCertificate', () => {
-  it('changes the certificate of new connections, and keeps those that are open', async () => {
+  it('changes the certificate of new connections, and keeps those that are open (SETTING-12)', async () => {
     const [old, next] = [makeCertificate(), makeCertificate()]
     const app = await createServer({ name: 'auth', url: 'https://localhost:9000', tls: old })
     const url = `https://127.0.0.1:${await listen(app, 0, ['127.0.0.2', '127.0.0.1'])}/healthz`
@@ -77,7 +77,7 @@ describe('the TLS of a server (BCP 195)', () => {
   // The certificate has an EC key: suites with another kind of authentication cannot be chosen in any case.
   const isAccepted = (name: string) => /^ECDHE-ECDSA-.*(GCM|POLY1305)/.test(name)
 
-  it('offers only AEAD suites with forward secrecy', async () => {
+  it('offers only AEAD suites with forward secrecy (HTTP-8)', async () => {
     for (const name of getCiphers().map(it => it.toUpperCase()))
       if (isAccepted(name)) await only(name)
       else if (!name.startsWith('TLS_')) await assert.rejects(only(name), name)

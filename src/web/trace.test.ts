@@ -26,7 +26,7 @@ async function open(lines: string[] = []) {
 }
 
 describe('a trace', () => {
-  it('is passed on unchanged, with tracestate and without baggage, even after a body', async () => {
+  it('is passed on unchanged, with tracestate and without baggage, even after a body (TRACE-1)', async () => {
     const app = await open()
     const headers = { traceparent: TRACEPARENT, tracestate: 'a=1,b=2', baggage: 'patient=1' }
     const passed = { traceparent: TRACEPARENT, tracestate: 'a=1,b=2' }
@@ -36,7 +36,7 @@ describe('a trace', () => {
     assert.deepEqual((await app.inject('/call/1')).json(), {})
   })
 
-  it('is named in the log lines of the request', async () => {
+  it('is named in the log lines of the request (TRACE-1)', async () => {
     const lines: string[] = []
     const app = await open(lines)
     await app.inject({ url: '/call/1', headers: { traceparent: TRACEPARENT } })
@@ -56,7 +56,7 @@ describe('a trace', () => {
     `00-${TRACE_ID}-${PARENT}`,
     'x'.repeat(2000),
   ])
-    it(`is ignored if it is ${traceparent.slice(0, 70)}`, async () => {
+    it(`is ignored if it is ${traceparent.slice(0, 70)} (TRACE-1)`, async () => {
       const app = await open()
       assert.deepEqual((await app.inject({ url: '/call/1', headers: { traceparent } })).json(), {})
     })
@@ -90,7 +90,7 @@ describe('the export of traces', () => {
       .find(({ name }) => name === 'sallyport_spans_total')
       ?.samples.find(({ labels }) => labels[0] === result)?.value ?? 0
 
-  it('sends spans of requests and of their calls, without ids and queries', async () => {
+  it('sends spans of requests and of their calls, without ids and queries (TRACE-3)', async () => {
     const app = await open()
     const { stop } = startSpanExport(options, logger)
     const headers = { traceparent: TRACEPARENT }
@@ -130,7 +130,7 @@ describe('the export of traces', () => {
     assert.doesNotMatch(JSON.stringify(collector.spans), /juniper|alder/)
   })
 
-  it('follows the sampling decision of the caller, or samples a share', async () => {
+  it('follows the sampling decision of the caller, or samples a share (TRACE-2)', async () => {
     const app = await open()
     collector.spans.length = 0
     const { stop } = startSpanExport({ ...options, sampler: { isParentBased: true, ratio: 0 } }, logger)
@@ -145,7 +145,7 @@ describe('the export of traces', () => {
     assert.equal(collector.spans.length, 2)
   })
 
-  it('sends spans again after an outage, drops those beyond the queue, and logs it once', async () => {
+  it('sends spans again after an outage, drops those beyond the queue, and logs it once (TRACE-4)', async () => {
     const app = await open()
     collector.spans.length = 0
     lines.length = 0

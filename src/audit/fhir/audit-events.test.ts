@@ -14,7 +14,7 @@ describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy, addMany, fi
       ])
         await ask(line, undefined, who)
   })
-  it("is readable as AuditEvents within the caller's access", async () => {
+  it("is readable as AuditEvents within the caller's access (AUDIT-6)", async () => {
     const all = (await ask('GET AuditEvent?_count=1000')).body as Bundle
     assert.ok((all.entry?.length ?? 0) > 10)
     for (const { resource } of all.entry ?? []) assert.deepEqual(validate(resource as never), [])
@@ -66,7 +66,7 @@ describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy, addMany, fi
       assert.equal((await ask(`GET AuditEvent?${query}`)).status, 400, query)
   })
 
-  it('is searched by up to 50 values of every parameter', async () => {
+  it('is searched by up to 50 values of every parameter (AUDIT-16)', async () => {
     const list = (value: string, count: number) => Array.from({ length: count }, (_, at) => `${value}${at}`)
     const searches: Readonly<Record<string, (count: number) => string>> = {
       patient: count => `patient=${['juniper', ...list('p', count - 1)]}`,
@@ -106,7 +106,7 @@ describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy, addMany, fi
     assert.equal((await ask(`GET AuditEvent?_page=${other}`, undefined, 'juniper')).status, 400)
   })
 
-  it('has ids that do not count the requests of others, and lead to the event', async () => {
+  it('has ids that do not count the requests of others, and lead to the event (AUDIT-23)', async () => {
     const read = async () => {
       await ask('GET Patient/juniper', undefined, 'juniper')
       const found = (await ask('GET AuditEvent?_count=1', undefined, 'juniper')).body as Bundle
@@ -180,7 +180,7 @@ describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy, addMany, fi
     assert.equal(new Set(ids).size, 100)
   })
 
-  it('is not counted if there are too many events, and the response says so', async () => {
+  it('is not counted if there are too many events, and the response says so (AUDIT-16)', async () => {
     const count = async (query: string) =>
       (await ask(`GET AuditEvent?_summary=count&${query}`)).body as Bundle
     assert.equal((await count('date=gt2020')).entry, undefined)

@@ -14,7 +14,7 @@ import { createEventIds } from '../trail/event-ids.ts'
 const ids = createEventIds(Buffer.alloc(32))
 
 describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recordsBy }) => {
-  it('records caller, request, decision and outcome', async () => {
+  it('records caller, request, decision and outcome (AUDIT-1)', async () => {
     assert.equal((await ask('GET Patient/juniper', undefined, 'juniper')).status, 200)
     const { id: _, at: __, request_id: ___, ...kept } = (await newest()) ?? assert.fail('Nothing was kept')
     assert.deepEqual(kept, {
@@ -174,7 +174,7 @@ describe('a change of the embedded FHIR server', () => {
     request: { method, url },
   })
 
-  it('has the id of the created resource, alone and in Bundles', async () => {
+  it('has the id of the created resource, alone and in Bundles (AUDIT-10)', async () => {
     const { body } = await server.ask('POST Patient', create)
     assert.deepEqual(await lines(), [`POST Patient/${(body as { id: string }).id} 201`])
     for (const type of ['batch', 'transaction']) {
@@ -190,7 +190,7 @@ describe('a change of the embedded FHIR server', () => {
     }
   })
 
-  it('is stored with its record or not at all', async () => {
+  it('is stored with its record or not at all (AUDIT-9)', async () => {
     const before = await lines()
     inFile("create trigger refuse before insert on audit_outbox begin select raise(abort, 'refused'); end")
     for (const line of ['POST Patient', 'PUT Patient/never'])
@@ -310,7 +310,7 @@ describe('a FHIR server whose audit store is unavailable', () => {
     return openAudited(unreachable, { audit })
   }
 
-  it('returns and writes nothing, with 503 and an OperationOutcome', async () => {
+  it('returns and writes nothing, with 503 and an OperationOutcome (AUDIT-7)', async () => {
     const { app, ask } = await openAway('refuse')
     const written = await ask('PUT Patient/juniper', { resourceType: 'Patient', id: 'juniper' })
     assert.equal(written.status, 503)

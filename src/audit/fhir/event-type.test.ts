@@ -262,7 +262,7 @@ const EVENTS: Readonly<Record<string, readonly [Partial<KeptRecord>, readonly st
 
 describe('AuditEvents and IHE BALP', () => {
   for (const [title, [more, profiles]] of Object.entries(EVENTS))
-    it(`conform: ${title}`, () => {
+    it(`conform: ${title} (AUDIT-18)`, () => {
       const resource = toAuditEvent({ ...record, ...more }, { fhirBaseUrl: 'http://fhir.test/fhir', ids })
       const event = resource as unknown as Event
       assert.deepEqual(listNames(event), profiles)
@@ -270,12 +270,12 @@ describe('AuditEvents and IHE BALP', () => {
       assert.deepEqual(validate(resource), [])
     })
 
-  it('have outcome 4 and the reason if the request was refused', () => {
+  it('have outcome 4 and the reason if the request was refused (AUDIT-18)', () => {
     const { outcome, outcomeDesc } = toAuditEvent({ ...record, ...refused }, { fhirBaseUrl: '', ids })
     assert.deepEqual([outcome, outcomeDesc], ['4', 'Refused (403): Insufficient scope'])
   })
 
-  it('have the jti of the token, for a backend service at its client', () => {
+  it('have the jti of the token, for a backend service at its client (AUDIT-18)', () => {
     const event = (more: Partial<KeptRecord>) =>
       JSON.stringify(toAuditEvent({ ...record, ...more }, { fhirBaseUrl: '', ids }).agent)
     assert.match(event({}), /"policy":\["urn:ietf:params:oauth:jti:l-1.t-1"\]/)
@@ -296,7 +296,7 @@ describe('AuditEvents and IHE BALP', () => {
     ])
   })
 
-  it('have the purpose “patient requested” if a patient or a relative uses the app', () => {
+  it('have the purpose “patient requested” if a patient or a relative uses the app (AUDIT-18)', () => {
     const purpose = (user: string) =>
       /PATRQT/.test(JSON.stringify(toAuditEvent({ ...record, fhir_user: user }, { fhirBaseUrl: '', ids })))
     assert.deepEqual(['Patient/juniper', 'RelatedPerson/r', 'Practitioner/p'].map(purpose), [

@@ -14,7 +14,7 @@ describeAudited('an event', ({ ask, newest, recordsBy, findEventId }) => {
     assert.equal((await newest())?.patient_id, 'juniper')
   })
 
-  it('is filed under the patient whose data was read or changed, not under the launched patient', async () => {
+  it('is filed under the patient whose data was read or changed, not under the launched patient (AUDIT-5)', async () => {
     await ask('PUT Condition/c2', condition('c2', 'ashlar'))
     const seen: readonly (readonly [line: string, patient: string | null, patients: string | null])[] = [
       ['GET Condition/c2', 'ashlar', null],
@@ -60,7 +60,7 @@ describeAudited('an event', ({ ask, newest, recordsBy, findEventId }) => {
     assert.equal(await readPatient('GET Condition/gone/_history'), 'ashlar')
   })
 
-  it('shows a patient no event about another one, and every event to callers with full access', async () => {
+  it('shows a patient no event about another one, and every event to callers with full access (AUDIT-5)', async () => {
     const requests = async (who: string, query: string) => {
       const { entry = [] } = (await ask(`GET ${query}`, undefined, who)).body as Bundle
       const entities = entry.flatMap(({ resource }) => resource.entity as { query?: string }[])

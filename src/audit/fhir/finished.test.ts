@@ -49,7 +49,7 @@ function finish(outcome: Pick<FinishedRequest, 'status'> & Partial<FinishedReque
 }
 
 describe('createRecords', () => {
-  it('files a transaction with an unknown outcome under every patient that it names', () => {
+  it('files a transaction with an unknown outcome under every patient that it names (AUDIT-5)', () => {
     const [whole] = createRecords(finish({ status: OUTCOME_UNKNOWN }), BASE)
     assert.deepEqual(whole.patients, ['juniper', 'ashlar', 'quince'])
   })
@@ -93,7 +93,7 @@ describe('createRecords', () => {
     assert.deepEqual([read('ashlar'), read('juniper'), parsed], ['ashlar', 'juniper', 3])
   })
 
-  it('records the entry that a transaction was refused for as refused, and only that one', () => {
+  it('records the entry that a transaction was refused for as refused, and only that one (AUDIT-5)', () => {
     const problem = { problem: 'entry-failed', entry: 1, cause: { problem: 'outside-access' } }
     const [whole, ...entries] = createRecords(finish({ status: 403, problem }), BASE)
     assert.deepEqual([whole.allowed, whole.status], [false, 403])

@@ -58,6 +58,6 @@ describe('formatRequest', () => {
     ['GET /Nobody/Alba,Juniper', 'Nobody/…'],
   ]
   for (const [line, text] of cases) {
-    it(`keeps ${line} as ${text === '' ? 'nothing' : text}`, () => assert.equal(kept(line), text))
+    it(`keeps ${line} as ${text === '' ? 'nothing' : text} (AUDIT-4)`, () => assert.equal(kept(line), text))
   }
 })

@@ -101,7 +101,7 @@ const INTERACTIONS = [
 
 describe('toAuditEvent', () => {
   for (const interaction of INTERACTIONS) {
-    it(`converts ${interaction} to a valid AuditEvent`, () => {
+    it(`converts ${interaction} to a valid AuditEvent (AUDIT-15)`, () => {
       assert.deepEqual(validate(toAuditEvent({ ...full, interaction })), [])
       assert.deepEqual(validate(toAuditEvent({ ...bare, interaction, allowed: false, status: 401 })), [])
       assert.deepEqual(validate(toAuditEvent({ ...bare, interaction, repeats: 7 })), [])
@@ -161,7 +161,7 @@ describe('toAuditEvent', () => {
     assert.deepEqual(requestors({ ...bare, address: '127.0.0.1' }), ['undefined true true', server])
   })
 
-  it('names a backend service as an app, not as a clinician', () => {
+  it('names a backend service as an app, not as a clinician (AUDIT-15)', () => {
     const service = { client_id: 'nightly', subject: 'nightly', fhir_user: null }
     for (const kind of ['token', 'fhir']) {
       const { agent, subtype } = toAuditEvent({ ...full, ...service, kind }) as unknown as {
@@ -176,7 +176,7 @@ describe('toAuditEvent', () => {
     }
   })
 
-  it('uses only roles of the object-role code system of R4', () => {
+  it('uses only roles of the object-role code system of R4 (AUDIT-15)', () => {
     for (const record of [full, { ...full, patients: ' juniper * ', repeats: 7 }]) {
       const { entity } = toAuditEvent(record) as unknown as { entity: readonly { role?: { code: string } }[] }
       for (const { role } of entity) assert.ok(role === undefined || Number(role.code) <= 24)

@@ -134,7 +134,7 @@ eachDatabase((_, open) => {
       assert.equal((await listParties(store)).clients.length, 37)
     })
 
-    it('are looked for in at most 2,000 rows at once', async () => {
+    it('are looked for in at most 2,000 rows at once (AUDIT-16)', async () => {
       const filter = { outcomes: ['0'], events: [{ kind: 'admin' }, { kind: 'fhir' }], before: 1001 } as const
       const first = await findPage(store, {
         events: [{ kind: 'admin' }, { kind: 'fhir', interaction: null }],
@@ -174,7 +174,7 @@ eachDatabase((_, open) => {
     })
 
     for (const [title, filter] of Object.entries(FILTERS))
-      it(`read indexes only: ${title}`, async () => {
+      it(`read indexes only: ${title} (AUDIT-16)`, async () => {
         const page = { ...filter, after: { at: 1250, id: 1000 }, limit: 5 }
         await assertIndexed(store, watched => findPage(watched, page))
         await assertIndexed(store, watched => findPage(watched, { ...page, order: 'oldest' }))
@@ -186,7 +186,7 @@ eachDatabase((_, open) => {
       await assertIndexed(store, watched => listParties(watched))
     })
 
-    it('read indexes only: rows that expired', async () => {
+    it('read indexes only: rows that expired (STORE-5)', async () => {
       await assertIndexed(store, watched => sweep(watched, 1))
       await assertIndexed(store, watched => sweepAudit(watched, sealer, { days: 1 }, 1))
     })

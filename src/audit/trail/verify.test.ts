@@ -130,7 +130,7 @@ eachDatabase((_, openAny) => {
       await fill(tampered)
     })
 
-    it('finds nothing in a trail that only grew', async () => {
+    it('finds nothing in a trail that only grew (AUDIT-17)', async () => {
       const store = await open()
       assert.deepEqual(await verifyTrail(store, sealer), {
         seals: 0,
@@ -148,7 +148,7 @@ eachDatabase((_, openAny) => {
     })
 
     for (const [title, [statements, found]] of Object.entries(TAMPERING))
-      it(`finds ${title}`, async () => {
+      it(`finds ${title} (AUDIT-17)`, async () => {
         await tryOut(tampered, async store => {
           for (const statement of statements) await run(store, statement)
           const { problems } = await verifyTrail(store, sealer)
@@ -159,7 +159,7 @@ eachDatabase((_, openAny) => {
         })
       })
 
-    it('finds a removed end by an earlier head, by a recorded head, and by the position of a feed', async () => {
+    it('finds a removed end by an earlier head, by a recorded head, and by the position of a feed (AUDIT-17)', async () => {
       const store = await open()
       await fill(store)
       const { head } = await verifyTrail(store, sealer)
@@ -182,7 +182,7 @@ eachDatabase((_, openAny) => {
       assert.match(String((await verifyTrail(store, sealer)).problems.at(-1)), /^The feed has sent record 10/)
     })
 
-    it('begins after the records that were removed after their retention time', async () => {
+    it('begins after the records that were removed after their retention time (AUDIT-17, AUDIT-20)', async () => {
       const store = await open()
       await fill(store)
       assert.equal(await sweepAudit(store, sealer, { days: 1 }, DAY + 5), 3)
@@ -198,7 +198,7 @@ eachDatabase((_, openAny) => {
   })
 
   describe('createSealMaker', () => {
-    it('does not continue a chain that was made without the secret or shortened', async () => {
+    it('does not continue a chain that was made without the secret or shortened (AUDIT-17)', async () => {
       const store = await open()
       const maker = createSealMaker(store, sealer)
       await fill(store)

@@ -72,7 +72,7 @@ eachDatabaseIfThorough((_, open) => {
       }
     }
 
-    it('registers, changes, rotates, disables and removes a client, each with an audit record', async () => {
+    it('registers, changes, rotates, disables and removes a client, each with an audit record (ADMIN-3)', async () => {
       const { client, secret } = succeed(await registerByMetadata(admin, APP))
       assert.deepEqual(
         [client.approved, client.auth_method, typeof secret],
@@ -142,7 +142,7 @@ eachDatabaseIfThorough((_, open) => {
       succeed(await registerByMetadata(admin, { ...APP, client_id: 'popular' }))
     })
 
-    it('disables an app, which becomes unknown and loses its tokens, and restores no access when enabling it', async () => {
+    it('disables an app, which becomes unknown and loses its tokens, and restores no access when enabling it (ADMIN-5)', async () => {
       succeed(
         await registerByMetadata(admin, {
           ...APP,
@@ -208,7 +208,7 @@ eachDatabaseIfThorough((_, open) => {
       assert.notEqual(first.items[0]?.client_id, second.items[0]?.client_id)
     })
 
-    it('adds, links, disables and enables a clinician, and ends sessions', async () => {
+    it('adds, links, disables and enables a clinician, and ends sessions (ADMIN-3)', async () => {
       const ada = succeed(
         await addUser(admin, {
           kind: 'clinician',
@@ -262,7 +262,7 @@ eachDatabaseIfThorough((_, open) => {
       assert.deepEqual((await listUsers(admin, { text: 'nobody', limit: 2 })).items, [])
     })
 
-    it('loses no change of another administrator at the same time', async () => {
+    it('loses no change of another administrator at the same time (ADMIN-3)', async () => {
       await registerByMetadata(admin, { ...APP, client_id: 'busy' })
       const fhirUser = 'Practitioner/b'
       const user = { kind: 'clinician', username: 'busy', displayName: 'Busy', fhirUser } as const

@@ -168,7 +168,7 @@ eachDatabaseIfThorough((_, open) => {
 
     for (const [operation, act] of Object.entries<Attempt>(ATTEMPTS)) {
       const isFree = WITHOUT_RECENT_SIGN_IN.includes(operation)
-      it(`${isFree ? 'is enough' : 'is not enough'} for ${operation}`, async () => {
+      it(`${isFree ? 'is enough' : 'is not enough'} for ${operation} (ADMIN-4)`, async () => {
         const name = await prepare(operation)
         const content = await readTables()
         const old = await attempt(act, actAs(30), name)
@@ -181,7 +181,7 @@ eachDatabaseIfThorough((_, open) => {
     }
 
     for (const operation of ['client disable', 'client remove', 'clinician disable'] as const)
-      it(`is not enough for ${operation} if it is about an administrator`, async () => {
+      it(`is not enough for ${operation} if it is about an administrator (ADMIN-4)`, async () => {
         const name = await prepare(operation, true)
         const content = await readTables()
         assert.equal(await attempt(ATTEMPTS[operation], actAs(30), name), 'reauthenticate')
@@ -189,7 +189,7 @@ eachDatabaseIfThorough((_, open) => {
         assert.equal(await attempt(ATTEMPTS[operation], actAs(4), name), 'done')
       })
 
-    it('is enough for no other operation', async () => {
+    it('is enough for no other operation (ADMIN-4)', async () => {
       const free: string[] = []
       for (const operation of OPERATIONS) {
         const failure = await refuseWithoutRight(() => recordAction(actAs(30), { operation }))
@@ -206,7 +206,7 @@ eachDatabaseIfThorough((_, open) => {
       )
     })
 
-    it('means the same for a clinician and for an account, whose pages are the same', () => {
+    it('means the same for a clinician and for an account, whose pages are the same (ADMIN-4)', () => {
       const decisions = new Map(OPERATIONS.map(({ name, signIn }) => [name, signIn]))
       for (const [name, decision] of decisions)
         assert.equal(decisions.get(name.replace(/^clinician /, 'account ')), decision)

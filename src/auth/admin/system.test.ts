@@ -7,7 +7,7 @@ import { announce, followAnnouncements } from './system.ts'
 
 eachDatabaseIfThorough((_, open) => {
   describe('an instance', () => {
-    it('repeats a reload and a log level of another instance, but none from before its start', async () => {
+    it('repeats a reload and a log level of another instance, but none from before its start (ADMIN-9)', async () => {
       const store = await open()
       await announce(store, 'reload', 'earlier', 1)
       const { promise, resolve } = Promise.withResolvers<void>()

@@ -88,7 +88,7 @@ describe('createDocumentFetcher', () => {
     assert.deepEqual(seen, ['GET', 'application/json'])
   })
 
-  it('connects to no private address, whether it is literal, resolved from a name, or in another notation', async () => {
+  it('connects to no private address, whether it is literal, resolved from a name, or in another notation (CLIENT-8)', async () => {
     let asked = 0
     const port = await serve((_request, response) => {
       asked += 1
@@ -121,7 +121,7 @@ describe('createDocumentFetcher', () => {
     assert.equal(await listing.fetchDocument(`http://localhost:${port}/`), undefined)
   })
 
-  it('follows no redirect, and accepts only a 200 with JSON of limited size', async () => {
+  it('follows no redirect, and accepts only a 200 with JSON of limited size (CLIENT-8)', async () => {
     const answers: readonly RequestListener[] = [
       (_request, response) => response.writeHead(302, { location: '/elsewhere' }).end(),
       (_request, response) => response.writeHead(404).end('{}'),

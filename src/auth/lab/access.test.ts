@@ -51,7 +51,7 @@ describe('the lab off loopback', () => {
     return rows.map(({ client_id }) => client_id)
   }
 
-  it('launches an app only for an administrator who signed in recently', async () => {
+  it('launches an app only for an administrator who signed in recently (LAB-9)', async () => {
     const others = [auth.openBrowser(), clinician, await auth.logIn('alba')]
     for (const browser of others)
       assert.equal(
@@ -72,7 +72,7 @@ describe('the lab off loopback', () => {
     await auth.store.db.deleteFrom('client').where('client_id', '=', 'new').execute()
   })
 
-  it('answers no request over plain http, even of an administrator', async () => {
+  it('answers no request over plain http, even of an administrator (LAB-9)', async () => {
     for (const headers of [{ 'sec-fetch-site': 'same-origin' }, { ...HTTPS, 'x-forwarded-proto': 'http' }]) {
       assert.equal(
         await launch(administrator, headers),
@@ -83,7 +83,7 @@ describe('the lab off loopback', () => {
     assert.deepEqual(await listClients(), ['sallyport-app'])
   })
 
-  it('launches an app from its own pages and the address bar only', async () => {
+  it('launches an app from its own pages and the address bar only (LAB-9)', async () => {
     const https = { 'x-forwarded-proto': 'https' }
     for (const more of [
       { 'sec-fetch-site': 'cross-site' },
@@ -96,7 +96,7 @@ describe('the lab off loopback', () => {
       assert.equal(await launch(administrator, { ...https, ...more }), '200 launched')
   })
 
-  it('has pages for administrators only, and registers apps only in the administration area', async () => {
+  it('has pages for administrators only, and registers apps only in the administration area (LAB-9)', async () => {
     const page = await administrator.get('/lab', HTTPS)
     assert.equal(page.statusCode, 200)
     assert.match(page.body, /href="\/admin\/apps">Registered apps/)

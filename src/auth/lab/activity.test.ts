@@ -18,7 +18,7 @@ describe('GET /activity with the lab', () => {
 
   const show = async (query = '') => (await browser.get(`/activity${query}`)).body
 
-  it('names the command line as the origin of its tokens', async () => {
+  it('names the command line as the origin of its tokens (ACTIVITY-1)', async () => {
     await createAuditor({ store: auth.store }).record({
       at: auth.time.now,
       server: 'auth',
@@ -31,7 +31,7 @@ describe('GET /activity with the lab', () => {
     assert.match(await show(), /data-key="of-command".*?<p class="run__facts">[^\n]*Command line</s)
   })
 
-  it('marks a simulated error, and explains that the lab simulated it', async () => {
+  it('marks a simulated error, and explains that the lab simulated it (ACTIVITY-6)', async () => {
     const query = { client: 'sallyport-app', patient: 'juniper', redirect: '0', user: 'clinician' }
     const link = new URLSearchParams({ ...query, simulate: 'token:invalid_grant' })
     const { launch_url } = (await browser.get(`/lab/launch?${link}`)).json()

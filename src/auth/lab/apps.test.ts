@@ -33,7 +33,7 @@ describe('/apps', () => {
   const add = (different: Readonly<Record<string, string>> = {}) =>
     browser.post('/apps/new', { ...GROWTH, ...different })
 
-  it('exists only if the lab is on, and only for a clinician who is signed in', async () => {
+  it('exists only if the lab is on, and only for a clinician who is signed in (LAB-8)', async () => {
     const off = await TestAuthServer.open(await open())
     await auth.addUser('alba', { fhir_user_id: 'Patient/juniper' })
     const [clinician, patient] = [await off.logIn(), await auth.logIn('alba')]
@@ -52,7 +52,7 @@ describe('/apps', () => {
     assert.equal(await find('growth'), undefined)
   })
 
-  it('registers a public app, which can then be launched and asks for consent', async () => {
+  it('registers a public app, which can then be launched and asks for consent (LAB-8)', async () => {
     const page = await add()
     assert.equal(page.statusCode, 200, page.body)
     assert.match(page.body, /<h1>Growth &lt;chart&gt;<\/h1>[\s\S]*App registered[\s\S]*>growth<\/span>/)
@@ -76,7 +76,7 @@ describe('/apps', () => {
     assert.match((await browser.get('/portal?client=growth')).body, /patient=juniper&amp;client=growth"/)
   })
 
-  it('shows a secret once, and a new one only on request', async () => {
+  it('shows a secret once, and a new one only on request (LAB-8)', async () => {
     const secretOf = ({ body }: { readonly body: string }) => />([\w-]{43})<\/span>/.exec(body)?.[1]
     const first = secretOf(await add({ client_id: 'server', auth_method: 'client_secret' })) ?? assert.fail()
     assert.equal((await find('server'))?.secret_hash, sha256(first))
@@ -89,7 +89,7 @@ describe('/apps', () => {
       assert.doesNotMatch((await browser.get(path)).body, new RegExp(`${first}|${second}|${sha256(second)}`))
   })
 
-  it('registers a backend service with keys, under a new id', async () => {
+  it('registers a backend service with keys, under a new id (LAB-8)', async () => {
     const jwks = JSON.stringify({ keys: [new SigningClient('any', auth.time).jwk] })
     const system = { ...GROWTH, client_id: '', redirect_uris: '', scope: 'system/Patient.rs', jwks }
     const { body } = await browser.post('/apps/new', { ...system, auth_method: 'private_key_jwt' })
@@ -104,7 +104,7 @@ describe('/apps', () => {
     assert.match((await browser.get(`/apps/edit?client=${id}`)).body, /&quot;kty&quot;/)
   })
 
-  it('marks the invalid field, keeps all entries, and registers nothing', async () => {
+  it('marks the invalid field, keeps all entries, and registers nothing (LAB-8)', async () => {
     const cases: readonly (readonly [Readonly<Record<string, string>>, field: string, text: RegExp])[] = [
       [{ name: ' ' }, 'name', /Expected a name/],
       [{ name: 'x'.repeat(201) }, 'name', /at most 200/],
@@ -142,7 +142,7 @@ describe('/apps', () => {
     assert.equal(await find('never'), undefined)
   })
 
-  it('changes an app, and a new scope ends the access that users gave it', async () => {
+  it('changes an app, and a new scope ends the access that users gave it (LAB-8)', async () => {
     await add({ client_id: 'change' })
     const setFirstParty = (first_party: boolean) =>
       auth.store.db.updateTable('client').set({ first_party }).where('client_id', '=', 'change').execute()
@@ -161,7 +161,7 @@ describe('/apps', () => {
     assert.match(wrong.body, /Not saved[\s\S]*ftp:\/\/x: expected an http or https URL/)
   })
 
-  it('removes an app after a confirmation, and its access ends', async () => {
+  it('removes an app after a confirmation, and its access ends (LAB-8)', async () => {
     await add({ client_id: 'gone', name: 'Gone' })
     assert.match((await browser.get('/apps/remove?client=gone')).body, /Remove Gone\?/)
     const done = await browser.post('/apps/remove', { client: 'gone' })
@@ -171,7 +171,7 @@ describe('/apps', () => {
     assert.equal(refused.statusCode, 400)
   })
 
-  it('does not change the app of the settings, a client of the lab or of administrators, or an unknown app', async () => {
+  it('does not change the app of the settings, a client of the lab or of administrators, or an unknown app (LAB-8)', async () => {
     const launch = '/lab/launch?client=mine&patient=juniper&redirect=0&launch_url=http://localhost:3000/'
     assert.equal((await browser.get(launch)).statusCode, 200)
     await auth.addClient({
@@ -196,7 +196,7 @@ describe('/apps', () => {
     assert.doesNotMatch(body, />mine</)
   })
 
-  it('lists 50 apps at a time, and finds others by name', async () => {
+  it('lists 50 apps at a time, and finds others by name (LAB-8)', async () => {
     for (let at = 0; at < 51; at++) await auth.addClient({ client_id: `many-${at}`, name: `Many ${at}` })
     const first = (await browser.get('/apps?search=many')).body
     assert.equal(first.match(/role="rowheader"/g)?.length, 50)
@@ -207,7 +207,7 @@ describe('/apps', () => {
     assert.match((await browser.get('/apps?search=nothing&page=x')).body, /No app found/)
   })
 
-  it('lists an app on a late page at the same cost, however long the key sets of the apps are', async () => {
+  it('lists an app on a late page at the same cost, however long the key sets of the apps are (LAB-8)', async () => {
     const findCost = async (keySetCharacters: number, expected = 0) => {
       const { db } = auth.store
       await db.deleteFrom('client').where('client_id', 'like', 'keys-%').execute()
@@ -227,7 +227,7 @@ describe('/apps', () => {
     assert.ok(long < short * 8, `${short} ms, ${long} ms`)
   })
 
-  it('records each change like a command, with the clinician, but no refused one', async () => {
+  it('records each change like a command, with the clinician, but no refused one (LAB-8)', async () => {
     await (await auth.store.trail.read()).deleteFrom('audit_event').execute()
     await add({ client_id: 'told' })
     await add({ client_id: 'told' })

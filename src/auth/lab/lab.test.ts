@@ -50,7 +50,7 @@ describe('GET /lab/launch', () => {
     return auth.exchange(code ?? assert.fail(), HELIO)
   }
 
-  it('redirects to the launch URL, or returns it as JSON', async () => {
+  it('redirects to the launch URL, or returns it as JSON (LAB-1)', async () => {
     const response = await get({ client: 'helio', patient: 'juniper' })
     assert.equal(response.statusCode, 302)
     const pattern =
@@ -62,7 +62,7 @@ describe('GET /lab/launch', () => {
     assert.equal(json.headers['cache-control'], 'no-store')
   })
 
-  it('requires the sign-in of its user and consent, unless the link skips them', async () => {
+  it('requires the sign-in of its user and consent, unless the link skips them (LAB-3)', async () => {
     assert.match((await authorize({ user: 'ada' })).headers.location ?? '', /^\/login\?/)
     assert.match(
       (await authorize({ user: 'ada', skip_login: '1' })).headers.location ?? '',
@@ -78,13 +78,13 @@ describe('GET /lab/launch', () => {
     assert.equal(decodeClaims(token.access_token).sub, subject)
   })
 
-  it('asks for no sign-in even if the app requires a new one, and sets no cookie', async () => {
+  it('asks for no sign-in even if the app requires a new one, and sets no cookie (LAB-3)', async () => {
     const response = await authorize(WITHOUT_PAGES, { prompt: 'login', max_age: '0' })
     assert.ok(readRedirect(response).code)
     assert.deepEqual(response.cookies, [])
   })
 
-  it('works once', async () => {
+  it('works once (LAB-3)', async () => {
     const launch = await link(WITHOUT_PAGES)
     const first = readRedirect(await auth.authorize(auth.openBrowser(), { ...HELIO, launch }))
     const second = readRedirect(await auth.authorize(auth.openBrowser(), { ...HELIO, launch }))
@@ -92,7 +92,7 @@ describe('GET /lab/launch', () => {
     assert.equal(second.error, 'invalid_request')
   })
 
-  it('sets the launch context, the scopes that are granted at most and the lifetime of access tokens', async () => {
+  it('sets the launch context, the scopes that are granted at most and the lifetime of access tokens (LAB-1)', async () => {
     const response = await exchange({
       encounter: 'enc-1',
       intent: 'reconcile',
@@ -112,14 +112,14 @@ describe('GET /lab/launch', () => {
     assert.equal(Number(exp) - Number(iat), 7)
   })
 
-  it('sets or omits smart_style_url', async () => {
+  it('sets or omits smart_style_url (LAB-3)', async () => {
     const find = async (query: Query) => (await exchange(query)).json().smart_style_url
     assert.match(await find({}), /^http:\/\/localhost:9000\/smart-style\//)
     assert.equal(await find({ style: 'https://ehr.example/style.json' }), 'https://ehr.example/style.json')
     assert.equal(await find({ style: 'none' }), undefined)
   })
 
-  it('makes PKCE optional for its launch only', async () => {
+  it('makes PKCE optional for its launch only (LAB-3)', async () => {
     const without = { code_challenge: undefined, code_challenge_method: undefined }
     assert.equal(readRedirect(await authorize(WITHOUT_PAGES, without)).error, 'invalid_request')
     const { code = '' } = readRedirect(await authorize({ ...WITHOUT_PAGES, pkce: 'optional' }, without))
@@ -132,7 +132,7 @@ describe('GET /lab/launch', () => {
     assert.equal(refused.json().error, 'invalid_grant')
   })
 
-  it('registers a public client for any launch URL, with redirect URIs of its origin, for a day', async () => {
+  it('registers a public client for any launch URL, with redirect URIs of its origin, for a day (LAB-4)', async () => {
     const query = { client: 'mine', launch_url: 'http://localhost:3000/launch.html?x=1' }
     const launch = await link({ ...query, ...WITHOUT_PAGES })
     const mine = { client_id: 'mine', scope: 'launch patient/Patient.rs', launch }
@@ -148,7 +148,7 @@ describe('GET /lab/launch', () => {
     assert.deepEqual([later.statusCode, later.headers.location], [400, undefined])
   })
 
-  it('keeps the registration of an app that it launches at another URL', async () => {
+  it('keeps the registration of an app that it launches at another URL (LAB-4)', async () => {
     const launch_url = 'http://localhost:3000/dev'
     const response = await get({ client: 'helio', patient: 'juniper', launch_url })
     assert.ok(response.headers.location?.startsWith(`${launch_url}?iss=`))
@@ -156,7 +156,7 @@ describe('GET /lab/launch', () => {
     assert.equal((await authorize({ launch_url }, { redirect_uri })).statusCode, 400)
   })
 
-  it('refuses faults with a text that names the parameter', async () => {
+  it('refuses faults with a text that names the parameter (LAB-1)', async () => {
     const cases: readonly (readonly [Query, number, RegExp])[] = [
       [{ simulate: 'token:teapot' }, 400, new RegExp(`simulate: expected one of ${SIMULATIONS.join(', ')}`)],
       [{ patient: '' }, 400, /patient/],
@@ -185,7 +185,7 @@ describe('GET /lab/launch', () => {
     assert.match(page.body, /The app was not launched/)
   })
 
-  it('refuses a link that a page of another site opens', async () => {
+  it('refuses a link that a page of another site opens (LAB-1)', async () => {
     const headers = { 'sec-fetch-site': 'cross-site' }
     assert.equal((await get({ client: 'helio', patient: 'juniper' }, headers)).statusCode, 403)
     for (const site of ['none', 'same-origin', 'same-site'])
@@ -195,7 +195,7 @@ describe('GET /lab/launch', () => {
       )
   })
 
-  it('refuses a link if the browser does not say which site opened it, unless a page of ours did', async () => {
+  it('refuses a link if the browser does not say which site opened it, unless a page of ours did (LAB-1)', async () => {
     const accept = 'text/html,application/xhtml+xml,*/*;q=0.8'
     const open = async (headers: Record<string, string>) =>
       (await get({ client: 'helio', patient: 'juniper' }, { accept, ...headers })).statusCode
@@ -206,7 +206,7 @@ describe('GET /lab/launch', () => {
     assert.equal(await open({ referer: 'https://evil.example/', accept: '*/*' }), 302, 'a program')
   })
 
-  it('simulates each OAuth error at the authorization endpoint, and uses up the launch', async () => {
+  it('simulates each OAuth error at the authorization endpoint, and uses up the launch (LAB-5)', async () => {
     const names = SIMULATIONS.filter(name => name.startsWith('authorize:'))
     assert.equal(names.length, 10)
     for (const simulate of names) {
@@ -221,7 +221,7 @@ describe('GET /lab/launch', () => {
     assert.deepEqual((await Promise.all(errors)).toSorted(), ['access_denied', 'invalid_request'])
   })
 
-  it('simulates errors of the token endpoint for the code, after all its checks', async () => {
+  it('simulates errors of the token endpoint for the code, after all its checks (LAB-5)', async () => {
     for (const simulate of SIMULATIONS.filter(name => /^token:(?!slow)/.test(name))) {
       const { statusCode, json } = await exchange({ simulate })
       const [, name] = simulate.split(':')
@@ -233,7 +233,7 @@ describe('GET /lab/launch', () => {
     assert.equal(wrong.json().error, 'invalid_grant')
   })
 
-  it('delays the response to a code by five seconds', async () => {
+  it('delays the response to a code by five seconds (LAB-5)', async () => {
     const { code = '' } = readRedirect(await authorize({ ...WITHOUT_PAGES, simulate: 'token:slow' }))
     const delays: unknown[] = []
     const timeout = mock.method(globalThis, 'setTimeout', (resolve: () => void, ms?: number) => {
@@ -249,7 +249,7 @@ describe('GET /lab/launch', () => {
     )
   })
 
-  it('simulates errors of a refresh, and leaves the code alone', async () => {
+  it('simulates errors of a refresh, and leaves the code alone (LAB-5)', async () => {
     for (const simulate of SIMULATIONS.filter(name => name.startsWith('refresh:'))) {
       const { refresh_token } = (await exchange({ simulate })).json()
       const { error } = (await auth.refresh(refresh_token, HELIO)).json()
@@ -257,7 +257,7 @@ describe('GET /lab/launch', () => {
     }
   })
 
-  it('issues access tokens that have expired, have a wrong signature, or name the failure of the FHIR server', async () => {
+  it('issues access tokens that have expired, have a wrong signature, or name the failure of the FHIR server (LAB-5)', async () => {
     const userinfo = async (token: string) =>
       (await auth.openBrowser().get('/oauth2/userinfo', { authorization: `Bearer ${token}` })).statusCode
     const issue = async (query: Query) => (await exchange(query)).json()
@@ -277,7 +277,7 @@ describe('GET /lab/launch', () => {
 describe('the audit trail of a lab launch', () => {
   const open = openTestStore()
 
-  it('marks the launch and every event that is simulated', async () => {
+  it('marks the launch and every event that is simulated (LAB-5)', async () => {
     const store = await open()
     const auth = await TestAuthServer.open(store, { ...LAB, audit: createAuditor({ store }) })
     for (const simulate of ['authorize:access_denied', 'token:invalid_grant', 'access-token:expired']) {
@@ -300,7 +300,7 @@ describe('the audit trail of a lab launch', () => {
 describe('GET /lab', () => {
   const open = openTestStore()
 
-  it('makes the link and its command line from the settings, and keeps them with a fault', async () => {
+  it('makes the link and its command line from the settings, and keeps them with a fault (LAB-7)', async () => {
     const auth = await TestAuthServer.open(await open(), LAB)
     assert.equal((await auth.openBrowser().get('/lab')).headers.location, '/login')
     const browser = await auth.logIn()
@@ -320,7 +320,7 @@ describe('GET /lab', () => {
 describe('a lab that is off', () => {
   const open = openTestStore()
 
-  it('has no routes, and ends links, clients and access of the time when it was on', async () => {
+  it('has no routes, and ends links, clients and access of the time when it was on (LAB-2)', async () => {
     const store = await open()
     const on = await TestAuthServer.open(store, LAB)
     const getLaunch = async (query: Query) => {
@@ -351,7 +351,7 @@ describe('a lab that is off', () => {
     assert.match(body, /The app is not registered/)
   })
 
-  it('refuses a link that another process, whose lab is on, created', async () => {
+  it('refuses a link that another process, whose lab is on, created (LAB-2)', async () => {
     const store = await open()
     const off = await TestAuthServer.open(store)
     const on = await TestAuthServer.open(store, LAB)

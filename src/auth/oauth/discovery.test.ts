@@ -14,7 +14,7 @@ const ENDPOINTS = {
 describe('discovery documents', () => {
   const open = openTestStore()
 
-  it('contain URLs below the issuer, whatever the Host header says', async () => {
+  it('contain URLs below the issuer, whatever the Host header says (DISCOVERY-4)', async () => {
     const auth = await TestAuthServer.open(await open(), {
       settings: { issuerUrl: 'https://auth.example', bind: ['0.0.0.0'] },
     })
@@ -37,7 +37,7 @@ describe('discovery documents', () => {
     }
   })
 
-  it('contain the fields that OIDC Discovery requires', async () => {
+  it('contain the fields that OIDC Discovery requires (DISCOVERY-4)', async () => {
     const auth = await TestAuthServer.open(await open())
     const body = (await auth.openBrowser().get('/.well-known/openid-configuration')).json()
     assert.deepEqual(body.subject_types_supported, ['public'])
@@ -49,7 +49,7 @@ describe('discovery documents', () => {
 })
 
 describe('buildSmartConfiguration', () => {
-  it('has every required field, absolute URLs, and S256 without plain', () => {
+  it('has every required field, absolute URLs, and S256 without plain (DISCOVERY-2)', () => {
     const body = buildSmartConfiguration(testSettings)
     for (const name of ['issuer', 'jwks_uri', 'authorization_endpoint', 'token_endpoint'] as const)
       assert.ok(URL.canParse(body[name]), name)
@@ -67,7 +67,7 @@ describe('buildSmartConfiguration', () => {
     assert.deepEqual(body.code_challenge_methods_supported, ['S256'])
   })
 
-  it('advertises only capabilities that work', () => {
+  it('advertises only capabilities that work (DISCOVERY-3)', () => {
     assert.deepEqual(buildSmartConfiguration(testSettings).capabilities, [
       'launch-ehr',
       'launch-standalone',
@@ -117,7 +117,7 @@ describe('buildSmartConfiguration', () => {
     assert.equal('registration_endpoint' in buildSmartConfiguration(byToken), true)
   })
 
-  it('omits scopes that the FHIR server does not honour', () => {
+  it('omits scopes that the FHIR server does not honour (DISCOVERY-3)', () => {
     const body = buildSmartConfiguration({ ...testSettings, fhir: { scopeContexts: ['patient'] } })
     assert.equal(body.capabilities.includes('permission-user'), false)
     assert.equal(

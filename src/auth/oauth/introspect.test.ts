@@ -68,7 +68,7 @@ describe('POST /oauth2/introspect', () => {
     assert.ok(!log.join('').includes(token))
   })
 
-  it("describes a confidential client's own access token, with the launch context of the token response", async () => {
+  it("describes a confidential client's own access token, with the launch context of the token response (INTROSPECT-1)", async () => {
     const tokens = await requestTokens('enc-1')
     const response = await ask(tokens.access_token, basic('app'))
     assert.equal(response.statusCode, 200)
@@ -111,7 +111,7 @@ describe('POST /oauth2/introspect', () => {
     assert.deepEqual((await ask(token, basic('app'))).json(), { active: false })
   })
 
-  it('is exactly {"active":false} for a token that is inactive or belongs to another client', async () => {
+  it('is exactly {"active":false} for a token that is inactive or belongs to another client (INTROSPECT-2)', async () => {
     const tokens = await requestTokens()
     const [header = '', payload = ''] = tokens.access_token.split('.')
     for (const [token, client] of [
@@ -128,7 +128,7 @@ describe('POST /oauth2/introspect', () => {
     assert.equal((await ask(tokens.access_token, basic('app'))).body, '{"active":false}')
   })
 
-  it('is inactive for a token whose grant was revoked, even if the client has the id of the clinician', async () => {
+  it('is inactive for a token whose grant was revoked, even if the client has the id of the clinician (INTROSPECT-2)', async () => {
     const { id } = await auth.store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
     await auth.addClient({ client_id: id, auth_method: 'client_secret', secret_hash: sha256('s') })
     const { access_token: token, refresh_token } = await requestTokens(undefined, id)
@@ -138,7 +138,7 @@ describe('POST /oauth2/introspect', () => {
     assert.deepEqual((await ask(token, basic(id))).json(), { active: false })
   })
 
-  it('describes any access token, but no refresh token, to a bearer token with a system/ read scope', async () => {
+  it('describes any access token, but no refresh token, to a bearer token with a system/ read scope (INTROSPECT-1)', async () => {
     const tokens = await requestTokens()
     const bearer = { authorization: `Bearer ${await system('system/Patient.r')}` }
     assert.equal((await ask(tokens.access_token, bearer)).json().client_id, 'app')
@@ -152,7 +152,7 @@ describe('POST /oauth2/introspect', () => {
     assert.equal('patient' in own, false)
   })
 
-  it('refuses other callers with 401', async () => {
+  it('refuses other callers with 401 (INTROSPECT-1)', async () => {
     const tokens = await requestTokens()
     const token = tokens.access_token
     const expired = await system('system/*.rs')

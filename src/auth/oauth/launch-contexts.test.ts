@@ -29,7 +29,7 @@ eachDatabaseIfThorough((_name, open) => {
       await addBackend(auth, 'ehr', `${SCOPE} system/*.rs`)
     })
 
-    it('creates a launch that the named user completes, with its whole context', async () => {
+    it('creates a launch that the named user completes, with its whole context (LAUNCH-10)', async () => {
       const fhirContext = [
         { reference: 'ImagingStudy/123' },
         { canonical: 'https://forms.example/q|1', type: 'Questionnaire', role: 'https://forms.example/role' },
@@ -62,7 +62,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.deepEqual([again.intent, again.tenant, again.fhirContext], ['reconcile', 'north', fhirContext])
     })
 
-    it('creates a launch for that user only', async () => {
+    it('creates a launch for that user only (LAUNCH-10)', async () => {
       await auth.addUser('colleague')
       const { launch } = (await order(auth, ORDER)).json()
       const other = readRedirect(await auth.authorize(await auth.logIn('colleague'), { launch }))
@@ -86,7 +86,7 @@ describe('POST /launch-contexts', () => {
       .execute()
   })
 
-  it('requires a token of a backend service with its scope', async () => {
+  it('requires a token of a backend service with its scope (LAUNCH-10)', async () => {
     const browser = await auth.logIn()
     const user = (await auth.exchange(await auth.getCode(browser))).json().access_token
     const reader = await requestBackendToken(auth, 'ehr', 'system/*.rs')

@@ -35,7 +35,7 @@ eachDatabaseIfThorough((_name, open) => {
       return (await auth.app.inject({ url: '/oauth2/userinfo', headers })).statusCode
     }
 
-    it('revokes the whole grant of a refresh token, even of a rotated one', async () => {
+    it('revokes the whole grant of a refresh token, even of a rotated one (REVOKE-1)', async () => {
       for (const rotated of [false, true]) {
         const tokens = await requestTokens()
         const next = rotated ? (await auth.refresh(tokens.refresh_token)).json() : tokens
@@ -49,7 +49,7 @@ eachDatabaseIfThorough((_name, open) => {
       }
     })
 
-    it('lists grants that end with a change of the settings, or of the database by hand', async () => {
+    it('lists grants that end with a change of the settings, or of the database by hand (REVOKE-5)', async () => {
       const login = { passwords: true, providers: [] }
       const { db } = auth.store
       for (const [change, undo] of [
@@ -69,7 +69,7 @@ eachDatabaseIfThorough((_name, open) => {
       }
     })
 
-    it('revokes an access token alone', async () => {
+    it('revokes an access token alone (REVOKE-1)', async () => {
       const tokens = await requestTokens()
       const other = (await auth.refresh(tokens.refresh_token)).json()
       assert.equal((await revoke({ token: tokens.access_token })).statusCode, 200)
@@ -81,7 +81,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal((await auth.refresh(other.refresh_token)).statusCode, 200)
     })
 
-    it('responds with 200 to an unknown or expired token or one of another client, and changes nothing', async () => {
+    it('responds with 200 to an unknown or expired token or one of another client, and changes nothing (REVOKE-1)', async () => {
       const tokens = await requestTokens()
       for (const token of [unknownToken, 'nonsense', tokens.id_token])
         assert.equal((await revoke({ token })).statusCode, 200)
@@ -96,7 +96,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal((await revoke({})).json().error, 'invalid_request')
     })
 
-    it('lists the grants that a logout ends until their tokens have expired', async () => {
+    it('lists the grants that a logout ends until their tokens have expired (REVOKE-2)', async () => {
       const browser = await auth.logIn()
       const { access_token: token } = (await auth.exchange(await auth.getCode(browser))).json()
       const { next } = await feed()
@@ -118,7 +118,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.ok(await isListed(token))
     })
 
-    it('lists hashes instead of ids, to any caller, uncached', async () => {
+    it('lists hashes instead of ids, to any caller, uncached (REVOKE-2)', async () => {
       const tokens = await requestTokens()
       await revoke({ token: tokens.refresh_token })
       const response = await auth.openBrowser().get('/oauth2/revocations')
@@ -130,7 +130,7 @@ eachDatabaseIfThorough((_name, open) => {
         assert.equal((await auth.openBrowser().get(`/oauth2/revocations?since=${since}`)).statusCode, 200)
     })
 
-    it('generates each list once for all requests within a short time, whatever their since', async () => {
+    it('generates each list once for all requests within a short time, whatever their since (REVOKE-4)', async () => {
       const { access_token: token } = await requestTokens()
       const all = await feed()
       const { now } = auth.time
@@ -146,7 +146,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.ok(await isListed(token))
     })
 
-    it('lists more revocations than a function may have arguments', async () => {
+    it('lists more revocations than a function may have arguments (REVOKE-4)', async () => {
       const [now, expiresAt] = [auth.time.now, auth.time.now + 900_000]
       await sql`insert into revocation (id, revoked_at, expires_at)
         with recursive number (value) as (select 1 union all select value + 1 from number where value < 150000)

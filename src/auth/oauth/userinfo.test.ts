@@ -16,7 +16,7 @@ describe('/oauth2/userinfo', () => {
     return (await auth.exchange(await auth.getCode(await auth.logIn(), scope ? { scope } : {}))).json()
   }
 
-  it('returns the claims of the ID token, for GET and POST', async () => {
+  it('returns the claims of the ID token, for GET and POST (USERINFO-1)', async () => {
     const tokens = await requestTokens()
     const { sub, fhirUser, name } = decodeClaims(tokens.id_token)
     for (const method of ['GET', 'POST'] as const) {
@@ -33,7 +33,7 @@ describe('/oauth2/userinfo', () => {
     assert.deepEqual(Object.keys(body), ['sub'])
   })
 
-  it('refuses a token without openid with 403, and an invalid token with 401', async () => {
+  it('refuses a token without openid with 403, and an invalid token with 401 (USERINFO-1)', async () => {
     const { access_token: narrow } = await requestTokens('launch fhirUser patient/Patient.rs')
     const response = await ask(`Bearer ${narrow}`)
     assert.equal(response.statusCode, 403)

@@ -11,7 +11,7 @@ eachDatabase((_name, open) => {
       auth = await TestAuthServer.open(await open())
     })
 
-    it('responds to the eleventh attempt in 5 minutes with 429, even with the right password', async () => {
+    it('responds to the eleventh attempt in 5 minutes with 429, even with the right password (LOGIN-6)', async () => {
       await auth.addUser('forgetful')
       const start = auth.time.now
       for (let at = 0; at < 10; at++) {
@@ -47,7 +47,7 @@ eachDatabase((_name, open) => {
       assert.equal((await from('10.0.0.2', 'wrong')).statusCode, 401)
     })
 
-    it('never checks more guesses than the limit, even if they are concurrent', async () => {
+    it('never checks more guesses than the limit, even if they are concurrent (LOGIN-6)', async () => {
       await auth.addUser('target')
       const wrong = Array.from({ length: 40 }, () => auth.openBrowser().login('target', 'wrong'))
       await Promise.all(wrong)
@@ -70,7 +70,7 @@ eachDatabase((_name, open) => {
       assert.ok(responses.every(response => response.statusCode === 302))
     })
 
-    it('responds with 429 after too many failures from one IP address, whatever the username, and not to other addresses', async () => {
+    it('responds with 429 after too many failures from one IP address, whatever the username, and not to other addresses (LOGIN-6)', async () => {
       const limited = await TestAuthServer.open(auth.store, {
         settings: { loginFailureLimitPerAddress: 20 },
       })

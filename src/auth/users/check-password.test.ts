@@ -11,7 +11,7 @@ import { isPasswordOf } from './passwords.ts'
 describe('the password check', () => {
   const open = openTestStore()
 
-  it('completes a login at once while 64 others with unknown usernames wait', async () => {
+  it('completes a login at once while 64 others with unknown usernames wait (LOGIN-7)', async () => {
     const flooded = await TestAuthServer.open(await open())
     await flooded.addUser('punctual')
     const password_hash = await hash('sallyport', 8)
@@ -112,7 +112,7 @@ describe('the password check', () => {
     assert.equal(order.length, 103)
   })
 
-  it('compares the password of the test login once for all first requests of the login page', async () => {
+  it('compares the password of the test login once for all first requests of the login page (HTTP-13)', async () => {
     const auth = await TestAuthServer.open(await open())
     const password_hash = await hash('sallyport', 12)
     await auth.store.db.updateTable('clinician').set({ password_hash }).execute()
@@ -133,7 +133,7 @@ describe('the password check', () => {
     assert.ok(pages < 8 * one, `40 pages take ${(pages / one).toFixed(1)} times as long as a comparison`)
   })
 
-  it('takes the same time for any username, whatever the cost of its hash', async () => {
+  it('takes the same time for any username, whatever the cost of its hash (LOGIN-5)', async () => {
     const auth = await TestAuthServer.open(await open())
     await auth.addUser('costly')
     const store = async (username: string, cost: number) =>
@@ -157,7 +157,7 @@ describe('the password check', () => {
     assert.ok(compare() < 4, JSON.stringify([...best]))
   })
 
-  it('takes about the same time for an unknown username as for a wrong password', async () => {
+  it('takes about the same time for an unknown username as for a wrong password (LOGIN-5)', async () => {
     const auth = await TestAuthServer.open(await open())
     await auth.store.db
       .updateTable('clinician')

@@ -30,7 +30,7 @@ async function writeAndDie(dataFile: string, run: string, writes: number): Promi
 }
 
 describe('a server that is killed', () => {
-  it('keeps every acknowledged write complete and searchable', async () => {
+  it('keeps every acknowledged write complete and searchable (FHIR-11)', async () => {
     const dataFile = join(folder, 'fhir.db')
     const acknowledged: string[] = []
     for (const [run, writes] of [

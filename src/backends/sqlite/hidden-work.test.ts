@@ -76,7 +76,7 @@ describe('the work for a resource outside the access', () => {
     ['Condition?_id=large', 'Condition?_id=absent'],
   ] as const)
     for (const caller of ['ann', 'panel'])
-      it(`is that for an absent one, for ${caller}: ${hidden}`, async () => {
+      it(`is that for an absent one, for ${caller}: ${hidden} (ABSENT-7)`, async () => {
         const ratio = await compareTimes(caller, hidden, absent)
         assert.ok(ratio < SAME, `${ratio.toFixed(2)} times as long`)
       })

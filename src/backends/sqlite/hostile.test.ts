@@ -32,7 +32,7 @@ describe('a request over a limit', () => {
     'encoded commas': `_id=${times(1_100, 'a').join('%2C')}`,
   }
   for (const [name, form] of Object.entries(FORMS))
-    it(`gets 400 with the reason: ${name}`, async () => {
+    it(`gets 400 with the reason: ${name} (LIMIT-2)`, async () => {
       const type = { 'content-type': 'application/x-www-form-urlencoded' }
       assert.match(readIssue(await fhir('POST Patient/_search', form, type)), /^400 too-costly: Cannot .*\d/)
     })

@@ -79,7 +79,7 @@ describe('the audit trail of the gateway', () => {
     assert.equal((await findRecords(store, { limit: 1 }))[0]?.patient_id, 'juniper')
   })
 
-  it('is filed under the former patient of a resource that a Bundle moves, for every caller', async () => {
+  it('is filed under the former patient of a resource that a Bundle moves, for every caller (AUDIT-5)', async () => {
     const of = (id: string, patient: string) => ({
       resourceType: 'Condition',
       id,
@@ -99,7 +99,7 @@ describe('the audit trail of the gateway', () => {
       }
   })
 
-  it('files a response that is too long for memory under its patients while it is sent', async () => {
+  it('files a response that is too long for memory under its patients while it is sent (AUDIT-5)', async () => {
     const note = [{ text: 'x'.repeat(LIMIT) }]
     const short = { resourceType: 'Condition', id: 'short', subject: { reference: 'Patient/ashlar' } }
     assert.equal((await fhir.as('all')('PUT Condition/short', short)).status, 201)
@@ -119,7 +119,7 @@ describe('the audit trail of the gateway', () => {
     assert.equal((await findRecords(store, { limit: 1 }))[0]?.patient_id, 'ashlar')
   })
 
-  it('serves AuditEvents from its own store, never from the upstream, and refuses to write them', async () => {
+  it('serves AuditEvents from its own store, never from the upstream, and refuses to write them (AUDIT-6)', async () => {
     const { status, body } = await fhir.as('all')('GET AuditEvent?subtype=update')
     assert.equal(status, 200)
     assert.equal(body.total, 15)
@@ -210,7 +210,7 @@ describe('the audit trail of the gateway', () => {
     }
   })
 
-  it('sends no write that cannot be recorded first', async () => {
+  it('sends no write that cannot be recorded first (AUDIT-9)', async () => {
     const allow = await refuseRecords(store, { table: 'audit_intent' })
     const refused = await fhir.as('all')('PUT Patient/unsent', { resourceType: 'Patient', id: 'unsent' })
     await allow()

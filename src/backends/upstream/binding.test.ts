@@ -14,7 +14,7 @@ describe('an update that creates', () => {
     assert.equal(check(undefined, 201, 'W/"2"'), true)
   })
 
-  it('may have any version after a deletion', () => {
+  it('may have any version after a deletion (GATEWAY-21)', () => {
     const deleted = new DeletedVersion('Condition', 'c', 2)
     assert.equal(check(deleted, 201, 'W/"3"'), false)
     // HAPI 8.8.0, for a resource with references

@@ -88,7 +88,7 @@ const names = (section: Pick<Section, 'searchParam'> | undefined) => section?.se
 
 describe('the CapabilityStatement of the gateway', () => {
   for (const [type, parameters] of Object.entries({ Patient: PATIENT, Observation: OBSERVATION }))
-    it(`lists the search parameters of ${type} that a limited caller may use, and no other`, async () => {
+    it(`lists the search parameters of ${type} that a limited caller may use, and no other (GATEWAY-29)`, async () => {
       const accepted: string[] = []
       for (const [name, use] of Object.entries(parameters))
         if ((await fhir.as('ann')(`GET ${type}?${encodeURI(use)}`)).status === 200) accepted.push(name)
@@ -99,13 +99,13 @@ describe('the CapabilityStatement of the gateway', () => {
     assert.deepEqual(names(await readRest()), ['_id'])
   })
 
-  it('lists includes that the gateway performs', async () => {
+  it('lists includes that the gateway performs (GATEWAY-29)', async () => {
     const section = find(await readRest(), 'Patient')
     assert.deepEqual(section?.searchInclude, ['*', 'Patient:link'])
     assert.deepEqual(section?.searchRevInclude, ['Condition:patient'])
   })
 
-  it('lists AuditEvents as the audit trail serves them, and not without one', async () => {
+  it('lists AuditEvents as the audit trail serves them, and not without one (GATEWAY-29)', async () => {
     const section = find(await readRest(), 'AuditEvent')
     assert.deepEqual(section?.interaction, [{ code: 'read' }, { code: 'search-type' }])
     assert.ok(names(section)?.includes('patient'))

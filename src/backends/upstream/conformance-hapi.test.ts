@@ -4,7 +4,7 @@ import { HAPI_LACKS } from './testing/hapi/lacks.ts'
 import { startHapi } from './testing/hapi/start-hapi.ts'
 import { startRecordedGateway } from './testing/start-gateway.ts'
 
-describe('the gateway in front of a server with the behaviour of HAPI', () => {
+describe('the gateway in front of a server with the behaviour of HAPI (GATEWAY-1)', () => {
   testBackend({
     lacks: HAPI_LACKS,
     start: async options => {

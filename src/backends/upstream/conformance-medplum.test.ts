@@ -15,7 +15,7 @@ const start: StartFhir = async options => {
   return fhir
 }
 
-describe('the gateway in front of the FHIR router of Medplum', () => {
+describe('the gateway in front of the FHIR router of Medplum (GATEWAY-1)', () => {
   testBackend({
     lacks: {
       metadata: 'the router has none',

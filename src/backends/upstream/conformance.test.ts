@@ -5,7 +5,7 @@ import { startGateway, startUpstream } from './testing/start-gateway.ts'
 // The embedded server without access control, in a second process.
 const upstream = await startUpstream()
 
-describe('the gateway in front of a second process', () => {
+describe('the gateway in front of a second process (GATEWAY-1)', () => {
   after(() => upstream.end())
   testBackend({
     start: async options => startGateway(await upstream.open(), { ...options, narrowing: 'compartment' }),

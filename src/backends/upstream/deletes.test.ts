@@ -66,7 +66,7 @@ describe('a delete on HAPI', () => {
     ['without a version', {}],
     ['with the version of the caller', { 'if-match': 'W/"1"' }],
   ] as const) {
-    it(`${how} keeps a version that has just become that of another patient`, async () => {
+    it(`${how} keeps a version that has just become that of another patient (GATEWAY-21)`, async () => {
       await start('auto')
       race()
       const reply = await fhir.as('ann')('DELETE Condition/c', undefined, headers)
@@ -82,7 +82,7 @@ describe('a delete on HAPI', () => {
     })
   }
 
-  it('with the version of the caller keeps a newer version, also for a caller with access to everything', async () => {
+  it('with the version of the caller keeps a newer version, also for a caller with access to everything (GATEWAY-21)', async () => {
     for (const open of [startGateway, startRecordedGateway])
       for (const send of [
         () => fhir.as('all')('DELETE Condition/c', undefined, { 'if-match': 'W/"1"' }),
@@ -102,7 +102,7 @@ describe('a delete on HAPI', () => {
     await start('auto')
   })
 
-  it('alone in a transaction keeps a version that has just become that of another patient', async () => {
+  it('alone in a transaction keeps a version that has just become that of another patient (GATEWAY-21)', async () => {
     await start('auto')
     race()
     const reply = await fhir.as('ann')('POST ', transaction(removal))
@@ -132,7 +132,7 @@ describe('a delete that the upstream does not bind to a version', () => {
     ['in a transaction on HAPI', 'auto', (by: Fhir) => by('POST ', transaction(removal, addition))],
     ['on an unknown server', 'post-only', (by: Fhir) => by('DELETE Condition/c')],
   ] as const) {
-    it(`${how} is a 409 if it has deleted a version of another patient, and recorded under that patient`, async () => {
+    it(`${how} is a 409 if it has deleted a version of another patient, and recorded under that patient (GATEWAY-21)`, async () => {
       await start(profile)
       race()
       const reply = await send(fhir.as('ann'))
@@ -166,7 +166,7 @@ describe('a delete that the upstream does not bind to a version', () => {
     })
   }
 
-  it('is recorded for a create that has replaced a resource under the patients of both', async () => {
+  it('is recorded for a create that has replaced a resource under the patients of both (GATEWAY-21)', async () => {
     await start('strict')
     upstream.before(async ({ method }) => {
       if (method !== 'PUT') return

@@ -75,7 +75,7 @@ describe('a gateway in front of a server with cached search results', () => {
   const find = (by: Fhir, value: string) => by(`GET Condition?identifier=urn:test|${value}`)
 
   for (const caller of ['all', 'ann', 'several']) {
-    it(`a conditional PUT of ${caller} creates one resource, however soon it is repeated`, async () => {
+    it(`a conditional PUT of ${caller} creates one resource, however soon it is repeated (GATEWAY-19)`, async () => {
       const by = fhir.as(caller)
       const put = (text: string) => by('PUT Condition?identifier=urn:test|1', mine('1', { code: { text } }))
       const replies = [await put('a'), await put('b'), await put('c')]
@@ -94,7 +94,7 @@ describe('a gateway in front of a server with cached search results', () => {
       assert.deepEqual([second.body.id, third.body.id], [first.body.id, first.body.id])
     })
 
-    it(`eight simultaneous conditional creates of ${caller} create one resource`, async () => {
+    it(`eight simultaneous conditional creates of ${caller} create one resource (GATEWAY-20)`, async () => {
       const by = fhir.as(caller)
       const create = () => by('POST Condition', mine('1'), { 'if-none-exist': 'identifier=urn:test|1' })
       const replies = await Promise.all(Array.from({ length: 8 }, create))
@@ -103,7 +103,7 @@ describe('a gateway in front of a server with cached search results', () => {
       assert.equal(readIds(await find(all, '1')).length, 1)
     })
 
-    it(`a conditional DELETE of ${caller} keeps a resource that no longer matches`, async () => {
+    it(`a conditional DELETE of ${caller} keeps a resource that no longer matches (GATEWAY-19)`, async () => {
       const by = fhir.as(caller)
       const { id } = (await all('POST Condition', mine('old'))).body
       assert.deepEqual(readIds(await find(by, 'old')), [id])
@@ -138,7 +138,7 @@ describe('a gateway in front of a server with cached search results', () => {
     })
   }
 
-  it('a chain in a condition reveals nothing outside the access', async () => {
+  it('a chain in a condition reveals nothing outside the access (GATEWAY-20)', async () => {
     await all('PUT Practitioner/zoe', { resourceType: 'Practitioner', id: 'zoe', name: [{ family: 'Zoe' }] })
     const about = condition('c', 'ann', { asserter: { reference: 'Practitioner/zoe' } })
     await all('PUT Condition/c', about)
@@ -149,7 +149,7 @@ describe('a gateway in front of a server with cached search results', () => {
     }
   })
 
-  it('a condition is sent only if the server can apply the scope to it', async () => {
+  it('a condition is sent only if the server can apply the scope to it (GATEWAY-20)', async () => {
     const seen = () => upstream.seen.findLast(it => it.method === 'POST')?.headers['if-none-exist']
     const fresh = unnamed(observation('', 'ann', { effectiveDateTime: '2026-03-01', ...identified('1') }))
     const create = (caller: string) =>
@@ -161,7 +161,7 @@ describe('a gateway in front of a server with cached search results', () => {
     assert.match(seen() ?? '', /^identifier=.*&patient=Patient%2Fann$/)
   })
 
-  it('a count has the matches that the caller may see, also after a change', async () => {
+  it('a count has the matches that the caller may see, also after a change (GATEWAY-4)', async () => {
     const entry = Array.from({ length: 25 }, () => post(mine('many')))
     assert.equal((await all('POST ', bundle('transaction', ...entry))).status, 200)
     const count = async () => (await ann('GET Condition?_summary=count')).body.total
@@ -179,7 +179,7 @@ describe('a gateway in front of a server with cached search results', () => {
     assert.equal((await fhir.as('bob')('GET Condition?_summary=count')).body.total, 0)
   })
 
-  it('a search that excludes an id does not reveal whether the id exists', async () => {
+  it('a search that excludes an id does not reveal whether the id exists (GATEWAY-30)', async () => {
     await all('PUT Condition/mine', condition('mine', 'ann'))
     await all('PUT Condition/other', condition('other', 'bob'))
     for (const [excluded, found] of [
@@ -194,7 +194,7 @@ describe('a gateway in front of a server with cached search results', () => {
     }
   })
 
-  it('a clinician sees the patient of a care team at once', async () => {
+  it('a clinician sees the patient of a care team at once (GATEWAY-19)', async () => {
     assert.equal((await fhir.as('kim')('GET Patient/ann')).status, 403)
     const participant = [{ member: { reference: 'Practitioner/kim' } }]
     const team = { resourceType: 'CareTeam', id: 't', status: 'active', participant }
@@ -204,7 +204,7 @@ describe('a gateway in front of a server with cached search results', () => {
     assert.equal((await fhir.as('kim')('GET Patient/ann')).status, 403)
   })
 
-  it('a read of a deleted resource returns 410, also after a read of its history', async () => {
+  it('a read of a deleted resource returns 410, also after a read of its history (GATEWAY-22)', async () => {
     await all('PUT Condition/gone', condition('gone', 'ann'))
     await all('GET Condition/gone/_history')
     await ann('GET Condition/gone/_history')
@@ -213,7 +213,7 @@ describe('a gateway in front of a server with cached search results', () => {
     assert.equal((await fhir.as('bob')('GET Condition/gone')).status, 403)
   })
 
-  it('the Cache-Control of the caller is sent to the server', async () => {
+  it('the Cache-Control of the caller is sent to the server (GATEWAY-19)', async () => {
     await ann('GET Condition?code=x', undefined, { 'cache-control': 'no-store' })
     assert.match(String(upstream.seen.at(-1)?.headers['cache-control']), /no-store/)
   })
@@ -254,7 +254,7 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
       },
     ],
   ] as const)
-    it(`an update that creates ${how} does not overwrite the resource of another patient`, async () => {
+    it(`an update that creates ${how} does not overwrite the resource of another patient (GATEWAY-21)`, async () => {
       createBefore(how === 'alone' ? 'PUT' : 'POST', () => direct('Condition/c', condition('c', 'bob')))
       const reply = await write(ann)
       assert.ok(reply.status >= 400 && reply.status < 500, reply.text)
@@ -262,14 +262,14 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
       assert.deepEqual(stored.subject, { reference: 'Patient/bob' })
     })
 
-  it('an update that creates returns 409 if the response shows that it has overwritten a resource', async () => {
+  it('an update that creates returns 409 if the response shows that it has overwritten a resource (GATEWAY-21)', async () => {
     await fhir.close()
     fhir = await startGateway(upstream.url, { guard, profile: 'strict' })
     createBefore('PUT', () => direct('Condition/c', condition('c', 'bob')))
     assert.equal((await fhir.as('ann')('PUT Condition/c', condition('c', 'ann'))).status, 409)
   })
 
-  it('the audit trail has a record of an overwritten resource, and the outcome of the other entries', async () => {
+  it('the audit trail has a record of an overwritten resource, and the outcome of the other entries (GATEWAY-21)', async () => {
     await fhir.close()
     fhir = await startRecordedGateway(upstream.url, { guard, profile: 'strict' })
     const listEvents = async (count: number) =>
@@ -292,7 +292,7 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
     ])
   })
 
-  it('a limited caller creates with POST if a PUT could overwrite', async () => {
+  it('a limited caller creates with POST if a PUT could overwrite (GATEWAY-21)', async () => {
     await fhir.close()
     fhir = await startGateway(upstream.url, { guard, profile: 'post-only' })
     const put = (by: Fhir) => by('PUT Condition/c', condition('c', 'ann'))
@@ -306,7 +306,7 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
     assert.equal((await put(fhir.as('ann'))).status, 200)
   })
 
-  it('a resource that others refer to is not deleted, and the response says so', async () => {
+  it('a resource that others refer to is not deleted, and the response says so (GATEWAY-31)', async () => {
     await all('PUT Condition/c', condition('c', 'ann'))
     const reply = await fhir.as('several')('DELETE Patient/ann')
     assert.equal(readIssue(reply), '409 conflict: Cannot delete Patient/ann: other resources refer to it')
@@ -314,7 +314,7 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
     assert.equal(upstream.seen.filter(it => it.method === 'DELETE').length, 1)
   })
 
-  it('a Bundle that is passed on has relative URLs, and its response has entity tags', async () => {
+  it('a Bundle that is passed on has relative URLs, and its response has entity tags (GATEWAY-32)', async () => {
     for (const type of ['batch', 'transaction']) {
       const read = { request: { method: 'GET', url: `${BASE}/Patient/ann` } }
       const entry = {
@@ -337,7 +337,7 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
       assert.deepEqual((await by(line)).body.subject, { reference: 'Patient/ann' }, line)
   })
 
-  it('a delete keeps a resource that another write has moved to another patient', async () => {
+  it('a delete keeps a resource that another write has moved to another patient (GATEWAY-21)', async () => {
     await all('PUT Condition/c', condition('c', 'ann'))
     createBefore('DELETE', () => direct('Condition/c', condition('c', 'bob')))
     const reply = await ann('DELETE Condition/c')
@@ -345,7 +345,7 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
     assert.equal((await all('GET Condition/c')).status, 200)
   })
 
-  it('a transaction whose delete keeps a changed resource does not report success', async () => {
+  it('a transaction whose delete keeps a changed resource does not report success (GATEWAY-21)', async () => {
     await all('PUT Condition/c', condition('c', 'ann'))
     createBefore('POST', () => direct('Condition/c', condition('c', 'bob')))
     const removal = { request: { method: 'DELETE', url: 'Condition/c' } }
@@ -359,7 +359,7 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
     assert.equal(reply.body.entry?.[0]?.response?.etag, 'W/"1"')
   })
 
-  it('a write that times out returns 504, which says that it may have been carried out', async () => {
+  it('a write that times out returns 504, which says that it may have been carried out (GATEWAY-23)', async () => {
     upstream.pause()
     const reply = await ann('POST Condition', mine('late'))
     upstream.resume()
@@ -402,7 +402,7 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
   })
 
   for (const caller of ['all', 'ann'])
-    it(`a reference of ${caller} with the gateway's own URL means the local resource`, async () => {
+    it(`a reference of ${caller} with the gateway's own URL means the local resource (GATEWAY-25)`, async () => {
       const by = fhir.as(caller)
       const own = { ...observation('o', 'ann'), subject: { reference: `${BASE}/Patient/ann` } }
       assert.equal((await by('PUT Observation/o', own)).status, 201)
@@ -414,7 +414,7 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
 describe('a gateway in front of a server that answers return=minimal without body and content type', () => {
   beforeEach(() => start(startRecordedGateway))
 
-  it('a create of a caller with access to everything returns 201, and is in the audit trail of the patient', async () => {
+  it('a create of a caller with access to everything returns 201, and is in the audit trail of the patient (GATEWAY-28)', async () => {
     const made = await all('POST Condition', mine('1'), { prefer: 'return=minimal' })
     assert.deepEqual([made.status, made.text], [201, ''])
     assert.match(String(made.headers.location), /\/Condition\/[\w-]+\/_history\/1$/)
@@ -426,7 +426,7 @@ describe('a gateway in front of a server that answers return=minimal without bod
 describe('a resource that changes the behaviour of the server', () => {
   beforeEach(() => start(startGateway))
 
-  it('is written only with a system scope that names its type', async () => {
+  it('is written only with a system scope that names its type (SCOPE-10)', async () => {
     const guarded = await startGuardedFhir([], {}, (guard, baseUrl) =>
       createGateway({ baseUrl, guard, upstreamUrl: upstream.url, smartConfiguration: {} }),
     )
@@ -464,7 +464,7 @@ describe('a gateway in front of a server that limits a search by a parameter onl
       evidence: [{ detail: [{ reference: '#o' }] }],
     })
 
-  it('total, links and pages are the same with and without hidden matches, wherever they are', async () => {
+  it('total, links and pages are the same with and without hidden matches, wherever they are (GATEWAY-5)', async () => {
     for (const id of ['b1', 'b2', 'b3', 'b4']) await all(`PUT Condition/${id}`, condition(id, 'ann'))
     const searches = ['', '&_sort=_id', '&_sort=-_id', '&_total=accurate'].flatMap(more =>
       [1, 2, 3, 4, 5].map(count => `Condition?_count=${count}${more}`),
@@ -499,7 +499,7 @@ describe('a gateway in front of a server that interprets searches differently', 
       await all(`PUT Observation/${id}`, observation(id, 'ann', { effectiveDateTime: date }))
   })
 
-  it('a compartment search is sent as a parameter', async () => {
+  it('a compartment search is sent as a parameter (GATEWAY-26)', async () => {
     for (const caller of ['all', 'ann', 'several'])
       assert.deepEqual(
         readIds(await fhir.as(caller)('GET Patient/ann/Observation')).toSorted(),
@@ -508,17 +508,17 @@ describe('a gateway in front of a server that interprets searches differently', 
       )
   })
 
-  it('a scope with a year finds the resources of that year', async () => {
+  it('a scope with a year finds the resources of that year (GATEWAY-24)', async () => {
     assert.deepEqual(readIds(await fhir.as('recent')('GET Observation')), ['new'])
     assert.equal((await fhir.as('recent')('GET Observation/new')).status, 200)
   })
 
-  it("a scope with a date does not collide with the app's own date", async () => {
+  it("a scope with a date does not collide with the app's own date (GATEWAY-24)", async () => {
     const reply = await fhir.as('since2000')('GET Observation?date=ge2025-01-01')
     assert.deepEqual([reply.status, readIds(reply)], [200, ['new']])
   })
 
-  it('a search over one named type is sent as a search of that type', async () => {
+  it('a search over one named type is sent as a search of that type (GATEWAY-33)', async () => {
     for (const caller of ['all', 'ann', 'several']) {
       const reply = await fhir.as(caller)('GET ?_type=Observation&patient._id=ann&_sort=date')
       assert.deepEqual([reply.status, readIds(reply)], [200, ['old', 'new']], `${caller} ${reply.text}`)
@@ -526,7 +526,7 @@ describe('a gateway in front of a server that interprets searches differently', 
     }
   })
 
-  it('every resource is on exactly one page, although the server changes the order of resources with equal sort keys', async () => {
+  it('every resource is on exactly one page, although the server changes the order of resources with equal sort keys (GATEWAY-34)', async () => {
     const ids = Array.from({ length: 9 }, (_, at) => `equal${at}`)
     for (const id of ids)
       await all(`PUT Observation/${id}`, observation(id, 'ann', { effectiveDateTime: '2026-05-01' }))
@@ -545,7 +545,7 @@ describe('a gateway in front of a server that interprets searches differently', 
       }
   })
 
-  it('every page is found, although the server leaves out the link to the next one', async () => {
+  it('every page is found, although the server leaves out the link to the next one (GATEWAY-34)', async () => {
     for (const caller of ['all', 'ann', 'several'])
       for (const total of ['', '&_total=none', '&_total=accurate']) {
         const first = await fhir.as(caller)(`GET Observation?_sort=date&_count=1${total}`)
@@ -555,20 +555,20 @@ describe('a gateway in front of a server that interprets searches differently', 
       }
   })
 
-  it('the patient of the token is sent once', async () => {
+  it('the patient of the token is sent once (GATEWAY-26)', async () => {
     await ann('GET Observation?patient=ann')
     const names = upstream.seen.at(-1)?.params.map(([name]) => name)
     assert.equal(names?.filter(it => it === 'patient').length, 1)
   })
 
-  it('an error names the refused parameter without the text of the upstream', async () => {
+  it('an error names the refused parameter without the text of the upstream (GATEWAY-27)', async () => {
     const reply = await ann('GET Observation?date=ap2026')
     assert.equal(reply.status, 400)
     assert.match(reply.text, /\bdate\b/)
     assert.doesNotMatch(reply.text, /HAPI/)
   })
 
-  it('a refused numeric id is named, not in the words of the upstream', async () => {
+  it('a refused numeric id is named, not in the words of the upstream (GATEWAY-27)', async () => {
     const reply = await ann('PUT Condition/85', condition('85', 'ann'))
     assert.equal(reply.status, 400)
     assert.match(readIssue(reply), /\bid\b/)

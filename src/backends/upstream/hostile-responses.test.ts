@@ -74,7 +74,7 @@ describe('an id for which the upstream returns nothing that can be checked', () 
   ]
 
   for (const [name, odd] of Object.entries(ODD))
-    it(`is refused like an absent id: ${name}`, async () => {
+    it(`is refused like an absent id: ${name} (GATEWAY-10)`, async () => {
       upstream.answer((request, response) =>
         request.url?.includes('/odd') ? odd(response) : json(response, {}, 404),
       )
@@ -92,7 +92,7 @@ describe('an id for which the upstream returns nothing that can be checked', () 
       }
     })
 
-  it('has the status of the upstream if every id has it, or if the grant names the id', async () => {
+  it('has the status of the upstream if every id has it, or if the grant names the id (GATEWAY-10)', async () => {
     upstream.answerJson({}, 429, { 'retry-after': '7' })
     const busy = await ann('GET Condition/odd')
     assert.deepEqual([busy.status, busy.headers['retry-after']], [429, '7'])
@@ -159,7 +159,7 @@ describe('a broken upstream', () => {
     'another 503': [it => json(it, {}, 503), AWAY],
   }
   for (const [name, [answer, expected]] of Object.entries(BREAKS))
-    it(`that sends ${name} causes ${expected} with an OperationOutcome that contains nothing of the response`, async () => {
+    it(`that sends ${name} causes ${expected} with an OperationOutcome that contains nothing of the response (GATEWAY-12)`, async () => {
       upstream.answer((_request, response) => answer(response))
       const reply = await ann('GET Condition/ca')
       assert(readIssue(reply).startsWith(expected), readIssue(reply))
@@ -170,7 +170,7 @@ describe('a broken upstream', () => {
       assert.equal((await ann('GET Condition/ca')).status, 200)
     })
 
-  it('shows a limited caller only the codes of its OperationOutcome', async () => {
+  it('shows a limited caller only the codes of its OperationOutcome (GATEWAY-11)', async () => {
     const outcome = {
       resourceType: 'OperationOutcome',
       issue: [

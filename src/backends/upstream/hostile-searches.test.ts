@@ -28,7 +28,7 @@ describe('a repeated search', () => {
     assert.deepEqual(readIds(first), ['c1', 'c2'])
   })
 
-  it('is checked again for another page, another search mode, another search and another grant', async () => {
+  it('is checked again for another page, another search mode, another search and another grant (GATEWAY-3)', async () => {
     upstream.answerJson(searchset(own))
     for (let at = 0; at < 3; at++) await ann('GET Condition')
     assert.deepEqual(readIds(await ann('GET Condition?_id=c1')), ['c1'])
@@ -46,7 +46,7 @@ describe('a repeated search', () => {
 describe('a search to which the upstream returns more than requested', () => {
   const mixed = [condition('ca', 'ann'), condition('cb', 'bob'), patient('bob'), observation('oa', 'ann')]
 
-  it('is sent with the limits of the grant in addition to the parameters of the caller', async () => {
+  it('is sent with the limits of the grant in addition to the parameters of the caller (GATEWAY-3)', async () => {
     upstream.answerJson(searchset([]))
     await ann('GET Condition?patient=bob&_sort=-recorded-date')
     assert.equal(
@@ -75,7 +75,7 @@ describe('a search to which the upstream returns more than requested', () => {
     )
   })
 
-  it('returns and counts only resources within the grant, without a total if the upstream has more', async () => {
+  it('returns and counts only resources within the grant, without a total if the upstream has more (GATEWAY-3)', async () => {
     upstream.answerJson(searchset(mixed, { total: 9999, id: 'x', meta: { tag: [{ code: 'bob' }] } }))
     const reply = await ann('GET Condition')
     assert.deepEqual([reply.status, readIds(reply), reply.body.total], [200, ['ca'], undefined])
@@ -95,14 +95,14 @@ describe('a search to which the upstream returns more than requested', () => {
       )
   })
 
-  it('has no total if there are further pages', async () => {
+  it('has no total if there are further pages (GATEWAY-4)', async () => {
     const link = [{ relation: 'next', url: `${upstream.url}?_getpages=abc` }]
     upstream.answerJson(searchset([condition('ca', 'ann')], { total: 9999, link }))
     const reply = await ann('GET Condition?_count=1')
     assert.deepEqual([readIds(reply), reply.body.total], [['ca'], undefined])
   })
 
-  it('counts the resources within the grant for _summary=count and ignores the total of the upstream', async () => {
+  it('counts the resources within the grant for _summary=count and ignores the total of the upstream (GATEWAY-4)', async () => {
     upstream.answerJson(searchset(mixed, { total: 9999 }))
     const reply = await ann('GET Condition?_summary=count')
     assert.deepEqual([reply.body.total, reply.body.entry], [1, undefined])
@@ -149,7 +149,7 @@ describe('a search to which the upstream returns more than requested', () => {
     ])
   })
 
-  it('leaves out a resource that contains data of another patient', async () => {
+  it('leaves out a resource that contains data of another patient (PATIENT-8)', async () => {
     const contained = [{ ...condition('inner', 'bob') }]
     upstream.answerJson(searchset([condition('ca', 'ann', { contained }), condition('cc', 'ann')]))
     assert.deepEqual(readIds(await ann('GET Condition')), ['cc'])
@@ -178,13 +178,13 @@ describe('the targets of a chain', () => {
 })
 
 describe('a chain in a search of all types', () => {
-  it('is resolved within the grant if one type is named', async () => {
+  it('is resolved within the grant if one type is named (ROUTE-4)', async () => {
     upstream.answerJson(searchset([]))
     await ann('GET ?_type=Patient&link:Patient.name=bob')
     assert.equal(getLastRequest(), 'GET /up/Patient?name=bob&_count=500&_id=ann')
   })
 
-  it('is refused if there are several types, and not sent', async () => {
+  it('is refused if there are several types, and not sent (ROUTE-4)', async () => {
     const before = upstream.seen.length
     for (const search of [
       '?_type=Patient,Condition&_has:Condition:patient:code=x',
@@ -270,7 +270,7 @@ describe('a search parameter that the gateway cannot evaluate', () => {
     'site-code=7',
     'site-code:exact=7',
   ])
-    it(`is sent as ${query}, and the response is checked, counted and paged like any other`, async () => {
+    it(`is sent as ${query}, and the response is checked, counted and paged like any other (GATEWAY-14)`, async () => {
       mixed()
       const reply = await ann(`GET Observation?${query}&_count=5`)
       assert.equal(getLastRequest(), `GET /up/Observation?${query}&_count=6&patient=Patient/ann`)
@@ -288,7 +288,7 @@ describe('a search parameter that the gateway cannot evaluate', () => {
     assert.equal((await ann('GET Condition?mrn=1')).status, 400)
   })
 
-  it('is refused if it could search other resources or control the upstream', async () => {
+  it('is refused if it could search other resources or control the upstream (GATEWAY-14)', async () => {
     mixed()
     const before = upstream.seen.length
     for (const query of [
@@ -370,7 +370,7 @@ describe('an upstream that ignores a parameter', () => {
   })
 
   for (const who of ['ann', 'all'])
-    it(`causes no wrong write by a condition of ${who}`, async () => {
+    it(`causes no wrong write by a condition of ${who} (GATEWAY-6)`, async () => {
       const by = fhir.as(who)
       const deletion = await by('DELETE Observation?identifier=NEW')
       assert.deepEqual([deletion.status, sent()], [204, []])
@@ -407,7 +407,7 @@ describe('an upstream that ignores a parameter', () => {
     assert.deepEqual(sent(), [])
   })
 
-  it('cannot add resources to a search result', async () => {
+  it('cannot add resources to a search result (GATEWAY-6)', async () => {
     for (const line of ['GET Observation?identifier=NEW', 'GET Observation?status=cancelled&code:text=x'])
       assert.deepEqual([readIds(await ann(line)), (await ann(line)).body.total], [[], 0], line)
     assert.deepEqual(readIds(await ann('GET Observation?identifier=old&code:text=anything')), ['o1'])

@@ -7,7 +7,7 @@ import { json, searchset } from './testing/hostile-upstream.ts'
 const { all, ann, fhir, upstream } = await useHostileGateway()
 
 describe('a request to the upstream', () => {
-  it('contains neither the token nor the cookies nor the forwarding headers of the caller', async () => {
+  it('contains neither the token nor the cookies nor the forwarding headers of the caller (GATEWAY-2)', async () => {
     upstream.answerJson(condition('ca', 'ann'))
     await ann('GET Condition/ca', undefined, {
       cookie: 'a=b',
@@ -47,7 +47,7 @@ describe('a request to the upstream', () => {
     assert.equal(identifier[0].system, `${upstream.url}/ids`)
   })
 
-  it('has no reference of a limited caller to a hidden resource by the URL of the upstream', async () => {
+  it('has no reference of a limited caller to a hidden resource by the URL of the upstream (WRITE-11)', async () => {
     upstream.answer((request, response) =>
       request.method === 'GET' || request.url?.endsWith('/_search')
         ? json(response, searchset([condition('of-bob', 'bob')]))
@@ -73,7 +73,7 @@ describe('a request to the upstream', () => {
     assert.equal((await all('POST Condition', mine)).status, 201)
   })
 
-  it('is never repeated if it may have been performed', async () => {
+  it('is never repeated if it may have been performed (GATEWAY-8)', async () => {
     upstream.answer((_request, response) => response.destroy())
     const before = upstream.seen.length
     assert.equal((await all('POST Condition', condition('x', 'ann'))).status, 503)
@@ -84,7 +84,7 @@ describe('a request to the upstream', () => {
 })
 
 describe('URLs of the upstream', () => {
-  it('appear nowhere in a response: location, links, references, narrative, escaped or not', async () => {
+  it('appear nowhere in a response: location, links, references, narrative, escaped or not (GATEWAY-9)', async () => {
     const resource = patient('ann', {
       text: { status: 'generated', div: `<div><a href="${upstream.url}/Patient/ann">x</a></div>` },
       managingOrganization: { reference: `${upstream.url}/Organization/1` },

@@ -65,7 +65,7 @@ async function withGateway(
 }
 
 describe('the size of a body', () => {
-  it('is limited to 5 MB by default, and to the setting', async () => {
+  it('is limited to 5 MB by default, and to the setting (LIMIT-8)', async () => {
     await withGateway({}, async fhir => {
       const reply = await fhir.as('ann')('PUT DocumentReference/letter', letter(6))
       assert.equal(reply.status, 413)
@@ -78,7 +78,7 @@ describe('the size of a body', () => {
     })
   })
 
-  it('is the same for the embedded server, which returns what it stores', async () => {
+  it('is the same for the embedded server, which returns what it stores (LIMIT-8)', async () => {
     const fhir = await startFhir({ guard, bodyLimit: 8 * MEGABYTE })
     const ann = fhir.as('ann')
     assert.equal((await ann('PUT Patient/ann', patient('ann'))).status, 201)
@@ -111,7 +111,7 @@ describe('the number of entries', () => {
     })
   })
 
-  it('follows the setting', async () => {
+  it('follows the setting (LIMIT-8)', async () => {
     await withGateway({ entryLimit: 1_500 }, async fhir => {
       for (const caller of ['ann', 'all']) {
         const reply = await fhir.as(caller)('POST ', conditions('transaction', 1_500))

@@ -146,7 +146,7 @@ describe('the first page of a clinician', () => {
     ['named', Math.max(6, Math.ceil(MANY / 300))],
   ] as const)
     for (const line of SEARCHES)
-      it(`takes ${who} at most ${most} requests: ${line}`, async () => {
+      it(`takes ${who} at most ${most} requests: ${line} (GATEWAY-3)`, async () => {
         const [reply, requests] = await count(who, line)
         assert.equal(readIds(reply).length, 20)
         assert.ok(requests <= most, `${requests} requests`)
@@ -226,7 +226,7 @@ describe('a granular scope by date', () => {
       .filter(isFound)
       .map(at => `o${pad(at)}`)
 
-  it('by year takes one request for a page of a long record', async () => {
+  it('by year takes one request for a page of a long record (GATEWAY-3)', async () => {
     const [reply, requests] = await count('recent', 'GET Observation?_count=20&_sort=-date')
     assert.deepEqual([readIds(reply).length, requests], [20, 1])
     assert.deepEqual((await readAll('recent', 'Observation?_count=50')).toSorted(), ids(isRecent))

@@ -65,7 +65,7 @@ function serve(...resources: readonly Resource[]): void {
 }
 
 describe("a resource of the caller's patient that is too large for memory", () => {
-  it('is on its page without its attachments, and named', async () => {
+  it('is on its page without its attachments, and named (GATEWAY-36)', async () => {
     serve(
       letter('small', 'ann', 'AAAA'),
       letter('other', 'bob'),
@@ -93,7 +93,7 @@ describe("a resource of the caller's patient that is too large for memory", () =
     assert.equal(reply.body.total, 3)
   })
 
-  it('is counted, and on exactly one page, none of which is empty', async () => {
+  it('is counted, and on exactly one page, none of which is empty (GATEWAY-36)', async () => {
     const many = Array.from({ length: 9 }, (_, at) => letter(`d${at}`, 'ann', at === 8 ? DATA : 'AAAA'))
     serve(...many)
     assert.equal((await ann('GET DocumentReference?_summary=count')).body.total, 9)
@@ -120,7 +120,7 @@ describe("a resource of the caller's patient that is too large for memory", () =
     assert.match(reply.text, /SUBSETTED/)
   })
 
-  it('is streamed as it is stored if it is read by its id', async () => {
+  it('is streamed as it is stored if it is read by its id (GATEWAY-36)', async () => {
     serve(letter('large', 'ann'))
     const reply = await ann('GET DocumentReference/large')
     assert.deepEqual([reply.status, reply.headers.etag], [200, 'W/"3"'])
@@ -133,7 +133,7 @@ describe("a resource of the caller's patient that is too large for memory", () =
     assert.deepEqual([parts.status, parts.body.status, parts.text.length < 1_000], [200, 'current', true])
   })
 
-  it('is refused like an absent one to a caller who may not see it', async () => {
+  it('is refused like an absent one to a caller who may not see it (GATEWAY-36)', async () => {
     serve(letter('large', 'bob'))
     for (const id of ['large', 'none'])
       assert.equal(readIssue(await ann(`GET DocumentReference/${id}`)), NOT_WITHIN)
@@ -141,7 +141,7 @@ describe("a resource of the caller's patient that is too large for memory", () =
     assert.equal((await ann('GET DocumentReference')).body.entry, undefined)
   })
 
-  it('is not sent if it has changed since it was checked, or has no version', async () => {
+  it('is not sent if it has changed since it was checked, or has no version (GATEWAY-36)', async () => {
     const versions = ['W/"3"', 'W/"4"']
     upstream.answer((_request, response) =>
       json(response, letter('large', 'ann'), 200, { etag: versions.shift() ?? '' }),
@@ -178,7 +178,7 @@ describe("a resource of the caller's patient that is too large for memory", () =
     assert.ok(upstream.seen.slice(before).every(it => it.line.startsWith('GET')))
   })
 
-  it('is sent as its content if it is a Binary, to every caller who may read it', async () => {
+  it('is sent as its content if it is a Binary, to every caller who may read it (GATEWAY-36)', async () => {
     serve(scan('large', 'ann'))
     for (const token of ['ann', 'all']) {
       const reply = await fhir.app.inject({

@@ -8,7 +8,7 @@ import { managedBy, team, usePanelledGateway } from './testing/panelled-gateway.
 const { fhir, respondWith, listRequests, forget } = await usePanelledGateway()
 
 describe('a panel of an organization', () => {
-  it('is requested once for all patients of the checked resources', async () => {
+  it('is requested once for all patients of the checked resources (GATEWAY-16)', async () => {
     respondWith({
       Condition: [condition('ca', 'ann'), condition('cb', 'bob'), condition('cc', 'cat')],
       'Patient?_id': [
@@ -63,7 +63,7 @@ describe('a panel of an organization', () => {
     assert.equal((await fhir.as('several')('GET Condition/cz')).status, 200)
   })
 
-  it('is not cached: a patient who leaves it is refused with the next request', async () => {
+  it('is not cached: a patient who leaves it is refused with the next request (GATEWAY-16)', async () => {
     const read = () => fhir.as('managed')('GET Patient/ann')
     const ann = managedBy('ann', 'Organization/north')
     respondWith({ 'Patient?_id': [ann], 'Patient/ann': ann })

@@ -36,7 +36,7 @@ describe('an upstream behind TLS', () => {
     return status
   }
 
-  it('accepts the certificate of the gateway', async () => {
+  it('accepts the certificate of the gateway (GATEWAY-2)', async () => {
     assert.equal(await statusWith({ ...gatewayCertificate, ca: upstreamCertificate.cert }), 200)
   })
 

@@ -135,7 +135,7 @@ describe('a document of the upstream', () => {
     assert.doesNotMatch(reply.text, /Secret/)
   })
 
-  it('has resources that belong to no patient only if a resource within the grant refers to them', async () => {
+  it('has resources that belong to no patient only if a resource within the grant refers to them (OPERATION-6)', async () => {
     const document = summary()
     document.entry.push(
       entry({ ...condition('ce', 'ann'), recorder: to('urn:uuid:p1'), asserter: to('Practitioner/p2') }),
@@ -221,7 +221,7 @@ describe('$docref', () => {
 describe('a terminology operation', () => {
   const expansion = { resourceType: 'ValueSet', status: 'active', expansion: { contains: [{ code: 'x' }] } }
 
-  it('is allowed with a scope that covers its type', async () => {
+  it('is allowed with a scope that covers its type (GATEWAY-15)', async () => {
     upstream.answerJson(expansion)
     const reply = await ask('GET /ValueSet/$expand?url=http://x&_format=json', ann('patient/ValueSet.rs'))
     assert.equal(lastRequest(), 'GET /up/ValueSet/$expand?url=http://x')
@@ -263,7 +263,7 @@ describe('an operation that the configuration allows', () => {
     )
   })
 
-  it('is refused for any other caller, as is any other operation', async () => {
+  it('is refused for any other caller, as is any other operation (GATEWAY-15)', async () => {
     const before = upstream.seen.length
     for (const line of ['GET /$meta', 'GET /Patient/ann/$meta', 'POST /Patient/$match'])
       assert.equal((await ask(line, ann('patient/*.cruds'))).why, NOT_WITHIN, line)
@@ -305,7 +305,7 @@ describe('$graphql', () => {
   const data = { data: { Patient: { id: 'bob' } } }
   const by = (type: string, asking = all): TestCaller => ({ ...asking, headers: { 'content-type': type } })
 
-  it('is passed with the media types that servers expect, and its response stays plain JSON', async () => {
+  it('is passed with the media types that servers expect, and its response stays plain JSON (GATEWAY-15)', async () => {
     for (const [type, body] of [
       ['application/graphql', query],
       ['application/json', { query, variables: { a: 1 } }],
@@ -376,7 +376,7 @@ describe('an asynchronous job', () => {
   const respond = (code: number, headers: Readonly<Record<string, string>>) =>
     upstream.answer((_request, response) => response.writeHead(code, headers).end())
 
-  it('shows its progress', async () => {
+  it('shows its progress (GATEWAY-15)', async () => {
     respond(202, { 'x-progress': 'Build in progress', 'retry-after': '120', 'x-other': 'x' })
     const { status: code, headers } = await ask(`GET ${status}`, all)
     assert.deepEqual(
@@ -404,7 +404,7 @@ describe('an asynchronous job', () => {
     assert.doesNotMatch(reply.text, /\/up\//)
   })
 
-  it('ends with a DELETE of its status URL, which needs permission to write, and is recorded', async () => {
+  it('ends with a DELETE of its status URL, which needs permission to write, and is recorded (GATEWAY-15)', async () => {
     // As HAPI: an OperationOutcome without Content-Type.
     upstream.answer((_request, response) =>
       response.writeHead(202).end('{"resourceType":"OperationOutcome"}'),
@@ -452,7 +452,7 @@ describe('an asynchronous job', () => {
 })
 
 describe('metadata', () => {
-  it('lists the operations of the gateway, and those of the upstream that it allows', async () => {
+  it('lists the operations of the gateway, and those of the upstream that it allows (GATEWAY-29)', async () => {
     const { body } = await ask('GET /metadata')
     const [section] = body.rest as readonly {
       operation: readonly { name: string }[]

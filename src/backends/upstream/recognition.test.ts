@@ -64,7 +64,7 @@ describe('the profile of the upstream', () => {
     ],
     ['shows nothing', { off: ['named-software', 'powered-by', 'error-codes'] }, undefined],
   ] as const)
-    it(`lets no create of a limited caller overwrite a resource if HAPI ${how}`, async () => {
+    it(`lets no create of a limited caller overwrite a resource if HAPI ${how} (GATEWAY-38)`, async () => {
       const upstream = await startHapi(options)
       const { fhir, log } = await open(upstream)
       const put = async (by: Fhir | string, id: string, of: string) => {
@@ -94,13 +94,13 @@ describe('the profile of the upstream', () => {
       assert.equal(await readNote(fhir), expected)
     })
 
-  it('is the one that is set, whatever the upstream shows', async () => {
+  it('is the one that is set, whatever the upstream shows (GATEWAY-38)', async () => {
     const { fhir, log } = await open(await startHapi(), { profile: 'post-only' })
     const expected = 'profile post-only: set by smart.fhir.upstream-profile'
     assert.deepEqual([await readNote(fhir), log()], [expected, [`Upstream ${expected}`]])
   })
 
-  it('is not decided by a response that a caller can influence', async () => {
+  it('is not decided by a response that a caller can influence (GATEWAY-38)', async () => {
     const upstream = await startHostile()
     const { fhir } = await open(upstream)
     const issue = [{ severity: 'error', code: 'invalid', diagnostics: 'HAPI-0524: Unknown parameter' }]
@@ -115,7 +115,7 @@ describe('the profile of the upstream', () => {
 describe('a gateway whose upstream does not answer a request for metadata', () => {
   for (const settings of [{}, { profile: 'strict', narrowing: 'parameter' }] as const)
     for (const held of ['GET', 'HEAD and GET'])
-      it(`lets no other request wait for ${held} (${JSON.stringify(settings)})`, {
+      it(`lets no other request wait for ${held} (${JSON.stringify(settings)}) (GATEWAY-39)`, {
         timeout: 30_000,
       }, async () => {
         const upstream = await startHostile()

@@ -174,14 +174,14 @@ describe('the content of a large Binary', () => {
       }
     })
 
-  it('is refused before it is sent on if the caller may not store it', async () => {
+  it('is refused before it is sent on if the caller may not store it (LIMIT-9)', async () => {
     const writes = countWrites()
     assert.equal((await upload({ size: 6 * MEGABYTE, patient: 'bob' })).status, 403)
     assert.equal((await upload({ size: 6 * MEGABYTE, stated: 6 * MEGABYTE, patient: 'bob' })).status, 403)
     assert.equal(countWrites(), writes)
   })
 
-  it('is refused with X-Provenance, and not left out of the transaction', async () => {
+  it('is refused with X-Provenance, and not left out of the transaction (WRITE-15)', async () => {
     const provenance = {
       resourceType: 'Provenance',
       recorded: '2026-01-05T10:00:00Z',
@@ -203,7 +203,7 @@ describe('the content of a large Binary', () => {
     assert.equal(countWrites(), writes)
   })
 
-  it('is not stored if it is larger than the limit', async () => {
+  it('is not stored if it is larger than the limit (LIMIT-9)', async () => {
     const writes = countWrites()
     for (const stated of [undefined, 13 * MEGABYTE]) {
       const { status, body } = await upload({
@@ -216,7 +216,7 @@ describe('the content of a large Binary', () => {
     assert.equal(countWrites(), writes)
   })
 
-  it('is not stored if the token ends while it arrives', async () => {
+  it('is not stored if the token ends while it arrives (LIMIT-9)', async () => {
     const writes = countWrites()
     const atEnd = () => {
       isRevoked = true

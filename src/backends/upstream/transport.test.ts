@@ -37,7 +37,7 @@ async function withGateway(
 describe('credentials for the upstream', () => {
   const sent = () => upstream.seen.at(-1)?.headers.authorization
 
-  it('are none, a bearer token, or a username and password', async () => {
+  it('are none, a bearer token, or a username and password (GATEWAY-2)', async () => {
     upstream.answerJson(patient('ann'))
     const kinds: readonly [GatewayOptions['auth'], string | undefined][] = [
       [undefined, undefined],
@@ -54,7 +54,7 @@ describe('credentials for the upstream', () => {
       })
   })
 
-  it('are a token of the gateway, which it requests once and renews before expiry or after a 401', async () => {
+  it('are a token of the gateway, which it requests once and renews before expiry or after a 401 (GATEWAY-2)', async () => {
     let now = 0
     let issued = 0
     const asked: string[] = []
@@ -163,7 +163,7 @@ describe('a compressed body', () => {
 })
 
 describe('a streamed response', () => {
-  it('has no body if the compressed body is empty and has no content type', async () => {
+  it('has no body if the compressed body is empty and has no content type (GATEWAY-28)', async () => {
     upstream.answer((_request, response) => {
       response.writeHead(201, {
         'content-encoding': 'gzip',
@@ -289,7 +289,7 @@ describe('HEAD, OPTIONS, CORS and conditional reads', () => {
 })
 
 describe('an upstream that stops and starts again', () => {
-  it('gets no requests after some failures, makes /readyz fail, and is used again as soon as it answers', async () => {
+  it('gets no requests after some failures, makes /readyz fail, and is used again as soon as it answers (GATEWAY-12)', async () => {
     const stopping = await startHostile()
     stopping.answerJson(patient('ann'))
     let now = 0

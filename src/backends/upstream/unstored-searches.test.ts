@@ -76,7 +76,7 @@ for (const who of ['all', 'ann', 'several'])
   describe(`a gateway in front of a server that stores searches, for ${who},`, () => {
     beforeEach(() => start())
 
-    it('has it store no search by which a condition is decided', async () => {
+    it('has it store no search by which a condition is decided (GATEWAY-19)', async () => {
       const by = fhir.as(who)
       const write = { ...coded('', 'x'), id: undefined, identifier: [{ system: 'urn:t', value: '1' }] }
       const ifNone = { 'if-none-exist': 'identifier=urn:t|1' }
@@ -86,14 +86,14 @@ for (const who of ['all', 'ann', 'several'])
       assert.deepEqual(listStored(), [])
     })
 
-    it('has it store searches of one page at most the first time', async () => {
+    it('has it store searches of one page at most the first time (GATEWAY-19)', async () => {
       await put(coded('a', 'a'))
       for (const code of ['a', 'b', 'c', 'd', 'e'])
         assert.equal(readIds(await fhir.as(who)(`GET Condition?code=${code}`)).length, code === 'a' ? 1 : 0)
       assert.equal(listStored().length, who === 'all' ? 1 : 0)
     })
 
-    it('shows every match of a search that had one page before, on pages of any size', async () => {
+    it('shows every match of a search that had one page before, on pages of any size (GATEWAY-19)', async () => {
       for (let at = 0; at < 25; at++) await put(coded(`c${at}`, 'many'))
       await put(coded('other', 'one'))
       for (const size of ['', '&_count=3', '&_count=25']) {
@@ -157,7 +157,7 @@ for (const searchCache of ['allow', 'bypass'] as const)
     beforeEach(() => start({ searchCache }))
 
     for (const who of ['all', 'ann'])
-      it(`of ${who} does not change the results of others`, async () => {
+      it(`of ${who} does not change the results of others (GATEWAY-19)`, async () => {
         await put(byKim('o', 'Practitioner/kim'))
         const foreign = 'performer=http://other.example/fhir/Practitioner/kim'
         for (const size of ['', '&_count=1'])

@@ -36,7 +36,7 @@ describe('a write that another write precedes', () => {
   }
   const puts = () => upstream.seen.filter(it => it.line.startsWith('PUT')).length
 
-  it('is checked again, and performed if it is still within the grant', async () => {
+  it('is checked again, and performed if it is still within the grant (GATEWAY-7)', async () => {
     moving(['ann', 'ann', 'ann'])
     const before = puts()
     assert.equal((await ann('PUT Condition/c', condition('c', 'ann'))).status, 200)
@@ -65,7 +65,7 @@ describe('a write that another write precedes', () => {
     assert.equal(puts(), before)
   })
 
-  it('is refused if the resource has been moved to another patient', async () => {
+  it('is refused if the resource has been moved to another patient (GATEWAY-7)', async () => {
     moving(['ann', 'bob'])
     assert.equal(readIssue(await ann('PUT Condition/c', condition('c', 'ann'))), NOT_WITHIN)
   })
@@ -112,7 +112,7 @@ describe('a write that another write precedes', () => {
     assert.equal(upstream.seen.length, before)
   })
 
-  it('is refused if the upstream has no versions', async () => {
+  it('is refused if the upstream has no versions (GATEWAY-7)', async () => {
     upstream.answerJson(condition('c', 'ann'))
     const before = puts()
     assert.equal((await ann('PUT Condition/c', condition('c', 'ann'))).status, 501)

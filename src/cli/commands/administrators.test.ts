@@ -22,7 +22,7 @@ async function readDetails(): Promise<readonly unknown[]> {
 }
 
 describe('sallyport clinician', () => {
-  it('adds and removes administrators, with audit records', async () => {
+  it('adds and removes administrators, with audit records (ADMIN-2)', async () => {
     const add = 'clinician add --username ada --display-name Ada --fhir-user p1 --admin'
     assert.equal((await run(add, 'correct horse\n')).exitCode, 0)
     assert.match((await run('clinician list')).stdout, /ada +Ada +Practitioner\/p1 +administrator/)
@@ -39,7 +39,7 @@ describe('sallyport clinician', () => {
 })
 
 describe('sallyport client', () => {
-  it('registers a client of the administration API, which is not an app', async () => {
+  it('registers a client of the administration API, which is not an app (ADMIN-1)', async () => {
     assert.match(
       (await run('client add --id console --admin --secret')).stdout,
       /^client_secret: [\w-]{43}$/m,

@@ -65,7 +65,7 @@ const revoked: AuditRecord = {
 eachDatabaseIfThorough((name, _open, create) => {
   describe('sallyport audit', () => {
     if (name === 'SQLite')
-      it('verifies the hash chain, and prints its head', async () => {
+      it('verifies the hash chain, and prints its head (AUDIT-17)', async () => {
         const url = await create()
         const env = { SMART_DATABASE_URL: url, SMART_SECRET: SECRET }
         const store = await openStore(url)
@@ -157,7 +157,7 @@ eachDatabaseIfThorough((name, _open, create) => {
   describe('a command of an administrator', () => {
     const SECRET = { SMART_SECRET: 'a secret of this test, which is long enough' }
 
-    it('is recorded in the audit trail or not executed', async () => {
+    it('is recorded in the audit trail or not executed (ADMIN-3, AUDIT-1)', async () => {
       const SMART_DATABASE_URL = await create()
       const run = (line: string, stdin?: string) =>
         sallyport(line.split(' '), { env: { SMART_DATABASE_URL, ...SECRET }, ...(stdin && { stdin }) })

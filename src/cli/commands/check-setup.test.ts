@@ -35,7 +35,7 @@ async function openData(name: string): Promise<string> {
 }
 
 describe('sallyport check', () => {
-  it('finds no problem in a fresh clone, and creates nothing', async () => {
+  it('finds no problem in a fresh clone, and creates nothing (CHECK-1)', async () => {
     const { exitCode, stdout } = await check({})
     assert.equal(exitCode, 0)
     assert.deepEqual(listLines(stdout, 'ok'), [
@@ -46,7 +46,7 @@ describe('sallyport check', () => {
     assert.throws(() => mkdirSync(join(folder, 'data', 'x')), { code: 'ENOENT' })
   })
 
-  it('names accounts that were made on loopback and end with a public URL', async () => {
+  it('names accounts that were made on loopback and end with a public URL (ENDS-2)', async () => {
     const file = await openData('samples.db')
     const db = new DatabaseSync(file)
     db.exec(
@@ -62,7 +62,7 @@ describe('sallyport check', () => {
     )
   })
 
-  it('lists every invalid setting, and exits with 1', async () => {
+  it('lists every invalid setting, and exits with 1 (CHECK-1)', async () => {
     const { exitCode, stdout } = await check({ SMART_WORKERS: 'many', SMART_APP_PORT: 'x' })
     assert.equal(exitCode, 1)
     assert.deepEqual(
@@ -72,7 +72,7 @@ describe('sallyport check', () => {
     assert.match(stdout, /\n2 problems\n$/)
   })
 
-  it('lists settings that prevent a start together with invalid files', async () => {
+  it('lists settings that prevent a start together with invalid files (CHECK-1)', async () => {
     writeFiles({ 'policy.yaml': 'rules: everybody', 'issuers.yaml': 'no list' })
     const { exitCode, stdout } = await check({
       SMART_ISSUER_URL: 'https://auth.ehr.example',
@@ -106,7 +106,7 @@ describe('sallyport check', () => {
       return listLines(stdout, 'problem').filter(line => line.startsWith('certificate'))
     }
 
-    it('reports its expiry', async () => {
+    it('reports its expiry (CHECK-2)', async () => {
       const soon = new Date(Date.now() + DAY_MS).toISOString().slice(0, 10)
       assert.deepEqual(await listProblems(makeCertificate()), [
         `certificate: The certificate expires on ${soon}, within 14 days. Replace the files of SMART_TLS_CERT and SMART_TLS_KEY.`,
@@ -117,7 +117,7 @@ describe('sallyport check', () => {
       assert.match(early, /not yet valid/)
     })
 
-    it('reports another key, another host and a missing file', async () => {
+    it('reports another key, another host and a missing file (CHECK-2)', async () => {
       const { cert } = makeCertificate()
       const [mismatch = ''] = await listProblems({ cert, key: makeCertificate().key })
       assert.match(mismatch, /^certificate: Cannot use SMART_TLS_CERT with SMART_TLS_KEY: .*mismatch.* Set /)
@@ -134,7 +134,7 @@ describe('sallyport check', () => {
       return stdout.split('\n').filter(line => / (?:database|secret) /.test(line))
     }
 
-    it('tries a write and the secret, and changes nothing', async () => {
+    it('tries a write and the secret, and changes nothing (CHECK-1)', async () => {
       const file = await openData('current.db')
       const env = { SMART_DATABASE_URL: `sqlite:${file}`, SMART_SECRET: 'a secret of some length' }
       const lines = await listOf(env)
@@ -172,7 +172,7 @@ describe('sallyport check', () => {
     })
   })
 
-  it('reports sign-in providers and an upstream that cannot be used', async () => {
+  it('reports sign-in providers and an upstream that cannot be used (CHECK-1)', async () => {
     const upstream = createServer((request, response) => {
       const version = request.url?.startsWith('/r5/') ? '5.0.0' : '4.0.1'
       if (request.url?.startsWith('/closed/')) response.writeHead(401).end()

@@ -53,7 +53,7 @@ describe('sallyport check upstream', () => {
     assert.deepEqual([...authorizations], [undefined])
   })
 
-  it('exits with 1 if the server cannot be used or reached, or if no URL is set', async () => {
+  it('exits with 1 if the server cannot be used or reached, or if no URL is set (CLI-6)', async () => {
     const { hostname, port } = new URL(url)
     const wrong = await run(['--url', `http://${hostname}:${port}/other`])
     assert.equal(wrong.exitCode, 1)

@@ -75,7 +75,7 @@ eachDatabaseIfThorough((_, __, create) => {
       assert.deepEqual([auth_method, secret_hash, jwks_url], ['client_secret', sha256(secret), null])
     })
 
-    it('revokes grants when the scope changes, and only then', async () => {
+    it('revokes grants when the scope changes, and only then (ENDS-1)', async () => {
       const { run, url } = await setUp()
       const store = await openStore(url)
       const grant = await grantOn(store)

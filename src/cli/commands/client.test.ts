@@ -38,7 +38,7 @@ eachDatabaseIfThorough((_, __, create) => {
   }
 
   describe('sallyport client add', () => {
-    it('registers a public app before the first start', async () => {
+    it('registers a public app before the first start (CLIENT-2, CLI-1)', async () => {
       const { run, rows } = await setUp('empty')
       const done = await run(
         ...APP,
@@ -98,7 +98,7 @@ eachDatabaseIfThorough((_, __, create) => {
       assert.equal((await run('client', 'set', 'growth', '--name', 'x')).stderr, '')
     })
 
-    it('prints a generated secret once and stores its hash', async () => {
+    it('prints a generated secret once and stores its hash (CLIENT-9)', async () => {
       const { run, rows } = await setUp()
       const { exitCode, stdout } = await run(...APP, '--secret')
       assert.equal(exitCode, 0)

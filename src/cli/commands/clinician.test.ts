@@ -35,7 +35,7 @@ eachDatabaseIfThorough((_, __, create) => {
   }
 
   describe('sallyport clinician add', () => {
-    it('creates the database before the first start and adds a clinician with a bcrypt hash', async () => {
+    it('creates the database before the first start and adds a clinician with a bcrypt hash (CLI-1)', async () => {
       const { run, rows } = await setUp('empty')
       const { exitCode, stdout, stderr } = await run(ADA, 'correct horse\n')
       assert.equal(exitCode, 0, stderr)
@@ -127,7 +127,7 @@ eachDatabaseIfThorough((_, __, create) => {
   })
 
   describe('sallyport account add', () => {
-    it('adds a related person with a RelatedPerson for each patient they act for', async () => {
+    it('adds a related person with a RelatedPerson for each patient they act for (PATIENTS-4)', async () => {
       const { run, rows, look } = await setUp()
       const add = ['account', 'add', '--username', 'ines']
       const named = ['--related-person', 'r-1', '--related-person', 'RelatedPerson/r-2']
@@ -143,7 +143,7 @@ eachDatabaseIfThorough((_, __, create) => {
       )
     })
 
-    it('adds a patient, whose name is the username by default', async () => {
+    it('adds a patient, whose name is the username by default (PATIENTS-1)', async () => {
       const { run, rows } = await setUp()
       const add = ['account', 'add', '--username', 'alba', '--patient']
       const { exitCode, stdout, stderr } = await run([...add, 'Patient/patient-1'], 'correct horse\n')
@@ -218,7 +218,7 @@ eachDatabaseIfThorough((_, __, create) => {
       assert.deepEqual(await look(({ db }) => listGood(db)), [])
     })
 
-    it('revokes app access; with --keep-apps only access that ends with the login', async () => {
+    it('revokes app access; with --keep-apps only access that ends with the login (CLI-3)', async () => {
       const offline = { id: 'offline', scope: 'launch offline_access patient/*.rs' }
       const cases = [
         [[], []],
@@ -255,7 +255,7 @@ eachDatabaseIfThorough((_, __, create) => {
   })
 
   describe('sallyport clinician disable', () => {
-    it('ends logins and revokes app access; enable allows logins again', async () => {
+    it('ends logins and revokes app access; enable allows logins again (ENDS-1, CLI-3)', async () => {
       const { run, look, rows } = await setUp()
       await run(ADA, 'pw')
       await look(withLogin)

@@ -60,7 +60,7 @@ describe('sallyport data import', () => {
     )
   })
 
-  it('changes nothing the second time', async () => {
+  it('changes nothing the second time (CLI-5)', async () => {
     const { write, run } = setUp()
     write('export.ndjson', ndjson)
     await run('export.ndjson')
@@ -147,7 +147,7 @@ describe('sallyport data import', () => {
     })
   }
 
-  it("sends to another server, with the gateway's credentials only for its upstream", async () => {
+  it("sends to another server, with the gateway's credentials only for its upstream (CLI-5)", async () => {
     const { write, run } = setUp()
     write('sample.ndjson', `${ndjson}\n{"resourceType":"Patient","id":"bad","gender":"nonsense"}`)
     const seen: (string | undefined)[] = []

@@ -24,7 +24,7 @@ async function setUp() {
 }
 
 describe('sallyport data export', () => {
-  it('writes a folder with one file for each type, which an import reads back without a change', async () => {
+  it('writes a folder with one file for each type, which an import reads back without a change (CLI-8)', async () => {
     const { cwd, run } = await setUp()
     const all = (sample.length + 1).toLocaleString('en')
     const { stdout } = await run('data export out/')
@@ -36,7 +36,7 @@ describe('sallyport data export', () => {
     assert.match(other.stdout, new RegExp(`created +${all}\n`))
   })
 
-  it('writes one file, overwrites none, and is recorded', async () => {
+  it('writes one file, overwrites none, and is recorded (CLI-8)', async () => {
     const { cwd, run } = await setUp()
     assert.equal((await run('data export all.ndjson')).exitCode, 0)
     const lines = readFileSync(join(cwd, 'all.ndjson'), 'utf8').trimEnd().split('\n')
@@ -71,7 +71,7 @@ describe('sallyport data reset', () => {
   const listOwn = async (run: Awaited<ReturnType<typeof setUp>>['run']) =>
     `${(await run('client list')).stdout}${(await run('clinician list')).stdout}`
 
-  it('creates the sample patients again while a server runs, and keeps apps and clinicians', async () => {
+  it('creates the sample patients again while a server runs, and keeps apps and clinicians (CLI-9)', async () => {
     const { run, open } = await setUp()
     await addOwn(run)
     const running = open()
@@ -85,7 +85,7 @@ describe('sallyport data reset', () => {
     assert.match((await run('audit')).stdout, / {2}sallyport data reset\n/)
   })
 
-  it('also removes apps and clinicians with --all, and creates the demo app and the test login again', async () => {
+  it('also removes apps and clinicians with --all, and creates the demo app and the test login again (CLI-9)', async () => {
     const { run, open } = await setUp()
     await addOwn(run)
     assert.equal((await run('data reset --all --yes')).exitCode, 0)
@@ -98,7 +98,7 @@ describe('sallyport data reset', () => {
     repository.close()
   })
 
-  it('asks first, and changes nothing without a yes, off loopback or with an upstream', async () => {
+  it('asks first, and changes nothing without a yes, off loopback or with an upstream (CLI-9)', async () => {
     const { run, open } = await setUp()
     assert.equal((await run('data reset')).exitCode, 2)
     const declined = await run('data reset', { stdin: terminal('no\n') })

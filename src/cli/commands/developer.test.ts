@@ -52,7 +52,7 @@ before(async () => {
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('sallyport token', () => {
-  it('prints a token of a real grant, and the audit trail names the command line', async () => {
+  it('prints a token of a real grant, and the audit trail names the command line (CLI-7)', async () => {
     const { stdout, stderr } = await run('token --client my-app --patient one --encounter visit')
     assert.equal(stderr, '')
     const { claims } = decodeJwt(stdout.trim()) ?? {}
@@ -66,7 +66,7 @@ describe('sallyport token', () => {
     assert.match(await readTrail(launch), / {2}token {2}.* {2}Issued on the command line\n$/)
   })
 
-  it('grants only scopes that the app is registered for, and lists the others', async () => {
+  it('grants only scopes that the app is registered for, and lists the others (CLI-7)', async () => {
     const { stdout, stderr } = await run(
       'token --client my-app --patient one --scope "patient/Observation.rs patient/Condition.rs"',
     )
@@ -105,7 +105,7 @@ describe('sallyport token', () => {
     })
   })
 
-  it('works off loopback only if a setting names the risk, and on loopback not with SMART_LAB=false', async () => {
+  it('works off loopback only if a setting names the risk, and on loopback not with SMART_LAB=false (CLI-7)', async () => {
     const line = 'token --client my-app --patient one'
     const refusal = async (more: Readonly<Record<string, string>>) => (await run(line, more)).stderr
     const deployed = {
@@ -131,7 +131,7 @@ describe('sallyport token', () => {
 })
 
 describe('sallyport launch', () => {
-  it('prints a link with a launch token for this app, patient and user, and records the launch', async () => {
+  it('prints a link with a launch token for this app, patient and user, and records the launch (CLI-7)', async () => {
     const { stdout } = await run('launch --client my-app --patient one')
     const link = new URL(stdout.trim())
     assert.equal(`${link.origin}${link.pathname}`, 'http://localhost:1/launch')

@@ -31,7 +31,7 @@ async function run(
 const request = ['--method', 'GET', '--url', '/Condition?patient=1', '--patient', '1']
 
 describe('sallyport explain', () => {
-  it('exits with 0 if allowed and 3 if refused, and explains why', async () => {
+  it('exits with 0 if allowed and 3 if refused, and explains why (CLI-2)', async () => {
     const allowed = await run([...request, '--scope', 'patient/Condition.rs'])
     assert.deepEqual([allowed.code, allowed.out], [0, 'Allowed by patient/Condition.rs, within Patient/1.\n'])
     const refused = await run([...request, '--scope', 'patient/Observation.rs'])

@@ -55,7 +55,7 @@ describe('sallyport login explain', () => {
     return sallyport(['login', 'explain', '--claims', 'claims.json', ...more], { env, cwd })
   }
 
-  it('says who would be signed in', async () => {
+  it('says who would be signed in (SIGNIN-13)', async () => {
     assert.deepEqual(await explain({ ...ADA, employee: 'byron' }), {
       exitCode: 0,
       stdout:
@@ -64,7 +64,7 @@ describe('sallyport login explain', () => {
     })
   })
 
-  it('says why not, with exit code 1', async () => {
+  it('says why not, with exit code 1 (SIGNIN-13)', async () => {
     const refuse = async (claims: object) => {
       const { exitCode, stdout } = await explain({ ...ADA, ...claims })
       assert.equal(exitCode, 1)
@@ -75,7 +75,7 @@ describe('sallyport login explain', () => {
     assert.match((await refuse({ groups: [] })) ?? '', /^Refused: not-allowed\./)
   })
 
-  it('knows links, which clinician link makes', async () => {
+  it('knows links, which clinician link makes (SIGNIN-13)', async () => {
     const link = (username: string) =>
       sallyport(['clinician', 'link', '--username', username, '--issuer', ISSUER, '--subject', 'user-1'], {
         env,

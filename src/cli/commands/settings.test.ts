@@ -24,7 +24,7 @@ describe('sallyport settings', () => {
     assert.equal((file as Record<string, unknown>)['smart.server.bind'], '127.0.0.1,::1')
   })
 
-  it('masks secrets', async () => {
+  it('masks secrets (SETTING-5)', async () => {
     const { stdout } = await sallyport(['settings'], {
       env: {
         SMART_SECRET: 'nobody may read this secret',

@@ -11,7 +11,7 @@ const print = (
 ) => formatBanner(readConfiguration(env, '/nowhere'), ...rest)
 
 describe('banner', () => {
-  it('has the three URLs, the test login and how to stop', () => {
+  it('has the three URLs, the test login and how to stop (PATIENTS-7, START-1)', () => {
     const text = print({}, ['auth', 'fhir', 'app'], { ...login, seeded: false })
     assert.match(text, /Stop it with Ctrl-C/)
     assert.match(text, /^ {2}Portal +http:\/\/localhost:9000\/portal$/m)
@@ -39,13 +39,13 @@ describe('banner', () => {
     )
   })
 
-  it('names only started servers', () => {
+  it('names only started servers (START-2)', () => {
     const text = print({}, ['fhir'], undefined)
     assert.match(text, /FHIR server/)
     assert.doesNotMatch(text, /Auth server|App server|login/)
   })
 
-  it('shows a generated password once if not on loopback', () => {
+  it('shows a generated password once if not on loopback (LOGIN-3)', () => {
     const env = { SMART_BIND: '0.0.0.0' }
     assert.match(print(env, ['auth'], login), /clinician \/ the-password \(shown only once\)/)
     assert.doesNotMatch(print(env, ['auth'], { ...login, seeded: false }), /the-password/)

@@ -56,7 +56,7 @@ function open(more: Readonly<Record<string, string>> = {}) {
 }
 
 describe('a reload of the settings', () => {
-  it('applies a new policy and new providers, and names the settings that need a restart', async () => {
+  it('applies a new policy and new providers, and names the settings that need a restart (SETTING-11)', async () => {
     const { live, controls } = open()
     const filter = createLiveFilter(live)
     assert.equal(filter(kim, 'Patient', 'r'), 'everything')
@@ -74,7 +74,7 @@ describe('a reload of the settings', () => {
     )
   })
 
-  it('changes nothing and lists every problem if a file or a setting is invalid', async () => {
+  it('changes nothing and lists every problem if a file or a setting is invalid (SETTING-11)', async () => {
     const { live, controls, lines } = open()
     const before = live.current
     writeFileSync(policyFile, 'rules: [{clinicians: [Practitioner/kim], patients: [1]}]')
@@ -91,7 +91,7 @@ describe('a reload of the settings', () => {
     assert.match(lines.join(''), /Cannot reload the settings: those in effect stay/)
   })
 
-  it('keeps a log level that was set at run time, unless the setting changes', async () => {
+  it('keeps a log level that was set at run time, unless the setting changes (SETTING-13)', async () => {
     const { live, controls, logger } = open()
     await controls.setLogLevel('debug')
     await controls.reload()
@@ -103,7 +103,7 @@ describe('a reload of the settings', () => {
 })
 
 describe('the certificates', () => {
-  it('are replaced when the files change', async () => {
+  it('are replaced when the files change (SETTING-12)', async () => {
     const { live, controls, lines } = open()
     const first = live.current
     await controls.refreshCertificates()
@@ -114,7 +114,7 @@ describe('the certificates', () => {
     assert.match(lines.join(''), /Certificates replaced/)
   })
 
-  it('stay if certificate and key do not match, which is logged once', async () => {
+  it('stay if certificate and key do not match, which is logged once (SETTING-12)', async () => {
     const { live, controls, lines } = open()
     const first = live.current
     writeFileSync(certFile, makeCertificate().cert)
@@ -127,7 +127,7 @@ describe('the certificates', () => {
     assert.equal(live.current.tls?.cert, cert)
   })
 
-  it('for the upstream are also tested', async () => {
+  it('for the upstream are also tested (SETTING-12)', async () => {
     const { live, controls } = open({
       SMART_FHIR_UPSTREAM_URL: 'https://upstream.example/fhir',
       SMART_FHIR_UPSTREAM_TLS_CERT: certFile,

@@ -92,7 +92,7 @@ const quiet = { everyMs: 20, onError: () => {}, onRefused: () => {} }
 
 eachDatabase((name, open, create) => {
   describe('the feed of audit records', () => {
-    it('sends each record in order, in transactions of at most 100, by one of two processes', async () => {
+    it('sends each record in order, in transactions of at most 100, by one of two processes (AUDIT-19)', async () => {
       const store = await open()
       const repository = await openRepository()
       const env = { SMART_AUDIT_FEED_URL: repository.url, SMART_AUDIT_FEED_TOKEN: 'secret-1' }
@@ -116,7 +116,7 @@ eachDatabase((name, open, create) => {
       assert.deepEqual(repository.received(), [...first, ...later])
     })
 
-    it('waits during an outage, and then sends everything', async () => {
+    it('waits during an outage, and then sends everything (AUDIT-19)', async () => {
       const store = await open()
       const statuses = [503, 401, 200]
       const repository = await openRepository(() => statuses.shift() ?? 200)
@@ -137,7 +137,7 @@ eachDatabase((name, open, create) => {
       ])
     })
 
-    it('logs and stores a refused record, sends the others, and sends it again later', async () => {
+    it('logs and stores a refused record, sends the others, and sends it again later (AUDIT-20)', async () => {
       const store = await open()
       let isStrict = true
       const isBad = ({ resource }: Bundle['entry'][number]) => /event 4$/.test(resource.outcomeDesc)
@@ -171,7 +171,7 @@ eachDatabase((name, open, create) => {
     })
 
     if (name === 'SQLite')
-      it('loses nothing if its process is killed', async () => {
+      it('loses nothing if its process is killed (AUDIT-19)', async () => {
         const url = await create()
         const { openStore } = await import('../../store/index.ts')
         const store = await openStore(url)
@@ -200,7 +200,7 @@ eachDatabase((name, open, create) => {
 })
 
 describe('audit records over syslog', () => {
-  it('are RFC 5424 messages over TLS, sent again if the connection breaks, and only to a trusted receiver', async () => {
+  it('are RFC 5424 messages over TLS, sent again if the connection breaks, and only to a trusted receiver (AUDIT-21)', async () => {
     const { cert, key } = makeCertificate()
     const folder = mkdtempSync(join(tmpdir(), 'sallyport-syslog-'))
     closing.push(() => rmSync(folder, { recursive: true }))

@@ -27,7 +27,7 @@ function relayed(answers: (() => Response)[]) {
 }
 
 describe('relayConfiguration', () => {
-  it("relays the identity provider's configuration, refreshes it, and keeps the old one while the provider is unreachable", async () => {
+  it("relays the identity provider's configuration, refreshes it, and keeps the old one while the provider is unreachable (GATEWAY-17)", async () => {
     const second = { ...FIRST, capabilities: ['y'] }
     const { configuration, later, warned } = relayed([
       () => Response.json(FIRST),

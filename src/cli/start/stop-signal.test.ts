@@ -24,7 +24,7 @@ describe('stopSignal', () => {
     })
   }
 
-  it('treats a second signal within a second as the same stop, and exits at a later one', () => {
+  it('treats a second signal within a second as the same stop, and exits at a later one (START-5)', () => {
     const { source, state } = setUp()
     source.emit('SIGINT')
     state.now = 1000

@@ -27,7 +27,7 @@ describe('watchSilence', () => {
     await Promise.resolve()
   }
 
-  it('reports once a process that does not respond for ten ticks', () => {
+  it('reports once a process that does not respond for ten ticks (START-8)', () => {
     const { pings, seen, tickTimes } = open()
     tickTimes(10)
     assert.equal(seen.silences, 0)

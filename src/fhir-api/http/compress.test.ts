@@ -4,7 +4,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { encodeDocument } from './compress.ts'
 
 describe('encodeDocument', () => {
-  it('encodes a document once in each encoding, and again when it has changed', async () => {
+  it('encodes a document once in each encoding, and again when it has changed (HTTP-12)', async () => {
     const encode = (text: string) =>
       Promise.all(([undefined, 'gzip', 'br'] as const).map(it => encodeDocument('capabilities', text, it)))
     const first = await encode('{"a":1}')

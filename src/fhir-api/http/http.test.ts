@@ -146,7 +146,7 @@ async function answer(): Promise<FhirResponse> {
 const withoutToken: InjectOptions = { headers: {} }
 
 describe('the FHIR API', () => {
-  it('authenticates, decides, performs and records a request before it responds', async () => {
+  it('authenticates, decides, performs and records a request before it responds (AUDIT-2)', async () => {
     const { ask, requests, finished } = await open()
     assert.equal(await ask('GET /Patient/1'), 'authenticated, performed, recorded 200, sent 200; 200')
     const [{ interaction, access, by, authenticated } = assert.fail()] = requests
@@ -205,7 +205,7 @@ describe('the FHIR API', () => {
     }
   })
 
-  it('counts decisions by outcome and reason, and whether tokens were cached', async () => {
+  it('counts decisions by outcome and reason, and whether tokens were cached (METRIC-2)', async () => {
     const outside = async () => fail({ problem: 'outside-access' })
     const { ask, app } = await open({ perform: outside })
     await ask('GET /Patient/1')
@@ -283,7 +283,7 @@ describe('the FHIR API', () => {
     assert.equal(await ask('POST /Patient', { payload: '1'.repeat(101) }), 'authenticated; 413')
   })
 
-  it('performs no request whose token ends while the body arrives', async () => {
+  it('performs no request whose token ends while the body arrives (BEARER-10)', async () => {
     let isRevoked = false
     const guard: Authenticator = { authenticate: () => (isRevoked ? unknown : caller) }
     const { ask } = await open({ guard })
@@ -295,7 +295,7 @@ describe('the FHIR API', () => {
     assert.equal(await ask('POST /Patient', more), 'authenticated, recorded 401, sent 401; 401')
   })
 
-  it('refuses a request that no scope permits before its body is read', async () => {
+  it('refuses a request that no scope permits before its body is read (BUNDLE-1)', async () => {
     const refuses = (kind: string): Authenticator => ({
       authenticate: () => ({ ...caller, decide: it => caller.decide(it.kind === kind ? OBSERVATION : it) }),
     })

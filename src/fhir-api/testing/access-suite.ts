@@ -31,7 +31,7 @@ export function testAccess(target: Target): void {
   after(() => fhir.close())
 
   describe('a server with access control', () => {
-    it('requires a token before it reads path or body', async () => {
+    it('requires a token before it reads path or body (BEARER-1)', async () => {
       for (const line of [
         'GET Patient/ann',
         'GET nothing',
@@ -48,7 +48,7 @@ export function testAccess(target: Target): void {
       assert.equal((await fhir('GET Patient/ann')).headers['www-authenticate'], 'Bearer')
     })
 
-    needs(target, 'metadata')('serves public documents without a token', async () => {
+    needs(target, 'metadata')('serves public documents without a token (BEARER-3)', async () => {
       for (const line of ['GET metadata', 'GET .well-known/smart-configuration', 'HEAD metadata'])
         assert.equal((await fhir(line)).status, 200, line)
       assert.equal((await fhir('OPTIONS Patient')).status, 204)
@@ -102,7 +102,7 @@ export function testAccess(target: Target): void {
       assert.equal((await fhir.as('user')('GET Practitioner/dr')).status, 200)
     })
 
-    it('responds in the same way for resources that are outside, absent, or deleted outside', async () => {
+    it('responds in the same way for resources that are outside, absent, or deleted outside (ABSENT-1)', async () => {
       const lines = ['GET Condition/cb', 'GET Condition/none', 'GET Condition/gone-b', 'GET Condition/moved']
       const replies = await Promise.all(
         [...lines, 'GET Patient/bob', 'GET Observation/ob'].map(line => ann(line)),
@@ -116,7 +116,7 @@ export function testAccess(target: Target): void {
     })
 
     needs(target, 'deleted-versions')(
-      'responds with 410 for a deleted resource of the compartment, and with 404 for an absent one that the grant names',
+      'responds with 410 for a deleted resource of the compartment, and with 404 for an absent one that the grant names (ABSENT-2, ABSENT-3)',
       async () => {
         assert.equal((await ann('GET Condition/gone-a')).status, 410)
         const lonely = await start({ guard: createAuthenticator({ ann: patientAccess('ann') }) })
@@ -130,7 +130,7 @@ export function testAccess(target: Target): void {
       target,
       'numbered-versions',
       'deleted-versions',
-    )('checks each version by its own content and by that of the current version', async () => {
+    )('checks each version by its own content and by that of the current version (ABSENT-5)', async () => {
       for (const version of [1, 2, 3, 4])
         assert.equal(readIssue(await ann(`GET Condition/moved/_history/${version}`)), NOT_WITHIN)
       for (const [version, status] of [200, 403, 200, 403].entries())
@@ -164,7 +164,7 @@ export function testAccess(target: Target): void {
       assert.equal((await all('GET Condition/new')).status, 404)
     })
 
-    it('moves no resource into the compartment or out of it', async () => {
+    it('moves no resource into the compartment or out of it (WRITE-1)', async () => {
       await all('PUT Condition/w', condition('w', 'bob'))
       assert.equal(readIssue(await ann('PUT Condition/w', condition('w', 'ann'))), NOT_WITHIN)
       await all('PUT Condition/w', condition('w', 'ann'))
@@ -180,7 +180,7 @@ export function testAccess(target: Target): void {
       )
     })
 
-    it('responds in the same way to references that name outside and absent resources', async () => {
+    it('responds in the same way to references that name outside and absent resources (WRITE-11)', async () => {
       const about = (reference: string) => {
         const { id: _, ...content } = observation('x', 'ann', { focus: [{ reference }] })
         return content
@@ -219,24 +219,27 @@ export function testAccess(target: Target): void {
       },
     )
 
-    needs(target, 'conditional-writes')('reveals nothing about other resources by a condition', async () => {
-      const header = { 'if-none-exist': 'recorded-date=2021' }
-      const { id: _, ...mine } = condition('x', 'ann')
-      assert.equal((await ann('POST Condition', mine, header)).status, 201, 'a match outside is no match')
-      assert.equal((await ann('DELETE Condition?recorded-date=2021')).status, 204)
-      assert.equal((await all('GET Condition/cb')).status, 200)
-      assert.equal(
-        readIssue(await ann('PUT Condition?recorded-date=2021', condition('cb', 'ann'))),
-        NOT_WITHIN,
-      )
-    })
+    needs(target, 'conditional-writes')(
+      'reveals nothing about other resources by a condition (WRITE-8)',
+      async () => {
+        const header = { 'if-none-exist': 'recorded-date=2021' }
+        const { id: _, ...mine } = condition('x', 'ann')
+        assert.equal((await ann('POST Condition', mine, header)).status, 201, 'a match outside is no match')
+        assert.equal((await ann('DELETE Condition?recorded-date=2021')).status, 204)
+        assert.equal((await all('GET Condition/cb')).status, 200)
+        assert.equal(
+          readIssue(await ann('PUT Condition?recorded-date=2021', condition('cb', 'ann'))),
+          NOT_WITHIN,
+        )
+      },
+    )
 
     needs(
       target,
       'conditional-writes',
       'transactions',
     )(
-      'does not name a match of its own patient that it may not read, and writes as if there were none',
+      'does not name a match of its own patient that it may not read, and writes as if there were none (WRITE-14)',
       async () => {
         const hidden = condition('mixed', 'ann', {
           recordedDate: '1971',
@@ -312,7 +315,7 @@ export function testAccess(target: Target): void {
       await all(`DELETE Condition/${made.body.id}`)
     })
 
-    needs(target, 'locations')('returns no content to a caller who may not read it', async () => {
+    needs(target, 'locations')('returns no content to a caller who may not read it (WRITE-7)', async () => {
       const { id: _, ...mine } = condition('x', 'ann')
       const reply = await fhir.as('creator')('POST Condition', mine)
       assert.deepEqual([reply.status, reply.text], [201, ''])

@@ -49,7 +49,7 @@ export function testBinaries(target: Target): void {
     })
 
     needs(target, 'numbered-versions')(
-      'is sent as stored unless the client asks for a FHIR format, and never runs in this origin',
+      'is sent as stored unless the client asks for a FHIR format, and never runs in this origin (BINARY-1)',
       async () => {
         for (const token of ['ann', 'all'])
           for (const headers of [
@@ -71,7 +71,7 @@ export function testBinaries(target: Target): void {
       },
     )
 
-    it('is sent as a resource if the client asks for a FHIR format', async () => {
+    it('is sent as a resource if the client asks for a FHIR format (BINARY-1)', async () => {
       for (const [query, headers] of [
         ['', JSON_ACCEPTED],
         ['', { accept: 'application/json, */*' }],
@@ -131,7 +131,7 @@ export function testBinaries(target: Target): void {
       raw(token, line, { headers: { 'content-type': 'application/pdf', ...more }, payload: HTML })
 
     needs(target, 'update-as-create')(
-      'becomes a Binary of the patient that X-Security-Context names',
+      'becomes a Binary of the patient that X-Security-Context names (BINARY-2)',
       async () => {
         const headers = { 'x-security-context': 'Patient/ann' }
         const made = await send('ann', 'POST Binary', headers)
@@ -211,7 +211,7 @@ export function testBinaries(target: Target): void {
         assert.ok((await all(`PUT ${it.resourceType}/${it.id}`, it)).status < 300)
     })
 
-    it('is readable through a DocumentReference within the grant', async () => {
+    it('is readable through a DocumentReference within the grant (BINARY-3)', async () => {
       for (const id of ['open', 'absolute']) {
         assert.equal((await ann(`GET Binary/${id}`, undefined, JSON_ACCEPTED)).body.id, id)
         assert.deepEqual((await raw('ann', `GET Binary/${id}`)).rawPayload, HTML)
@@ -231,7 +231,7 @@ export function testBinaries(target: Target): void {
         assert.equal((await raw(token, 'GET Binary/open')).statusCode, 403, token)
     })
 
-    it('is readable, and nothing else is permitted', async () => {
+    it('is readable, and nothing else is permitted (BINARY-3)', async () => {
       assert.equal(readIssue(await ann('PUT Binary/open', binary('open', 'ann'))), NOT_WITHIN)
       assert.equal(readIssue(await ann('DELETE Binary/open')), NOT_WITHIN)
       assert.equal((await raw('ann', 'GET Binary/open/_history/1')).statusCode, 403)
@@ -264,7 +264,7 @@ export function testBinaries(target: Target): void {
     }
 
     needs(target, 'update-as-create')(
-      'gives no access to content that another caller stores under it',
+      'gives no access to content that another caller stores under it (BINARY-3)',
       async () => {
         for (const id of ['overwritten', 'recreated']) {
           assert.equal((await ann(`PUT Binary/${id}`, binary(id, 'ann'))).status, 201)
@@ -308,7 +308,7 @@ export function testBinaries(target: Target): void {
       target,
       'conditional-writes',
       'transactions',
-    )('must not name a Binary outside the grant of its author, existing or not', async () => {
+    )('must not name a Binary outside the grant of its author, existing or not (WRITE-10)', async () => {
       await ann('PUT DocumentReference/mine', document('mine', 'ann', 'http://other.test/x'))
       for (const url of [
         'Binary/secret',
@@ -337,7 +337,7 @@ export function testBinaries(target: Target): void {
     })
 
     needs(target, 'transactions')(
-      'may name Binaries that its author may read or write, also of the same transaction',
+      'may name Binaries that its author may read or write, also of the same transaction (WRITE-10)',
       async () => {
         assert.equal((await ann('PUT Binary/own', binary('own', 'ann'))).status, 201)
         for (const url of [

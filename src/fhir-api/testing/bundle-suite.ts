@@ -84,7 +84,7 @@ export function testBundles(target: Target): void {
   const howMany = async (what: string) => (await fhir(`GET ${what}?_summary=count`)).body.total
 
   describe('batch', () => {
-    needs(target, 'locations')('has a response for each entry', async () => {
+    needs(target, 'locations')('has a response for each entry (BUNDLE-2)', async () => {
       await fhir('PUT Patient/leaving', patient('leaving'))
       const reply = await run('batch', [
         entry('POST Condition', { resource: unnamed('Patient/cat') }),
@@ -131,7 +131,7 @@ export function testBundles(target: Target): void {
   })
 
   describe('transaction', () => {
-    itTransaction('resolves references between new resources, in any order', async () => {
+    itTransaction('resolves references between new resources, in any order (BUNDLE-4)', async () => {
       await fhir('PUT Patient/leaving', patient('leaving', { gender: 'male' }))
       const reply = await run('transaction', [
         entry('GET Condition?identifier=urn:mrn|linked'),
@@ -218,7 +218,7 @@ export function testBundles(target: Target): void {
       )
     })
 
-    itTransaction('writes nothing if an entry fails, and names the entry', async () => {
+    itTransaction('writes nothing if an entry fails, and names the entry (BUNDLE-3)', async () => {
       const good = entry('PUT Condition/good', { resource: condition('good', 'ann') })
       const failures: Readonly<Record<string, readonly [number, object]>> = {
         stale: [
@@ -259,7 +259,7 @@ export function testBundles(target: Target): void {
       assert.equal((await fhir('GET Condition/good')).status, 404)
     })
 
-    itTransaction('is refused if one entry is outside the grant', async () => {
+    itTransaction('is refused if one entry is outside the grant (BUNDLE-3)', async () => {
       const before = await howMany('Condition')
       const reply = await run(
         'transaction',
@@ -292,7 +292,7 @@ export function testBundles(target: Target): void {
     )
 
     itTransaction(
-      'reads the resources that it writes, and fails if the caller may not read them',
+      'reads the resources that it writes, and fails if the caller may not read them (BUNDLE-3)',
       async () => {
         const put = entry('PUT Patient/ann', {
           resource: patient('ann', { gender: 'female', identifier: mrn('ann') }),
@@ -471,7 +471,7 @@ export function testBundles(target: Target): void {
         assert.match(String(first?.response?.location), /^http:\/\/fhir\.test\/fhir\/Observation\//)
       })
 
-      itTransaction('change nothing if one of them is refused', async () => {
+      itTransaction('change nothing if one of them is refused (BUNDLE-3)', async () => {
         const before = await count()
         const mine = post(condition('x', 'ann'))
         for (const other of [
@@ -502,7 +502,7 @@ export function testBundles(target: Target): void {
       })
 
       itTransaction(
-        'resolve a conditional reference to a shared type, in an element of the compartment too',
+        'resolve a conditional reference to a shared type, in an element of the compartment too (WRITE-9)',
         async () => {
           const identifier = [{ system: 'urn:npi', value: '7' }]
           assert.ok(

@@ -238,7 +238,7 @@ export function testSearches(target: Target): void {
   describe('$everything', () => {
     const shownBy = (reply: Reply) => reply.body.entry?.map(it => it.resource?.id ?? '') ?? []
 
-    it('shows each resource once, however small the pages are', async () => {
+    it('shows each resource once, however small the pages are (OPERATION-3)', async () => {
       const whole = shownBy(await fhir('GET Patient/ann/$everything'))
       for (const count of [1, 2, 3, 50]) {
         const ids: string[] = []

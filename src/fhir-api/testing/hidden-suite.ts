@@ -144,7 +144,7 @@ export function testHidden(start: StartFhir, { lengths = true } = {}): void {
   after(() => Promise.all([alone.close(), among.close()]))
 
   for (const caller of Object.keys(CALLERS))
-    it(`do not change a response to ${caller}`, async () => {
+    it(`do not change a response to ${caller} (ABSENT-7)`, async () => {
       for (const request of REQUESTS)
         assert.deepEqual(
           await readPages(among.as(caller), request, lengths),

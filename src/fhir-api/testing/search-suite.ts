@@ -86,7 +86,7 @@ export function testSearchesWithin(target: Target): void {
 
     const findsWith = (define: DefineTest, finds: Readonly<Record<string, string>>) => {
       for (const [url, found] of Object.entries(finds))
-        define(`finds ${found || 'nothing'} by ${url}`, async () => {
+        define(`finds ${found || 'nothing'} by ${url} (PATIENT-4, ABSENT-4)`, async () => {
           const reply = await ann(`GET ${url}`)
           assert.equal(reply.status, 200, reply.text)
           assert.deepEqual(
@@ -101,7 +101,7 @@ export function testSearchesWithin(target: Target): void {
     findsWith(it, FINDS)
     for (const [capabilities, finds] of FINDS_BY) findsWith(needs(target, ...capabilities), finds)
 
-    it('applies a granular scope to matches, counts, includes and sorting', async () => {
+    it('applies a granular scope to matches, counts, includes and sorting (GRANULAR-2)', async () => {
       const limited = fhir.as('vitals')
       assert.deepEqual(readIds(await limited('GET Observation?_sort=-date')), ['oa'])
       assert.equal((await limited('GET Observation?_summary=count')).body.total, 1)
@@ -123,18 +123,21 @@ export function testSearchesWithin(target: Target): void {
       },
     )
 
-    needs(target, 'includes')('includes every referenced and every referring resource with *', async () => {
-      for (const caller of [ann, fhir.as('all')]) {
-        const forward = await caller('GET Observation?_id=about-ob&_include=*')
-        const named = await caller('GET Observation?_id=about-ob&_include=Observation:*')
-        assert.deepEqual(readIds(forward, 'include').toSorted(), readIds(named, 'include').toSorted())
-        assert.ok(readIds(forward, 'include').includes('ann'), forward.text)
-      }
-      const back = await ann('GET Patient?_id=ann&_revinclude=*')
-      assert.deepEqual(readIds(back, 'include').toSorted(), ['about-ob', 'ca', 'oa', 'oa-lab'])
-      assert.deepEqual(readIds(await fhir.as('vitals')('GET Observation?_include=*'), 'include'), [])
-      assert.equal((await ann('GET Patient?_include:iterate=*')).status, 400)
-    })
+    needs(target, 'includes')(
+      'includes every referenced and every referring resource with * (FHIR-13)',
+      async () => {
+        for (const caller of [ann, fhir.as('all')]) {
+          const forward = await caller('GET Observation?_id=about-ob&_include=*')
+          const named = await caller('GET Observation?_id=about-ob&_include=Observation:*')
+          assert.deepEqual(readIds(forward, 'include').toSorted(), readIds(named, 'include').toSorted())
+          assert.ok(readIds(forward, 'include').includes('ann'), forward.text)
+        }
+        const back = await ann('GET Patient?_id=ann&_revinclude=*')
+        assert.deepEqual(readIds(back, 'include').toSorted(), ['about-ob', 'ca', 'oa', 'oa-lab'])
+        assert.deepEqual(readIds(await fhir.as('vitals')('GET Observation?_include=*'), 'include'), [])
+        assert.equal((await ann('GET Patient?_include:iterate=*')).status, 400)
+      },
+    )
 
     it('evaluates no chain over a type outside the grant', async () => {
       const blind = fhir.as('noPatients')
@@ -188,7 +191,7 @@ export function testSearchesWithin(target: Target): void {
       'history',
       'numbered-versions',
     )(
-      'shows the versions from before a resource went to another patient, where the settings say so',
+      'shows the versions from before a resource went to another patient, where the settings say so (ABSENT-5)',
       async () => {
         const own = await startTwoPatients(start, 'version')
         const type = await own.ann('GET Condition/_history')

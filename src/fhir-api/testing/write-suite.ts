@@ -98,7 +98,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       assert.deepEqual([withOutcome.status, withOutcome.body.resourceType], [201, 'OperationOutcome'])
     })
 
-    itInvalid('responds with 422 and an issue with its path for each fault', async () => {
+    itInvalid('responds with 422 and an issue with its path for each fault (FHIR-3)', async () => {
       const reply = await fhir('POST Patient', {
         resourceType: 'Patient',
         gender: 'x',
@@ -125,7 +125,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
 
   describe('read', () => {
     needs(target, ...(caller === 'all' ? (['same-responses', 'etag-of-304'] as const) : []))(
-      'responds with 304 to a client that has the version',
+      'responds with 304 to a client that has the version (FHIR-14)',
       async () => {
         const { headers, body } = await fhir('POST Patient', { resourceType: 'Patient' })
         const line = `GET Patient/${body.id}`
@@ -163,7 +163,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       )
     })
 
-    itAnswers('keeps mandatory elements in a subset', async () => {
+    itAnswers('keeps mandatory elements in a subset (FHIR-18)', async () => {
       const { body } = await fhir('POST MedicationRequest', {
         resourceType: 'MedicationRequest',
         text: { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">x</div>' },
@@ -207,7 +207,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       target,
       'update-as-create',
       'numbered-versions',
-    )("creates a resource under the client's id, then new versions", async () => {
+    )("creates a resource under the client's id, then new versions (WRITE-4)", async () => {
       const made = await fhir('PUT Patient/put-1', patient('put-1'))
       assert.deepEqual([made.status, made.headers.etag], [201, 'W/"1"'])
       const changed = await fhir('PUT Patient/put-1', patient('put-1', { gender: 'other' }))
@@ -232,7 +232,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       target,
       'update-as-create',
       'numbered-versions',
-    )('requires the version that If-Match names', async () => {
+    )('requires the version that If-Match names (FHIR-14)', async () => {
       await fhir('PUT Patient/match', patient('match'))
       const put = (tag: string, gender: string) =>
         fhir('PUT Patient/match', patient('match', { gender }), { 'if-match': tag })
@@ -293,7 +293,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       target,
       'deleted-versions',
       'numbered-versions',
-    )('responds with 204 each time, and keeps the earlier versions', async () => {
+    )('responds with 204 each time, and keeps the earlier versions (FHIR-14)', async () => {
       await fhir('PUT Patient/d', patient('d'))
       assert.deepEqual(
         [(await fhir('DELETE Patient/d')).status, (await fhir('DELETE Patient/d')).status],
@@ -367,7 +367,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       assert.equal((await fhir('DELETE Patient?identifier=urn:mrn|d2')).status, 412)
     })
 
-    itRefuses('never ignores a parameter, even with handling=lenient', async () => {
+    itRefuses('never ignores a parameter, even with handling=lenient (FHIR-4)', async () => {
       const reply = await fhir('DELETE Patient?nothing=1', undefined, { prefer: 'handling=lenient' })
       assert.equal(reply.status, 400)
       assert.equal((await fhir('DELETE Patient')).status, 400)
@@ -387,7 +387,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
     const parameters = (...parameter: object[]) => ({ resourceType: 'Parameters', parameter })
     const NO_NARRATIVE = 'warning invariant Patient'
 
-    it('finds errors and recommendations', async () => {
+    it('finds errors and recommendations (FHIR-17)', async () => {
       assert.deepEqual(await issuesOf('Patient/$validate', male), [
         200,
         'information informational',
@@ -400,7 +400,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       ])
     })
 
-    it('reports a profile that it does not know', async () => {
+    it('reports a profile that it does not know (FHIR-17)', async () => {
       const own = 'http://hl7.org/fhir/StructureDefinition/Patient'
       const other = 'http://example.org/StructureDefinition/mine'
       assert.deepEqual(await issuesOf(`Patient/$validate?profile=${own}`, male), [
@@ -420,7 +420,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       ])
     })
 
-    it('needs no resource with mode=delete', async () => {
+    it('needs no resource with mode=delete (FHIR-17)', async () => {
       const deletable = [200, 'information informational']
       assert.deepEqual(await issuesOf('Patient/bob/$validate?mode=delete'), deletable)
       assert.deepEqual(
@@ -430,7 +430,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       assert.equal((await fhir('POST Patient/$validate?mode=nonsense', male)).status, 400)
     })
 
-    it('validates Parameters', async () => {
+    it('validates Parameters (FHIR-17)', async () => {
       const valid = parameters({ name: 'x', valueString: 'y' })
       assert.deepEqual(await issuesOf('Parameters/$validate', valid), [200, 'information informational'])
       const wrapped = parameters({ name: 'resource', resource: valid })
@@ -479,7 +479,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       target,
       'decimals',
       'history',
-    )('keep every digit through writes, reads, searches and history', keepsDigits(DIGITS))
+    )('keep every digit through writes, reads, searches and history (FHIR-5)', keepsDigits(DIGITS))
     needs(
       target,
       'decimals',
@@ -597,7 +597,7 @@ function testWritesWithin(target: Target): void {
     })
 
     needs(target, 'decimals')(
-      'keeps every digit of a decimal, also in elements that a patch does not change',
+      'keeps every digit of a decimal, also in elements that a patch does not change (FHIR-5)',
       async () => {
         const text = JSON.stringify(observation('deci', 'ann', { valueQuantity: { value: 1 } })).replace(
           '"value":1}',

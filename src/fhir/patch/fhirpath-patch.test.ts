@@ -148,7 +148,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
       assert.deepEqual(before, kept, 'the resource is left as it was')
     })
 
-  it('applies operations one after the other', () => {
+  it('applies operations one after the other (FHIR-8)', () => {
     const patch = makePatch(
       { type: 'add', path: 'Patient', name: 'name', value: { valueHumanName: { use: 'old' } } },
       { type: 'add', path: "Patient.name.where(use='old')", name: 'family', value: { valueString: 'Z' } },

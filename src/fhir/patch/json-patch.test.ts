@@ -168,7 +168,7 @@ describe('applyJsonPatch', () => {
     assert.ok(isFailure(patched) && patched.text.length < 300)
   })
 
-  it('marks a malformed patch', () => {
+  it('marks a malformed patch (FHIR-8)', () => {
     for (const patch of [
       {},
       undefined,

@@ -290,7 +290,7 @@ describe('couldMatch', () => {
     link: [{ other: { reference: '#contained' }, type: 'seealso' }],
   }
 
-  it('takes time that is linear in the number of combining marks', () => {
+  it('takes time that is linear in the number of combining marks (LIMIT-7)', () => {
     const clause = parseSearch('Patient', 'family:exact', 'x', base)
     assert(clause.kind !== 'error')
     const check = (marks: number) => {

@@ -58,14 +58,14 @@ describe('validate of primitives', () => {
     assert.deepEqual(found({ resourceType: 'Observation', ...rest, _status: { extension } }), [])
   })
 
-  it('accepts fewer extensions than values', () => {
+  it('accepts fewer extensions than values (FHIR-3)', () => {
     assert.deepEqual(patient({ name: [{ given: ['A', 'B'], _given: [{ extension }] }] }), [])
     assert.deepEqual(patient({ name: [{ given: ['A', 'B'], _given: [null, null, { extension }] }] }), [
       'Patient.name[0]._given structure',
     ])
   })
 
-  it('requires an absolute URL of an extension, except inside another', () => {
+  it('requires an absolute URL of an extension, except inside another (FHIR-3)', () => {
     const nested = [{ url: 'http://example.org/x', extension: [{ url: 'part', valueString: 'x' }] }]
     assert.deepEqual(patient({ extension: nested }), [])
     const relative = [{ url: 'part', valueString: 'x' }]
@@ -123,7 +123,7 @@ describe('validate of codes', () => {
     }
   })
 
-  it('requires a currency of ISO 4217', () => {
+  it('requires a currency of ISO 4217 (FHIR-3)', () => {
     const claim = (currency: string) =>
       found({ resourceType: 'PaymentNotice', ...notice, amount: { value: 1, currency } })
     const notice = {
@@ -179,7 +179,7 @@ describe('validate of references', () => {
 describe('validate of Reference.type', () => {
   const practitioner = (reference: object) => patient({ generalPractitioner: [reference] })
 
-  it('refuses a type that the reference contradicts', () => {
+  it('refuses a type that the reference contradicts (FHIR-3)', () => {
     assert.deepEqual(practitioner({ reference: 'Practitioner/1', type: 'Practitioner' }), [])
     assert.deepEqual(practitioner({ reference: 'urn:uuid:x', type: 'Practitioner' }), [])
     assert.deepEqual(practitioner({ identifier: { value: '1' }, type: 'Practitioner' }), [])
@@ -194,7 +194,7 @@ describe('validate of Reference.type', () => {
 })
 
 describe('validate of quantities', () => {
-  it('refuses a comparator in a SimpleQuantity only', () => {
+  it('refuses a comparator in a SimpleQuantity only (FHIR-3)', () => {
     const quantity = { value: 1, comparator: '<' }
     assert.deepEqual(observation({ valueQuantity: quantity }), [])
     assert.deepEqual(observation({ referenceRange: [{ low: quantity }] }), [
@@ -213,7 +213,7 @@ describe('validate of contained resources', () => {
     assert.deepEqual(patient({ contained: [back] }), [])
   })
 
-  it('refuses two with one id', () => {
+  it('refuses two with one id (FHIR-3)', () => {
     assert.deepEqual(patient({ contained: [organization, organization], managingOrganization }), [
       'Patient.contained structure',
     ])

@@ -79,7 +79,7 @@ describe('isNarrative', () => {
     it(`refuses ${text.slice(0, 90)}`, () => assert.equal(isNarrative(text), false))
   }
 
-  it('is fast on hostile megabytes', () => {
+  it('is fast on hostile megabytes (FHIR-16)', () => {
     const started = process.cpuUsage()
     for (const part of ['<a "', '<b>', '<a href="', '<!--', '< ', '<a   ', '<a x="y" ', '&', '<b/>']) {
       isNarrative(div(part.repeat(1_000_000 / part.length)))

@@ -251,7 +251,7 @@ describe('invariants', () => {
     })
   }
 
-  it('all compile', () => {
+  it('all compile (FHIR-15)', () => {
     const paths = Object.keys(definitions.invariants)
     const keys = paths.flatMap(path => listInvariants(path)).map(it => it.key)
     assert.ok(new Set(keys).size > 200)
@@ -267,7 +267,7 @@ describe('invariants', () => {
     )
   })
 
-  it('take time in proportion to the size of a resource', () => {
+  it('take time in proportion to the size of a resource (FHIR-15)', () => {
     const codings = Array.from({ length: 10_000 }, (_, at) => ({ system: 'urn:x', code: `${at}` }))
     const component = codings.map(it => ({
       code: { coding: [{ ...it, code: `c${it.code}` }] },

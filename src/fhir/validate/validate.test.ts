@@ -33,7 +33,7 @@ describe('validate', () => {
     }
   })
 
-  it('accepts the examples of R4, except those that break its rules', () => {
+  it('accepts the examples of R4, except those that break its rules (FHIR-3)', () => {
     const definitions = /^(StructureDefinition|ValueSet|CodeSystem|SearchParameter|Bundle-(dataelements|v2))/
     const files = listPublishedFiles().filter(it => !definitions.test(it))
     assert.ok(files.length > 800)
@@ -66,7 +66,7 @@ describe('validate', () => {
     ])
   })
 
-  it('does not repeat values', () => {
+  it('does not repeat values (FHIR-3)', () => {
     const secret = 'Secretperson'
     const texts = validate({
       resourceType: 'Patient',
@@ -124,7 +124,7 @@ describe('validate of a whole resource', () => {
     assert.deepEqual(found({ resourceType: 'Patient', name: deep('[', ']') }), ['Patient.name[0] structure'])
   })
 
-  it('accepts in a Bundle or Parameters every depth that it accepts alone', () => {
+  it('accepts in a Bundle or Parameters every depth that it accepts alone (FHIR-3)', () => {
     const nest = (levels: number): object =>
       levels === 0 ? { linkId: '0', text: 'x' } : { linkId: `${levels}`, item: [nest(levels - 1)] }
     const response = (levels: number) => ({

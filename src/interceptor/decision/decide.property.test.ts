@@ -161,7 +161,7 @@ function decideOutcome(line: string, context: Context): string {
 }
 
 describe('decide with random scopes and requests', () => {
-  it('agrees with a second, naive implementation of the rules', () => {
+  it('agrees with a second, naive implementation of the rules (SCOPE-5, USER-3)', () => {
     const tally: Record<string, number> = {}
     fc.assert(
       fc.property(requestCase, context, (question, given) => {
@@ -176,7 +176,7 @@ describe('decide with random scopes and requests', () => {
       assert((tally[kind] ?? 0) > tried / 40, `${kind} was hardly tried: ${tally[kind]} of ${tried}`)
   })
 
-  it('never allows less with an additional scope', () => {
+  it('never allows less with an additional scope (SCOPE-6)', () => {
     fc.assert(
       fc.property(requestCase, context, scope, ({ line }, given, more) => {
         if (decideOutcome(line, given) === 'allowed')

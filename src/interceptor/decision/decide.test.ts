@@ -31,7 +31,7 @@ const PERMITTED: [line: string, letter: string][] = [
 
 describe('decide', () => {
   for (const [line, letter] of PERMITTED)
-    it(`requires ${letter} for ${line}`, () => {
+    it(`requires ${letter} for ${line} (SCOPE-5, ROUTE-2)`, () => {
       for (const other of ['c', 'r', 'u', 'd', 's']) {
         const decision = decideRequest(line, one(`patient/Condition.${other}`))
         assert.equal(decision.allowed, other === letter, other)
@@ -45,7 +45,7 @@ describe('decide', () => {
       assert(!decideRequest(line, one('patient/Observation.cruds')).allowed)
     })
 
-  it('requires s for a search and r for a read if the setting distinguishes them', () => {
+  it('requires s for a search and r for a read if the setting distinguishes them (SCOPE-7)', () => {
     const smart = { searchPermission: 's' } as const
     for (const line of [
       'GET /Condition',
@@ -84,18 +84,18 @@ describe('decide', () => {
     'POST /Patient/$validate': 'POST on Patient. Required: patient/Patient.c or patient/*.c',
   }
   for (const [line, text] of Object.entries(TEXTS))
-    it(`refuses ${line} without a scope with the specified text`, () => {
+    it(`refuses ${line} without a scope with the specified text (ERROR-2, ERROR-3)`, () => {
       assert.equal(decideText(line, one('openid launch fhirUser')), `Insufficient scope for ${text}`)
     })
 
-  it('names the search permission that is set', () => {
+  it('names the search permission that is set (ERROR-3)', () => {
     assert.equal(
       decideText('POST /Condition/_search', { ...one('openid'), policy: { searchPermission: 's' } }),
       'Insufficient scope for POST on Condition. Required: patient/Condition.s or patient/*.rs',
     )
   })
 
-  it('challenges with the first scope that the text names, and lists scopes that would permit the request', () => {
+  it('challenges with the first scope that the text names, and lists scopes that would permit the request (ERROR-3)', () => {
     const decision = decideRequest('GET /Condition?patient=1', one('patient/Observation.rs'))
     assert(!decision.allowed)
     const { status, headers, outcome, hint } = refuse(decision.refusal)
@@ -111,7 +111,7 @@ describe('decide', () => {
     )
   })
 
-  it('responds with 403 without a challenge if a covering scope does not permit the request', () => {
+  it('responds with 403 without a challenge if a covering scope does not permit the request (ERROR-4)', () => {
     for (const [line, context] of [
       ['GET /Patient/2', one('patient/*.cruds')],
       ['GET /Patient/2/_history', one('patient/*.cruds')],
@@ -153,7 +153,7 @@ describe('decide', () => {
     'GET /ValueSet/$expand',
     'GET /Patient/1/$summary',
   ])
-    it(`refuses ${line}, which is not offered, and does not mention scopes`, () => {
+    it(`refuses ${line}, which is not offered, and does not mention scopes (OPERATION-1)`, () => {
       const all = {
         scope: 'patient/*.cruds user/*.cruds system/*.cruds',
         patient: '1',
@@ -173,7 +173,7 @@ describe('decide', () => {
       }
     })
 
-  it('permits the listed operations with a sufficient grant', () => {
+  it('permits the listed operations with a sufficient grant (OPERATION-5)', () => {
     assert(decideRequest('GET /Patient/1/$everything', one('patient/Patient.rs')).allowed)
     assert(decideRequest('POST /Patient/1/$everything', one('patient/*.rs')).allowed)
     assert(
@@ -185,7 +185,7 @@ describe('decide', () => {
     assert(!decideRequest('POST /Patient/1/$validate', one('patient/Patient.c')).allowed)
   })
 
-  it('checks operations that the gateway forwards like $everything, or by the whole type', () => {
+  it('checks operations that the gateway forwards like $everything, or by the whole type (OPERATION-2)', () => {
     const policy = { operations: listGatewayOperations() }
     const through = (line: string, scope: string) => decideRequest(line, { ...one(scope), policy })
     for (const [line, type] of [
@@ -246,7 +246,7 @@ describe('decide', () => {
       return decision.allowed ? 'allowed' : decision.refusal.kind
     }
 
-    it('requires access to all data, and write access for a POST that may write', () => {
+    it('requires access to all data, and write access for a POST that may write (GATEWAY-15)', () => {
       for (const line of [
         'GET /$meta',
         'GET /Patient/$meta',
@@ -286,7 +286,7 @@ describe('decide', () => {
     })
   })
 
-  it('requires the search permission too for a conditional write', () => {
+  it('requires the search permission too for a conditional write (ROUTE-3)', () => {
     const headers = { 'if-none-exist': 'code=1' }
     for (const [line, letter] of [
       ['PUT /Condition?code=1', 'u'],
@@ -304,7 +304,7 @@ describe('decide', () => {
     }
   })
 
-  it('requires access to every type that a chain searches', () => {
+  it('requires access to every type that a chain searches (ROUTE-4)', () => {
     const chains = {
       'GET /Condition?subject:Patient.name=a': 'Patient',
       'GET /Condition?patient.name=a': 'Patient',
@@ -340,7 +340,7 @@ describe('decide', () => {
     )
   })
 
-  it('limits included resources instead of refusing the search', () => {
+  it('limits included resources instead of refusing the search (ROUTE-5)', () => {
     const decision = decideRequest(
       'GET /Condition?_include=Condition:subject&_revinclude=Provenance:target',
       one('patient/Condition.rs'),
@@ -391,7 +391,7 @@ describe('decide', () => {
     }
   })
 
-  it('permits reading the user’s own resource without a scope, and no other', () => {
+  it('permits reading the user’s own resource without a scope, and no other (PATIENT-7)', () => {
     const context: Context = { scope: 'openid fhirUser', patient: '1', fhirUser: 'Practitioner/p1' }
     const decision = decideRequest('GET /Practitioner/p1', context)
     assert(decision.allowed)
@@ -482,7 +482,7 @@ describe('decide', () => {
     assert.equal(decideText('GET /Patient/3/Condition', context), NOT_WITHIN)
   })
 
-  it('permits metadata and the SMART configuration to everyone, without access to data', () => {
+  it('permits metadata and the SMART configuration to everyone, without access to data (BEARER-3)', () => {
     for (const line of ['GET /metadata', 'GET /.well-known/smart-configuration']) {
       const decision = decideRequest(line, { scope: '' })
       assert(decision.allowed)
@@ -491,13 +491,13 @@ describe('decide', () => {
     }
   })
 
-  it('permits a Bundle, whose entries are checked one by one', () => {
+  it('permits a Bundle, whose entries are checked one by one (BUNDLE-1)', () => {
     const decision = decideRequest('POST /', one('patient/Condition.rs'))
     assert(decision.allowed)
     assert.equal(decision.by, 'entries')
   })
 
-  it('refuses a Bundle if no scope could permit any entry', () => {
+  it('refuses a Bundle if no scope could permit any entry (BUNDLE-1)', () => {
     for (const scope of ['openid fhirUser', 'launch/patient offline_access', '']) {
       const decision = decideRequest('POST /', one(scope))
       assert(!decision.allowed, scope)
@@ -514,7 +514,7 @@ describe('decide', () => {
     assert.equal(decision.refusal.kind, 'not-within')
   })
 
-  it('responds to an unreadable request with its status and the reason', () => {
+  it('responds to an unreadable request with its status and the reason (ROUTE-6)', () => {
     const decision = decideRequest('GET /Patient/%31', one('patient/*.cruds'))
     assert(!decision.allowed)
     const { status, outcome } = refuse(decision.refusal)

@@ -29,7 +29,7 @@ function check(interaction: Interaction, scope: string, headers: Record<string, 
 }
 
 describe('checkExchange', () => {
-  it('refuses a body that the host did not read, because it is unchecked', async () => {
+  it('refuses a body that the host did not read, because it is unchecked (LIBRARY-9)', async () => {
     // Express 4 leaves an empty object.
     for (const headers of [
       { 'content-length': '1' },

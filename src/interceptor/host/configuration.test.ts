@@ -35,7 +35,7 @@ for (const [name, start] of Object.entries(leakyHosts))
     const host = new TestHost(start)
     after(() => host.close())
 
-    it('is the auth server’s, public, readable by other origins, and never the host’s', async () => {
+    it('is the auth server’s, public, readable by other origins, and never the host’s (LIBRARY-6)', async () => {
       host.respondWith({ issuer: 'of the host' })
       const { url } = await host.run(new ConfigurationServer().options)
       const response = await fetch(`${url}${PATH}`)

@@ -63,7 +63,7 @@ describe('checkHostRules', () => {
     assert.equal(isRefused('GET /Patient/1/$everything', without('Patient')), false)
   })
 
-  it('refuses to validate a stored resource of a limited type', () => {
+  it('refuses to validate a stored resource of a limited type (OPERATION-5)', () => {
     for (const line of ['GET /Patient/1/$validate', 'POST /Patient/1/$validate']) {
       assert.equal(isRefused(line, without('Patient')), true, line)
       assert.equal(isRefused(line, without()), false, line)

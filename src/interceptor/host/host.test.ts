@@ -68,7 +68,7 @@ for (const [name, start] of Object.entries(leakyHosts))
         assert.equal(await fetchStatus(host.running.url, verb, part), 401)
     })
 
-    it('sends only the CORS headers of the host to a preflight, which has no token', async () => {
+    it('sends only the CORS headers of the host to a preflight, which has no token (LIBRARY-8)', async () => {
       const method = 'OPTIONS'
       const headers = { origin: 'http://a.example', 'access-control-request-method': 'GET' }
       for (const status of [200, 404]) {
@@ -84,7 +84,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       }
     })
 
-    it('refuses paths that it cannot read', async () => {
+    it('refuses paths that it cannot read (LIBRARY-1)', async () => {
       host.respondWith(makeCondition('1'))
       for (const path of [
         '/%43ondition/1',
@@ -98,14 +98,14 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal(host.requests, 0)
     })
 
-    it('refuses URLs that are not below the base', async () => {
+    it('refuses URLs that are not below the base (LIBRARY-1)', async () => {
       host.respondWith(makeCondition('1'))
       const elsewhere = await host.run({ basePath: '/abcd' })
       assert.equal((await host.send('GET /Condition/1', undefined, undefined, elsewhere)).status, 400)
       assert.equal(host.requests, 0)
     })
 
-    it('leaves the access filters to a host that applies them', async () => {
+    it('leaves the access filters to a host that applies them (LIBRARY-5)', async () => {
       const applying = await host.run({ appliesAccess: true })
       let received: unknown
       host.handler = (request, response) => {
@@ -155,7 +155,7 @@ describe('fastifyInterceptor', () => {
     assert.equal((await fetch(url, { ...write, headers })).status, 400)
   })
 
-  it('checks whether a scope permits the request before the body is read', async () => {
+  it('checks whether a scope permits the request before the body is read (BUNDLE-1)', async () => {
     const headers = {
       'content-type': 'application/fhir+json',
       authorization: auth.bearer({ scope: 'openid' }),
@@ -168,7 +168,7 @@ describe('fastifyInterceptor', () => {
 })
 
 describe('expressInterceptor, without express', () => {
-  it('guards a plain Node server', async () => {
+  it('guards a plain Node server (LIBRARY-1)', async () => {
     const options = { authUrl, fhirBaseUrl, fetch: auth.fetch, clock: auth.clock }
     const interceptor = expressInterceptor(options)
     const server = createServer((request, response) =>

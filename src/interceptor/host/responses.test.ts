@@ -22,14 +22,14 @@ for (const [name, start] of Object.entries(leakyHosts))
       host.requests = 0
     })
 
-    it('releases a response within the grant as the host sent it', async () => {
+    it('releases a response within the grant as the host sent it (LIBRARY-2)', async () => {
       host.respondWith(makeCondition('1'), 200, { 'x-host': 'yes' })
       const { status, text, headers } = await host.send('GET /Condition/1')
       assert.deepEqual([status, text], [200, JSON.stringify(makeCondition('1'))])
       assert.deepEqual([headers.get('x-host'), headers.get('etag')], ['yes', 'W/"1"'])
     })
 
-    it('responds alike to resources that are outside the grant, absent, deleted or unchanged', async () => {
+    it('responds alike to resources that are outside the grant, absent, deleted or unchanged (LIBRARY-2)', async () => {
       const seen = new Set<string>()
       for (const [status, body] of [
         [200, makeCondition('2')],
@@ -50,7 +50,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.match([...seen].join(), /^\[403,.*Not within the granted patient, user or filter\./)
     })
 
-    it('checks the response to a read of a shared type, because a host may look it up by its id alone', async () => {
+    it('checks the response to a read of a shared type, because a host may look it up by its id alone (LIBRARY-2)', async () => {
       for (const path of ['/Practitioner/2', '/Practitioner/2/_history/1'])
         for (const body of [makeCondition('2'), { resourceType: 'Patient', id: '2' }]) {
           host.respondWith(body)

@@ -31,7 +31,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal((await host.send('GET /Practitioner?name=a')).status, 200)
     })
 
-    it('refuses any other search before it reaches the host', async () => {
+    it('refuses any other search before it reaches the host (LIBRARY-3)', async () => {
       host.respondWith(makeBundle(makeCondition('1')))
       for (const line of [
         'GET /Condition',
@@ -56,7 +56,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal(host.requests, 0)
     })
 
-    it('refuses a search with another value of the patient or filter parameter, because a host may use either', async () => {
+    it('refuses a search with another value of the patient or filter parameter, because a host may use either (LIBRARY-3)', async () => {
       host.respondWith({ resourceType: 'Bundle', type: 'searchset', total: 7 })
       for (const line of [
         'GET /Condition?patient=1&patient=2',
@@ -82,7 +82,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal((await host.send('GET /Patient/1/Condition?patient=1')).status, 200)
     })
 
-    it('refuses a reverse include that may reveal data of other patients', async () => {
+    it('refuses a reverse include that may reveal data of other patients (LIBRARY-3)', async () => {
       host.respondWith(makeBundle())
       for (const line of [
         'GET /Practitioner?_revinclude=Condition:asserter',
@@ -98,7 +98,7 @@ for (const [name, start] of Object.entries(leakyHosts))
         assert.equal((await host.send(line)).status, 200, line)
     })
 
-    it('requires the filters of a granular scope in the search and in the response', async () => {
+    it('requires the filters of a granular scope in the search and in the response (LIBRARY-3)', async () => {
       const scope = 'patient/Observation.rs?category=lab'
       const observation = (code: string) => ({
         resourceType: 'Observation',

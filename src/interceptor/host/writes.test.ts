@@ -34,7 +34,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal(unseen.headers.get('location'), `${fhirBaseUrl}/Condition/9`)
     })
 
-    it('refuses X-Provenance under a grant that does not cover every Provenance', async () => {
+    it('refuses X-Provenance under a grant that does not cover every Provenance (WRITE-15)', async () => {
       host.respondWith(makeCondition('1', { id: '9' }), 201)
       const provenance = { 'x-provenance': '{"resourceType":"Provenance"}' }
       const create = (scope?: string) =>
@@ -45,7 +45,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal((await create('system/*.cruds')).status, 201)
     })
 
-    it('checks the stored content before an update or delete, if the host provides it', async () => {
+    it('checks the stored content before an update or delete, if the host provides it (LIBRARY-4)', async () => {
       host.respondWith('', 200)
       host.store.set('Condition/own', { ...makeCondition('1'), id: 'own' })
       host.store.set('Condition/other', { ...makeCondition('2'), id: 'other' })
@@ -72,7 +72,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       )
     })
 
-    it('refuses to change a resource if the host finds another one by its id alone', async () => {
+    it('refuses to change a resource if the host finds another one by its id alone (LIBRARY-4)', async () => {
       const own = { resourceType: 'Observation', id: 'shared', subject: { reference: 'Patient/1' } }
       host.store.set('Condition/shared', own)
       host.store.set('Observation/shared', own)
@@ -108,7 +108,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       }
     })
 
-    it('refuses patches and conditional writes under a limited grant', async () => {
+    it('refuses patches and conditional writes under a limited grant (LIBRARY-4)', async () => {
       host.respondWith('', 200)
       const patch = [{ op: 'replace', path: '/code/text', value: 'x' }]
       assert.equal((await host.send('PATCH /Condition/own', undefined, patch)).why, NOT_WITHIN)

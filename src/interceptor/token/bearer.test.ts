@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { readBearer } from './verifier.ts'
 
 describe('readBearer', () => {
-  it('reads a token after a scheme in any case', () => {
+  it('reads a token after a scheme in any case (BEARER-2)', () => {
     for (const header of ['Bearer a.b.c', 'bearer a.b.c', 'BEARER   a.b.c '])
       assert.deepEqual(readBearer(header), { kind: 'token', token: 'a.b.c' })
   })

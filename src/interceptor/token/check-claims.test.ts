@@ -35,7 +35,7 @@ describe('checkClaims', () => {
       assert.equal(fault({}, { aud }), undefined)
   })
 
-  it('requires an allowed alg, the typ of an access token and a kid, and rejects crit', () => {
+  it('requires an allowed alg, the typ of an access token and a kid, and rejects crit (BEARER-5)', () => {
     for (const alg of ['none', 'HS256', 'RS384', 'rs256', undefined])
       assert.equal(fault({ alg }, {}), 'alg is not RS256')
     assert.equal(fault({ alg: 'ES256' }, {}, { algorithms: ['RS256', 'ES256'] }), undefined)
@@ -48,7 +48,7 @@ describe('checkClaims', () => {
     for (const crit of [[], ['exp'], null]) assert.equal(fault({ crit }, {}), 'crit is not understood')
   })
 
-  it('requires the exact issuer and audience', () => {
+  it('requires the exact issuer and audience (BEARER-5)', () => {
     for (const iss of ['http://auth.test/', 'http://other.test', undefined, ['http://auth.test']])
       assert.equal(fault({}, { iss }), 'iss is another issuer')
     for (const aud of [
@@ -63,7 +63,7 @@ describe('checkClaims', () => {
     assert.equal(fault({}, { aud: 'urn:b' }, { audiences: ['urn:a', 'urn:b'] }), undefined)
   })
 
-  it('rejects a token from exp on, and until five seconds before nbf', () => {
+  it('rejects a token from exp on, and until five seconds before nbf (BEARER-5)', () => {
     for (const exp of [undefined, '1', null, Number.POSITIVE_INFINITY])
       assert.equal(fault({}, { exp }), 'exp is missing')
     for (const exp of [seconds, seconds - 1, 0]) assert.equal(fault({}, { exp }), 'expired-token')

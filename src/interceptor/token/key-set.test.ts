@@ -15,14 +15,14 @@ function stand() {
 }
 
 describe('createKeySet', () => {
-  it('fetches the key set once for many tokens', async () => {
+  it('fetches the key set once for many tokens (BEARER-7)', async () => {
     const { auth, status } = stand()
     const tokens = ['a', 'b', 'c', 'd'].map(jti => auth.bearer({ jti }))
     assert.deepEqual(await Promise.all(tokens.map(status)), [200, 200, 200, 200])
     assert.equal(auth.requests, 1)
   })
 
-  it('fetches the key set again on an unknown kid, so that a rotation takes effect at once', async () => {
+  it('fetches the key set again on an unknown kid, so that a rotation takes effect at once (BEARER-8)', async () => {
     const { auth, status } = stand()
     assert.equal(await status(), 200)
     auth.now += 5_000
@@ -31,7 +31,7 @@ describe('createKeySet', () => {
     assert.equal(auth.requests, 2)
   })
 
-  it('limits how often unknown kids cause a fetch', async () => {
+  it('limits how often unknown kids cause a fetch (BEARER-8)', async () => {
     const { auth, status } = stand()
     assert.equal(await status(), 200)
     for (let i = 0; i < 50; i++) assert.equal(await status(auth.bearer({}, { kid: `made-up-${i}` })), 401)
@@ -73,7 +73,7 @@ describe('createKeySet', () => {
     ])
   })
 
-  it('keeps the keys while the auth server is unreachable', async () => {
+  it('keeps the keys while the auth server is unreachable (BEARER-9)', async () => {
     const { auth, guard, status } = stand()
     await guard.start()
     auth.away = true
@@ -85,7 +85,7 @@ describe('createKeySet', () => {
     assert(guard.ready())
   })
 
-  it('refreshes the auth server’s keys every two seconds, and verifies tokens of a withdrawn key again', async () => {
+  it('refreshes the auth server’s keys every two seconds, and verifies tokens of a withdrawn key again (BEARER-8)', async () => {
     const { auth, guard, status } = stand()
     await guard.start()
     const old = auth.bearer({ exp: auth.now / 1000 + 900 })
@@ -160,7 +160,7 @@ describe('createKeySet', () => {
     }
   })
 
-  it('is not ready, and responds with 503, until a set has been fetched', async () => {
+  it('is not ready, and responds with 503, until a set has been fetched (BEARER-9)', async () => {
     const { auth, guard, status } = stand()
     auth.away = true
     await guard.start()

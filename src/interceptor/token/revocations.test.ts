@@ -33,7 +33,7 @@ describe('revocations', () => {
     assert.equal(await status('grant-11.a'), 200)
   })
 
-  it('fetches only new revocations, every two seconds, and not on requests', async () => {
+  it('fetches only new revocations, every two seconds, and not on requests (BEARER-10)', async () => {
     const { auth, guard, status } = stand()
     const requested: (string | null)[] = []
     auth.feed = since => {
@@ -50,7 +50,7 @@ describe('revocations', () => {
     assert.deepEqual(requested, ['0', '4711'])
   })
 
-  it('keeps revocations while the auth server is unreachable, until the tokens have expired', async () => {
+  it('keeps revocations while the auth server is unreachable, until the tokens have expired (BEARER-10)', async () => {
     const { auth, guard, status } = stand()
     auth.feed = () => ({ revoked: [mark('g')], lifetime: 360, next: 1 })
     await guard.start()

@@ -45,7 +45,7 @@ function createIssuers(trusted: Partial<TrustedIssuer> = {}) {
 }
 
 describe('a trusted issuer', () => {
-  it('may grant up to 150 granular scopes; the response to a token with more names the limit', async () => {
+  it('may grant up to 150 granular scopes; the response to a token with more names the limit (GRANULAR-4)', async () => {
     const { bearer, guard } = createIssuers()
     const granular = (count: number) => Array.from({ length: count }, (_, at) => `patient/A.r?code=${at}`)
     assert.equal(
@@ -65,7 +65,7 @@ describe('a trusted issuer', () => {
     assert.match(JSON.stringify(!long.allowed && long.outcome), /is longer than 12288 characters/)
   })
 
-  it('is accepted in addition to our auth server, each with its own keys', async () => {
+  it('is accepted in addition to our auth server, each with its own keys (BEARER-13)', async () => {
     const { auth, theirs, status, bearer } = createIssuers()
     assert.equal(await status(bearer()), 200)
     assert.equal(await status(auth.bearer()), 200)
@@ -76,7 +76,7 @@ describe('a trusted issuer', () => {
     assert.equal(await status(bearer({ iss: 'https://other.test' })), 401)
   })
 
-  it('has its own audience and type', async () => {
+  it('has its own audience and type (BEARER-13)', async () => {
     const { bearer, status } = createIssuers({
       audiences: ['api://fhir', `${fhirBaseUrl}/`],
       types: ['JWT', 'at+jwt'],
@@ -97,7 +97,7 @@ describe('a trusted issuer', () => {
     assert.equal(await strict.status(strict.bearer({ aud: 'api://fhir' })), 401)
   })
 
-  it('may sign with RS256, RS384, PS256, ES256 and ES384; our auth server with RS256 only', async () => {
+  it('may sign with RS256, RS384, PS256, ES256 and ES384; our auth server with RS256 only (BEARER-13)', async () => {
     const { auth, theirs, status } = createIssuers()
     const rsa = makeKey()
     const p256 = { kid: 'p256', ...generateKeyPairSync('ec', { namedCurve: 'P-256' }) }
@@ -146,7 +146,7 @@ describe('a trusted issuer', () => {
     assert.equal((await grant(bearer({ smart: { patient: 'Patient/a/b' } })))?.patient, undefined)
   })
 
-  it('cannot issue tokens of our portal', async () => {
+  it('cannot issue tokens of our portal (BEARER-13)', async () => {
     const { auth, guard, bearer } = createIssuers()
     const claims = { client_id: 'sallyport-portal', scope: 'user/Patient.rs', fhirUser: 'Practitioner/p' }
     const search = { kind: 'search-type', type: 'Patient', params: [] } as const

@@ -10,7 +10,7 @@ describe('the session API', () => {
 
   for (const path of API_PATHS) {
     describe(`GET ${path}`, () => {
-      it('returns JSON that must not be cached', async () => {
+      it('returns JSON that must not be cached (API-1)', async () => {
         const response = await api.browser.get(path)
         assert.equal(response.statusCode, 200)
         assert.equal(response.headers['content-type'], 'application/json; charset=utf-8')
@@ -18,7 +18,7 @@ describe('the session API', () => {
         assert.ok(response.headers['x-request-id'])
       })
 
-      it('returns 401 login without a session or with an unknown session', async () => {
+      it('returns 401 login without a session or with an unknown session (API-1, API-11)', async () => {
         const name = `sallyport-session-${randomUUID()}`
         for (const cookies of [{}, { [name]: 'x' }, { [name]: '' }]) {
           const response = await api.app.inject({ method: 'GET', url: path, cookies })
@@ -31,7 +31,7 @@ describe('the session API', () => {
         }
       })
 
-      it('returns 400 invalid for an unknown parameter and names it', async () => {
+      it('returns 400 invalid for an unknown parameter and names it (API-11)', async () => {
         const response = await api.browser.get(`${path}?patient=fennel`)
         assert.equal(response.statusCode, 400)
         assert.equal(response.json().issue[0].code, 'invalid')
@@ -44,7 +44,7 @@ describe('the session API', () => {
         assert.equal(response.json().resourceType, 'OperationOutcome')
       })
 
-      it('never shows a token', async () => {
+      it('never shows a token (API-1)', async () => {
         const response = await api.browser.get(path)
         const text = JSON.stringify([response.headers, response.body])
         for (const token of api.ehr.issued) assert.ok(!text.includes(token))
@@ -53,7 +53,7 @@ describe('the session API', () => {
   }
 
   describe('GET /api/session', () => {
-    it('returns exactly the fields of API-2', async () => {
+    it('returns exactly the fields of API-2 (API-2)', async () => {
       const body = (await api.browser.get('/api/session')).json()
       assert.deepEqual(Object.keys(body).sort(), [
         'encounterId',
@@ -69,20 +69,20 @@ describe('the session API', () => {
       assert.equal(body.fhirBaseUrl, api.ehr.fhirBaseUrl)
     })
 
-    it('omits encounterId if there is none', async () => {
+    it('omits encounterId if there is none (API-2)', async () => {
       api.ehr.script.token = { encounter: undefined }
       const other = await launchBrowser(api.app, api.ehr.fhirBaseUrl)
       assert.equal('encounterId' in (await other.get('/api/session')).json(), false)
     })
 
-    it('needs no scope', async () => {
+    it('needs no scope (API-2)', async () => {
       const other = await api.withScope('launch')
       assert.equal((await other.get('/api/session')).statusCode, 200)
     })
   })
 
   describe('GET /api/me', () => {
-    it('returns the clinician of the ID token', async () => {
+    it('returns the clinician of the ID token (API-3)', async () => {
       assert.deepEqual((await api.browser.get('/api/me')).json(), {
         subject: 'clinician-1',
         fhirUser: 'Practitioner/prac-1',
@@ -97,7 +97,7 @@ describe('the session API', () => {
       ['https://other.example/fhir/Practitioner/p-2', {}],
       ['not a reference', {}],
     ] as const) {
-      it(`shows fhirUser ${fhirUser} as ${JSON.stringify(shown)}`, async () => {
+      it(`shows fhirUser ${fhirUser} as ${JSON.stringify(shown)} (API-3)`, async () => {
         api.ehr.script.claims = { fhirUser }
         const other = await launchBrowser(api.app, api.ehr.fhirBaseUrl)
         const body = (await other.get('/api/me')).json()
@@ -107,7 +107,7 @@ describe('the session API', () => {
   })
 
   describe('GET /api/patient', () => {
-    it('returns the Patient unchanged', async () => {
+    it('returns the Patient unchanged (API-4)', async () => {
       assert.deepEqual((await api.browser.get('/api/patient')).json(), PATIENT)
     })
 
@@ -120,7 +120,7 @@ describe('the session API', () => {
   })
 
   describe('GET /api/summary', () => {
-    it('contains the resources that the three endpoints return by default', async () => {
+    it('contains the resources that the three endpoints return by default (API-7)', async () => {
       const [summary, patient, conditions, medications] = await Promise.all(
         ['/api/summary', '/api/patient', '/api/conditions', '/api/medications'].map(async path =>
           (await api.browser.get(path)).json(),
@@ -157,7 +157,7 @@ describe('the session API', () => {
       ['/api/summary', 'patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs'],
       ['/api/vitals', 'patient/Observation.rs'],
     ] as const) {
-      it(`${path} returns 403 forbidden without ${needed}, names it, and sends no FHIR request`, async () => {
+      it(`${path} returns 403 forbidden without ${needed}, names it, and sends no FHIR request (API-11)`, async () => {
         const other = await api.withScope('launch')
         const before = api.ehr.seen.length
         const response = await other.get(path)
@@ -178,7 +178,7 @@ describe('the session API', () => {
       assert.equal((await other.get('/api/summary')).statusCode, 200)
     })
 
-    it('of a summary name only the missing scopes', async () => {
+    it('of a summary name only the missing scopes (API-7)', async () => {
       const other = await api.withScope('patient/Patient.read user/Condition.rs')
       const text: string = (await other.get('/api/summary')).json().issue[0].details.text
       assert.match(text, /Not granted: patient\/MedicationRequest\.rs$/)
@@ -208,7 +208,7 @@ describe('the session API', () => {
       })
     }
 
-    it('causes 504 transient if it does not respond in time', async () => {
+    it('causes 504 transient if it does not respond in time (API-11)', async () => {
       api.ehr.script.fhir = () => new Promise(() => {})
       const impatient = await sessionApp(api.store, [api.ehr.fhirBaseUrl], {
         clock: api.clock,
@@ -220,7 +220,7 @@ describe('the session API', () => {
       assert.equal(response.json().issue[0].code, 'transient')
     })
 
-    it('causes 502 transient if it is unreachable, and the session continues', async () => {
+    it('causes 502 transient if it is unreachable, and the session continues (API-11)', async () => {
       const stopping = await startScriptedEhr()
       const separateApp = await sessionApp(api.store, [stopping.fhirBaseUrl], { clock: api.clock })
       const other = await launchBrowser(separateApp, stopping.fhirBaseUrl)

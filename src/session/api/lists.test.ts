@@ -6,7 +6,7 @@ import { condition, medication, readIds, useSessionApi } from '../../../test/sup
 describe('GET /api/conditions', () => {
   const api = useSessionApi()
 
-  it("searches for the patient's active conditions, sorted", async () => {
+  it("searches for the patient's active conditions, sorted (API-5)", async () => {
     await api.browser.get('/api/conditions')
     const { pathname, searchParams } = api.lastSearch()
     assert.equal(pathname, '/fhir/Condition')
@@ -15,7 +15,7 @@ describe('GET /api/conditions', () => {
     assert.equal(searchParams.get('_sort'), '-recorded-date')
   })
 
-  it('returns them newest first, undated last, with a total', async () => {
+  it('returns them newest first, undated last, with a total (API-5)', async () => {
     const body = (await api.browser.get('/api/conditions')).json()
     assert.deepEqual(readIds(body), ['newest', 'older', 'undated'])
     assert.equal(body.resourceType, 'Bundle')
@@ -32,14 +32,14 @@ describe('GET /api/conditions', () => {
     assert.equal(body.total, 3)
   })
 
-  it('returns 50 by default', async () => {
+  it('returns 50 by default (API-5)', async () => {
     api.ehr.records.push(...Array.from({ length: 60 }, (_, at) => condition(`c${at}`, '2020-01-01')))
     const body = (await api.browser.get('/api/conditions')).json()
     assert.equal(body.entry.length, 50)
     assert.equal(body.total, 63)
   })
 
-  it('returns an empty Bundle if there are none', async () => {
+  it('returns an empty Bundle if there are none (API-9)', async () => {
     const body = (await api.browser.get('/api/conditions?status=relapse')).json()
     assert.deepEqual(body, { resourceType: 'Bundle', type: 'searchset', total: 0, entry: [] })
   })
@@ -65,7 +65,7 @@ describe('GET /api/conditions', () => {
     '__proto__=1',
     '_sort=recorded-date',
   ]) {
-    it(`refuses ${query}`, async () => {
+    it(`refuses ${query} (API-5)`, async () => {
       const before = api.ehr.seen.length
       const response = await api.browser.get(`/api/conditions?${query}`)
       assert.equal(response.statusCode, 400)
@@ -74,7 +74,7 @@ describe('GET /api/conditions', () => {
     })
   }
 
-  it('omits resources of another patient, of no patient, or that do not match', async () => {
+  it('omits resources of another patient, of no patient, or that do not match (API-12)', async () => {
     api.ehr.script.fhir = () =>
       bundle([
         condition('mine'),
@@ -110,7 +110,7 @@ describe('GET /api/conditions', () => {
 describe('GET /api/medications', () => {
   const api = useSessionApi()
 
-  it('returns active ones, newest first', async () => {
+  it('returns active ones, newest first (API-6)', async () => {
     const body = (await api.browser.get('/api/medications')).json()
     assert.deepEqual(readIds(body), ['m3', 'm1'])
     assert.equal(body.total, 2)
@@ -137,7 +137,7 @@ describe('GET /api/medications', () => {
       )
     }
 
-    it('adds the name of the Medication, by one search for all', async () => {
+    it('adds the name of the Medication, by one search for all (API-6)', async () => {
       api.ehr.records.length = 0
       api.ehr.records.push(
         referring('m1', 'Medication/levo'),
@@ -154,7 +154,7 @@ describe('GET /api/medications', () => {
       )
     })
 
-    it('takes the name from a contained Medication, and asks for none that the session may not read', async () => {
+    it('takes the name from a contained Medication, and asks for none that the session may not read (API-6)', async () => {
       api.ehr.records.length = 0
       const contained = [{ ...levothyroxine, id: 'c' }]
       api.ehr.records.push(
@@ -184,7 +184,7 @@ describe('GET /api/medications', () => {
     }
   }
 
-  it('reads all pages', async () => {
+  it('reads all pages (API-6)', async () => {
     paged(5, 30)
     const body = (await api.browser.get('/api/medications')).json()
     assert.equal(body.entry.length, 150)
@@ -192,7 +192,7 @@ describe('GET /api/medications', () => {
     assert.equal(body.total, 150)
   })
 
-  it('stops at 1000 and returns the total', async () => {
+  it('stops at 1000 and returns the total (API-6)', async () => {
     paged(12, 100)
     const body = (await api.browser.get('/api/medications')).json()
     assert.equal(body.entry.length, 1000)
@@ -223,7 +223,7 @@ describe('GET /api/medications', () => {
     assert.equal(pages, 2)
   })
 
-  it('does not follow a page to another host, and returns no partial list', async () => {
+  it('does not follow a page to another host, and returns no partial list (API-12)', async () => {
     const other = await startScriptedEhr()
     try {
       api.ehr.script.fhir = () =>
@@ -252,7 +252,7 @@ describe('GET /api/medications', () => {
 describe('GET /api/vitals', () => {
   const api = useSessionApi()
 
-  it('searches for the newest vital signs and returns them newest first', async () => {
+  it('searches for the newest vital signs and returns them newest first (API-8)', async () => {
     const body = (await api.browser.get('/api/vitals')).json()
     assert.deepEqual(readIds(body), ['v2', 'v1'])
     const { searchParams } = api.lastSearch()
@@ -271,7 +271,7 @@ describe('GET /api/vitals', () => {
     )
   })
 
-  it('searches for one LOINC code on request', async () => {
+  it('searches for one LOINC code on request (API-8)', async () => {
     await api.browser.get('/api/vitals?code=85354-9&_count=5')
     assert.equal(api.lastSearch().searchParams.get('code'), 'http://loinc.org|85354-9')
     assert.equal(api.lastSearch().searchParams.get('_count'), '5')
@@ -285,11 +285,11 @@ describe('GET /api/vitals', () => {
     'code=85354-9%26x=1',
     '_count=0',
   ])
-    it(`refuses ${query}`, async () => {
+    it(`refuses ${query} (API-5)`, async () => {
       assert.equal((await api.browser.get(`/api/vitals?${query}`)).statusCode, 400)
     })
 
-  it('returns decimals with every digit, and rejects a string in place of one', async () => {
+  it('returns decimals with every digit, and rejects a string in place of one (FHIR-5)', async () => {
     const weight = { resourceType: 'Observation', id: 'w', subject: { reference: 'Patient/juniper' } }
     const text = JSON.stringify(bundle([{ ...weight, valueQuantity: { value: 1 } }], { total: 1 }))
     const answer = (value: string) => {

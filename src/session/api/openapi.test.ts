@@ -14,7 +14,7 @@ describe('GET /api/openapi.json', () => {
     assert.deepEqual(Object.keys(document.paths), [...API_PATHS])
   })
 
-  it('matches real responses and errors, and its parameters work as documented', async () => {
+  it('matches real responses and errors, and its parameters work as documented (API-13)', async () => {
     const document = (await api.app.inject({ method: 'GET', url: '/api/openapi.json' })).json()
     const checkSchema = createSchemaCheck(document)
     for (const path of API_PATHS) {

@@ -21,7 +21,7 @@ describe('missingScopes', () => {
     'patient/Condition.r user/Condition.s',
     'openid patient/Patient.rs patient/Condition.crs',
   ])
-    it(`finds patient/Condition.rs in ${granted}`, () =>
+    it(`finds patient/Condition.rs in ${granted} (API-10)`, () =>
       assert.deepEqual(findMissingScopes(CONDITION, granted), []))
 
   for (const granted of [

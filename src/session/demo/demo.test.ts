@@ -85,7 +85,7 @@ describe('the demo app page', () => {
     assert.match(await page(), /<b>142\.50\/84\.0<\/b>/)
   })
 
-  it('shows blood pressure under the older LOINC code if there is none under the current one', async () => {
+  it('shows blood pressure under the older LOINC code if there is none under the current one (DEMO-1)', async () => {
     const older = bundle([pressure(new Date(setup.clock()).toISOString(), 131, 79)])
     setup.ehr.script.fhir = url =>
       url.searchParams.get('code') === 'http://loinc.org|55284-4'
@@ -96,7 +96,7 @@ describe('the demo app page', () => {
     assert.match(await page(), /<b>131\/79<\/b>/)
   })
 
-  it('shows the patient, conditions, medicines, blood pressure and the session', async () => {
+  it('shows the patient, conditions, medicines, blood pressure and the session (DEMO-1)', async () => {
     const body = await page()
     assert.match(body, /<h1 class="patient__name"><span class="family">Juniper<\/span>, Alba/)
     assert.match(body, /14-Mar-1958/)
@@ -138,7 +138,7 @@ describe('the demo app page', () => {
     assert.match(body, /Allergies<\/dt><dd><span class="unknown">Not shared with this app/)
   })
 
-  it('never shows a dosage without text as missing, nor a part of it', async () => {
+  it('never shows a dosage without text as missing, nor a part of it (DEMO-3)', async () => {
     const dose = {
       sequence: 1,
       asNeededBoolean: true,
@@ -171,7 +171,7 @@ describe('the demo app page', () => {
       return /Allergies<\/dt><dd>(.*?)<\/dd>/.exec(await page())?.[1]?.replace(/<[^>]*>/g, '')
     }
 
-    it('shows all current allergies in the banner, and marks a high risk', async () => {
+    it('shows all current allergies in the banner, and marks a high risk (DEMO-1)', async () => {
       const shown = await showAllergies(
         allergy('Penicillin', { criticality: 'high' }),
         allergy('Latex', { clinicalStatus: { coding: [{ code: 'resolved' }] } }),
@@ -298,7 +298,7 @@ describe('the demo app page', () => {
       assert.ok(body.includes(text), text)
   })
 
-  it('says which data is not shared, never that there is none', async () => {
+  it('says which data is not shared, never that there is none (DEMO-3)', async () => {
     setup.ehr.script.token = { scope: 'launch patient/Patient.rs', id_token: undefined }
     browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
     const body = await page()
@@ -314,7 +314,7 @@ describe('the demo app page', () => {
     assert.match(body, /<dt>FHIR id<\/dt><dd>juniper<\/dd>/)
   })
 
-  it('omits the banner if the EHR shows it, but names the patient on paper', async () => {
+  it('omits the banner if the EHR shows it, but names the patient on paper (DEMO-2)', async () => {
     setup.ehr.script.token = { need_patient_banner: false }
     browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
     const body = await page()
@@ -322,7 +322,7 @@ describe('the demo app page', () => {
     assert.match(body, /<p class="print"><b>Juniper, Alba \(Ms\)<\/b>, born 14-Mar-1958, MRN SYN-004127<\/p>/)
   })
 
-  it('shows the other parts when one cannot be loaded', async () => {
+  it('shows the other parts when one cannot be loaded (DEMO-3)', async () => {
     setup.ehr.script.fhir = (url, reply) => {
       if (url.pathname.endsWith('/Condition')) return reply.code(500).send()
       return url.pathname.includes('/Patient/') ? PATIENT : bundle([])
@@ -376,7 +376,7 @@ describe('the demo app page', () => {
     assert.match(response.body, /href="http:\/\/localhost:9000\/portal"/)
   })
 
-  it('warns of a similar name if the auth server says so', async () => {
+  it('warns of a similar name if the auth server says so (DEMO-5)', async () => {
     assert.doesNotMatch(await page(), /similar name/i)
     for (const similar_name of [true, 'true']) {
       setup.ehr.script.token = { similar_name }
@@ -385,7 +385,7 @@ describe('the demo app page', () => {
     }
   })
 
-  it('links to the portal, and names the FHIR base and its state in the footer', async () => {
+  it('links to the portal, and names the FHIR base and its state in the footer (DEMO-6)', async () => {
     const responding = await page()
     assert.match(responding, /<nav[^>]*>.*href="http:\/\/localhost:9000\/portal">Patients</)
     const footer = (body: string) => body.slice(body.indexOf('<footer')).replace(/<[^>]+>|&ensp;/g, ' ')

@@ -120,7 +120,7 @@ describe('an EHR that returns invalid responses', () => {
         /^token response encounter: Expected string$/,
       ],
     ] as const) {
-      it(`refuses a response with ${what}`, async () => {
+      it(`refuses a response with ${what} (APP-5)`, async () => {
         Object.assign(setup.ehr.script, script)
         const browser = new AppBrowser(setup.app)
         const response = await browser.launch(setup.ehr.fhirBaseUrl)
@@ -170,7 +170,7 @@ describe("the auth server's response to a launch", () => {
     assert.ok(!response.body.includes('Call 555'))
   })
 
-  it('refuses a launch without a patient and revokes the tokens', async () => {
+  it('refuses a launch without a patient and revokes the tokens (APP-4)', async () => {
     setup.ehr.script.token = { patient: undefined }
     const response = await new AppBrowser(setup.app).launch(setup.ehr.fhirBaseUrl)
     assert.equal(response.statusCode, 400)
@@ -178,7 +178,7 @@ describe("the auth server's response to a launch", () => {
     assert.deepEqual(setup.ehr.revoked.toSorted(), setup.ehr.issued.toSorted())
   })
 
-  it('takes the patient from the token response, not from the id_token', async () => {
+  it('takes the patient from the token response, not from the id_token (APP-4)', async () => {
     setup.ehr.script.claims = { patient: 'someone-else' }
     const browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
     assert.equal((await browser.get('/api/session')).json().patientId, 'juniper')

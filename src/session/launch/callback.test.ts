@@ -11,7 +11,7 @@ eachDatabaseIfThorough((_name, open) => {
   const setup = useSessionApp(open)
 
   describe('GET /callback', () => {
-    it('opens a session for the patient, encounter and banner of the token response', async () => {
+    it('opens a session for the patient, encounter and banner of the token response (APP-4)', async () => {
       const browser = new AppBrowser(setup.app)
       const response = await browser.launch(setup.ehr.fhirBaseUrl)
       assert.equal(response.statusCode, 302)
@@ -31,7 +31,7 @@ eachDatabaseIfThorough((_name, open) => {
       )
     })
 
-    it('sets one opaque HttpOnly cookie and clears the launch cookie', async () => {
+    it('sets one opaque HttpOnly cookie and clears the launch cookie (SESSION-1)', async () => {
       const browser = new AppBrowser(setup.app)
       const response = await browser.launch(setup.ehr.fhirBaseUrl)
       const cookie = response.cookies.find(({ name }) => name.startsWith('sallyport-session-'))
@@ -49,7 +49,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal(cookie?.path, '/')
     })
 
-    it('stores no token and no cookie in plain text', async () => {
+    it('stores no token and no cookie in plain text (SESSION-1)', async () => {
       const browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
       const rows = JSON.stringify(await setup.store.db.selectFrom('app_session').selectAll().execute())
       assert.equal(setup.ehr.issued.length, 2)
@@ -57,7 +57,7 @@ eachDatabaseIfThorough((_name, open) => {
         assert.ok(!rows.includes(secret))
     })
 
-    it('fetches the key set of an auth server once, and again for an unknown kid', async () => {
+    it('fetches the key set of an auth server once, and again for an unknown kid (APP-5)', async () => {
       const countFetches = () => setup.ehr.seen.filter(({ path }) => path === '/jwks').length
       for (const [kid, fetches] of [
         ['one', 1],
@@ -123,7 +123,7 @@ eachDatabaseIfThorough((_name, open) => {
       await refused(browser, callback, /cannot be continued/, 400)
     })
 
-    it('refuses the state of another browser and still lets the right browser finish', async () => {
+    it('refuses the state of another browser and still lets the right browser finish (APP-3)', async () => {
       const [victim, attacker] = [new AppBrowser(setup.app), new AppBrowser(setup.app)]
       const callback = await attacker.visitAuthServer(await attacker.begin(setup.ehr.fhirBaseUrl))
       await victim.begin(setup.ehr.fhirBaseUrl)
@@ -143,7 +143,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal((await browser.get('/api/session')).statusCode, 200)
     })
 
-    it('accepts exactly one of many parallel callbacks', async () => {
+    it('accepts exactly one of many parallel callbacks (APP-3)', async () => {
       const browser = new AppBrowser(setup.app)
       const callback = await browser.visitAuthServer(await browser.begin(setup.ehr.fhirBaseUrl))
       const cookies = Object.fromEntries(browser.cookies)
@@ -154,7 +154,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal(setup.ehr.tokenForms.length, 1)
     })
 
-    it('lets two tabs launch at the same time', async () => {
+    it('lets two tabs launch at the same time (APP-6)', async () => {
       const browser = new AppBrowser(setup.app)
       const [first, second] = await Promise.all([
         browser.begin(setup.ehr.fhirBaseUrl),
@@ -166,7 +166,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal((await browser.get(one)).statusCode, 302)
     })
 
-    it('keeps the newest five launches of a browser, in its cookies and in the database', async () => {
+    it('keeps the newest five launches of a browser, in its cookies and in the database (APP-6)', async () => {
       const browser = new AppBrowser(setup.app)
       browser.cookies.set('sallyport-login', 'of the auth server on another port')
       const count = async () => (await setup.store.db.selectFrom('app_launch').selectAll().execute()).length
@@ -186,7 +186,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal((await browser.get(await browser.visitAuthServer(fifth))).statusCode, 302)
     })
 
-    it('allows at most 2,000 pending launches per network, and launches of other networks at any time', async () => {
+    it('allows at most 2,000 pending launches per network, and launches of other networks at any time (LIMIT-4)', async () => {
       const now = setup.clock()
       const fill = async (address: string) => {
         const network_hash = sha256(findSite(address))
@@ -230,14 +230,14 @@ eachDatabaseIfThorough((_name, open) => {
       assert.match(String(opened.headers['set-cookie']), /sallyport-session-[^;]*;.* Priority=High/)
     })
 
-    it('refuses a launch that took more than 10 minutes', async () => {
+    it('refuses a launch that took more than 10 minutes (APP-3)', async () => {
       const browser = new AppBrowser(setup.app)
       const callback = await browser.visitAuthServer(await browser.begin(setup.ehr.fhirBaseUrl))
       setup.clock.advance(601)
       await refused(browser, callback, /cannot be continued/, 400)
     })
 
-    it('sends the code only to the auth server that started the launch', async () => {
+    it('sends the code only to the auth server that started the launch (APP-3)', async () => {
       const browser = new AppBrowser(setup.app)
       const callback = await browser.visitAuthServer(await browser.begin(setup.ehr.fhirBaseUrl))
       setup.ehr.script.configuration = {

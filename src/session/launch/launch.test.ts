@@ -7,7 +7,7 @@ import { APP_SCOPE, launchBrowser, sessionApp, useSessionApp } from '../../../te
 describe('GET /launch', () => {
   const setup = useSessionApp()
 
-  it('sends PKCE, state, nonce, aud and launch to the auth server', async () => {
+  it('sends PKCE, state, nonce, aud and launch to the auth server (APP-1)', async () => {
     const response = await new AppBrowser(setup.app).begin(setup.ehr.fhirBaseUrl, 'xyz')
     assert.equal(response.statusCode, 302)
     const url = new URL(String(response.headers.location))
@@ -41,7 +41,7 @@ describe('GET /launch', () => {
     assert.equal(url.searchParams.get('aud'), `${setup.ehr.fhirBaseUrl}/`)
   })
 
-  it('refuses an iss that is not configured and sends no request to it', async () => {
+  it('refuses an iss that is not configured and sends no request to it (APP-2)', async () => {
     const other = await startScriptedEhr()
     try {
       for (const iss of [
@@ -111,7 +111,7 @@ describe('GET /launch', () => {
     assert.deepEqual(setup.ehr.seen, [])
   })
 
-  it('without iss and launch starts a standalone launch against the configured issuer', async () => {
+  it('without iss and launch starts a standalone launch against the configured issuer (APP-1)', async () => {
     const browser = new AppBrowser(setup.app)
     const response = await browser.get('/launch')
     assert.equal(response.statusCode, 302)
@@ -204,13 +204,13 @@ describe('GET /launch in a frame', () => {
     return `/callback?${new URLSearchParams({ ...result, state, iss: setup.ehr.issuer })}`
   }
 
-  it('asks the auth server to show no page', async () => {
+  it('asks the auth server to show no page (FRAME-2)', async () => {
     assert.equal((await beginInFrame()).searchParams.get('prompt'), 'none')
     const outside = await browser.get(launchUrl())
     assert.equal(new URL(String(outside.headers.location)).searchParams.get('prompt'), null)
   })
 
-  it('offers a window for the sign-in, whose callback only the frame can complete', async () => {
+  it('offers a window for the sign-in, whose callback only the frame can complete (FRAME-2)', async () => {
     const silent = await beginInFrame()
     const page = await browser.get(callbackOf(silent, { error: 'login_required' }), IN_FRAME)
     assert.equal(page.statusCode, 200)
@@ -228,13 +228,13 @@ describe('GET /launch in a frame', () => {
     assert.match(String((await browser.get(callback, IN_FRAME)).headers.location), /^\/s\//)
   })
 
-  it('offers a new tab if the browser keeps no cookies', async () => {
+  it('offers a new tab if the browser keeps no cookies (FRAME-3)', async () => {
     const page = await browser.get(`${launchUrl()}&frame=1`, IN_FRAME)
     assert.match(page.body, /Open the record in a new tab/)
     assert.ok(page.body.includes(`href="${launchUrl().replaceAll('&', '&amp;')}" target="_blank"`))
   })
 
-  it('sets cookies that a browser sends in that frame, and pages that it shows there', async () => {
+  it('sets cookies that a browser sends in that frame, and pages that it shows there (FRAME-1)', async () => {
     const opened = await browser.launch(setup.ehr.fhirBaseUrl)
     for (const cookie of [opened.headers['set-cookie']].flat())
       for (const part of [/^__Host-/, /; Secure/, /; SameSite=None/, /; Partitioned/])
@@ -245,7 +245,7 @@ describe('GET /launch in a frame', () => {
     assert.match((await browser.get('/nowhere')).headers['content-security-policy'] as string, /ehr\.example/)
   })
 
-  it('is an ordinary launch if the site allows no frames', async () => {
+  it('is an ordinary launch if the site allows no frames (FRAME-1)', async () => {
     const plain = new AppBrowser(setup.app)
     const begun = await plain.get(launchUrl(), IN_FRAME)
     assert.equal(new URL(String(begun.headers.location)).searchParams.get('prompt'), null)

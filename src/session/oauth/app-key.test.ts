@@ -9,7 +9,7 @@ const PUBLIC = ['alg', 'e', 'kid', 'kty', 'n', 'use']
 
 eachDatabaseIfThorough((_name, open) => {
   describe('createAppKeys', () => {
-    it('creates one encrypted key for all instances and publishes only its public part', async () => {
+    it('creates one encrypted key for all instances and publishes only its public part (APP-7)', async () => {
       const store = await open()
       const options = { store, sealer: createSealer('a secret of the tests'), clock: () => 1 }
       const keys = await Promise.all([1, 2, 3].map(() => createAppKeys(options).signing()))
@@ -25,7 +25,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal(keys[0]?.privateKey.extractable, false)
     })
 
-    it('signs with a key for ES384 that an earlier version created', async () => {
+    it('signs with a key for ES384 that an earlier version created (APP-7)', async () => {
       const store = await open()
       const sealer = createSealer('a secret of the tests')
       const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' })

@@ -38,7 +38,7 @@ eachDatabase((_name, _open, create) => {
       assert.equal(refreshes().length, 1)
     })
 
-    it('sends one token request for 50 parallel requests', async () => {
+    it('sends one token request for 50 parallel requests (SESSION-4)', async () => {
       setup.clock.advance(300)
       setup.ehr.expireAccessTokens()
       const paths = ['/api/patient', '/api/session', '/api/me', '/api/conditions', '/api/summary']
@@ -49,7 +49,7 @@ eachDatabase((_name, _open, create) => {
       assert.equal(refreshes().length, 1)
     })
 
-    it('sends one token request for two instances on one database', async () => {
+    it('sends one token request for two instances on one database (SESSION-4)', async () => {
       const otherStore = await openStore(databaseUrl)
       try {
         const other = await sessionApp(otherStore, [setup.ehr.fhirBaseUrl], { clock: setup.clock })
@@ -130,7 +130,7 @@ eachDatabase((_name, _open, create) => {
       assert.equal(refreshes().length, 1)
     })
 
-    it('ends the session when the auth server refuses, also for /api/session', async () => {
+    it('ends the session when the auth server refuses, also for /api/session (SESSION-5)', async () => {
       setup.clock.advance(300)
       setup.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
       assert.equal((await browser.get('/api/session')).statusCode, 401)
@@ -139,7 +139,7 @@ eachDatabase((_name, _open, create) => {
       assert.equal(setup.log().at(-1)?.check, 'invalid_grant')
     })
 
-    it('ends the session when the new tokens are for another patient', async () => {
+    it('ends the session when the new tokens are for another patient (SESSION-5)', async () => {
       setup.clock.advance(300)
       setup.ehr.script.token = { patient: 'fennel' }
       assert.equal((await browser.get('/api/patient')).statusCode, 401)

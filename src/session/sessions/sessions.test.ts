@@ -34,7 +34,7 @@ eachDatabase((name, _open, create) => {
   }
 
   describe('the end of a session', () => {
-    it('comes after the idle time', async () => {
+    it('comes after the idle time (SESSION-2)', async () => {
       assert.equal(await secondsLeft(), 1800)
       setup.clock.advance(1799)
       assert.equal(await secondsLeft(), 1)
@@ -42,7 +42,7 @@ eachDatabase((name, _open, create) => {
       await isOver()
     })
 
-    it('is extended by an /api request and by the page, but not by /api/session', async () => {
+    it('is extended by an /api request and by the page, but not by /api/session (SESSION-3)', async () => {
       setup.clock.advance(600)
       assert.equal(await secondsLeft(), 1200)
       await browser.get('/api/patient')
@@ -58,7 +58,7 @@ eachDatabase((name, _open, create) => {
       assert.equal(await secondsLeft(), 1200)
     })
 
-    it('never exceeds the maximum', async () => {
+    it('never exceeds the maximum (SESSION-2)', async () => {
       for (let hour = 0; hour < 16; hour++) {
         setup.clock.advance(1790)
         await browser.get('/api/patient')
@@ -79,7 +79,7 @@ eachDatabase((name, _open, create) => {
       assert.deepEqual(refreshes(), [])
     })
 
-    it('comes with the refresh token if its lifetime is known', async () => {
+    it('comes with the refresh token if its lifetime is known (SESSION-2)', async () => {
       setup.ehr.script.token = { refresh_token_expires_in: 900 }
       browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
       assert.equal(await secondsLeft(), 900)
@@ -97,7 +97,7 @@ eachDatabase((name, _open, create) => {
       }
     })
 
-    it('is returned in UTC and agrees with the seconds', async () => {
+    it('is returned in UTC and agrees with the seconds (API-2)', async () => {
       const { expiresAt, secondsRemaining } = (await browser.get('/api/session')).json()
       assert.match(expiresAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
       assert.equal(Math.floor((Date.parse(expiresAt) - setup.clock()) / 1000), secondsRemaining)
@@ -138,7 +138,7 @@ eachDatabase((name, _open, create) => {
       fennel = browser.page
     })
 
-    it('are served side by side, each by its own name', async () => {
+    it('are served side by side, each by its own name (SESSION-6)', async () => {
       assert.notEqual(juniper, fennel)
       assert.equal(await patientOf(juniper), 'juniper')
       assert.equal(await patientOf(fennel), 'fennel')
@@ -151,7 +151,7 @@ eachDatabase((name, _open, create) => {
       assert.deepEqual(setup.ehr.revoked, [])
     })
 
-    it('are a conflict for a request that names none, and the response says what to do', async () => {
+    it('are a conflict for a request that names none, and the response says what to do (SESSION-6)', async () => {
       for (const path of ['/api/session', '/api/patient', '/api/summary']) {
         const response = await browser.get(path)
         assert.equal(response.statusCode, 409, path)
@@ -160,14 +160,14 @@ eachDatabase((name, _open, create) => {
       }
     })
 
-    it('are listed at / with their patients', async () => {
+    it('are listed at / with their patients (SESSION-8)', async () => {
       const { body } = await browser.get('/')
       assert.match(body, new RegExp(`href="${juniper}"><span class="family">Juniper</span>, Alba`))
       assert.match(body, new RegExp(`href="${fennel}"><span class="family">Fennel</span>, Finn`))
       assert.equal(count(body), 2)
     })
 
-    it('are open to the browser with the cookie only', async () => {
+    it('are open to the browser with the cookie only (SESSION-1)', async () => {
       assert.deepEqual([...browser.cookies.keys()], [juniper, fennel].map(toCookieName))
       const other = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
       for (const stranger of [other, new AppBrowser(setup.app)]) {
@@ -182,14 +182,14 @@ eachDatabase((name, _open, create) => {
       assert.equal(await patientOf(juniper), 'juniper')
     })
 
-    it('do not open with the cookie value of one under the name of the other', async () => {
+    it('do not open with the cookie value of one under the name of the other (SESSION-6)', async () => {
       const value = String(browser.cookies.get(toCookieName(fennel)))
       browser.cookies.set(toCookieName(juniper), value)
       assert.equal((await read(juniper, '/api/patient')).statusCode, 409)
       assert.equal((await browser.get('/api/session')).json().patientId, 'fennel')
     })
 
-    it('end one by one, and the URL of the ended one says so', async () => {
+    it('end one by one, and the URL of the ended one says so (SESSION-7)', async () => {
       const issued = setup.ehr.issued.slice(0, 2)
       const ended = await browser.post(`${juniper}/logout`)
       assert.equal(ended.headers.location, `${juniper}/logout`)
@@ -214,7 +214,7 @@ eachDatabase((name, _open, create) => {
       assert.equal(count((await browser.get('/')).body), 1)
     })
 
-    it('are at most 10: the oldest ends, and its tokens are revoked', async () => {
+    it('are at most 10: the oldest ends, and its tokens are revoked (SESSION-6)', async () => {
       const issued = setup.ehr.issued.slice(0, 2)
       for (let at = 0; at < 9; at++) {
         setup.clock.advance(1)
@@ -227,7 +227,7 @@ eachDatabase((name, _open, create) => {
       assert.equal(browser.cookies.size, 10)
     })
 
-    it('are not chosen by /logout, which shows the list', async () => {
+    it('are not chosen by /logout, which shows the list (SESSION-7)', async () => {
       const posted = await browser.post('/logout')
       assert.equal(posted.statusCode, 409)
       for (const { body } of [posted, await browser.get('/logout')]) assert.equal(count(body), 2)
@@ -246,13 +246,13 @@ eachDatabase((name, _open, create) => {
   }
 
   describe('/logout', () => {
-    it('shows a button on GET and ends nothing', async () => {
+    it('shows a button on GET and ends nothing (SESSION-7)', async () => {
       const response = await browser.get('/logout')
       assert.ok(response.body.includes(`method="post" action="${browser.page}/logout">`))
       assert.equal((await browser.get('/api/session')).statusCode, 200)
     })
 
-    it('ends the session on POST, clears the cookie and revokes the tokens', async () => {
+    it('ends the session on POST, clears the cookie and revokes the tokens (SESSION-7)', async () => {
       const cookies = Object.fromEntries(browser.cookies)
       const response = await browser.post('/logout')
       assert.equal(response.statusCode, 303)
@@ -264,7 +264,7 @@ eachDatabase((name, _open, create) => {
       assert.match((await browser.get('/logout')).body, /Your session has ended/)
     })
 
-    it('revokes the tokens that a renewal has stored in the meantime', async () => {
+    it('revokes the tokens that a renewal has stored in the meantime (SESSION-7)', async () => {
       const { db } = setup.store
       const find = () => db.selectFrom('app_session').selectAll().orderBy('created_at', 'desc')
       const loaded = toSession(await find().executeTakeFirstOrThrow())
@@ -304,7 +304,7 @@ eachDatabase((name, _open, create) => {
       allow = await refuseRecords(store)
     })
 
-    it('is not ended by a logout, which can be repeated', async () => {
+    it('is not ended by a logout, which can be repeated (AUDIT-8)', async () => {
       assert.equal((await browser.post('/logout')).statusCode, 503)
       assert.equal(await secondsLeft(), 1800)
       assert.deepEqual(setup.ehr.revoked, [])
@@ -313,7 +313,7 @@ eachDatabase((name, _open, create) => {
       await isOver()
     })
 
-    it('is not opened by a launch, and its tokens are revoked', async () => {
+    it('is not opened by a launch, and its tokens are revoked (SESSION-9)', async () => {
       const opened = setup.ehr.issued.length
       assert.equal((await browser.launch(setup.ehr.fhirBaseUrl)).statusCode, 503)
       assert.deepEqual(setup.ehr.revoked.toSorted(), setup.ehr.issued.slice(opened).toSorted())
@@ -321,7 +321,7 @@ eachDatabase((name, _open, create) => {
       assert.equal((await browser.get('/api/patient')).statusCode, 200)
     })
 
-    it('keeps the tokens of a renewal, because the auth server has replaced the old ones', async () => {
+    it('keeps the tokens of a renewal, because the auth server has replaced the old ones (AUDIT-8)', async () => {
       setup.clock.advance(400)
       assert.equal((await browser.get('/api/patient')).statusCode, 503)
       await allow()

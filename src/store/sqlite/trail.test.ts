@@ -119,7 +119,7 @@ describe('audit records that wait for the trail', () => {
     }
   })
 
-  it('are moved once if a process ends while it moves them', async () => {
+  it('are moved once if a process ends while it moves them (AUDIT-22)', async () => {
     const store = await open(1)
     await addEach(store, 3)
     const connection = new Connection(path)
@@ -145,7 +145,7 @@ describe('audit records that wait for the trail', () => {
     assert.deepEqual(counts, [40, 40, 40, 40, 40])
   })
 
-  it('are all in the trail, each once, after a process was killed while it added and moved them', async () => {
+  it('are all in the trail, each once, after a process was killed while it added and moved them (AUDIT-22)', async () => {
     await (await openStore(`sqlite:${path}`)).close()
     const program = `
       const { openStore } = await import(${JSON.stringify(new URL('../open-store.ts', import.meta.url))})
@@ -168,7 +168,7 @@ describe('audit records that wait for the trail', () => {
     assert.ok(times.length > acknowledged, `${times.length} records, ${acknowledged} acknowledged`)
   })
 
-  it('are not acknowledged if the disk is full, and then the trail has none of them', async () => {
+  it('are not acknowledged if the disk is full, and then the trail has none of them (AUDIT-22)', async () => {
     await (await openStore(`sqlite:${path}`)).close()
     const program = `
       const { openStore } = await import(${JSON.stringify(new URL('../open-store.ts', import.meta.url))})

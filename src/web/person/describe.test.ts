@@ -202,7 +202,7 @@ describe('findAlike', () => {
     assert.deepEqual(findConfusable([alba, other, alban]), new Set([alba, alban]))
   })
 
-  it('compares the first 100 characters, so that long names take no longer', () => {
+  it('compares the first 100 characters, so that long names take no longer (LIMIT-7)', () => {
     const makePair = (letters: number) => [
       named('Juniper', 'a'.repeat(letters), '1'),
       named('Juniper', 'b'.repeat(letters), '2'),

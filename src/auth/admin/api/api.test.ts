@@ -100,7 +100,7 @@ describe('the administration API', () => {
 
   const readDocument = async () => (await auth.app.inject({ url: '/admin/api/openapi.json' })).json()
 
-  it('has an OpenAPI 3.1 document with every route, and responses that match its schemas', async () => {
+  it('has an OpenAPI 3.1 document with every route, and responses that match its schemas (ADMIN-7)', async () => {
     const document = await readDocument()
     assert.equal(document.openapi, '3.1.0')
     const documented = Object.entries<Record<string, object>>(document.paths).flatMap(([path, operations]) =>
@@ -221,7 +221,7 @@ describe('the administration API', () => {
     assert.deepEqual([...used].toSorted(), all.toSorted())
   })
 
-  it('accepts only the token of a client that is an administrator now', async () => {
+  it('accepts only the token of a client that is an administrator now (ADMIN-6)', async () => {
     const browser = await auth.logIn()
     const { access_token } = (await auth.exchange(await auth.getCode(browser))).json()
     await auth.addClient({
@@ -347,7 +347,7 @@ describe('the administration API', () => {
     ['POST', '/system', {}, 405, /./],
   ]
   for (const [method, path, body, status, text] of refused)
-    it(`answers ${method} ${path.slice(0, 60)} ${JSON.stringify(body ?? {})} with ${status} and the reason`, async () => {
+    it(`answers ${method} ${path.slice(0, 60)} ${JSON.stringify(body ?? {})} with ${status} and the reason (ADMIN-7)`, async () => {
       const response = await send(method, path, body)
       assert.equal(response.statusCode, status, response.body)
       assert.deepEqual(Object.keys(response.json()), ['error', 'error_description'])
@@ -358,7 +358,7 @@ describe('the administration API', () => {
       )
     })
 
-  it('reports an invalid policy or settings file, and changes nothing', async () => {
+  it('reports an invalid policy or settings file, and changes nothing (ADMIN-9)', async () => {
     const response = await send('POST', '/policy/validate', { policy: 'rules: [{clinicians: nobody}]' })
     assert.deepEqual(response.json().valid, false)
     assert.match(response.json().problems[0], /^rules\[0\]\.clinicians: expected/)
@@ -368,7 +368,7 @@ describe('the administration API', () => {
     assert.deepEqual([reloaded.statusCode, reloaded.json().error], [409, 'conflict'])
   })
 
-  it('returns lists in pages, each with the cursor of the next one', async () => {
+  it('returns lists in pages, each with the cursor of the next one (ADMIN-7)', async () => {
     const ids: string[] = []
     let after = ''
     do {
@@ -382,7 +382,7 @@ describe('the administration API', () => {
     assert.deepEqual(ids, [...new Set(ids)].toSorted())
   })
 
-  it('records the values before and after each change, which feeds send in the AuditEvent', async () => {
+  it('records the values before and after each change, which feeds send in the AuditEvent (ADMIN-3)', async () => {
     const uris = Array.from({ length: 20 }, (_, at) => `https://growth.example/${'x'.repeat(500)}/${at}`)
     const client = {
       client_id: 'growth',
@@ -450,7 +450,7 @@ describe('the administration API', () => {
     assert.deepEqual([removed.changes[0].before.client_id, removed.changes[0].after], ['growth', undefined])
   })
 
-  it('exports CSV that a spreadsheet does not run, and NDJSON with AuditEvents', async () => {
+  it('exports CSV that a spreadsheet does not run, and NDJSON with AuditEvents (ADMIN-8)', async () => {
     await auth.store.db
       .insertInto('audit_event')
       .values({

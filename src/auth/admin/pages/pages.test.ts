@@ -35,7 +35,7 @@ describe('/admin', () => {
         .executeTakeFirst()
     )?.id ?? ''
 
-  it('returns to the page after the sign-in', async () => {
+  it('returns to the page after the sign-in (ADMIN-20)', async () => {
     const browser = auth.openBrowser()
     const response = await browser.get('/admin/audit?kind=login')
     assert.equal(response.headers.location, '/login')
@@ -43,7 +43,7 @@ describe('/admin', () => {
     assert.equal((await browser.login('ada')).headers.location, '/portal')
   })
 
-  it('returns to no other page, whoever set the cookie', async () => {
+  it('returns to no other page, whoever set the cookie (ADMIN-20)', async () => {
     for (const path of [
       '//evil.test/admin',
       'https://evil.test/admin',
@@ -56,19 +56,19 @@ describe('/admin', () => {
     }
   })
 
-  it('is linked in the top bar for administrators only', async () => {
+  it('is linked in the top bar for administrators only (ADMIN-20)', async () => {
     assert.match((await admin.get('/manage')).body, /href="\/admin"/)
     assert.doesNotMatch((await (await auth.logIn()).get('/manage')).body, /href="\/admin"/)
   })
 
-  it('fills in the username for another sign-in, and returns to the page', async () => {
+  it('fills in the username for another sign-in, and returns to the page (ADMIN-22)', async () => {
     const browser = await auth.logIn('ada')
     const page = await browser.get((await browser.get('/admin/sign-in')).headers.location ?? '')
     assert.match(page.body, /Sign in again to continue[\s\S]*name="username"[^>]* value="ada"/)
     assert.equal((await browser.login('ada')).headers.location, '/admin/signed-in')
   })
 
-  it('shows the state of the servers', async () => {
+  it('shows the state of the servers (ADMIN-24)', async () => {
     const { body } = await admin.get('/admin')
     assert.match(body, /Auth server[\s\S]*Ready[\s\S]*database, signing key/)
     assert.match(body, /FHIR server[\s\S]*No response/)
@@ -82,14 +82,14 @@ describe('/admin', () => {
     assert.match(body, /FHIR server[\s\S]*Ready[\s\S]*upstream \(profile hapi: recognized by a header\)/)
   })
 
-  it('reloads the settings after a confirmation', async () => {
+  it('reloads the settings after a confirmation (ADMIN-24)', async () => {
     assert.match((await admin.get('/admin/reload')).body, /Reload the settings\?/)
     assert.match((await admin.post('/admin/reload', {})).body, /The settings are reloaded/)
     assert.equal((await findLastAction())?.request, 'settings reload')
   })
 
   describe('an action that gives access', () => {
-    it('needs a recent sign-in, also if it adds something', async () => {
+    it('needs a recent sign-in, also if it adds something (ADMIN-22)', async () => {
       const browser = await auth.logIn('ada')
       auth.time.now += 301_000
       const forms: readonly (readonly [path: string, form: Readonly<Record<string, string>>])[] = [
@@ -124,7 +124,7 @@ describe('/admin', () => {
       assert.deepEqual(added, [])
     })
 
-    it('needs a recent sign-in, and loses nothing', async () => {
+    it('needs a recent sign-in, and loses nothing (ADMIN-22)', async () => {
       const browser = await auth.logIn('ada')
       auth.time.now += 301_000
       assert.equal((await browser.get('/admin/keys')).statusCode, 200)
@@ -148,7 +148,7 @@ describe('/admin', () => {
     })
   })
 
-  it('rotates and withdraws keys', async () => {
+  it('rotates and withdraws keys (ADMIN-24)', async () => {
     assert.equal((await performAction('/admin/keys/rotate')).headers.location, '/admin/keys?done=rotated')
     assert.equal((await findLastAction())?.request, 'keys rotate')
     const kids = [...(await admin.get('/admin/keys')).body.matchAll(/keys\/([^/"]+)\/withdraw/g)].map(
@@ -159,7 +159,7 @@ describe('/admin', () => {
     assert.equal((await admin.get(`/admin/keys/${kids[0]}/withdraw`)).statusCode, 404)
   })
 
-  it('registers, approves, disables and removes apps, and shows a secret once', async () => {
+  it('registers, approves, disables and removes apps, and shows a secret once (ADMIN-24)', async () => {
     const form = {
       client_id: 'chart',
       name: 'Chart',
@@ -195,7 +195,7 @@ describe('/admin', () => {
     assert.equal((await findLastAction())?.request, 'client remove chart')
   })
 
-  it('adds, changes, links and disables users, and makes administrators', async () => {
+  it('adds, changes, links and disables users, and makes administrators (ADMIN-24)', async () => {
     const form = {
       kind: 'clinician',
       username: 'grace',
@@ -231,7 +231,7 @@ describe('/admin', () => {
     await performAction(`${path}/enable`)
   })
 
-  it('shows and revokes the access that users gave an app', async () => {
+  it('shows and revokes the access that users gave an app (ADMIN-24)', async () => {
     await auth.getCode(await auth.logIn())
     const page = (await admin.get('/admin/apps/sallyport-app')).body
     const path = /href="(\/admin\/grants\/[^"]+)"/.exec(page)?.[1] ?? ''
@@ -240,7 +240,7 @@ describe('/admin', () => {
     assert.match((await admin.get('/admin/apps/sallyport-app')).body, /None now/)
   })
 
-  it('validates a policy file, pasted or uploaded, and names the line of each error', async () => {
+  it('validates a policy file, pasted or uploaded, and names the line of each error (ADMIN-24)', async () => {
     const test = (text: string) => admin.post('/admin/policy', { text })
     assert.match((await test('rules:\n  - clinicians: all\n    patients: all\n')).body, /The file is valid/)
     const faulty = await test('rules:\n  - clinicians: all\n    patients: 7\n  - clinicians: nobody\n')
@@ -263,7 +263,7 @@ describe('/admin', () => {
     assert.equal((await send(payload.replace('[]', 'x'.repeat(300_000)))).statusCode, 413)
   })
 
-  it('refuses a repeated key of a policy file, and thousands of keys take no seconds', () => {
+  it('refuses a repeated key of a policy file, and thousands of keys take no seconds (ADMIN-24)', () => {
     assert.match(JSON.stringify(checkPolicy('rules: []\nrules: []\n')), /must be unique at line 2/)
     const keys = [...Array(14_000).keys()].map(key => key.toString(36))
     const started = process.cpuUsage()
@@ -272,7 +272,7 @@ describe('/admin', () => {
     assert.ok(user < 1_000_000, `${user} µs`)
   })
 
-  it('shows who may see a patient, and why', async () => {
+  it('shows who may see a patient, and why (ADMIN-24)', async () => {
     assert.match(
       (await admin.get('/admin/policy?patient=Patient/juniper')).body,
       /No policy[\s\S]*All clinicians/,
@@ -280,13 +280,13 @@ describe('/admin', () => {
     assert.equal((await admin.get('/admin/policy?patient=nobody')).statusCode, 404)
   })
 
-  it('lists sign-in providers', async () => {
+  it('lists sign-in providers (ADMIN-24)', async () => {
     assert.match((await admin.get('/admin/providers')).body, /No sign-in providers/)
     assert.equal((await admin.post('/admin/providers/nobody/test', {})).statusCode, 404)
   })
 
   describe('/audit', () => {
-    it('filters, pages and shows the records', async () => {
+    it('filters, pages and shows the records (ADMIN-21)', async () => {
       await admin.get('/admin/audit')
       assert.equal((await findLastAction())?.details, null)
       const all = (await admin.get('/admin/audit?kind=login')).body
@@ -303,7 +303,7 @@ describe('/admin', () => {
         assert.equal((await admin.get(`/admin/audit/${unknown}`)).statusCode, 404)
     })
 
-    it('exports the filtered records, and records the export', async () => {
+    it('exports the filtered records, and records the export (ADMIN-21)', async () => {
       const ndjson = await admin.get(
         '/admin/audit/export.ndjson?kind=login&user=Practitioner/practitioner-of-ada',
       )
@@ -318,7 +318,7 @@ describe('/admin', () => {
       assert.match(csv.body, /,audit export ndjson,/)
     })
 
-    it('writes no formula into a CSV file', async () => {
+    it('writes no formula into a CSV file (ADMIN-21)', async () => {
       const reason = '=HYPERLINK("https://evil.test")'
       const event = { at: 1, server: 'auth', kind: 'register', allowed: true, status: 201, reason } as const
       await createAuditor({ store: auth.store }).record(event)

@@ -26,7 +26,7 @@ describe('GET /oauth2/authorize', () => {
     mainBrowser = await auth.logIn()
   })
 
-  it('responds to a valid request with a code, the exact state, and iss', async () => {
+  it('responds to a valid request with a code, the exact state, and iss (AUTHORIZE-1)', async () => {
     const state = 'a b&c=d/é?#%20'.repeat(40)
     const response = await auth.authorize(mainBrowser, { launch: await auth.launch(mainBrowser), state })
     assert.equal(response.statusCode, 302)
@@ -37,7 +37,7 @@ describe('GET /oauth2/authorize', () => {
     assert.match(address.searchParams.get('code') ?? '', /^[\w-]{43}$/)
   })
 
-  it('does nothing on HEAD, so that a link scanner consumes no launch token', async () => {
+  it('does nothing on HEAD, so that a link scanner consumes no launch token (AUTHORIZE-12)', async () => {
     const launch = await auth.launch(mainBrowser)
     const url = `/oauth2/authorize?${new URLSearchParams(auth.makeParameters({ launch }))}`
     const cookie = `sallyport-login=${mainBrowser.cookies.get('sallyport-login')}`
@@ -52,7 +52,7 @@ describe('GET /oauth2/authorize', () => {
     assert.ok(response.headers.location?.startsWith(`${redirect_uri}&code=`))
   })
 
-  describe('never redirects to an unverified URI', () => {
+  describe('never redirects to an unverified URI (AUTHORIZE-2)', () => {
     const cases: readonly (readonly [string, Record<string, string | undefined>])[] = [
       ['no client', { client_id: undefined }],
       ['an unknown client', { client_id: 'nobody' }],
@@ -99,13 +99,13 @@ describe('GET /oauth2/authorize', () => {
       ['a registration', { registration: '{}' }, 'registration_not_supported'],
       ['no code_challenge', { code_challenge: undefined }, 'invalid_request'],
       ['no code_challenge_method', { code_challenge_method: undefined }, 'invalid_request'],
-      ['code_challenge_method plain', { code_challenge_method: 'plain' }, 'invalid_request'],
+      ['code_challenge_method plain (AUTHORIZE-4)', { code_challenge_method: 'plain' }, 'invalid_request'],
       ['a short code_challenge', { code_challenge: 'abc' }, 'invalid_request'],
       ['a padded code_challenge', { code_challenge: `${'a'.repeat(43)}=` }, 'invalid_request'],
       ['no aud', { aud: undefined }, 'invalid_request'],
       ['another aud', { aud: 'https://evil.example/fhir' }, 'invalid_request'],
       [
-        'an aud that begins with the FHIR base URL',
+        'an aud that begins with the FHIR base URL (AUTHORIZE-3)',
         { aud: 'http://localhost:8080/fhir.evil' },
         'invalid_request',
       ],
@@ -113,9 +113,13 @@ describe('GET /oauth2/authorize', () => {
       ['another resource beside our aud', { resource: 'https://evil.example' }, 'invalid_request'],
       ['unknown scopes', { scope: 'frob patient/Nonsense.rs patient/Patient.sr' }, 'invalid_scope'],
       ['scopes that the client may not have', { scope: 'user/*.cruds system/*.rs' }, 'invalid_scope'],
-      ['patient scopes without a patient', { scope: 'patient/Patient.rs' }, 'invalid_scope'],
-      ['unknown scopes with a launch', { scope: 'bogus', launch: unknownToken }, 'invalid_scope'],
-      ['s without r', { scope: 'launch/patient?x patient/Patient.s' }, 'invalid_scope'],
+      ['patient scopes without a patient (AUTHORIZE-6)', { scope: 'patient/Patient.rs' }, 'invalid_scope'],
+      [
+        'unknown scopes with a launch (AUTHORIZE-5)',
+        { scope: 'bogus', launch: unknownToken },
+        'invalid_scope',
+      ],
+      ['s without r (AUTHORIZE-7)', { scope: 'launch/patient?x patient/Patient.s' }, 'invalid_scope'],
       ['an unknown prompt', { prompt: 'frob' }, 'invalid_request'],
       ['prompt none with another', { prompt: 'none login' }, 'invalid_request'],
       ['a max_age that is no number', { max_age: '-1' }, 'invalid_request'],
@@ -138,7 +142,7 @@ describe('GET /oauth2/authorize', () => {
     }
 
     // RFC 9700, 4.11.2: otherwise this server is an open redirector to any URL that an attacker registers.
-    it('shows a page for an unverified app whose user has not decided yet', async () => {
+    it('shows a page for an unverified app whose user has not decided yet (CLIENT-3)', async () => {
       for (const [name, different] of cases) {
         const response = await auth.authorize(mainBrowser, { ...SELFMADE, ...different })
         assert.deepEqual([response.statusCode, response.headers.location], [400, undefined], name)
@@ -150,7 +154,7 @@ describe('GET /oauth2/authorize', () => {
       assert.equal((await mainBrowser.post('/oauth2/authorize', post)).headers.location, undefined)
     })
 
-    it('sends invalid_request for any repeated parameter', async () => {
+    it('sends invalid_request for any repeated parameter (AUTHORIZE-10)', async () => {
       const query = new URLSearchParams(auth.makeParameters())
       for (const name of ['scope', 'state', 'aud', 'code_challenge', 'nonce', 'response_type', 'launch']) {
         const response = await mainBrowser.get(`/oauth2/authorize?${query}&${name}=1&${name}=2`)
@@ -159,7 +163,7 @@ describe('GET /oauth2/authorize', () => {
     })
   })
 
-  it('accepts the FHIR base URL with a trailing slash, and resource instead of aud', async () => {
+  it('accepts the FHIR base URL with a trailing slash, and resource instead of aud (AUTHORIZE-3)', async () => {
     for (const different of [
       { aud: 'http://localhost:8080/fhir/' },
       { aud: undefined, resource: 'http://localhost:8080/fhir' },
@@ -179,7 +183,7 @@ describe('GET /oauth2/authorize', () => {
     )
   })
 
-  it('does not grant launch and patient scopes without a launch', async () => {
+  it('does not grant launch and patient scopes without a launch (AUTHORIZE-6)', async () => {
     const { code = '' } = readRedirect(await auth.authorize(mainBrowser))
     const body = (await auth.exchange(code)).json()
     assert.equal(body.scope, 'openid fhirUser online_access')
@@ -194,7 +198,7 @@ describe('GET /oauth2/authorize', () => {
       assert.ok(readRedirect(response).code)
     })
 
-    it('accepts a form of another site, and finds the login although the browser omits its cookie', async () => {
+    it('accepts a form of another site, and finds the login although the browser omits its cookie (AUTHORIZE-1)', async () => {
       const launch = await auth.launch(mainBrowser)
       const response = await auth
         .openBrowser()

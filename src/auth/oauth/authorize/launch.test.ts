@@ -28,7 +28,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal(await refused(browser, { launch }), 'invalid_request')
     })
 
-    it('is exchanged for one code if 50 requests use it at once', async () => {
+    it('is exchanged for one code if 50 requests use it at once (LAUNCH-8)', async () => {
       const launch = await auth.launch(browser)
       const responses = await Promise.all(
         Array.from({ length: 50 }, () => auth.authorize(browser, { launch })),
@@ -38,13 +38,13 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal(answers.filter(answer => answer.error === 'invalid_request').length, 49)
     })
 
-    it('stays valid if the request that contains it is refused', async () => {
+    it('stays valid if the request that contains it is refused (LAUNCH-8)', async () => {
       const launch = await auth.launch(browser)
       await refused(browser, { launch, scope: 'launch', aud: 'https://evil.example' })
       assert.ok(readRedirect(await auth.authorize(browser, { launch })).code)
     })
 
-    it('is refused after 5 minutes', async () => {
+    it('is refused after 5 minutes (LAUNCH-7)', async () => {
       const [launch, late] = [await auth.launch(browser), await auth.launch(browser)]
       auth.time.now += 5 * 60_000 - 1
       assert.ok(readRedirect(await auth.authorize(browser, { launch })).code)
@@ -52,20 +52,20 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal(await refused(browser, { launch: late }), 'invalid_request')
     })
 
-    it('is refused with another client, and stays valid for its own', async () => {
+    it('is refused with another client, and stays valid for its own (LAUNCH-9)', async () => {
       const launch = await auth.launch(browser)
       const other = { client_id: 'other', redirect_uri: 'https://other.example/callback' }
       assert.equal(await refused(browser, { ...other, launch }), 'invalid_request')
       assert.ok(readRedirect(await auth.authorize(browser, { launch })).code)
     })
 
-    it('is refused with another clinician', async () => {
+    it('is refused with another clinician (LAUNCH-9)', async () => {
       const launch = await auth.launch(browser)
       assert.equal(await refused(await auth.logIn('colleague'), { launch }), 'invalid_request')
       assert.ok(readRedirect(await auth.authorize(browser, { launch })).code)
     })
 
-    it('is refused if it was created for another FHIR base URL', async () => {
+    it('is refused if it was created for another FHIR base URL (LAUNCH-9)', async () => {
       const launch = await auth.launch(browser)
       const move = auth.store.db.updateTable('launch_token').set({ fhir_base_url: 'https://elsewhere/fhir' })
       await move.where('token_hash', '=', sha256(launch)).execute()
@@ -78,7 +78,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal(await refused(browser, { launch, scope }), 'invalid_request')
     })
 
-    it('is stored as its SHA-256 hash, with its context, client, clinician and FHIR base URL', async () => {
+    it('is stored as its SHA-256 hash, with its context, client, clinician and FHIR base URL (LAUNCH-5)', async () => {
       const launch = await auth.launch(browser, { encounterId: 'enc-2' })
       assert.match(launch, /^[\w-]{43}$/)
       const row = await auth.store.db

@@ -19,7 +19,7 @@ describe('GET /oauth2/authorize of older and native apps', () => {
     readRedirect(await auth.authorize(mainBrowser, { scope: 'openid', ...different })).code ?? ''
 
   describe('with optional PKCE', () => {
-    it('accepts a request without a challenge, and its code without a verifier', async () => {
+    it('accepts a request without a challenge, and its code without a verifier (AUTHORIZE-4)', async () => {
       const form = { grant_type: 'authorization_code', ...OLD, code: await codeOf(WITHOUT_PKCE) }
       // RFC 9700, 4.8.2: a verifier without a challenge is a downgrade.
       const downgraded = await auth.requestToken({ ...form, code_verifier: VERIFIER })
@@ -27,7 +27,7 @@ describe('GET /oauth2/authorize of older and native apps', () => {
       assert.equal((await auth.requestToken(form)).statusCode, 200)
     })
 
-    it('verifies a challenge that is present', async () => {
+    it('verifies a challenge that is present (AUTHORIZE-4)', async () => {
       const form = { grant_type: 'authorization_code', ...OLD, code: await codeOf(OLD) }
       const forgotten = await auth.requestToken(form)
       assert.equal(forgotten.json().error, 'invalid_grant')
@@ -57,7 +57,7 @@ describe('GET /oauth2/authorize of older and native apps', () => {
     })
   })
 
-  it('grants the registered scopes if scope is omitted, in a launch too', async () => {
+  it('grants the registered scopes if scope is omitted, in a launch too (AUTHORIZE-8)', async () => {
     const scopeOf = async (different: Record<string, string | undefined>) => {
       const { code = '' } = readRedirect(
         await auth.authorize(mainBrowser, { ...OLD, scope: undefined, ...different }),
@@ -75,7 +75,7 @@ describe('GET /oauth2/authorize of older and native apps', () => {
     assert.equal((await auth.exchange(code, plain)).json().scope, 'openid patient/Patient.rs launch')
   })
 
-  it('omits iss if the client opted out, in errors too', async () => {
+  it('omits iss if the client opted out, in errors too (AUTHORIZE-1)', async () => {
     await auth.addClient({ client_id: 'new-tab', iss_parameter: false })
     const client = { client_id: 'new-tab', redirect_uri: 'https://new-tab.example/callback' }
     const [done, failed] = [
@@ -109,7 +109,7 @@ describe('GET /oauth2/authorize of older and native apps', () => {
     const ask = async (redirect_uri: string, client_id = 'native') =>
       auth.authorize(mainBrowser, { client_id, redirect_uri, scope: 'openid' })
 
-    it('accepts every port at an IP literal, and redirects there', async () => {
+    it('accepts every port at an IP literal, and redirects there (AUTHORIZE-2)', async () => {
       for (const redirect_uri of [
         'http://127.0.0.1/cb?x=1',
         'http://127.0.0.1:51004/cb?x=1',

@@ -28,7 +28,7 @@ describe('the login for GET /oauth2/authorize', () => {
   })
 
   describe('with prompt, max_age and id_token_hint', () => {
-    it('requires a new login if prompt is login or select_account', async () => {
+    it('requires a new login if prompt is login or select_account (AUTHORIZE-9)', async () => {
       for (const prompt of ['login', 'select_account']) {
         auth.time.now += 1000
         const response = await auth.authorize(mainBrowser, { prompt })
@@ -44,7 +44,7 @@ describe('the login for GET /oauth2/authorize', () => {
       }
     })
 
-    it('requires a new login if the login is older than max_age', async () => {
+    it('requires a new login if the login is older than max_age (AUTHORIZE-9)', async () => {
       auth.time.now += 60_000
       assert.ok(readRedirect(await auth.authorize(mainBrowser, { max_age: '60' })).code)
       auth.time.now += 1
@@ -54,7 +54,7 @@ describe('the login for GET /oauth2/authorize', () => {
       )
     })
 
-    it('responds to prompt=none with login_required without a login', async () => {
+    it('responds to prompt=none with login_required without a login (AUTHORIZE-9)', async () => {
       assert.equal(
         readRedirect(await auth.authorize(auth.openBrowser(), { prompt: 'none' })).error,
         'login_required',
@@ -140,7 +140,7 @@ describe('the login for GET /oauth2/authorize', () => {
   })
 
   describe('without a login', () => {
-    it('continues the request unchanged after the login page', async () => {
+    it('continues the request unchanged after the login page (LOGIN-4)', async () => {
       const launch = await auth.launch(mainBrowser)
       const fresh = auth.openBrowser()
       const response = await auth.authorize(fresh, { launch })
@@ -163,7 +163,7 @@ describe('the login for GET /oauth2/authorize', () => {
       assert.equal(decodeClaims(body.id_token).nonce, 'nonce-1')
     })
 
-    it('keeps a launch that expires during the login for 10 minutes', async () => {
+    it('keeps a launch that expires during the login for 10 minutes (LAUNCH-7)', async () => {
       for (const [minutes, status] of [
         [9, 302],
         [11, 400],

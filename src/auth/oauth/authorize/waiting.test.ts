@@ -84,7 +84,7 @@ describe('a pending authorization request', () => {
     assert.equal(scope, 'launch/patient openid patient/Patient.rs')
   })
 
-  it('ends without a redirect if the app or its redirect URI was removed', async () => {
+  it('ends without a redirect if the app or its redirect URI was removed (AUTHORIZE-11)', async () => {
     for (const gone of ['address', 'app']) {
       const { page } = await begin()
       const consent = await pick(page, { patientId: 'juniper' })
@@ -102,7 +102,7 @@ describe('a pending authorization request', () => {
     }
   })
 
-  it('asks for consent again if another encounter was chosen in another tab', async () => {
+  it('asks for consent again if another encounter was chosen in another tab (CONSENT-4)', async () => {
     const { page } = await begin(loggedInBrowser, `launch/encounter ${SCOPE}`)
     const first = await pick(page, { patientId: 'juniper', encounterId: 'enc-1' })
     const second = await pick(page, { patientId: 'juniper', encounterId: 'enc-2' })
@@ -112,7 +112,7 @@ describe('a pending authorization request', () => {
     assert.equal((await auth.exchange(code, APP)).json().encounter, 'enc-2')
   })
 
-  it('requires a new login after a logout, and starts again for another user', async () => {
+  it('requires a new login after a logout, and starts again for another user (AUTHORIZE-11)', async () => {
     const browser = await auth.logIn()
     const { page, interaction } = await begin(browser)
     const picked = await browser.post('/oauth2/pick', `${readForm(page.body)}&patientId=juniper`)

@@ -38,7 +38,7 @@ describe('private_key_jwt', () => {
     auth.requestToken({ grant_type: 'client_credentials', scope: SCOPE, ...form }, headers)
 
   for (const alg of ['RS384', 'ES384'] as const)
-    it(`accepts ${alg}, with and without client_id, for the token endpoint and for the issuer`, async () => {
+    it(`accepts ${alg}, with and without client_id, for the token endpoint and for the issuer (CLIENT-6)`, async () => {
       const client = alg === 'RS384' ? rs : es
       assert.equal((await ask(client.makeProof())).statusCode, 200)
       assert.equal((await ask({ ...client.makeProof(), client_id: client.id })).statusCode, 200)
@@ -119,7 +119,7 @@ describe('private_key_jwt', () => {
     'no JWT': () => ({ ...es.makeProof(), client_assertion: 'nonsense' }),
     'an assertion of 10 kB': () => es.makeProof({ more: 'x'.repeat(10_000) }),
   }
-  it('returns the reason for a refusal to the client', async () => {
+  it('returns the reason for a refusal to the client (CLIENT-7)', async () => {
     const findReason = async (proof: Record<string, string>) => (await ask(proof)).json().error_description
     const reasons: Record<string, Record<string, string>> = {
       'kid is missing': es.makeProof({}, { kid: undefined }),
@@ -140,7 +140,7 @@ describe('private_key_jwt', () => {
   })
 
   for (const [name, proof] of Object.entries(refused))
-    it(`refuses ${name} as invalid_client`, async () => {
+    it(`refuses ${name} as invalid_client (CLIENT-6)`, async () => {
       const response = await ask(proof())
       assert.equal(response.statusCode, 401)
       assert.deepEqual(Object.keys(response.json()), ['error', 'error_description'])

@@ -66,7 +66,7 @@ describe('a key set by URL', () => {
     assert.equal(await requestsOf(() => ask()), 1)
   })
 
-  it('is fetched at most once in five seconds even if it may not be cached', async () => {
+  it('is fetched at most once in five seconds even if it may not be cached (CLIENT-8)', async () => {
     auth.time.now += 60_000
     served.cacheControl = 'no-store'
     const strangers = async () => {
@@ -231,7 +231,7 @@ describe('a key set by URL', () => {
     await Promise.all([deployed.app.close(), listed.app.close()])
   })
 
-  it('is fetched from the URL of the app server, but from no other port or path of its host', async () => {
+  it('is fetched from the URL of the app server, but from no other port or path of its host (CLIENT-8)', async () => {
     const store = await open()
     const time = auth.time.now
     const request = async (appUrl: string, jwksUrl: string) => {

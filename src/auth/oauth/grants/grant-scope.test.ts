@@ -92,7 +92,7 @@ const rows: readonly (readonly [
 
 describe('grantScope', () => {
   for (const [asked, allowed, granted, different] of rows) {
-    it(`grants "${granted}" of "${asked}" with "${allowed}"${different ? ` and ${JSON.stringify(different)}` : ''}`, () => {
+    it(`grants "${granted}" of "${asked}" with "${allowed}"${different ? ` and ${JSON.stringify(different)}` : ''} (SCOPE-4, AUTHORIZE-5)`, () => {
       assert.equal(grantScope(asked, { ...terms, allowed, ...different }), granted)
     })
   }
@@ -104,7 +104,7 @@ describe('grantScope', () => {
   const scope = fc.tuple(context, type, permissions, query).map(([a, b, c, d]) => `${a}/${b}.${c}${d}`)
   const scopes = fc.array(scope, { minLength: 1, maxLength: 4 }).map(some => some.join(' '))
 
-  it('never grants more than both the request and the allow-list cover', () => {
+  it('never grants more than both the request and the allow-list cover (AUTHORIZE-5)', () => {
     fc.assert(
       fc.property(scopes, scopes, (asked, allowed) => {
         for (const one of parseScopes(grantScope(asked, { ...terms, allowed, searchPermission: 's' }))) {

@@ -19,7 +19,7 @@ const seal = createSealer('secret')
 describe('GET /oauth2/jwks', () => {
   const open = openTestStore()
 
-  it('publishes the public key and nothing private, to any origin', async () => {
+  it('publishes the public key and nothing private, to any origin (KEY-1)', async () => {
     const auth = await TestAuthServer.open(await open())
     const response = await auth.openBrowser().get('/oauth2/jwks')
     assert.equal(response.statusCode, 200)
@@ -41,7 +41,7 @@ describe('createKeyRing', () => {
     return createKeyRing({ store, sealer: seal, clock: () => time.now, publishedForMs: 360_000 })
   }
 
-  it('publishes the next key before it signs, and the old one until its last token has expired', async () => {
+  it('publishes the next key before it signs, and the old one until its last token has expired (KEY-3)', async () => {
     const time = { now: 1_000_000 }
     const store = await open()
     const ring = await ringOn(store, time)
@@ -81,7 +81,7 @@ describe('createKeyRing', () => {
     assert.notEqual(before[0], after[0])
   })
 
-  it('creates a new key if the newest is too old, once for all instances', async () => {
+  it('creates a new key if the newest is too old, once for all instances (KEY-3)', async () => {
     const time = { now: 1_000_000 }
     const store = await open()
     await makeFirstSigningKey(store, seal, time.now)
@@ -115,7 +115,7 @@ describe('createKeyRing', () => {
     assert.equal(rows[0]?.generation, 2)
   })
 
-  it('withdraws a key at once, even the next signing key, and signs with a new one', async () => {
+  it('withdraws a key at once, even the next signing key, and signs with a new one (KEY-4)', async () => {
     const time = { now: 1_000_000 }
     const store = await open()
     const ring = await ringOn(store, time)
@@ -203,7 +203,7 @@ eachDatabase((_name, open) => {
       return store.db.selectFrom('signing_key').selectAll().orderBy('generation').execute()
     }
 
-    it('removes the key, and a new one signs at once', async () => {
+    it('removes the key, and a new one signs at once (KEY-4)', async () => {
       const rows = await rotateAnd((store, kid) => withdrawSigningKey(store, seal, { kid, now: 3 }))
       assert.deepEqual(
         rows.map(row => [row.generation, row.signs_from, row.retired_at]),
@@ -214,7 +214,7 @@ eachDatabase((_name, open) => {
       )
     })
 
-    it('removes all keys, the new one too', async () => {
+    it('removes all keys, the new one too (KEY-4)', async () => {
       const rows = await rotateAnd(store => withdrawEveryKey(store, seal, 3, async () => {}))
       assert.deepEqual(
         rows.map(row => [row.generation, row.signs_from]),

@@ -96,7 +96,7 @@ describe('POST /oauth2/register', () => {
     assert.deepEqual([long.statusCode, long.json().error], [400, 'invalid_client_metadata'])
   })
 
-  it('gives a client without scopes the default scopes of an app or a backend service', async () => {
+  it('gives a client without scopes the default scopes of an app or a backend service (CLIENT-4)', async () => {
     const { scope: _, ...app } = APP
     const scopeOf = async (metadata: object) => (await register(metadata)).json().scope
     assert.equal(await scopeOf(app), 'launch launch/patient openid fhirUser patient/*.rs')
@@ -108,7 +108,7 @@ describe('POST /oauth2/register', () => {
     assert.equal(await scopeOf({ ...backEnd, jwks: { keys: [keys.jwk] } }), 'system/*.rs')
   })
 
-  it('grants system/ scopes off loopback only with the initial access token', async () => {
+  it('grants system/ scopes off loopback only with the initial access token (CLIENT-4)', async () => {
     const far = await TestAuthServer.open(await open(), {
       settings: { onLoopback: false, openRegistration: true, registrationToken: 'initial-access-token' },
     })
@@ -183,7 +183,7 @@ describe('POST /oauth2/register', () => {
       assert.equal(response.json().error, 'invalid_client_metadata')
     })
 
-  it('registers a client as unverified, or as approved with the initial access token', async () => {
+  it('registers a client as unverified, or as approved with the initial access token (CLIENT-3)', async () => {
     const both = await TestAuthServer.open(await open(), {
       settings: { openRegistration: true, registrationToken: 'initial-access-token' },
     })
@@ -196,7 +196,7 @@ describe('POST /oauth2/register', () => {
     assert.equal(await isApproved({ authorization: 'Bearer initial-access-token' }), true)
   })
 
-  it('never registers a first-party client, nor a client id that the caller chose', async () => {
+  it('never registers a first-party client, nor a client id that the caller chose (CLIENT-3)', async () => {
     const body = (await register({ ...APP, client_id: 'sallyport-portal', first_party: true })).json()
     assert.notEqual(body.client_id, 'sallyport-portal')
     const row = await auth.store.db
@@ -207,7 +207,7 @@ describe('POST /oauth2/register', () => {
     assert.equal(row.first_party, false)
   })
 
-  it('is closed by default, except with the initial access token', async () => {
+  it('is closed by default, except with the initial access token (CLIENT-2)', async () => {
     const closed = await TestAuthServer.open(await open(), {
       settings: { openRegistration: false, registrationToken: 'an initial access token' },
     })

@@ -28,7 +28,7 @@ describe('client_credentials', () => {
       ...backEnd.makeProof(),
     })
 
-  it('issues a token for 300 s, with the granted scope and no refresh token', async () => {
+  it('issues a token for 300 s, with the granted scope and no refresh token (TOKEN-8)', async () => {
     const response = await ask('system/Patient.rs')
     assert.equal(response.statusCode, 200, response.body)
     const body = response.json()
@@ -105,13 +105,13 @@ describe('client_credentials', () => {
     'nonsense',
     '__x',
   ])
-    it(`refuses ${asked ?? 'no scope'} as invalid_scope`, async () => {
+    it(`refuses ${asked ?? 'no scope'} as invalid_scope (TOKEN-8)`, async () => {
       const response = await ask(asked)
       assert.equal(response.statusCode, 400)
       assert.equal(response.json().error, 'invalid_scope')
     })
 
-  it('refuses a client with a secret, and a public client', async () => {
+  it('refuses a client with a secret, and a public client (TOKEN-8)', async () => {
     const secret = { auth_method: 'client_secret', secret_hash: sha256('s') } as const
     await auth.addClient({ client_id: 'secret', ...secret, scope: 'system/*.rs' })
     await auth.addClient({ client_id: 'public', scope: 'system/*.rs' })
@@ -155,7 +155,7 @@ describe('client_credentials', () => {
     const request = (scope: string, client: Record<string, string> = admin) =>
       auth.requestToken({ grant_type: 'client_credentials', scope, ...client })
 
-    it('issue a token for the auth server alone, for 300 s', async () => {
+    it('issue a token for the auth server alone, for 300 s (ADMIN-1)', async () => {
       const { access_token, expires_in, scope } = (await request('sallyport/admin')).json()
       assert.deepEqual([expires_in, scope], [300, 'sallyport/admin'])
       const claims = decodeClaims(access_token)
@@ -164,7 +164,7 @@ describe('client_credentials', () => {
       assert.equal((await auth.app.inject({ url: '/oauth2/userinfo', headers })).statusCode, 401)
     })
 
-    it('grant the scope only to that client, only with authentication, and only alone', async () => {
+    it('grant the scope only to that client, only with authentication, and only alone (ADMIN-1)', async () => {
       await auth.addClient({ client_id: 'open', scope: 'sallyport/admin' })
       const backend = { ...backEnd.makeProof() }
       for (const [scope, client] of [

@@ -22,7 +22,7 @@ eachDatabase((_name, open) => {
       await auth.addClient({ client_id: 'other', scope: 'launch openid patient/*.rs' })
     })
 
-    it('returns token, scope, patient, encounter and banner', async () => {
+    it('returns token, scope, patient, encounter and banner (TOKEN-2)', async () => {
       const launch = await auth.launch(browser, { encounterId: 'enc-1' })
       const { code = '' } = readRedirect(await auth.authorize(browser, { launch }))
       const response = await auth.exchange(code)
@@ -51,7 +51,7 @@ eachDatabase((_name, open) => {
       )
     })
 
-    it('signs an access token with the specified claims, and no others', async () => {
+    it('signs an access token with the specified claims, and no others (SERVICE-5, TOKEN-3)', async () => {
       const launch = await auth.launch(browser, { encounterId: 'enc-1' })
       const { code = '' } = readRedirect(await auth.authorize(browser, { launch }))
       const { access_token: token } = (await auth.exchange(code)).json()
@@ -84,7 +84,7 @@ eachDatabase((_name, open) => {
       )
     })
 
-    it('signs an ID token for the client, with nonce, name and absolute fhirUser', async () => {
+    it('signs an ID token for the client, with nonce, name and absolute fhirUser (TOKEN-4)', async () => {
       const { id_token: token } = (await auth.exchange(await auth.getCode(browser))).json()
       const claims = decodeClaims(token)
       assert.equal(claims.aud, 'sallyport-app')
@@ -94,7 +94,7 @@ eachDatabase((_name, open) => {
       assert.equal(claims.auth_time, auth.time.now / 1000)
     })
 
-    it('omits encounter, refresh_token and id_token if they do not apply', async () => {
+    it('omits encounter, refresh_token and id_token if they do not apply (TOKEN-2)', async () => {
       const scope = 'launch patient/Patient.rs'
       const body = (await auth.exchange(await auth.getCode(browser, { scope }))).json()
       assert.equal(body.scope, scope)
@@ -102,7 +102,7 @@ eachDatabase((_name, open) => {
       assert.equal('fhirUser' in decodeClaims(body.access_token), false)
     })
 
-    it('revokes the whole grant if a code is used again', async () => {
+    it('revokes the whole grant if a code is used again (TOKEN-5)', async () => {
       const code = await auth.getCode(browser)
       const { refresh_token: token } = (await auth.exchange(code)).json()
       const again = await auth.exchange(code)
@@ -120,7 +120,7 @@ eachDatabase((_name, open) => {
       assert.ok(lost.every(response => response.json().error === 'invalid_grant'))
     })
 
-    it('refuses a code after 60 seconds', async () => {
+    it('refuses a code after 60 seconds (TOKEN-5)', async () => {
       const [late, inTime] = [await auth.getCode(browser), await auth.getCode(browser)]
       auth.time.now += 59_999
       assert.equal((await auth.exchange(inTime)).statusCode, 200)
@@ -128,7 +128,7 @@ eachDatabase((_name, open) => {
       assert.equal((await auth.exchange(late)).json().error, 'invalid_grant')
     })
 
-    it('refuses a code with another client, redirect URI or verifier, and keeps it valid for the right one', async () => {
+    it('refuses a code with another client, redirect URI or verifier, and keeps it valid for the right one (TOKEN-5)', async () => {
       const code = await auth.getCode(browser)
       const cases: readonly Readonly<Record<string, string>>[] = [
         { client_id: 'other' },
@@ -169,7 +169,7 @@ eachDatabase((_name, open) => {
       assert.equal((await auth.exchange(second)).json().error, 'invalid_grant')
     })
 
-    it('stores no readable code, token or secret in the database', async () => {
+    it('stores no readable code, token or secret in the database (TOKEN-6)', async () => {
       const launch = await auth.launch(browser)
       const { code = '' } = readRedirect(await auth.authorize(browser, { launch }))
       const { refresh_token: token } = (await auth.exchange(code)).json()

@@ -30,7 +30,7 @@ eachDatabase((_name, open) => {
       return (await auth.exchange(await auth.getCode(browser, OFFLINE), AS_OFFLINE)).json()
     }
 
-    it('issues a new access token for the same patient, and rotates the refresh token', async () => {
+    it('issues a new access token for the same patient, and rotates the refresh token (REFRESH-3)', async () => {
       const first = await online()
       auth.time.now += 1000
       const response = await auth.refresh(first.refresh_token)
@@ -69,7 +69,7 @@ eachDatabase((_name, open) => {
       }
     })
 
-    it('responds to the retry of a lost response with the same successor', async () => {
+    it('responds to the retry of a lost response with the same successor (REFRESH-2)', async () => {
       const { refresh_token: token } = await online()
       const first = (await auth.refresh(token)).json()
       auth.time.now += LIFETIME.refreshRetry
@@ -100,7 +100,7 @@ eachDatabase((_name, open) => {
       assert.equal((await auth.refresh(token)).json().error, 'invalid_grant')
     })
 
-    it('revokes the grant if a token is used again after the retry window', async () => {
+    it('revokes the grant if a token is used again after the retry window (REFRESH-2)', async () => {
       const { refresh_token: token } = await online()
       const { refresh_token: successor } = (await auth.refresh(token)).json()
       auth.time.now += LIFETIME.refreshRetry + 1
@@ -108,7 +108,7 @@ eachDatabase((_name, open) => {
       assert.equal((await auth.refresh(successor)).json().error, 'invalid_grant')
     })
 
-    it('revokes the grant if a token is used again after its successor', async () => {
+    it('revokes the grant if a token is used again after its successor (REFRESH-2)', async () => {
       const { refresh_token: token } = await online()
       const { refresh_token: successor } = (await auth.refresh(token)).json()
       const { refresh_token: third } = (await auth.refresh(successor)).json()
@@ -152,7 +152,7 @@ eachDatabase((_name, open) => {
       assert.equal(live.length, 1)
     })
 
-    it('accepts a narrower or equal scope, and does not change the grant', async () => {
+    it('accepts a narrower or equal scope, and does not change the grant (REFRESH-3)', async () => {
       const { refresh_token: token, scope } = await online()
       const narrowed = (await auth.refresh(token, { scope: 'patient/Patient.r' })).json()
       assert.equal(narrowed.scope, 'patient/Patient.r')
@@ -162,7 +162,7 @@ eachDatabase((_name, open) => {
       assert.equal((await auth.refresh(same.refresh_token)).json().scope, scope)
     })
 
-    it('refuses a wider scope and keeps the token valid', async () => {
+    it('refuses a wider scope and keeps the token valid (REFRESH-3)', async () => {
       const { refresh_token: token } = await online()
       for (const scope of [
         'patient/*.rs',
@@ -178,7 +178,7 @@ eachDatabase((_name, open) => {
       assert.equal((await auth.refresh(token)).statusCode, 200)
     })
 
-    it('refuses an unknown token, and one of another client, which stays valid', async () => {
+    it('refuses an unknown token, and one of another client, which stays valid (REFRESH-4)', async () => {
       const { refresh_token: token } = await online()
       assert.equal((await auth.refresh(unknownToken)).json().error, 'invalid_grant')
       assert.equal((await auth.refresh(token, { client_id: 'offline' })).json().error, 'invalid_grant')
@@ -205,7 +205,7 @@ eachDatabase((_name, open) => {
         .execute()
     })
 
-    it('ends online_access with the logout, but not offline_access', async () => {
+    it('ends online_access with the logout, but not offline_access (LOGIN-10)', async () => {
       const browser = await auth.logIn()
       const [bound, free] = [await online(browser), await offline(browser)]
       await browser.post('/logout', {})
@@ -213,7 +213,7 @@ eachDatabase((_name, open) => {
       assert.equal((await auth.refresh(free.refresh_token, AS_OFFLINE)).statusCode, 200)
     })
 
-    it('ends online_access after 8 hours however often it is renewed, and offline_access 100 days after its last use', async () => {
+    it('ends online_access after 8 hours however often it is renewed, and offline_access 100 days after its last use (REFRESH-1)', async () => {
       const browser = await auth.logIn()
       let { refresh_token: bound } = await online(browser)
       let { refresh_token: free } = await offline(browser)
@@ -238,7 +238,7 @@ eachDatabase((_name, open) => {
       mainBrowser = await auth.logIn()
     })
 
-    it('continues if the same clinician logs in again, and ends if another one does', async () => {
+    it('continues if the same clinician logs in again, and ends if another one does (REFRESH-1)', async () => {
       await auth.addUser('second')
       const browser = await auth.logIn()
       const { refresh_token: token } = await online(browser)
@@ -248,7 +248,7 @@ eachDatabase((_name, open) => {
       assert.equal((await auth.refresh(next)).json().error, 'invalid_grant')
     })
 
-    it('refuses a disabled clinician', async () => {
+    it('refuses a disabled clinician (REFRESH-4)', async () => {
       await auth.addUser('third')
       const { refresh_token: token } = await offline(await auth.logIn('third'))
       const disable = auth.store.db.updateTable('clinician').set({ disabled: true })

@@ -31,7 +31,7 @@ describe('POST /oauth2/token', () => {
     ['a secret in the form', { client_id: 'secret:ive', client_secret: 's+cret %' }, {}],
   ]
   for (const [name, more, headers] of proven) {
-    it(`accepts ${name}`, async () => {
+    it(`accepts ${name} (CLIENT-5)`, async () => {
       const response = await auth.requestToken({ ...form, ...more }, headers)
       assert.equal(response.statusCode, 400)
       assert.equal(response.json().error, 'invalid_grant')
@@ -60,7 +60,7 @@ describe('POST /oauth2/token', () => {
     ],
   ]
   for (const [name, more, headers] of unproven) {
-    it(`refuses ${name}`, async () => {
+    it(`refuses ${name} (TOKEN-1)`, async () => {
       const response = await auth.requestToken({ ...form, ...more }, headers)
       assert.equal(response.statusCode, 401)
       assert.equal(response.json().error, 'invalid_client')
@@ -70,13 +70,13 @@ describe('POST /oauth2/token', () => {
     })
   }
 
-  it('does not distinguish an unknown client from a wrong secret', async () => {
+  it('does not distinguish an unknown client from a wrong secret (CLIENT-5)', async () => {
     const unknown = await auth.requestToken({ ...form, client_id: 'nobody', client_secret: 'x' })
     const wrong = await auth.requestToken({ ...form, client_id: 'secret:ive', client_secret: 'x' })
     assert.deepEqual(unknown.json(), wrong.json())
   })
 
-  it('refuses two authentication methods, and two different client ids', async () => {
+  it('refuses two authentication methods, and two different client ids (CLIENT-5)', async () => {
     const both = await auth.requestToken({ ...form, client_secret: 's+cret %' }, encoded)
     assert.equal(both.json().error, 'invalid_request')
     const different = await auth.requestToken({ ...form, client_id: 'sallyport-app' }, encoded)
@@ -106,7 +106,7 @@ describe('POST /oauth2/token', () => {
       )
   })
 
-  it('accepts only forms', async () => {
+  it('accepts only forms (TOKEN-1)', async () => {
     const payload = JSON.stringify({ ...form, client_id: 'sallyport-app' })
     for (const type of [
       'application/json',
@@ -142,7 +142,7 @@ describe('POST /oauth2/token', () => {
     assert.equal(response.json().error, 'invalid_grant')
   })
 
-  it('allows browser apps to read responses from their registered origins only, including errors', async () => {
+  it('allows browser apps to read responses from their registered origins only, including errors (TOKEN-7)', async () => {
     const ask = async (origin: string, client_id: string) => {
       const response = await auth.requestToken({ ...form, client_id }, { origin })
       assert.equal(response.headers.vary, 'Origin')

@@ -23,7 +23,7 @@ describe('/account', () => {
       assert.equal((await auth.openBrowser().get(path)).headers.location, '/login', path)
   })
 
-  it('refuses a password change with a fault, and marks its field', async () => {
+  it('refuses a password change with a fault, and marks its field (ACCOUNT-1)', async () => {
     for (const [form, status, fault] of [
       [
         { current: 'wrong', next: NEW, again: NEW },
@@ -50,7 +50,7 @@ describe('/account', () => {
     }
   })
 
-  it('changes no password where users sign in with providers only', async () => {
+  it('changes no password where users sign in with providers only (ACCOUNT-1)', async () => {
     const settings = { login: { passwords: false, providers: [] }, developerTools: true }
     const server = await TestAuthServer.open(await open(), { settings })
     const strict = server.openBrowser()
@@ -72,7 +72,7 @@ describe('/account', () => {
     assert.match((await browser.get('/account/sign-ins')).body, /account\/password/)
   })
 
-  it('limits guesses of the current password like those at the login', async () => {
+  it('limits guesses of the current password like those at the login (ACCOUNT-1)', async () => {
     const other = await TestAuthServer.open(await open())
     const guesser = await other.logIn()
     const form = { current: 'wrong', next: NEW, again: NEW }
@@ -83,7 +83,7 @@ describe('/account', () => {
     assert.ok(Number(refused.headers['retry-after']) > 0)
   })
 
-  it('lists the sign-ins, and ends one or all others', async () => {
+  it('lists the sign-ins, and ends one or all others (ACCOUNT-2)', async () => {
     const [second, third] = [await auth.logIn(), await auth.logIn()]
     await auth.addUser('colleague')
     const colleague = await auth.logIn('colleague')
@@ -108,7 +108,7 @@ describe('/account', () => {
     assert.equal(await isSignedIn(browser), true)
   })
 
-  it('changes the password, and ends the other sign-ins', async () => {
+  it('changes the password, and ends the other sign-ins (ACCOUNT-1)', async () => {
     const other = await auth.logIn()
     const changed = await browser.post('/account/password', { current: 'sallyport', next: NEW, again: NEW })
     assert.equal(changed.headers.location, '/account/password?changed=1')
@@ -118,7 +118,7 @@ describe('/account', () => {
     assert.equal((await auth.openBrowser().login('clinician', NEW)).headers.location, '/portal')
   })
 
-  it('ends the access of all apps with a new password, except of those that this browser opened and closes', async () => {
+  it('ends the access of all apps with a new password, except of those that this browser opened and closes (ENDS-1)', async () => {
     await auth.addUser('ada')
     await auth.addClient({ client_id: 'app', scope: 'launch online_access offline_access patient/*.rs' })
     const [own, other] = [await auth.logIn('ada'), await auth.logIn('ada')]

@@ -51,7 +51,7 @@ describe('a patient who signs in', () => {
     await auth.addClient({ client_id: 'quick', scope: STANDALONE.scope, redirect_uris: QUICK_URIS })
   })
 
-  it('needs no page where nothing is to choose, so that prompt=none works', async () => {
+  it('needs no page where nothing is to choose, so that prompt=none works (PATIENTS-2)', async () => {
     const silent = { ...STANDALONE, client_id: 'quick', prompt: 'none' }
     const { code = '' } = readRedirect(await auth.authorize(browser, silent))
     const { redirect_uri } = STANDALONE
@@ -60,7 +60,7 @@ describe('a patient who signs in', () => {
     assert.equal(readRedirect(await auth.authorize(browser, several)).error, 'interaction_required')
   })
 
-  it('chooses only the encounter, if there are several', async () => {
+  it('chooses only the encounter, if there are several (PATIENTS-2)', async () => {
     const asked = await auth.authorize(browser, WITH_ENCOUNTER)
     assert.match(asked.headers.location ?? '', /^\/oauth2\/pick\?/)
     const { body } = await browser.get(asked.headers.location ?? '')
@@ -68,7 +68,7 @@ describe('a patient who signs in', () => {
     assert.doesNotMatch(body, /Another patient|data-patient-id/)
   })
 
-  it('opens an app for their own record, without a picker', async () => {
+  it('opens an app for their own record, without a picker (PATIENTS-2)', async () => {
     const asked = await auth.authorize(browser, STANDALONE)
     assert.match(asked.headers.location ?? '', /^\/oauth2\/consent\?/)
     const page = await browser.get(asked.headers.location ?? '')
@@ -88,7 +88,7 @@ describe('a patient who signs in', () => {
       assert.equal(decodeClaims(token).fhirUser, 'http://localhost:8080/fhir/Patient/juniper')
   })
 
-  it('reads the FHIR server as that patient', async () => {
+  it('reads the FHIR server as that patient (PATIENTS-2)', async () => {
     auth.fhir.requests.length = 0
     await browser.get('/manage')
     await browser.get((await auth.authorize(browser, STANDALONE)).headers.location ?? '')
@@ -97,7 +97,7 @@ describe('a patient who signs in', () => {
       assert.equal(decodeClaims(authorization).fhirUser, 'http://localhost:8080/fhir/Patient/juniper')
   })
 
-  it('sees who looked at their record, and at no other', async () => {
+  it('sees who looked at their record, and at no other (PATIENTS-6, AUDIT-23)', async () => {
     const { db } = auth.store
     const { id: subject } = await db
       .selectFrom('clinician')
@@ -143,7 +143,7 @@ describe('a patient who signs in', () => {
     assert.match((await browser.get(older.replaceAll('&amp;', '&'))).body, /Conditions/)
   })
 
-  it('is redirected from the pages about all patients', async () => {
+  it('is redirected from the pages about all patients (PATIENTS-3)', async () => {
     for (const path of ['/portal', '/portal?patient=ashlar', '/portal?search=a'])
       assert.equal((await browser.get(path)).headers.location, '/manage', path)
     const launched = await browser.post('/portal/launch', { patientId: 'juniper' })
@@ -200,7 +200,7 @@ describe('a related person who signs in', () => {
     return decodeClaims(search?.authorization)
   }
 
-  it('opens an app for the only patient they act for, as the RelatedPerson', async () => {
+  it('opens an app for the only patient they act for, as the RelatedPerson (PATIENTS-4)', async () => {
     await signIn('ines', 'RelatedPerson/r-cedar', ['r-cedar'])
     const tokens = await exchange(await auth.authorize(browser, QUICK))
     assert.equal(tokens.patient, 'cedar')
@@ -212,7 +212,7 @@ describe('a related person who signs in', () => {
     assert.equal((await browser.get('/portal')).headers.location, '/manage')
   })
 
-  it('sees the name of the patient in the access log', async () => {
+  it('sees the name of the patient in the access log (PATIENTS-6)', async () => {
     await signIn('uncle', 'RelatedPerson/r-dale', ['r-dale'])
     assert.match(
       (await browser.get('/account/access-log')).body,
@@ -224,7 +224,7 @@ describe('a related person who signs in', () => {
     assert.match(other.body, /<h1>Who looked at the record of Alba dale<\/h1>/)
   })
 
-  it('chooses among themselves and their dependants', async () => {
+  it('chooses among themselves and their dependants (PATIENTS-4)', async () => {
     await signIn('parent', 'Patient/juniper', ['r-dale', 'r-cedar'])
     const { location = '' } = (await auth.authorize(browser, QUICK)).headers
     assert.match(location, /^\/oauth2\/pick\?/)
@@ -242,7 +242,7 @@ describe('a related person who signs in', () => {
     }
   })
 
-  it('has no access by a RelatedPerson that is inactive, has ended or does not exist', async () => {
+  it('has no access by a RelatedPerson that is inactive, has ended or does not exist (PATIENTS-4)', async () => {
     await signIn('former', 'RelatedPerson/r-inactive', ['r-inactive', 'r-ended', 'r-unknown'])
     const { location = '' } = (await auth.authorize(browser, QUICK)).headers
     assert.match(location, /^\/oauth2\/pick\?/)
@@ -250,7 +250,7 @@ describe('a related person who signs in', () => {
     assert.equal(findListClaims().user_patients, undefined)
   })
 
-  it('gets no new token once they no longer act for the patient, or while that is unknown', async () => {
+  it('gets no new token once they no longer act for the patient, or while that is unknown (PATIENTS-5)', async () => {
     const { id } = await signIn('brief', 'RelatedPerson/r-dale', ['r-dale'])
     const { refresh_token } = await exchange(await auth.authorize(browser, QUICK))
     auth.fhir.fail('no-response')

@@ -51,7 +51,7 @@ describe('GET /activity', () => {
     assert.equal(response.headers.location, '/login')
   })
 
-  it('shows the newest events and counts those of the last hour', async () => {
+  it('shows the newest events and counts those of the last hour (AUDIT-14)', async () => {
     const { body, statusCode } = await browser.get('/activity')
     assert.equal(statusCode, 200)
     assert.equal(countEvents(body), 100)
@@ -73,7 +73,7 @@ describe('GET /activity', () => {
     assert.match(body, /data-live="off"/)
   })
 
-  it('filters by app, patient, launch, kind, time and outcome', async () => {
+  it('filters by app, patient, launch, kind, time and outcome (ACTIVITY-2)', async () => {
     for (const query of [
       'app=sallyport-app',
       'patient=juniper',
@@ -93,7 +93,7 @@ describe('GET /activity', () => {
     assert.equal(countEvents(malformed.body), 100)
   })
 
-  it('offers the apps and patients of the newest events as choices, and the chosen one', async () => {
+  it('offers the apps and patients of the newest events as choices, and the chosen one (ACTIVITY-2)', async () => {
     const { body } = await browser.get('/activity?app=nobody')
     assert.match(body, /<option value="sallyport-app">Demo app</)
     assert.match(body, /<option value="juniper">/)
@@ -117,7 +117,7 @@ describe('GET /activity', () => {
       .execute()
   })
 
-  it('shows the requests of the portal itself only on request', async () => {
+  it('shows the requests of the portal itself only on request (ACTIVITY-2)', async () => {
     const isShown = async (query: string) => /of-portal/.test((await browser.get(query)).body)
     assert.equal(await isShown('/activity'), false)
     assert.equal(await isShown('/activity?portal=1'), true)
@@ -157,7 +157,7 @@ describe('GET /activity after OAuth requests', () => {
     return /Explain this<\/summary>\s*<div class="event__advice">(.*?)<\/div>/s.exec(body)?.[1] ?? body
   }
 
-  it('shows a launch as one group: launch, authorize, token, refresh and FHIR requests', async () => {
+  it('shows a launch as one group: launch, authorize, token, refresh and FHIR requests (ACTIVITY-1)', async () => {
     const code = await auth.getCode(browser)
     const tokens = (await auth.exchange(code)).json()
     const launch: string = tokens.launch_id
@@ -188,7 +188,7 @@ describe('GET /activity after OAuth requests', () => {
     for (const secret of [...secrets, VERIFIER, 'nonce-1']) assert.equal(body.includes(secret), false)
   })
 
-  it('shows that the app got fewer scopes than it requested', async () => {
+  it('shows that the app got fewer scopes than it requested (ACTIVITY-3)', async () => {
     await auth.getCode(browser, { scope: 'launch patient/Patient.rs patient/Immunization.rs' })
     assert.match(
       await show('?kind=authorize'),
@@ -196,7 +196,7 @@ describe('GET /activity after OAuth requests', () => {
     )
   })
 
-  it('repeats the beginning of a launch on the page of its later requests', async () => {
+  it('repeats the beginning of a launch on the page of its later requests (ACTIVITY-1)', async () => {
     const launch = (await auth.exchange(await auth.getCode(browser))).json().launch_id
     const many = Array.from({ length: 120 }, (_, at) => ({
       ...({ server: 'fhir', kind: 'fhir', allowed: true, status: 200, interaction: 'read' } as const),
@@ -226,7 +226,7 @@ describe('GET /activity after OAuth requests', () => {
     await (await auth.store.trail.read()).deleteFrom('audit_event').where('client_id', '=', 'many').execute()
   })
 
-  it('finds a refusal by the reference of its error page, with the sent and the registered redirect_uri', async () => {
+  it('finds a refusal by the reference of its error page, with the sent and the registered redirect_uri (ACTIVITY-5)', async () => {
     const redirect_uri = 'https://evil:pw@other.example/callback?patient=Smith&x=#token'
     const response = await auth.authorize(browser, { redirect_uri })
     const [, link = '', reference = ''] =
@@ -243,11 +243,11 @@ describe('GET /activity after OAuth requests', () => {
     )
   })
 
-  it('says so if no event has the reference', async () => {
+  it('says so if no event has the reference (ACTIVITY-5)', async () => {
     assert.match(await show('?reference=0000-0000-0000'), /No event has this reference/)
   })
 
-  it('explains refused authorization requests', async () => {
+  it('explains refused authorization requests (ACTIVITY-4)', async () => {
     const cases: readonly (readonly [Record<string, string | undefined>, RegExp])[] = [
       [{ client_id: 'nobody' }, /No app is registered/],
       [{ aud: 'https://other.example' }, /does not name the FHIR server/],
@@ -260,7 +260,7 @@ describe('GET /activity after OAuth requests', () => {
       assert.match(await explainRefusal(await auth.authorize(browser, different)), expected)
   })
 
-  it('explains refused token requests, with the sent and the expected values', async () => {
+  it('explains refused token requests, with the sent and the expected values (ACTIVITY-3)', async () => {
     const code = () => auth.getCode(browser)
     const wrong = 'another-verifier-of-43-characters-or-even-more'
     const cases: readonly (readonly [Promise<LightMyRequestResponse>, RegExp, RegExp])[] = [
@@ -293,7 +293,7 @@ describe('GET /activity after OAuth requests', () => {
     }
   })
 
-  it('explains refused FHIR requests by the scopes of the token', async () => {
+  it('explains refused FHIR requests by the scopes of the token (ACTIVITY-4)', async () => {
     const launch = (await auth.exchange(await auth.getCode(browser))).json().launch_id
     const cases: readonly (readonly [AuditRecord['status'], string, string, RegExp])[] = [
       [
@@ -325,7 +325,7 @@ describe('GET /activity after OAuth requests', () => {
     }
   })
 
-  it('hides tokens and secrets that an app sends in the wrong parameter', async () => {
+  it('hides tokens and secrets that an app sends in the wrong parameter (ACTIVITY-3)', async () => {
     for (const client_id of [unknownToken, `x${unknownToken}`]) {
       await auth.authorize(browser, { client_id })
       await auth.exchange(unknownToken, { client_id })
@@ -337,7 +337,7 @@ describe('GET /activity after OAuth requests', () => {
       assert.equal(rows.includes(hidden), false, hidden)
   })
 
-  it('compares a long value of many question marks without delay', () => {
+  it('compares a long value of many question marks without delay (ACTIVITY-3)', () => {
     const started = process.cpuUsage()
     limitComparisons([
       { name: 'client_id', sent: `x:${'?'.repeat(60_000)}`, expected: [], origin: 'registered' },
@@ -346,7 +346,7 @@ describe('GET /activity after OAuth requests', () => {
     assert.ok(user < 1_000_000, `${user} µs`)
   })
 
-  it('shows introspections with the response, but not the token', async () => {
+  it('shows introspections with the response, but not the token (ACTIVITY-7)', async () => {
     const secret = { client_id: 'secretive', client_secret: 'top' }
     const code = await auth.getCode(browser, {
       client_id: 'secretive',
@@ -364,7 +364,7 @@ describe('GET /activity after OAuth requests', () => {
     assert.equal(body.includes(token), false)
   })
 
-  it('shows refused revocations and introspections', async () => {
+  it('shows refused revocations and introspections (ACTIVITY-7)', async () => {
     const form = { token: unknownToken, client_id: 'secretive', client_secret: 'wrong' }
     for (const path of ['/oauth2/revoke', '/oauth2/introspect']) {
       const response = await auth.openBrowser().post(path, form)
@@ -377,7 +377,7 @@ describe('GET /activity after OAuth requests', () => {
 describe('GET /activity off loopback', () => {
   const open = openTestStore()
 
-  it('allows only the clinicians that the setting names', async () => {
+  it('allows only the clinicians that the setting names (AUDIT-14)', async () => {
     const audit = { kept: true, failure: 'refuse', days: 365, activityClinicians: ['someone'] } as const
     const auth = await TestAuthServer.open(await open(), { settings: { onLoopback: false, audit } })
     const browser = auth.openBrowser()
@@ -406,7 +406,7 @@ describe('mayViewActivity', () => {
     assert.equal(mayViewActivity(settings(false), login('ada', { admin: true })), false)
     assert.equal(mayViewActivity(settings(false, ['ada']), login('ada')), true)
   })
-  it('allows only administrators by default while developer tools are on off loopback, and never a patient', () => {
+  it('allows only administrators by default while developer tools are on off loopback, and never a patient (AUDIT-14)', () => {
     const tools = { ...settings(false), developerTools: true }
     assert.equal(mayViewActivity(tools, login('ada')), false)
     assert.equal(mayViewActivity(tools, login('ada', { admin: true })), true)

@@ -53,7 +53,7 @@ describe('decision support in the portal', () => {
     return isRecord(fhirAuthorization) ? fhirAuthorization : assert.fail()
   }
 
-  it('does not delay the portal page, where a script and a link lead to the cards', async () => {
+  it('does not delay the portal page, where a script and a link lead to the cards (CDS-1)', async () => {
     const page = await browser.get('/portal?patient=juniper')
     assert.match(
       page.body,
@@ -69,7 +69,7 @@ describe('decision support in the portal', () => {
     )
   })
 
-  it('sends the hook patient-view, signed with a key of the server, and shows the cards', async () => {
+  it('sends the hook patient-view, signed with a key of the server, and shows the cards (CDS-2)', async () => {
     const page = await show()
     assert.equal(page.statusCode, 200)
     assert.equal(page.headers['cache-control'], 'no-store')
@@ -98,7 +98,7 @@ describe('decision support in the portal', () => {
     assert.ok(payload.jti && Number(payload.exp) - Number(payload.iat) <= 300)
   })
 
-  it('gives the service the registered patient/ scopes for this patient, until it responds', async () => {
+  it('gives the service the registered patient/ scopes for this patient, until it responds (CDS-3)', async () => {
     await (await auth.store.trail.read()).deleteFrom('audit_event').execute()
     await show()
     const { access_token, ...rest } = authorization()
@@ -124,7 +124,7 @@ describe('decision support in the portal', () => {
     )
   })
 
-  it('calls no service if the clinician may not see the patient, if a patient is signed in, or if another site sent the request', async () => {
+  it('calls no service if the clinician may not see the patient, if a patient is signed in, or if another site sent the request (CDS-4)', async () => {
     assert.equal((await show('nobody')).statusCode, 404)
     assert.equal((await show('../Patient')).statusCode, 404)
     assert.equal((await show('')).statusCode, 404)
@@ -137,7 +137,7 @@ describe('decision support in the portal', () => {
     assert.deepEqual(service.received, [])
   })
 
-  it('shows one line for a service that fails, and revokes its access', async () => {
+  it('shows one line for a service that fails, and revokes its access (CDS-5)', async () => {
     const deep = `{"cards":${'['.repeat(2000)}${']'.repeat(2000)}}`
     const long = JSON.stringify({ cards: [{ ...CARD, detail: 'x'.repeat(300_000) }] })
     for (const response of [500, 302, 'not JSON', {}, { cards: 'none' }, deep, long]) {
@@ -158,7 +158,7 @@ describe('decision support in the portal', () => {
     assert.match((await show()).body, /Heart advice has nothing to show for this patient/)
   })
 
-  it('calls no service whose client is unknown or has no patient/ scopes', async () => {
+  it('calls no service whose client is unknown or has no patient/ scopes (CDS-3)', async () => {
     const change = (scope: string) =>
       auth.store.db.updateTable('client').set({ scope }).where('client_id', '=', 'advice').execute()
     await change('openid user/*.rs')
@@ -169,7 +169,7 @@ describe('decision support in the portal', () => {
     assert.deepEqual(service.received, [])
   })
 
-  it('escapes text, and shows only web links and complete cards, the most urgent first', async () => {
+  it('escapes text, and shows only web links and complete cards, the most urgent first (CDS-6)', async () => {
     const links = [
       { label: 'Read <more>', url: 'https://guideline.example/?a=1&b=2', type: 'absolute' },
       { label: 'Script', url: 'javascript:alert(1)', type: 'absolute' },
@@ -211,7 +211,7 @@ describe('decision support in the portal', () => {
     assert.match(String(headers['content-security-policy']), /script-src 'self'/)
   })
 
-  it('launches the registered app of a smart link, and its token response has the appContext', async () => {
+  it('launches the registered app of a smart link, and its token response has the appContext (CDS-7)', async () => {
     const appContext = '{"note":"Alba’s plan"}'
     const smart = { label: 'Open chart', url: 'https://chart.example/launch', type: 'smart', appContext }
     const others = ['https://self.example/launch', 'https://nobody.example/launch']

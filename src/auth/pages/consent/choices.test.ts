@@ -123,7 +123,7 @@ describe('readApprovedScopes', () => {
     assert.equal(applyApproval('openid patient/Condition.rs', foreign), 'openid')
   })
 
-  it('never grants more than the grantable scopes, whatever the form contains', () => {
+  it('never grants more than the grantable scopes, whatever the form contains (CONSENT-2)', () => {
     const scope = fc
       .tuple(
         fc.constantFrom('patient', 'user'),
@@ -182,7 +182,7 @@ describe('descriptions of scopes', () => {
     assert.doesNotMatch(render(LAB), /Vital signs/)
   })
 
-  it('say that r includes search if it does', () => {
+  it('say that r includes search if it does (CONSENT-3)', () => {
     assert.equal(describePermissions(new Set(['r']), 'r'), 'Read and search')
     assert.equal(describePermissions(new Set(['r']), 's'), 'Read')
     assert.equal(describePermissions(new Set(['c', 'u', 'd']), 'r'), 'Add, change and delete')

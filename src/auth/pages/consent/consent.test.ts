@@ -48,7 +48,7 @@ describe('/oauth2/consent', () => {
     return mainBrowser.post('/oauth2/consent', `${form}&decision=${decision}`, headers)
   }
 
-  it('shows app, host, clinician, patient and requested access, and grants nothing by itself', async () => {
+  it('shows app, host, clinician, patient and requested access, and grants nothing by itself (CONSENT-1)', async () => {
     const { page } = await asked()
     assert.equal(page.statusCode, 200)
     for (const text of [
@@ -118,7 +118,7 @@ describe('/oauth2/consent', () => {
     assert.equal((await decide(form, 'allow')).statusCode, 400)
   })
 
-  it('responds with access_denied after a refusal, and does not consume the launch token', async () => {
+  it('responds with access_denied after a refusal, and does not consume the launch token (CONSENT-1)', async () => {
     const { form, launch } = await asked()
     const denied = readRedirect(await decide(form, 'deny'))
     assert.equal(denied.error, 'access_denied')
@@ -137,7 +137,7 @@ describe('/oauth2/consent', () => {
     assert.deepEqual([...readForm(again.body)], [...left])
   })
 
-  it('refuses the decision of another clinician', async () => {
+  it('refuses the decision of another clinician (CONSENT-4)', async () => {
     const response = await auth.authorize(mainBrowser, { ...APP, scope: 'openid' })
     const page = await mainBrowser.get(response.headers.location ?? '')
     const clinician = /name="clinician" value="([^"]*)"/.exec(page.body)?.[1] ?? ''
@@ -181,7 +181,7 @@ describe('/oauth2/consent', () => {
       assert.equal(body.scope, 'launch patient/Patient.rs')
     })
 
-    it('leaves out a category that was cleared, although the app requested the whole type', async () => {
+    it('leaves out a category that was cleared, although the app requested the whole type (CONSENT-2)', async () => {
       const categories = ['social-history', 'survey'].map(code => `${CATEGORY}|${code}`)
       const { scope } = await granted(
         'launch patient/Observation.rs',
@@ -192,7 +192,7 @@ describe('/oauth2/consent', () => {
       for (const token of categories) assert.ok(!scope.includes(token))
     })
 
-    it('issues no refresh token if offline access was cleared', async () => {
+    it('issues no refresh token if offline access was cleared (CONSENT-2)', async () => {
       const asking = 'launch offline_access patient/Patient.rs'
       assert.ok((await granted(asking)).refresh_token)
       const body = await granted(asking, 'offline_access')

@@ -45,7 +45,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.match((await (await auth.logIn('colleague')).get('/manage')).body, /No app has access/)
     })
 
-    it('shows each app with its permissions, number of patients, last use and end', async () => {
+    it('shows each app with its permissions, number of patients, last use and end (REVOKE-3)', async () => {
       await tokens(browser, HELIO, SCOPES)
       const { body, headers } = await browser.get('/manage')
       // A list shows no logos: its policy would have to name each.
@@ -100,7 +100,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.match((await colleague.get('/manage')).body, /No app has access/)
     })
 
-    it('lists the most recently used patients of an app, and the number of the others', async () => {
+    it('lists the most recently used patients of an app, and the number of the others (REVOKE-3)', async () => {
       const { db } = auth.store
       await tokens(browser, HELIO, SCOPES)
       const query = db.selectFrom('grant').selectAll().where('client_id', '=', 'helio')
@@ -128,7 +128,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal((await browser.get('/manage/remove?client=nobody')).headers.location, '/manage')
     })
 
-    it('removes access at once, of this app and this user only', async () => {
+    it('removes access at once, of this app and this user only (REVOKE-3)', async () => {
       const colleague = await auth.logIn('colleague')
       const mine = await tokens(browser, HELIO, SCOPES)
       const theirs = await tokens(colleague, HELIO, SCOPES)

@@ -52,7 +52,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal(decodeClaims(body.access_token).patient, 'ashlar')
     })
 
-    it('warns of a similar name that the search did not find, and tells a first-party app', async () => {
+    it('warns of a similar name that the search did not find, and tells a first-party app (PICKER-5)', async () => {
       const alban = patient('alban', 'Juniper', 'Alban', { birthDate: '1985-03-14' })
       const resources = [patient('juniper', 'Juniper', 'Alba'), alban, patient('ashlar', 'Ashlar', 'Tobias')]
       const auth = await TestAuthServer.open(await open(), { resources })
@@ -69,7 +69,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal((await auth.exchange(second, APP)).json().similar_name, undefined)
     })
 
-    it('offers the encounters of this patient only', async () => {
+    it('offers the encounters of this patient only (PICKER-2)', async () => {
       const scope = 'launch/patient launch/encounter patient/Encounter.rs'
       const { send } = await picker(auth, browser, scope)
       const next = await send({ patientId: 'juniper' })
@@ -97,7 +97,7 @@ eachDatabaseIfThorough((_name, open) => {
       )
     })
 
-    it('shows the picker after the login and before consent, where the choice can still be changed', async () => {
+    it('shows the picker after the login and before consent, where the choice can still be changed (PICKER-1)', async () => {
       await auth.addClient({ client_id: 'third', scope: STANDALONE, first_party: false })
       const third = { client_id: 'third', redirect_uri: 'https://third.example/callback' }
       const browser = auth.openBrowser()
@@ -138,7 +138,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal((await auth.exchange(answer.code ?? '', third)).json().patient, 'ashlar')
     })
 
-    it('responds with access_denied after a cancellation, and ends', async () => {
+    it('responds with access_denied after a cancellation, and ends (PICKER-3)', async () => {
       const { send, address } = await picker(auth, browser)
       const answer = readRedirect(await send({ cancel: '1' }))
       assert.deepEqual([answer.error, answer.state, answer.code], ['access_denied', 'state-1', undefined])
@@ -178,7 +178,7 @@ describe('/oauth2/pick', () => {
     assert.match(body, /href="#earlier">Show 2 earlier encounters</)
   })
 
-  it('lists patients as the portal does, with none selected', async () => {
+  it('lists patients as the portal does, with none selected (PICKER-1)', async () => {
     const { page } = await picker(auth, browser)
     assert.deepEqual(
       [...page.body.matchAll(/data-patient-id="([^"]*)"/g)].map(match => match[1]),
@@ -214,7 +214,7 @@ describe('/oauth2/pick', () => {
     assert.match(again.body, /No patient selected/)
   })
 
-  it('refuses a patient or encounter that does not exist', async () => {
+  it('refuses a patient or encounter that does not exist (PICKER-2)', async () => {
     const { send } = await picker(auth, browser)
     assert.equal((await send({ patientId: 'nobody' })).statusCode, 404)
     assert.equal((await send({ patientId: '../Patient/juniper' })).statusCode, 404)
@@ -234,7 +234,7 @@ describe('/oauth2/pick', () => {
     assert.match(third.headers.location ?? '', /^\/login\?interaction=/)
   })
 
-  it('discards the choice if another clinician logs in', async () => {
+  it('discards the choice if another clinician logs in (PICKER-3)', async () => {
     await auth.addClient({ client_id: 'slow', scope: STANDALONE, first_party: false })
     const slow = { client_id: 'slow', redirect_uri: 'https://slow.example/callback', scope: STANDALONE }
     const { send } = await picker(auth, browser, STANDALONE, slow)
@@ -252,7 +252,7 @@ describe('/oauth2/pick', () => {
     assert.ok(readRedirect(await send({ patientId: 'juniper' })).code)
   })
 
-  it('is not shown without a patient scope, nor in an EHR launch', async () => {
+  it('is not shown without a patient scope, nor in an EHR launch (PICKER-4)', async () => {
     assert.ok(readRedirect(await auth.authorize(browser, { ...APP, scope: 'openid user/Patient.rs' })).code)
     const launch = await auth.launch(browser)
     const scope = 'launch launch/patient patient/Patient.rs'

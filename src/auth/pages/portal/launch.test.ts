@@ -23,7 +23,7 @@ describe('POST /portal/launch', () => {
   const tokens = async () =>
     (await auth.store.db.selectFrom('launch_token').select('token_hash').execute()).length
 
-  it('redirects to the launch URL with iss and launch, in that order', async () => {
+  it('redirects to the launch URL with iss and launch, in that order (LAUNCH-1)', async () => {
     const response = await browser.post('/portal/launch', { patientId: 'juniper', encounterId: 'enc-1' })
     assert.equal(response.statusCode, 302)
     assert.match(
@@ -32,12 +32,12 @@ describe('POST /portal/launch', () => {
     )
   })
 
-  it('launches without an encounter', async () => {
+  it('launches without an encounter (LAUNCH-1)', async () => {
     for (const form of [{ patientId: 'juniper' }, { patientId: 'juniper', encounterId: '' }])
       assert.equal((await browser.post('/portal/launch', form)).statusCode, 302)
   })
 
-  it('launches another app and keeps the query of its launch URL', async () => {
+  it('launches another app and keeps the query of its launch URL (LAUNCH-3)', async () => {
     const response = await browser.post('/portal/launch', { patientId: 'juniper', clientId: 'helio' })
     assert.ok(response.headers.location?.startsWith('https://helio.example/launch?tenant=a%20b&iss='))
     const row = await auth.store.db
@@ -48,7 +48,7 @@ describe('POST /portal/launch', () => {
     assert.ok(row)
   })
 
-  it('tells a first-party app, and no other, that another patient has a similar name', async () => {
+  it('tells a first-party app, and no other, that another patient has a similar name (DEMO-5)', async () => {
     const names = [
       ['juniper', 'Juniper', 'Alba'],
       ['alban', 'Juniper', 'Alban'],
@@ -88,7 +88,7 @@ describe('POST /portal/launch', () => {
     ['an app without a launch address', { patientId: 'juniper', clientId: 'backend' }, 400],
   ]
   for (const [name, form, status] of refused) {
-    it(`responds with ${status} to ${name}, and creates no launch token`, async () => {
+    it(`responds with ${status} to ${name}, and creates no launch token (LAUNCH-4)`, async () => {
       const before = await tokens()
       const response = await browser.post('/portal/launch', form)
       assert.equal(response.statusCode, status)
@@ -97,13 +97,13 @@ describe('POST /portal/launch', () => {
     })
   }
 
-  it('redirects to /login without a login', async () => {
+  it('redirects to /login without a login (LAUNCH-4)', async () => {
     const response = await auth.openBrowser().post('/portal/launch', { patientId: 'juniper' })
     assert.equal(response.statusCode, 302)
     assert.equal(response.headers.location, '/login')
   })
 
-  it('refuses a form of another site', async () => {
+  it('refuses a form of another site (LAUNCH-4)', async () => {
     const before = await tokens()
     for (const headers of [
       { 'sec-fetch-site': 'cross-site' },
@@ -123,7 +123,7 @@ describe('POST /portal/launch', () => {
     assert.match(response.body, /Patient records are unavailable/)
   })
 
-  it('reads launch URL and banner from the settings', async () => {
+  it('reads launch URL and banner from the settings (LAUNCH-3, LAUNCH-6)', async () => {
     const settings = { smartClientLaunchUrl: 'https://ehr.example/app', defaultNeedPatientBanner: false }
     const other = await TestAuthServer.open(await open(), { settings })
     const response = await (await other.logIn()).post('/portal/launch', { patientId: 'juniper' })
@@ -135,7 +135,7 @@ describe('POST /portal/launch', () => {
     assert.equal(row?.need_patient_banner, false)
   })
 
-  it('launches the default client of the setting, at its own launch URL or the configured one', async () => {
+  it('launches the default client of the setting, at its own launch URL or the configured one (LAUNCH-3)', async () => {
     const settings = { defaultClientId: 'mine' }
     const other = await TestAuthServer.open(await open(), { settings })
     await other.addClient({ client_id: 'mine', launch_url: null })
@@ -158,7 +158,7 @@ describe('buildLaunchUrl', () => {
     ['https://a.example/#/l', 'https://a.example/?iss=I&launch=T#/l'],
   ]
   for (const [launchUrl, address] of rows)
-    it(`builds ${address} from ${launchUrl}`, () =>
+    it(`builds ${address} from ${launchUrl} (LAUNCH-2)`, () =>
       assert.equal(buildLaunchUrl(launchUrl, 'I', 'T'), address))
 })
 
@@ -178,7 +178,7 @@ describe('further options of POST /portal/launch', () => {
     return { need_patient_banner, intent, tenant, fhirContext }
   }
 
-  it('are returned to the app with its tokens', async () => {
+  it('are returned to the app with its tokens (LAUNCH-6, TOKEN-2)', async () => {
     const form = {
       needPatientBanner: 'false',
       intent: ' review-labs ',
@@ -232,7 +232,7 @@ describe('further options of POST /portal/launch', () => {
     })
   }
 
-  it('need a choice of the encounter where the form asks for one', async () => {
+  it('need a choice of the encounter where the form asks for one (PORTAL-9)', async () => {
     const form = { patientId: 'juniper', step: 'encounter' }
     const { statusCode, body } = await browser.post('/portal/launch', form)
     assert.equal(statusCode, 400)

@@ -48,13 +48,13 @@ describe('GET /portal', () => {
     browser = await auth.logIn()
   })
 
-  it('redirects to /login without a login', async () => {
+  it('redirects to /login without a login (PORTAL-2)', async () => {
     const response = await auth.openBrowser().get('/portal?search=x')
     assert.equal(response.statusCode, 302)
     assert.equal(response.headers.location, '/login')
   })
 
-  it("requests 20 patients from the FHIR server with the portal's own token for the clinician", async () => {
+  it("requests 20 patients from the FHIR server with the portal's own token for the clinician (PORTAL-3, PORTAL-6)", async () => {
     auth.fhir.requests.length = 0
     await browser.get('/portal')
     const [asked] = auth.fhir.requests
@@ -72,7 +72,7 @@ describe('GET /portal', () => {
     assert.equal(Number(payload.exp) - Number(payload.iat), 60)
   })
 
-  it('lists patients by family name, one element each, with the FHIR base URL', async () => {
+  it('lists patients by family name, one element each, with the FHIR base URL (PORTAL-5)', async () => {
     const page = await browser.get('/portal')
     assert.deepEqual(idsIn(page.body), ['evil', 'juniper', 'juniper2', 'limestone', 'nameless'])
     for (const text of [
@@ -85,7 +85,7 @@ describe('GET /portal', () => {
       assert.ok(page.body.includes(text), text)
   })
 
-  it('lists at most 20', async () => {
+  it('lists at most 20 (PORTAL-3)', async () => {
     const many = await TestAuthServer.open(await open(), { resources: crowd })
     const browser = await many.logIn()
     const page = await browser.get('/portal')
@@ -100,7 +100,7 @@ describe('GET /portal', () => {
     assert.match(unsorted.body, /20 of 30 patients\. Search to find the others\./)
   })
 
-  it('pages through the patients by family name, forwards and back', async () => {
+  it('pages through the patients by family name, forwards and back (PORTAL-3)', async () => {
     const many = await TestAuthServer.open(await open(), { resources: crowd })
     const browser = await many.logIn()
     const first = await browser.get('/portal')
@@ -116,7 +116,7 @@ describe('GET /portal', () => {
     assert.match(row, /page=Patient%3F/)
   })
 
-  it('lists one family by given name, over several pages', async () => {
+  it('lists one family by given name, over several pages (PORTAL-3)', async () => {
     const given = Array.from({ length: 25 }, (_, at) => `Given${String.fromCharCode(97 + ((at * 7) % 25))}`)
     const resources = given.map((name, at) => patient(`s${at}`, 'Smith', name))
     const browser = await (await TestAuthServer.open(await open(), { resources })).logIn()
@@ -148,7 +148,7 @@ describe('GET /portal', () => {
     }
   })
 
-  it('lists the patients and apps that the clinician opened last first', async () => {
+  it('lists the patients and apps that the clinician opened last first (PORTAL-3)', async () => {
     const resources = [...RESOURCES, ...crowd]
     const other = await TestAuthServer.open(await open(), { resources })
     for (let at = 0; at < 12; at++)
@@ -186,7 +186,7 @@ describe('GET /portal', () => {
     assert.match(body, />Died</)
   })
 
-  it('marks records that are not in use', async () => {
+  it('marks records that are not in use (PORTAL-3)', async () => {
     const resources = [
       patient('x', 'Used', 'A', { active: true }),
       patient('y', 'Merged', 'B', { active: false }),
@@ -267,7 +267,7 @@ describe('GET /portal', () => {
       assert.match(body, /Similar name: <span class="family">Zircon<\/span>, Anne/)
     })
 
-    it('warns of a similar name if more patients share the family name than it reads at once', async () => {
+    it('warns of a similar name if more patients share the family name than it reads at once (PICKER-5)', async () => {
       const family = Array.from({ length: 60 }, (_, at) => patient(`s${at}`, 'Smith', `Bob${'x'.repeat(at)}`))
       const resources = [...family, patient('z1', 'Smith', 'Xavier'), patient('z2', 'Smith', 'Xavior')]
       const other = await TestAuthServer.open(await open(), { resources })
@@ -305,7 +305,7 @@ describe('GET /portal', () => {
       assert.match(body, /href="#earlier">Show 3 earlier encounters</)
     })
 
-    it('lists the newest by start, counts all, and leads to the rest', async () => {
+    it('lists the newest by start, counts all, and leads to the rest (PORTAL-8)', async () => {
       const visits = Array.from({ length: 120 }, (_, at) =>
         makeEncounter(`v${at}`, 'x', 'finished', {
           period: {
@@ -408,7 +408,7 @@ describe('GET /portal', () => {
     })
   })
 
-  it('marks unverified apps, lists them after the others, and does not show their logos', async () => {
+  it('marks unverified apps, lists them after the others, and does not show their logos (CLIENT-3)', async () => {
     const other = await TestAuthServer.open(await open(), { resources: RESOURCES })
     const logo_url = 'https://zzz.example/logo.png'
     await other.addClient({ client_id: 'aaa', name: 'Demo app', approved: false, logo_url })
@@ -442,7 +442,7 @@ describe('GET /portal', () => {
 
   describe('while the FHIR server is unreachable', () => {
     for (const how of ['no-response', 'not-json', 500, 503, 401] as const) {
-      it(`explains the outage to clinicians (${how}), and recovers`, async () => {
+      it(`explains the outage to clinicians (${how}), and recovers (PORTAL-7)`, async () => {
         auth.fhir.fail(how)
         const page = await browser.get('/portal?search=x')
         assert.equal(page.statusCode, 502)

@@ -32,7 +32,7 @@ describe('GET /portal with a search', () => {
     browser = await auth.logIn()
   })
 
-  it('sends the search text encoded, and shows it escaped', async () => {
+  it('sends the search text encoded, and shows it escaped (PORTAL-4)', async () => {
     const search = `a&b=c|d,e\\f$<script>"'#%é`
     auth.fhir.requests.length = 0
     const page = await browser.get(`/portal?search=${encodeURIComponent(search)}`)
@@ -47,7 +47,7 @@ describe('GET /portal with a search', () => {
     assert.match(page.body, /Show the first 20 patients/)
   })
 
-  it('finds a name with either apostrophe', async () => {
+  it('finds a name with either apostrophe (PORTAL-4)', async () => {
     const resources = [patient('straight', "O'Hara", 'Ada'), patient('curved', 'O’Hara', 'Bea')]
     const other = await (await TestAuthServer.open(await open(), { resources })).logIn()
     for (const text of ["O'Hara", 'O’Hara'])
@@ -58,7 +58,7 @@ describe('GET /portal with a search', () => {
       )
   })
 
-  it('searches by name, with its parts in any order', async () => {
+  it('searches by name, with its parts in any order (PORTAL-4)', async () => {
     const found = await browser.get('/portal?search=Limestone')
     assert.deepEqual(idsIn(found.body), ['limestone'])
     assert.match(found.body, /1 patient matches “Limestone”\./)
@@ -108,7 +108,7 @@ describe('GET /portal with a search', () => {
     }
   })
 
-  it('searches a single word with a digit by MRN and by name', async () => {
+  it('searches a single word with a digit by MRN and by name (PORTAL-4)', async () => {
     const found = await browser.get('/portal?search=SYN-004127')
     assert.deepEqual(idsIn(found.body), ['juniper'])
     assert.match(found.body, /1 patient matches “SYN-004127”\./)
@@ -119,7 +119,7 @@ describe('GET /portal with a search', () => {
     assert.match((await browser.get('/portal')).body, /Find a patient by name or MRN, or by birth date</)
   })
 
-  it('finds a patient by part of an MRN', async () => {
+  it('finds a patient by part of an MRN (PORTAL-4)', async () => {
     for (const part of ['4127', 'syn-0041'])
       assert.deepEqual(idsIn((await browser.get(`/portal?search=${part}`)).body), ['juniper'], part)
     // Another server: the digits are completed to a number like those of other patients.
@@ -129,13 +129,13 @@ describe('GET /portal with a search', () => {
     auth.fhir.refuse(undefined)
   })
 
-  it('completes a number in time that is linear in the length of the example', () => {
+  it('completes a number in time that is linear in the length of the example (LIMIT-7)', () => {
     assert.equal(completeNumber('4127', 'A7-000001'), 'A7-004127')
     const grown = measureGrowth(digits => completeNumber('1', `${'0'.repeat(digits)}x`), 3_000)
     assert.ok(grown < 8, `${grown} times as long`)
   })
 
-  it('finds patients by birth date in the usual notations, alone and with a name', async () => {
+  it('finds patients by birth date in the usual notations, alone and with a name (PORTAL-4)', async () => {
     const birthDate = '1990-04-03'
     const resources = [
       ...RESOURCES,
@@ -174,7 +174,7 @@ describe('describeList', () => {
   const counted = { ...list, total: 9, hasMore: true, next: 'Patient?page=2' }
   const uncounted = { ...counted, total: undefined }
 
-  it('gives the number of all patients, or of those on this page if the server does not count them', () => {
+  it('gives the number of all patients, or of those on this page if the server does not count them (PORTAL-3)', () => {
     assert.equal(describeList(counted, undefined), '2 of 9 patients, by family name.')
     assert.equal(describeList(uncounted, undefined), '2 patients on this page, by family name.')
     assert.equal(describeList(uncounted, 'jun'), '2 patients on this page match “jun”.')

@@ -88,7 +88,7 @@ describe('sign-in at a directory (LDAP)', () => {
     return results.filter(result => result.startsWith('401')).length
   }
 
-  it('shows a form of its own, beside that of the clinician table', async () => {
+  it('shows a form of its own, beside that of the clinician table (SIGNIN-14)', async () => {
     const browser = auth.openBrowser()
     assert.match((await browser.get('/login')).body, /href="\/login\?provider=staff">Hospital account</)
     const { body } = await browser.get('/login?provider=staff')
@@ -97,7 +97,7 @@ describe('sign-in at a directory (LDAP)', () => {
     assert.match(body, /href="\/login">Clinician account</)
   })
 
-  it('logs a user in with the attributes as claims', async () => {
+  it('logs a user in with the attributes as claims (SIGNIN-14)', async () => {
     const browser = auth.openBrowser()
     const form = { username: 'ada', password: 'password of ada', provider: 'staff' }
     assert.equal((await browser.post('/login', form)).headers.location, '/portal')
@@ -107,7 +107,7 @@ describe('sign-in at a directory (LDAP)', () => {
     assert.equal(await logIn('ada', 'password of ada'), '302 /portal')
   })
 
-  it('needs the group, the right password and exactly one entry', async () => {
+  it('needs the group, the right password and exactly one entry (SIGNIN-14)', async () => {
     assert.equal(await logIn('grace', 'password of grace'), '403 not-allowed')
     for (const [username, password] of [
       ['ada', 'password of grace'],
@@ -119,7 +119,7 @@ describe('sign-in at a directory (LDAP)', () => {
     assert.match(await logIn('ada', 'password of ada', several), /^401/)
   })
 
-  it('never binds with an empty password, and a username cannot change the filter', async () => {
+  it('never binds with an empty password, and a username cannot change the filter (SIGNIN-14)', async () => {
     const before = directory.binds.length
     assert.match(await logIn('ada', ''), /^401/)
     assert.equal(directory.binds.length, before)
@@ -127,7 +127,7 @@ describe('sign-in at a directory (LDAP)', () => {
       assert.match(await logIn(username, 'password of ada'), /^401/, username)
   })
 
-  it('takes as many binds for an unknown username as for a wrong password', async () => {
+  it('takes as many binds for an unknown username as for a wrong password (SIGNIN-14)', async () => {
     const count = async (username: string) => {
       const before = directory.binds.length
       await logIn(username, 'wrong')
@@ -136,7 +136,7 @@ describe('sign-in at a directory (LDAP)', () => {
     assert.equal(await count('unknown'), await count('grace'))
   })
 
-  it('limits failures', async () => {
+  it('limits failures (SIGNIN-14)', async () => {
     const limited = await openServer()
     assert.equal(
       await guess(
@@ -149,20 +149,20 @@ describe('sign-in at a directory (LDAP)', () => {
     assert.match(await logIn('grace', 'password of grace', limited), /^403/)
   })
 
-  it('counts all spellings of one account together', async () => {
+  it('counts all spellings of one account together (SIGNIN-14)', async () => {
     const limited = await openServer()
     assert.equal(await guess([...SPELLINGS, ...SPELLINGS], limited), 10)
     assert.equal(await guess(SPELLINGS, limited), 0)
     assert.match(await logIn('edsger', 'password of edsger', limited), /^429/)
   })
 
-  it('counts the spellings of an unknown username in the same way', async () => {
+  it('counts the spellings of an unknown username in the same way (SIGNIN-14)', async () => {
     const limited = await openServer()
     const usernames = ['Unknown', 'unknown', ' UNKNOWN', 'ｕnknown', 'unKnown ']
     assert.equal(await guess([...usernames, ...usernames, ...usernames], limited), 10)
   })
 
-  it('never tries more simultaneous guesses at the directory than the limit', async () => {
+  it('never tries more simultaneous guesses at the directory than the limit (SIGNIN-14)', async () => {
     const limited = await openServer()
     const before = directory.binds.length
     assert.equal(
@@ -176,12 +176,12 @@ describe('sign-in at a directory (LDAP)', () => {
     assert.equal(tried.length, 10)
   })
 
-  it('accepts many simultaneous sign-ins of one user', async () => {
+  it('accepts many simultaneous sign-ins of one user (SIGNIN-14)', async () => {
     const right = Array.from({ length: 20 }, () => logIn('ada', 'password of ada'))
     assert.deepEqual(new Set(await Promise.all(right)), new Set(['302 /portal']))
   })
 
-  it('treats a locked and a disabled account as a wrong password, and counts it', async () => {
+  it('treats a locked and a disabled account as a wrong password, and counts it (SIGNIN-14)', async () => {
     const limited = await openServer()
     for (const username of ['leslie', 'donald']) {
       assert.match(await logIn(username, `password of ${username}`, limited), /^401/)
@@ -195,7 +195,7 @@ describe('sign-in at a directory (LDAP)', () => {
     }
   })
 
-  it('takes as long for an unknown user as for a known one, although the directory does not', async () => {
+  it('takes as long for an unknown user as for a known one, although the directory does not (SIGNIN-14)', async () => {
     const slow = await startDirectory(ENTRIES, undefined, 150)
     const server = await openServer({ url: slow.url })
     const measure = async (username: string) => {
@@ -212,7 +212,7 @@ describe('sign-in at a directory (LDAP)', () => {
     }
   })
 
-  it('says that the directory is unavailable, and passwords of the clinician table still work', async () => {
+  it('says that the directory is unavailable, and passwords of the clinician table still work (SIGNIN-14)', async () => {
     const down = await openServer({ url: 'ldap://127.0.0.1:1' })
     assert.equal(await logIn('ada', 'password of ada', down), '503 unreachable')
     assert.equal((await down.openBrowser().login()).headers.location, '/portal')

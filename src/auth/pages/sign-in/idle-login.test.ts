@@ -7,7 +7,7 @@ describe('an idle login', () => {
   const open = openTestStore()
   const MINUTE = 60_000
 
-  it('ends after the idle time, which pages extend but background updates do not', async () => {
+  it('ends after the idle time, which pages extend but background updates do not (LOGIN-8)', async () => {
     const auth = await TestAuthServer.open(await open(), { settings: { loginIdleSeconds: 1800 } })
     const browser = await auth.logIn()
     const opens = async (headers = {}) =>
@@ -51,7 +51,7 @@ describe('an idle login', () => {
     assert.equal((await auth.refresh(later.json().refresh_token)).statusCode, 400)
   })
 
-  it('lasts until its maximum without an idle time, as on loopback', async () => {
+  it('lasts until its maximum without an idle time, as on loopback (LOGIN-8)', async () => {
     const auth = await TestAuthServer.open(await open())
     const browser = await auth.logIn()
     auth.time.now += 7 * 60 * MINUTE

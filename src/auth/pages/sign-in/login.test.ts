@@ -16,7 +16,7 @@ eachDatabaseIfThorough((_name, open) => {
       auth = await TestAuthServer.open(await open())
     })
 
-    it('redirects a clinician to the portal with a cookie for this server', async () => {
+    it('redirects a clinician to the portal with a cookie for this server (LOGIN-4)', async () => {
       const response = await auth.openBrowser().login()
       assert.equal(response.statusCode, 302)
       assert.equal(response.headers.location, '/portal')
@@ -28,7 +28,7 @@ eachDatabaseIfThorough((_name, open) => {
       )
     })
 
-    it('does not distinguish a wrong username from a wrong password', async () => {
+    it('does not distinguish a wrong username from a wrong password (LOGIN-5)', async () => {
       const browser = auth.openBrowser()
       const password = await browser.login('clinician', 'wrong')
       const username = await browser.login('nobody', 'sallyport')
@@ -66,7 +66,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal((await old.get('/portal')).headers.location, '/login')
     })
 
-    it('creates a login of 8 hours', async () => {
+    it('creates a login of 8 hours (LOGIN-8)', async () => {
       const browser = await auth.logIn()
       auth.time.now += 8 * 3_600_000 - 1
       assert.equal((await browser.get('/portal')).statusCode, 200)
@@ -74,7 +74,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal((await browser.get('/portal')).headers.location, '/login')
     })
 
-    it('accepts a clinician who was added by one SQL line, with $2a$, $2b$ and $2y$ hashes', async () => {
+    it('accepts a clinician who was added by one SQL line, with $2a$, $2b$ and $2y$ hashes (LOGIN-2)', async () => {
       for (const prefix of ['$2a$', '$2b$', '$2y$']) {
         const username = `plain ${prefix}`
         const made = (await hash('correct horse', 4)).replace(/^\$2b\$/, prefix)
@@ -90,7 +90,7 @@ eachDatabaseIfThorough((_name, open) => {
       }
     })
 
-    it('refuses a disabled clinician, and ends an existing login at once', async () => {
+    it('refuses a disabled clinician, and ends an existing login at once (LOGIN-9)', async () => {
       await auth.addUser('gone')
       const browser = await auth.logIn('gone')
       assert.equal((await browser.get('/portal')).statusCode, 200)
@@ -162,7 +162,7 @@ eachDatabaseIfThorough((_name, open) => {
 describe('GET /login', () => {
   const open = openTestStore()
 
-  it('shows the form and, on loopback, the test login while it is valid', async () => {
+  it('shows the form and, on loopback, the test login while it is valid (LOGIN-4, PATIENTS-7)', async () => {
     const auth = await TestAuthServer.open(await open())
     const page = await auth.openBrowser().get('/login')
     assert.equal(page.statusCode, 200)

@@ -6,7 +6,7 @@ import { openTestStore } from '../../testing/test-store.ts'
 describe('/logout', () => {
   const open = openTestStore()
 
-  it('shows a button on GET and ends the login on POST', async () => {
+  it('shows a button on GET and ends the login on POST (LOGIN-10)', async () => {
     const auth = await TestAuthServer.open(await open())
     const browser = await auth.logIn()
     const id = browser.cookies.get('sallyport-login') ?? ''

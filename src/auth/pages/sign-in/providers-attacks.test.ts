@@ -65,16 +65,16 @@ describe('attacks on a sign-in', () => {
     'that is no token': () => 'nonsense',
   }
   for (const [name, tamper] of Object.entries(refused))
-    it(`refuses an id_token ${name}`, async () => {
+    it(`refuses an id_token ${name} (SIGNIN-4)`, async () => {
       assert.equal(await attempt(tamper), '502 bad-response')
     })
 
-  it('accepts clocks that differ by less than 60 s', async () => {
+  it('accepts clocks that differ by less than 60 s (SIGNIN-4)', async () => {
     assert.equal(await attempt(change({ exp: now() - 50 })), '302 /portal')
     assert.equal(await attempt(change({ iat: now() + 50, nbf: now() + 50 })), '302 /portal')
   })
 
-  it('refuses signatures with alg none even if the provider announces it', async () => {
+  it('refuses signatures with alg none even if the provider announces it (SIGNIN-4)', async () => {
     hospital.metadata = { id_token_signing_alg_values_supported: ['none', 'HS256'] }
     const hostile = await openSignInServer(await open(), [makeProvider(hospital)])
     hospital.metadata = {}
@@ -82,7 +82,7 @@ describe('attacks on a sign-in', () => {
     assert.equal(describeSignIn(await signIn(hostile.openBrowser(), hospital, 'user-1')), '502 bad-response')
   })
 
-  it('fetches the keys at once for an unknown kid, and at most once in 5 s', async () => {
+  it('fetches the keys at once for an unknown kid, and at most once in 5 s (SIGNIN-4)', async () => {
     const count = () => hospital.requests.filter(path => path === '/jwks').length
     assert.equal(await attempt(idToken => idToken), '302 /portal')
     auth.time.now += 10_000
@@ -102,7 +102,7 @@ describe('attacks on a sign-in', () => {
     hospital.publishedKeys = ['key-1']
   })
 
-  it('refuses a callback that is sent again, was never started, or has no state', async () => {
+  it('refuses a callback that is sent again, was never started, or has no state (SIGNIN-3)', async () => {
     const browser = auth.openBrowser()
     const callback = await hospital.authorize(await startSignIn(browser), 'user-1')
     const cookies = new Map(browser.cookies)
@@ -113,7 +113,7 @@ describe('attacks on a sign-in', () => {
     assert.equal(describeSignIn(await browser.get('/login/callback')), '400 expired')
   })
 
-  it('refuses a callback in another browser (login CSRF), which does not end the sign-in of the first', async () => {
+  it('refuses a callback in another browser (login CSRF), which does not end the sign-in of the first (SIGNIN-3)', async () => {
     const attacker = auth.openBrowser()
     const callback = await hospital.authorize(await startSignIn(attacker), 'user-1')
     const victim = auth.openBrowser()
@@ -123,14 +123,14 @@ describe('attacks on a sign-in', () => {
     assert.equal(describeSignIn(await attacker.get(callback)), '302 /portal')
   })
 
-  it('refuses a sign-in that took longer than 10 minutes', async () => {
+  it('refuses a sign-in that took longer than 10 minutes (SIGNIN-3)', async () => {
     const browser = auth.openBrowser()
     const callback = await hospital.authorize(await startSignIn(browser), 'user-1')
     auth.time.now += 10 * 60_000
     assert.equal(describeSignIn(await browser.get(callback)), '400 expired')
   })
 
-  it('gives the login a new id (session fixation)', async () => {
+  it('gives the login a new id (session fixation) (SIGNIN-3)', async () => {
     const browser = auth.openBrowser()
     browser.cookies.set('sallyport-login', 'planted-by-someone-else')
     await signIn(browser, hospital, 'user-1')
@@ -140,7 +140,7 @@ describe('attacks on a sign-in', () => {
     assert.notEqual(browser.cookies.get('sallyport-login'), first)
   })
 
-  it('refuses a code that the attacker injects into another sign-in', async () => {
+  it('refuses a code that the attacker injects into another sign-in (SIGNIN-3)', async () => {
     const victim = await hospital.authorize(await startSignIn(auth.openBrowser()), 'user-1')
     const attacker = auth.openBrowser()
     const own = new URL(await hospital.authorize(await startSignIn(attacker), 'user-1'))
@@ -159,7 +159,7 @@ describe('attacks on a sign-in', () => {
     'an empty iss': query => query.set('iss', ''),
   }
   for (const [name, change] of Object.entries(badCallbacks))
-    it(`refuses a callback URL with ${name} as bad input, and requests no token`, async () => {
+    it(`refuses a callback URL with ${name} as bad input, and requests no token (SIGNIN-3)`, async () => {
       const browser = auth.openBrowser()
       const url = new URL(await hospital.authorize(await startSignIn(browser), 'user-1'))
       change(url.searchParams)
@@ -169,7 +169,7 @@ describe('attacks on a sign-in', () => {
     })
 
   for (const url of ['javascript:alert(1)', 'data:text/html,x', '//', 'not a URL', 7])
-    it(`is not available if the authorization endpoint is ${url}`, async () => {
+    it(`is not available if the authorization endpoint is ${url} (SIGNIN-10)`, async () => {
       hospital.metadata = { authorization_endpoint: url }
       const hostile = await openSignInServer(await open(), [makeProvider(hospital)])
       const response = await hostile.openBrowser().get('/login/providers/hospital')
@@ -177,7 +177,7 @@ describe('attacks on a sign-in', () => {
       assert.equal(describeSignIn(response), '503 unreachable')
     })
 
-  it('limits the cookies and the sign-ins in progress', async () => {
+  it('limits the cookies and the sign-ins in progress (SIGNIN-10)', async () => {
     const browser = auth.openBrowser()
     for (let at = 0; at < 15; at++) await startSignIn(browser)
     assert.equal([...browser.cookies.keys()].filter(name => name.startsWith('sallyport-sign-in-')).length, 10)
@@ -194,7 +194,7 @@ describe('attacks on a sign-in', () => {
     await auth.store.db.deleteFrom('pending_sign_in').where('browser_hash', '=', 'b').execute()
   })
 
-  it('refuses an endless response of a hostile provider', async () => {
+  it('refuses an endless response of a hostile provider (SIGNIN-10)', async () => {
     hospital.metadata = { claims_supported: ['x'.repeat(600_000)] }
     const hostile = await openSignInServer(await open(), [makeProvider(hospital)])
     assert.equal(
@@ -237,7 +237,7 @@ describe('a mix-up of two providers', () => {
     return honest.authorize(forwarded.href, 'user-1')
   }
 
-  it('is recognized by the iss of the response, and the code never reaches the hostile provider', async () => {
+  it('is recognized by the iss of the response, and the code never reaches the hostile provider (SIGNIN-5)', async () => {
     const auth = await openServer()
     const browser = auth.openBrowser()
     const url = await startSignIn(browser, '/login/providers/hostile')
@@ -248,7 +248,7 @@ describe('a mix-up of two providers', () => {
     assert.equal(describeSignIn(signedIn), '302 /portal')
   })
 
-  it('is recognized by a callback for each provider that sends no iss', async () => {
+  it('is recognized by a callback for each provider that sends no iss (SIGNIN-5)', async () => {
     for (const hospital of [honest, hostile])
       hospital.metadata = { authorization_response_iss_parameter_supported: false }
     const auth = await openServer()
@@ -266,7 +266,7 @@ describe('a mix-up of two providers', () => {
     assert.equal(describeSignIn(signedIn), '302 /portal')
   })
 
-  it('is recognized although the provider withdraws its iss, or the settings the other provider, meanwhile', async () => {
+  it('is recognized although the provider withdraws its iss, or the settings the other provider, meanwhile (SIGNIN-5)', async () => {
     const announce = (supported: boolean) => {
       for (const hospital of [honest, hostile])
         hospital.metadata = { authorization_response_iss_parameter_supported: supported }
@@ -294,7 +294,7 @@ describe('a mix-up of two providers', () => {
     announce(true)
   })
 
-  it('ends a sign-in if the settings name another issuer under the same id meanwhile', async () => {
+  it('ends a sign-in if the settings name another issuer under the same id meanwhile (SIGNIN-5)', async () => {
     const auth = await openServer()
     const browser = auth.openBrowser()
     const callback = await honest.authorize(await startSignIn(browser, '/login/providers/honest'), 'user-1')
@@ -305,7 +305,7 @@ describe('a mix-up of two providers', () => {
     assert.equal(hostile.requests.includes('/token'), false)
   })
 
-  it('does not let one provider sign in users of the other', async () => {
+  it('does not let one provider sign in users of the other (SIGNIN-6)', async () => {
     const auth = await openServer()
     await signIn(auth.openBrowser(), honest, 'user-1', '/login/providers/honest')
     const other = await signIn(auth.openBrowser(), hostile, 'user-1', '/login/providers/hostile')

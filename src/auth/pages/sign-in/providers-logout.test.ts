@@ -69,7 +69,7 @@ describe('the logout of a provider’s user', () => {
   }
 
   for (const url of ['javascript:alert(1)', 'data:text/html,x', 'http://', 'not a URL', '', 7])
-    it(`ends without a step at the provider if its end_session_endpoint is ${JSON.stringify(url)}`, async () => {
+    it(`ends without a step at the provider if its end_session_endpoint is ${JSON.stringify(url)} (SIGNIN-11)`, async () => {
       hospital.metadata = { end_session_endpoint: url }
       const server = await openSignInServer(auth.store, [makeProvider(hospital)])
       const browser = server.openBrowser()
@@ -81,7 +81,7 @@ describe('the logout of a provider’s user', () => {
       assert.equal(await isSignedIn(browser), false)
     })
 
-  it('also ends the session at the provider', async () => {
+  it('also ends the session at the provider (SIGNIN-11)', async () => {
     const browser = await signIn()
     const page = await browser.post('/logout', {})
     assert.equal(await isSignedIn(browser), false)
@@ -99,7 +99,7 @@ describe('the logout of a provider’s user', () => {
     assert.equal(hospital.logoutTokens.length, 1)
   })
 
-  it('returns to the app that asked for the logout, and to no other site', async () => {
+  it('returns to the app that asked for the logout, and to no other site (SIGNIN-11)', async () => {
     const browser = await signIn()
     const { id_token } = await getTokens(browser)
     const query = new URLSearchParams({
@@ -113,7 +113,7 @@ describe('the logout of a provider’s user', () => {
     assert.equal(forged.headers.location, '/login?signed-out=1')
   })
 
-  it('at the provider ends the login and online grants here, and no others', async () => {
+  it('at the provider ends the login and online grants here, and no others (SIGNIN-12)', async () => {
     const others = await signIn('user-2')
     jar = new Map()
     const browser = await signIn()
@@ -143,7 +143,7 @@ describe('the logout of a provider’s user', () => {
     assert.deepEqual(records, [{ fhir_user: 'Practitioner/byron', reason: 'Signed out by hospital' }])
   })
 
-  it('is refused with a logout token that was used before', async () => {
+  it('is refused with a logout token that was used before (SIGNIN-12)', async () => {
     await signIn()
     const token = await endAtProvider()
     assert.equal(await sendToken(token), 'ended')
@@ -153,7 +153,7 @@ describe('the logout of a provider’s user', () => {
     assert.equal(await isSignedIn(browser), true)
   })
 
-  it('is refused with a forged logout token', async () => {
+  it('is refused with a forged logout token (SIGNIN-12)', async () => {
     const browser = await signIn()
     const now = Math.floor(Date.now() / 1000)
     const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }

@@ -56,7 +56,7 @@ beforeEach(() => {
 
 eachDatabaseIfThorough((_name, open) => {
   describe('sign-in with an identity provider', () => {
-    it('provisions an account at the first sign-in, on whichever instance the callback arrives', async () => {
+    it('provisions an account at the first sign-in, on whichever instance the callback arrives (SIGNIN-3)', async () => {
       const store = await open()
       const [one, two] = [
         await openSignInServer(store, [makeProvider(hospital)]),
@@ -76,7 +76,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal((await one.openBrowser().login('ada', '')).statusCode, 401)
     })
 
-    it('applies the mapping to a provisioned account again at each sign-in', async () => {
+    it('applies the mapping to a provisioned account again at each sign-in (SIGNIN-6)', async () => {
       const store = await open()
       const auth = await openSignInServer(store, [makeProvider(hospital)])
       await signIn(auth.openBrowser(), hospital, 'user-1')
@@ -89,7 +89,7 @@ eachDatabaseIfThorough((_name, open) => {
       )
     })
 
-    it('creates one account for simultaneous first sign-ins', async () => {
+    it('creates one account for simultaneous first sign-ins (SIGNIN-6)', async () => {
       const store = await open()
       const auth = await openSignInServer(store, [makeProvider(hospital)])
       const browsers = [auth.openBrowser(), auth.openBrowser(), auth.openBrowser()]
@@ -118,7 +118,7 @@ describe('the account of a provider’s user', () => {
   const attempt = async (auth: TestAuthServer, user = 'user-1') =>
     describeSignIn(await signIn(auth.openBrowser(), hospital, user))
 
-  it('is the linked clinician, with the clinician’s own Practitioner, and never one of the same name', async () => {
+  it('is the linked clinician, with the clinician’s own Practitioner, and never one of the same name (SIGNIN-6)', async () => {
     const auth = await openServer({ provision: false })
     await auth.addUser('ada')
     await auth.store.db
@@ -153,19 +153,19 @@ describe('the account of a provider’s user', () => {
     assert.equal(await attempt(auth), '403 disabled')
   })
 
-  it('is refused if another clinician has the username', async () => {
+  it('is refused if another clinician has the username (SIGNIN-6)', async () => {
     const auth = await openServer()
     await auth.addUser('ada')
     assert.equal(await attempt(auth), '403 username-taken')
   })
 
-  it('needs a group of the settings', async () => {
+  it('needs a group of the settings (SIGNIN-8)', async () => {
     const auth = await openServer({ allow })
     assert.equal(await attempt(auth), '302 /portal')
     assert.equal(await attempt(auth, 'user-2'), '403 not-allowed')
   })
 
-  it('reads groups that are not in the token from the user info, and otherwise says so', async () => {
+  it('reads groups that are not in the token from the user info, and otherwise says so (SIGNIN-8)', async () => {
     const auth = await openServer({ allow })
     hospital.tamper = change({ groups: undefined, _claim_names: { groups: 'src1' } })
     assert.equal(await attempt(auth), '302 /portal')
@@ -173,7 +173,7 @@ describe('the account of a provider’s user', () => {
     assert.equal(await attempt(auth), '403 too-many-groups')
   })
 
-  it('is an administrator while the provider says so', async () => {
+  it('is an administrator while the provider says so (SIGNIN-8)', async () => {
     const auth = await openServer({ admin: { claim: 'groups', values: ['admins'] } })
     const isAdmin = async (user: string) => {
       await auth.store.db.deleteFrom('login').execute()
@@ -186,7 +186,7 @@ describe('the account of a provider’s user', () => {
     assert.equal(await isAdmin('user-2'), false)
   })
 
-  it('signs an administrator in again at the provider, which must return auth_time', async () => {
+  it('signs an administrator in again at the provider, which must return auth_time (ADMIN-22)', async () => {
     const auth = await openServer({ admin: { claim: 'groups', values: ['admins'] } })
     const browser = auth.openBrowser()
     assert.equal((await signIn(browser, hospital, 'user-2')).headers.location, '/portal')
@@ -202,7 +202,7 @@ describe('the account of a provider’s user', () => {
     }
   })
 
-  it('has signed in recently only if the provider returns auth_time', async () => {
+  it('has signed in recently only if the provider returns auth_time (ADMIN-22)', async () => {
     const auth = await openServer({ admin: { claim: 'groups', values: ['admins'] } })
     const browser = auth.openBrowser()
     const open = async () => (await browser.get('/admin/keys/rotate')).headers.location
@@ -214,7 +214,7 @@ describe('the account of a provider’s user', () => {
     assert.equal(await open(), undefined)
   })
 
-  it('stops being an administrator when another one removes the role', async () => {
+  it('stops being an administrator when another one removes the role (ADMIN-2)', async () => {
     const auth = await openServer()
     const browser = auth.openBrowser()
     const { store, time } = auth
@@ -243,7 +243,7 @@ describe('the account of a provider’s user', () => {
     assert.equal((await browser.get('/portal')).statusCode, 302)
   })
 
-  it('ends when the link moves to another clinician', async () => {
+  it('ends when the link moves to another clinician (ENDS-1)', async () => {
     const auth = await openServer()
     const browser = auth.openBrowser()
     await signIn(browser, hospital, 'user-1')
@@ -273,7 +273,7 @@ describe('the account of a provider’s user', () => {
     ['calls no user an administrator', { admin: undefined }, 'user'],
     ['has another name', { name: 'Clinic' }, 'administrator'],
   ] as const)
-    it(`leaves the session as the provider would accept it when it ${how}`, async () => {
+    it(`leaves the session as the provider would accept it when it ${how} (ENDS-1)`, async () => {
       const auth = await openSignInServer(await open(), list({}))
       const browser = auth.openBrowser()
       await signIn(browser, hospital, 'user-2')
@@ -290,7 +290,7 @@ describe('the account of a provider’s user', () => {
       assert.equal(await find(), outcome)
     })
 
-  it('is tested by an administrator, with its metadata, keys and clock', async () => {
+  it('is tested by an administrator, with its metadata, keys and clock (ADMIN-24)', async () => {
     const gone = makeProvider({ issuer: 'http://127.0.0.1:1' }, { id: 'gone' })
     const admin = { claim: 'groups', values: ['admins'] }
     const auth = await openSignInServer(await open(), [makeProvider(hospital, { admin }), gone])
@@ -301,7 +301,7 @@ describe('the account of a provider’s user', () => {
     assert.match(await test('gone'), /gone cannot be used/)
   })
 
-  it('is never found by a search that the id of a Practitioner makes', async () => {
+  it('is never found by a search that the id of a Practitioner makes (SIGNIN-7)', async () => {
     const auth = await openServer({ provision: false })
     await auth.addUser('ada', { id: 'ada' })
     const link = { issuer: hospital.issuer, subject: 'user-1', clinician_id: 'ada', created_at: 0 }
@@ -320,7 +320,7 @@ describe('the account of a provider’s user', () => {
     hospital.users = { 'user-1': ADA }
   })
 
-  it('needs exactly one Practitioner on the FHIR server', async () => {
+  it('needs exactly one Practitioner on the FHIR server (SIGNIN-7)', async () => {
     const search = (text: string) => ({ fhirUser: { kind: 'search', search: text } }) as const
     const byNumber = await openServer(search('Practitioner?identifier=urn:x|{employee_number}'))
     assert.equal(await attempt(byNumber), '302 /portal')
@@ -359,7 +359,7 @@ describe('an authorization request through an identity provider', () => {
     })
   }
 
-  it('continues after the sign-in, and its id_token has acr, amr and auth_time of the provider', async () => {
+  it('continues after the sign-in, and its id_token has acr, amr and auth_time of the provider (SIGNIN-9)', async () => {
     const start = Math.floor(Date.now() / 1000)
     const browser = auth.openBrowser()
     const { location = '' } = (await authorize(browser, { acr_values: 'urn:mfa urn:pwd' })).headers
@@ -379,7 +379,7 @@ describe('an authorization request through an identity provider', () => {
     assert(Number(authTime) >= start && Number(authTime) <= start + 10)
   })
 
-  it('passes prompt=login, max_age, acr_values and login_hint on', async () => {
+  it('passes prompt=login, max_age, acr_values and login_hint on (SIGNIN-9)', async () => {
     const browser = auth.openBrowser()
     const wishes = { prompt: 'login', max_age: '60', acr_values: 'urn:mfa', login_hint: 'ada' }
     const { location = '' } = (await authorize(browser, wishes)).headers
@@ -390,7 +390,7 @@ describe('an authorization request through an identity provider', () => {
     assert.equal(url.searchParams.get('redirect_uri'), 'http://localhost:9000/login/callback')
   })
 
-  it('asks for a stronger sign-in once', async () => {
+  it('asks for a stronger sign-in once (SIGNIN-9)', async () => {
     const browser = auth.openBrowser()
     await signIn(browser, hospital, 'user-1')
     auth.time.now = Date.now() + 1000
@@ -409,7 +409,7 @@ describe('an authorization request through an identity provider', () => {
     assert.match(done.headers.location ?? '', /^https:\/\/app\.example\/callback\?code=/)
   })
 
-  it('refuses an authentication that is older or weaker than required', async () => {
+  it('refuses an authentication that is older or weaker than required (SIGNIN-9)', async () => {
     const strict = await openSignInServer(await open(), [
       makeProvider(hospital, { acrValues: ['urn:mfa'], maxAge: 3600 }),
     ])
@@ -429,7 +429,7 @@ describe('an authorization request through an identity provider', () => {
 describe('a sign-in that fails', () => {
   const open = openTestStore()
 
-  it('leaves an audit record, shows a page in plain words, and the password form still works', async () => {
+  it('leaves an audit record, shows a page in plain words, and the password form still works (SIGNIN-10)', async () => {
     const store = await open()
     const audit = createAuditor({ store, failure: 'refuse' })
     const auth = await openSignInServer(store, [makeProvider(hospital, { allow })], { audit })
@@ -469,7 +469,7 @@ describe('a sign-in that fails', () => {
     assert.equal((await browser.login()).headers.location, '/portal')
   })
 
-  it('names an unreachable provider, and neither the start nor another provider waits for it', async () => {
+  it('names an unreachable provider, and neither the start nor another provider waits for it (SIGNIN-10)', async () => {
     const silent = makeProvider({ issuer: 'http://127.0.0.1:1' }, { id: 'silent', name: 'Other account' })
     const auth = await openSignInServer(await open(), [silent, makeProvider(hospital)])
     const down = await auth.openBrowser().get('/login/providers/silent')
@@ -478,7 +478,7 @@ describe('a sign-in that fails', () => {
     assert.equal((await auth.openBrowser().get('/login/providers/nobody')).statusCode, 404)
   })
 
-  it('says that the provider is unavailable during an outage, and works after it', async () => {
+  it('says that the provider is unavailable during an outage, and works after it (SIGNIN-10)', async () => {
     const auth = await openSignInServer(await open(), [makeProvider(hospital)])
     const browser = auth.openBrowser()
     const callback = await hospital.authorize(await startSignIn(browser), 'user-1')
@@ -492,7 +492,7 @@ describe('a sign-in that fails', () => {
     assert.equal(describeSignIn(await signIn(browser, hospital, 'user-1')), '302 /portal')
   })
 
-  it('offers no password form if passwords are switched off', async () => {
+  it('offers no password form if passwords are switched off (SIGNIN-2)', async () => {
     const providers = [makeProvider(hospital)]
     const auth = await openSignInServer(await open(), providers, {
       settings: { login: { passwords: false, providers } },

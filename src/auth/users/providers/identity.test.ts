@@ -18,12 +18,12 @@ describe('the Practitioner of claims', () => {
   const template = { kind: 'template', template: 'Practitioner/{employee.number}' } as const
   const search = { kind: 'search', search: 'Practitioner?identifier=urn:x|{number}' } as const
 
-  it('is the reference in a claim, relative or below the FHIR base', () => {
+  it('is the reference in a claim, relative or below the FHIR base (SIGNIN-7)', () => {
     assert.deepEqual(map(claim, { fhirUser: 'Practitioner/7' }), { kind: 'id', id: '7' })
     assert.deepEqual(map(claim, { fhirUser: `${BASE}/Practitioner/7` }), { kind: 'id', id: '7' })
   })
 
-  it('is never one of another server, another type, or a path', () => {
+  it('is never one of another server, another type, or a path (SIGNIN-7)', () => {
     for (const fhirUser of [
       'https://evil.example/fhir/Practitioner/7',
       `${BASE}.evil.example/Practitioner/7`,
@@ -49,7 +49,7 @@ describe('the Practitioner of claims', () => {
       assert.equal(map(claim, { fhirUser }), 'bad-claims: The claim fhirUser is missing')
   })
 
-  it('is a template filled with claims that are FHIR ids', () => {
+  it('is a template filled with claims that are FHIR ids (SIGNIN-7)', () => {
     assert.deepEqual(map(template, { employee: { number: 7 } }), { kind: 'id', id: '7' })
     assert.equal(map(template, {}), 'bad-claims: The claim employee.number is missing')
     assert.match(String(map(template, { employee: { number: '7?x=1' } })), /does not name a Practitioner/)
@@ -60,7 +60,7 @@ describe('the Practitioner of claims', () => {
     assert.match(String(map(template, { employee: { number: '..' } })), /does not name a Practitioner/)
   })
 
-  it('is found by a search to which a claim cannot add values or parameters', () => {
+  it('is found by a search to which a claim cannot add values or parameters (SIGNIN-7)', () => {
     assert.deepEqual(map(search, { number: 'e-7' }), {
       kind: 'search',
       query: 'Practitioner?identifier=urn:x|e-7',

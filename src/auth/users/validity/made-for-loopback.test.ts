@@ -86,7 +86,7 @@ eachDatabase((_name, open) => {
       web.time.now = local.time.now
     })
 
-    it('accepts no sample account, and no account that the sample administrator added', async () => {
+    it('accepts no sample account, and no account that the sample administrator added (ENDS-2, ADMIN-23)', async () => {
       for (const username of SAMPLES) assert.equal(await statusOf(local, username), 302, username)
       for (const username of SAMPLES) assert.equal(await statusOf(web, username), 401, username)
       const marked = store.db.selectFrom('clinician').select('username').where('for_loopback', '=', true)
@@ -95,7 +95,7 @@ eachDatabase((_name, open) => {
       assert.equal(await statusOf(web, 'ada', 'correct horse'), 302)
     })
 
-    it('knows no client that registered itself, or that the lab or the sample administrator added', async () => {
+    it('knows no client that registered itself, or that the lab or the sample administrator added (ENDS-2)', async () => {
       assert.equal((await requestBackendToken(web)).json().error, 'invalid_client')
       for (const id of Object.values(apps)) {
         assert.equal(await isKnown(local, id), true, id)
@@ -104,7 +104,7 @@ eachDatabase((_name, open) => {
       assert.equal(await isKnown(web, 'app'), true)
     })
 
-    it('ends all logins, grants and tokens of loopback, also of other accounts and apps', async () => {
+    it('ends all logins, grants and tokens of loopback, also of other accounts and apps (ENDS-2)', async () => {
       for (const username of ['clinician', 'ada'])
         assert.equal((await web.refresh(tokens[username] ?? '', APP)).json().error, 'invalid_grant', username)
       const { revoked } = (await web.openBrowser().get('/oauth2/revocations')).json()
@@ -114,14 +114,14 @@ eachDatabase((_name, open) => {
       }
     })
 
-    it('names what has ended, and how to keep it', async () => {
+    it('names what has ended, and how to keep it (ENDS-2)', async () => {
       assert.equal(await describeMadeForLoopback(store, { onLoopback: true }), undefined)
       const line = (await describeMadeForLoopback(store, { onLoopback: false })) ?? ''
       assert.match(line, /^Made on loopback[^\n]*: accounts admin, alba, bob, clinician, mira; apps /)
       assert.match(line, /clinician set-password; to keep an app, run client approve\.$/)
     })
 
-    it('accepts an account with a new password, and an app that was approved, by an administrator of its own', async () => {
+    it('accepts an account with a new password, and an app that was approved, by an administrator of its own (ENDS-2)', async () => {
       await setPassword(asCommand(web), { username: 'mira' }, { password: 'a new password' })
       assert.equal(await statusOf(web, 'mira', 'a new password'), 302)
       await approveClient(asCommand(web), 'developed')

@@ -59,7 +59,7 @@ describe('the limits of a Bundle', () => {
   const issues = (reply: Reply) =>
     (reply.body.entry ?? []).map(it => it.response?.outcome?.issue?.[0]?.details.text)
 
-  it('limit the response: the remaining entries of a batch are too-costly, and writes are still reported', async () => {
+  it('limit the response: the remaining entries of a batch are too-costly, and writes are still reported (BUNDLE-6)', async () => {
     await fhir('PUT Binary/large', large('large', 1_000_000))
     const reply = await run('batch', [
       ...Array.from({ length: 12 }, () => entry('GET Binary/large')),
@@ -95,7 +95,7 @@ describe('the limits of a Bundle', () => {
     )
   })
 
-  it('refuse a whole transaction whose response would be too large', async () => {
+  it('refuse a whole transaction whose response would be too large (BUNDLE-6)', async () => {
     await fhir('PUT Binary/large', large('large', 3_000_000))
     const reply = await run('transaction', [
       entry('POST Patient', { resource: { resourceType: 'Patient' } }),
@@ -155,7 +155,7 @@ describe('the limits of a Bundle', () => {
     assert.match(readIssue(reply), /^400 too-costly: .* its searches and reads take more than 50 ms of work$/)
   })
 
-  it('let other requests run between the entries of a batch', async () => {
+  it('let other requests run between the entries of a batch (BUNDLE-7)', async () => {
     const ended: string[] = []
     const batch = run(
       'batch',
@@ -166,7 +166,7 @@ describe('the limits of a Bundle', () => {
     assert.deepEqual(ended, ['read', 'batch'])
   })
 
-  it('stop a batch once the client has closed the connection', async () => {
+  it('stop a batch once the client has closed the connection (BUNDLE-7)', async () => {
     const address = await fhir.app.listen({ port: 0, host: '127.0.0.1' })
     const made = () => entry('POST Condition', { resource: unnamed('Patient/ann') })
     const batch = { resourceType: 'Bundle', type: 'batch', entry: Array.from({ length: 2_000 }, made) }

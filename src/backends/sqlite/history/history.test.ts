@@ -135,7 +135,7 @@ describe('a history within a granular scope', () => {
     await own.close()
   })
 
-  it('of the system has no total before the last page, whether or not there are resources outside the scope', async () => {
+  it('of the system has no total before the last page, whether or not there are resources outside the scope (GRANULAR-2)', async () => {
     const query = [['category', 'lab'] as const]
     const limited = {
       filterFor: (type: string) => [{ patient: 'p', ...(type === 'Observation' && { query }) }],

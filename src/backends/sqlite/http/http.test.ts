@@ -31,7 +31,7 @@ describe('bodies', () => {
     fhir('POST Patient', body, { 'content-type': contentType })
   const valid = '{"resourceType":"Patient"}'
 
-  it('are FHIR JSON or JSON, in UTF-8', async () => {
+  it('are FHIR JSON or JSON, in UTF-8 (FHIR-2)', async () => {
     for (const type of [
       'application/fhir+json',
       'application/json',
@@ -93,7 +93,7 @@ describe('bodies', () => {
 })
 
 describe('formats', () => {
-  it('are JSON by _format or Accept', async () => {
+  it('are JSON by _format or Accept (FHIR-2)', async () => {
     const read = (query: string, accept?: string) =>
       fhir(`GET Patient/1${query}`, undefined, accept === undefined ? {} : { accept })
     for (const accept of [
@@ -117,14 +117,14 @@ describe('formats', () => {
 })
 
 describe('URLs', () => {
-  it('work with and without a trailing slash at the base', async () => {
+  it('work with and without a trailing slash at the base (ROUTE-9)', async () => {
     for (const url of ['/fhir', '/fhir/', '/fhir?_type=Patient', '/fhir/?_type=Patient']) {
       const reply = await fhir.app.inject({ url })
       assert.deepEqual([reply.statusCode, reply.json().resourceType], [200, 'Bundle'], url)
     }
   })
 
-  it('are refused if they are not normalized', async () => {
+  it('are refused if they are not normalized (ROUTE-7)', async () => {
     await fhir.app.listen({ port: 0, host: '127.0.0.1' })
     const { port } = fhir.app.server.address() as AddressInfo
     for (const url of [
@@ -183,7 +183,7 @@ describe('URLs', () => {
 describe('cross-origin requests', () => {
   const origin = 'https://app.test'
 
-  it('are permitted from any origin without credentials, unless origins are configured', async () => {
+  it('are permitted from any origin without credentials, unless origins are configured (FHIR-10)', async () => {
     const reply = await fhir('GET Patient/1', undefined, { origin, 'sec-fetch-site': 'cross-site' })
     assert.equal(reply.headers['access-control-allow-origin'], '*')
     assert.equal(reply.headers['access-control-allow-credentials'], undefined)
@@ -196,7 +196,7 @@ describe('cross-origin requests', () => {
     assert.equal(written.status, 201)
   })
 
-  it('begin with a preflight that needs no token', async () => {
+  it('begin with a preflight that needs no token (BEARER-3)', async () => {
     const listed = await startFhir({ guard: createAuthenticator({}), origins: [origin] })
     const preflight = {
       'access-control-request-method': 'PUT',
@@ -219,7 +219,7 @@ describe('cross-origin requests', () => {
 })
 
 describe('metadata', () => {
-  it('is a CapabilityStatement that matches the behaviour of the server', async () => {
+  it('is a CapabilityStatement that matches the behaviour of the server (FHIR-1)', async () => {
     const server = await startFhir({
       smartConfiguration: () => ({
         authorization_endpoint: 'https://a.test/authorize',
@@ -252,7 +252,7 @@ describe('metadata', () => {
 })
 
 describe('.well-known/smart-configuration', () => {
-  it('is JSON whatever Accept says, for any origin', async () => {
+  it('is JSON whatever Accept says, for any origin (DISCOVERY-1)', async () => {
     const server = await startFhir({ smartConfiguration: () => ({ token_endpoint: 'https://a.test/token' }) })
     for (const accept of [
       'application/fhir+xml',
@@ -284,7 +284,7 @@ describe('compression', () => {
       headers: accepted === undefined ? {} : { 'accept-encoding': accepted },
     })
 
-  it('applies if the client accepts it, and does not change the ETag', async () => {
+  it('applies if the client accepts it, and does not change the ETag (FHIR-9)', async () => {
     const plain = await inject('GET', 'Patient/long')
     assert.equal(plain.headers['content-encoding'], undefined)
     assert.match(String(plain.headers.vary), /Accept-Encoding/)
@@ -354,7 +354,7 @@ describe('compressed bodies', () => {
     assert.equal((await send(valid, 'gzip', 'Patient/_search', form)).status, 400)
   })
 
-  it('get 413 if they exceed the limit after decompression', async () => {
+  it('get 413 if they exceed the limit after decompression (FHIR-9)', async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000, ' '))
     assert.equal((await send(bomb.subarray(0, 9_000), 'gzip')).status, 413)
     assert.equal((await send(gzipSync(Buffer.alloc(10_001, ' ')), 'gzip')).status, 413)
@@ -362,7 +362,7 @@ describe('compressed bodies', () => {
 })
 
 describe('a patch of another type', () => {
-  it('gets 415 with the accepted types', async () => {
+  it('gets 415 with the accepted types (FHIR-8)', async () => {
     const reply = await fhir('PATCH Patient/1', '[]', { 'content-type': 'application/merge-patch+json' })
     assert.equal(reply.status, 415)
     assert.match(String(reply.headers['accept-patch']), /^application\/json-patch\+json/)

@@ -39,7 +39,7 @@ describe('a file that another process writes to', () => {
     assert.deepEqual(turns.slice(1).sort(), ['group', 'plan'])
   })
 
-  it('is given up by every waiting write after the same time, however many wait', async () => {
+  it('is given up by every waiting write after the same time, however many wait (STORE-7)', async () => {
     const waiting = openDatabase(join(folder, 'fhir.db'), 150)
     other.exec('BEGIN IMMEDIATE')
     const start = performance.now()

@@ -243,7 +243,7 @@ describe('a chain in SQL', () => {
 })
 
 describe('a search in SQL', () => {
-  it('finds and counts the matches within the access filter, and no others', async () => {
+  it('finds and counts the matches within the access filter, and no others (ABSENT-4)', async () => {
     let found = 0
     await fc.assert(
       fc.asyncProperty(searches, async ({ type, pairs, limits }) => {

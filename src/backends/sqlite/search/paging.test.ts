@@ -27,7 +27,7 @@ before(async () => {
 after(() => fhir.close())
 
 describe('paging', () => {
-  it('returns sealed links that do not reveal the search, and the total on every page', async () => {
+  it('returns sealed links that do not reveal the search, and the total on every page (ABSENT-8)', async () => {
     const first = await fhir('GET Patient?_count=2&_sort=family')
     assert.deepEqual([readIds(first).length, first.body.total], [2, 3])
     const next = readNextLink(first) ?? ''
@@ -69,7 +69,7 @@ describe('paging', () => {
       assert.equal(readIssue(await fhir(line)), unreadable, line)
   })
 
-  it('accepts _count, _format, _pretty and _total that a client adds to a link', async () => {
+  it('accepts _count, _format, _pretty and _total that a client adds to a link (FHIR-6)', async () => {
     const next = readNextLink(await fhir('GET Patient?_count=1&_total=none')) ?? ''
     assert.deepEqual(readIds(await fhir(`GET ${next}&_format=json&_pretty=true`)), ['bob'])
     const both = await fhir(`GET ${next}&_count=2`)

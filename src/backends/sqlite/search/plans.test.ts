@@ -167,7 +167,7 @@ describe('the query plans of all access filters and requests', () => {
     assert.deepEqual(ids, expected.toReversed())
   })
 
-  it('limit the steps of the search of a conditional write', () => {
+  it('limit the steps of the search of a conditional write (WRITE-12)', () => {
     const repository = openRepository({ file: dataFile, baseUrl: BASE })
     const find = (steps: number) =>
       findConditionMatch(repository, fullAccess, 'Observation', [['code:missing', 'true']], steps)

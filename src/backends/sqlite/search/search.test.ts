@@ -67,7 +67,7 @@ describe('search', () => {
     await fhir('DELETE Patient/numbered')
   })
 
-  it('refuses unknown parameters and invalid values', async () => {
+  it('refuses unknown parameters and invalid values (FHIR-4)', async () => {
     for (const [query, issue] of Object.entries({
       'Patient?nothing=1': '400 not-supported: Unknown search parameter nothing of Patient',
       'Patient?name:sounds=1':

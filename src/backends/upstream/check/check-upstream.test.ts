@@ -32,7 +32,7 @@ async function check(baseUrl: string, isWriting = true) {
 }
 
 describe('checkUpstream', () => {
-  it('finds nothing unsafe in the embedded server, and recommends the profile strict', async () => {
+  it('finds nothing unsafe in the embedded server, and recommends the profile strict (CLI-6)', async () => {
     const upstream = await startUpstream()
     try {
       const { sign, findings, left, named } = await check(upstream.url)
@@ -47,7 +47,7 @@ describe('checkUpstream', () => {
     }
   })
 
-  it('finds the behaviour of HAPI, and recommends the profile hapi and search parameters', async () => {
+  it('finds the behaviour of HAPI, and recommends the profile hapi and search parameters (CLI-6)', async () => {
     const upstream = await startHapi()
     try {
       const { sign, findings, left, named } = await check(upstream.url)
@@ -124,7 +124,7 @@ describe('checkUpstream', () => {
     }
   })
 
-  it('creates nothing without permission', async () => {
+  it('creates nothing without permission (CLI-6)', async () => {
     const upstream = await startHapi()
     try {
       const { named } = await check(upstream.url, false)

@@ -71,7 +71,9 @@ describe('a response without end', () => {
   for (const caller of ['ann', 'all'])
     for (const path of PATHS)
       for (const [name, write] of Object.entries({ silence, trickle, flood }))
-        it(`is no longer read after ${caller} has left: ${path}, ${name}`, { timeout: 20_000 }, async () => {
+        it(`is no longer read after ${caller} has left: ${path}, ${name} (GATEWAY-35)`, {
+          timeout: 20_000,
+        }, async () => {
           const untilLeft = answerWithoutEnd(write)
           await withGateway({ timeoutMs: 60_000 }, async (_fhir, url) => {
             const leaving = AbortSignal.timeout(100)
@@ -84,7 +86,7 @@ describe('a response without end', () => {
           })
         })
 
-  it('is cut off after a number of bytes if it is streamed, compressed or not', {
+  it('is cut off after a number of bytes if it is streamed, compressed or not (GATEWAY-35)', {
     timeout: 20_000,
   }, async () => {
     const streamLimit = { bytes: 300_000, ms: 60_000 }
@@ -108,7 +110,7 @@ describe('a response without end', () => {
     await left
   })
 
-  it('is cut off after a time if it is streamed', { timeout: 20_000 }, async () => {
+  it('is cut off after a time if it is streamed (GATEWAY-35)', { timeout: 20_000 }, async () => {
     const untilLeft = answerWithoutEnd(trickle)
     const streamLimit = { bytes: 1e9, ms: 200 }
     await withGateway({ streamLimit, responseLimit: 20 }, async (_fhir, url) => {
@@ -133,7 +135,7 @@ describe('a response without end', () => {
     })
   })
 
-  it('does not stop a change whose caller leaves', { timeout: 20_000 }, async () => {
+  it('does not stop a change whose caller leaves (GATEWAY-35)', { timeout: 20_000 }, async () => {
     const done = Promise.withResolvers<boolean>()
     upstream.answer((request, response) => {
       if (request.method !== 'POST') return response.writeHead(404).end()

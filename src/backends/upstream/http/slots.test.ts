@@ -13,7 +13,7 @@ import { type Caller, createSlots, type Release } from './slots.ts'
 const callerOf = (holder: string): Caller => ({ holder, connection: new Socket() })
 
 describe('createSlots', () => {
-  it('limits a grant to its share of the connections', () => {
+  it('limits a grant to its share of the connections (GATEWAY-13)', () => {
     const slots = createSlots(4, 2, createDeadlines())
     const taken = ['a', 'a', 'b', 'b'].map(it => slots.take(callerOf(it), 1_000))
     assert.ok(taken.every(it => typeof it === 'function'))
@@ -90,7 +90,7 @@ describe('a grant that uses all its connections', () => {
     await upstream.close()
   })
 
-  it('leaves connections to others, sends no request that has timed out, and keeps /readyz ready', async () => {
+  it('leaves connections to others, sends no request that has timed out, and keeps /readyz ready (GATEWAY-8)', async () => {
     const puts = () => upstream.seen.filter(it => it.line.startsWith('PUT')).length
     const slow = Array.from({ length: 30 }, () => fhir.as('slow')('GET Condition?code=x'))
     const sent = fhir.as('slow')('PUT Condition/c', condition('c', 'ann')).then(puts)

@@ -106,7 +106,7 @@ describe('the watch over the upstream', () => {
     }))
 
   for (const status of [401, 403])
-    it(`uses an upstream whose metadata alone are refused with ${status}`, () =>
+    it(`uses an upstream whose metadata alone are refused with ${status} (GATEWAY-39)`, () =>
       watched({}, async ({ upstream, until, log }) => {
         upstream.answerMetadata((_request, response) => json(response, {}, status))
         upstream.answerJson({ resourceType: 'Bundle', type: 'searchset', total: 1 })
@@ -233,7 +233,7 @@ describe('the watch over the upstream', () => {
       return lines
     }
 
-    it('sends HEAD every 5 s, and reads the CapabilityStatement every 10 minutes', async () => {
+    it('sends HEAD every 5 s, and reads the CapabilityStatement every 10 minutes (GATEWAY-18)', async () => {
       const lines = await countIn(10, (_request, response) => json(response, METADATA))
       assert.deepEqual(
         [
@@ -244,7 +244,7 @@ describe('the watch over the upstream', () => {
       )
     })
 
-    it('requests two elements if HEAD is not supported, and all if _elements is not supported either', async () => {
+    it('requests two elements if HEAD is not supported, and all if _elements is not supported either (GATEWAY-18)', async () => {
       const onlyGet: Handler = ({ method }, response) =>
         json(response, METADATA, method === 'GET' ? 200 : 405)
       const some = await countIn(1, onlyGet)
@@ -257,7 +257,7 @@ describe('the watch over the upstream', () => {
     })
   })
 
-  it('reads the CapabilityStatement at the start and after an outage', () =>
+  it('reads the CapabilityStatement at the start and after an outage (GATEWAY-18)', () =>
     watched({}, async ({ upstream, fhir, until }) => {
       const lines: (string | undefined)[] = []
       await until(200)
@@ -278,7 +278,7 @@ describe('the watch over the upstream', () => {
       )
     }))
 
-  it('does not fail fast requests because of slow probes, and then sends another probe', () =>
+  it('does not fail fast requests because of slow probes, and then sends another probe (GATEWAY-18)', () =>
     watched({ timeoutMs: 200 }, async ({ upstream, fhir, pass, until }) => {
       upstream.answer((request, response) => {
         if (!isSlow || !request.url?.includes('?')) json(response, patient('ann'))

@@ -25,7 +25,7 @@ function pagesOf(...pages: readonly string[]) {
 }
 
 describe('a page gathered from pages of the upstream', () => {
-  it('has the requested number of items, and a next link only if more items are visible', async () => {
+  it('has the requested number of items, and a next link only if more items are visible (GATEWAY-5)', async () => {
     const { page } = pagesOf('aBc', 'd', 'EFg', 'h')
     const second = { link: '2', skip: 1 }
     assert.deepEqual(await page(2), { items: 'BE', next: second, isWhole: false, isEndless: false })

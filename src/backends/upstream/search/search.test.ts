@@ -102,7 +102,7 @@ describe('a search that the upstream cannot express', () => {
     await app.close()
   })
 
-  it('reveals by no link or total which resources are left out', async () => {
+  it('reveals by no link or total which resources are left out (GATEWAY-5)', async () => {
     const findPage = async (pages: readonly string[]) => {
       holds(pages)
       const { body } = await fhir.as('either')('GET Observation?_count=1')

@@ -37,7 +37,7 @@ describe('a search in steps', () => {
     assert(isFailure(failure) && failure.problem === 'too-costly')
   })
 
-  it('ends when the client has closed the connection', async () => {
+  it('ends when the client has closed the connection (LIMIT-5)', async () => {
     const connection = { destroyed: false }
     let taken = 0
     const take = () => {
@@ -48,7 +48,7 @@ describe('a search in steps', () => {
     assert.equal(taken, 3)
   })
 
-  it('takes one step in a turn of the event loop, together with all others', async () => {
+  it('takes one step in a turn of the event loop, together with all others (LIMIT-5)', async () => {
     let [taken, most] = [0, 0]
     const searches = [1, 2, 3].map(() =>
       finishInTurns(
@@ -112,7 +112,7 @@ describe('a write between two steps of a search', () => {
 
   const list = (hits: readonly Hit[]) => hits.map(({ id }) => id)
 
-  it('shows no resource that has left the access, was deleted or no longer matches', () => {
+  it('shows no resource that has left the access, was deleted or no longer matches (LIMIT-6)', () => {
     const query = parse('Condition', { 'recorded-date:missing': 'true' })
     const { hits, next } = finishWithWrite(runQuery(scope(), query, undefined), () => {
       repository.load([condition('c1', 'bob'), condition('c3', 'ann', { recordedDate: '2026-01-01' })])
@@ -122,7 +122,7 @@ describe('a write between two steps of a search', () => {
     assert.equal(next, undefined)
   })
 
-  it('shows a resource whose position changes once, and the others on the next page', () => {
+  it('shows a resource whose position changes once, and the others on the next page (LIMIT-6)', () => {
     repository.load(ids.map((id, at) => condition(id, 'ann', { recordedDate: `2026-01-0${at + 1}` })))
     const query = parse('Condition', { 'onset-date:missing': 'true', _sort: 'recorded-date', _count: '4' })
     const first = finishWithWrite(runQuery(scope(fullAccess), query, undefined), () => {
@@ -132,7 +132,7 @@ describe('a write between two steps of a search', () => {
     assert.deepEqual([...list(first.hits), ...list(second.hits)].toSorted(), ids)
   })
 
-  it('includes no resource that has left the access or was deleted', () => {
+  it('includes no resource that has left the access or was deleted (LIMIT-6)', () => {
     const [rule] = parse('Patient', { _revinclude: 'Condition:patient' }).includes
     const { hits } = finish(runQuery(scope(), parse('Patient', { _id: 'ann' }), undefined))
     assert(rule)
@@ -145,7 +145,7 @@ describe('a write between two steps of a search', () => {
     assert.ok(included.every(({ content }) => JSON.parse(content).subject.reference === 'Patient/ann'))
   })
 
-  it('shows a resource as it was when another process writes between two statements', () => {
+  it('shows a resource as it was when another process writes between two statements (LIMIT-6)', () => {
     const { database } = repository
     const other = openRepository({ file: database.file, baseUrl: BASE })
     const rows: Database['rows'] = (...statement) => {
