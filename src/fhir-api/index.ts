@@ -5,7 +5,7 @@
  */
 
 export { seesAll } from '../smart/index.ts'
-export { type AccessCheck, createAccessCheck, findWrittenPatients } from './access/access-check.ts'
+export { type AccessCheck, findWrittenPatients } from './access/access-check.ts'
 export { findThroughDocument } from './access/binaries.ts'
 export {
   dependsOnTypeAlone,
@@ -13,7 +13,7 @@ export {
   listReferenceTexts,
   parseConditionalReference,
 } from './access/check-references.ts'
-export { findResource, type LookupContext } from './access/find-resource.ts'
+export { checkStored, findResource, type LookupContext } from './access/find-resource.ts'
 export { type AccessCache, createAccessCache } from './access-cache.ts'
 export type {
   Announcement,

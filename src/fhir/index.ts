@@ -34,6 +34,7 @@ export {
   mayChange,
   mayWrite,
   type Params,
+  type WriteInteraction,
 } from './interaction.ts'
 export {
   findJsonExcess,

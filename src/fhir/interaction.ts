@@ -52,6 +52,21 @@ export type Interaction =
       readonly cancels?: true
     }
 
+/** A change of one resource. */
+export type WriteInteraction = Extract<
+  Interaction,
+  {
+    readonly kind:
+      | 'create'
+      | 'update'
+      | 'update-conditional'
+      | 'patch'
+      | 'patch-conditional'
+      | 'delete'
+      | 'delete-conditional'
+  }
+>
+
 /** A request that is not a supported FHIR interaction: it has a `kind` as interactions have, and is a problem. It is refused, never normalized (ROUTE-6, ROUTE-7). */
 export interface Misunderstood extends Failed {
   readonly kind: 'misunderstood'

@@ -135,7 +135,7 @@ export interface AnyProblem extends Failed {
 const OUTSIDE_ACCESS =
   "The token's scopes do not cover this resource, or it does not exist. A scope for its patient, in a wider context or without a filter may cover it; a user/ scope covers no more than the user's own rights"
 
-/** The one place where a problem becomes a response. */
+/** The response of a problem of this module. fhir-api/response.ts adds those of the FHIR API. */
 export function toErrorResponse(problem: FhirProblem): ErrorResponse {
   switch (problem.problem) {
     case 'misunderstood':

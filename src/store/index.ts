@@ -18,6 +18,7 @@ export {
 } from './sealer.ts'
 export type { Store, StoreOptions } from './store.ts'
 export {
+  containsText,
   type DatabaseTarget,
   lockRows,
   makeFolder,

@@ -8,6 +8,8 @@ import {
   type Kysely,
   PostgresAdapter,
   type QueryResult,
+  type RawBuilder,
+  sql,
 } from 'kysely'
 import { hasCode } from '../core/index.ts'
 import type { Schema } from './schema.ts'
@@ -167,4 +169,11 @@ export function prepareInsert<Table extends keyof Schema>(
 
 function pick<Row extends object>(row: Row, columns: readonly string[]): Row {
   return Object.fromEntries(columns.map(column => [column, Reflect.get(row, column)])) as Row
+}
+
+/** Whether one of the columns contains a text, without regard to case. */
+export function containsText(columns: readonly string[], text: string): RawBuilder<boolean> {
+  const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
+  const conditions = columns.map(column => sql`lower(${sql.ref(column)}) like ${pattern} escape '\\'`)
+  return sql<boolean>`(${sql.join(conditions, sql` or `)})`
 }

@@ -5,6 +5,7 @@ import {
   type Misunderstood,
   parseReference,
   type Refused,
+  type WriteInteraction,
 } from '../../fhir/index.ts'
 import type { Grant } from '../../smart/index.ts'
 import { OTHERS } from '../record.ts'
@@ -148,23 +149,9 @@ function findTouchedPatients(request: AuditedRequest, baseUrl: string): readonly
   }
 }
 
-type Write = Extract<
-  Interaction,
-  {
-    kind:
-      | 'create'
-      | 'update'
-      | 'update-conditional'
-      | 'patch'
-      | 'patch-conditional'
-      | 'delete'
-      | 'delete-conditional'
-  }
->
-
 function findChangedPatients(
   request: AuditedRequest,
-  interaction: Write,
+  interaction: WriteInteraction,
   carried: readonly string[],
   baseUrl: string,
 ): readonly string[] {
@@ -180,7 +167,7 @@ function findChangedPatients(
 /** The patients of a write whose content the server does not have: it was passed on, or its outcome is unknown. */
 function findWrittenPatients(
   { location, requestBody, status }: AuditedRequest,
-  interaction: Write,
+  interaction: WriteInteraction,
   carried: readonly string[],
   baseUrl: string,
 ): readonly string[] {

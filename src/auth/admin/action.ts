@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { Auditor, AuditRecord } from '../../audit/index.ts'
 import { Failing, isFailure } from '../../core/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
@@ -283,11 +283,4 @@ export function cutPage<Item>(
   const shown = items.slice(0, limit)
   const last = shown.at(-1)
   return { items: shown, next: items.length > limit && last !== undefined ? getPosition(last) : undefined }
-}
-
-/** Whether one of the columns contains a text, without regard to case. */
-export function containsText(columns: readonly string[], text: string): RawBuilder<boolean> {
-  const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
-  const conditions = columns.map(column => sql`lower(${sql.ref(column)}) like ${pattern} escape '\\'`)
-  return sql<boolean>`(${sql.join(conditions, sql` or `)})`
 }

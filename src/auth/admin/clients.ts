@@ -1,7 +1,7 @@
 import type { Selectable, Transaction } from 'kysely'
 import { isFailure } from '../../core/index.ts'
-import { isPresent, type Schema } from '../../store/index.ts'
-import { ADMIN_SCOPE, parseRedirectUris } from '../oauth/clients/client.ts'
+import { containsText, isPresent, type Schema } from '../../store/index.ts'
+import { ADMIN_SCOPE, findStoredRow, parseRedirectUris } from '../oauth/clients/client.ts'
 import {
   type ClientChanges,
   deleteClient,
@@ -21,7 +21,6 @@ import {
   type Admin,
   AdminFailure,
   compare,
-  containsText,
   cutPage,
   type ListPage,
   type Operation,
@@ -351,13 +350,7 @@ export async function findClientRow(
   { store }: Pick<Admin, 'store'>,
   id: string,
 ): Promise<ClientRow | AdminFailure> {
-  const client = await store.db
-    .selectFrom('client')
-    .selectAll()
-    .where('client_id', '=', id)
-    .where(isPresent)
-    .executeTakeFirst()
-  return client ?? failUnknown(id)
+  return (await findStoredRow(store.db, id)) ?? failUnknown(id)
 }
 
 export interface ClientFilter extends PageRequest {

@@ -1,11 +1,11 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { type Kysely, type Selectable, sql } from 'kysely'
-import type { Schema, Store } from '../../store/index.ts'
+import { containsText, type Schema, type Store } from '../../store/index.ts'
 import { formatFhirUser, isPatientUser } from '../base/user.ts'
 import { keepGoodLogins, selectLogins } from '../users/find-login.ts'
 import { NO_PASSWORD } from '../users/passwords.ts'
 import type { AccessRules } from '../users/validity/rule.ts'
-import { type Admin, containsText, cutPage, type ListPage, type PageRequest } from './action.ts'
+import { type Admin, cutPage, type ListPage, type PageRequest } from './action.ts'
 
 /** A user of this server: a clinician, or the account of a patient or of related persons. */
 export type UserKind = 'clinician' | 'account'

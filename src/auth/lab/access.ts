@@ -5,7 +5,7 @@ import { RECENT_SECONDS } from '../base/limits.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import type { Login } from '../users/find-login.ts'
 import { findCurrentLogin } from '../users/login.ts'
-import { isRecentLogin } from '../users/rights.ts'
+import { isRecentLogin } from '../users/login-rights.ts'
 
 export interface Problem extends Failed {
   readonly status: number

@@ -15,7 +15,7 @@ import { fillAppForm, NEW_APP, readAppForm } from '../pages/apps/form.ts'
 import { listLogos } from '../pages/portal/apps.ts'
 import { findLoginByHash, type Login } from '../users/find-login.ts'
 import { requireClinician } from '../users/login.ts'
-import { isDeveloper } from '../users/rights.ts'
+import { isDeveloper } from '../users/login-rights.ts'
 import {
   isFixed,
   renderAppFormPage,

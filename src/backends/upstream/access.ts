@@ -1,7 +1,7 @@
 import type { Resource } from '../../fhir/index.ts'
 import {
   type AccessCheck,
-  createAccessCheck,
+  checkStored,
   type Failure,
   type FhirRequest,
   type LookupContext,
@@ -24,14 +24,7 @@ export function createContentCheck(
   resources: readonly Resource[],
   standIn?: string,
 ): AccessCheck | Promise<AccessCheck | Failure> {
-  return createAccessCheck({
-    access: request.access,
-    baseUrl: context.baseUrl,
-    excludedTypes: EXCLUDED_TYPES,
-    resources,
-    standIn,
-    panelMembers: (panels, patients) => context.findMembers(context, request, panels, patients),
-  })
+  return checkStored(createLookup(context, request), request, resources, standIn)
 }
 
 /** The context of the API's lookup, for resources that the backend itself looks up. */

@@ -21,7 +21,7 @@ export function checkStored(
   request: FhirRequest,
   resources: readonly Resource[],
   standIn?: string,
-): Awaitable<AccessCheck | Failure> {
+): AccessCheck | Promise<AccessCheck | Failure> {
   return createAccessCheck({
     access: request.access,
     baseUrl: context.baseUrl,

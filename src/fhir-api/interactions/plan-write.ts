@@ -1,12 +1,12 @@
 import { fail, isFailure } from '../../core/index.ts'
 import {
-  type EntryInteraction,
   type ExactResource,
   isWriting,
   type Params,
   readResourceBody,
   readResourceBodyWithId,
   validateAhead,
+  type WriteInteraction,
 } from '../../fhir/index.ts'
 import type { ConditionMatch } from '../backend.ts'
 import type { Context } from '../context.ts'
@@ -16,20 +16,6 @@ import type { StoredVersion } from '../stored-version.ts'
 import { runInTurns } from '../take-turns.ts'
 import { type Planned, type PlannedWrite, planDelete, planPatch, planUpdate } from './plan-change.ts'
 import { respondUnchanged } from './write-response.ts'
-
-export type WriteInteraction = Extract<
-  EntryInteraction,
-  {
-    readonly kind:
-      | 'create'
-      | 'update'
-      | 'update-conditional'
-      | 'patch'
-      | 'patch-conditional'
-      | 'delete'
-      | 'delete-conditional'
-  }
->
 
 export function isWriteRequest(request: FhirRequest): request is FhirRequest<WriteInteraction> {
   return isWriting(request.interaction) && request.interaction.kind !== 'bundle'

@@ -1,13 +1,13 @@
 import { auditRefusal, isAboutAudit } from '../../audit/index.ts'
 import { isFailure } from '../../core/index.ts'
-import type { Interaction, Params } from '../../fhir/index.ts'
+import type { Interaction, Params, WriteInteraction } from '../../fhir/index.ts'
 import { checkNewContent, type WrittenTogether } from '../access/check-content.ts'
 import type { Commit } from '../backend.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import type { Failure, FhirResponse } from '../response.ts'
 import type { PlannedResponse, PlannedWrite } from './plan-change.ts'
-import { planWrite, validateInTurns, type WriteInteraction } from './plan-write.ts'
+import { planWrite, validateInTurns } from './plan-write.ts'
 import { describeWrite, respondToWrite } from './write-response.ts'
 
 /**

@@ -18,7 +18,7 @@ import {
   readAppForm,
   renderAppForm,
 } from '../../pages/apps/form.ts'
-import { summarizeScopes } from '../../pages/consent/describe-scopes.ts'
+import { summarizeScopes } from '../../pages/consent/texts.ts'
 import { AdminFailure } from '../action.ts'
 import { findLastUses } from '../audit.ts'
 import {

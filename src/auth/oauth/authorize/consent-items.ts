@@ -1,6 +1,6 @@
 import { parseScope, parseScopes, type ResourceScope } from '../../../smart/index.ts'
-import { listCategories, offeredTypes } from '../grants/kinds.ts'
 import { keepPermissions, narrowTo, ScopeIndex } from '../grants/narrow.ts'
+import { listCategories, OFFERED_TYPES } from './offered.ts'
 
 /** A checkbox on the consent page. Its parts count only while it is checked. */
 export interface Choice {
@@ -47,11 +47,12 @@ function makeHalf(of: ResourceScope, writes: boolean): ConsentItem | undefined {
 function listParts(scope: ResourceScope, writes: boolean): readonly Choice[] {
   if (scope.query.length > 0) return []
   if (scope.type === '*')
-    return offeredTypes
-      .flatMap(type => narrowTo(scope, { type }) ?? [])
-      .map(part => ({ scope: part, parts: listParts(part, writes) }))
+    return OFFERED_TYPES.flatMap(type => narrowTo(scope, { type }) ?? []).map(part => ({
+      scope: part,
+      parts: listParts(part, writes),
+    }))
   return (writes ? [] : listCategories(scope.type))
-    .flatMap(({ token }) => narrowTo(scope, { query: [['category', token]] }) ?? [])
+    .flatMap(token => narrowTo(scope, { query: [['category', token]] }) ?? [])
     .map(part => ({ scope: part, parts: [] }))
 }
 

@@ -1,5 +1,5 @@
-import { type Kysely, type Selectable, sql } from 'kysely'
-import { isPresent, prepareQuery, type Schema } from '../../../store/index.ts'
+import type { Kysely, Selectable } from 'kysely'
+import { containsText, isPresent, prepareQuery, type Schema } from '../../../store/index.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { computeClientMark, isUsableClient } from '../../users/validity/rule.ts'
 import type { AuthContext } from '../context.ts'
@@ -85,7 +85,7 @@ export async function findLaunchableClients(
     .where('launch_url', 'is not', null)
     .where('disabled', '=', false)
     .$if(ids !== undefined, query => query.where('client_id', 'in', ids ?? []))
-    .$if(text !== undefined, query => query.where(containsText(text ?? '')))
+    .$if(text !== undefined, query => query.where(containsText(['name'], text ?? '')))
     .orderBy('approved', 'desc')
     .orderBy('name')
     .$if(!rules.onLoopback, query => query.where('for_loopback', '=', false))
@@ -93,11 +93,6 @@ export async function findLaunchableClients(
     .limit(limit)
     .execute()
   return rows.filter(row => isUsableClient(row, rules, clock())).map(toClient)
-}
-
-export function containsText(text: string) {
-  const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
-  return sql<boolean>`lower(name) like ${pattern} escape '\\'`
 }
 
 export function toClient(row: Selectable<Schema['client']>): Client {

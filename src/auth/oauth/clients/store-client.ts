@@ -1,5 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import {
+  containsText,
   createRandomToken,
   keepRevoked,
   REMOVED,
@@ -9,7 +10,7 @@ import {
 } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { revokeClientTokens } from '../revocations.ts'
-import { type Client, containsText, findRegisteredClient, findStoredRow, toClient } from './client.ts'
+import { type Client, findRegisteredClient, findStoredRow, toClient } from './client.ts'
 import { storeOrigins } from './origins.ts'
 import {
   ClientFault,
@@ -106,8 +107,10 @@ export async function setClientApproved(
 const ROWS_AT_ONCE = 1_000
 
 /**
- * Removes an app with its grants. Its access ends at once. The rows of an app with many are deleted by the next sweep, in
- * small steps; until then its id cannot be registered again. False if there is no such app.
+ * Removes an app with its grants. Its access ends at once: tokens by the revocation list (`revokeClientTokens`), grants because
+ * their client is gone (`findEnd` in users/validity), and with them the sessions of its users, when they next need a token.
+ * The rows of an app with many are deleted by the next sweep, in small steps; until then its id cannot be registered again.
+ * False if there is no such app.
  */
 export async function deleteClient(trx: Transaction<Schema>, id: string, now: number): Promise<boolean> {
   const client = await findStoredRow(trx, id)
@@ -144,7 +147,7 @@ export async function listRegisteredClients(
     .selectFrom('client')
     .select('client_id')
     .where('expires_at', 'is', null)
-    .$if(text !== undefined, query => query.where(containsText(text ?? '')))
+    .$if(text !== undefined, query => query.where(containsText(['name'], text ?? '')))
     .orderBy('name')
     .orderBy('client_id')
     .limit(LIMITS.appsPerPage + 1)

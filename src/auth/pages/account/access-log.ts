@@ -14,10 +14,10 @@ import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
 import { findOwnPatient } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { describeKind } from '../../oauth/grants/kinds.ts'
 import { findByIds } from '../../oauth/launch/patients.ts'
 import type { Login } from '../../users/find-login.ts'
 import { chooseVerb, describeApp, findNames, type Names } from '../activity/describe.ts'
+import { describeKind } from '../consent/texts.ts'
 import { renderSignedInPage } from '../page-parts.ts'
 
 const SHOWN = 50

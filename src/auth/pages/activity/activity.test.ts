@@ -8,7 +8,7 @@ import { limitComparisons } from '../../base/audit.ts'
 import { TestAuthServer, unknownToken, VERIFIER } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { openTestStore } from '../../testing/test-store.ts'
-import { mayViewActivity } from '../../users/rights.ts'
+import { mayViewActivity } from '../../users/login-rights.ts'
 import { describeApp, describeDecision, type Names } from './describe.ts'
 
 describe('GET /activity', () => {

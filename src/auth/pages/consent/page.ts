@@ -15,13 +15,13 @@ import { LIFETIME } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { isPatientUser } from '../../base/user.ts'
 import { type ConsentItem, listConsentItems } from '../../oauth/authorize/consent-items.ts'
+import { OFFERED_TYPES } from '../../oauth/authorize/offered.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import { hasScope } from '../../oauth/grants/grant.ts'
-import { describeKind, offeredTypes } from '../../oauth/grants/kinds.ts'
 import type { Login } from '../../users/find-login.ts'
 import { readHost, renderAppName, renderAppTile, renderUnverifiedWarning } from '../portal/apps.ts'
-import { describePermissions } from './describe-scopes.ts'
 import { type IsChecked, renderFixedRow, renderReadRow, renderRow, renderWriteRow } from './rows.ts'
+import { describeKind, describePermissions } from './texts.ts'
 
 export interface ConsentPageOptions {
   readonly client: Client
@@ -185,8 +185,7 @@ function listUnregistered(scope: string, wanted: string): string {
 function listNotRequested(wanted: string): string {
   const types = listTypes(wanted)
   if (types.has('*')) return ''
-  const titles = offeredTypes
-    .slice(0, 12)
+  const titles = OFFERED_TYPES.slice(0, 12)
     .filter(type => !types.has(type))
     .map(type => describeKind(type).title)
   return joinTitles(titles.slice(0, 6))

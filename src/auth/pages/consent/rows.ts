@@ -1,7 +1,6 @@
 import { type Html, html, renderBadge, renderIcon } from '../../../web/index.ts'
 import type { Choice, ConsentItem } from '../../oauth/authorize/consent-items.ts'
-import { describeKind, listCategories } from '../../oauth/grants/kinds.ts'
-import { describePermissions, describeScope } from './describe-scopes.ts'
+import { describeCategory, describeKind, describePermissions, describeScope, describeWrite } from './texts.ts'
 
 /** Whether a checkbox is checked when the page is shown; at first all are. */
 export type IsChecked = (scope: string) => boolean
@@ -51,15 +50,6 @@ export function renderWriteRow({ scope, parts }: ConsentItem, isChecked: IsCheck
   )
 }
 
-function describeWrite(permissions: ConsentItem['scope']['permissions']): string {
-  const added = permissions.has('c') ? 'New entries become part of the record. ' : ''
-  if (permissions.has('u') && permissions.has('d'))
-    return `${added}The app can change and delete existing entries. Earlier versions are kept.`
-  if (permissions.has('u')) return `${added}The app can change existing entries but cannot delete them.`
-  if (permissions.has('d')) return `${added}The app can delete existing entries but cannot change them.`
-  return `${added}The app cannot change or delete existing entries.`
-}
-
 function renderScopeBadge(context: ConsentItem['scope']['context']): Html | undefined {
   return context === 'user' ? html`&ensp;${renderBadge('Every patient you may see', 'warn')}` : undefined
 }
@@ -74,9 +64,8 @@ ${type === '*' && html`<p class="scope__note">If you clear one, kinds that are n
 
 // Only the title of the category, because its row has the title of the kind.
 function renderPart(rowType: string, { scope, parts }: Choice, isChecked: IsChecked): Html {
-  const token = scope.query[0]?.[1]
-  const category = listCategories(scope.type).find(known => known.token === token)
-  const title = rowType === '*' ? describeKind(scope.type).title : (category?.title ?? describeScope(scope))
+  const category = describeCategory(scope.type, scope.query[0]?.[1] ?? '')
+  const title = rowType === '*' ? describeKind(scope.type).title : (category ?? describeScope(scope))
   return html`<div class="scope__part"><label>${renderCheckbox(scope.text, isChecked)}<span>${title}</span></label>${
     parts.length > 0 &&
     html`<div class="scope__parts scope__parts--in" role="group" aria-label="Which ${describeKind(scope.type).noun}">${parts.map(part => renderPart(scope.type, part, isChecked))}</div>`

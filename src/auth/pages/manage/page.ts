@@ -30,7 +30,7 @@ import {
   selectGrants,
 } from '../../oauth/grants/grant.ts'
 import type { Login } from '../../users/find-login.ts'
-import { summarizeScopes } from '../consent/describe-scopes.ts'
+import { summarizeScopes } from '../consent/texts.ts'
 import { renderSignedInPage } from '../page-parts.ts'
 import { renderAppIdentity, renderListedApp } from '../portal/apps.ts'
 

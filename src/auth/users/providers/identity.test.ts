@@ -3,7 +3,8 @@ import { describe, it } from 'node:test'
 import type { FhirUserRule } from '../../../config/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import { makeProvider } from '../../testing/test-sign-in.ts'
-import { checkAllowed, findClaim, mapFhirUser, matchesRule, readNames } from './identity.ts'
+import { checkAllowed, isAdministratorBy } from './groups.ts'
+import { findClaim, mapFhirUser, readNames } from './identity.ts'
 import { SignInRefusal } from './refusal.ts'
 
 const BASE = 'https://fhir.ehr.example/fhir'
@@ -83,11 +84,12 @@ describe('claims', () => {
   })
 
   it('match a rule by a whole value', () => {
-    const rule = { claim: 'groups', values: ['clinicians', 'nurses'] }
-    assert.equal(matchesRule({ groups: ['x', 'nurses'] }, rule), true)
-    assert.equal(matchesRule({ groups: 'clinicians' }, rule), true)
+    const admin = { claim: 'groups', values: ['clinicians', 'nurses'] }
+    const provider = makeProvider({ issuer: 'https://idp.example' }, { admin })
+    assert.equal(isAdministratorBy(provider, { groups: ['x', 'nurses'] }), true)
+    assert.equal(isAdministratorBy(provider, { groups: 'clinicians' }), true)
     for (const groups of [undefined, [], 'clinicians,x', ['Clinicians'], { clinicians: true }, [['nurses']]])
-      assert.equal(matchesRule({ groups }, rule), false)
+      assert.equal(isAdministratorBy(provider, { groups }), false)
   })
 
   it('name the account, and control characters are refused or removed', () => {

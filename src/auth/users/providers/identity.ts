@@ -1,9 +1,7 @@
-import type { ClaimRule, FhirUserRule, LoginProvider } from '../../../config/index.ts'
+import type { FhirUserRule, LoginProvider } from '../../../config/index.ts'
 import { isFailure, isRecord } from '../../../core/index.ts'
 import { isId } from '../../../fhir/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
-import { describeDirectory, describeMapping, type Evidence } from '../validity/evidence.ts'
-import type { ProviderLogin } from './provider-login.ts'
 import { SignInRefusal } from './refusal.ts'
 
 /** Finds a claim by its name, or below other claims: `realm_access.roles`. */
@@ -19,37 +17,6 @@ function readTextClaim(claims: Claims, name: string): string | undefined {
   const value = findClaim(claims, name)
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
   return typeof value === 'string' && value.trim() !== '' && !value.includes('\0') ? value.trim() : undefined
-}
-
-/** Whether one of the values is in the claim, which is a text or a list of texts. */
-export function matchesRule(claims: Claims, rule: ClaimRule): boolean {
-  return findMatch(claims, rule) !== undefined
-}
-
-/** The values of a rule that are in the claim. */
-function findMatch(claims: Claims, rule: ClaimRule | undefined): ClaimRule | undefined {
-  if (!rule) return undefined
-  const found = findClaim(claims, rule.claim)
-  const texts: readonly unknown[] = Array.isArray(found) ? found : [found]
-  const values = rule.values.filter(value => texts.includes(value))
-  return values.length === 0 ? undefined : { claim: rule.claim, values }
-}
-
-/** What the rules of the provider accept in a sign-in. The login is good while they still do. */
-export function collectEvidence(
-  provider: LoginProvider,
-  { claims, login }: { readonly claims: Claims; readonly login: Pick<ProviderLogin, 'acr' | 'authTime'> },
-  now: number,
-): Evidence {
-  const { acr, authTime } = login
-  return {
-    allow: findMatch(claims, provider.allow),
-    admin: findMatch(claims, provider.admin),
-    acr,
-    age: authTime === undefined ? undefined : Math.floor((now - authTime) / 1000),
-    mapping: describeMapping(provider),
-    directory: describeDirectory(provider),
-  }
 }
 
 /** The claims that a provider's settings use. */
@@ -69,21 +36,6 @@ function listRuleClaims(rule: FhirUserRule): readonly string[] {
   if (rule.kind === 'claim') return [rule.claim]
   const text = rule.kind === 'template' ? rule.template : rule.search
   return [...text.matchAll(PLACEHOLDER)].map(([, name = '']) => name)
-}
-
-/** A user may sign in if `allow` names one of the user's groups. Unreadable groups refuse everyone. */
-export function checkAllowed(provider: LoginProvider, claims: Claims): SignInRefusal | undefined {
-  const { allow } = provider
-  if (!allow || matchesRule(claims, allow)) return undefined
-  return isDistributed(claims, allow.claim)
-    ? new SignInRefusal('too-many-groups', `The claim ${allow.claim} is not in the token or the user info`)
-    : new SignInRefusal('not-allowed', `The claim ${allow.claim} has none of the allowed values`)
-}
-
-/** OIDC Core, 5.6.2: the claim is elsewhere. Entra ID does this for a user of many groups. */
-export function isDistributed(claims: Claims, name: string): boolean {
-  const names = claims._claim_names
-  return isRecord(names) && Object.hasOwn(names, name) && !Object.hasOwn(claims, name)
 }
 
 /** The name of a provisioned account, from the claims. */

@@ -7,13 +7,8 @@ import { createUserLookup, type LookupContext, listResources } from '../../base/
 import type { User } from '../../base/user.ts'
 import type { UsersContext } from '../context.ts'
 import { NO_PASSWORD } from '../passwords.ts'
-import {
-  checkAllowed,
-  mapFhirUser,
-  matchesRule,
-  type PractitionerQuery,
-  readNames,
-} from '../providers/identity.ts'
+import { checkAllowed, isAdministratorBy } from '../providers/groups.ts'
+import { mapFhirUser, type PractitionerQuery, readNames } from '../providers/identity.ts'
 import { SignInRefusal } from '../providers/refusal.ts'
 import { isUsableAccount } from '../validity/rule.ts'
 
@@ -28,6 +23,7 @@ export interface Account {
   readonly username: string
   readonly displayName: string
   readonly fhirUserId: string
+  /** For `login explain`: a login decides by its evidence (find-login.ts). */
   readonly admin: boolean
 }
 
@@ -75,12 +71,11 @@ async function findOnce(
   const { query, username, displayName } = mapped
   const fhirUserId = await findPractitioner(context, query)
   if (isFailure(fhirUserId)) return fhirUserId
-  const admin = provider.admin !== undefined && matchesRule(claims, provider.admin)
   const kind = link ? (link.provisioned ? 'provisioned' : 'linked') : 'new'
   const account = { issuer, subject, kind, userId: link?.id, username, displayName, fhirUserId } as const
   return (await isUsernameTaken(context.store.db, account))
     ? new SignInRefusal('username-taken')
-    : { ...account, admin: admin || (link?.admin ?? false) }
+    : { ...account, admin: isAdministratorBy(provider, claims) || (link?.admin ?? false) }
 }
 
 type Link = NonNullable<Awaited<ReturnType<typeof findLink>>>

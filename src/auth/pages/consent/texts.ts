@@ -1,0 +1,190 @@
+/** The texts about scopes on the consent page and wherever the access of an app is described: kinds of data and actions. */
+import { type Permission, parseScopes, type ResourceScope } from '../../../smart/index.ts'
+import { listCategories, type OFFERED_TYPES } from '../../oauth/authorize/offered.ts'
+
+/** A kind of data, described for clinicians. */
+interface Kind {
+  readonly title: string
+  readonly text: string
+  /** For use in a sentence, such as "Reads conditions and medicines"; by default the title. */
+  readonly noun?: string
+}
+
+const KINDS: Readonly<Record<(typeof OFFERED_TYPES)[number], Kind>> = {
+  Patient: { title: 'Patient details', text: 'Name, birth date, sex, address and contact details.' },
+  Condition: { title: 'Conditions', text: 'Problems and diagnoses, past and present.' },
+  MedicationRequest: {
+    title: 'Medicines prescribed',
+    text: 'Name, dose and instructions of each prescription.',
+    noun: 'prescriptions',
+  },
+  Observation: {
+    title: 'Measurements and results',
+    text: 'Vital signs, laboratory results, social history and questionnaires.',
+    noun: 'measurements',
+  },
+  AllergyIntolerance: { title: 'Allergies', text: 'Allergies and intolerances, with their reactions.' },
+  Immunization: { title: 'Vaccinations', text: 'Vaccines given, and when.' },
+  Procedure: { title: 'Procedures', text: 'Operations and other treatments.' },
+  DiagnosticReport: {
+    title: 'Reports',
+    text: 'Laboratory, imaging and other reports with their conclusions.',
+  },
+  DocumentReference: {
+    title: 'Notes and documents',
+    text: 'Clinical notes, letters and scanned documents.',
+    noun: 'documents',
+  },
+  Encounter: { title: 'Encounters', text: 'Visits and stays, with dates and places.' },
+  CarePlan: { title: 'Care plans', text: 'Treatment and activities planned for the patient.' },
+  CareTeam: { title: 'Care teams', text: 'The people who look after the patient.' },
+  Goal: { title: 'Goals', text: 'The aims of the treatment.' },
+  MedicationDispense: {
+    title: 'Medicines dispensed',
+    text: 'Medicines supplied by a pharmacy.',
+    noun: 'dispensed medicines',
+  },
+  MedicationStatement: { title: 'Medicines taken', text: 'Medicines that the patient reports taking.' },
+  Medication: {
+    title: 'Names of medicines',
+    text: 'Names, strengths and forms of the medicines that prescriptions refer to.',
+  },
+  ServiceRequest: { title: 'Orders', text: 'Referrals and orders for tests and treatment.' },
+  Specimen: { title: 'Specimens', text: 'Samples that were taken.' },
+  ImagingStudy: { title: 'Images', text: 'Imaging studies, such as X-rays.' },
+  Device: { title: 'Devices', text: 'Implants and other devices.' },
+  QuestionnaireResponse: { title: 'Questionnaires', text: 'Answers to questionnaires.' },
+  Appointment: { title: 'Appointments', text: 'Planned visits.' },
+  Coverage: { title: 'Insurance', text: 'Who pays for the care.' },
+  RelatedPerson: { title: 'Relatives', text: 'Relatives and carers.' },
+  Provenance: { title: 'Sources of entries', text: 'Who recorded each entry, and when.' },
+}
+
+const EVERYTHING = {
+  title: 'Everything in the record',
+  text: 'All kinds of data, including kinds that are added later.',
+  noun: 'everything in the record, including kinds of data that are added later',
+}
+
+export function describeKind(type: string): Required<Kind> {
+  if (type === '*') return EVERYTHING
+  const kind = isOffered(type) ? KINDS[type] : undefined
+  if (kind) return { noun: kind.title.toLowerCase(), ...kind }
+  const title = type.replace(/(?<=[a-z])[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+  return { title, text: `Entries of the kind “${title}”.`, noun: `${title.toLowerCase()} entries` }
+}
+
+function isOffered(type: string): type is keyof typeof KINDS {
+  return Object.hasOwn(KINDS, type)
+}
+
+/** Titles of the categories, by their codes. */
+const CATEGORIES: Readonly<Record<string, string>> = {
+  'problem-list-item': 'Problem list',
+  'encounter-diagnosis': 'Diagnoses made at a visit',
+  'health-concern': 'Health concerns',
+  'vital-signs': 'Vital signs',
+  laboratory: 'Laboratory results',
+  'social-history': 'Social history',
+  survey: 'Questionnaires',
+  sdoh: 'Social needs',
+  'clinical-test': 'Clinical tests',
+}
+
+/** Describes a category that can be approved separately, by its token: `system|code`. */
+export function describeCategory(type: string, token: string): string | undefined {
+  return listCategories(type).includes(token) ? CATEGORIES[token.split('|')[1] ?? ''] : undefined
+}
+
+const VERBS: Readonly<Record<Permission, string>> = {
+  r: 'read',
+  s: 'search',
+  c: 'add',
+  u: 'change',
+  d: 'delete',
+}
+
+const ORDER: readonly Permission[] = ['r', 's', 'c', 'u', 'd']
+
+/** Describes permissions as in "Read and search" or "Add, change and delete". `r` may include the search. */
+export function describePermissions(
+  permissions: ReadonlySet<Permission>,
+  searchPermission: 'r' | 's',
+): string {
+  const meant =
+    searchPermission === 'r' && permissions.has('r')
+      ? new Set<Permission>([...permissions, 's'])
+      : permissions
+  return capitalize(
+    joinWithAnd(ORDER.filter(permission => meant.has(permission)).map(permission => VERBS[permission])),
+  )
+}
+
+/** Describes the data of a scope: "Conditions", or "Measurements and results: Laboratory results". */
+export function describeScope({ type, query }: ResourceScope): string {
+  const { title } = describeKind(type)
+  return query.length === 0 ? title : `${title}: ${query.map(pair => describeFilter(type, pair)).join(', ')}`
+}
+
+function describeFilter(type: string, [name, value]: readonly [string, string]): string {
+  const category = name === 'category' ? describeCategory(type, value) : undefined
+  return category ?? `only where ${name} is ${value}`
+}
+
+/** What an app that writes can do to the record. */
+export function describeWrite(permissions: ReadonlySet<Permission>): string {
+  const added = permissions.has('c') ? 'New entries become part of the record. ' : ''
+  if (permissions.has('u') && permissions.has('d'))
+    return `${added}The app can change and delete existing entries. Earlier versions are kept.`
+  if (permissions.has('u')) return `${added}The app can change existing entries but cannot delete them.`
+  if (permissions.has('d')) return `${added}The app can delete existing entries but cannot change them.`
+  return `${added}The app cannot change or delete existing entries.`
+}
+
+/** Describes what an app may do: "Reads conditions and measurements; adds measurements". */
+export function summarizeScopes(scope: string): string {
+  const resources = parseScopes(scope).filter(part => part.kind === 'resource')
+  const isOfUser = ({ context }: ResourceScope) => context === 'user'
+  const actions = [
+    ...listActions(resources.filter(resource => !isOfUser(resource))),
+    ...listActions(resources.filter(isOfUser)).map(action => `${action}, of every patient you may see`),
+  ]
+  return actions.length === 0 ? 'Knows who you are; reads no record' : capitalize(actions.join('; '))
+}
+
+const ACTIONS: readonly (readonly [verb: string, permissions: readonly Permission[]])[] = [
+  ['reads', ['r', 's']],
+  ['adds', ['c']],
+  ['changes', ['u']],
+  ['deletes', ['d']],
+]
+
+/** Combines verbs about the same data: "adds and changes measurements". */
+function listActions(scopes: readonly ResourceScope[]): readonly string[] {
+  const verbs = Map.groupBy(ACTIONS, ([, permissions]) => joinWithAnd(listNouns(scopes, permissions)))
+  return [...verbs]
+    .filter(([nouns]) => nouns !== '')
+    .map(([nouns, actions]) => `${joinWithAnd(actions.map(([verb]) => verb))} ${nouns}`)
+}
+
+function listNouns(scopes: readonly ResourceScope[], permissions: readonly Permission[]): readonly string[] {
+  const permitting = scopes.filter(scope => permissions.some(permission => scope.permissions.has(permission)))
+  const all = permitting.find(({ type, query }) => type === '*' && query.length === 0)
+  const nouns = all
+    ? [describeKind('*').noun]
+    : permitting.map(({ type, query }) =>
+        query.length === 0 ? describeKind(type).noun : `some ${describeKind(type).noun}`,
+      )
+  return [...new Set(nouns)].filter(
+    noun => !nouns.includes(noun.replace(/^some /, '')) || !noun.startsWith('some '),
+  )
+}
+
+function joinWithAnd(words: readonly string[]): string {
+  const last = words.at(-1) ?? ''
+  return words.length < 2 ? last : `${words.slice(0, -1).join(', ')} and ${last}`
+}
+
+function capitalize(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1)
+}
