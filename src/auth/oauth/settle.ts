@@ -67,8 +67,11 @@ async function settleUser(context: SettleContext, id: string): Promise<void> {
 }
 
 async function settleClient(context: SettleContext, id: string): Promise<void> {
-  const walk = { column: 'last_used_at', from: findOldestUse(context) } as const
-  await settleGrants(context, walk, query => query.where('grant.client_id', '=', id))
+  const walk = { column: 'created_at', from: 0 } as const
+  const oldest = findOldestUse(context)
+  // The plus keeps SQLite from the index of the last use, with which it would sort all grants of the client for each step.
+  const isInUse = sql<boolean>`+"grant".last_used_at > ${oldest}`
+  await settleGrants(context, walk, query => query.where('grant.client_id', '=', id).where(isInUse))
 }
 
 /** Access tokens of grants that were used before have expired, also those of extensions, whether developer tools are on or off. */
