@@ -62,16 +62,12 @@ async function settleChanges(context: SettleContext): Promise<boolean> {
 async function settleUser(context: SettleContext, id: string): Promise<void> {
   const logins = await selectLogins(context.store.db).where('login.clinician_id', '=', id).execute()
   await endLogins(context, logins)
-  const walk = { column: 'created_at', from: 0 } as const
-  await settleGrants(context, walk, query => query.where('grant.clinician_id', '=', id))
+  await settleGrants(context, { column: 'created_at', owner: { clinician_id: id } })
 }
 
 async function settleClient(context: SettleContext, id: string): Promise<void> {
-  const walk = { column: 'created_at', from: 0 } as const
-  const oldest = findOldestUse(context)
-  // The plus keeps SQLite from the index of the last use, with which it would sort all grants of the client for each step.
-  const isInUse = sql<boolean>`+"grant".last_used_at > ${oldest}`
-  await settleGrants(context, walk, query => query.where('grant.client_id', '=', id).where(isInUse))
+  const usedSince = findOldestUse(context)
+  await settleGrants(context, { column: 'created_at', owner: { client_id: id }, usedSince })
 }
 
 /** Access tokens of grants that were used before have expired, also those of extensions, whether developer tools are on or off. */
@@ -82,7 +78,7 @@ function findOldestUse({ settings, clock }: SettleContext): number {
 async function settleAll(context: SettleContext): Promise<void> {
   const { store, rules, clock } = context
   await settleLogins(context)
-  await settleGrants(context, { column: 'last_used_at', from: findOldestUse(context) }, query => query)
+  await settleGrants(context, { column: 'last_used_at', from: findOldestUse(context) })
   const clients = await store.db
     .selectFrom('client')
     .select(['client_id', 'created_at', 'enabled_at', 'expires_at', 'disabled', 'for_loopback'])
@@ -115,30 +111,38 @@ async function endLogins(
   if (ended.length > 0) await db.deleteFrom('login').where('id_hash', 'in', ended).execute()
 }
 
-type GrantQuery = ReturnType<typeof selectGrants>
-
 /** The order in which grants are read, which an index has. */
 interface GrantWalk {
   readonly column: 'created_at' | 'last_used_at'
-  readonly from: number
+  readonly from?: number
+  readonly owner?: { readonly client_id: string } | { readonly clinician_id: string }
+  /** Only grants that were used since then. */
+  readonly usedSince?: number
 }
 
-async function settleGrants(
-  context: SettleContext,
-  { column, from }: GrantWalk,
-  limitTo: (query: GrantQuery) => GrantQuery,
-): Promise<void> {
-  const time = sql.ref(`grant.${column}`)
+/** The keys of so many grants are read at once: they are short, and most grants of an app with many are not in use. */
+const KEYS_AT_ONCE = 1_000
+
+async function settleGrants(context: SettleContext, walk: GrantWalk): Promise<void> {
+  const { column, from = 0, owner = {}, usedSince = 0 } = walk
+  const { db } = context.store
   for (let last = { [column]: from, id: '' }; ; await yieldTurn()) {
-    const grants = await limitTo(selectGrants(context.store.db))
-      .where('revoked_at', 'is', null)
-      .where(sql<boolean>`(${time}, "grant".id) > (${last[column]}, ${last.id})`)
-      .orderBy(`grant.${column}`)
-      .orderBy('grant.id')
-      .limit(AT_ONCE)
+    const keys = await db
+      .selectFrom('grant')
+      .select(['id', 'created_at', 'last_used_at', 'revoked_at'])
+      .where(({ and }) => and(owner))
+      .where(sql<boolean>`(${sql.ref(column)}, id) > (${last[column]}, ${last.id})`)
+      .orderBy(column)
+      .orderBy('id')
+      .limit(KEYS_AT_ONCE)
       .execute()
-    await endGrants(context, grants)
-    const next = grants.at(-1)
+    const inUse = keys.filter(key => key.revoked_at === null && key.last_used_at > usedSince)
+    for (let start = 0; start < inUse.length; start += AT_ONCE) {
+      const ids = inUse.slice(start, start + AT_ONCE).map(({ id }) => id)
+      await endGrants(context, await selectGrants(db).where('grant.id', 'in', ids).execute())
+      await yieldTurn()
+    }
+    const next = keys.at(-1)
     if (!next) return
     last = { [column]: next[column], id: next.id }
   }
