@@ -104,6 +104,7 @@ function checkContainedIds(walk: Walk, { contained }: Values): void {
 function* checkObject(walk: Walk, value: Values, plan: Plan, typed: boolean): Generator<undefined, void> {
   if (isTooDeep(walk)) return
   walk.depth++
+  const before = walk.checked
   const keys = Object.keys(value)
   if (keys.length === 0) addFault(walk, 'structure', 'Expected an object that is not empty')
   for (const key of keys) {
@@ -120,7 +121,12 @@ function* checkObject(walk: Walk, value: Values, plan: Plan, typed: boolean): Ge
       addFaultAt(walk, element.choice ? `${element.name}[x]` : element.name, 'required', 'A value is needed')
     }
   }
-  checkInvariants(walk, value, plan.invariants)
+  const isLarge = walk.checked - before > VALUES_PER_STEP
+  for (const invariant of plan.invariants) {
+    checkInvariants(walk, value, [invariant])
+    // An invariant may read all values of the object.
+    if (isLarge) yield
+  }
   walk.depth--
 }
 
