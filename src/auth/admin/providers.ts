@@ -46,7 +46,7 @@ export function listProviders({ providers }: Pick<AuthContext, 'providers'>): re
   }))
 }
 
-/** Fetches the metadata and the keys of a provider, or searches the directory, without a cache. Signs nobody in. */
+/** Fetches the metadata and the keys of a provider, or searches the directory, without a cache. Nobody is signed in. */
 export async function testProvider(
   admin: Admin,
   { providers }: Pick<AuthContext, 'providers'>,
