@@ -221,7 +221,11 @@ eachDatabase((_name, open) => {
         .where('username', '=', 'ada')
         .executeTakeFirstOrThrow()
       const account = {
-        ...({ ...link, kind: 'linked', userId: id, username: 'ada', displayName: 'Ada' } as const),
+        ...link,
+        kind: 'linked' as const,
+        userId: id,
+        username: 'ada' as const,
+        displayName: 'Ada' as const,
         fhirUserId: 'ada',
         admin: false,
       }

@@ -127,7 +127,9 @@ function describeEvent(
     settings.simulate !== undefined && describeSimulation(settings.simulate),
   ]
   return {
-    ...({ kind: 'launch', status: redirects ? 302 : 200, patient: patientId } as const),
+    kind: 'launch' as const,
+    status: redirects ? 302 : 200,
+    patient: patientId,
     client: clientId,
     launch: id,
     reason: texts.filter(text => text).join('; '),

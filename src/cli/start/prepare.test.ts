@@ -66,14 +66,12 @@ async function addRecords(store: Store, first: number, count: number): Promise<r
   const names = Array.from({ length: count }, (_, at) => `event ${first + at}`)
   await createAuditor({ store }).record(
     ...names.map(reason => ({
-      ...({
-        at: 1000,
-        server: 'fhir',
-        kind: 'fhir',
-        interaction: 'read',
-        allowed: true,
-        status: 200,
-      } as const),
+      at: 1000,
+      server: 'fhir' as const,
+      kind: 'fhir' as const,
+      interaction: 'read' as const,
+      allowed: true,
+      status: 200,
       reason,
       patient: 'juniper',
     })),
@@ -235,7 +233,11 @@ describe('audit records over syslog', () => {
 })
 
 const RECORD = {
-  ...({ at: 1_762_000_000_000, server: 'fhir', kind: 'fhir', interaction: 'read', allowed: true } as const),
+  at: 1_762_000_000_000,
+  server: 'fhir' as const,
+  kind: 'fhir' as const,
+  interaction: 'read' as const,
+  allowed: true,
   status: 200,
   method: 'GET',
   request: 'Condition/1',

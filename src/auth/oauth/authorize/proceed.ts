@@ -79,7 +79,10 @@ export async function takeNextStep(
         approvedScopes: progress.approvedScopes,
       }
       const event = {
-        ...({ kind: 'authorize', status: 302, client: client.id, user: step.login.user } as const),
+        kind: 'authorize' as const,
+        status: 302,
+        client: client.id,
+        user: step.login.user,
         patient: resolveLaunchContext(state.launch, request.picked)?.patientId,
         launch: request.launchId,
       }

@@ -54,7 +54,10 @@ export async function refuse(
     ...(request && (await findKnown(context, request))),
   }
   const event = {
-    ...({ kind: 'authorize', client: clientId, launch: launchId, patient: patientId } as const),
+    kind: 'authorize' as const,
+    client: clientId,
+    launch: launchId,
+    patient: patientId,
     user: login?.user,
     // A request with an issued launch token has a full record, not only a count.
     anonymous: login === undefined && patientId === undefined,

@@ -62,7 +62,9 @@ async function auditRefusedTokens(
   const isOfOther = grant?.client !== undefined && clientId !== undefined && grant.client !== clientId
   const explained = isOfOther
     ? refusal.withComparison({
-        ...({ name: 'client_id', sent: clientId, origin: 'in the authorization request' } as const),
+        name: 'client_id' as const,
+        sent: clientId,
+        origin: 'in the authorization request' as const,
         expected: [grant.client],
       })
     : refusal

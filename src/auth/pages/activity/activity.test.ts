@@ -199,7 +199,11 @@ describe('GET /activity after OAuth requests', () => {
   it('repeats the beginning of a launch on the page of its later requests (ACTIVITY-1)', async () => {
     const launch = (await auth.exchange(await auth.getCode(browser))).json().launch_id
     const many = Array.from({ length: 120 }, (_, at) => ({
-      ...({ server: 'fhir', kind: 'fhir', allowed: true, status: 200, interaction: 'read' } as const),
+      server: 'fhir' as const,
+      kind: 'fhir' as const,
+      allowed: true,
+      status: 200,
+      interaction: 'read' as const,
       at: auth.time.now + 10 + at,
       launch,
       request: `Patient/n${at}`,
@@ -212,7 +216,11 @@ describe('GET /activity after OAuth requests', () => {
 
   it('shows at most 30 launches on a page, and links to the next ones', async () => {
     const many = Array.from({ length: 35 }, (_, at) => ({
-      ...({ server: 'fhir', kind: 'fhir', allowed: true, status: 200, interaction: 'read' } as const),
+      server: 'fhir' as const,
+      kind: 'fhir' as const,
+      allowed: true,
+      status: 200,
+      interaction: 'read' as const,
       at: auth.time.now + 100 - at,
       launch: `many-${at}`,
       client: 'many',

@@ -117,7 +117,10 @@ export async function refuseSignIn(
   context.metrics.signIns.add([provider?.id ?? 'unknown', kind])
   request.log.info({ provider: provider?.id, refusal: kind, detail: refusal.detail }, 'Sign-in refused')
   await auditEvent(context, request, {
-    ...({ kind: 'login', allowed: false, status, ...describeLaunch(pending) } as const),
+    kind: 'login' as const,
+    allowed: false,
+    status,
+    ...describeLaunch(pending),
     anonymous: subject === undefined,
     subject,
     reason: provider ? `${provider.id}: ${refusal.reason}` : refusal.reason,

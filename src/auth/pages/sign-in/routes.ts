@@ -199,7 +199,10 @@ async function auditFailure(
     .where('username', '=', username)
     .executeTakeFirst()
   const event = {
-    ...({ kind: 'login', allowed: false, anonymous: true, ...failure } as const),
+    kind: 'login' as const,
+    allowed: false,
+    anonymous: true,
+    ...failure,
     user: user && { id: user.id, fhirUserId: user.fhir_user_id },
   }
   if (!keep) return auditEvent(context, request, event)
