@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { hashSync } from '@node-rs/bcrypt'
+import { hashSync } from 'bcrypt'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import type { Insertable } from 'kysely'
 import { rsaPair } from '../../../test/support/rsa-pair.ts'

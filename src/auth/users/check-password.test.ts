@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { hash } from '@node-rs/bcrypt'
+import { hash } from 'bcrypt'
 import { LIMITS } from '../base/limits.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'

@@ -1,4 +1,4 @@
-import { compare, hash } from '@node-rs/bcrypt'
+import { compare, hash } from 'bcrypt'
 import { runInThreadPool } from '../../turns/index.ts'
 
 export const PASSWORD_COST = 10
@@ -53,8 +53,14 @@ export async function isPasswordOf(
   return false
 }
 
+/** `$2y$` is what PHP calls `$2b$`. The library knows only the latter. */
 function compareInThread(password: string, passwordHash: string): Promise<boolean> {
-  return runInThreadPool(() => compare(password, passwordHash))
+  return runInThreadPool(() =>
+    compare(
+      password,
+      passwordHash.replace('$2y$', () => '$2b$'),
+    ),
+  )
 }
 
 function formatUnknownHash(cost: number): string {

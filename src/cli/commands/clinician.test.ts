@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { verify } from '@node-rs/bcrypt'
+import { compare } from 'bcrypt'
 import { sallyport, terminal } from '../../../test/support/command-line.ts'
 import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { listGood, stampRows } from '../../auth/testing/stamp.ts'
@@ -44,7 +44,7 @@ eachDatabaseIfThorough((_, __, create) => {
       assert.deepEqual(more, [])
       assert.equal(stdout, `Added clinician ada with id ${row.id}\n`)
       assert.deepEqual(
-        { ...row, password_hash: await verify('correct horse', row.password_hash) },
+        { ...row, password_hash: await compare('correct horse', row.password_hash) },
         {
           id: row.id,
           username: 'ada',
@@ -107,7 +107,7 @@ eachDatabaseIfThorough((_, __, create) => {
       assert.equal(exitCode, 0)
       assert.equal(stderr, 'Password: \nPassword again: \n')
       assert.doesNotMatch(stdout, /seen/)
-      assert.equal(await verify('not seen', (await rows())[0]?.password_hash ?? ''), true)
+      assert.equal(await compare('not seen', (await rows())[0]?.password_hash ?? ''), true)
     })
 
     it('stores the bare id of Practitioner/<id>', async () => {
@@ -122,7 +122,7 @@ eachDatabaseIfThorough((_, __, create) => {
       const { exitCode, stderr } = await run(ADA, 'second')
       assert.equal(exitCode, 1)
       assert.equal(stderr, 'Cannot add clinician ada: the username is taken\n')
-      assert.equal(await verify('first', (await rows())[0]?.password_hash ?? ''), true)
+      assert.equal(await compare('first', (await rows())[0]?.password_hash ?? ''), true)
     })
   })
 
@@ -214,7 +214,7 @@ eachDatabaseIfThorough((_, __, create) => {
       const { exitCode, stdout } = await run(['clinician', 'set-password', '--username', 'ada'], 'new\r\n')
       assert.equal(exitCode, 0)
       assert.equal(stdout, 'Set the password of clinician ada\n')
-      assert.equal(await verify('new', (await rows())[0]?.password_hash ?? ''), true)
+      assert.equal(await compare('new', (await rows())[0]?.password_hash ?? ''), true)
       assert.deepEqual(await look(({ db }) => listGood(db)), [])
     })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { hash } from '@node-rs/bcrypt'
+import { hash } from 'bcrypt'
 import { sql } from 'kysely'
 import { eachDatabaseIfThorough } from '../../../../test/support/databases.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
