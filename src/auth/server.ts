@@ -124,6 +124,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
   const lab = settings.lab ? await import('./lab/index.ts') : undefined
   const context: AuthContext = {
     settings,
+    brand: settings.brand,
     store,
     sealer,
     keys,
@@ -196,12 +197,13 @@ function makeOutgoingPolicy({ settings, logger }: AuthServerOptions, clock: () =
 }
 
 function makeServerOptions({ logger, tls }: AuthServerOptions, context: AuthContext): ServerOptions {
-  const { settings, store, keys, clock } = context
+  const { settings, brand, store, keys, clock } = context
   return {
     name: 'auth',
     url: settings.issuerUrl,
     clock,
     home: paths.portal,
+    brand,
     metricsAccess: settings.metrics.access,
     acceptsHost: createHostCheck(settings),
     checks: [

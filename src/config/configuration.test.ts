@@ -64,6 +64,7 @@ describe('readSettings', () => {
       loginFailureLimit: 10,
       loginFailureWindowSeconds: 300,
       loginFailureLimitPerAddress: 1000,
+      brand: { name: 'Sallyport', support: undefined },
       cds: {
         services: [],
         single: { id: undefined, name: undefined, url: undefined, clientId: undefined },

@@ -249,6 +249,15 @@ export const headerText: SettingType<string> = {
   parse: text => (/^[\x20-\x7e]{1,8192}$/.test(text) ? text : undefined),
 }
 
+/** Text that pages show. Controls could reverse the text around it. */
+export function shortText(maxCharacters: number): SettingType<string> {
+  return {
+    expected: `a text of at most ${maxCharacters} characters without control characters`,
+    parse: text =>
+      /^[^\p{C}]+$/u.test(text) && text.length <= maxCharacters ? text.trim() || undefined : undefined,
+  }
+}
+
 export const secretText: SettingType<string> = {
   expected: 'at least 16 characters, preferably 32 random bytes',
   parse: text => (text.length >= 16 ? text : undefined),

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { appTable, authTable } from './auth-table.ts'
+import { brandTable } from './brand-table.ts'
 import { cdsServices, serviceId } from './cds-services.ts'
 import { fhirTable, upstreamTable } from './fhir-table.ts'
 import { loginTable } from './login-table.ts'
@@ -151,6 +152,7 @@ export const settingsTable = {
   ...databaseTable,
   ...auditTable,
   ...authTable,
+  ...brandTable,
   ...loginTable,
   ...cdsTable,
   ...fhirTable,
@@ -164,6 +166,7 @@ export const settingGroups: Readonly<Record<string, Readonly<Record<string, Sett
   'All servers: database': databaseTable,
   'All servers: audit trail': auditTable,
   'Auth server': authTable,
+  'Auth server: your organization': brandTable,
   'Auth server: sign-in providers': loginTable,
   'Auth server: decision support': cdsTable,
   'FHIR server': fhirTable,

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { html, renderChoice, renderField, renderHidden, renderSearchForm, renderTable } from './index.ts'
+import {
+  html,
+  renderChoice,
+  renderContact,
+  renderField,
+  renderHidden,
+  renderSearchForm,
+  renderTable,
+} from './index.ts'
 
 describe('renderTable', () => {
   const columns = ['Name', { head: 'Ends at the latest', label: 'Ends' }, { head: 'Action', isHidden: true }]
@@ -67,5 +75,17 @@ describe('renderChoice', () => {
       /value="" checked><span class="choice__main">None<\/span><\/label>/,
     )
     assert.match(renderChoice({ ...choice, meta: 'Why' }).markup, /<span class="choice__meta">Why<\/span>/)
+  })
+})
+
+describe('renderContact', () => {
+  it('links an email address or an https URL, and nothing else', () => {
+    const cases = [
+      ['IT, 555 0100', 'IT, 555 0100'],
+      ['IT (help@a.example)', 'IT (<a href="mailto:help@a.example">help@a.example</a>)'],
+      ['See https://a.example/@help.', 'See <a href="https://a.example/@help">https://a.example/@help</a>.'],
+      ['javascript:alert(1) <b>', 'javascript:alert(1) &lt;b&gt;'],
+    ] as const
+    for (const [text, markup] of cases) assert.equal(renderContact(text).markup, markup)
   })
 })

@@ -1,3 +1,4 @@
+import { type Brand, OWN_BRAND } from './brand.ts'
 import { type Html, html, raw } from './html.ts'
 
 export type Tone = 'ok' | 'bad' | 'warn'
@@ -178,6 +179,16 @@ export function renderCopyable(label: string, value: string): Html {
   return html`<div class="field"><p class="field__label">${label}</p><div class="copy"><span class="url url--block">${value}</span><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div></div>`
 }
 
+const LINKS = /(https:\/\/[^\s<>"]*[^\s<>".,;)]|[\w.+-]+@[\w.-]+\.[a-z]+)/i
+
+/** Renders whom to ask, as the operator wrote it. The first email address or https URL in it is a link. */
+export function renderContact(text: string): Html {
+  const [before, found, ...after] = text.split(LINKS)
+  if (found === undefined) return html`${text}`
+  const href = found.startsWith('https:') ? found : `mailto:${found}`
+  return html`${before}<a href="${href}">${found}</a>${after.join('')}`
+}
+
 const PATHS = {
   tick: '<path d="m3 8.5 3.2 3.2L13 4.8"/>',
   cross: '<path d="m4 4 8 8M12 4l-8 8"/>',
@@ -209,13 +220,13 @@ export function renderMark(className = 'logo__mark'): Html {
   return html`<svg class="${className}" viewBox="0 0 32 32" aria-hidden="true">${raw(MARK_PATHS)}</svg>`
 }
 
-/** Renders the symbol with the wordmark, or with a plain name (`Demo app`). */
-export function renderLogo(href: string, label: string, plain?: string): Html {
+/** Renders the symbol with the wordmark or with another name. */
+export function renderLogo(href: string, { name }: Brand): Html {
   const word =
-    plain === undefined
+    name === OWN_BRAND.name
       ? html`<svg class="logo__word" viewBox="0 0 122 32" fill="none" stroke="currentColor" stroke-width="2.9" aria-hidden="true">${raw(WORD_PATHS)}</svg>`
-      : html`<span class="logo__plain">${plain}</span>`
-  return html`<a class="logo" href="${href}" aria-label="${label}">${renderMark()}${word}</a>`
+      : html`<span class="logo__plain">${name}</span>`
+  return html`<a class="logo" href="${href}" aria-label="${name}: start page">${renderMark()}${word}</a>`
 }
 
 /** Renders the picture of the login page, a row of doors. */

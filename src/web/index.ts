@@ -8,6 +8,7 @@
  */
 
 export { getAssetUrl } from './assets.ts'
+export type { Brand } from './brand.ts'
 export {
   type Action,
   type Field,
@@ -16,6 +17,7 @@ export {
   renderAlert,
   renderBadge,
   renderChoice,
+  renderContact,
   renderCopyable,
   renderEmptyState,
   renderErrorArt,

@@ -1,5 +1,6 @@
 import { getAssetUrl } from './assets.ts'
-import { type Action, renderActions, renderErrorArt, renderFacts } from './components.ts'
+import { type Brand, OWN_BRAND } from './brand.ts'
+import { type Action, renderActions, renderContact, renderErrorArt, renderFacts } from './components.ts'
 import { type Html, html, raw } from './html.ts'
 import { formatTime, renderDate } from './person/date.ts'
 import { type Bar, renderTopBar } from './top-bar.ts'
@@ -8,8 +9,9 @@ import { version } from './version.ts'
 export interface PageOptions {
   /** The title of the tab: `Sign in` becomes `Sign in – Sallyport`. */
   readonly title: string
-  /** The text after the dash of the title. */
+  /** The text after the dash of the title, if it is not the name of the organization. */
   readonly site?: string | undefined
+  readonly brand?: Brand | undefined
   readonly bar: Bar
   /** The patient banner between bar and content. */
   readonly banner?: Html
@@ -28,22 +30,27 @@ const WIDTHS = { wide: 'wrap', mid: 'wrap wrap--mid', flow: 'wrap wrap--flow' } 
 
 /** Renders a whole page: top bar, content, footer. */
 export function renderPage(options: PageOptions, body: Html): Html {
-  const { bar, banner, after, footer, width = 'wide', sampleData = false } = options
+  const { bar, banner, after, footer, brand = OWN_BRAND, width = 'wide', sampleData = false } = options
   return renderDocument(
     options,
-    html`${renderTopBar(bar, sampleData)}
+    html`${renderTopBar(bar, { brand, sampleData })}
 ${banner}
 <main id="main" class="${WIDTHS[width]}">
 ${body}
 </main>
 ${after}
-${renderFooter(WIDTHS[width], sampleData, footer)}`,
+${renderFooter(WIDTHS[width], { brand, sampleData, more: footer })}`,
   )
 }
 
 /** Renders the HTML document without top bar and footer, for pages with their own layout (login). */
 export function renderDocument(
-  { title, site = 'Sallyport', scripts = [] }: Pick<PageOptions, 'title' | 'site' | 'scripts'>,
+  {
+    title,
+    brand = OWN_BRAND,
+    site = brand.name,
+    scripts = [],
+  }: Pick<PageOptions, 'title' | 'site' | 'brand' | 'scripts'>,
   body: Html,
 ): Html {
   return html`${raw('<!doctype html>')}
@@ -64,8 +71,18 @@ ${body}
 `
 }
 
-function renderFooter(column: string, sampleData: boolean, more: Html | undefined): Html {
-  return html`<footer class="footer"><div class="${column}"><span>Sallyport ${version}</span>${
+function renderFooter(
+  column: string,
+  {
+    brand,
+    sampleData,
+    more,
+  }: { readonly brand: Brand; readonly sampleData: boolean; readonly more: Html | undefined },
+): Html {
+  const { support } = brand
+  return html`<footer class="footer"><div class="${column}">${
+    support !== undefined && html`<span>Help: ${renderContact(support)}</span>`
+  }<span>Sallyport ${version}</span>${
     sampleData && html`<span>Sample patients are fictitious.</span>`
   }${more}</div></footer>`
 }
@@ -93,13 +110,14 @@ export interface ErrorPageOptions {
   readonly more?: Html
   readonly bar?: Bar
   readonly site?: string
+  readonly brand?: Brand | undefined
   readonly sampleData?: boolean
 }
 
 /** Renders event, effect and advice, then code, time and reference. */
 export function renderErrorPage(options: ErrorPageOptions): Html {
-  const { title, site, bar = { kind: 'flow' }, sampleData = false } = options
-  return renderPage({ title, bar, sampleData, width: 'flow', site }, renderError(options))
+  const { title, site, brand, bar = { kind: 'flow' }, sampleData = false } = options
+  return renderPage({ title, bar, brand, sampleData, width: 'flow', site }, renderError(options))
 }
 
 function renderError(options: ErrorPageOptions): Html {
@@ -120,6 +138,7 @@ function listFacts({
   now,
   reference,
   referenceUrl,
+  brand,
 }: ErrorPageOptions): (readonly [string, Html | string])[] {
   return [
     ['Error', html`<code>${code}</code>`],
@@ -132,5 +151,6 @@ function listFacts({
         ? html`<code>${reference}</code>`
         : html`<a href="${referenceUrl}" target="_blank"><code>${reference}</code></a>`,
     ],
+    ...(brand?.support === undefined ? [] : [['Help', renderContact(brand.support)] as const]),
   ]
 }

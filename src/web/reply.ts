@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { createOutcome } from '../fhir/index.ts'
+import type { Brand } from './brand.ts'
 import { createPagePolicy, type PagePolicy } from './headers.ts'
 import type { Html } from './html.ts'
 import { renderErrorPage } from './page.ts'
@@ -19,6 +20,7 @@ export interface ReplyOptions {
   readonly home: string
   readonly errorStyle: (path: string) => ErrorStyle
   readonly frameOrigins: readonly string[]
+  readonly brand: Brand | undefined
 }
 
 /** Returns the path of a request without its query, which may contain a launch token, a code or a name. */
@@ -59,8 +61,8 @@ function allowFrames(reply: FastifyReply, { frameOrigins }: ReplyOptions): void 
 /** Works without `decorateReply`: fastify does not decorate the reply for a URL that it cannot parse. */
 export function sendProblemReply(reply: FastifyReply, problem: Problem, options: ReplyOptions): FastifyReply {
   const { id, url } = reply.request
-  const { home, frameOrigins } = options
-  const context = { reference: id, now: options.clock(), home, frameOrigins }
+  const { home, frameOrigins, brand } = options
+  const context = { reference: id, now: options.clock(), home, frameOrigins, brand }
   allowFrames(reply, options)
   const { status, headers, type, body } = describeResponse(
     problem,
@@ -87,6 +89,7 @@ export interface ErrorContext {
   /** The target of the page's button. */
   readonly home: string
   readonly frameOrigins?: readonly string[]
+  readonly brand?: Brand | undefined
 }
 
 export function describeResponse(problem: Problem, style: ErrorStyle, occasion: ErrorContext): ErrorResponse {
@@ -128,7 +131,7 @@ function formatOAuthText(problem: Problem): string {
 /** The problems that are no refusal. */
 const UNAVAILABLE: ReadonlySet<Problem['kind']> = new Set(['not-found', 'unavailable', 'unexpected'])
 
-function renderProblemPage(problem: Problem, { reference, now, home }: ErrorContext): string {
+function renderProblemPage(problem: Problem, { reference, now, home, brand }: ErrorContext): string {
   const { title, text, status } = describeProblem(problem)
   return renderErrorPage({
     kind: UNAVAILABLE.has(problem.kind) ? 'unavailable' : 'refused',
@@ -138,6 +141,7 @@ function renderProblemPage(problem: Problem, { reference, now, home }: ErrorCont
     reference,
     now,
     bar: { kind: 'flow', home },
+    brand,
     actions: [{ href: home, text: 'Go to the start page' }],
   }).markup
 }

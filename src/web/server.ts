@@ -11,6 +11,7 @@ import {
 } from 'fastify'
 import { isDatabaseUnavailable } from '../store/index.ts'
 import { serveAssets } from './assets.ts'
+import type { Brand } from './brand.ts'
 import { setSecurityHeaders } from './headers.ts'
 import { prepareReports, type ReadyCheck, serveHealth } from './health.ts'
 import { BODY_BYTES, FORM_BYTES, HEADER_BYTES, REQUEST_MS } from './limits.ts'
@@ -50,6 +51,8 @@ export interface ServerOptions {
   readonly largestBody?: number | undefined
   /** The target of the button of an error page. */
   readonly home?: string
+  /** The organization on error pages. */
+  readonly brand?: Brand
   /** The format of error responses by path; the default is a page. */
   readonly errorStyle?: (path: string) => ErrorStyle
   /** Whether a path accepts a POST from another site: paths that use no cookie, and `POST /oauth2/authorize`. */
@@ -156,8 +159,9 @@ function createReplyOptions({
   home = '/',
   errorStyle = () => 'page',
   frameOrigins = [],
+  brand,
 }: ServerOptions): ReplyOptions {
-  return { clock, home, errorStyle, frameOrigins }
+  return { clock, home, errorStyle, frameOrigins, brand }
 }
 
 /** For the FHIR server, a form has the same limit as any other body. */

@@ -1,3 +1,4 @@
+import type { Brand } from './brand.ts'
 import { renderIcon, renderLogo } from './components.ts'
 import { type Html, html } from './html.ts'
 import { formatTime } from './person/date.ts'
@@ -32,23 +33,26 @@ export type Bar =
       readonly logout?: string
     }
 
-export function renderTopBar(bar: Bar, sampleData: boolean): Html {
+export function renderTopBar(
+  bar: Bar,
+  { brand, sampleData }: { readonly brand: Brand; readonly sampleData: boolean },
+): Html {
   const env = sampleData && html`<span class="badge env">Sample data</span>`
   switch (bar.kind) {
     case 'portal':
       return renderHeader(
         'wrap',
-        html`${renderLogo('/portal', 'Sallyport: patients')}${env}${renderMenu(bar.links ?? [], bar.who)}`,
+        html`${renderLogo('/portal', brand)}${env}${renderMenu(bar.links ?? [], bar.who)}`,
       )
     case 'flow':
       return renderHeader(
         bar.width === 'mid' ? 'wrap wrap--mid' : 'wrap wrap--flow',
-        html`${renderLogo(bar.home ?? '/portal', 'Sallyport')}${renderSteps(bar.steps ?? [], bar.current)}`,
+        html`${renderLogo(bar.home ?? '/portal', brand)}${renderSteps(bar.steps ?? [], bar.current)}`,
       )
     case 'app':
       return renderHeader(
         'wrap',
-        html`${renderLogo('/', 'Sallyport demo app', 'Demo app')}${env}${renderLinks(bar.links ?? [])}${bar.countdown}${renderEndSession(bar)}`,
+        html`${renderLogo('/', { name: 'Demo app' })}${env}${renderLinks(bar.links ?? [])}${bar.countdown}${renderEndSession(bar)}`,
       )
   }
 }

@@ -2,7 +2,7 @@ import type { Auditor } from '../../audit/index.ts'
 import type { LogLevel } from '../../config/index.ts'
 import type { AccessPolicy, EnforcementPolicy } from '../../smart/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
-import type { Counter, Registry } from '../../web/index.ts'
+import type { Brand, Counter, Registry } from '../../web/index.ts'
 import type { FhirTokens } from './fhir-reader.ts'
 import type { AuthSettings } from './settings.ts'
 
@@ -56,6 +56,8 @@ export interface DeveloperPages {
 /** What every part of the auth server depends on. */
 export interface BaseContext {
   readonly settings: AuthSettings
+  /** The organization on pages. */
+  readonly brand: Brand
   readonly store: Store
   readonly sealer: Sealer
   readonly audit: Auditor

@@ -38,7 +38,7 @@ export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
   return { kind: 'portal', who: login.user.displayName, links }
 }
 
-interface SignedInOptions extends Omit<PageOptions, 'bar' | 'sampleData'> {
+interface SignedInOptions extends Omit<PageOptions, 'bar' | 'brand' | 'sampleData'> {
   readonly current: SignedInPage
   /** The patients on the page. */
   readonly people?: readonly Person[]
@@ -46,18 +46,18 @@ interface SignedInOptions extends Omit<PageOptions, 'bar' | 'sampleData'> {
 
 /** A page for a user who is signed in. */
 export function renderSignedInPage(
-  { settings }: Pick<AuthContext, 'settings'>,
+  { settings, brand }: Pick<AuthContext, 'settings' | 'brand'>,
   login: Login,
   { current, people, ...options }: SignedInOptions,
   body: Html,
 ): Html {
   const bar = makeSignedInBar(login, current)
-  return renderPage({ bar, sampleData: showsSampleData(settings, people), ...options }, body)
+  return renderPage({ bar, brand, sampleData: showsSampleData(settings, people), ...options }, body)
 }
 
 interface ErrorOptions
   extends Partial<Pick<ErrorPageOptions, 'kind' | 'code'>>,
-    Omit<ErrorPageOptions, 'kind' | 'code' | 'reference' | 'referenceUrl' | 'now' | 'bar'> {
+    Omit<ErrorPageOptions, 'kind' | 'code' | 'reference' | 'referenceUrl' | 'now' | 'bar' | 'brand'> {
   readonly status: number
   /** The user who is signed in, if the page has their bar. */
   readonly login?: Login
@@ -69,7 +69,7 @@ interface ErrorOptions
 /** Sends a page about a refusal, or about another problem. Its code is the status unless the options have another. */
 export function sendErrorPage(
   reply: FastifyReply,
-  { settings, clock }: Pick<AuthContext, 'settings' | 'clock'>,
+  { settings, brand, clock }: Pick<AuthContext, 'settings' | 'brand' | 'clock'>,
   { status, login, current, isRecorded = false, ...options }: ErrorOptions,
 ): FastifyReply {
   const { id } = reply.request
@@ -79,6 +79,7 @@ export function sendErrorPage(
     reference: id,
     referenceUrl: isRecorded ? linkReference(settings, id) : undefined,
     now: clock(),
+    brand,
     ...(login && { bar: makeSignedInBar(login, current) }),
     ...options,
   })

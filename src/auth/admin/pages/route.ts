@@ -161,7 +161,7 @@ function sendFailure(
   { code, sentence }: AdminFailure,
 ): FastifyReply {
   const status = STATUSES[code]
-  if (code === 'reauthenticate') return reply.sendPage(renderSignInAgain(request, login), { status })
+  if (code === 'reauthenticate') return reply.sendPage(renderSignInAgain(context, request, login), { status })
   return sendErrorPage(reply, context, {
     status,
     login,
@@ -192,7 +192,7 @@ async function refuse(
     status: 403,
     login,
     title: 'You are not an administrator',
-    text: ['This area is for the administrators of Sallyport. Another administrator can give you access.'],
+    text: ['This area is for administrators. Another administrator can give you access.'],
     actions: [{ href: isPatientUser(user) ? paths.manage : paths.portal, text: 'Go to the start page' }],
   })
 }
@@ -216,12 +216,12 @@ export function signInAgain(
  * A form that was sent too late: the page keeps its fields, and sends them again after a sign-in in another tab. This works
  * for every sign-in method, and without scripts.
  */
-function renderSignInAgain(request: FastifyRequest, login: Login): Html {
+function renderSignInAgain({ brand }: AuthContext, request: FastifyRequest, login: Login): Html {
   const fields = Object.entries(request.body ?? {}).flatMap(([name, values]) =>
     [values].flat().map(value => [name, String(value)] as const),
   )
   return renderPage(
-    { title: 'Sign in again', bar: makeSignedInBar(login, 'admin'), width: 'flow' },
+    { title: 'Sign in again', brand, bar: makeSignedInBar(login, 'admin'), width: 'flow' },
     html`<div class="pagehead"><div><h1>Sign in again</h1>
 <p class="pagehead__lead">This change needs a sign-in in the last ${RECENT_SECONDS / 60} minutes. This page keeps your entries.</p></div></div>
 <div class="card card__body stack">

@@ -1,4 +1,5 @@
 import {
+  type Brand,
   formatTime,
   type Html,
   html,
@@ -31,6 +32,7 @@ export interface ConsentPageOptions {
   /** The scopes that could be granted if the client were registered for all requested ones. */
   readonly wanted: string
   readonly redirectUri: string
+  readonly brand: Brand
   readonly sampleData: boolean
   /** `person` is undefined if the record cannot be read now. */
   readonly patient: ConsentPatient | undefined
@@ -52,7 +54,7 @@ interface ConsentPatient {
 
 /** Shows the app, the requested access and its end. Refusing is as easy as allowing. */
 export function renderConsentPage(options: ConsentPageOptions): Html {
-  const { client, login, sampleData, picked, patient } = options
+  const { client, login, brand, sampleData, picked, patient } = options
   const steps = picked ? ['Sign in', 'Patient', 'Access'] : ['Sign in', 'Access']
   const bar = { kind: 'flow', steps, current: steps.length - 1, width: 'mid' } as const
   const after = html`<div class="decide" role="region" aria-label="Your decision"><div class="wrap wrap--mid">
@@ -62,7 +64,7 @@ export function renderConsentPage(options: ConsentPageOptions): Html {
 </div></div>`
   const use = patient ? ' to use this record' : ''
   return renderPage(
-    { title: `Allow ${client.name}`, bar, width: 'mid', sampleData, after },
+    { title: `Allow ${client.name}`, brand, bar, width: 'mid', sampleData, after },
     html`${renderPageHead(`Allow ${client.name}${use}?`, html`The app at <b>${readHost(options.redirectUri)}</b> requests the access below. Clear anything that it should not have.`)}
 ${renderUnverifiedWarning(client)}
 ${renderPatient(options)}

@@ -90,6 +90,7 @@ async function sendConsentPage(
     pendingId: pending.id,
     ...computeGrantable(context, state),
     redirectUri: request.redirectUri,
+    brand: context.brand,
     sampleData: showsSampleData(settings, patient?.person ? [patient.person] : []),
     patient,
     encounterId: resolveLaunchContext(state.launch, request.picked)?.encounterId,

@@ -1,4 +1,5 @@
 import {
+  type Brand,
   findConfusable,
   type Html,
   html,
@@ -35,6 +36,7 @@ export interface PickerOptions {
   readonly asksForOthers: boolean
   /** The number of records of a patient user; 0 for a clinician. */
   readonly ownRecords: number
+  readonly brand: Brand
   readonly sampleData: boolean
   readonly now: number
 }
@@ -92,7 +94,7 @@ export function buildPickUrl(
 }
 
 function renderShell(options: PickerOptions, heading: string, body: Html): Html {
-  const { client, login, sampleData, redirectUri, asksForOthers } = options
+  const { client, login, brand, sampleData, redirectUri, asksForOthers } = options
   const extent = asksForOthers
     ? 'opens with the patient that you choose, and also requests access to every patient you may see'
     : 'will have access to the record that you choose, and to no other'
@@ -103,7 +105,7 @@ function renderShell(options: PickerOptions, heading: string, body: Html): Html 
 <p class="decide__note">Signed in as ${login.user.displayName}</p>
 </div></div>`
   return renderPage(
-    { title: heading, bar: { kind: 'flow', steps, current: 1 }, width: 'flow', sampleData, after },
+    { title: heading, brand, bar: { kind: 'flow', steps, current: 1 }, width: 'flow', sampleData, after },
     html`${renderPageHead(heading, html`The app at <b>${readHost(redirectUri)}</b> ${extent}.`)}
 ${renderUnverifiedWarning(client)}
 ${body}`,

@@ -177,7 +177,7 @@ async function makeOptions(
   { state, login, pending }: Waiting,
   people: readonly Person[],
 ): Promise<PickerOptions> {
-  const { settings, clock } = context
+  const { settings, brand, clock } = context
   const records = await readRecords(context, login)
   return {
     client: state.client,
@@ -188,6 +188,7 @@ async function makeOptions(
       part => part.kind === 'resource' && part.context === 'user',
     ),
     ownRecords: records.length,
+    brand,
     sampleData: showsSampleData(settings, people),
     now: clock(),
   }

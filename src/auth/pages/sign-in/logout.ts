@@ -35,7 +35,7 @@ async function logOut(
   const logout = login && (await findProviderLogout(context, login, idToken, returnTo))
   if (!logout) return reply.redirect(returnTo ?? `${paths.login}?signed-out=1`, 302)
   const formTargets = [logout.url, ...(returnTo === undefined ? [] : [returnTo])]
-  return reply.sendPage(renderProviderLogout(logout), { formTargets })
+  return reply.sendPage(renderProviderLogout(context, logout), { formTargets })
 }
 
 /** A request to the `end_session_endpoint` of a provider (OIDC RP-Initiated Logout, 2). */
@@ -80,9 +80,9 @@ function findReturnUrl({ sealer }: AuthContext, state: string): string {
  * A page, because the content security policy of the page before allows no redirect to the provider. A script submits
  * its form. With GET, because browsers omit `SameSite=Lax` cookies of the provider from a POST.
  */
-function renderProviderLogout({ name, url, fields }: ProviderLogout): Html {
+function renderProviderLogout({ brand }: AuthContext, { name, url, fields }: ProviderLogout): Html {
   return renderPage(
-    { title: 'Signed out', bar: { kind: 'flow' }, width: 'flow', scripts: ['submit.js'] },
+    { title: 'Signed out', brand, bar: { kind: 'flow' }, width: 'flow', scripts: ['submit.js'] },
     html`${renderPageHead('You are signed out', `One more step: sign out of your ${name}, so that nobody else can use it on this computer.`)}
 <form class="actions" method="get" action="${url}" data-submit>${renderHidden(fields)}<button class="btn">Sign out of ${name}</button><a class="btn btn--quiet" href="${paths.login}">Stay signed in there</a></form>`,
   )
@@ -96,7 +96,7 @@ export function addLogoutRoutes(app: FastifyInstance, context: AuthContext): voi
   app.get(
     paths.logout,
     requireLogin(context, async (_request, reply, login) =>
-      reply.sendPage(renderQuestion(login, { lead: LOGOUT_EFFECT, action: paths.logout })),
+      reply.sendPage(renderQuestion(context, login, { lead: LOGOUT_EFFECT, action: paths.logout })),
     ),
   )
 
@@ -111,11 +111,12 @@ export function addLogoutRoutes(app: FastifyInstance, context: AuthContext): voi
 
 /** Asks the user to confirm a logout. */
 function renderQuestion(
+  { brand }: AuthContext,
   login: Login,
   { lead, action, fields = {} }: { readonly lead: Html; readonly action: string; readonly fields?: Fields },
 ): Html {
   return renderPage(
-    { title: 'Sign out', bar: makeSignedInBar(login), width: 'flow' },
+    { title: 'Sign out', brand, bar: makeSignedInBar(login), width: 'flow' },
     html`${renderPageHead('Sign out?', lead)}
 <form class="actions" method="post" action="${action}">${renderHidden(fields)}<button class="btn">Sign out</button><a class="btn btn--quiet" href="${paths.portal}">Stay signed in</a></form>`,
   )
@@ -138,7 +139,7 @@ export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext):
     if (!login || login.user.id === logout.subject) return logOut(context, reply, login, logout.returnTo)
     const formTargets = logout.returnTo === undefined ? [] : [logout.returnTo]
     const who = logout.client ? renderAppName(logout.client) : 'An app'
-    const page = renderQuestion(login, {
+    const page = renderQuestion(context, login, {
       lead: html`${who} asks to sign you out. ${LOGOUT_EFFECT}`,
       action: paths.endSessionConfirmed,
       fields: listFields(parameters),

@@ -1,7 +1,9 @@
 import {
+  type Brand,
   type Html,
   html,
   renderAlert,
+  renderContact,
   renderDocument,
   renderField,
   renderLoginArt,
@@ -12,6 +14,7 @@ import type { Client } from '../../oauth/clients/client.ts'
 import { renderUnverifiedWarning } from '../portal/apps.ts'
 
 export interface LoginPageOptions {
+  readonly brand: Brand
   /** The app that redirected the user here. */
   readonly app?: Client | undefined
   readonly pendingId?: string | undefined
@@ -44,24 +47,25 @@ interface OtherWay {
 }
 
 export function renderLoginPage(options: LoginPageOptions): Html {
+  const { brand } = options
   return renderDocument(
-    { title: 'Sign in' },
-    html`<div class="gate">${renderCover()}<main id="main">${renderSignIn(options)}</main></div>`,
+    { title: 'Sign in', brand },
+    html`<div class="gate">${renderCover(brand)}<main id="main">${renderSignIn(options)}</main></div>`,
   )
 }
 
-function renderCover(): Html {
-  return html`<header class="gate__leaf">${renderLogo('/login', 'Sallyport')}${renderLoginArt()}<div class="gate__say">
+function renderCover(brand: Brand): Html {
+  return html`<header class="gate__leaf">${renderLogo('/login', brand)}${renderLoginArt()}<div class="gate__say">
 <p>You decide which records an app can use.</p>
 <p>You choose the patient and the data. Every request of the app is then checked against your choice.</p>
 </div></header>`
 }
 
 function renderSignIn(options: LoginPageOptions): Html {
-  const { form, others, app, problem, signedOut, expired, again, testLogin } = options
+  const { brand, form, others, app, problem, signedOut, expired, again, testLogin } = options
   return html`<div class="signin">
 <h1>Sign in</h1>
-<p class="muted">${describeAccount(form)}</p>
+<p class="muted">${describeAccount(options)}</p>
 ${problem !== undefined && renderAlert(problem, '', 'bad')}
 ${signedOut && renderAlert('You are signed out.', '', 'ok')}
 ${expired && problem === undefined && renderAlert('Your sign-in has ended.', 'Sign in again to continue.')}
@@ -70,6 +74,7 @@ ${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.
 ${form !== undefined && renderForm(options, form)}
 ${others.length > 0 && renderOthers(options)}
 ${testLogin && form === 'own' && renderTestLogin(testLogin)}
+${brand.support !== undefined && html`<p class="muted small">Help: ${renderContact(brand.support)}</p>`}
 </div>`
 }
 
@@ -82,9 +87,9 @@ function renderTestLogin({ username, password, others }: TestLogin): Html {
   return html`<p class="note">Sallyport runs on this computer with sample patients. Test login: <code>${username}</code>, password <code>${password}</code>.${others.length > 0 && html` With the same password: ${list}.`}</p>`
 }
 
-function describeAccount(form: LoginPageOptions['form']): string {
+function describeAccount({ brand, form }: LoginPageOptions): string {
   if (form === undefined) return 'Use the account of your organization.'
-  return form === 'own' ? 'Use your Sallyport account.' : `Use your ${form.name}.`
+  return form === 'own' ? `Use your ${brand.name} account.` : `Use your ${form.name}.`
 }
 
 function renderForm(

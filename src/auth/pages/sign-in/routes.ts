@@ -53,6 +53,7 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     const client = pending && (await findClient(context.store.db, context, pending.request.clientId))
     const options: LoginPageOptions = {
       ...shown,
+      brand: context.brand,
       app: client,
       pendingId: pending?.id,
       username: shown.username ?? pending?.request.loginHint,
