@@ -69,6 +69,13 @@ export {
   readProcessMetrics,
   type ServerReports,
 } from './metrics.ts'
+export {
+  createOpenApi,
+  describeErrors,
+  describeJson,
+  describeQuery,
+  toPlainJson,
+} from './openapi.ts'
 export { type SpanExportOptions, startSpanExport } from './otlp.ts'
 export {
   type ErrorPageOptions,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { type Static, Type } from '@sinclair/typebox'
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { isFailure } from '../../core/index.ts'
+import { PLAIN_FIELDS, type PlainMember, type PlainProperty } from '../oauth/clients/fields.ts'
 import type { ClientChanges } from '../oauth/clients/store-client.ts'
 import {
   AUTH_METHODS,
@@ -14,20 +15,15 @@ import type { Admin, AdminFailure } from './action.ts'
 import { addClient, type ChangedClient, changeClient, failProperty, findClientRow } from './clients.ts'
 import { CLOSED } from './endpoint.ts'
 
-const Text = Type.String({ minLength: 1 })
-const OptionalText = Type.Optional(Type.Union([Text, Type.Null()], { description: '`null`: no value.' }))
 export const Urls = Type.Array(Type.String())
 export const Keys = Type.Object({ keys: Type.Array(Type.Object({})) })
+const OptionalText = Type.Union([Type.String({ minLength: 1 }), Type.Null()])
+const SET = { text: OptionalText, urls: Urls, flag: Type.Boolean(), other: Type.Unknown() } as const
 
 /** The members that an administrator sets (RFC 7591, 2; OpenID Connect Registration, 2; of this server). */
 const METADATA = {
-  client_name: OptionalText,
-  description: OptionalText,
-  logo_uri: OptionalText,
-  redirect_uris: Type.Optional(Urls),
-  post_logout_redirect_uris: Type.Optional(Urls),
-  initiate_login_uri: Type.Optional(
-    Type.Union([Text, Type.Null()], { description: 'The launch URL. `null`: no value.' }),
+  ...Object.fromEntries(
+    PLAIN_FIELDS.map(({ member, kind, about }) => [member, Type.Optional(describe(SET[kind], about))]),
   ),
   scope: Type.Optional(
     Type.String({
@@ -44,10 +40,13 @@ const METADATA = {
     ]),
   ),
   jwks: Type.Optional(Type.Union([Keys, Type.Null()])),
-  jwks_uri: OptionalText,
-  first_party: Type.Optional(Type.Boolean({ description: 'Its users are not asked for consent.' })),
-  pkce_required: Type.Optional(Type.Boolean()),
-  iss_parameter: Type.Optional(Type.Boolean({ description: 'Responses have `iss` (RFC 9207).' })),
+  jwks_uri: Type.Optional(describe(OptionalText)),
+}
+
+function describe<Schema extends TSchema>(schema: Schema, about?: string): Schema {
+  const texts = [about, schema.anyOf ? '`null`: no value.' : undefined]
+  const description = texts.filter(text => text !== undefined).join(' ')
+  return description === '' ? schema : { ...schema, description }
 }
 
 export const Metadata = Type.Object(METADATA, CLOSED)
@@ -56,12 +55,13 @@ export const NewClient = Type.Object(
   CLOSED,
 )
 
-type ClientMetadata = Static<typeof Metadata>
+type PlainMembers = Readonly<Partial<Record<PlainMember, unknown>>>
+type ClientMetadata = PlainMembers & Static<typeof Metadata>
 
 /** Registers a client. `client_id` may be chosen. Without a method it has a secret (RFC 7591, 2). */
 export async function registerByMetadata(
   admin: Admin,
-  { client_id = randomUUID(), ...metadata }: Static<typeof NewClient>,
+  { client_id = randomUUID(), ...metadata }: PlainMembers & Static<typeof NewClient>,
 ): Promise<ChangedClient | AdminFailure> {
   const properties = readProperties(metadata)
   if (isFailure(properties)) return failProperty(properties)
@@ -89,33 +89,21 @@ export async function changeByMetadata(
 
 /** The properties of the members that are present. A key set replaces the URL of one, and the reverse. */
 function readProperties(metadata: ClientMetadata): ClientChanges | ClientFault {
-  const { jwks, jwks_uri, scope, token_endpoint_auth_method: method, ...others } = metadata
+  const { jwks, jwks_uri, scope, token_endpoint_auth_method: method } = metadata
   const keys = jwks === undefined || jwks === null ? undefined : readRegisteredKeys(jwks)
   if (isFailure(keys)) return keys
+  const plain = renameMembers(metadata)
   return {
-    ...renameMembers(others),
+    ...plain,
     ...(scope !== undefined && { scope: normalizeScope(scope) }),
     ...(method !== undefined && { authMethod: AUTH_METHODS[method] }),
     ...((jwks !== undefined || jwks_uri !== undefined) && { jwks: keys, jwksUrl: jwks_uri ?? undefined }),
-    ...(others.first_party && { approved: true }),
+    ...(plain.firstParty && { approved: true }),
   }
 }
 
-const NAMES = {
-  client_name: 'name',
-  description: 'description',
-  logo_uri: 'logoUrl',
-  redirect_uris: 'redirectUris',
-  post_logout_redirect_uris: 'postLogoutRedirectUris',
-  initiate_login_uri: 'launchUrl',
-  first_party: 'firstParty',
-  pkce_required: 'pkceRequired',
-  iss_parameter: 'issParameter',
-} as const satisfies Partial<Record<keyof ClientMetadata, keyof ClientProperties>>
-
-function renameMembers(members: Pick<ClientMetadata, keyof typeof NAMES>): ClientChanges {
-  const names = Object.keys(NAMES) as readonly (keyof typeof NAMES)[]
-  return Object.fromEntries(
-    names.filter(name => members[name] !== undefined).map(name => [NAMES[name], members[name] ?? undefined]),
-  )
+/** The schema has checked the types of the members. */
+function renameMembers(members: PlainMembers): Pick<ClientChanges, PlainProperty> {
+  const present = PLAIN_FIELDS.filter(({ member }) => members[member] !== undefined)
+  return Object.fromEntries(present.map(({ member, property }) => [property, members[member] ?? undefined]))
 }

@@ -1,7 +1,8 @@
 import type { Selectable, Transaction } from 'kysely'
 import { isFailure } from '../../core/index.ts'
 import { containsText, isPresent, type Schema } from '../../store/index.ts'
-import { ADMIN_SCOPE, findStoredRow, parseRedirectUris } from '../oauth/clients/client.ts'
+import { ADMIN_SCOPE, type Client, findStoredRow, toClient } from '../oauth/clients/client.ts'
+import { CLIENT_FIELDS, describeApp, PLAIN_FIELDS } from '../oauth/clients/fields.ts'
 import {
   type ClientChanges,
   deleteClient,
@@ -13,7 +14,6 @@ import {
   type ClientFault,
   type ClientProperties,
   ID_TAKEN,
-  MEMBER_NAMES,
   type Registrar,
 } from '../oauth/clients/validate.ts'
 import { revokeClientTokens } from '../oauth/revocations.ts'
@@ -151,7 +151,7 @@ export function failProperty(fault: ClientFault): AdminFailure {
     ? new AdminFailure('conflict', fault.text, fault)
     : new AdminFailure(
         'invalid',
-        `the member ${MEMBER_NAMES[fault.property]} is not valid: ${fault.text}`,
+        `the member ${CLIENT_FIELDS[fault.property].member} is not valid: ${fault.text}`,
         fault,
       )
 }
@@ -304,29 +304,20 @@ function listKeyIds(jwks: string): readonly unknown[] {
 }
 
 /** Describes a client in the names of RFC 7591 and of this server, without its secret. */
-export function describeClient(client: ClientRow) {
-  const redirectUris = parseRedirectUris(client.redirect_uris)
-  const grantTypes = listGrantTypes(client.scope, redirectUris)
+export function describeClient(row: ClientRow): Properties {
+  const client = toClient(row)
+  const grantTypes = listGrantTypes(client)
+  const flags = PLAIN_FIELDS.filter(({ kind }) => kind === 'flag')
   return {
-    client_id: client.client_id,
-    client_id_issued_at: Math.floor(client.created_at / 1000),
-    client_name: client.name,
-    ...(client.description !== null && { description: client.description }),
-    ...(client.logo_url !== null && { logo_uri: client.logo_url }),
-    redirect_uris: redirectUris,
-    post_logout_redirect_uris: parseRedirectUris(client.post_logout_redirect_uris),
-    ...(client.launch_url !== null && { initiate_login_uri: client.launch_url }),
-    scope: client.scope,
-    token_endpoint_auth_method: AUTH_METHODS[client.auth_method],
+    client_id: client.id,
+    client_id_issued_at: Math.floor(client.createdAt / 1000),
+    ...describeApp(client),
+    token_endpoint_auth_method: AUTH_METHODS[client.authMethod],
     grant_types: grantTypes,
     response_types: grantTypes.includes('authorization_code') ? ['code'] : [],
-    ...(client.jwks !== null && { jwks: JSON.parse(client.jwks) as Properties }),
-    ...(client.jwks_url !== null && { jwks_uri: client.jwks_url }),
-    first_party: Boolean(client.first_party),
+    ...Object.fromEntries(flags.map(({ member, property }) => [member, Boolean(client[property])])),
     approved: Boolean(client.approved),
-    disabled: Boolean(client.disabled),
-    pkce_required: Boolean(client.pkce_required),
-    iss_parameter: Boolean(client.iss_parameter),
+    disabled: Boolean(row.disabled),
   }
 }
 
@@ -336,7 +327,7 @@ const AUTH_METHODS = {
   private_key_jwt: 'private_key_jwt',
 } as const satisfies Record<ClientRow['auth_method'], string>
 
-function listGrantTypes(scope: string, redirectUris: readonly string[]): readonly string[] {
+function listGrantTypes({ scope, redirectUris }: Client): readonly string[] {
   const scopes = scope.split(' ')
   const isRefreshed = scopes.includes('online_access') || scopes.includes('offline_access')
   const isForSystems = scopes.some(part => /^(?:system\/|__)/.test(part) || part === ADMIN_SCOPE)

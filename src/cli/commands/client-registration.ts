@@ -2,12 +2,14 @@ import {
   ADMIN_SCOPE,
   addClient,
   CLIENT_DEFAULTS,
+  CLIENT_FIELDS,
   type ClientChanges,
   type ClientFault,
   changeClient,
   findClientFault,
   findClientIdFault,
   normalizeScope,
+  PLAIN_FIELDS,
   readRegisteredKeys,
 } from '../../auth/index.ts'
 import { readSettings } from '../../config/index.ts'
@@ -85,15 +87,9 @@ ${describingUsage}`,
   },
 }
 
-const CLEARED = {
-  'redirect-uri': { redirectUris: [] },
-  'post-logout-redirect-uri': { postLogoutRedirectUris: [] },
-  'launch-url': { launchUrl: undefined },
-  'first-party': { firstParty: false },
-  'no-iss-parameter': { issParameter: true },
-  description: { description: undefined },
-  'logo-url': { logoUrl: undefined },
-} as const satisfies Readonly<Record<string, ClientChanges>>
+const CLEARED = Object.fromEntries(
+  PLAIN_FIELDS.map(({ option, property }) => [option, { [property]: CLIENT_DEFAULTS[property] }]),
+)
 
 const clientSet: Command = {
   usage: `
@@ -153,61 +149,31 @@ function noteScopes(scope: string, io: Io): void {
   }
 }
 
-/** The options of the properties that may be at fault. */
-const OPTIONS: Readonly<Record<ClientFault['property'], string>> = {
-  id: 'id',
-  name: 'name',
-  description: 'description',
-  logoUrl: 'logo-url',
-  authMethod: 'public',
-  jwks: 'jwks-file',
-  jwksUrl: 'jwks-url',
-  redirectUris: 'redirect-uri',
-  postLogoutRedirectUris: 'post-logout-redirect-uri',
-  launchUrl: 'launch-url',
-  scope: 'scope',
-  firstParty: 'first-party',
-  approved: 'first-party',
-  pkceRequired: 'pkce',
-  issParameter: 'no-iss-parameter',
-}
-
 function describeFault({ property, value, text }: ClientFault): CommandFailure {
-  return failMisuse(`Cannot use --${OPTIONS[property]}${value === undefined ? '' : ` ${value}`}: ${text}`)
+  const { option } = CLIENT_FIELDS[property]
+  return failMisuse(`Cannot use --${option}${value === undefined ? '' : ` ${value}`}: ${text}`)
 }
 
 function readDescription(args: Arguments, io: Io): ClientChanges {
-  const [redirectUris, postLogoutRedirectUris] = [
-    readList(args, 'redirect-uri'),
-    readList(args, 'post-logout-redirect-uri'),
-  ]
   const scope = getOptional(args, 'scope')
   return {
-    ...readTextOption(args, 'name', 'name'),
-    ...readTextOption(args, 'description', 'description'),
-    ...readTextOption(args, 'logo-url', 'logoUrl'),
-    ...readTextOption(args, 'launch-url', 'launchUrl'),
-    ...(redirectUris.length > 0 && { redirectUris }),
-    ...(postLogoutRedirectUris.length > 0 && { postLogoutRedirectUris }),
+    ...Object.fromEntries(
+      PLAIN_FIELDS.map(field => [field.property, readOption(args, field)]).filter(
+        ([, value]) => value !== undefined,
+      ),
+    ),
     ...(scope !== undefined && { scope: normalizeScope(scope) }),
-    ...(isSet(args, 'first-party') && { firstParty: true, approved: true }),
+    ...(isSet(args, 'first-party') && { approved: true }),
     ...readPkce(args),
-    ...(isSet(args, 'no-iss-parameter') && { issParameter: false }),
     ...readProof(args, io),
   }
 }
 
-function readTextOption<Name extends 'name' | 'description' | 'logoUrl' | 'launchUrl'>(
-  args: Arguments,
-  option: string,
-  name: Name,
-): ClientChanges {
-  const text = getOptional(args, option)
-  return text === undefined ? {} : { [name]: text }
-}
-
-function readList(args: Arguments, option: string): readonly string[] {
-  return [...new Set(getSeveral(args, option))]
+function readOption(args: Arguments, { kind, option, given }: (typeof PLAIN_FIELDS)[number]) {
+  if (kind === 'flag') return isSet(args, option) ? given : undefined
+  if (kind === 'text') return getOptional(args, option)
+  const values = [...new Set(getSeveral(args, option))]
+  return values.length > 0 ? values : undefined
 }
 
 function readPkce(args: Arguments): ClientChanges {

@@ -92,7 +92,7 @@ eachDatabaseIfThorough((_, __, create) => {
       for (const [args, exitCode, line] of [
         [['--scope', 'system/*.rs'], 2, /an app with system\/ scopes must sign/],
         [['--clear', 'redirect-uri'], 2, /^Cannot use --redirect-uri: expected/],
-        [['--clear', 'scope'], 2, /^Cannot clear scope: expected redirect-uri/],
+        [['--clear', 'scope'], 2, /^Cannot clear scope: expected name, description, /],
         [['--public', '--secret'], 2, /^Expected one of/],
         [[], 2, /^Nothing to change/],
       ] as const) {

@@ -1,6 +1,16 @@
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import { type Html, html, renderPageHead, renderTable, version } from '../../web/index.ts'
+import {
+  createOpenApi,
+  describeErrors,
+  describeJson,
+  describeQuery,
+  type Html,
+  html,
+  renderPageHead,
+  renderTable,
+  toPlainJson,
+} from '../../web/index.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { renderAppPage } from '../page.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -32,16 +42,13 @@ const ERRORS = {
 } as const
 
 export function createOpenApiDocument(appUrl: string, cookieName: string) {
-  return {
-    openapi: '3.1.0',
-    info: {
-      title: 'Sallyport session API',
-      version,
-      description:
-        'Data of the patient of a SMART launch. The session holds the bearer token: callers send the session cookie and no Authorization header.',
-      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-    },
-    servers: [{ url: appUrl }],
+  const info = {
+    title: 'Sallyport session API',
+    description:
+      'Data of the patient of a SMART launch. The session holds the bearer token: callers send the session cookie and no Authorization header.',
+    url: appUrl,
+  }
+  return createOpenApi(info, {
     security: [{ session: [] }],
     paths: Object.fromEntries(
       (endpoints as readonly Endpoint[]).map(endpoint => [endpoint.path, { get: createOperation(endpoint) }]),
@@ -67,7 +74,7 @@ export function createOpenApiDocument(appUrl: string, cookieName: string) {
         },
       },
     },
-  }
+  })
 }
 
 function createOperation({ path, title, description, scopes, query, body }: Endpoint) {
@@ -77,30 +84,12 @@ function createOperation({ path, title, description, scopes, query, body }: Endp
     summary: title,
     description: `${description} ${needed}`,
     'x-required-scopes': scopes,
-    parameters: [{ $ref: '#/components/parameters/SessionId' }, ...describeParameters(query)],
+    parameters: [{ $ref: '#/components/parameters/SessionId' }, ...describeQuery(query)],
     responses: {
-      200: { description: title, content: { 'application/json': { schema: toPlainJson(body) } } },
-      ...Object.fromEntries(
-        Object.entries(ERRORS).map(([status, description]) => [status, describeErrorResponse(description)]),
-      ),
+      200: { description: title, content: describeJson(toPlainJson(body)) },
+      ...describeErrors(ERRORS, 'OperationOutcome'),
     },
   }
-}
-
-function describeParameters(query: TObject) {
-  return Object.entries(query.properties).map(([name, schema]) => {
-    const { description, ...rest } = toPlainJson(schema)
-    return { name, in: 'query', required: false, description, schema: rest }
-  })
-}
-
-function describeErrorResponse(description: string) {
-  const schema = { $ref: '#/components/schemas/OperationOutcome' }
-  return { description, content: { 'application/json': { schema } } }
-}
-
-function toPlainJson(schema: TSchema): Record<string, unknown> {
-  return JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
 }
 
 /** `/docs` is generated from the same endpoints as the routes and the OpenAPI document. */

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { isFailure } from '../../../core/index.ts'
+import { PLAIN_FIELDS } from '../../oauth/clients/fields.ts'
 import type { AdminFailure } from '../action.ts'
 import { findLastUses } from '../audit.ts'
 import { changeByMetadata, Keys, Metadata, NewClient, registerByMetadata, Urls } from '../client-metadata.ts'
@@ -24,15 +25,18 @@ import {
   toPage,
 } from '../endpoint.ts'
 
+const SHOWN = {
+  text: Type.Optional(Type.String()),
+  urls: Urls,
+  flag: Type.Boolean(),
+  other: Type.Unknown(),
+} as const
+
 const CLIENT = {
   client_id: Type.String(),
   client_id_issued_at: Type.Integer({ description: 'Seconds since 1970.' }),
+  ...Object.fromEntries(PLAIN_FIELDS.map(({ member, kind }) => [member, SHOWN[kind]])),
   client_name: Type.String(),
-  description: Type.Optional(Type.String()),
-  logo_uri: Type.Optional(Type.String()),
-  redirect_uris: Urls,
-  post_logout_redirect_uris: Urls,
-  initiate_login_uri: Type.Optional(Type.String()),
   scope: Type.String(),
   token_endpoint_auth_method: Type.String(),
   grant_types: Type.Array(Type.String(), {
@@ -41,11 +45,8 @@ const CLIENT = {
   response_types: Type.Array(Type.String()),
   jwks: Type.Optional(Keys),
   jwks_uri: Type.Optional(Type.String()),
-  first_party: Type.Boolean(),
   approved: Type.Boolean({ description: 'False for a client that registered itself.' }),
   disabled: Type.Boolean(),
-  pkce_required: Type.Boolean(),
-  iss_parameter: Type.Boolean(),
   last_used_at: Type.Optional(Time),
 }
 const Client = Type.Object(CLIENT, CLOSED)

@@ -1,10 +1,17 @@
 import { Readable } from 'node:stream'
-import { type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { fail, isFailure } from '../../../core/index.ts'
 import { lockRows, type Schema } from '../../../store/index.ts'
-import { createDocument, version } from '../../../web/index.ts'
+import {
+  createDocument,
+  createOpenApi,
+  describeErrors,
+  describeJson,
+  describeQuery,
+  toPlainJson,
+} from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import { forbidCaching } from '../../base/request.ts'
@@ -157,15 +164,12 @@ const ERRORS = {
 
 function createOpenApiDocument(issuerUrl: string, endpoints: readonly Endpoint[]) {
   const byPath = Map.groupBy(endpoints, ({ path }) => `${paths.adminApi}${path.replace(/:(\w+)/g, '{$1}')}`)
-  return {
-    openapi: '3.1.0',
-    info: {
-      title: 'Sallyport administration API',
-      version,
-      description: `For clients that are registered with \`client add --admin\`. Their token for \`${ADMIN_SCOPE}\` is valid for five minutes. Every action writes an audit record.`,
-      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-    },
-    servers: [{ url: issuerUrl }],
+  const info = {
+    title: 'Sallyport administration API',
+    description: `For clients that are registered with \`client add --admin\`. Their token for \`${ADMIN_SCOPE}\` is valid for five minutes. Every action writes an audit record.`,
+    url: issuerUrl,
+  }
+  return createOpenApi(info, {
     security: [{ administrator: [ADMIN_SCOPE] }],
     paths: Object.fromEntries(
       [...byPath].map(([path, ofPath]) => [
@@ -189,7 +193,7 @@ function createOpenApiDocument(issuerUrl: string, endpoints: readonly Endpoint[]
       },
       schemas: { Error: toPlainJson(ErrorBody) },
     },
-  }
+  })
 }
 
 function describeOperation(endpoint: Endpoint) {
@@ -198,30 +202,22 @@ function describeOperation(endpoint: Endpoint) {
     operationId: `${method.toLowerCase()}${path.replace(/[/:-]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
     summary: title,
     ...(description !== undefined && { description }),
-    parameters: [...listPathParameters(path), ...(query ? listQueryParameters(query) : [])],
+    parameters: [...listPathParameters(path), ...(query ? describeQuery(query) : [])],
     ...(body && {
       requestBody: {
         required: (body.required ?? []).length > 0,
-        content: { 'application/json': { schema: toPlainJson(body) } },
+        content: describeJson(toPlainJson(body)),
       },
     }),
     responses: {
       [status]: { description: title, content: describeContent(endpoint) },
-      ...Object.fromEntries(
-        Object.entries(ERRORS).map(([code, text]) => [
-          code,
-          {
-            description: text,
-            content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-          },
-        ]),
-      ),
+      ...describeErrors(ERRORS, 'Error'),
     },
   }
 }
 
 function describeContent({ result, streams = [] }: Endpoint) {
-  if (result) return { 'application/json': { schema: toPlainJson(result) } }
+  if (result) return describeJson(toPlainJson(result))
   return Object.fromEntries(streams.map(type => [type.split(';')[0], { schema: { type: 'string' } }]))
 }
 
@@ -232,23 +228,4 @@ function listPathParameters(path: string) {
     required: true,
     schema: { type: 'string' },
   }))
-}
-
-function listQueryParameters(query: TObject) {
-  const required: readonly string[] = query.required ?? []
-  return Object.entries(query.properties).map(([name, schema]) => {
-    const { description, ...rest } = toPlainJson(schema)
-    const isRequired = required.includes(name) && schema.default === undefined
-    return {
-      name,
-      in: 'query',
-      required: isRequired,
-      ...(description !== undefined && { description }),
-      schema: rest,
-    }
-  })
-}
-
-function toPlainJson(schema: TSchema): Record<string, unknown> {
-  return JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
 }

@@ -48,25 +48,6 @@ export class ClientFault extends Failing {
 
 const SHOWN = 200
 
-/** The names of the properties in RFC 7591 and on this server. */
-export const MEMBER_NAMES: Readonly<Record<ClientFault['property'], string>> = {
-  id: 'client_id',
-  name: 'client_name',
-  description: 'description',
-  logoUrl: 'logo_uri',
-  authMethod: 'token_endpoint_auth_method',
-  jwks: 'jwks',
-  jwksUrl: 'jwks_uri',
-  redirectUris: 'redirect_uris',
-  postLogoutRedirectUris: 'post_logout_redirect_uris',
-  launchUrl: 'initiate_login_uri',
-  scope: 'scope',
-  firstParty: 'first_party',
-  approved: 'approved',
-  pkceRequired: 'pkce_required',
-  issParameter: 'iss_parameter',
-}
-
 /** The methods of authentication in RFC 7591, 2. */
 export const AUTH_METHODS = {
   none: 'none',

@@ -2,6 +2,7 @@ import { isFailure, isRecord } from '../../../core/index.ts'
 import { MAX_SCOPE_LIST_CHARACTERS } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'
+import { CLIENT_FIELDS } from '../clients/fields.ts'
 import {
   AUTH_METHODS,
   type AuthMethod,
@@ -10,7 +11,6 @@ import {
   type ClientProperties,
   findClientFault,
   hasOwnScope,
-  MEMBER_NAMES,
   normalizeScope,
   readRegisteredKeys,
 } from '../clients/validate.ts'
@@ -117,7 +117,7 @@ function checkProperties(app: ClientProperties, grantTypes: readonly string[]): 
 function refuseProperty({ property, text }: ClientFault): Refusal {
   const isRedirectUri = property === 'redirectUris' || property === 'postLogoutRedirectUris'
   const code = isRedirectUri ? 'invalid_redirect_uri' : 'invalid_client_metadata'
-  return refuse(`The ${MEMBER_NAMES[property]} is invalid: ${text}.`, code)
+  return refuse(`The ${CLIENT_FIELDS[property].member} is invalid: ${text}.`, code)
 }
 
 function refuse(

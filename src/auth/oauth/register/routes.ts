@@ -11,6 +11,7 @@ import { forbidCaching, readJson, sendOAuthError } from '../../base/request.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { type BearerError, sendBearerError } from '../access-token.ts'
 import type { Client } from '../clients/client.ts'
+import { describeApp } from '../clients/fields.ts'
 import { insertClient } from '../clients/store-client.ts'
 import type { AuthContext } from '../context.ts'
 import { type ClientMetadata, readClientMetadata } from './metadata.ts'
@@ -107,23 +108,9 @@ async function registerClient(
     client_id: id,
     client_id_issued_at: Math.floor(now / 1000),
     ...(secret === undefined ? {} : { client_secret: secret, client_secret_expires_at: 0 }),
-    ...describeClient(metadata),
-  }
-}
-
-function describeClient({ app, authMethod, grantTypes }: ClientMetadata): Registered {
-  const { name, logoUrl, launchUrl, jwks, jwksUrl } = app
-  return {
-    ...(name === undefined ? {} : { client_name: name }),
-    ...(logoUrl === undefined ? {} : { logo_uri: logoUrl }),
-    ...(launchUrl === undefined ? {} : { initiate_login_uri: launchUrl }),
-    ...(jwks === undefined ? {} : { jwks: JSON.parse(jwks) }),
-    ...(jwksUrl === undefined ? {} : { jwks_uri: jwksUrl }),
-    token_endpoint_auth_method: authMethod,
-    grant_types: grantTypes,
-    response_types: grantTypes.includes('authorization_code') ? ['code'] : [],
-    redirect_uris: app.redirectUris,
-    post_logout_redirect_uris: app.postLogoutRedirectUris,
-    scope: app.scope,
+    ...describeApp(metadata.app),
+    token_endpoint_auth_method: metadata.authMethod,
+    grant_types: metadata.grantTypes,
+    response_types: metadata.grantTypes.includes('authorization_code') ? ['code'] : [],
   }
 }
