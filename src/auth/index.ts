@@ -4,7 +4,7 @@
  * has no app sessions. It accesses the FHIR server over HTTP only.
  */
 
-export { type Admin, AdminFailure, COMMAND_LINE, listAll } from './admin/action.ts'
+export { type Admin, AdminFailure, listAll, makeCommandLine } from './admin/action.ts'
 export { addClient, type ClientRow, changeClient, findClientRow, listClients } from './admin/clients.ts'
 export { explainSignIn } from './admin/explain-sign-in.ts'
 export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'

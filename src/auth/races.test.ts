@@ -5,7 +5,7 @@ import type { Transaction } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
 import { createAuditor } from '../audit/index.ts'
 import { openStore, type Schema, type Store, sha256 } from '../store/index.ts'
-import { type Admin, AdminFailure, COMMAND_LINE } from './admin/action.ts'
+import { type Admin, AdminFailure, makeCommandLine } from './admin/action.ts'
 import { changeClient, removeClient } from './admin/clients.ts'
 import { listGrants } from './admin/grants.ts'
 import { changeUser, endSessions, linkUser, setPassword, unlinkUser } from './admin/user-operations.ts'
@@ -155,7 +155,7 @@ eachDatabase((_name, open) => {
         audit,
         clock: () => auth.time.now,
         rules: auth.rules,
-        ...COMMAND_LINE,
+        ...makeCommandLine('tester@test'),
       }
       await auth.addClient({ client_id: 'app' })
     })

@@ -14,6 +14,7 @@ import {
   type StoreOptions,
 } from '../store/index.ts'
 import { CommandFailure, type Io } from './command.ts'
+import { findOperator } from './operator.ts'
 
 export function loadSettings(io: Io): Settings {
   const { settings, warnings } = readConfiguration(io.env, io.cwd)
@@ -72,10 +73,11 @@ export async function performCommand<T>(
   refusal: string,
   operate: (admin: Admin, sealer: () => Promise<Sealer>) => Promise<T | AdminFailure>,
 ): Promise<T> {
-  const { COMMAND_LINE, makeRules } = await import('../auth/index.ts')
+  const { makeCommandLine, makeRules } = await import('../auth/index.ts')
   const result = await withStore(io, (store, settings) => {
     const rules = makeRules(settings, () => settings.login)
-    const admin = { store, audit: openAuditor(settings, store), clock: Date.now, rules, ...COMMAND_LINE }
+    const who = makeCommandLine(findOperator(io))
+    const admin = { store, audit: openAuditor(settings, store), clock: Date.now, rules, ...who }
     return operate(admin, () => openSealer(store, ensureSecret(settings)))
   })
   if (isFailure<Awaited<T> | AdminFailure, AdminFailure>(result))
@@ -112,6 +114,7 @@ export function recordCommand(io: Io, store: Store, command: string) {
       status: 200,
       method: 'sallyport',
       request: command,
+      address: findOperator(io),
     })
 }
 

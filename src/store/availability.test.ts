@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { sql } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
+import { createAuditor, findRecords } from '../audit/index.ts'
 import { refuseRecords } from '../audit/testing/audited-fhir.ts'
 import { watchAvailability } from './availability.ts'
 import { checkSchema } from './check-schema.ts'
@@ -112,6 +113,28 @@ eachDatabase((name, open, create) => {
       await assert.rejects(store.db.selectFrom('client').selectAll().execute(), isDatabaseUnavailable)
       await assert.rejects(store.trail.append([]), isDatabaseUnavailable)
       await assert.rejects(allow(), isDatabaseUnavailable)
+      await store.close()
+    })
+  })
+
+  describe('the ids of the audit trail', () => {
+    it('have no holes, however often the store is probed and a record is delivered', async () => {
+      let now = 0
+      const store = await openStore(await create(), { clock: () => now })
+      const auditor = createAuditor({ store })
+      const record = { at: 1, server: 'fhir', kind: 'fhir', allowed: true, status: 200 } as const
+      const deliveries = ['a', 'b'].map(id => ({ id, record }))
+      for (let time = 0; time < 5; time++) {
+        now += 2000
+        await store.ping()
+        await auditor.redeliver(deliveries)
+        await auditor.record(record)
+      }
+      const rows = await findRecords(store, { limit: 100, order: 'oldest' })
+      assert.deepEqual(
+        rows.map(({ id }) => id).toSorted((a, b) => a - b),
+        [1, 2, 3, 4, 5, 6, 7],
+      )
       await store.close()
     })
   })

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomInt, randomUUID } from 'node:crypto'
 import { DatabaseUnavailable } from '../sqlite/index.ts'
 
 /** Prefixes of SQLSTATE: connection lost, out of resources, shutting down or starting. */
@@ -99,7 +99,9 @@ export function listProbeStatements(auditRequired: boolean): readonly string[] {
     ]
   return [
     'savepoint probe',
-    "insert into audit_event (at, server, kind, allowed, status) values (0, 'auth', 'probe', false, 0)",
+    // PostgreSQL never reuses an id of its sequence, so that each probe would leave a hole in the ids of the trail. The id is
+    // random, because a probe of another process would wait for the same one.
+    `insert into audit_event (id, at, server, kind, allowed, status) values (-${randomInt(1, 2 ** 47)}, 0, 'auth', 'probe', false, 0)`,
     'rollback to savepoint probe',
     `insert into audit_intent (id, at, record) values ('${id}', 0, '')`,
     `delete from audit_intent where id = '${id}'`,

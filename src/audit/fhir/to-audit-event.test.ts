@@ -161,6 +161,14 @@ describe('toAuditEvent', () => {
     assert.deepEqual(requestors({ ...bare, address: '127.0.0.1' }), ['undefined true true', server])
   })
 
+  it('names the user of the operating system and the host of a command', () => {
+    const command = { ...bare, kind: 'admin', server: 'auth', address: 'alice as root@ward-3' } as const
+    const { agent } = toAuditEvent({ ...full, ...command })
+    assert.deepEqual(agent, [
+      { altId: 'alice as root', network: { address: 'ward-3', type: '1' }, requestor: true },
+    ])
+  })
+
   it('names a backend service as an app, not as a clinician (AUDIT-15)', () => {
     const service = { client_id: 'nightly', subject: 'nightly', fhir_user: null }
     for (const kind of ['token', 'fhir']) {

@@ -144,8 +144,16 @@ function createClient({ client_id: id, address, decided_by: by }: KeptRecord, to
   return {
     ...(id !== null && { who: { identifier: { system: OWN_SYSTEMS.client, value: id } } }),
     ...(policy.length > 0 && { policy }),
-    ...(address !== null && { network: { address, type: '2' } }),
+    ...(address !== null && locate(address)),
   }
+}
+
+/** An IP address; for a command, the user of the operating system and the host: `alice@ward-3`. */
+function locate(address: string): object {
+  const at = address.lastIndexOf('@')
+  return at < 0
+    ? { network: { address, type: '2' } }
+    : { altId: address.slice(0, at), network: { address: address.slice(at + 1), type: '1' } }
 }
 
 function createAgents(record: KeptRecord, refer: Refer): readonly object[] {

@@ -19,6 +19,9 @@ export function toDeliveries(intentId: string, records: readonly AuditRecord[]):
   return records.map((record, at) => ({ id: at === 0 ? intentId : `${intentId}.${at}`, record }))
 }
 
+/** The delivery id of a record whose outcome was reported as unknown before it was known. */
+const nameKnown = (id: string) => `${id}.known`
+
 /**
  * Adds deliveries that may already be in the trail, each once. A record that was meanwhile reported as unknown stays:
  * nothing that is in the trail changes.
@@ -26,18 +29,22 @@ export function toDeliveries(intentId: string, records: readonly AuditRecord[]):
 export async function deliverOnce({ db }: Store, deliveries: readonly Delivery[]): Promise<void> {
   const ids = deliveries.map(({ id }) => id)
   await db.transaction().execute(async trx => {
-    const unknown = await trx
+    const found = await trx
       .selectFrom('audit_event')
-      .select('delivery_id')
-      .where('delivery_id', 'in', ids)
-      .where('status', '=', OUTCOME_UNKNOWN)
+      .select(['delivery_id', 'status'])
+      .where('delivery_id', 'in', [...ids, ...ids.map(nameKnown)])
       .execute()
-    const isReported = (id: string) => unknown.some(({ delivery_id }) => delivery_id === id)
-    await trx
-      .insertInto('audit_event')
-      .values(deliveries.map(({ id, record }) => toRow(record, isReported(id) ? `${id}.known` : id)))
-      .onConflict(conflict => conflict.doNothing())
-      .execute()
+    const statuses = new Map(found.map(row => [row.delivery_id, row.status]))
+    const rows = deliveries
+      .map(({ id, record }) => toRow(record, statuses.get(id) === OUTCOME_UNKNOWN ? nameKnown(id) : id))
+      .filter(row => !statuses.has(row.delivery_id ?? null))
+    // On PostgreSQL a row that conflicts takes an id of the trail: only that of a simultaneous delivery does.
+    if (rows.length > 0)
+      await trx
+        .insertInto('audit_event')
+        .values(rows)
+        .onConflict(conflict => conflict.doNothing())
+        .execute()
     await trx.deleteFrom('audit_intent').where('id', 'in', ids).execute()
   })
 }

@@ -18,7 +18,8 @@ export type Actor =
       readonly authTime: number
     }
   | { readonly kind: 'client'; readonly id: string }
-  | { readonly kind: 'command' }
+  /** `operator` is the user of the operating system and the host: `alice@ward-3`. */
+  | { readonly kind: 'command'; readonly operator: string }
   | {
       readonly kind: 'developer'
       readonly id: string
@@ -53,7 +54,9 @@ export function makeAdmin(
 }
 
 /** Whoever runs a command has access to the machine, and needs no other right. */
-export const COMMAND_LINE = { actor: { kind: 'command' }, mayAct: async () => true } as const
+export function makeCommandLine(operator: string): Pick<Admin, 'actor' | 'mayAct'> {
+  return { actor: { kind: 'command', operator }, mayAct: async () => true }
+}
 
 /**
  * `not_found`, `conflict`: the state does not allow it. `reauthenticate`: the clinician signed in too long ago. `forbidden`:
@@ -171,23 +174,25 @@ export async function recordAction(
     kind: 'admin',
     allowed: true,
     status: 200,
+    address: admin.address,
     ...describeActor(admin.actor),
     request: target === undefined ? operation.name : `${operation.name} ${target}`,
     requestId: admin.requestId,
-    address: admin.address,
     ...((hasValues(before) || hasValues(after)) && { details: shortenChange({ before, after }) }),
   }
   await (trx ? admin.audit.recordIn(trx, record) : admin.audit.record(record))
 }
 
-function describeActor(actor: Actor): Pick<AuditRecord, 'method' | 'client' | 'subject' | 'fhirUser'> {
+function describeActor(
+  actor: Actor,
+): Pick<AuditRecord, 'method' | 'client' | 'subject' | 'fhirUser' | 'address'> {
   switch (actor.kind) {
     case 'clinician':
       return { method: 'admin', subject: actor.id, fhirUser: formatFhirUser(actor.fhirUserId) }
     case 'client':
       return { method: 'admin-api', client: actor.id, subject: actor.id }
     case 'command':
-      return { method: 'sallyport' }
+      return { method: 'sallyport', address: actor.operator }
     case 'developer':
       return { method: actor.method, subject: actor.id, fhirUser: formatFhirUser(actor.fhirUserId) }
   }

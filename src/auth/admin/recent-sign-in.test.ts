@@ -8,7 +8,7 @@ import { type Controls, NO_CONTROLS } from '../base/context.ts'
 import { ADMIN_SCOPE } from '../oauth/clients/client.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { createProviders } from '../users/providers/providers.ts'
-import { type Admin, AdminFailure, COMMAND_LINE, recordAction, refuseWithoutRight } from './action.ts'
+import { type Admin, AdminFailure, makeCommandLine, recordAction, refuseWithoutRight } from './action.ts'
 import { exportRecords } from './audit.ts'
 import { changeByMetadata, registerByMetadata } from './client-metadata.ts'
 import { approveClient, removeClient, rotateClientSecret, setClientDisabled } from './clients.ts'
@@ -118,7 +118,13 @@ eachDatabaseIfThorough((_, open) => {
       const store = await open()
       const audit = createAuditor({ store })
       auth = await TestAuthServer.open(store, { audit })
-      command = { store, audit, clock: () => auth.time.now, rules: auth.rules, ...COMMAND_LINE }
+      command = {
+        store,
+        audit,
+        clock: () => auth.time.now,
+        rules: auth.rules,
+        ...makeCommandLine('tester@test'),
+      }
     })
 
     const actAs = (minutes: number): Admin => ({

@@ -19,7 +19,10 @@ import { buildTokens, signTokens, type TokenResponse } from '../oauth/token/toke
 import { findUsableUser } from '../users/accounts.ts'
 import { beginLogin } from '../users/login.ts'
 
-export type CommandContext = Pick<AuthContext, 'settings' | 'store' | 'sealer' | 'audit' | 'clock' | 'rules'>
+export type CommandContext = Pick<
+  AuthContext,
+  'settings' | 'store' | 'sealer' | 'audit' | 'clock' | 'rules'
+> & { readonly operator: string }
 
 export interface CommandRequest {
   readonly clientId: string
@@ -152,7 +155,7 @@ async function storeGrant(
 export const ISSUED_BY_COMMAND = 'Issued on the command line'
 
 function makeRecord(
-  { clock }: CommandContext,
+  { clock, operator }: CommandContext,
   kind: 'token' | 'launch',
   { client, user, patientId }: Parties,
   details: Pick<AuditRecord, 'launch' | 'by'>,
@@ -164,6 +167,7 @@ function makeRecord(
     allowed: true,
     status: 200,
     reason: ISSUED_BY_COMMAND,
+    address: operator,
     client: client.id,
     patient: patientId,
     subject: user.id,

@@ -1,24 +1,29 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { sallyport } from '../../../test/support/command-line.ts'
 import { openStore } from '../../store/index.ts'
+import { findOperator } from '../operator.ts'
 
 const cwd = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
 after(() => rmSync(cwd, { recursive: true, force: true }))
 const run = (line: string, stdin = '') => sallyport(line.split(' '), { env: {}, cwd, stdin })
 
 async function readDetails(): Promise<readonly unknown[]> {
+  return (await readRecords()).map(({ details }) => JSON.parse(details ?? '{}'))
+}
+
+async function readRecords() {
   const store = await openStore(`sqlite:${join(cwd, 'data', 'sallyport.db')}`)
   const rows = await (await store.trail.read())
     .selectFrom('audit_event')
-    .select('details')
+    .select(['details', 'request', 'address'])
     .orderBy('id')
     .execute()
   await store.close()
-  return rows.map(({ details }) => JSON.parse(details ?? '{}'))
+  return rows
 }
 
 describe('sallyport clinician', () => {
@@ -35,6 +40,24 @@ describe('sallyport clinician', () => {
       ['clinician set eve --admin', 1],
     ] as const)
       assert.equal((await run(line)).exitCode, exitCode, line)
+  })
+})
+
+describe('the audit record of a command', () => {
+  it('has the user of the operating system and the host (ADMIN-2)', async () => {
+    assert.equal((await run('clinician set ada --admin')).exitCode, 0)
+    assert.equal((await run('data reset --yes')).exitCode, 0)
+    const { username } = userInfo()
+    assert.deepEqual(
+      (await readRecords()).slice(-2).map(({ request, address }) => [request, address]),
+      ['clinician set ada', 'data reset'].map(command => [command, `${username}@${hostname()}`]),
+    )
+  })
+
+  it('has the user who became root by sudo, whom only root may name', () => {
+    const isRoot = process.getuid?.() === 0
+    const operator = findOperator({ env: { SUDO_USER: 'alice' } })
+    assert.equal(operator, `${isRoot ? 'alice as ' : ''}${userInfo().username}@${hostname()}`)
   })
 })
 

@@ -14,6 +14,7 @@ import {
   type Io,
   isSet,
 } from '../command.ts'
+import { findOperator } from '../operator.ts'
 import { requireDeveloperTools } from '../require-developer-tools.ts'
 import { findDataFile, loadSettings, openAuditor, withSealer } from '../with-store.ts'
 
@@ -100,7 +101,15 @@ async function withCommandContext<T>(
     await initializeOnce(settings, store, sealer)
     const { makeRules } = await import('../../auth/index.ts')
     const rules = makeRules(settings, () => settings.login)
-    return use({ settings, store, sealer, audit: openAuditor(settings, store), clock: Date.now, rules })
+    return use({
+      settings,
+      store,
+      sealer,
+      audit: openAuditor(settings, store),
+      clock: Date.now,
+      rules,
+      operator: findOperator(io),
+    })
   })
 }
 

@@ -237,8 +237,9 @@ function describeEvent({ kind, interaction, resource_type: type, request, repeat
   return repeats === null ? event : `${event}, ${formatRepeats(repeats)}`
 }
 
-function describeUser({ subject, fhir_user: user }: KeptRecord, names: Names): string | undefined {
-  return (subject === null ? undefined : names.user(subject)) ?? user ?? subject ?? undefined
+function describeUser({ subject, fhir_user, method, address }: KeptRecord, names: Names): string | undefined {
+  const named = (subject === null ? undefined : names.user(subject)) ?? fhir_user ?? subject
+  return named ?? (method === 'sallyport' ? address : undefined) ?? undefined
 }
 
 function listPatients({ patient_id: patient, patients }: KeptRecord): readonly string[] {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { makeCertificate } from '../../../../test/support/certificate.ts'
 import { SERVICE, startDirectory } from '../../../../test/support/directory.ts'
+import { createAuditor, findRecords } from '../../../audit/index.ts'
 import type { LdapProvider } from '../../../config/index.ts'
 import type { TestAuthServer } from '../../testing/test-auth-server.ts'
 import { describeSignIn, openSignInServer } from '../../testing/test-sign-in.ts'
@@ -134,6 +135,28 @@ describe('sign-in at a directory (LDAP)', () => {
       return directory.binds.length - before
     }
     assert.equal(await count('unknown'), await count('grace'))
+  })
+
+  it('records whose sign-in failed, unless the directory does not know the username (SIGNIN-14)', async () => {
+    const store = await open()
+    const audited = await openSignInServer(store, [makeProvider()], { audit: createAuditor({ store }) })
+    assert.equal(await logIn('ada', 'password of ada', audited), '302 /portal')
+    for (const username of ['ada', 'grace', 'a mistyped password'])
+      assert.match(await logIn(username, 'wrong', audited), /^401/)
+    const records = await findRecords(audited.store, {
+      events: [{ kind: 'login' }],
+      allowed: false,
+      limit: 9,
+    })
+    const ada = await audited.store.db.selectFrom('clinician_link').selectAll().executeTakeFirstOrThrow()
+    assert.deepEqual(
+      records.map(({ subject, fhir_user }) => [subject, fhir_user]).toSorted(),
+      [
+        [ada.clinician_id, 'Practitioner/byron'],
+        ['staff/grace', null],
+        [null, null],
+      ].toSorted(),
+    )
   })
 
   it('limits failures (SIGNIN-14)', async () => {

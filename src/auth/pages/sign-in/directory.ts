@@ -7,9 +7,15 @@ import { auditEvent } from '../../base/audit.ts'
 import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { type Attempt, createAttemptLimit, type RefusedAttempt } from '../../users/attempt.ts'
-import { authenticateAtDirectory, type BindResult, type GuardBind } from '../../users/providers/ldap.ts'
+import { readNames } from '../../users/providers/identity.ts'
+import {
+  authenticateAtDirectory,
+  type BindResult,
+  type GuardBind,
+  type RefusedBind,
+} from '../../users/providers/ldap.ts'
 import { SignInRefusal } from '../../users/providers/refusal.ts'
-import { findSubject } from '../../users/sign-in/account.ts'
+import { findLink, findSubject } from '../../users/sign-in/account.ts'
 import { describeLaunch, REFUSED_EVENTS } from './complete.ts'
 import { completeSignIn, refuseSignIn } from './provider-routes.ts'
 
@@ -26,16 +32,16 @@ export async function logInAtDirectory(
 ): Promise<FastifyReply | RefusedAttempt['kind']> {
   const { request } = reply
   const arrived = performance.now()
-  const claims = await authenticateAtDirectory(provider, attempt, guardBind).catch((error: unknown) => {
+  const result = await authenticateAtDirectory(provider, attempt, guardBind).catch((error: unknown) => {
     request.log.warn({ provider: provider.id, err: error }, 'Cannot use the directory')
     return new SignInRefusal('unreachable')
   })
-  if (isFailure(claims)) return refuseSignIn(context, reply, claims, { provider, pending })
-  if (claims !== 'wrong' && claims !== 'too-many') return completeDirectoryLogin(claims)
-  context.metrics.signIns.add([provider.id, claims])
-  await recordFailure(claims)
+  if (isFailure(result)) return refuseSignIn(context, reply, result, { provider, pending })
+  if (result.kind === 'right') return completeDirectoryLogin(result.claims)
+  context.metrics.signIns.add([provider.id, result.kind])
+  await recordFailure(result)
   await pauseUntilNextStep(arrived)
-  return claims
+  return result.kind
 
   /** One attempt at an account at a time: those that wait see whether the attempts before them failed. */
   function guardBind(account: string, bind: () => Promise<BindResult>): ReturnType<GuardBind> {
@@ -63,14 +69,24 @@ export async function logInAtDirectory(
     return completeSignIn(context, reply, { provider, pending, user: { login, claims: found } })
   }
 
-  function recordFailure(kind: RefusedAttempt['kind']): Promise<void> {
+  /** Records the user only if the directory has the username: the field may contain a mistyped password. */
+  async function recordFailure({ kind, claims }: RefusedBind): Promise<void> {
     const { status, reason } = REFUSED_EVENTS[kind]
     const event = { kind: 'login', allowed: false, anonymous: true, status } as const
+    const subject = claims && findSubject(provider, claims)
+    const user = subject && (await findLink(context.store.db, getProviderIssuer(provider), subject))
     return auditEvent(context, request, {
       ...event,
+      ...(user ? { user: { id: user.id, fhirUserId: user.fhir_user_id } } : { subject: nameUser(claims) }),
       reason: `${provider.id}: ${reason}`,
       ...describeLaunch(pending),
     })
+  }
+
+  /** A user who never signed in has no account, and is recorded by the directory's own spelling of the username. */
+  function nameUser(claims: Claims | undefined): string | undefined {
+    const names = claims && readNames(provider, claims)
+    return names && !isFailure(names) ? `${provider.id}/${names.username}` : undefined
   }
 }
 

@@ -10,7 +10,7 @@ import { rsaPair } from '../../../../test/support/rsa-pair.ts'
 import { createAuditor } from '../../../audit/index.ts'
 import type { OidcProvider } from '../../../config/index.ts'
 import { computeThumbprint } from '../../../jwt/index.ts'
-import { COMMAND_LINE } from '../../admin/action.ts'
+import { makeCommandLine } from '../../admin/action.ts'
 import { changeUser, linkUser, unlinkUser } from '../../admin/user-operations.ts'
 import { decodeClaims, type TestAuthServer } from '../../testing/test-auth-server.ts'
 import {
@@ -224,7 +224,11 @@ describe('the account of a provider’s user', () => {
     assert.equal((await browser.get('/admin')).statusCode, 200)
     const admin = { store, audit: createAuditor({ store }), clock: () => time.now, rules: auth.rules }
     const [row] = await store.db.selectFrom('clinician_link').select('clinician_id').execute()
-    await changeUser({ ...admin, ...COMMAND_LINE }, { id: row?.clinician_id ?? '' }, { admin: false })
+    await changeUser(
+      { ...admin, ...makeCommandLine('tester@test') },
+      { id: row?.clinician_id ?? '' },
+      { admin: false },
+    )
     assert.equal((await browser.get('/admin')).statusCode, 403)
   })
 
@@ -239,7 +243,7 @@ describe('the account of a provider’s user', () => {
       .selectFrom('clinician_link')
       .select(['clinician_id', 'issuer', 'subject'])
       .executeTakeFirstOrThrow()
-    await unlinkUser({ ...admin, ...COMMAND_LINE }, { id }, link)
+    await unlinkUser({ ...admin, ...makeCommandLine('tester@test') }, { id }, link)
     assert.equal((await browser.get('/portal')).statusCode, 302)
   })
 
@@ -249,7 +253,13 @@ describe('the account of a provider’s user', () => {
     await signIn(browser, hospital, 'user-1')
     await auth.addUser('other')
     const { store, time, rules } = auth
-    const admin = { store, audit: createAuditor({ store }), clock: () => time.now, rules, ...COMMAND_LINE }
+    const admin = {
+      store,
+      audit: createAuditor({ store }),
+      clock: () => time.now,
+      rules,
+      ...makeCommandLine('tester@test'),
+    }
     const { issuer, subject } = await store.db
       .selectFrom('clinician_link')
       .select(['issuer', 'subject'])

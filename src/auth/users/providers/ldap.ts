@@ -13,6 +13,12 @@ export type GuardBind = (account: string, bind: () => Promise<BindResult>) => Pr
 
 export type BindResult = 'right' | 'wrong'
 
+/** A refused password. The claims are those of the entry that has the username, if there is one. */
+export interface RefusedBind {
+  readonly kind: 'wrong' | 'too-many'
+  readonly claims?: Claims
+}
+
 /**
  * Checks a username and password at a directory, and returns the attributes of the user as claims, with the names of the
  * groups as `groups`. The password is never compared here: the directory decides by a bind. The guard gets the account by
@@ -22,18 +28,19 @@ export async function authenticateAtDirectory(
   provider: LdapProvider,
   { username, password }: { readonly username: string; readonly password: string },
   guardBind: GuardBind,
-): Promise<Claims | 'wrong' | 'too-many'> {
+): Promise<{ readonly kind: 'right'; readonly claims: Claims } | RefusedBind> {
   // RFC 4513, 5.1.2: a bind with an empty password succeeds without authentication.
-  if (username === '' || password === '') return 'wrong'
+  if (username === '' || password === '') return { kind: 'wrong' }
   return withClient(provider, async directory => {
     await bindService(provider, directory)
     const entry = await findEntry(provider, directory, username)
     const result = await guardBind(entry?.dn ?? normalizeUsername(username), () =>
       withClient(provider, client => tryBind(client, entry?.dn ?? UNKNOWN(provider), password)),
     )
-    if (result !== 'right') return result
-    if (!entry) return 'wrong'
-    return { ...toClaims(entry), groups: await listGroups(provider, directory, entry.dn, username) }
+    if (!entry) return { kind: result === 'right' ? 'wrong' : result }
+    if (result !== 'right') return { kind: result, claims: toClaims(entry) }
+    const groups = await listGroups(provider, directory, entry.dn, username)
+    return { kind: 'right', claims: { ...toClaims(entry), groups } }
   })
 }
 

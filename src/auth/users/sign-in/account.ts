@@ -80,7 +80,8 @@ async function findOnce(
 
 type Link = NonNullable<Awaited<ReturnType<typeof findLink>>>
 
-function findLink(db: Kysely<Schema>, issuer: string, subject: string) {
+/** The account that an administrator or a former sign-in linked to the user of a provider. */
+export function findLink(db: Kysely<Schema>, issuer: string, subject: string) {
   return db
     .selectFrom('clinician_link')
     .innerJoin('clinician', 'clinician.id', 'clinician_link.clinician_id')

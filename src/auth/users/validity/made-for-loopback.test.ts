@@ -3,7 +3,7 @@ import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../../test/support/databases.ts'
 import { createAuditor } from '../../../audit/index.ts'
 import type { Store } from '../../../store/index.ts'
-import { COMMAND_LINE } from '../../admin/action.ts'
+import { makeCommandLine } from '../../admin/action.ts'
 import { approveClient } from '../../admin/clients.ts'
 import { addUser, setPassword } from '../../admin/user-operations.ts'
 import { computeRevocationKey } from '../../oauth/revocation-list.ts'
@@ -31,7 +31,7 @@ eachDatabase((_name, open) => {
       audit: createAuditor({ store }),
       clock: () => server.time.now,
       rules: server.rules,
-      ...COMMAND_LINE,
+      ...makeCommandLine('tester@test'),
     })
     const isKnown = async (server: TestAuthServer, client_id: string) =>
       !/The app is not registered/.test((await server.authorize(server.openBrowser(), { client_id })).body)
