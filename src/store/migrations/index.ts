@@ -1,4 +1,4 @@
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 import { schema } from './0001-schema.ts'
 
 /** Every migration, in the order in which it is applied. */

@@ -8,7 +8,7 @@ import { after, describe, it, type TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { openStore, type Store } from '../index.ts'
-import { migrate } from '../open-store.ts'
+import { migrate } from '../migrate.ts'
 import { openSqlite } from './open.ts'
 
 const insertUser = ({ db }: Store, username: string) =>
