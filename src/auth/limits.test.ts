@@ -161,7 +161,7 @@ describe('limits of data that unauthenticated users store', () => {
     assert.match((await from('10.9.9.9')).headers.location ?? '', /^\/login\?interaction=/)
   })
 
-  it('restrict the size of a registration', async () => {
+  it('restrict the size and the characters of a registration (HTTP-14)', async () => {
     const app = { redirect_uris: ['https://app.example/callback'], scope: 'openid' }
     const urls = (count: number, length = 40) =>
       Array.from({ length: count }, (_, at) => `https://app.example/${at}/`.padEnd(length, 'x'))
@@ -172,6 +172,7 @@ describe('limits of data that unauthenticated users store', () => {
       [{ redirect_uris: urls(1, 2_001) }, /at most 2000 characters/],
       [{ post_logout_redirect_uris: urls(21) }, /at most 20 strings/],
       [{ client_name: 'n'.repeat(201) }, /at most 200 characters/],
+      [{ client_name: 'Evil\u202e?drocer' }, /without invisible characters that change its display/],
       [{ logo_uri: urls(1, 2_001)[0] }, /at most 2000 characters/],
       [{ jwks: keys(51) }, /at most 50 keys/],
       [{ redirect_uris: urls(17, 1_900) }, /32000 characters/],

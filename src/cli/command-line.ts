@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { describeError } from '../core/index.ts'
+import { describeError, escapeLines } from '../core/index.ts'
 import {
   type Arguments,
   CommandFailure,
@@ -9,11 +9,13 @@ import {
   formatColumns,
   type Io,
   type NamedCommand,
+  type Output,
 } from './command.ts'
 import { type CommandName, commandNames, getSummary, loadCommand } from './commands/index.ts'
 
 /** Every failure becomes a line on stderr and an exit code. */
-export async function runCommandLine(argv: readonly string[], io: Io): Promise<ExitCode> {
+export async function runCommandLine(argv: readonly string[], given: Io): Promise<ExitCode> {
+  const io = { ...given, stdout: escapeOutput(given.stdout), stderr: escapeOutput(given.stderr) }
   try {
     return await dispatch(argv, io)
   } catch (error) {
@@ -93,6 +95,17 @@ function handleUnknownCommand(first: string, second: string | undefined, io: Io)
 function print(io: Io, text: string, exitCode: ExitCode = 0): ExitCode {
   io.stdout.write(text)
   return exitCode
+}
+
+/** A name in a list must not move the cursor, colour the line or turn it around. */
+function escapeOutput(output: Output): Output {
+  const { isTTY = false, columns = 0 } = output
+  return {
+    isTTY,
+    columns,
+    write: text => output.write(escapeLines(text)),
+    draw: text => output.write(text),
+  }
 }
 
 function fail(io: Io, lines: readonly string[], exitCode: ExitCode): ExitCode {

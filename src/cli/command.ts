@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { escapeLine } from '../core/index.ts'
 
 /** Everything that a command uses outside its process state, so that tests can run it in process. */
 export interface Io {
@@ -11,7 +12,10 @@ export interface Io {
 }
 
 export interface Output {
+  /** A command line's own output escapes the controls of a terminal, which a name may contain. */
   write(text: string): unknown
+  /** Writes with controls, for a line that is drawn again. */
+  draw?(text: string): unknown
   readonly isTTY?: boolean
   readonly columns?: number
 }
@@ -102,7 +106,8 @@ export function readJsonFile(args: Arguments, option: string, { cwd }: Io): unkn
   }
 }
 
-export function formatColumns(rows: readonly (readonly string[])[]): string {
+export function formatColumns(texts: readonly (readonly string[])[]): string {
+  const rows = texts.map(row => row.map(escapeLine))
   const widths: number[] = []
   for (const row of rows)
     row.forEach((cell, i) => {

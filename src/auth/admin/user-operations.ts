@@ -1,6 +1,6 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { Transaction } from 'kysely'
-import { isFailure } from '../../core/index.ts'
+import { isFailure, isPlainLine, isUsername, ON_PLAIN_LINE } from '../../core/index.ts'
 import { isId } from '../../fhir/index.ts'
 import { createRandomToken, type Schema } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
@@ -220,10 +220,6 @@ function nameOperation(kind: UserKind, verb: UserVerb): Operation {
   return { name: `${kind} ${verb}`, signIn: USER_OPERATIONS[verb].signIn }
 }
 
-export function isUsername(text: string): boolean {
-  return /^[^\s\p{Cc}](?:[^\p{Cc}]{0,98}[^\s\p{Cc}])?$/u.test(text)
-}
-
 /** Adds a user. */
 export async function addUser(admin: Admin, user: NewUser): Promise<UserDescription | AdminFailure> {
   const fault = findUserFault(user) ?? checkPassword(admin, user.password)
@@ -276,13 +272,9 @@ function findUserFault(
   const [type = '', id = ''] = user.fhirUser.split('/')
   const types: readonly string[] = FHIR_USERS[user.kind]
   if (!isUsername(user.username))
-    return fail('a username has at most 100 characters without leading or trailing spaces')
-  if (
-    user.displayName === '' ||
-    user.displayName.length > LIMITS.nameCharacters ||
-    /\p{Cc}/u.test(user.displayName)
-  )
-    return fail(`a display name has 1 to ${LIMITS.nameCharacters} characters`)
+    return fail(`a username has at most 100 characters ${ON_PLAIN_LINE}, and no spaces around them`)
+  if (!isPlainLine(user.displayName, LIMITS.nameCharacters))
+    return fail(`a display name has 1 to ${LIMITS.nameCharacters} characters ${ON_PLAIN_LINE}`)
   if (!types.includes(type) || !isId(id) || user.fhirUser.split('/').length !== 2)
     return fail(`a FHIR user of this kind is a reference to a ${types.join(' or ')}`)
   if (!(user.relatedPersons ?? []).every(isId)) return fail('the id of a RelatedPerson is not valid')

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import type { NewUser } from '../../auth/index.ts'
 import { readSettings } from '../../config/index.ts'
+import { isUsername, ON_PLAIN_LINE } from '../../core/index.ts'
 import { isId } from '../../fhir/index.ts'
 import {
   type Arguments,
@@ -86,9 +87,9 @@ async function noteAbsent(user: string, { env, cwd, stderr }: Io): Promise<void>
 }
 
 export function readUsername(text: string): string {
-  if (/^[^\s\p{Cc}](?:[^\p{Cc}]{0,98}[^\s\p{Cc}])?$/u.test(text)) return text
+  if (isUsername(text)) return text
   throw failMisuse(
-    'Cannot use --username: expected at most 100 characters without leading or trailing spaces',
+    `Cannot use --username: expected at most 100 characters ${ON_PLAIN_LINE}, and no spaces around them`,
   )
 }
 

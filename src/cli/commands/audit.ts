@@ -12,6 +12,7 @@ import {
   verifyTrail,
 } from '../../audit/index.ts'
 import type { Settings } from '../../config/index.ts'
+import { escapeLine } from '../../core/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import { type Arguments, type Command, failMisuse, getOptional, getText, type Io, isSet } from '../command.ts'
 import { loadSettings, recordCommand, withSealer, withStore } from '../with-store.ts'
@@ -154,7 +155,9 @@ function formatLine(record: KeptRecord): string {
     reason,
   ]
   const result = `${allowed ? 'allowed' : 'refused'} ${status}`
-  return [new Date(at).toISOString(), result, describeEvent(record), ...facts.filter(Boolean)].join('  ')
+  return escapeLine(
+    [new Date(at).toISOString(), result, describeEvent(record), ...facts.filter(Boolean)].join('  '),
+  )
 }
 
 const FEW_PATIENTS = 10

@@ -193,6 +193,16 @@ eachDatabaseIfThorough((_, __, create) => {
   })
 
   describe('sallyport client list and remove', () => {
+    it('shows the controls of a name instead of obeying them (CLI-10)', async () => {
+      const { run, look } = await setUp()
+      await run(...APP, '--public')
+      const name = 'Evil\u001b[2K\r\n\u202e\u009b31m'
+      await look(({ db }) => db.updateTable('client').set({ name }).execute())
+      const { stdout } = await run('client', 'list')
+      assert.equal(stdout.split('\n').length, 3)
+      assert.ok(stdout.includes(String.raw` Evil\u001b[2K\u000d\u000a\u202e\u009b31m `))
+    })
+
     it('lists and removes clients, and reports an unknown client', async () => {
       const { run, rows } = await setUp()
       await run(...APP, '--public')
@@ -252,6 +262,11 @@ describe('sallyport client add', () => {
       [...APP, '--public', '--post-logout-redirect-uri', 'ftp://x/y'],
       /^Cannot use --post-logout-redirect-uri ftp:\/\/x\/y: expected https/,
     ],
+    [
+      [...APP, '--public', '--name', 'Evil\u202e'],
+      /^Cannot use --name: expected .* without invisible characters/,
+    ],
+    [[...APP, '--public', '--description', 'Evil\n'], /^Cannot use --description: expected .* on one line/],
     [[...changed('--id', 'two words'), '--public'], /^Cannot use --id: expected/],
     [[...changed('--id', 'sallyport-portal'), '--public'], /^Cannot use --id sallyport-portal/],
     [redirect('/callback'), /^Cannot use --redirect-uri \/callback: expected an absolute URL$/],

@@ -263,16 +263,18 @@ export function createProgress(
   const every = terminal ? everyMs.terminal : everyMs.log
   const started = clock()
   let shownAt = started
+  const draw = (text: string) => (output.draw ? output.draw(text) : output.write(text))
   return {
     show(progress) {
       const now = clock()
       if (now - shownAt < every) return
       shownAt = now
       const text = formatProgress(progress, now - started)
-      output.write(terminal ? `\r${formatBar(progress, text, output.columns || 80)}\x1b[K` : `${text}\n`)
+      if (terminal) draw(`\r${formatBar(progress, text, output.columns || 80)}\x1b[K`)
+      else output.write(`${text}\n`)
     },
     end() {
-      if (terminal && shownAt > started) output.write('\r\x1b[K')
+      if (terminal && shownAt > started) draw('\r\x1b[K')
     },
   }
 }

@@ -1,4 +1,4 @@
-import { computeDistance, isRecord } from '../../core/index.ts'
+import { computeDistance, isRecord, toPlainLine } from '../../core/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 import { COMPARED_CHARACTERS } from '../limits.ts'
 
@@ -34,7 +34,7 @@ function listFields(value: unknown): readonly Fields[] {
 }
 
 function readTrimmed(value: unknown): string | undefined {
-  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
+  return typeof value === 'string' ? toPlainLine(value) || undefined : undefined
 }
 
 function joinTexts(value: unknown): string | undefined {

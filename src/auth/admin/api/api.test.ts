@@ -317,6 +317,27 @@ describe('the administration API', () => {
     [
       'POST',
       '/clinicians',
+      { username: 'x', display_name: 'X\u202e', fhir_user: 'Practitioner/1' },
+      400,
+      /A display name has 1 to 200 characters on one line, without invisible/,
+    ],
+    [
+      'POST',
+      '/accounts',
+      { username: 'x\u2066', display_name: 'X', fhir_user: 'Patient/1' },
+      400,
+      /A username has at most 100 characters on one line, without invisible/,
+    ],
+    [
+      'POST',
+      '/clients',
+      { client_name: 'X\u200f', scope: 'openid', redirect_uris: ['https://a.example/'] },
+      400,
+      /on one line, without invisible characters/,
+    ],
+    [
+      'POST',
+      '/clinicians',
       { username: 'x', display_name: 'X', fhir_user: 'Patient/1' },
       400,
       /Practitioner/,

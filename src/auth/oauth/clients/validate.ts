@@ -1,4 +1,4 @@
-import { Failing } from '../../../core/index.ts'
+import { Failing, isPlainLine, ON_PLAIN_LINE } from '../../../core/index.ts'
 import { isResourceType } from '../../../fhir/index.ts'
 import { findScopeListFault, PORTAL_CLIENT, parseScope } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
@@ -113,9 +113,9 @@ function findTextFault(
   text: string | undefined,
   longest: number,
 ): ClientFault | undefined {
-  return text === undefined || (text !== '' && text.length <= longest && !/\p{Cc}/u.test(text))
+  return text === undefined || isPlainLine(text, longest)
     ? undefined
-    : new ClientFault(property, `expected at most ${longest} characters on one line`)
+    : new ClientFault(property, `expected at most ${longest} characters ${ON_PLAIN_LINE}`)
 }
 
 function findUrlFault(

@@ -1,4 +1,4 @@
-import { type Failed, fail, isFailure, isRecord } from '../../../core/index.ts'
+import { type Failed, fail, isFailure, isPlainLine, isRecord } from '../../../core/index.ts'
 import { isId, isResourceType, parseLimited } from '../../../fhir/index.ts'
 import { type Fault, makeFault } from '../../base/fault.ts'
 import { LIMITS } from '../../base/limits.ts'
@@ -111,12 +111,7 @@ export function readFhirContext(value: unknown): readonly FhirContextItem[] | Fa
 
 /** For `intent` and `tenant`. */
 export function isShortText(value: unknown): value is string {
-  return (
-    typeof value === 'string' &&
-    value.length >= 1 &&
-    value.length <= LIMITS.contextTextCharacters &&
-    !/\p{Cc}/u.test(value)
-  )
+  return typeof value === 'string' && isPlainLine(value, LIMITS.contextTextCharacters)
 }
 
 type Item = Readonly<Record<string, unknown>>

@@ -1,4 +1,4 @@
-import { isFailure, isRecord } from '../../../core/index.ts'
+import { isFailure, isPlainLine, isRecord, ON_PLAIN_LINE } from '../../../core/index.ts'
 import { MAX_SCOPE_LIST_CHARACTERS } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'
@@ -82,8 +82,8 @@ function readMembers(body: unknown): Members | Refusal {
   for (const [name, max] of Object.entries(TEXTS)) {
     const value = body[name] ?? undefined
     if (value === undefined) continue
-    if (typeof value !== 'string' || value === '' || value.length > max || /\p{Cc}/u.test(value))
-      return refuse(`The ${name} must be a string of at most ${max} characters.`)
+    if (typeof value !== 'string' || !isPlainLine(value, max))
+      return refuse(`The ${name} must be a string of at most ${max} characters ${ON_PLAIN_LINE}.`)
     texts.set(name, value)
   }
   for (const name of LISTS) {

@@ -94,15 +94,15 @@ describe('claims', () => {
 
   it('name the account, and control characters are refused or removed', () => {
     const provider = makeProvider({ issuer: 'https://idp.example' })
-    assert.deepEqual(readNames(provider, { preferred_username: ' ada ', name: 'Ada\nByron' }), {
+    assert.deepEqual(readNames(provider, { preferred_username: ' ada ', name: 'Ada\n\u202eByron' }), {
       username: 'ada',
-      displayName: 'AdaByron',
+      displayName: 'Ada Byron',
     })
-    assert.deepEqual(readNames(provider, { preferred_username: 'ada' }), {
+    assert.deepEqual(readNames(provider, { preferred_username: 'ada', name: '\u202e' }), {
       username: 'ada',
       displayName: 'ada',
     })
-    for (const preferred_username of [undefined, '', 'a\u0007b', 'x'.repeat(101), ['ada']])
+    for (const preferred_username of [undefined, '', 'a\u0007b', 'a\u202eb', 'x'.repeat(101), ['ada']])
       assert(readNames(provider, { preferred_username }) instanceof SignInRefusal)
   })
 

@@ -1,5 +1,5 @@
 import type { FhirUserRule, LoginProvider } from '../../../config/index.ts'
-import { isFailure, isRecord } from '../../../core/index.ts'
+import { isFailure, isRecord, isUsername, toPlainLine } from '../../../core/index.ts'
 import { isId } from '../../../fhir/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import { SignInRefusal } from './refusal.ts'
@@ -44,15 +44,14 @@ export interface AccountNames {
   readonly displayName: string
 }
 
-const USERNAME = /^[^\s\p{Cc}](?:[^\p{Cc}]{0,98}[^\s\p{Cc}])?$/u
 const MAX_NAME_CHARACTERS = 200
 
 export function readNames(provider: LoginProvider, claims: Claims): AccountNames | SignInRefusal {
   const username = readTextClaim(claims, provider.usernameClaim)
-  if (username === undefined || !USERNAME.test(username))
+  if (username === undefined || !isUsername(username))
     return new SignInRefusal('bad-claims', `The claim ${provider.usernameClaim} is not a username`)
-  const displayName = readTextClaim(claims, provider.displayNameClaim)?.replace(/\p{Cc}/gu, '') ?? username
-  return { username, displayName: displayName.slice(0, MAX_NAME_CHARACTERS) }
+  const name = toPlainLine(readTextClaim(claims, provider.displayNameClaim) ?? '')
+  return { username, displayName: name.slice(0, MAX_NAME_CHARACTERS) || username }
 }
 
 /** The Practitioner that the claims name, or a search for it. */
