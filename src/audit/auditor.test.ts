@@ -130,6 +130,19 @@ eachDatabase((_name, open) => {
       assert.equal(kept.length, 3 * (KINDS_COUNTED + 1) * kinds.length)
     })
 
+    it('stores every distinct mistake, if it tells more kinds apart (ACTIVITY-8)', async () => {
+      const store = await open()
+      const auditor = createAuditor({ store, clock: () => 1000, kinds: 200 })
+      const mistakes = Array.from({ length: 30 }, (_, number) => `Mistake ${number}`)
+      for (const reason of mistakes)
+        await auditor.record(record({ allowed: false, status: 400, anonymous: true, reason }))
+      const kept = await findRecords(store, { limit: 1000, order: 'oldest' })
+      assert.deepEqual(
+        kept.map(({ reason }) => reason),
+        mistakes,
+      )
+    })
+
     it('names every clinician whose login failed, however many strangers fail at the same time', async () => {
       const store = await open()
       const auditor = createAuditor({ store, clock: () => 1000 })

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import { isDatabaseUnavailable, prepareInsert, type Schema, type Store } from '../store/index.ts'
-import { countAnonymous } from './count-anonymous.ts'
+import { countAnonymous, KINDS_COUNTED } from './count-anonymous.ts'
 import { doLater } from './later.ts'
 import { type AuditRecord, type Delivery, toRow } from './record.ts'
 import { createIntent, deliverOnce, removeIntents, toDeliveries } from './trail/intents.ts'
@@ -71,6 +71,8 @@ export interface AuditorOptions {
   readonly clock?: () => number
   /** The anonymous requests of one kind and source that are stored in full in a minute; the others are counted. */
   readonly fullRecords?: number
+  /** The kinds and sources of anonymous requests that are told apart in a minute, for each kind of event. */
+  readonly kinds?: number
 }
 
 /** How long the store is left alone after a failure. */
@@ -80,9 +82,10 @@ const REMOVE_MS = 1000
 
 /** Stores records in the audit trail, and counts repeated anonymous requests. */
 export function createAuditor(options: AuditorOptions): StoreAuditor {
-  const { store, failure = 'refuse', onError = () => {}, clock = Date.now, fullRecords = 1 } = options
+  const { store, failure = 'refuse', onError = () => {}, clock = Date.now } = options
+  const { fullRecords = 1, kinds = KINDS_COUNTED } = options
   const { trail } = store
-  const anonymous = countAnonymous(add, { clock, fullRecords })
+  const anonymous = countAnonymous(add, { clock, fullRecords, kinds })
   const completions = doLater(redeliver, { everyMs: RETRY_MS })
   const completed = doLater<string>(ids => removeIntents(store, ids), { everyMs: REMOVE_MS })
   let away: { readonly until: number; readonly cause: unknown } | undefined

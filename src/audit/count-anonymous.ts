@@ -37,7 +37,11 @@ interface Counter {
  */
 export function countAnonymous(
   store: (records: readonly AuditRecord[]) => Promise<void>,
-  { clock, fullRecords }: { readonly clock: () => number; readonly fullRecords: number },
+  {
+    clock,
+    fullRecords,
+    kinds,
+  }: { readonly clock: () => number; readonly fullRecords: number; readonly kinds: number },
 ): AnonymousCounts {
   let counters = new Map<string, Counter>()
   let endsAt = 0
@@ -66,7 +70,7 @@ export function countAnonymous(
     beginMinute(record.at)
     const key = computeKey(record)
     const event = `${record.server} ${record.kind}`
-    if (!counters.has(key) && hasRoom(event, KINDS_COUNTED)) {
+    if (!counters.has(key) && hasRoom(event, kinds)) {
       counters.set(key, { group: event, record, full: 1, repeats: 0 })
       return key
     }

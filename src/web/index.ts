@@ -96,11 +96,12 @@ export {
   formatDate,
   formatSince,
   formatTime,
-  getLocalZone,
   NOT_KNOWN,
   NOT_RECORDED,
   renderDate,
   renderDateTime,
+  renderMoment,
+  renderZoneName,
   type When,
 } from './person/date.ts'
 export {

@@ -2,7 +2,7 @@ import { getAssetUrl } from './assets.ts'
 import { type Brand, OWN_BRAND } from './brand.ts'
 import { type Action, renderActions, renderContact, renderErrorArt, renderFacts } from './components.ts'
 import { type Html, html, raw } from './html.ts'
-import { formatTime, renderDate } from './person/date.ts'
+import { renderMoment } from './person/date.ts'
 import { type Bar, renderTopBar } from './top-bar.ts'
 import { version } from './version.ts'
 
@@ -43,6 +43,9 @@ ${renderFooter(WIDTHS[width], { brand, sampleData, more: footer })}`,
   )
 }
 
+/** Shows times in the reader's zone. */
+const EVERYWHERE = ['time.js'] as const
+
 /** Renders the HTML document without top bar and footer, for pages with their own layout (login). */
 export function renderDocument(
   {
@@ -61,7 +64,7 @@ export function renderDocument(
 <title>${title} – ${site}</title>
 <link rel="icon" href="${getAssetUrl('icon.svg')}" type="image/svg+xml">
 <link rel="stylesheet" href="${getAssetUrl('sallyport.css')}">
-${scripts.map(name => html`<script src="${getAssetUrl(name)}" type="module"></script>`)}
+${[...EVERYWHERE, ...scripts].map(name => html`<script src="${getAssetUrl(name)}" type="module"></script>`)}
 </head>
 <body>
 <a class="skip" href="#main">Skip to main content</a>
@@ -144,7 +147,7 @@ function listFacts({
     ['Error', html`<code>${code}</code>`],
     ...(reason === undefined ? [] : [['Reason', reason] as const]),
     ...facts,
-    ['Time', html`${renderDate(now)} ${formatTime(now, { seconds: true, withZone: true })}`],
+    ['Time', renderMoment(now, { form: 'seconds' })],
     [
       'Reference',
       referenceUrl === undefined

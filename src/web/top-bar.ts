@@ -1,7 +1,7 @@
 import type { Brand } from './brand.ts'
 import { renderIcon, renderLogo } from './components.ts'
 import { type Html, html } from './html.ts'
-import { formatTime } from './person/date.ts'
+import { renderMoment } from './person/date.ts'
 
 export interface BarLink {
   readonly href: string
@@ -118,7 +118,7 @@ export function renderCountdown(options: {
   const left = Math.max(0, endsAt - now)
   const whole = Math.max(1, endsAt - startedAt)
   const rest = Math.round(Math.min(100, (left / whole) * 100) * 10) / 10
-  return html`<div class="countdown push${endsSoon(endsAt, now) && ' countdown--soon'}" role="group" aria-label="Session" data-started-at="${startedAt}" data-ends-at="${endsAt}"><span class="countdown__text"><span>Session ends <time datetime="${new Date(endsAt).toISOString()}">${formatTime(endsAt)}</time></span><span class="countdown__left">${formatTimeLeft(left)}</span></span><svg class="countdown__bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="4"/><rect class="rest" width="${rest}" height="4">${
+  return html`<div class="countdown push${endsSoon(endsAt, now) && ' countdown--soon'}" role="group" aria-label="Session" data-started-at="${startedAt}" data-ends-at="${endsAt}"><span class="countdown__text"><span>Session ends ${renderMoment(endsAt, { form: 'clock' })}</span><span class="countdown__left">${formatTimeLeft(left)}</span></span><svg class="countdown__bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="4"/><rect class="rest" width="${rest}" height="4">${
     left > 0 &&
     html`<animate attributeName="width" from="${rest}" to="0" dur="${Math.ceil(left / 1000)}s" fill="freeze"/>`
   }</rect></svg></div>`

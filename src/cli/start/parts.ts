@@ -87,8 +87,8 @@ async function checkSecret(store: Store, sealer: Sealer): Promise<void> {
   )
 }
 
-/** Developers repeat their requests, and each error page has a reference. */
-const DEVELOPER_FULL_RECORDS = 20
+/** Developers repeat their requests, make many different mistakes, and each error page has a reference. */
+const DEVELOPER_RECORDS = { fullRecords: 20, kinds: 200 } as const
 
 function openAudit(
   { settings, logger }: Pick<Parts, 'settings' | 'logger'>,
@@ -99,7 +99,7 @@ function openAudit(
   const auditor = createAuditor({
     store,
     failure: settings.audit.failure,
-    fullRecords: settings.developerTools ? DEVELOPER_FULL_RECORDS : 1,
+    ...(settings.developerTools && DEVELOPER_RECORDS),
     onError: (error, records) => {
       // The server logs an outage once, and the request was refused or the records are kept.
       if (!isDatabaseUnavailable(error)) logger.error({ err: error, records }, 'Cannot store audit records')

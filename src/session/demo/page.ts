@@ -6,7 +6,6 @@ import {
   formatDate,
   formatEncounterTime,
   formatName,
-  getLocalZone,
   type Html,
   html,
   listNames,
@@ -135,7 +134,7 @@ function renderPrintHead({ patient }: DemoRecord): Html {
  */
 function renderWarnings(session: Session, now: number): Html {
   const { sessionId, endsAt, lastEndsAt } = session
-  return html`<div id="session" data-session-id="${sessionId}" data-last-ends-at="${lastEndsAt}" data-zone="${getLocalZone()}">
+  return html`<div id="session" data-session-id="${sessionId}" data-last-ends-at="${lastEndsAt}">
 <div id="session-soon" role="status" hidden>${renderAlert(
     'Your session ends soon.',
     html`<a href="${getSessionPath(session)}" id="session-keep">Keep working</a> to stay signed in.`,

@@ -10,12 +10,6 @@ const countdown = document.querySelector('.countdown')
 
 if (root && countdown) {
   const headers = { 'X-Session-Id': root.dataset.sessionId, Accept: 'application/json' }
-  const time = new Intl.DateTimeFormat('en-GB', {
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-    timeZone: root.dataset.zone,
-  })
   let checking = false
   let endsAt = Number(countdown.dataset.endsAt)
   // The clock of this computer may be wrong, so the server sends the remaining time.
@@ -51,21 +45,15 @@ if (root && countdown) {
     if (left <= 0) reload()
   }
 
-  // Keeps the rest of the text, such as the time zone.
-  function replaceTime(node, instant) {
-    if (node) node.textContent = node.textContent.replace(/\d\d:\d\d/, time.format(instant))
-  }
-
   function learn(session) {
     const end = Date.parse(session.expiresAt)
     if (end !== endsAt) {
       const moved = end - endsAt
       countdown.dataset.startedAt = String(Number(countdown.dataset.startedAt) + moved)
       endsAt = end
-      const shown = countdown.querySelector('time')
-      shown.dateTime = session.expiresAt
-      replaceTime(shown, end)
-      replaceTime(document.querySelector('#session-ends')?.lastChild, end)
+      // time.js writes the text.
+      for (const shown of document.querySelectorAll('.countdown time, #session-ends time'))
+        shown.dateTime = session.expiresAt
     }
     endsHere = Date.now() + session.secondsRemaining * 1000
     show()

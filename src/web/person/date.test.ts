@@ -7,6 +7,7 @@ import {
   formatTime,
   renderDate,
   renderDateTime,
+  renderMoment,
   type When,
 } from '../index.ts'
 
@@ -79,6 +80,22 @@ describe('renderDateTime', () => {
       '<time datetime="2026-11-13">13-Nov-2026</time> 12:04 UTC',
     )
     assert.equal(renderDateTime('2026-11-13', 'UTC').markup, '<time datetime="2026-11-13">13-Nov-2026</time>')
+  })
+})
+
+describe('renderMoment', () => {
+  it('marks a moment for the script that shows it in the zone of the reader', () => {
+    const time = (form: string, text: string) =>
+      `<time datetime="2026-11-13T12:04:52.000Z" data-moment="${form}">${text}</time>`
+    assert.equal(renderDateTime(NOON, 'UTC').markup, time('minutes', '13-Nov-2026 12:04 UTC'))
+    for (const [form, text] of [
+      ['date', '13-Nov-2026'],
+      ['clock', '12:04'],
+      ['time', '12:04 UTC'],
+      ['seconds', '13-Nov-2026 12:04:52 UTC'],
+      ['milliseconds', '12:04:52.000'],
+    ] as const)
+      assert.equal(renderMoment(NOON, { form, zone: 'UTC' }).markup, time(form, text))
   })
 })
 

@@ -149,8 +149,42 @@ export function formatSince(since: number, now: number, zone = getLocalZone()): 
 
 /** Renders `13-Nov-2026 14:04 UTC`, or only the date if the value has no time. */
 export function renderDateTime(when: When | undefined, zone = getLocalZone()): Html {
+  if (typeof when === 'number') return renderMoment(when, { zone })
   const time = formatTime(when, { zone, withZone: true })
   return time === '' ? renderDate(when, zone) : html`${renderDate(when, zone)} ${time}`
+}
+
+const MOMENTS = {
+  date: (at: number, zone: string) => formatDate(at, zone),
+  time: (at: number, zone: string) => formatTime(at, { zone, withZone: true }),
+  clock: (at: number, zone: string) => formatTime(at, { zone }),
+  seconds: (at: number, zone: string) =>
+    `${formatDate(at, zone)} ${formatTime(at, { zone, seconds: true, withZone: true })}`,
+  minutes: (at: number, zone: string) =>
+    `${formatDate(at, zone)} ${formatTime(at, { zone, withZone: true })}`,
+  milliseconds: (at: number, zone: string) =>
+    `${formatTime(at, { zone, seconds: true })}.${String(at % 1000).padStart(3, '0')}`,
+} as const
+
+/**
+ * Renders a moment in the zone of this server. The script `time.js`, which every page has, shows it in the reader's zone.
+ * `clock` and `milliseconds` do not name the zone: name it once, by `renderZoneName`. The times of records, which are
+ * FHIR dateTimes, stay in the zone of the server, where the patient is.
+ */
+export function renderMoment(
+  at: number,
+  {
+    form = 'minutes',
+    zone = getLocalZone(),
+  }: { readonly form?: keyof typeof MOMENTS; readonly zone?: string } = {},
+): Html {
+  if (!Number.isFinite(at)) return renderDate(undefined)
+  return html`<time datetime="${new Date(at).toISOString()}" data-moment="${form}">${MOMENTS[form](at, zone)}</time>`
+}
+
+/** Names the zone of the moments on a page. */
+export function renderZoneName(zone = getLocalZone()): Html {
+  return html`<span data-zone-name>${zone}</span>`
 }
 
 const DAY_MS = 86_400_000

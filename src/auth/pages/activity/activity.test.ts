@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
 import { before, describe, it } from 'node:test'
 import type { LightMyRequestResponse } from 'fastify'
 import { type AuditRecord, createAuditor, type KeptRecord } from '../../../audit/index.ts'
@@ -10,6 +11,7 @@ import type { TestBrowser } from '../../testing/test-browser.ts'
 import { openTestStore } from '../../testing/test-store.ts'
 import { mayViewActivity } from '../../users/login-rights.ts'
 import { describeApp, describeDecision, type Names } from './describe.ts'
+import { adviseOn } from './explain.ts'
 
 describe('GET /activity', () => {
   const open = openTestStore()
@@ -251,6 +253,58 @@ describe('GET /activity after OAuth requests', () => {
     )
   })
 
+  it('says what to change for every refusal in the code of the auth server (ACTIVITY-4)', () => {
+    const folder = new URL('../../', import.meta.url)
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+      name => name.endsWith('.ts') && !/test|^lab|^admin/.test(name),
+    )
+    const reasons = files.flatMap(name =>
+      [
+        ...readFileSync(new URL(name, folder), 'utf8').matchAll(/new Refusal\(\s*'(\w+)',\s*['`]([^'`]+)/g),
+      ].map(([, code, text]) => `${code}: ${text}`),
+    )
+    assert(reasons.length > 30)
+    for (const reason of reasons) {
+      const refused = {
+        kind: 'token',
+        allowed: false,
+        repeats: null,
+        details: null,
+        reason,
+      } as KeptRecord
+      const group = { key: 'none', title: '', launch: undefined, events: [], first: [] }
+      const { action = '' } = adviseOn(refused, group, { explainRequest: undefined, hooks: undefined }) ?? {}
+      assert.notEqual(action, '')
+      assert.doesNotMatch(action, /that the reason names, and send the request again/, reason)
+    }
+  })
+
+  it('says that no encounter was chosen, where the page knew it (ACTIVITY-4)', async () => {
+    const form = { patientId: 'juniper', step: 'encounter' }
+    const refused = await browser.post('/portal/launch', form)
+    assert.equal(refused.statusCode, 400)
+    assert.match(
+      await explainRefusal(refused),
+      /No encounter was chosen.*What to do:<\/b> Choose an encounter/s,
+    )
+    await auth.getCode(browser, { scope: 'launch launch/encounter patient/Patient.rs' })
+    assert.match(
+      await show('?kind=authorize'),
+      /No encounter was chosen, so the app does not get launch\/encounter\..*What to do:<\/b> Choose an encounter/s,
+    )
+  })
+
+  it('shows mistakes without a launch, and all refused events, newest first (ACTIVITY-8)', async () => {
+    const ids: string[] = []
+    for (const client_id of ['first', 'second', 'third'])
+      ids.push(String((await auth.authorize(browser, { client_id })).headers['x-request-id']))
+    for (const query of ['', '?result=refused']) {
+      const body = await show(query)
+      const [first, second, third] = ids.map(id => body.indexOf(id))
+      assert(first && second && third && third > 0 && third < second && second < first, query)
+    }
+  })
+
   it('says so if no event has the reference (ACTIVITY-5)', async () => {
     assert.match(await show('?reference=0000-0000-0000'), /No event has this reference/)
   })
@@ -262,7 +316,7 @@ describe('GET /activity after OAuth requests', () => {
       [{ code_challenge_method: 'plain' }, /does not use PKCE/],
       [{ scope: 'patient/Nothing.rs' }, /None of the requested scopes/],
       [{ launch: unknownToken }, /not from this server/],
-      [{ response_type: 'token' }, /Only the response_type code/],
+      [{ response_type: 'token' }, /with a code in the query, in no other way/],
     ]
     for (const [different, expected] of cases)
       assert.match(await explainRefusal(await auth.authorize(browser, different)), expected)
@@ -313,7 +367,7 @@ describe('GET /activity after OAuth requests', () => {
       [403, 'Condition/1', 'Not within the granted patient.', /the resource itself is outside the grant/],
       [401, 'Condition/1', 'The access token has expired.', /Refresh it at the token endpoint/],
       [401, 'Condition/1', 'The token is not accepted: it was revoked', /The access has ended/],
-      [400, 'Condition/1', 'Unknown parameter', /Unknown parameter.*as the reason says/s],
+      [400, 'Condition/1', 'Unknown parameter', /Unknown parameter.*parameter that the reason names/s],
     ]
     for (const [at, [status, request, reason, expected]] of cases.entries()) {
       await createAuditor({ store: auth.store }).record({

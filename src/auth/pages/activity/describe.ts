@@ -138,7 +138,7 @@ async function findNamesById(
   return new Map(found.map(({ id, name }) => [id, name]))
 }
 
-/** The events of a launch, oldest first; or of the portal itself, or without a launch. */
+/** The events of a launch, oldest first; or of the portal itself or without a launch, newest first. */
 export interface LaunchGroup {
   readonly key: string
   readonly title: string
@@ -164,10 +164,18 @@ export function limitLaunches(records: readonly KeptRecord[]): readonly KeptReco
   return end < 0 ? records : records.slice(0, end)
 }
 
+interface GroupOptions {
+  readonly first: readonly KeptRecord[]
+  readonly addsFirst: boolean
+  /** Whether the events of a launch are newest first too. */
+  readonly isNewestFirst: boolean
+  readonly names: Names
+}
+
 /** Groups records, which are newest first, by their launch. The launch with the newest record comes first. */
 export function groupByLaunch(
   records: readonly KeptRecord[],
-  { first, addsFirst, names }: { first: readonly KeptRecord[]; addsFirst: boolean; names: Names },
+  { first, addsFirst, isNewestFirst, names }: GroupOptions,
 ): readonly LaunchGroup[] {
   const firstByLaunch = Map.groupBy(first, record => record.launch_id)
   return [...Map.groupBy(records, chooseKey)].map(([key, own]) => {
@@ -175,6 +183,7 @@ export function groupByLaunch(
     const of = (launch !== undefined && firstByLaunch.get(launch)) || []
     const events = new Map([...own, ...(addsFirst ? of : [])].map(record => [record.id, record]))
     const sorted = [...events.values()].sort((a, b) => a.at - b.at || a.id - b.id)
+    if (isNewestFirst || launch === undefined) sorted.reverse()
     return { key, launch, events: sorted, first: of, title: chooseTitle(key, [...of, ...own], names) }
   })
 }

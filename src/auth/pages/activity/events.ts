@@ -1,6 +1,6 @@
 import { formatRepeats, type KeptRecord } from '../../../audit/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
-import { formatDate, type Html, html, renderBadge, renderFacts } from '../../../web/index.ts'
+import { formatTime, type Html, html, renderBadge, renderFacts, renderMoment } from '../../../web/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import type { Comparison } from '../../base/refusal.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -17,7 +17,7 @@ export interface EventsOptions extends Pick<AuthContext, 'explainRequest' | 'hoo
 export function renderGroup(group: LaunchGroup, options: EventsOptions): Html {
   const { title, launch, events, key } = group
   const { view } = options
-  return html`<section class="card card--clip run" data-key="${key}" aria-label="${title}, ${formatTime(events[0]?.at ?? 0)}">
+  return html`<section class="card card--clip run" data-key="${key}" aria-label="${title}, ${formatTime(events[0]?.at, { seconds: true, withZone: true, ...UTC })}">
 <div class="run__head"><h2>${title}</h2> ${renderNote(group, options)}
 <p class="run__facts">${renderGroupFacts(group, options)}</p>
 ${launch !== undefined && view.launch === undefined && html`<a class="run__only" href="${buildUrl(view, { launch, reference: undefined, before: undefined })}">Only this launch</a>`}</div>
@@ -42,7 +42,7 @@ function renderGroupFacts(group: LaunchGroup, { names, hooks }: EventsOptions): 
     describeOrigin(group, hooks),
     patient && `Patient/${patient}`,
     subject && names.user(subject),
-    formatDay(events[0]?.at ?? 0),
+    renderMoment(events[0]?.at ?? 0, { form: 'date', ...UTC }),
     `${events.length} ${events.length === 1 ? 'event' : 'events'}${refused > 0 ? `, ${refused} refused` : ''}`,
   ]
   return html`${facts.filter(fact => fact).map(fact => html`<span>${fact}</span> `)}`
@@ -63,7 +63,7 @@ function renderLine(record: KeptRecord, { names, hooks }: EventsOptions): Html {
   const { scope, title, why } = describeDecision(record, names, hooks)
   const note = hooks?.explainRecord(record)
   const decidedBy = scope === undefined ? title : html`<code>${insertBreaks(scope)}</code>`
-  return html`<span class="event__time">${renderTime(record.at)}</span>
+  return html`<span class="event__time">${renderMoment(record.at, { form: 'milliseconds', ...UTC })}</span>
 <span class="event__result">${record.allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')} <span class="event__status">${record.status}</span></span>
 <span class="event__what">${renderWhat(record)}</span>
 <span class="event__why">${decidedBy !== undefined && html`<span class="event__by">${decidedBy}</span> `}${why}${note && html` ${renderBadge(note.badge, 'warn')}`}</span>`
@@ -77,17 +77,8 @@ function renderWhat(record: KeptRecord): Html {
   return html`<code><b>${method ?? ''}</b> ${insertBreaks(request ?? '')}</code>`
 }
 
-function renderTime(at: number): Html {
-  return html`<time datetime="${new Date(at).toISOString()}">${formatTime(at)}</time>`
-}
-
-function formatDay(at: number): string {
-  return formatDate(new Date(at).toISOString().slice(0, 10))
-}
-
-function formatTime(at: number): string {
-  return new Date(at).toISOString().slice(11, -1)
-}
+// Without scripts, the page names UTC.
+const UTC = { zone: 'UTC' } as const
 
 /** Allows line breaks between the parts of a URL. */
 function insertBreaks(url: string): Html | string {
@@ -125,7 +116,7 @@ function listFacts(
 ): readonly (readonly [string, Html | string])[] {
   const { at, reason, decided_by, patient_id, subject, client_id, launch_id, request_id } = record
   const facts: readonly (readonly [string, Html | string | null | undefined])[] = [
-    ['Time', `${formatDay(at)} ${formatTime(at)} UTC`],
+    ['Time', renderMoment(at, { form: 'seconds', ...UTC })],
     ['Reason', reason],
     ['Exact reason', detail],
     [record.kind === 'fhir' ? 'Decided by' : 'Scopes', decided_by && html`<code>${decided_by}</code>`],

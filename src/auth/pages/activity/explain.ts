@@ -12,13 +12,14 @@ export interface Advice {
   readonly scope?: string | undefined
 }
 
-/** Explains a refused event. A count of several requests is explained by the first of them. */
+/** Explains a refused event, and a code with fewer scopes. A count of requests is explained by the first of them. */
 export function adviseOn(
   record: KeptRecord,
   group: LaunchGroup,
   { explainRequest, hooks }: Pick<AuthContext, 'explainRequest' | 'hooks'>,
 ): Advice | undefined {
-  if (record.allowed || record.repeats !== null) return undefined
+  if (record.repeats !== null) return undefined
+  if (record.allowed) return adviseOnFewerScopes(record)
   const note = hooks?.explainRecord(record)
   if (note) return note
   if (record.kind === 'fhir' && record.status === 403) return adviseOnScope(record, group, explainRequest)
@@ -28,7 +29,9 @@ export function adviseOn(
   const [, cause, action] = table.find(([pattern]) => pattern.test(text)) ?? [
     undefined,
     removeCode(record.reason ?? 'The request was refused.'),
-    'Change the request as the reason says, and send it again.',
+    record.kind === 'register'
+      ? 'Correct the member of the registration that the reason names, and register the app again.'
+      : 'Correct the parameter that the reason names, and send the request again.',
   ]
   return { cause, action }
 }
@@ -36,6 +39,51 @@ export function adviseOn(
 function removeCode(reason: string): string {
   return reason.replace(/^[a-z_]+: /, '')
 }
+
+/** Undefined if all requested scopes were granted. */
+function adviseOnFewerScopes({ kind, details }: KeptRecord): Advice | undefined {
+  const scope = readDetails(details).compared?.find(({ name }) => name === 'scope')
+  const granted = new Set(scope?.expected[0]?.split(' '))
+  const missing = scope?.sent?.split(' ').filter(one => !granted.has(one)) ?? []
+  if (kind !== 'authorize' || missing.length === 0) return undefined
+  const isContext = (one: string) => FEWER.some(([name]) => name === one)
+  const others = missing.filter(one => !isContext(one))
+  const rows = FEWER.filter(([name]) => missing.includes(name))
+  const rest =
+    others.length === 0
+      ? []
+      : [
+          [
+            '',
+            `Not granted, or only in part: ${others.join(', ')}. The app is not registered for it, or the user did not allow it.`,
+            'Register the app for these scopes, and allow them on the consent page.',
+          ] as const,
+        ]
+  const all = [...rows, ...rest]
+  return {
+    cause: all.map(([, cause]) => cause).join(' '),
+    action: all.map(([, , action]) => action).join(' '),
+  }
+}
+
+/** Scopes that depend on the launch. */
+const FEWER: readonly (readonly [scope: string, cause: string, action: string])[] = [
+  [
+    'launch/encounter',
+    'No encounter was chosen, so the app does not get launch/encounter.',
+    'Choose an encounter when you launch the app. The app must also work without one.',
+  ],
+  [
+    'launch/patient',
+    'No patient was chosen, so the app does not get launch/patient.',
+    'Launch the app for a patient, or register it for a patient/ scope, so that the user chooses one.',
+  ],
+  [
+    'launch',
+    'The app started by itself, so the scope launch means nothing.',
+    'Request launch only with the launch parameter of an EHR launch.',
+  ],
+]
 
 function adviseOnScope(
   record: KeptRecord,
@@ -119,6 +167,36 @@ const FHIR: readonly Row[] = [
 ]
 
 const OAUTH: readonly Row[] = [
+  [
+    /No encounter was chosen/,
+    'No encounter was chosen: the launch form had neither an encounter nor “No encounter”.',
+    'Choose an encounter, or “No encounter”, and launch the app again.',
+  ],
+  [
+    /No patient selected|patient: expected the id/,
+    'No patient was chosen.',
+    'Choose a patient, and launch the app again.',
+  ],
+  [
+    /cannot be launched|has no launch URL/,
+    'The app has no launch URL, is not registered, or an administrator disabled it.',
+    'Set the launch URL in the registration of the app. An app without one starts by itself.',
+  ],
+  [
+    /Patient not found|patient does not exist/,
+    'The FHIR server has no such patient, or the user of the launch may not see the patient.',
+    'Choose another patient, or another user.',
+  ],
+  [
+    /Encounter not found|encounter does not exist/,
+    'The FHIR server has no such encounter, or it belongs to another patient.',
+    'Choose an encounter of this patient, or none.',
+  ],
+  [
+    /username is unknown/,
+    'No account has this username, or an administrator disabled it.',
+    'Name a user who can sign in.',
+  ],
   [
     /the auth server refused/,
     'The app got an error from the auth server, so it opened no session.',
@@ -243,6 +321,86 @@ const OAUTH: readonly Row[] = [
     /grant_type/,
     'The token endpoint does not know this kind of request.',
     'Send grant_type authorization_code, refresh_token or client_credentials.',
+  ],
+  [
+    /redirect_uri is missing/,
+    'The request does not say where the browser returns to.',
+    'Send “redirect_uri” with one of the registered redirect URIs.',
+  ],
+  [
+    /response_type|response_mode/,
+    'The server answers an authorization request with a code in the query, in no other way.',
+    'Send “response_type=code”, and no “response_mode” or “response_mode=query”.',
+  ],
+  [
+    /is repeated or unreadable|A parameter is repeated/,
+    'A parameter was sent twice, or it contains a NUL character.',
+    'Send each parameter once. A library may add a parameter that your code adds as well.',
+  ],
+  [
+    /is longer than/,
+    'A parameter is longer than the server accepts.',
+    'Shorten the parameter that the reason names. A long state belongs into the storage of the app.',
+  ],
+  [
+    /prompt/,
+    'The value of “prompt” is unknown, or “none” was sent together with another value.',
+    'Send “none”, or any of “login”, “consent” and “select_account”.',
+  ],
+  [
+    /max_age/,
+    'The value of “max_age” is not a number.',
+    'Send the seconds since the last sign-in, in digits.',
+  ],
+  [
+    /id_token_hint/,
+    'The “id_token_hint” is not an ID token that this server issued for this app.',
+    'Send the ID token of the last token response unchanged, or omit the parameter.',
+  ],
+  [
+    /already been completed|already completed/,
+    'The page of the sign-in was sent twice, or was open for more than 10 minutes.',
+    LAUNCH_AGAIN,
+  ],
+  [
+    /must be application/,
+    'The body has another content type than the endpoint reads.',
+    'Send the content type that the reason names. The token endpoint reads application/x-www-form-urlencoded, not JSON.',
+  ],
+  [
+    /client_assertion_type/,
+    'The request has a client_assertion of an unknown type.',
+    'Send “client_assertion_type=urn:ietf:params:oauth:client-assertion-type:jwt-bearer”.',
+  ],
+  [
+    /scope is missing/,
+    'A backend service must say which scopes it wants.',
+    'Send “scope” with system/ scopes that the app is registered for.',
+  ],
+  [
+    /The scope[ ,]/,
+    'The list of scopes is too long, also after it was combined with the registered granular scopes.',
+    'Request fewer scopes. One scope with * replaces many.',
+  ],
+  [
+    /no longer has access to this patient/,
+    'The user lost the access to the patient after the launch.',
+    'Launch the app for a patient whom the user may see.',
+  ],
+  [
+    /system\/ scopes need the initial/,
+    'An app cannot register itself for system/ scopes.',
+    'Send the initial access token, or have an administrator register the app.',
+  ],
+  [
+    /The parameter \S+ is missing/,
+    'The request lacks a parameter, or its value is empty.',
+    'Send the parameter that the reason names, in the form of the request, not in its URL.',
+  ],
+  [
+    /another site/,
+    'A page of another site opened the link, or the browser does not say which page did.',
+    'Open the link from the page that made it, or from the address bar.',
   ],
   [
     /access_denied/,

@@ -1,5 +1,12 @@
 import type { Parties } from '../../../audit/index.ts'
-import { type Html, html, renderEmptyState, renderHidden, renderPageHead } from '../../../web/index.ts'
+import {
+  type Html,
+  html,
+  renderEmptyState,
+  renderHidden,
+  renderPageHead,
+  renderZoneName,
+} from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
@@ -43,7 +50,7 @@ ${renderFilters(options)}
         : groups.map(group => renderGroup(group, { view, names, explainRequest, hooks }))
     }</div>
 ${renderOlderLink(options)}
-<p class="small muted after">Times are UTC. Search values that could name a person are hidden. Tokens, codes and secrets are never shown or stored here.</p>`,
+<p class="small muted after">Times are in the zone ${renderZoneName('UTC')}. Search values that could name a person are hidden. Tokens, codes and secrets are never shown or stored here.</p>`,
   )
 }
 

@@ -74,7 +74,7 @@ async function loadPage(context: AuthContext, login: Login, view: View): Promise
     parties,
     counts,
     kept: settings.audit.kept,
-    groups: groupByLaunch(records, { first, addsFirst, names }),
+    groups: groupByLaunch(records, { first, addsFirst, isNewestFirst: view.result === 'refused', names }),
     older: shown.length < found.records.length ? shown.at(-1) : found.next,
   }
 }

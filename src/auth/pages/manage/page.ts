@@ -2,14 +2,13 @@ import type { Kysely } from 'kysely'
 import { parseScopes } from '../../../smart/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import {
-  formatDate,
-  formatTime,
   type Html,
   html,
   type Person,
   renderAlert,
   renderBadge,
   renderDate,
+  renderDateTime,
   renderEmptyState,
   renderFacts,
   renderHidden,
@@ -142,7 +141,7 @@ export function renderManagePage(context: AuthContext, login: Login, view: Manag
       html`${isPatientUser(login.user) ? 'Apps that you allowed to use a health record.' : 'Apps that use patient records on your behalf.'}${offline > 0 && ` ${describeCount(offline)} access while you are away.`}`,
     )}
 ${removed && html`<div role="status">${renderAlert('Access removed.', `${removed.name} can no longer access any record.`, 'ok')}</div>`}
-<div class="card${access.length > 0 && ' card--clip'}">${access.length === 0 ? renderEmpty(login) : renderAccess(view, context.clock())}</div>
+<div class="card${access.length > 0 && ' card--clip'}">${access.length === 0 ? renderEmpty(login) : renderAccess(view)}</div>
 ${access.length > 0 && html`<p class="small muted after">Removal takes effect within seconds: the app’s requests are then refused. The app keeps the data that it has already read.</p>`}`,
   )
 }
@@ -175,7 +174,7 @@ function renderEmpty({ user }: Login): Html {
   })
 }
 
-function renderAccess({ access, names }: ManageView, now: number): Html {
+function renderAccess({ access, names }: ManageView): Html {
   return renderTable(
     {
       caption: 'Apps with access, last used first',
@@ -193,10 +192,10 @@ function renderAccess({ access, names }: ManageView, now: number): Html {
       renderListedApp(client),
       renderPermissions(client, scope),
       renderPatients(client, patients, names),
-      renderTime(lastUsedAt, now),
+      renderDateTime(lastUsedAt),
       endsAt === undefined
         ? html`<span class="nowrap">Until you remove it</span> ${renderBadge('Works while you are away', 'warn')}`
-        : html`<span class="nowrap">${renderTime(endsAt, now)}</span>`,
+        : html`<span class="nowrap">${renderDateTime(endsAt)}</span>`,
       html`<a class="btn btn--danger btn--small" href="${paths.manageRemove}?client=${encodeURIComponent(client.id)}">Remove<span class="sr"> ${client.name}</span></a>`,
     ]),
   )
@@ -222,10 +221,4 @@ function renderPatient(id: string, person: Person | undefined): Html {
   return person
     ? html`${renderName(person.name)}<span class="sub">Born ${renderDate(person.born)}</span>`
     : html`FHIR id ${id}`
-}
-
-function renderTime(when: number, now: number): Html {
-  return formatDate(when) === formatDate(now)
-    ? html`Today ${formatTime(when, { withZone: true })}`
-    : renderDate(when)
 }

@@ -53,10 +53,15 @@ function describeEvent(result: ReadyLaunch | LaunchProblem) {
     if (result.kind === 'unavailable')
       return { kind: 'launch', allowed: true, status: 502, reason: 'FHIR server unreachable' } as const
     const { status, title } = PROBLEMS[result.kind]
-    return { kind: 'launch', allowed: false, status, reason: title } as const
+    const reason = result.kind === 'bad-options' ? describeFault(result) : title
+    return { kind: 'launch', allowed: false, status, reason } as const
   }
   const { patientId, clientId, id } = result.launch
   return { kind: 'launch', status: 302, patient: patientId, client: clientId, launch: id } as const
+}
+
+function describeFault({ field, text }: FormFault): string {
+  return field === 'encounterId' ? 'No encounter was chosen' : `${field}: ${text}`
 }
 
 /** Shows the portal again, with all that was entered and the field at fault marked. */

@@ -1,0 +1,44 @@
+// Shows moments in the reader's time zone. Without this script they are in the zone that the page names.
+const options = {
+  year: 'numeric',
+  month: 'short',
+  day: '2-digit',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
+  hourCycle: 'h23',
+  timeZoneName: 'short',
+}
+const format = new Intl.DateTimeFormat('en-GB', options)
+
+const FORMS = {
+  date: ({ day, month, year }) => `${day}-${month.slice(0, 3)}-${year}`,
+  clock: ({ hour, minute }) => `${hour}:${minute}`,
+  time: parts => `${FORMS.clock(parts)} ${parts.timeZoneName}`,
+  minutes: parts => `${FORMS.date(parts)} ${FORMS.time(parts)}`,
+  seconds: parts => `${FORMS.date(parts)} ${FORMS.clock(parts)}:${parts.second} ${parts.timeZoneName}`,
+  milliseconds: parts => `${FORMS.clock(parts)}:${parts.second}.${parts.fractionalSecond}`,
+}
+
+function show(time) {
+  const at = new Date(time.dateTime)
+  const parts = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]))
+  const text = FORMS[time.dataset.moment](parts)
+  if (time.textContent !== text) time.textContent = text
+  time.title = at.toISOString()
+}
+
+function showAll(within) {
+  for (const time of within.querySelectorAll('time[data-moment]')) show(time)
+  for (const name of within.querySelectorAll('[data-zone-name]'))
+    name.textContent = format.resolvedOptions().timeZone
+}
+
+showAll(document)
+// Other scripts add moments to the page, or change them.
+new MutationObserver(changes => {
+  for (const { type, target } of changes)
+    if (type === 'childList') showAll(target)
+    else if (target.matches('time[data-moment]')) show(target)
+}).observe(document.body, { childList: true, subtree: true, attributeFilter: ['datetime'] })
