@@ -85,6 +85,8 @@ const SHAPE: Shape = {
     auth_time: 'nullable',
     id_token_sealed: 'nullable',
     admin: 'required',
+    browser: 'nullable',
+    address: 'nullable',
     account_mark: 'required',
     basis: 'required',
   },

@@ -160,6 +160,9 @@ interface LoginTable {
   id_token_sealed: string | null
   /** Whether the provider called the user an administrator. */
   admin: Generated<boolean>
+  /** The browser in words, and its address. Null for a login of developer tools. */
+  browser: string | null
+  address: string | null
   /** The mark of the account when the login began. */
   account_mark: Generated<string>
   /** What else was true then, as JSON (`Basis`). */

@@ -5,6 +5,7 @@ import { defineCookie } from '../../web/index.ts'
 import { LIFETIME } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
 import { isPatientUser, type User } from '../base/user.ts'
+import { describeBrowser } from './browser.ts'
 import type { UsersContext } from './context.ts'
 import { findLoginByHash, type Login } from './find-login.ts'
 import { isDeveloper, mayViewActivity } from './login-rights.ts'
@@ -33,7 +34,7 @@ export async function beginLogin(
   trx: Transaction<Schema>,
   newLogin: NewLogin,
 ): Promise<string> {
-  const { userId, before, provider, byTools } = newLogin
+  const { userId, before, provider, byTools, request } = newLogin
   const id = createRandomToken()
   const now = context.clock()
   const columns = {
@@ -47,6 +48,8 @@ export async function beginLogin(
       clinician_id: userId,
       created_at: now,
       expires_at: byTools?.endsAt ?? now + LIFETIME.login,
+      browser: describeBrowser(request?.headers['user-agent']) ?? null,
+      address: request?.ip ?? null,
       ...columns,
       ...(provider && toColumns(provider, context.sealer, sha256(id))),
     })
@@ -61,6 +64,8 @@ interface NewLogin {
   /** The previous login of the browser. */
   readonly before?: Login | undefined
   readonly provider?: ProviderLogin | undefined
+  /** With which the user signs in. */
+  readonly request?: Pick<FastifyRequest, 'headers' | 'ip'> | undefined
   /** Set if developer tools begin the login, and the user does not sign in. */
   readonly byTools?: { readonly endsAt?: number } | undefined
 }

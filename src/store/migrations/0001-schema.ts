@@ -108,6 +108,8 @@ const listTables = (uuid: string, number: string): readonly string[] => [
     amr text,
     id_token_sealed text,
     auth_time bigint,
+    browser text,
+    address text,
     account_mark text default '' not null,
     basis text default '' not null
   )`,

@@ -83,6 +83,17 @@ describe('/account', () => {
     assert.ok(Number(refused.headers['retry-after']) > 0)
   })
 
+  it('names the browser and the address of each sign-in (ACCOUNT-2)', async () => {
+    await auth.addUser('traveller')
+    const own = await auth.logIn('traveller')
+    const agent = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0'
+    const form = { username: 'traveller', password: 'sallyport' }
+    await auth.openBrowser().post('/login', form, { 'user-agent': agent })
+    const { body } = await own.get('/account/sign-ins')
+    assert.match(body, /Firefox on Windows<\/th><td role="cell" data-label="Address">127\.0\.0\.1</)
+    assert.match(body, /Unknown<\/th>/)
+  })
+
   it('lists the sign-ins, and ends one or all others (ACCOUNT-2)', async () => {
     const [second, third] = [await auth.logIn(), await auth.logIn()]
     await auth.addUser('colleague')

@@ -12,7 +12,8 @@ import {
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { keepGoodLogins, type Login, selectLogins } from '../../users/find-login.ts'
+import type { Login } from '../../users/find-login.ts'
+import type { SignIn } from '../../users/sign-ins.ts'
 import { renderSignedInPage } from '../page-parts.ts'
 
 interface PasswordForm {
@@ -47,34 +48,6 @@ export function findPasswordFault({ current, next, again }: PasswordForm): Passw
   if (next === current) return { field: 'next', text: 'Use another password than the current one.' }
   if (next !== again) return { field: 'again', text: 'The two entries differ.' }
   return undefined
-}
-
-/** A login of the user in a browser. */
-interface SignIn {
-  /** The hash of its cookie, which opens nothing by itself. */
-  readonly id: string
-  readonly isCurrent: boolean
-  readonly createdAt: number
-  readonly lastUsedAt: number
-  readonly endsAt: number
-}
-
-/** The user's logins, the current one first, then the last used. */
-export async function findSignIns(
-  { store: { db }, rules, clock }: AuthContext,
-  login: Login,
-): Promise<readonly SignIn[]> {
-  const logins = await selectLogins(db).where('login.clinician_id', '=', login.user.id).execute()
-  const rows = await keepGoodLogins(db, rules, logins, clock())
-  return rows
-    .map(row => ({
-      id: row.id_hash,
-      isCurrent: row.id_hash === login.idHash,
-      createdAt: row.created_at,
-      lastUsedAt: row.seen_at ?? row.created_at,
-      endsAt: row.expires_at,
-    }))
-    .toSorted((a, b) => Number(b.isCurrent) - Number(a.isCurrent) || b.lastUsedAt - a.lastUsedAt)
 }
 
 export function renderPasswordPage(
@@ -121,17 +94,21 @@ export function renderSignInsPage(context: AuthContext, login: Login, signIns: r
         caption: 'Sign-ins, this browser first',
         kind: 'table--stack',
         columns: [
+          'Browser',
+          'Address',
           'Signed in',
           'Last used',
           { head: 'Ends at the latest', label: 'Ends' },
           { head: 'Action', isHidden: true },
         ],
       },
-      signIns.map(({ id, isCurrent, createdAt, lastUsedAt, endsAt }) => [
+      signIns.map(({ id, browser, address, createdAt, lastUsedAt, endsAt }) => [
+        browser ?? 'Unknown',
+        address ?? 'Unknown',
         renderDateTime(createdAt),
         renderDateTime(lastUsedAt),
         renderDateTime(endsAt),
-        isCurrent
+        id === login.idHash
           ? renderBadge('This browser', 'accent')
           : html`<form method="post" action="${paths.accountSignIns}">${renderHidden({ signIn: id })}<button class="btn btn--danger btn--small">End</button></form>`,
       ]),

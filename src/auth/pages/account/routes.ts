@@ -8,11 +8,11 @@ import type { Login } from '../../users/find-login.ts'
 import { endLogin, requireLogin } from '../../users/login.ts'
 import { listOwnPatients } from '../../users/own-records.ts'
 import { hashPassword } from '../../users/passwords.ts'
+import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
 import { sendErrorPage } from '../page-parts.ts'
 import { readAccessLog, renderAccessLogPage } from './access-log.ts'
 import {
   findPasswordFault,
-  findSignIns,
   type PasswordFault,
   readPasswordForm,
   renderPasswordPage,
@@ -44,7 +44,7 @@ export function addAccountRoutes(app: FastifyInstance, context: AuthContext): vo
   app.get(
     paths.accountSignIns,
     requireLogin(context, async (_request, reply, login) =>
-      reply.sendPage(renderSignInsPage(context, login, await findSignIns(context, login))),
+      reply.sendPage(renderSignInsPage(context, login, await findOwnSignIns(context, login))),
     ),
   )
 
@@ -62,8 +62,8 @@ export function addAccountRoutes(app: FastifyInstance, context: AuthContext): vo
     paths.accountSignIns,
     requireLogin(context, async (request, reply, login) => {
       const named = readParameters(request.body).get('signIn')
-      const ended = (await findSignIns(context, login)).filter(
-        ({ id, isCurrent }) => !isCurrent && (named === undefined || id === named),
+      const ended = (await findOwnSignIns(context, login)).filter(
+        ({ id }) => id !== login.idHash && (named === undefined || id === named),
       )
       await context.store.db.transaction().execute(async trx => {
         for (const { id } of ended) {
@@ -74,6 +74,12 @@ export function addAccountRoutes(app: FastifyInstance, context: AuthContext): vo
       return reply.redirect(paths.accountSignIns, 303)
     }),
   )
+}
+
+/** This browser first. */
+async function findOwnSignIns(context: AuthContext, login: Login): Promise<readonly SignIn[]> {
+  const signIns = await findSignIns(context, login.user.id)
+  return signIns.toSorted((a, b) => Number(b.id === login.idHash) - Number(a.id === login.idHash))
 }
 
 /** With `smart.login.passwords` off, users sign in with a provider, which has their password. */

@@ -35,7 +35,7 @@ export async function completeLogin(
     const user = await authenticated.store(trx)
     if (!user) return undefined
     const { provider, reason } = authenticated
-    const id = await beginLogin(context, trx, { userId: user.id, before, provider })
+    const id = await beginLogin(context, trx, { userId: user.id, before, provider, request })
     const event = { kind: 'login', status: 302, user, reason, ...describeLaunch(pending) } as const
     await auditEvent(context, request, event, trx)
     return { id, userId: user.id }
