@@ -129,6 +129,7 @@ export function createAuditor(options: AuditorOptions): StoreAuditor {
     }
   }
 
+  /** The trail is `store/trail.ts`. It resolves when the rows are on disk. */
   async function add(records: readonly AuditRecord[]): Promise<void> {
     const rows = records.map(record => toRow(record))
     try {

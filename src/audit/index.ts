@@ -3,6 +3,9 @@
  * rows before the response is sent, and converted to FHIR AuditEvents when they are read. They contain no secret
  * and no patient name. The servers record their actions; this module stores, finds and converts the records, and
  * decides nothing.
+ *
+ * How a record of a FHIR request reaches the disk: `fhir/finished.ts` makes it, `auditor.ts` adds it to `store.trail`
+ * (`store/trail.ts`), and `store/sqlite/trail.ts` or `store/postgres.ts` writes it.
  */
 
 export {

@@ -6,17 +6,6 @@ const MAX_STATEMENTS = 500
 
 export type SqlValue = SQLInputValue
 
-export function runAndCommit<T>(connection: Connection, work: () => T): T {
-  try {
-    const result = work()
-    connection.write('commit')
-    return result
-  } catch (error) {
-    if (connection.inTransaction) connection.exec('rollback')
-    throw error
-  }
-}
-
 export type Row = Readonly<Record<string, unknown>>
 
 /** Builds the statement again only where the columns differ: rows usually have the same ones. */
@@ -31,6 +20,13 @@ export function insertRows(connection: Connection, table: string, rows: readonly
     connection.write(statement, ...Object.values(row))
   }
 }
+
+const TRANSACTION = { begin: 'begin immediate', commit: 'commit', undo: 'rollback' } as const
+const SAVEPOINT = {
+  begin: 'savepoint inner',
+  commit: 'release inner',
+  undo: 'rollback to inner; release inner',
+} as const
 
 /** A connection to a file. It prepares each statement once. */
 export class Connection {
@@ -50,6 +46,26 @@ export class Connection {
 
   exec(sql: string): void {
     this.#db.exec(sql)
+  }
+
+  /**
+   * Runs the work in a transaction, or in a savepoint if one is open. Undoes it if the work throws or `keep` returns false.
+   */
+  transaction<T>(work: () => T, keep: (result: T) => boolean = () => true): T {
+    const { begin, commit, undo } = this.inTransaction ? SAVEPOINT : TRANSACTION
+    this.write(begin)
+    let isKept = false
+    try {
+      const result = work()
+      if (keep(result)) {
+        this.write(commit)
+        isKept = true
+      }
+      return result
+    } finally {
+      // A full disk ends the whole transaction.
+      if (!isKept && this.inTransaction) this.exec(undo)
+    }
   }
 
   /** Columns declared `boolean` are read as booleans, as on PostgreSQL. */

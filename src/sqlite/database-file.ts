@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { Connection, runAndCommit } from './connection.ts'
-import { SharedRuns } from './shared-runs.ts'
+import { Connection } from './connection.ts'
+import { GroupCommit } from './group-commit.ts'
 import { DatabaseUnavailable } from './unavailable.ts'
 import { Turns, WRITE_WAIT_MS, WriteWait } from './write-wait.ts'
 
@@ -67,8 +67,7 @@ async function runInTurn<T>(file: DatabaseFile, work: () => T): Promise<T> {
   const wait = file.startWait()
   const giveBack = await file.turns.take(wait)
   try {
-    await wait.retryWhileBusy(() => file.writes.write('begin immediate'))
-    return runAndCommit(file.writes, work)
+    return await wait.retryWhileBusy(() => file.writes.transaction(work))
   } finally {
     giveBack()
   }
@@ -81,7 +80,11 @@ async function runInTurn<T>(file: DatabaseFile, work: () => T): Promise<T> {
  */
 class WriteAheadLog {
   readonly #path: string
-  readonly #flushes = new SharedRuns(() => this.#sync())
+  readonly #flushes = new GroupCommit(
+    () => {},
+    () => this.#sync(),
+    queueMicrotask,
+  )
   // Opened on first use, because the log exists only after a write. It holds no SQLite lock.
   #file: FileHandle | undefined
 
@@ -91,7 +94,7 @@ class WriteAheadLog {
 
   /** Resolves when everything committed so far is on disk. */
   flush(): Promise<void> {
-    return this.#flushes.run()
+    return this.#flushes.join().durable
   }
 
   async close(): Promise<void> {

@@ -1,9 +1,9 @@
 /**
  * SQLite files, below the store and the embedded FHIR server: connections with their statements, turns and waits of writers,
- * and the flush of the log. It contains no tables.
+ * group commit, and the flush of the log. It contains no tables.
  */
-export { Connection, insertRows, type Row, runAndCommit, type SqlValue } from './connection.ts'
+export { Connection, insertRows, type Row, type SqlValue } from './connection.ts'
 export { commit, type DatabaseFile, openDatabaseFile } from './database-file.ts'
-export { SharedRuns } from './shared-runs.ts'
+export { type Group, GroupCommit } from './group-commit.ts'
 export { DatabaseUnavailable } from './unavailable.ts'
 export { isBusy, Turns, WRITE_WAIT_MS, WriteWait } from './write-wait.ts'

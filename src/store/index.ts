@@ -1,6 +1,6 @@
 /**
  * Opens the database that `database-url` names (SQLite or PostgreSQL), migrates it, deletes expired rows, and
- * hashes or encrypts secrets. It contains no queries of other modules: each module has its own queries on `Store`.
+ * hashes or encrypts secrets. It writes the audit trail (`trail.ts`). It contains no queries of other modules: each module has its own queries on `Store`.
  */
 export { DatabaseUnavailable } from '../sqlite/index.ts'
 export { describeUnavailable, isDatabaseUnavailable, watchAvailability } from './availability.ts'

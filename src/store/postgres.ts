@@ -2,9 +2,9 @@ import { type Driver, Kysely, PostgresDialect, type PostgresDialectConfig, Postg
 import pg from 'pg'
 import { DatabaseUnavailable } from '../sqlite/index.ts'
 import { type Availability, listProbeStatements, watchAvailability } from './availability.ts'
-import { groupCommit } from './group-commit.ts'
 import type { Schema } from './schema.ts'
 import type { OpenedDatabase, StoreOptions } from './store.ts'
+import { writeTogether } from './trail.ts'
 
 /** A slow database on a busy machine still responds within this time. */
 const PROBE_MS = 3000
@@ -41,7 +41,7 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
     },
   })
   const append = (table: keyof Schema) =>
-    groupCommit<object>(async rows => {
+    writeTogether<object>(async rows => {
       await availability.enter()
       try {
         await insert(pool, table, rows)

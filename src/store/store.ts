@@ -13,6 +13,7 @@ import {
 } from 'kysely'
 import { hasCode } from '../core/index.ts'
 import type { Schema } from './schema.ts'
+import type { Trail } from './trail.ts'
 
 export interface Store {
   readonly db: Kysely<Schema>
@@ -26,22 +27,6 @@ export interface Store {
   close(): Promise<void>
   /** PostgreSQL: the connections of this process. */
   readonly pool?: () => PoolUse
-}
-
-/** The audit trail, in the table `audit_event`. */
-export interface Trail {
-  /**
-   * Adds records and resolves when they are on disk. Concurrent calls share one commit. Rejects only for the caller's own
-   * records, unless the database is unavailable.
-   */
-  append(records: readonly Insertable<Schema['audit_event']>[]): Promise<void>
-  /** Adds announcements of changes in the same way. */
-  announce(intents: readonly Insertable<Schema['audit_intent']>[]): Promise<void>
-  /**
-   * The database, for queries of the trail: all records that any process has appended are in `audit_event`. On SQLite they
-   * wait in `audit_waiting` first, because adding them to the indexes takes longer than a request should.
-   */
-  read(): Promise<Kysely<Schema>>
 }
 
 interface PoolUse {

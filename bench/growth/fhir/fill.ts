@@ -20,7 +20,7 @@ export function fill(file: string, size: number): void {
 }
 
 function saveAll(repository: Repository, batch: readonly Resource[]): void {
-  repository.transaction(() => {
+  repository.database.transaction(() => {
     for (const resource of batch)
       repository.save(resource as ExactResource, String(resource.id), undefined, 'PUT')
   })

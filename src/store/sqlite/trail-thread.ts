@@ -1,6 +1,6 @@
 /** The thread of trail.ts. For each message it moves all waiting audit records to the trail, and responds. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { Connection, runAndCommit } from '../../sqlite/index.ts'
+import { Connection } from '../../sqlite/index.ts'
 import { moveBatch } from './move-batch.ts'
 
 /** Other writers get the lock between two batches. */
@@ -18,15 +18,11 @@ parentPort?.on('message', () => parentPort?.postMessage(tryToMove()))
 
 function tryToMove(): object {
   try {
-    while (move() === BATCH) Atomics.wait(sleeping, 0, 0, PAUSE_MS)
+    while (connection.transaction(() => moveBatch(connection, BATCH)) === BATCH)
+      Atomics.wait(sleeping, 0, 0, PAUSE_MS)
     return {}
   } catch (error) {
     const { message, errcode } = error as Error & { errcode?: number }
     return { failure: message, errcode }
   }
-}
-
-function move(): number {
-  connection.write('begin immediate')
-  return runAndCommit(connection, () => moveBatch(connection, BATCH))
 }

@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, afterEach, beforeEach, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { Connection, runAndCommit } from '../../sqlite/index.ts'
+import { Connection } from '../../sqlite/index.ts'
 import { isDatabaseUnavailable } from '../availability.ts'
 import { openStore } from '../open-store.ts'
 import type { Store } from '../store.ts'
@@ -123,9 +123,8 @@ describe('audit records that wait for the trail', () => {
     const store = await open(1)
     await addEach(store, 3)
     const connection = new Connection(path)
-    connection.write('begin immediate')
     assert.equal(
-      runAndCommit(connection, () => moveBatch(connection, 2)),
+      connection.transaction(() => moveBatch(connection, 2)),
       2,
     )
     connection.write('begin immediate')

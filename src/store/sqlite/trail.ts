@@ -7,19 +7,20 @@ import {
   commit,
   type DatabaseFile,
   DatabaseUnavailable,
+  GroupCommit,
   insertRows,
   type Row,
-  SharedRuns,
 } from '../../sqlite/index.ts'
 import { type Availability, isDatabaseUnavailable } from '../availability.ts'
-import { groupCommit } from '../group-commit.ts'
 import type { Schema } from '../schema.ts'
-import type { StoreOptions, Trail } from '../store.ts'
+import type { StoreOptions } from '../store.ts'
+import { type Trail, writeTogether } from '../trail.ts'
 import { moveBatch } from './move-batch.ts'
 
 /**
- * The audit trail has many indexes, so adding a record changes many pages. Records wait in a table without indexes, and are
- * moved to the trail in batches: every second, before a query, and by a thread if there are many (decision 0250).
+ * The audit trail has many indexes, so adding a record changes many pages. Records wait in a table without indexes
+ * (`addRow`), where `commit` of `sqlite/database-file.ts` puts them on disk. They are moved to the trail in batches: every
+ * second, before a query, and by a thread if there are many (decision 0250).
  */
 export interface SqliteTrail extends Trail {
   /** Call when the tables exist. */
@@ -44,7 +45,7 @@ const APPENDED_BETWEEN_CHECKS = 5000
 
 export function openTrail(file: DatabaseFile, options: TrailOptions): SqliteTrail {
   const { path, db, worker, availability, onStuckRecords } = options
-  const moves = new SharedRuns(moveAll)
+  const moves = new GroupCommit(() => {}, moveAll)
   let timer: NodeJS.Timeout | undefined
   let mover: Mover | undefined
   let reported = ''
@@ -70,7 +71,7 @@ export function openTrail(file: DatabaseFile, options: TrailOptions): SqliteTrai
 
   async function append(rows: readonly Row[]): Promise<void> {
     if (appended >= APPENDED_BETWEEN_CHECKS) {
-      if (countWaiting() > MAX_WAITING) await use(() => moves.run())
+      if (countWaiting() > MAX_WAITING) await use(() => moves.join().durable)
       appended = 1
     }
     await write(() => {
@@ -114,7 +115,7 @@ export function openTrail(file: DatabaseFile, options: TrailOptions): SqliteTrai
   /** Records that cannot be moved now are moved later. */
   async function moveLater(): Promise<void> {
     try {
-      await moves.run()
+      await moves.join().durable
       reported = ''
     } catch (error) {
       availability.report(error)
@@ -124,10 +125,10 @@ export function openTrail(file: DatabaseFile, options: TrailOptions): SqliteTrai
   }
 
   return {
-    append: groupCommit(append),
-    announce: groupCommit(rows => write(() => insertRows(file.writes, 'audit_intent', rows))),
+    append: writeTogether(append),
+    announce: writeTogether(rows => write(() => insertRows(file.writes, 'audit_intent', rows))),
     async read() {
-      await use(() => moves.run())
+      await use(() => moves.join().durable)
       return db
     },
     begin() {

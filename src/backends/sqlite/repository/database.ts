@@ -1,8 +1,16 @@
 import { describeError } from '../../../core/index.ts'
-import { listSearchParameters, resourceTypes } from '../../../fhir/index.ts'
-import { Connection, type SqlValue } from '../../../sqlite/index.ts'
+import {
+  Connection,
+  DatabaseUnavailable,
+  type Group,
+  GroupCommit,
+  isBusy,
+  type SqlValue,
+  Turns,
+  WRITE_WAIT_MS,
+  WriteWait,
+} from '../../../sqlite/index.ts'
 import { MIGRATIONS } from './schema.ts'
-import { BUSY_MS, openTransactions, type Transactions } from './transactions.ts'
 
 export type { SqlValue }
 
@@ -12,39 +20,184 @@ export function compareValues(a: SqlValue, b: SqlValue): number {
   return Number(a) - Number(b)
 }
 
-/** The open `fhir.db`. */
-export interface Database
-  extends Transactions,
-    Pick<Connection, 'rows' | 'each' | 'prepare' | 'exec' | 'close'> {
-  readonly file: string
-}
-
-/** Opens the file, or creates it with its tables. */
-export function openDatabase(file: string, waitMs?: number): Database {
-  const connection = openFile(file)
-  const transactions = openTransactions(connection, waitMs)
-  return {
-    file,
-    rows: (sql, values) => connection.rows(sql, values),
-    each: (sql, values) => connection.each(sql, values),
-    prepare: sql => connection.prepare(sql),
-    exec: sql => connection.exec(sql),
-    ...transactions,
-    close() {
-      transactions.settle()
-      connection.close()
-    },
-  }
-}
+/** How long a statement outside of groups waits for another process. It blocks this one. */
+const BUSY_MS = 5000
 
 const CONFIGURATION = `PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
   PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF`
 
-function openFile(file: string): Connection {
+/**
+ * The connection to `fhir.db`. A transaction is durable when it is committed (`synchronous=FULL`). Requests that write in one
+ * turn of the event loop share a transaction, a group, in which the write of each is a savepoint.
+ */
+export class Database extends Connection {
+  readonly file: string
+  readonly #waitMs: number
+  readonly #groups = new GroupCommit(
+    () => this.#beginGroup(),
+    () => this.#commitGroup(),
+  )
+  readonly #openings = new Turns()
+  readonly #plans = new Turns()
+  /** The group in which the current plan began. */
+  #planned: Group<void> | undefined
+  #failures = 0
+  #lastFailure: unknown
+
+  /** `waitMs`: how long a write waits for other writes of this process and for other processes, together. */
+  constructor(file: string, waitMs = WRITE_WAIT_MS) {
+    super(file, CONFIGURATION)
+    this.file = file
+    this.#waitMs = waitMs
+  }
+
+  /**
+   * Runs work that writes, together with the writes of other requests. Resolves when it is durable. Use `transaction` inside
+   * to undo a part.
+   */
+  async group<T>(work: () => T): Promise<T> {
+    const { durable } = this.#tryToJoin() ?? (await this.#waitForGroup(this.#startWait()))
+    const result = this.#runInGroup(work)
+    await durable
+    return result
+  }
+
+  /**
+   * Runs work that reads, checks and then writes, one at a time. The group is open from the beginning, so that no other
+   * process writes to the file until the group ends.
+   */
+  async plan<T>(work: () => Promise<T>): Promise<T> {
+    const wait = this.#startWait()
+    const release = await this.#plans.take(wait)
+    try {
+      this.#planned = this.#tryToJoin() ?? (await this.#waitForGroup(wait))
+      return await work()
+    } finally {
+      release()
+    }
+  }
+
+  /**
+   * Writes the current plan, as `transaction` does. Returns 'conflict' if the group in which the plan began has ended: the
+   * data that the plan has read may have changed.
+   */
+  commitPlan<T>(work: () => T, keep?: (result: T) => boolean): T | 'conflict' {
+    const { open } = this.#groups
+    if (!open || this.#planned !== open) return 'conflict'
+    return this.#runInGroup(() => this.transaction(work, keep))
+  }
+
+  /** Runs work that reads one state of the file: other processes may write to it meanwhile. */
+  snapshot<T>(work: () => T): T {
+    if (this.inTransaction) return work()
+    this.write('begin')
+    try {
+      return work()
+    } finally {
+      if (this.inTransaction) this.write('commit')
+    }
+  }
+
+  /** Resolves when the open group is durable; rejects if it is lost. Undefined if no group is open. */
+  pending(): Promise<void> | undefined {
+    return this.#groups.open?.durable
+  }
+
+  /** The number of groups that have failed. */
+  countFailures(): number {
+    return this.#failures
+  }
+
+  /**
+   * Resolves when the open group is durable. Rejects if a group has failed since `countFailures` returned `failuresBefore`:
+   * reads and writes since then may have been undone.
+   */
+  flush(failuresBefore: number): void | Promise<void> {
+    if (this.#failures !== failuresBefore) throw this.#lastFailure
+    return this.pending()
+  }
+
+  /** Commits the open group, if any. */
+  settle(): void {
+    this.#groups.settle()
+  }
+
+  override close(): void {
+    this.settle()
+    super.close()
+  }
+
+  #startWait(): WriteWait {
+    return new WriteWait(this.#waitMs)
+  }
+
+  /** Undefined if another process is writing. */
+  #tryToJoin(): Group<void> | undefined {
+    try {
+      return this.#groups.join()
+    } catch (error) {
+      if (isBusy(error)) return undefined
+      throw error
+    }
+  }
+
+  /** One of the waiting writes asks for the file; the others join its group. */
+  async #waitForGroup(wait: WriteWait): Promise<Group<void>> {
+    const release = await this.#openings.take(wait)
+    try {
+      return await wait.retryWhileBusy(() => this.#groups.join())
+    } finally {
+      release()
+    }
+  }
+
+  /** Throws if another process is writing. It must not wait, because that would block this process. */
+  #beginGroup(): void {
+    this.exec('PRAGMA busy_timeout = 0')
+    try {
+      this.write('begin immediate')
+    } finally {
+      this.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
+    }
+  }
+
+  #commitGroup(): void {
+    try {
+      this.write('commit')
+    } catch (error) {
+      if (this.inTransaction) this.write('rollback')
+      this.#noteFailure(error)
+      throw error
+    }
+  }
+
+  /** A full disk may end the whole transaction: then the group is lost, and the next write opens another one. */
+  #runInGroup<T>(work: () => T): T {
+    try {
+      // A read that fails (disk, memory) may end it too: a savepoint would then be committed on its own.
+      if (!this.inTransaction) throw new DatabaseUnavailable('Cannot write: the open transaction was lost')
+      return work()
+    } catch (error) {
+      if (!this.inTransaction) {
+        this.#noteFailure(error)
+        this.#groups.lose(error)
+      }
+      throw error
+    }
+  }
+
+  #noteFailure(error: unknown): void {
+    this.#failures++
+    this.#lastFailure = error
+  }
+}
+
+/** Opens the file, or creates it with its tables. */
+export function openDatabase(file: string, waitMs?: number): Database {
   try {
-    const connection = new Connection(file, CONFIGURATION)
-    migrate(connection)
-    return connection
+    const database = new Database(file, waitMs)
+    migrate(database)
+    return database
   } catch (error) {
     const reason = describeError(error)
     throw new Error(`Cannot open FHIR data in ${file}: ${reason}`, { cause: error })
@@ -81,55 +234,4 @@ function readTables(connection: Connection): ReadonlyMap<string, string> {
     [],
   )
   return new Map(rows.map(([name, sql]) => [String(name), String(sql)]))
-}
-
-/** The numbers of resource types and of their search parameters in `fhir.db`. */
-export interface Names {
-  typeId(type: string): number
-  typeOf(tid: number): string
-  parameterId(type: string, code: string): number
-}
-
-/** Reads the numbers, and assigns one to each type and parameter without one. */
-export function openNames(database: Database): Names {
-  const numbers = readNumbers(database)
-  const missing = listNames().filter(([type, code]) => !numbers.get(type)?.has(code))
-  if (missing.length > 0) {
-    addNumbers(database, missing)
-    return openNames(database)
-  }
-  const types = new Map([...numbers].map(([type, codes]) => [codes.get('') ?? 0, type]))
-  const findId = (type: string, code: string) => numbers.get(type)?.get(code) ?? failUnknown(type, code)
-  return {
-    typeId: type => findId(type, ''),
-    typeOf: tid => types.get(tid) ?? failUnknown(String(tid), ''),
-    parameterId: findId,
-  }
-}
-
-function readNumbers(database: Database): Map<string, Map<string, number>> {
-  const numbers = new Map<string, Map<string, number>>()
-  for (const [nid, type, code] of database.rows('SELECT nid, type, code FROM name', [])) {
-    const codes = numbers.get(String(type)) ?? new Map<string, number>()
-    numbers.set(String(type), codes.set(String(code), Number(nid)))
-  }
-  return numbers
-}
-
-function listNames(): (readonly [type: string, code: string])[] {
-  return [...resourceTypes].flatMap(type => [
-    [type, ''] as const,
-    ...listSearchParameters(type).map(({ code }) => [type, code] as const),
-  ])
-}
-
-function addNumbers(database: Database, names: readonly (readonly [string, string])[]): void {
-  const insert = database.prepare('INSERT OR IGNORE INTO name (type, code) VALUES (?, ?)')
-  database.transaction(() => {
-    for (const [type, code] of names) insert.run(type, code)
-  })
-}
-
-function failUnknown(type: string, code: string): never {
-  throw new Error(`Cannot number ${type} ${code}: it is not in the R4 definitions`)
 }

@@ -8,8 +8,8 @@ import {
   limits,
   type Resource,
 } from '../../../fhir/index.ts'
-import type { Names } from './database.ts'
 import { compareValues, type Database, type SqlValue } from './database.ts'
+import type { Names } from './names.ts'
 import { VALUE_TABLES, WIDTHS } from './schema.ts'
 
 /** Increase it whenever the same content is indexed differently: the index is then rebuilt. */

@@ -1,8 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { fail } from '../../../core/index.ts'
 import { limits, toPlain } from '../../../fhir/index.ts'
-import { type Database, type Names, openDatabase, openNames } from './database.ts'
+import { type Database, openDatabase } from './database.ts'
 import { createIndexWriter, INDEX_EDITION, type IndexWriter } from './index-writer.ts'
+import { type Names, openNames } from './names.ts'
 import {
   findInterruptedLoad,
   formatContent,
@@ -159,7 +160,6 @@ export function openRepository({ file, baseUrl, clock = Date.now, maxRows }: Rep
     ...createWriters(database, names, index, clock),
     indexRows: index.countRows,
     newId: () => randomUUIDv7(),
-    transaction: database.transaction,
     load: resources => load(repository, resources),
     loadInBatches: (name, resources) => loadInBatches(repository, name, resources),
     findInterruptedLoad: () => findInterruptedLoad(repository),

@@ -10,7 +10,8 @@ import {
   validate,
 } from '../../../fhir/index.ts'
 import type { Failure } from '../../../fhir-api/index.ts'
-import type { Database, Names } from './database.ts'
+import type { Database } from './database.ts'
+import type { Names } from './names.ts'
 
 export interface RepositoryOptions {
   /** `{dataDir}/fhir.db`, created with its folder if it does not exist; or `:memory:`. */
@@ -42,7 +43,6 @@ export interface Repository {
   newId(): string
   /** The number of index rows written or removed since the file was opened. */
   indexRows(): number
-  transaction: Database['transaction']
   /** Writes many resources in one transaction, each under its own id. Unchanged content writes no version. */
   load(resources: Iterable<unknown>): LoadReport
   /**
@@ -121,7 +121,7 @@ export function load(repository: Repository, resources: Iterable<unknown>): Load
   const counts = { created: 0, updated: 0, unchanged: 0 }
   const refused: RefusedResource[] = []
   let index = 0
-  repository.transaction(() => {
+  repository.database.transaction(() => {
     for (const candidate of resources) {
       const checked = check(candidate)
       if (isFailure(checked))

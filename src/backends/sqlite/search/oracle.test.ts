@@ -333,7 +333,7 @@ describe('a search that filters and sorts by one parameter', () => {
 
   before(() => {
     own = openRepository({ file: join(folder, 'sorted.db'), baseUrl: BASE })
-    own.transaction(() => {
+    own.database.transaction(() => {
       for (const resource of listSorted())
         own.save(resource as ExactResource, String(resource.id), undefined, 'PUT')
     })

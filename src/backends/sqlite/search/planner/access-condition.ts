@@ -8,7 +8,7 @@ import {
   type Panel,
   type PanelMembership,
 } from '../../../../smart/index.ts'
-import type { Names } from '../../repository/database.ts'
+import type { Names } from '../../repository/names.ts'
 import type { Repository } from '../../repository/repository.ts'
 import { selectRange } from './clause-walk.ts'
 import { buildOwnCondition } from './own-condition.ts'

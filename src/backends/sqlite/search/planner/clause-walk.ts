@@ -1,7 +1,7 @@
 import { isFailure } from '../../../../core/index.ts'
 import { type Comparison, parseSearch, type SearchClause, type TypeQuery } from '../../../../fhir/index.ts'
-import type { Names } from '../../repository/database.ts'
 import { toKey } from '../../repository/index-writer.ts'
+import type { Names } from '../../repository/names.ts'
 import { buildEntryMatch, type EntryClause, type EntryTable, findFirstAfter } from './entry-match.ts'
 import { boundComparison, boundText, canSelect, isOfColumn } from './own-condition.ts'
 import type { SearchScope, Steps } from './search-scope.ts'

@@ -8,7 +8,8 @@ import {
   type SearchParameterType,
   type TokenClause,
 } from '../../../../fhir/index.ts'
-import { compareValues, type Names, type SqlValue } from '../../repository/database.ts'
+import { compareValues, type SqlValue } from '../../repository/database.ts'
+import type { Names } from '../../repository/names.ts'
 import { buildComparison, buildEntryMatch, type EntryClause, findFirstAfter } from './entry-match.ts'
 import { any, FALSE, list, name, type Sql, sql } from './sql.ts'
 

@@ -6,7 +6,6 @@ import { after, beforeEach, describe, it } from 'node:test'
 import { isFailure } from '../../../../core/index.ts'
 import { parseQuery } from '../../../../fhir/index.ts'
 import { fullAccess } from '../../../../smart/index.ts'
-import type { Database } from '../../repository/database.ts'
 import { openRepository } from '../../repository/open-repository.ts'
 import type { Repository } from '../../repository/repository.ts'
 import { BASE, condition, patient, patientAccess } from '../../testing/fhir.ts'
@@ -145,15 +144,16 @@ describe('a write between two steps of a search', () => {
     assert.ok(included.every(({ content }) => JSON.parse(content).subject.reference === 'Patient/ann'))
   })
 
-  it('shows a resource as it was when another process writes between two statements (LIMIT-6)', () => {
+  it('shows a resource as it was when another process writes between two statements (LIMIT-6)', test => {
     const { database } = repository
     const other = openRepository({ file: database.file, baseUrl: BASE })
-    const rows: Database['rows'] = (...statement) => {
-      const found = database.rows(...statement)
+    const read = database.rows.bind(database)
+    test.mock.method(database, 'rows', (...statement: Parameters<typeof read>) => {
+      const found = read(...statement)
       other.load([condition('c1', 'bob')])
       return found
-    }
-    const watched = { ...scope(), isFew: () => true, step: 9, database: { ...database, rows } }
+    })
+    const watched = { ...scope(), isFew: () => true, step: 9 }
     const { hits } = finish(takeSnapshots(database, runQuery(watched, parse('Condition', {}), undefined)))
     other.close()
     assert.deepEqual(list(hits), ids)

@@ -1,6 +1,6 @@
 import { findSearchParameter, type SortKey } from '../../../../fhir/index.ts'
-import type { Names } from '../../repository/database.ts'
 import { compareValues, type SqlValue } from '../../repository/database.ts'
+import type { Names } from '../../repository/names.ts'
 import { findTable } from './own-condition.ts'
 import { all, any, name, type Sql, sql } from './sql.ts'
 

@@ -1,6 +1,6 @@
 import type { SearchClause, SortKey } from '../../../../fhir/index.ts'
-import type { Names } from '../../repository/database.ts'
 import { compareValues, type SqlValue } from '../../repository/database.ts'
+import type { Names } from '../../repository/names.ts'
 import { WIDTHS } from '../../repository/schema.ts'
 import { type Bounds, findBounds } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'
