@@ -15,7 +15,7 @@ interface ModuleRule {
 const GROUND_FLOOR = 'core'
 
 const DOMAIN = ['fhir', 'smart']
-const SHARED = [...DOMAIN, 'cache', 'turns', 'jwt', 'web', 'store', 'config', 'audit']
+const SHARED = [...DOMAIN, 'cache', 'turns', 'jwt', 'web', 'store', 'config', 'audit-record', 'audit']
 const SERVERS = ['interceptor', 'fhir-api', 'backends/sqlite', 'backends/upstream', 'auth', 'session']
 
 /** Imports go one way: cli, servers, shared modules, domain modules. Servers meet over HTTP only. */
@@ -30,10 +30,11 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   sqlite: { imports: [] },
   store: { imports: ['sqlite'] },
   config: { imports: ['smart', 'store'], importsTypesOf: ['web'] },
-  audit: { imports: [...DOMAIN, 'cache', 'store'] },
+  'audit-record': { imports: [...DOMAIN, 'cache'] },
+  audit: { imports: [...DOMAIN, 'cache', 'store', 'audit-record'] },
   'fhir-api': { imports: [...DOMAIN, 'turns', 'web', 'audit'] },
   // A library that other FHIR servers mount: it brings no server and no database.
-  interceptor: { imports: [...DOMAIN, 'cache', 'jwt', 'turns'] },
+  interceptor: { imports: [...DOMAIN, 'cache', 'jwt', 'turns', 'audit-record'] },
   'backends/sqlite': { imports: [...SHARED, 'sqlite', 'fhir-api'] },
   'backends/upstream': { imports: [...SHARED, 'fhir-api'] },
   import: { imports: [...DOMAIN, 'sqlite', 'fhir-api', 'backends/sqlite'] },

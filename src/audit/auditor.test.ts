@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
+import { KINDS_COUNTED, SUBJECTS_COUNTED } from '../audit-record/index.ts'
 import { validate } from '../fhir/index.ts'
 import { createSealer, DatabaseUnavailable, type Store } from '../store/index.ts'
-import { KINDS_COUNTED, SUBJECTS_COUNTED } from './count-anonymous.ts'
 import {
   type AuditRecord,
   AuditUnavailable,

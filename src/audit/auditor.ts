@@ -1,8 +1,8 @@
 import { sql, type Transaction } from 'kysely'
+import { type AuditRecord, countAnonymous, KINDS_COUNTED } from '../audit-record/index.ts'
 import { isDatabaseUnavailable, prepareInsert, type Schema, type Store } from '../store/index.ts'
-import { countAnonymous, KINDS_COUNTED } from './count-anonymous.ts'
 import { doLater } from './later.ts'
-import { type AuditRecord, type Delivery, toRow } from './record.ts'
+import { type Delivery, toRow } from './record.ts'
 import { createIntent, deliverOnce, removeIntents, toDeliveries } from './trail/intents.ts'
 
 /** Every server that has an auditor records a request before it responds (AUDIT-2). */

@@ -9,6 +9,13 @@
  */
 
 export {
+  type AuditKind,
+  type AuditRecord,
+  type FinishedRequest,
+  OUTCOME_UNKNOWN,
+  type SentContent,
+} from '../audit-record/index.ts'
+export {
   type Auditor,
   type AuditorOptions,
   AuditUnavailable,
@@ -26,22 +33,10 @@ export {
 } from './feed/feed.ts'
 export { createFhirSender, createSyslogSender } from './feed/senders.ts'
 export { auditRefusal, isAboutAudit } from './fhir/audit-trail.ts'
-export type { SentContent } from './fhir/content-patients.ts'
-export {
-  type FhirAudit,
-  type FhirAuditOptions,
-  type FinishedRequest,
-  fhirAudit,
-} from './fhir/finished.ts'
+export { type FhirAudit, type FhirAuditOptions, fhirAudit } from './fhir/fhir-audit.ts'
 export { type AuditEventOptions, formatRepeats, toAuditEvent } from './fhir/to-audit-event.ts'
 export { doLater, type Later } from './later.ts'
-export {
-  type AuditKind,
-  type AuditRecord,
-  type Delivery,
-  OUTCOME_UNKNOWN,
-  UNKNOWN_AFTER_MS,
-} from './record.ts'
+export { type Delivery, UNKNOWN_AFTER_MS } from './record.ts'
 export { createEventIds, type EventIds, openEventIds } from './trail/event-ids.ts'
 export {
   countRecords,

@@ -1,4 +1,4 @@
-import type { AuditKind } from '../record.ts'
+import type { AuditKind } from '../../audit-record/index.ts'
 import type { EventKind } from '../trail/terms.ts'
 
 /**

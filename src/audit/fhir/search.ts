@@ -1,3 +1,4 @@
+import { readFiledPatients } from '../../audit-record/index.ts'
 import { fail, isFailure } from '../../core/index.ts'
 import {
   type AnyProblem,
@@ -17,7 +18,6 @@ import {
   satisfies,
 } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
-import { readFiledPatients } from '../record.ts'
 import { type EventIds, openEventIds } from '../trail/event-ids.ts'
 import { countRecords, findPage, type KeptRecord, type TrailPosition } from '../trail/find.ts'
 import { toAuditEvent } from './to-audit-event.ts'

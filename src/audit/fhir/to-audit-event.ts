@@ -1,5 +1,5 @@
+import { OUTCOME_UNKNOWN, readFiledPatients } from '../../audit-record/index.ts'
 import { isResourceType, type Resource } from '../../fhir/index.ts'
-import { OUTCOME_UNKNOWN, readFiledPatients } from '../record.ts'
 import type { EventIds } from '../trail/event-ids.ts'
 import type { KeptRecord } from '../trail/find.ts'
 import {

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode, sql } from 'kysely'
 import { eachDatabase } from '../../../test/support/databases.ts'
+import type { AuditRecord } from '../../audit-record/index.ts'
 import { createSealer, type Store, sweep } from '../../store/index.ts'
-import { type AuditRecord, toRow } from '../record.ts'
+import { toRow } from '../record.ts'
 import {
   countRecords,
   type FindOptions,

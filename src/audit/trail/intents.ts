@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { type AuditRecord, OUTCOME_UNKNOWN } from '../../audit-record/index.ts'
 import { type JobOptions, repeatInOneProcess, type Store } from '../../store/index.ts'
-import { type AuditRecord, type Delivery, OUTCOME_UNKNOWN, toRow, UNKNOWN_AFTER_MS } from '../record.ts'
+import { type Delivery, toRow, UNKNOWN_AFTER_MS } from '../record.ts'
 
 const MAX_AT_ONCE = 500
 

@@ -1,5 +1,5 @@
+import { readFiledPatients } from '../../audit-record/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
-import { readFiledPatients } from '../record.ts'
 import type { KeptRecord } from './find.ts'
 import { findLastId, readAfter } from './follow.ts'
 import { BEGINNING, computeSealHash, formatHead, isCheckpoint, isGenuine, type Seal } from './seal.ts'

@@ -1,5 +1,5 @@
-import { copyText, LruMap } from '../../cache/index.ts'
-import { isRecord } from '../../core/index.ts'
+import { copyText, LruMap } from '../cache/index.ts'
+import { isRecord } from '../core/index.ts'
 import {
   findContentPatients,
   isResource,
@@ -8,8 +8,8 @@ import {
   namesOtherPatient,
   parseReference,
   type Resource,
-} from '../../fhir/index.ts'
-import { OTHERS } from '../record.ts'
+} from '../fhir/index.ts'
+import { OTHERS } from './record.ts'
 
 const MAX_READ = 64 * 1024 * 1024
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { parseInteraction } from '../../fhir/index.ts'
+import { parseInteraction } from '../fhir/index.ts'
 import { formatRequest } from './to-record.ts'
 
 function kept(line: string): string {

@@ -1,4 +1,4 @@
-import { isRecord } from '../../core/index.ts'
+import { isRecord } from '../core/index.ts'
 import {
   findSearchParameter,
   type Interaction,
@@ -6,9 +6,9 @@ import {
   type Misunderstood,
   type Params,
   parseReference,
-} from '../../fhir/index.ts'
-import { type AuditRecord, fileUnder } from '../record.ts'
+} from '../fhir/index.ts'
 import { type AuditedRequest, findPatients } from './find-patients.ts'
+import { type AuditRecord, fileUnder } from './record.ts'
 
 export function createRecord(request: AuditedRequest, fhirBaseUrl: string): AuditRecord {
   const { interaction, grant, refusal } = request

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isFailure } from '../../core/index.ts'
-import { parseEntries } from '../../fhir/index.ts'
-import { type Authenticated, fullAccess } from '../../smart/index.ts'
-import { OUTCOME_UNKNOWN } from '../record.ts'
+import { isFailure } from '../core/index.ts'
+import { parseEntries } from '../fhir/index.ts'
+import { type Authenticated, fullAccess } from '../smart/index.ts'
 import { createRecords, type FinishedRequest } from './finished.ts'
+import { OUTCOME_UNKNOWN } from './record.ts'
 
 const BASE = 'http://fhir.test/fhir'
 const authenticated: Authenticated = {

@@ -6,9 +6,8 @@ import {
   parseReference,
   type Refused,
   type WriteInteraction,
-} from '../../fhir/index.ts'
-import type { Grant } from '../../smart/index.ts'
-import { OTHERS } from '../record.ts'
+} from '../fhir/index.ts'
+import type { Grant } from '../smart/index.ts'
 import {
   findPatientsAt,
   findPatientsIn,
@@ -18,6 +17,7 @@ import {
   isOfPatients,
   type SentContent,
 } from './content-patients.ts'
+import { OTHERS } from './record.ts'
 
 /** A request to a FHIR server, or an entry of a Bundle, with its decision and its response. */
 export interface AuditedRequest {

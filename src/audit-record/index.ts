@@ -1,0 +1,14 @@
+/**
+ * The audit record of a FHIR request: who did what to which resource, for which patients, by which scope, and with which
+ * outcome. Pure, so that the interceptor as a library makes the same records as our own servers. It stores nothing.
+ */
+
+export type { SentContent } from './content-patients.ts'
+export { countAnonymous, KINDS_COUNTED, SUBJECTS_COUNTED } from './count-anonymous.ts'
+export { createPatientRecord, createRecords, type FinishedRequest } from './finished.ts'
+export {
+  type AuditKind,
+  type AuditRecord,
+  OUTCOME_UNKNOWN,
+  readFiledPatients,
+} from './record.ts'
