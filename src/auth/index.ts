@@ -44,7 +44,7 @@ export {
   loadTestCommands,
 } from './server.ts'
 export { findTestAccounts, seedSampleAccounts, TEST_CLINICIAN } from './users/accounts.ts'
-export { isPasswordOf } from './users/passwords.ts'
+export { findNewPasswordFault, isPasswordOf } from './users/passwords.ts'
 export { checkProvider } from './users/providers/providers.ts'
 export { findSubject } from './users/sign-in/account.ts'
 export { describeMadeForLoopback } from './users/validity/made-for-loopback.ts'

@@ -40,6 +40,7 @@ import { addPickerRoutes } from './pages/picker/routes.ts'
 import { addLaunchRoutes } from './pages/portal/launch.ts'
 import { addPortalRoutes } from './pages/portal/routes.ts'
 import { addEndSessionRoutes, addLogoutRoutes } from './pages/sign-in/logout.ts'
+import { addNewPasswordRoutes } from './pages/sign-in/new-password.ts'
 import { addProviderRoutes } from './pages/sign-in/provider-routes.ts'
 import { addLoginRoutes } from './pages/sign-in/routes.ts'
 import { createPasswordCheck } from './users/check-password.ts'
@@ -159,6 +160,7 @@ export const loadTestCommands = () => import('./lab/command-line.ts')
 
 function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addLoginRoutes(app, context)
+  addNewPasswordRoutes(app, context)
   addProviderRoutes(app, context)
   addLogoutRoutes(app, context)
   addPortalRoutes(app, context)

@@ -73,7 +73,12 @@ eachDatabase((_name, open) => {
     it('counts in an index on SQLite, without reading rows', async () => {
       const store = await open()
       if (store.dialect !== 'sqlite') return
-      for (const table of ['app_launch', 'authorization_request', 'pending_sign_in'] as const)
+      for (const table of [
+        'app_launch',
+        'authorization_request',
+        'pending_login',
+        'pending_sign_in',
+      ] as const)
         for (const plan of await explain(store, limitPendingRows(table, { perNetwork: 1, inAll: 1 })))
           assert.match(plan, /USING COVERING INDEX/)
     })

@@ -6,6 +6,7 @@ import { prepareQuery } from './store.ts'
 const KEYS = {
   app_launch: 'state_hash',
   authorization_request: 'id_hash',
+  pending_login: 'id_hash',
   pending_sign_in: 'state_hash',
 } as const
 

@@ -13,6 +13,9 @@ export interface Schema {
   clinician_link: ClinicianLinkTable
   account_related_person: AccountRelatedPersonTable
   pending_sign_in: PendingSignInTable
+  pending_login: PendingLoginTable
+  factor: FactorTable
+  recovery_code: RecoveryCodeTable
   login: LoginTable
   login_failure: LoginFailureTable
   recent_use: RecentUseTable
@@ -52,6 +55,8 @@ interface ClinicianTable {
   access_version: Generated<number>
   /** A sample account: it does not exist for a server with a public URL. */
   for_loopback: Generated<boolean>
+  /** Somebody else chose the password. */
+  must_change_password: Generated<boolean>
 }
 
 /** An account or a client that changed: its logins, grants and tokens may have ended. Triggers write it. */
@@ -86,6 +91,43 @@ interface PendingSignInTable {
   request_sealed: string
   network_hash: string
   expires_at: Instant
+}
+
+/** A sign-in that needs another step: no login exists yet. */
+interface PendingLoginTable {
+  /** The hash of the cookie that binds it to a browser. */
+  id_hash: string
+  /** Who signs in, how, and the challenge of a passkey, as JSON, encrypted. */
+  state_sealed: string
+  network_hash: string
+  expires_at: Instant
+}
+
+/** A second factor of an account: an authenticator app (TOTP) or a passkey (WebAuthn). */
+interface FactorTable {
+  id: Generated<string>
+  clinician_id: string
+  kind: 'totp' | 'passkey'
+  name: string
+  /** Of an authenticator app. */
+  secret_sealed: string | null
+  /** The 30 seconds of its last code: no code of them or of earlier ones is accepted again. */
+  last_step: number | null
+  /** Of a passkey, as base64url. */
+  credential_id: string | null
+  public_key: string | null
+  /** It must increase, unless the passkey does not count. */
+  sign_count: number | null
+  /** JSON array. */
+  transports: string | null
+  created_at: Instant
+  used_at: Instant | null
+}
+
+/** Each works once, instead of a second factor. */
+interface RecoveryCodeTable {
+  clinician_id: string
+  code_hash: string
 }
 
 interface ClientTable {

@@ -125,6 +125,10 @@ async function fill({ db }: Store): Promise<void> {
       .insertInto('login')
       .values({ id_hash: name, clinician_id: 'ada', created_at: 1, expires_at })
       .execute()
+    await db
+      .insertInto('pending_login')
+      .values({ id_hash: name, state_sealed: '', network_hash: '', expires_at })
+      .execute()
     await db.insertInto('login_failure').values({ username_address_hash: name, at: expires_at }).execute()
     await db
       .insertInto('app_launch')
@@ -198,6 +202,7 @@ eachDatabase((_, open, create) => {
       assert.deepEqual(await left(store, 'launch_token', 'token_hash'), ['live'])
       assert.deepEqual(await left(store, 'authorization_request', 'id_hash'), ['live'])
       assert.deepEqual(await left(store, 'login', 'id_hash'), ['live'])
+      assert.deepEqual(await left(store, 'pending_login', 'id_hash'), ['live'])
       assert.deepEqual(await left(store, 'login_failure', 'username_address_hash'), ['live'])
       assert.deepEqual(await left(store, 'app_launch', 'state_hash'), ['live'])
       assert.deepEqual(await left(store, 'app_session', 'id_hash'), ['idle live', 'live'])

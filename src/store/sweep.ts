@@ -22,6 +22,7 @@ export const REFRESH_RETRY_MS = 60_000
 const EXPIRING = [
   ['launch_token', 'expires_at', KEPT.launchToken],
   ['authorization_request', 'expires_at', 0],
+  ['pending_login', 'expires_at', 0],
   ['pending_sign_in', 'expires_at', 0],
   ['login', 'expires_at', 0],
   ['login_failure', 'at', KEPT.loginFailure],

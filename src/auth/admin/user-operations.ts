@@ -55,7 +55,9 @@ export interface ShownUser extends UserDescription {
 /** A user of an identity provider. */
 export const Link = Type.Object({ issuer: Type.String(), subject: Type.String() }, CLOSED)
 
-export const Password = Type.Optional(Type.String({ description: '8 characters to 72 bytes.' }))
+export const Password = Type.Optional(
+  Type.String({ description: '8 characters to 72 bytes. The user replaces it at the first sign-in.' }),
+)
 
 const KEEP_APPS = {
   keep_apps: Type.Optional(Type.Boolean({ description: 'Keep the access of apps with offline_access.' })),
@@ -112,7 +114,7 @@ export const USER_OPERATIONS = {
     path: 'reset-password',
     page: {
       title: name => `Reset the password of ${name}?`,
-      text: 'The server generates a new password and shows it once. All sign-ins end, and apps lose the access that the user gave them.',
+      text: 'The server generates a new password and shows it once. The user replaces it at the next sign-in. All sign-ins end, and apps lose the access that the user gave them.',
       button: 'Reset password',
     },
     link: { text: 'Reset password', isOffered: user => user.hasPasswords },
@@ -222,7 +224,7 @@ function nameOperation(kind: UserKind, verb: UserVerb): Operation {
 
 /** Adds a user. */
 export async function addUser(admin: Admin, user: NewUser): Promise<UserDescription | AdminFailure> {
-  const fault = findUserFault(user) ?? checkPassword(admin, user.password)
+  const fault = findUserFault(user) ?? checkPassword(admin, user.username, user.password)
   if (fault) return fault
   const password_hash = user.password === undefined ? NO_PASSWORD : await hashPassword(user.password)
   return perform(admin, async trx => {
@@ -234,6 +236,7 @@ export async function addUser(admin: Admin, user: NewUser): Promise<UserDescript
         fhir_user_id: toColumn(user.fhirUser),
         admin: user.admin ?? false,
         password_hash,
+        must_change_password: user.password !== undefined && isIssued(admin),
         for_loopback: admin.isForLoopback ?? false,
       })
       .onConflict(conflict => conflict.column('username').doNothing())
@@ -251,11 +254,20 @@ export async function addUser(admin: Admin, user: NewUser): Promise<UserDescript
   })
 }
 
-/** The command line warns about a short password instead. */
-function checkPassword({ actor }: Admin, password: string | undefined): AdminFailure | undefined {
+/** The command line warns about a password that is easy to guess instead. */
+function checkPassword(
+  { actor }: Admin,
+  username: string,
+  password: string | undefined,
+): AdminFailure | undefined {
   const fault =
-    password === undefined || actor.kind === 'command' ? undefined : findNewPasswordFault(password)
+    password === undefined || actor.kind === 'command' ? undefined : findNewPasswordFault(password, username)
   return fault === undefined ? undefined : new AdminFailure('invalid', fault)
+}
+
+/** Whether the user must replace the password at the next sign-in. On loopback, commands set the passwords of tests. */
+function isIssued({ actor, rules }: Admin): boolean {
+  return actor.kind !== 'command' || !rules.onLoopback
 }
 
 /** The column has the bare id of a Practitioner (LOGIN-1). */
@@ -358,13 +370,14 @@ export async function setPassword(
     keepApps = false,
   }: { readonly password?: string | undefined; readonly keepApps?: boolean | undefined },
 ): Promise<ChangedUser | AdminFailure> {
-  const fault = checkPassword(admin, password)
-  if (fault) return fault
   const password_hash = await hashPassword(password)
-  const user = await performOnUser(admin, target, 'set-password', (trx, row) => {
+  const user = await performOnUser(admin, target, 'set-password', async (trx, row) => {
+    const fault = checkPassword(admin, row.username, password)
+    if (fault) return fault
     // With a password that only its owner knows, a sample account is one like others.
     const for_loopback = row.for_loopback && (admin.isForLoopback ?? false)
-    return storeAndEnd(trx, row, { password_hash, for_loopback }, keepApps)
+    const must_change_password = isIssued(admin)
+    return storeAndEnd(trx, row, { password_hash, must_change_password, for_loopback }, keepApps)
   })
   return isFailure(user) ? user : { ...user, password }
 }
@@ -388,7 +401,9 @@ export function endSessions(
 async function storeAndEnd(
   trx: Transaction<Schema>,
   row: UserRow,
-  columns: Partial<Pick<UserRow, 'password_hash' | 'access_version' | 'for_loopback'>>,
+  columns: Partial<
+    Pick<UserRow, 'password_hash' | 'must_change_password' | 'access_version' | 'for_loopback'>
+  >,
   keepApps: boolean,
 ): Promise<UserRow> {
   await trx.updateTable('clinician').set(columns).where('id', '=', row.id).execute()

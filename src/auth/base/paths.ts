@@ -5,6 +5,8 @@ export const paths = {
   loginProviders: '/login/providers',
   /** The redirect URI at identity providers. */
   loginCallback: '/login/callback',
+  /** The steps of a sign-in after the password. */
+  loginNewPassword: '/login/new-password',
   backchannelLogout: '/login/backchannel-logout',
   /** The redirect URI after a logout at an identity provider. */
   loggedOut: '/login/logged-out',

@@ -78,7 +78,7 @@ export async function tryLogin(
         user: { id: user.id, fhirUserId: user.fhir_user_id },
         async confirm(trx, changed) {
           const hash = changed?.newHash ?? result.newHash ?? user.password_hash
-          if (!(await replaceHash(trx, user, hash))) return false
+          if (!(await replaceHash(trx, user, hash, changed !== undefined))) return false
           const kept = { accountId: user.id, mark: computeAccountMark(user) }
           if (hash !== user.password_hash) await keepAccess(trx, { ...kept, what: changed ?? 'everything' })
           await limit.clear(trx)
@@ -168,15 +168,16 @@ type LoginContext = Pick<UsersContext, 'store' | 'settings' | 'clock' | 'checkPa
 
 const BUSY_SECONDS = 5
 
-/** Replaces the hash by compare-and-set. The row is locked until the transaction ends, even if the hash stays the same. */
+/** Replaces the hash by compare-and-set. `isChosen`: by the user. The row is locked until the transaction ends, even if the hash stays the same. */
 async function replaceHash(
   trx: Transaction<Schema>,
   { id, password_hash }: { readonly id: string; readonly password_hash: string },
   newHash: string,
+  isChosen: boolean,
 ): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('clinician')
-    .set({ password_hash: newHash })
+    .set({ password_hash: newHash, ...(isChosen && { must_change_password: false }) })
     .where('id', '=', id)
     .where('password_hash', '=', password_hash)
     .where('disabled', '=', false)

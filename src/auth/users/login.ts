@@ -34,7 +34,7 @@ export async function beginLogin(
   trx: Transaction<Schema>,
   newLogin: NewLogin,
 ): Promise<string> {
-  const { userId, before, provider, byTools, request } = newLogin
+  const { userId, before, provider, methods, byTools, request } = newLogin
   const id = createRandomToken()
   const now = context.clock()
   const columns = {
@@ -52,6 +52,7 @@ export async function beginLogin(
       address: request?.ip ?? null,
       ...columns,
       ...(provider && toColumns(provider, context.sealer, sha256(id))),
+      ...(methods && { amr: JSON.stringify(methods) }),
     })
     .execute()
   if (before?.user.id === userId) await moveGrants(trx, before.idHash, sha256(id), columns)
@@ -66,6 +67,8 @@ interface NewLogin {
   readonly provider?: ProviderLogin | undefined
   /** With which the user signs in. */
   readonly request?: Pick<FastifyRequest, 'headers' | 'ip'> | undefined
+  /** How this server or a directory authenticated the user (RFC 8176). */
+  readonly methods?: readonly string[] | undefined
   /** Set if developer tools begin the login, and the user does not sign in. */
   readonly byTools?: { readonly endsAt?: number } | undefined
 }

@@ -1,5 +1,6 @@
 import { compare, hash } from 'bcrypt'
 import { runInThreadPool } from '../../turns/index.ts'
+import { isCommonPassword } from './common-passwords.ts'
 
 export const PASSWORD_COST = 10
 
@@ -11,11 +12,25 @@ const MIN_CHARACTERS = 8
 /** No password matches it, because it is not a bcrypt hash. */
 export const NO_PASSWORD = ''
 
-/** The fault of a new password, as the end of a sentence; undefined if it has none. */
-export function findNewPasswordFault(password: string): string | undefined {
-  if ([...password].length < MIN_CHARACTERS) return `a password has at least ${MIN_CHARACTERS} characters`
-  if (Buffer.byteLength(password) > MAX_BYTES) return `a password has at most ${MAX_BYTES} bytes`
-  return password.includes('\0') ? 'a password contains no NUL character' : undefined
+/** The rules of new passwords, for the forms that take one. */
+export const PASSWORD_RULES = `At least ${MIN_CHARACTERS} characters and at most ${MAX_BYTES} bytes, without your username. Passwords that many people use are refused.`
+
+/** Words that an attacker of this server tries first. */
+const OWN_WORDS = ['sallyport', 'clinician']
+
+/** Why a new password is refused, as the end of a sentence; undefined if it is accepted. */
+export function findNewPasswordFault(password: string, username: string): string | undefined {
+  if ([...password].length < MIN_CHARACTERS) return `use at least ${MIN_CHARACTERS} characters`
+  if (Buffer.byteLength(password) > MAX_BYTES) return `use at most ${MAX_BYTES} bytes`
+  if (password.includes('\0')) return 'use no NUL character'
+  if (contains(password, username)) return 'use a password without the username'
+  const isKnown = isCommonPassword(password) || OWN_WORDS.some(word => contains(password, word))
+  return isKnown ? 'use another password, because many people use this one' : undefined
+}
+
+/** A short name is in many passwords by chance. */
+function contains(password: string, name: string): boolean {
+  return name.length > 3 && password.toLowerCase().includes(name.toLowerCase())
 }
 
 /** The salt and digest of an unknown password. No known password has it at any cost. */

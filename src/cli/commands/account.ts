@@ -63,7 +63,7 @@ export async function addAccount(io: Io, user: Omit<NewUser, 'password'>): Promi
   const refusal = `Cannot add ${kind} ${username}`
   const added = await performCommand(io, refusal, admin => addUser(admin, { ...user, password }))
   io.stdout.write(`Added ${kind} ${username} with id ${added.id}\n`)
-  warnIfShort(password, io)
+  await notePassword({ username, password }, io)
   const resources = [fhirUser, ...relatedPersons.map(id => `RelatedPerson/${id}`)]
   for (const resource of new Set(resources)) await noteAbsent(resource, io)
   return 0
@@ -96,7 +96,6 @@ export function readUsername(text: string): string {
 const MAX_LINE_BYTES = 4096
 /** bcrypt ignores further bytes. */
 const MAX_BYTES = 72
-const SHORT = 8
 
 /** Prompts twice without echo on a terminal; otherwise reads the first line of standard input. */
 export async function readNewPassword(io: Io): Promise<string> {
@@ -111,9 +110,16 @@ export async function readNewPassword(io: Io): Promise<string> {
   return password
 }
 
-export function warnIfShort(password: string, io: Io): void {
-  if ([...password].length < SHORT)
-    io.stderr.write(`Password is easy to guess: use at least ${SHORT} characters\n`)
+/** Says what the user will notice about the password. */
+export async function notePassword(
+  { username, password }: { readonly username: string; readonly password: string },
+  io: Io,
+): Promise<void> {
+  const { findNewPasswordFault } = await import('../../auth/index.ts')
+  const fault = findNewPasswordFault(password, username)
+  if (fault !== undefined) io.stderr.write(`Password is easy to guess: ${fault}\n`)
+  if (!readSettings(io.env, io.cwd).onLoopback)
+    io.stdout.write('The user chooses another password at the next sign-in\n')
 }
 
 async function askTwice(io: Io): Promise<string> {

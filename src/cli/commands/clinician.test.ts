@@ -55,6 +55,7 @@ eachDatabaseIfThorough((_, __, create) => {
           admin: false,
           access_version: 0,
           for_loopback: false,
+          must_change_password: false,
         },
       )
     })
@@ -92,13 +93,18 @@ eachDatabaseIfThorough((_, __, create) => {
       }
     })
 
-    it('accepts a short password with a warning and a longer one without', async () => {
+    it('accepts a short or common password with a warning and a better one without', async () => {
       const { run } = await setUp()
       const short = await run(ADA, '1234567\n')
       assert.equal(short.exitCode, 0)
       assert.equal(short.stderr, 'Password is easy to guess: use at least 8 characters\n')
       const longer = await run(['clinician', 'set-password', 'ada'], '12345678\n')
-      assert.deepEqual([longer.exitCode, longer.stderr], [0, ''])
+      assert.deepEqual(
+        [longer.exitCode, longer.stderr],
+        [0, 'Password is easy to guess: use another password, because many people use this one\n'],
+      )
+      const better = await run(['clinician', 'set-password', 'ada'], 'correct horse\n')
+      assert.deepEqual([better.exitCode, better.stderr], [0, ''])
     })
 
     it('prompts for the password twice on a terminal without echo', async () => {

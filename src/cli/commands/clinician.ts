@@ -13,7 +13,7 @@ import {
 } from '../command.ts'
 import { readFhirUser } from '../start/files.ts'
 import { performCommand } from '../with-store.ts'
-import { addAccount, readNewPassword, readUsername, warnIfShort } from './account.ts'
+import { addAccount, notePassword, readNewPassword, readUsername } from './account.ts'
 
 const clinicianAdd: Command = {
   usage: `
@@ -93,7 +93,7 @@ standard input (at most 72 bytes).`,
       setPassword(admin, { username }, { password, keepApps }),
     )
     io.stdout.write(`Set the password of clinician ${username}\n`)
-    warnIfShort(password, io)
+    await notePassword({ username, password }, io)
     return 0
   },
 }

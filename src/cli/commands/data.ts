@@ -160,6 +160,7 @@ const REGISTERED = [
     'client',
     'clinician',
     'login_failure',
+    'pending_login',
     'pending_sign_in',
     'launch_token',
     'authorization_request',

@@ -37,7 +37,8 @@ const listTables = (uuid: string, number: string): readonly string[] => [
     disabled boolean default false not null,
     admin boolean default false not null,
     access_version integer default 0 not null,
-    for_loopback boolean default false not null
+    for_loopback boolean default false not null,
+    must_change_password boolean default false not null
   )`,
   `create table account_related_person (
     clinician_id text not null references clinician (id) on delete cascade,
@@ -124,6 +125,31 @@ const listTables = (uuid: string, number: string): readonly string[] => [
     request_sealed text not null,
     network_hash text not null,
     expires_at bigint not null
+  )`,
+  `create table pending_login (
+    id_hash text primary key not null,
+    state_sealed text not null,
+    network_hash text not null,
+    expires_at bigint not null
+  )`,
+  `create table factor (
+    id text primary key not null default ${uuid},
+    clinician_id text not null references clinician (id) on delete cascade,
+    kind text not null,
+    name text not null,
+    secret_sealed text,
+    last_step bigint,
+    credential_id text unique,
+    public_key text,
+    sign_count bigint,
+    transports text,
+    created_at bigint not null,
+    used_at bigint
+  )`,
+  `create table recovery_code (
+    clinician_id text not null references clinician (id) on delete cascade,
+    code_hash text not null,
+    constraint recovery_code_key primary key (clinician_id, code_hash)
   )`,
   `create table recent_use (
     clinician_id text not null references clinician (id) on delete cascade,
@@ -372,6 +398,9 @@ const listIndexes = (order: string): readonly string[] => [
   'create index login_failure_at on login_failure (at)',
   'create index login_failure_attempt on login_failure (attempt)',
   'create index login_failure_username_address_hash_at on login_failure (username_address_hash, at)',
+  'create index factor_clinician_id on factor (clinician_id, created_at)',
+  'create index pending_login_expires_at on pending_login (expires_at)',
+  'create index pending_login_network on pending_login (network_hash, expires_at)',
   'create index pending_sign_in_expires_at on pending_sign_in (expires_at)',
   'create index pending_sign_in_network on pending_sign_in (network_hash, expires_at)',
   'create index refresh_token_expires_at on refresh_token (expires_at)',
@@ -418,7 +447,7 @@ const NOTES: readonly Note[] = [
   {
     table: 'clinician',
     event: 'update',
-    columns: ['password_hash', 'fhir_user_id', 'disabled', 'access_version', 'for_loopback'],
+    columns: ['password_hash', 'fhir_user_id', 'disabled', 'admin', 'access_version', 'for_loopback'],
     key: 'id',
     noted: 'clinician_id',
   },

@@ -210,7 +210,9 @@ describe('/admin', () => {
     const password =
       /url--block">([^<]+)</.exec((await performAction('/admin/clinicians/new', form)).body)?.[1] ?? ''
     const grace = auth.openBrowser()
-    assert.equal((await grace.login('grace', password)).statusCode, 302)
+    assert.equal((await grace.login('grace', password)).headers.location, '/login/new-password')
+    const chosen = { next: 'correct horse', again: 'correct horse' }
+    assert.equal((await grace.post('/login/new-password', chosen)).headers.location, '/portal')
     const path = `/admin/clinicians/${await findId('grace')}`
     await admin.post(path, { displayName: 'Dr. Grace Hopper', fhirUser: 'Practitioner/practitioner-9' })
     await performAction(`${path}/link`, { issuer: 'https://idp.test', subject: 'g-1' })

@@ -4,62 +4,22 @@ import {
   renderAlert,
   renderBadge,
   renderDateTime,
-  renderField,
   renderHidden,
   renderPageHead,
   renderTable,
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
-import type { Parameters } from '../../base/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import type { SignIn } from '../../users/sign-ins.ts'
+import { type PasswordFault, renderNewPasswordFields, renderPasswordField } from '../new-password.ts'
 import { renderSignedInPage } from '../page-parts.ts'
-
-interface PasswordForm {
-  readonly current: string
-  readonly next: string
-  readonly again: string
-}
-
-export interface PasswordFault {
-  readonly field: keyof PasswordForm
-  readonly text: string
-}
-
-const MIN_CHARACTERS = 8
-/** Bcrypt ignores further bytes. */
-const MAX_BYTES = 72
-
-export function readPasswordForm(form: Parameters): PasswordForm {
-  return {
-    current: form.get('current') ?? '',
-    next: form.get('next') ?? '',
-    again: form.get('again') ?? '',
-  }
-}
-
-/** The first fault of a new password, before the current one is compared. */
-export function findPasswordFault({ current, next, again }: PasswordForm): PasswordFault | undefined {
-  if (current === '') return { field: 'current', text: 'Enter your current password.' }
-  if ([...next].length < MIN_CHARACTERS)
-    return { field: 'next', text: `Use at least ${MIN_CHARACTERS} characters.` }
-  if (Buffer.byteLength(next) > MAX_BYTES) return { field: 'next', text: `Use at most ${MAX_BYTES} bytes.` }
-  if (next === current) return { field: 'next', text: 'Use another password than the current one.' }
-  if (next !== again) return { field: 'again', text: 'The two entries differ.' }
-  return undefined
-}
 
 export function renderPasswordPage(
   context: AuthContext,
   login: Login,
   { fault, isChanged = false }: { readonly fault?: PasswordFault; readonly isChanged?: boolean },
 ): Html {
-  const field = (name: keyof PasswordForm, label: string, autocomplete: string) => {
-    const error = fault?.field === name ? fault.text : undefined
-    const autofocus = error !== undefined
-    return renderField({ name, label, type: 'password', autocomplete, required: true, error, autofocus })
-  }
   return renderSignedInPage(
     context,
     login,
@@ -68,9 +28,8 @@ export function renderPasswordPage(
 ${isChanged && html`<div role="status">${renderAlert('Password changed.', 'Use the new one from now on.', 'ok')}</div>`}
 <form class="card card__body stack" method="post" action="${paths.accountPassword}">
 <input type="hidden" name="username" value="${login.user.username}" autocomplete="username">
-${field('current', 'Current password', 'current-password')}
-${field('next', 'New password', 'new-password')}
-${field('again', 'New password again', 'new-password')}
+${renderPasswordField('current', 'Current password', fault)}
+${renderNewPasswordFields(fault)}
 <div class="actions"><button class="btn">Change password</button></div>
 </form>`,
   )

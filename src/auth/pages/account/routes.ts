@@ -9,15 +9,10 @@ import { endLogin, requireLogin } from '../../users/login.ts'
 import { listOwnPatients } from '../../users/own-records.ts'
 import { hashPassword } from '../../users/passwords.ts'
 import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
+import { findPasswordFault, type PasswordFault, readNewPassword, SAME_PASSWORD } from '../new-password.ts'
 import { sendErrorPage } from '../page-parts.ts'
 import { readAccessLog, renderAccessLogPage } from './access-log.ts'
-import {
-  findPasswordFault,
-  type PasswordFault,
-  readPasswordForm,
-  renderPasswordPage,
-  renderSignInsPage,
-} from './page.ts'
+import { renderPasswordPage, renderSignInsPage } from './page.ts'
 
 /**
  * `/account`: users change their password, and end their sign-ins in other browsers. Patient users see who looked at their
@@ -100,13 +95,17 @@ async function changePassword(
   reply: FastifyReply,
   login: Login,
 ): Promise<FastifyReply> {
-  const form = readPasswordForm(readParameters(request.body))
+  const parameters = readParameters(request.body)
+  const current = parameters.get('current')
+  const form = readNewPassword(parameters)
   const refuse = (fault: PasswordFault, status = 400) =>
     reply.sendPage(renderPasswordPage(context, login, { fault }), { status })
-  const fault = findPasswordFault(form)
-  if (fault) return refuse(fault)
   const { user } = login
-  const attempt = { username: user.username, password: form.current, address: request.ip }
+  if (current === undefined) return refuse({ field: 'current', text: 'Enter your current password.' })
+  if (form.next === current) return refuse(SAME_PASSWORD)
+  const fault = findPasswordFault(form, user.username)
+  if (fault) return refuse(fault)
+  const attempt = { username: user.username, password: current, address: request.ip }
   const result = await tryLogin(context, attempt, async ({ keep }) => {
     const event = { kind: 'admin', allowed: false, status: 401, user, reason: WRONG.text } as const
     await context.store.db.transaction().execute(async trx => {

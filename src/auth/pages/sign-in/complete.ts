@@ -10,19 +10,32 @@ import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { beginLogin, findLastLogin, setLoginCookie } from '../../users/login.ts'
 import type { ProviderLogin } from '../../users/providers/provider-login.ts'
+import { SignInRefusal } from '../../users/providers/refusal.ts'
+import { findNextStep, type LoginStep } from '../../users/sign-in/next-step.ts'
+import { clearPendingCookie, setPendingCookie, storePendingLogin } from '../../users/sign-in/pending-login.ts'
+import { sendErrorPage } from '../page-parts.ts'
 
 /** An authenticated user, who is not logged in yet. */
 export interface AuthenticatedUser {
   /** Stores the changes of the login, in its transaction. Undefined if the account changed after the authentication. */
   store(trx: Transaction<Schema>): Promise<Pick<User, 'id' | 'fhirUserId'> | undefined>
-  readonly provider?: ProviderLogin
+  readonly provider?: ProviderLogin | undefined
+  /** How this server or a directory authenticated the user (RFC 8176). Undefined if an OpenID provider did. */
+  readonly methods?: readonly string[] | undefined
   /** Authenticates the user again and responds, because the account changed. */
   retry(): Promise<FastifyReply>
   /** How the user authenticated, for the audit trail. */
   readonly reason?: string
 }
 
-/** Logs the user in and continues the authorization request, returns to a page that required it, or shows the portal. */
+export const STEPS = {
+  'new-password': { path: paths.loginNewPassword, reason: 'Password accepted, a new one is required' },
+} as const satisfies Readonly<Record<LoginStep, object>>
+
+/**
+ * Asks for the next step of the sign-in, or logs the user in and continues the authorization request, returns to a page that
+ * required it, or shows the portal.
+ */
 export async function completeLogin(
   context: AuthContext,
   reply: FastifyReply,
@@ -34,20 +47,47 @@ export async function completeLogin(
   const stored = await context.store.db.transaction().execute(async trx => {
     const user = await authenticated.store(trx)
     if (!user) return undefined
-    const { provider, reason } = authenticated
-    const id = await beginLogin(context, trx, { userId: user.id, before, provider, request })
-    const event = { kind: 'login', status: 302, user, reason, ...describeLaunch(pending) } as const
-    await auditEvent(context, request, event, trx)
+    const { provider, methods, reason } = authenticated
+    const event = { kind: 'login', status: 302, user, ...describeLaunch(pending) } as const
+    const next = methods && (await findNextStep(trx, { userId: user.id, provider, methods }))
+    if (next) {
+      const pendingId = await storePendingLogin(context, trx, request.ip, next.login)
+      await auditEvent(context, request, { ...event, reason: STEPS[next.step].reason }, trx)
+      return { step: next.step, pendingId }
+    }
+    const id = await beginLogin(context, trx, { userId: user.id, before, provider, methods, request })
+    await auditEvent(context, request, { ...event, reason }, trx)
     return { id, userId: user.id }
   })
   if (!stored) return authenticated.retry()
+  if (stored.step) return sendToStep(context, reply, stored, pending)
+  clearPendingCookie(context, reply)
   const { id, userId } = stored
   const { providers, metrics } = context
   metrics.signIns.add([providers.findByIssuer(authenticated.provider?.issuer)?.id ?? 'password', 'success'])
   setLoginCookie(context, reply, id)
   request.log.info({ clinicianId: userId }, 'Clinician logged in')
   const returnPath = takeReturnPath(context, reply) ?? paths.portal
-  return reply.redirect(pending ? `${paths.resume}?interaction=${pending.id}` : returnPath, 302)
+  return reply.redirect(pending ? withInteraction(paths.resume, pending) : returnPath, 302)
+}
+
+function sendToStep(
+  context: AuthContext,
+  reply: FastifyReply,
+  { step, pendingId }: { readonly step: LoginStep; readonly pendingId: string | undefined },
+  pending: PendingAuthorization | undefined,
+): FastifyReply {
+  if (pendingId === undefined) {
+    const { status, title, paragraphs: text } = new SignInRefusal('busy')
+    return sendErrorPage(reply, context, { kind: 'unavailable', status, title, text })
+  }
+  setPendingCookie(context, reply, pendingId)
+  return reply.redirect(withInteraction(STEPS[step].path, pending), 302)
+}
+
+/** The path of a page of the sign-in, which continues the authorization request. */
+export function withInteraction(path: string, pending: PendingAuthorization | undefined): string {
+  return pending ? `${path}?interaction=${pending.id}` : path
 }
 
 /** The client and launch that the login belongs to. */

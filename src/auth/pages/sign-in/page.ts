@@ -48,10 +48,16 @@ interface OtherWay {
 
 export function renderLoginPage(options: LoginPageOptions): Html {
   const { brand } = options
-  return renderDocument(
-    { title: 'Sign in', brand },
-    html`<div class="gate">${renderCover(brand)}<main id="main">${renderSignIn(options)}</main></div>`,
-  )
+  return renderGate({ title: 'Sign in', brand }, renderSignIn(options))
+}
+
+/** A page of the sign-in. */
+export function renderGate(
+  page: Parameters<typeof renderDocument>[0] & { readonly brand: Brand },
+  body: Html,
+): Html {
+  const cover = renderCover(page.brand)
+  return renderDocument(page, html`<div class="gate">${cover}<main id="main">${body}</main></div>`)
 }
 
 function renderCover(brand: Brand): Html {

@@ -19,7 +19,7 @@ import {
 } from '../../users/sign-in/oidc.ts'
 import { storePendingSignIn, takePendingSignIn } from '../../users/sign-in/pending-sign-in.ts'
 import { sendErrorPage } from '../page-parts.ts'
-import { completeLogin, describeLaunch } from './complete.ts'
+import { completeLogin, describeLaunch, withInteraction } from './complete.ts'
 
 /** `GET /login/providers/<id>` redirects to a provider, which redirects back to `GET /login/callback`. */
 export function addProviderRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -89,6 +89,7 @@ export async function completeSignIn(
     const authenticated = {
       store: (trx: Parameters<typeof storeAccount>[0]) => storeAccount(trx, account, context.clock()),
       retry: tryOnce,
+      methods: provider.kind === 'ldap' ? user.login.amr : undefined,
       provider: { ...user.login, evidence: collectEvidence(provider, user, context.clock()) },
       reason: `Signed in with ${provider.id}`,
     }
@@ -125,7 +126,7 @@ export async function refuseSignIn(
     subject,
     reason: provider ? `${provider.id}: ${refusal.reason}` : refusal.reason,
   })
-  const back = pending ? `${paths.login}?interaction=${pending.id}` : paths.login
+  const back = withInteraction(paths.login, pending)
   return sendErrorPage(reply, context, {
     kind: status >= 500 ? 'unavailable' : 'refused',
     status,

@@ -136,6 +136,7 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
           reply,
           {
             store: async trx => ((await result.confirm(trx)) ? result.user : undefined),
+            methods: ['pwd'],
             retry: () => handlePassword(reply, pending, form),
           },
           pending,

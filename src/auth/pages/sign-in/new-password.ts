@@ -1,0 +1,92 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../../store/index.ts'
+import { type Brand, type Html, html, renderHidden } from '../../../web/index.ts'
+import { auditEvent } from '../../base/audit.ts'
+import { paths } from '../../base/paths.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import { hashPassword, isPasswordOf } from '../../users/passwords.ts'
+import { takeStep } from '../../users/sign-in/next-step.ts'
+import { keepAccess } from '../../users/validity/facts.ts'
+import {
+  findPasswordFault,
+  type PasswordFault,
+  readNewPassword,
+  renderNewPasswordFields,
+  SAME_PASSWORD,
+} from '../new-password.ts'
+import { completeLogin, withInteraction } from './complete.ts'
+import { renderGate } from './page.ts'
+import { requireStep, type StepRequest } from './pending.ts'
+
+/** `/login/new-password`: a user whose password somebody else chose chooses another one before anything else. */
+export function addNewPasswordRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(
+    paths.loginNewPassword,
+    requireStep(context, 'new-password', async (reply, step) => sendForm(context, reply, step)),
+  )
+  app.post(
+    paths.loginNewPassword,
+    requireStep(context, 'new-password', (reply, step) => changePassword(context, reply, step)),
+  )
+}
+
+function sendForm(
+  { brand }: AuthContext,
+  reply: FastifyReply,
+  step: StepRequest,
+  fault?: PasswordFault,
+): FastifyReply {
+  const { pending, account } = step
+  const formTargets = pending ? [pending.request.redirectUri] : []
+  const page = renderNewPasswordPage(brand, account.username, pending?.id, fault)
+  return reply.sendPage(page, { status: fault ? 400 : 200, formTargets })
+}
+
+async function changePassword(
+  context: AuthContext,
+  reply: FastifyReply,
+  step: StepRequest,
+): Promise<FastifyReply> {
+  const { found, account, pending, parameters } = step
+  const form = readNewPassword(parameters)
+  const fault = findPasswordFault(form, account.username)
+  if (fault) return sendForm(context, reply, step, fault)
+  if (await isPasswordOf(account.password_hash, form.next))
+    return sendForm(context, reply, step, SAME_PASSWORD)
+  const hash = await hashPassword(form.next)
+  const store = async (trx: Transaction<Schema>) => {
+    const user = await takeStep(context, trx, found, 'new-password')
+    if (!user) return undefined
+    const columns = { password_hash: hash, must_change_password: false }
+    await trx.updateTable('clinician').set(columns).where('id', '=', user.id).execute()
+    // Apps that the administrator left their access keep it.
+    await keepAccess(trx, { accountId: user.id, mark: found.login.mark, what: 'offline' })
+    const event = { kind: 'admin', status: 303, user, reason: 'Password changed' } as const
+    await auditEvent(context, reply.request, event, trx)
+    return user
+  }
+  const { methods } = found.login
+  const retry = async () => reply.redirect(withInteraction(paths.login, pending), 303)
+  return completeLogin(context, reply, { store, methods, retry }, pending)
+}
+
+function renderNewPasswordPage(
+  brand: Brand,
+  username: string,
+  interaction: string | undefined,
+  fault: PasswordFault | undefined,
+): Html {
+  return renderGate(
+    { title: 'Choose a password', brand },
+    html`<div class="signin">
+<h1>Choose a password</h1>
+<p class="muted">An administrator set your present password. Choose one that only you know.</p>
+<form method="post" action="${paths.loginNewPassword}">
+${renderHidden({ interaction })}
+<input type="hidden" name="username" value="${username}" autocomplete="username">
+${renderNewPasswordFields(fault)}
+<button class="btn btn--wide">Save and sign in</button>
+</form></div>`,
+  )
+}

@@ -1,0 +1,71 @@
+import type { Kysely, Selectable, Transaction } from 'kysely'
+import type { Schema } from '../../../store/index.ts'
+import type { User } from '../../base/user.ts'
+import type { UsersContext } from '../context.ts'
+import { computeAccountMark, isUsableAccount } from '../validity/rule.ts'
+import { consumePendingLogin, type FoundLogin, type PendingLogin } from './pending-login.ts'
+
+/** What a user must do after the password. */
+export type LoginStep = 'new-password'
+
+type Account = Selectable<Schema['clinician']>
+
+/** Decides the next step of a sign-in. Undefined if there is none. */
+function chooseStep(account: Account, { provider }: Pick<PendingLogin, 'provider'>): LoginStep | undefined {
+  // The password of a directory is not ours.
+  if (account.must_change_password && !provider) return 'new-password'
+  return undefined
+}
+
+/** Finds the next step of a sign-in, with what is stored until then. Locks the account until the transaction ends. */
+export async function findNextStep(
+  trx: Transaction<Schema>,
+  login: Omit<PendingLogin, 'mark'>,
+): Promise<{ readonly step: LoginStep; readonly login: PendingLogin } | undefined> {
+  const account = await lockAccount(trx, login.userId)
+  const step = account && chooseStep(account, login)
+  return step && { step, login: { ...login, mark: computeAccountMark(account) } }
+}
+
+/** The step that a pending sign-in waits for, and its account. Undefined if it waits for nothing. */
+export async function findWaitingStep(
+  { store }: Pick<UsersContext, 'store'>,
+  { login }: FoundLogin,
+): Promise<{ readonly step: LoginStep; readonly account: Account } | undefined> {
+  const account = await store.db
+    .selectFrom('clinician')
+    .selectAll()
+    .where('id', '=', login.userId)
+    .executeTakeFirst()
+  const step = account && chooseStep(account, login)
+  return step && { step, account }
+}
+
+/**
+ * Ends a pending sign-in for the result of its step. Undefined if it has already ended, if it waits for another step, or if
+ * the account changed since the last one.
+ */
+export async function takeStep(
+  { rules }: Pick<UsersContext, 'rules'>,
+  trx: Transaction<Schema>,
+  found: FoundLogin,
+  step: LoginStep,
+): Promise<Pick<User, 'id' | 'fhirUserId'> | undefined> {
+  if (!(await consumePendingLogin(trx, found))) return undefined
+  const account = await lockAccount(trx, found.login.userId)
+  if (!account || !isUsableAccount(account, rules)) return undefined
+  const isSame = computeAccountMark(account) === found.login.mark
+  return isSame && chooseStep(account, found.login) === step
+    ? { id: account.id, fhirUserId: account.fhir_user_id }
+    : undefined
+}
+
+/** Reads an account, and locks it until the transaction ends. */
+function lockAccount(trx: Kysely<Schema>, id: string): Promise<Account | undefined> {
+  return trx
+    .updateTable('clinician')
+    .set(({ ref }) => ({ display_name: ref('display_name') }))
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
+}

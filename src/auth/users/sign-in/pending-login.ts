@@ -1,0 +1,97 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Kysely } from 'kysely'
+import { createRandomToken, limitPendingRows, type Schema, sha256 } from '../../../store/index.ts'
+import { type CookieDefinition, defineCookie, findSite } from '../../../web/index.ts'
+import { LIFETIME, LIMITS } from '../../base/limits.ts'
+import type { UsersContext } from '../context.ts'
+import type { ProviderLogin } from '../providers/provider-login.ts'
+
+/** A sign-in that needs another step. Its user is not logged in. */
+export interface PendingLogin {
+  readonly userId: string
+  /** The mark of the account when the last step succeeded. */
+  readonly mark: string
+  /** How the user has authenticated so far (RFC 8176). */
+  readonly methods: readonly string[]
+  /** The directory that checked the password. */
+  readonly provider?: ProviderLogin | undefined
+}
+
+export interface FoundLogin {
+  readonly idHash: string
+  readonly login: PendingLogin
+}
+
+const toSealedCell = (idHash: string) =>
+  ({ table: 'pending_login', column: 'state_sealed', row: idHash }) as const
+
+function definePendingCookie({ settings }: Pick<UsersContext, 'settings'>): CookieDefinition {
+  const cookie = defineCookie(settings.issuerUrl, 'sallyport-pending-login')
+  return { ...cookie, attributes: { ...cookie.attributes, maxAge: LIFETIME.interaction / 1000 } }
+}
+
+const admitRow = limitPendingRows('pending_login', {
+  perNetwork: LIMITS.pendingPerNetwork,
+  inAll: LIMITS.pending,
+})
+
+/** Stores a sign-in that needs another step, and returns the value of its cookie. Undefined if too many of the network are pending. */
+export async function storePendingLogin(
+  { sealer, clock }: Pick<UsersContext, 'sealer' | 'clock'>,
+  trx: Kysely<Schema>,
+  address: string,
+  login: PendingLogin,
+): Promise<string | undefined> {
+  const networkHash = sha256(findSite(address))
+  if (!(await admitRow(trx, { networkHash, now: clock() }))) return undefined
+  const id = createRandomToken()
+  await trx
+    .insertInto('pending_login')
+    .values({
+      id_hash: sha256(id),
+      state_sealed: sealer.seal(JSON.stringify(login), toSealedCell(sha256(id))),
+      network_hash: networkHash,
+      expires_at: clock() + LIFETIME.interaction,
+    })
+    .execute()
+  return id
+}
+
+export function setPendingCookie(context: UsersContext, reply: FastifyReply, id: string): void {
+  const { name, attributes } = definePendingCookie(context)
+  reply.setCookie(name, id, attributes)
+}
+
+export function clearPendingCookie(context: UsersContext, reply: FastifyReply): void {
+  const { name, attributes } = definePendingCookie(context)
+  if (reply.request.cookies[name] !== undefined) reply.clearCookie(name, attributes)
+}
+
+/** Finds the sign-in of this browser that needs another step. */
+export async function findPendingLogin(
+  context: UsersContext,
+  request: FastifyRequest,
+): Promise<FoundLogin | undefined> {
+  const id = request.cookies[definePendingCookie(context).name]
+  if (id === undefined) return undefined
+  const row = await context.store.db
+    .selectFrom('pending_login')
+    .selectAll()
+    .where('id_hash', '=', sha256(id))
+    .where('expires_at', '>', context.clock())
+    .executeTakeFirst()
+  const text = row && context.sealer.tryOpen(row.state_sealed, toSealedCell(row.id_hash))
+  return text === undefined ? undefined : { idHash: sha256(id), login: JSON.parse(text) }
+}
+
+/** Ends a pending sign-in by compare-and-set: each step works once. */
+export async function consumePendingLogin(
+  trx: Kysely<Schema>,
+  { idHash }: Pick<FoundLogin, 'idHash'>,
+): Promise<boolean> {
+  const { numDeletedRows } = await trx
+    .deleteFrom('pending_login')
+    .where('id_hash', '=', idHash)
+    .executeTakeFirst()
+  return numDeletedRows === 1n
+}
