@@ -27,6 +27,20 @@ export class StreamedText {
   }
 }
 
+/** A request for the page of a confirmation. */
+export interface Asked extends Pick<AdminCall, 'admin' | 'params'> {
+  /** The name of a patient, if the administrator may read it. */
+  findPatient(id: string): Promise<string | undefined>
+}
+
+/** What the administrator has to know about the operation. */
+export interface Answered {
+  readonly text: Html | string
+  readonly facts?: readonly (readonly [name: string, value: Html | string])[]
+  /** If it depends on the subject. */
+  readonly back?: string
+}
+
 /** An endpoint of the administration API. The routes, the checks and the OpenAPI document are all derived from it. */
 export interface Endpoint<Query extends TObject = TObject, Body extends TSchema = TSchema> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
@@ -49,14 +63,13 @@ export interface Endpoint<Query extends TObject = TObject, Body extends TSchema 
     readonly section: 'apps' | 'keys'
     /** A question. */
     readonly title: string
-    text(params: AdminCall['params']): Html | string
     readonly button: string
     readonly isDangerous?: boolean
-    /** The page below `/admin` to which `Cancel` leads. */
+    /** The page below `/admin` to which `Cancel` leads, and the operation. */
     readonly back: string
-    /** The page after the operation. */
+    /** The `done` of that page after the operation. */
     readonly done: string
-    refuse?(call: Pick<AdminCall, 'admin' | 'params'>): Promise<AdminFailure | undefined>
+    ask(call: Asked): Promise<Answered | AdminFailure>
   }
   /** Returns the result, a `StreamedText` or an `AdminFailure`. */
   handle(call: AdminCall<Query, Body>): Promise<unknown>

@@ -1,14 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { sql } from 'kysely'
 import { isFailure } from '../../core/index.ts'
-import { html } from '../../web/index.ts'
-import {
-  findLatestEnd,
-  type GrantRow,
-  keepGoodGrants,
-  revokeGrant,
-  selectGrants,
-} from '../oauth/grants/grant.ts'
+import { html, renderDateTime } from '../../web/index.ts'
+import { keepUsableGrants, revokeGrant, selectGrants, type UsableGrant } from '../oauth/grants/grant.ts'
 import {
   type Admin,
   AdminFailure,
@@ -21,13 +15,14 @@ import { CLOSED, defineEndpoint, formatTime, PAGE_QUERY, PageOf, Time, toPage } 
 
 const REVOKE_GRANT: Operation = { name: 'grant revoke', signIn: 'never asks' }
 
-/** An app's access on behalf of a user, which has not ended. */
+/** An app's access on behalf of a user, which can still be used. */
 export interface GrantDescription {
   readonly id: string
   readonly clientId: string
   readonly clientName: string
   readonly userId: string
   readonly username: string
+  readonly displayName: string
   readonly scope: string
   readonly patientId: string | undefined
   readonly createdAt: number
@@ -45,7 +40,7 @@ export interface GrantFilter extends PageRequest {
 /** Grants that are read for a page at most, however few of them have not ended. */
 const READ_FOR_PAGE = 2_000
 
-/** Lists grants that have not ended, newest first. A page may have fewer than `limit`, and others may follow. */
+/** Lists grants that can still be used, newest first. A page may have fewer than `limit`, and others may follow. */
 export async function listGrants(
   { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
   { clientId, userId, after, limit }: GrantFilter,
@@ -63,7 +58,7 @@ export async function listGrants(
     .orderBy('grant.id', 'desc')
     .limit(READ_FOR_PAGE)
     .execute()
-  const current = await keepGoodGrants(store.db, rules, rows, clock())
+  const current = await keepUsableGrants(store.db, rules, rows, clock())
   const shown = current.slice(0, limit)
   const last = current.length > limit ? shown.at(-1) : rows.length === READ_FOR_PAGE ? rows.at(-1) : undefined
   return { items: shown.map(toDescription), next: last && `${last.created_at}.${last.id}` }
@@ -74,19 +69,30 @@ function readPosition(after: string | undefined) {
   return createdAt === undefined ? undefined : { createdAt: Number(createdAt), id }
 }
 
-function toDescription(row: GrantRow): GrantDescription {
+function toDescription(row: UsableGrant): GrantDescription {
   return {
     id: row.id,
     clientId: row.client_id,
     clientName: row.client_name,
     userId: row.clinician_id,
     username: row.username,
+    displayName: row.display_name,
     scope: row.scope,
     patientId: row.patient_id ?? undefined,
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,
-    endsAt: findLatestEnd(row),
+    endsAt: row.ends_at,
   }
+}
+
+/** Finds a grant that can still be used. */
+export async function findGrant(
+  { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
+  id: string,
+): Promise<GrantDescription | AdminFailure> {
+  const rows = await selectGrants(store.db).where('grant.id', '=', id).execute()
+  const [grant] = await keepUsableGrants(store.db, rules, rows, clock())
+  return grant ? toDescription(grant) : new AdminFailure('not_found', `there is no grant ${id}`)
 }
 
 /** Revokes a grant with its tokens. FHIR servers refuse them within 5 seconds. */
@@ -136,7 +142,7 @@ export const grantEndpoints = [
   defineEndpoint({
     method: 'GET',
     path: '/grants',
-    title: 'Grants that have not ended, newest first',
+    title: 'Who has access now: grants that can still be used, newest first',
     description: 'Needs `client_id` or `clinician_id`. A page may have fewer items than `limit`.',
     query: Type.Object(
       {
@@ -163,11 +169,30 @@ export const grantEndpoints = [
       path: '/grants/:id/revoke',
       section: 'apps',
       title: 'Revoke this access?',
-      text: ({ id }) =>
-        html`The app’s tokens of the grant <code>${id}</code> are refused within 5 seconds. The user can launch the app again.`,
       button: 'Revoke access',
       back: '/apps',
-      done: '/apps?done=revoked',
+      done: 'revoked',
+      async ask({ admin, params: { id = '' }, findPatient }) {
+        const grant = await findGrant(admin, id)
+        if (isFailure(grant)) return grant
+        const { clientId, clientName, username, displayName, patientId, lastUsedAt } = grant
+        const patient = patientId === undefined ? undefined : await findPatient(patientId)
+        return {
+          text: 'The app’s tokens are refused within 5 seconds. The user can launch the app again.',
+          back: `/apps/${encodeURIComponent(clientId)}`,
+          facts: [
+            ['App', html`${clientName} <code>${clientId}</code>`],
+            ['User', html`${displayName} <code>${username}</code>`],
+            [
+              'Patient',
+              patientId === undefined
+                ? 'Any that the user may see'
+                : html`${patient} <code>${patientId}</code>`,
+            ],
+            ['Last used', renderDateTime(lastUsedAt)],
+          ],
+        }
+      },
     },
     handle: async ({ admin, params: { id = '' } }) => revokeGrantById(admin, id),
   }),

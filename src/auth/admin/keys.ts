@@ -112,12 +112,13 @@ export const keyEndpoints = [
       path: '/keys/rotate',
       section: 'keys',
       title: 'Rotate the signing keys?',
-      text: () =>
-        'A new key is published, and signs as soon as all servers have it. Tokens of the current key stay valid.',
       button: 'Rotate keys',
       isDangerous: false,
       back: '/keys',
-      done: '/keys?done=rotated',
+      done: 'rotated',
+      ask: async () => ({
+        text: 'A new key is published, and signs as soon as all servers have it. Tokens of the current key stay valid.',
+      }),
     },
     handle: ({ admin, context }) => rotateKeys(admin, context.sealer),
   }),
@@ -132,14 +133,15 @@ export const keyEndpoints = [
       path: '/keys/:kid/withdraw',
       section: 'keys',
       title: 'Withdraw this key?',
-      text: ({ kid }) =>
-        html`The key <code>${kid}</code> is removed at once, and all tokens that it signed become invalid: users have to launch their apps again. Do this if the key has leaked.`,
       button: 'Withdraw key',
       back: '/keys',
-      done: '/keys?done=withdrawn',
-      async refuse({ admin, params }) {
-        const isKnown = (await listKeys(admin)).some(({ kid }) => kid === params.kid)
-        return isKnown ? undefined : new AdminFailure('not_found', 'there is no such key')
+      done: 'withdrawn',
+      async ask({ admin, params }) {
+        const key = (await listKeys(admin)).find(({ kid }) => kid === params.kid)
+        if (!key) return new AdminFailure('not_found', 'there is no such key')
+        return {
+          text: html`The key <code>${key.kid}</code> is removed at once, and all tokens that it signed become invalid: users have to launch their apps again. Do this if the key has leaked.`,
+        }
       },
     },
     handle: ({ admin, context, params: { kid = '' } }) => withdrawKey(admin, context.sealer, kid),

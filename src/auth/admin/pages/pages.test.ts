@@ -238,8 +238,41 @@ describe('/admin', () => {
     const page = (await admin.get('/admin/apps/sallyport-app')).body
     const path = /href="(\/admin\/grants\/[^"]+)"/.exec(page)?.[1] ?? ''
     assert.match(page, /href="\/admin\/apps\/sallyport-app">Demo app</)
-    assert.equal((await performAction(path)).headers.location, '/admin/apps?done=revoked')
-    assert.match((await admin.get('/admin/apps/sallyport-app')).body, /None now/)
+    const question = (await admin.get(path)).body
+    assert.match(question, /Demo app <code>sallyport-app<\/code>[\s\S]*<code>clinician<\/code>/)
+    assert.match(question, /<dt>Patient<\/dt><dd>Juniper, Alba <code>juniper<\/code>/)
+    assert.equal((await performAction(path)).headers.location, '/admin/apps/sallyport-app?done=revoked')
+    assert.match((await admin.get('/admin/apps/sallyport-app?done=revoked')).body, /revoked[\s\S]*None now/)
+    assert.equal((await admin.get(path)).statusCode, 404)
+  })
+
+  it('shows the same apps with access as the user sees, until their last tokens expire (REVOKE-3)', async () => {
+    const own = await TestAuthServer.open(await open())
+    await own.addUser('ada', { admin: true })
+    await own.addClient({ client_id: 'brief', name: 'Brief', scope: 'launch patient/*.rs' })
+    await own.addClient({
+      client_id: 'lasting',
+      name: 'Lasting',
+      scope: 'launch offline_access patient/*.rs',
+    })
+    const [user, officer] = [await own.logIn(), await own.logIn('ada')]
+    for (const client_id of ['brief', 'lasting']) {
+      const app = { client_id, redirect_uri: `https://${client_id}.example/callback` }
+      const scope = client_id === 'brief' ? 'launch patient/*.rs' : 'launch offline_access patient/*.rs'
+      assert.equal((await own.exchange(await own.getCode(user, { ...app, scope }), app)).statusCode, 200)
+    }
+    const [{ id } = { id: '' }] = await own.store.db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', 'clinician')
+      .execute()
+    const look = async () => {
+      const pages = [await user.get('/manage'), await officer.get(`/admin/clinicians/${id}`)]
+      return pages.map(({ body }) => ['Brief', 'Lasting'].filter(name => body.includes(name)))
+    }
+    assert.deepEqual(await look(), Array(2).fill(['Brief', 'Lasting']))
+    own.time.now += own.settings.accessTokenTtlSeconds * 1000
+    assert.deepEqual(await look(), Array(2).fill(['Lasting']))
   })
 
   it('validates a policy file, pasted or uploaded, and names the line of each error (ADMIN-24)', async () => {

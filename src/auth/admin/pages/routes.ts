@@ -1,17 +1,19 @@
 import type { FastifyInstance } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
-import { html } from '../../../web/index.ts'
+import { formatName, html } from '../../../web/index.ts'
+import { createNameReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
+import { findByIds } from '../../oauth/launch/patients.ts'
 import type { AdminFailure } from '../action.ts'
 import { ENDPOINTS } from '../api/routes.ts'
-import type { Endpoint } from '../endpoint.ts'
+import type { Asked, Endpoint } from '../endpoint.ts'
 import { appRoutes } from './apps.ts'
 import { auditRoutes } from './audit.ts'
 import { keyRoutes } from './keys.ts'
 import { policyRoutes } from './policy.ts'
 import { providerRoutes } from './providers.ts'
-import { type AdminRoute, addAdminRoutes, signInAgain } from './route.ts'
+import { type AdminRequest, type AdminRoute, addAdminRoutes, signInAgain } from './route.ts'
 import { defineAction, renderAdminPage } from './shell.ts'
 import { systemRoutes } from './system.ts'
 import { userRoutes } from './users.ts'
@@ -51,15 +53,31 @@ function defineConfirmation({ operation, page, handle }: Endpoint): readonly Adm
   return defineAction({
     path: page.path,
     operation,
-    ask: async ({ admin, params }) =>
-      (await page.refuse?.({ admin, params })) ?? { ...page, text: page.text(params) },
+    async ask(request) {
+      const asked = await page.ask(toAsked(request))
+      return isFailure(asked) ? asked : { ...page, ...asked }
+    },
     async perform(request) {
       const { admin, context, params } = request
       const app = request.request.server
+      const asked = await page.ask(toAsked(request))
+      if (isFailure(asked)) return asked
       const result = await handle({ admin, context, app, params, query: {}, body: {} })
-      return isFailure<unknown, AdminFailure>(result) ? result : page.done
+      if (isFailure<unknown, AdminFailure>(result)) return result
+      return `${asked.back ?? page.back}?done=${page.done}`
     },
   })
+}
+
+function toAsked({ admin, params, context, login }: AdminRequest): Asked {
+  return {
+    admin,
+    params,
+    async findPatient(id) {
+      const [person] = await findByIds(await createNameReader(context, login.user), [id])
+      return person && formatName(person.name)
+    },
+  }
 }
 
 export const adminRoutes: readonly AdminRoute[] = [

@@ -13,6 +13,7 @@ import {
 import { paths } from '../../base/paths.ts'
 import { renderSignedInPage } from '../../pages/page-parts.ts'
 import type { AdminFailure, Operation } from '../action.ts'
+import type { Answered } from '../endpoint.ts'
 import type { ActionLink } from '../operation.ts'
 import type { AdminRequest, AdminRoute, Answer } from './route.ts'
 
@@ -68,17 +69,18 @@ interface Confirmation {
   readonly button: string
   /** The path of the page to which `Cancel` leads, below the area. */
   readonly back: string
+  readonly facts?: Answered['facts']
   readonly fields?: Html | undefined
   readonly isDangerous?: boolean | undefined
 }
 
 /** Renders the page on which an administrator confirms an action. Its form posts to the path of the page. */
 function renderConfirmation(request: AdminRequest, asked: Confirmation): Html {
-  const { section, title, text, button, back, fields, isDangerous = true } = asked
+  const { section, title, text, button, back, facts, fields, isDangerous = true } = asked
   return renderAdminPage(
     request,
     { section, title, lead: text },
-    html`<form class="card card__body stack" method="post" action="${stripQuery(request.request.url)}">${fields}
+    html`<form class="card card__body stack" method="post" action="${stripQuery(request.request.url)}">${facts && renderPlainFacts(facts)}${fields}
 <div class="actions"><button class="btn${isDangerous && ' btn--danger'}">${button}</button><a class="btn btn--quiet" href="${paths.admin}${back}">Cancel</a></div></form>`,
   )
 }

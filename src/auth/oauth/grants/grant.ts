@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import { lockRows, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
+import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { buildFhirUser, type User } from '../../base/user.ts'
 import { findLoginRow } from '../../users/find-login.ts'
@@ -176,11 +177,45 @@ export function keepGoodGrants(
 }
 
 /** When a grant ends: undefined means never, 0 that its login has ended. */
-export function findLatestEnd({
+function findLatestEnd({
   scope,
   login_expires_at,
 }: Pick<GrantRow, 'scope' | 'login_expires_at'>): number | undefined {
   return hasScope(scope, 'offline_access') ? undefined : (login_expires_at ?? 0)
+}
+
+/** A grant that can still be used. */
+export interface UsableGrant extends GrantRow {
+  /** When it ends at the latest. Undefined: when it is revoked, or has not been used for a long time. */
+  readonly ends_at: number | undefined
+}
+
+/**
+ * The grants that can still be used: one answer to who has access now, for users and administrators (REVOKE-3). A grant
+ * that is still good cannot be used when its last token has expired.
+ */
+export async function keepUsableGrants(
+  db: Kysely<Schema>,
+  rules: AccessRules,
+  rows: readonly GrantRow[],
+  now: number,
+): Promise<readonly UsableGrant[]> {
+  const good = await keepGoodGrants(db, rules, rows, now)
+  return good
+    .filter(row => findLastUse(row, rules) > now)
+    .map(row => {
+      const isOffline = hasScope(row.scope, 'offline_access')
+      return { ...row, ends_at: isOffline ? undefined : findLastUse(row, rules) }
+    })
+}
+
+/** When the last token of a grant expires: a refresh token, or without one the access token. */
+function findLastUse(row: GrantRow, { accessTokenTtlSeconds }: AccessRules): number {
+  if (hasScope(row.scope, 'offline_access')) return row.last_used_at + LIFETIME.offlineRefresh
+  const login = row.login_expires_at ?? 0
+  if (hasScope(row.scope, 'online_access')) return login
+  const seconds = row.extension === null ? 0 : LIMITS.extensionTokenSeconds
+  return Math.min(login, row.last_used_at + Math.max(accessTokenTtlSeconds, seconds) * 1000)
 }
 
 /** Revokes a grant with all its codes and tokens. False if it was revoked before. */

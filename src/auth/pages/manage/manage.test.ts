@@ -55,11 +55,15 @@ eachDatabaseIfThorough((_name, open) => {
       assert.match(body, /Reads conditions and measurements; adds measurements/)
       assert.match(
         body,
-        /1 patient<span class="sr">[\s\S]*<span class="family">Juniper<\/span>, Alba<span class="sub">Born /,
+        /data-label="Records"><span class="family">Juniper<\/span>, Alba<span class="sub">Born /,
       )
       assert.match(
         body,
         /Last used" class="nowrap"><time datetime="[^"]+" data-moment="minutes">\d\d-\w+-\d+ \d\d:\d\d UTC</,
+      )
+      assert.match(
+        (await browser.get('/manage/remove?client=helio')).body,
+        /Records<\/dt><dd><span class="family">Juniper</,
       )
       assert.match(body, /Until you remove it<\/span>[\s\S]*Works while you are away/)
       assert.match(body, /One of them keeps access while you are away/)

@@ -21,13 +21,7 @@ import { paths } from '../../base/paths.ts'
 import { isPatientUser } from '../../base/user.ts'
 import { type Client, findClient } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import {
-  findLatestEnd,
-  type GrantRow,
-  hasScope,
-  keepGoodGrants,
-  selectGrants,
-} from '../../oauth/grants/grant.ts'
+import { keepUsableGrants, selectGrants, type UsableGrant } from '../../oauth/grants/grant.ts'
 import type { Login } from '../../users/find-login.ts'
 import { summarizeScopes } from '../consent/texts.ts'
 import { renderSignedInPage } from '../page-parts.ts'
@@ -47,14 +41,9 @@ export interface AppAccess {
 
 /** Finds the apps with current access on behalf of this user, last used first. */
 export async function findAccess(context: AuthContext, userId: string): Promise<readonly AppAccess[]> {
-  const { store, clock, settings } = context
-  const now = clock()
-  const grants = (await findGrants(context, userId)).flatMap(grant => {
-    const endsAt = findEnd(grant, settings.accessTokenTtlSeconds * 1000)
-    return endsAt === undefined || endsAt > now ? [{ ...grant, endsAt }] : []
-  })
+  const grants = await findGrants(context, userId)
   const all = [...Map.groupBy(grants, grant => grant.client_id)].map(async ([id, ofClient]) => {
-    const client = await findClient(store.db, context, id)
+    const client = await findClient(context.store.db, context, id)
     return client && summarizeAccess(client, ofClient)
   })
   return (await Promise.all(all))
@@ -80,7 +69,7 @@ export async function removeAccess(
 async function findGrants(
   { store: { db }, rules, clock }: Pick<AuthContext, 'store' | 'rules' | 'clock'>,
   userId: string,
-): Promise<readonly GrantRow[]> {
+): Promise<readonly UsableGrant[]> {
   const rows = await selectGrants(db)
     .where('grant.clinician_id', '=', userId)
     .where('revoked_at', 'is', null)
@@ -89,24 +78,12 @@ async function findGrants(
     )
     .orderBy('last_used_at', 'desc')
     .execute()
-  return keepGoodGrants(db, rules, rows, clock())
+  return keepUsableGrants(db, rules, rows, clock())
 }
 
-/** When a grant ends: never, with the login, or with its last access token. */
-function findEnd(grant: GrantRow, accessTokenTtlMs: number): number | undefined {
-  const login = findLatestEnd(grant)
-  if (login === undefined) return undefined
-  return hasScope(grant.scope, 'online_access')
-    ? login
-    : Math.min(login, grant.last_used_at + accessTokenTtlMs)
-}
-
-function summarizeAccess(
-  client: Client,
-  grants: readonly (GrantRow & { endsAt: number | undefined })[],
-): AppAccess {
+function summarizeAccess(client: Client, grants: readonly UsableGrant[]): AppAccess {
   const scope = [...new Set(grants.flatMap(grant => grant.scope.split(' ')))].join(' ')
-  const ends = grants.flatMap(({ endsAt }) => endsAt ?? [])
+  const ends = grants.flatMap(({ ends_at }) => ends_at ?? [])
   return {
     client,
     scope,
@@ -146,7 +123,12 @@ ${access.length > 0 && html`<p class="small muted after">Removal takes effect wi
   )
 }
 
-export function renderRemovePage(context: AuthContext, login: Login, { client, scope }: AppAccess): Html {
+export function renderRemovePage(
+  context: AuthContext,
+  login: Login,
+  { client, scope, patients }: AppAccess,
+  names: ManageView['names'],
+): Html {
   return renderSignedInPage(
     context,
     login,
@@ -155,7 +137,10 @@ export function renderRemovePage(context: AuthContext, login: Login, { client, s
 <form class="card card__body stack" method="post" action="${paths.manageRemove}">
 ${renderHidden({ client: client.id })}
 <div>${renderAppIdentity(client)}</div>
-${renderFacts([['Permissions', summarizeScopes(scope)]])}
+${renderFacts([
+  ['Permissions', summarizeScopes(scope)],
+  ['Records', renderPatients(client, patients, names)],
+])}
 <p>You can open the app again later${!isPatientUser(login.user) && ', from the patient list or from the app itself'}.</p>
 <div class="actions"><button class="btn btn--danger">Remove access</button><a class="btn btn--quiet" href="${paths.manage}">Keep access</a></div>
 </form>`,
@@ -209,7 +194,9 @@ export function renderPermissions({ name }: Client, scope: string): Html {
 function renderPatients(client: Client, patients: AppAccess['patients'], names: ManageView['names']): Html {
   if (patients === 'every') return html`All you may see`
   if (patients.length === 0) return html`None`
-  const count = patients.length === 1 ? '1 patient' : `${patients.length} patients`
+  const count = `${patients.length} patients`
+  const [only] = patients
+  if (only !== undefined && patients.length === 1) return renderPatient(only, names.get(only))
   const listed = patients.slice(0, LIMITS.patientsListed)
   const others = patients.length - listed.length
   return html`<details class="more"><summary>${count}<span class="sr"> of ${client.name}</span></summary><ul>${listed.map(

@@ -36,7 +36,8 @@ export function addManageRoutes(app: FastifyInstance, context: AuthContext): voi
       const wanted = readParameters(request.query).get('client')
       const access = (await findLoginAccess(login)).find(({ client }) => client.id === wanted)
       if (!access) return reply.redirect(paths.manage, 302)
-      const page = renderRemovePage(context, login, access)
+      const names = await findPeople(context, login, [access])
+      const page = renderRemovePage(context, login, access, names)
       return reply.sendPage(page, { images: listLogos(access.client) })
     }),
   )

@@ -13,17 +13,20 @@ export interface AccessRules {
   readonly developerTools: boolean
   /** Whether users may sign in with a password of this server. */
   readonly passwords: boolean
+  readonly accessTokenTtlSeconds: number
   findByIssuer(issuer: unknown): LoginProvider | undefined
 }
 
 /** `getLogin` is called for each decision, because the providers may change while the servers run. */
 export function makeRules(
-  { onLoopback, developerTools }: Pick<Settings, 'onLoopback' | 'developerTools'>,
+  settings: Pick<Settings, 'onLoopback' | 'developerTools' | 'accessTokenTtlSeconds'>,
   getLogin: () => Pick<Settings['login'], 'passwords' | 'providers'>,
 ): AccessRules {
+  const { onLoopback, developerTools, accessTokenTtlSeconds } = settings
   return {
     onLoopback,
     developerTools,
+    accessTokenTtlSeconds,
     get passwords() {
       return getLogin().passwords
     },
