@@ -7,6 +7,8 @@ import { refuseRecords } from '../audit/testing/audited-fhir.ts'
 import { watchAvailability } from './availability.ts'
 import { checkSchema } from './check-schema.ts'
 import { describeUnavailable, isDatabaseUnavailable, openStore } from './index.ts'
+import { migrations } from './migrations/index.ts'
+import { run } from './open-store.ts'
 
 const failure = (code: object) => Object.assign(new Error('refused'), code)
 
@@ -160,6 +162,22 @@ eachDatabase((name, open, create) => {
       await assert.rejects(openStore(url), { message: line })
     })
 
+    it('rejects a schema without one of its indexes (STORE-4)', async () => {
+      const url = await create()
+      const store = await openStore(url)
+      await sql`drop index client_approved`.execute(store.db)
+      await store.close()
+      await assert.rejects(openStore(url), /does not match .*\(index client_approved is missing\); restore/)
+    })
+
+    it('rejects a database in which somebody else created one of its tables (STORE-4)', async () => {
+      const url = await create()
+      const store = await openStore(url)
+      await sql`drop table schema_migration`.execute(store.db)
+      await store.close()
+      await assert.rejects(openStore(url), /does not match .*\(table \w+ was not created by a migration\)/)
+    })
+
     it('accepts an additional column that needs no value', async () => {
       const url = await create()
       const store = await openStore(url)
@@ -173,7 +191,7 @@ eachDatabase((name, open, create) => {
       await sql`drop table app_key`.execute(store.db)
       await sql`create table app_key (generation integer primary key, public_jwk text, private_jwk_sealed text,
                 created_at bigint, badge text not null)`.execute(store.db)
-      await assert.rejects(checkSchema(store), /app_key\.badge is unknown/)
+      await assert.rejects(run(store.db, checkSchema(migrations, store.dialect)), /app_key\.badge is unknown/)
     })
   })
 

@@ -1,67 +1,74 @@
-import { type RawBuilder, sql } from 'kysely'
+import { remember } from '../core/index.ts'
 import { Connection } from '../sqlite/index.ts'
-import { migrations } from './migrations/index.ts'
-import type { Store } from './store.ts'
+import { type Dialect, type Migration, runScript, type Script } from './migration.ts'
 
-interface Column {
-  readonly table: string
+/** A column or an index. */
+interface Part {
+  /** `column client.name`, `index client_approved`. */
   readonly name: string
+  readonly table: string
   /** An INSERT must have a value for it. */
-  readonly needed: unknown
+  readonly needed: boolean
+  readonly nullable: boolean
 }
 
-const SQLITE_COLUMNS = `select m.name as "table", c.name, c."notnull" = 1 and c.dflt_value is null and c.pk = 0 as needed,
-  c."notnull" = 0 and c.pk = 0 as nullable from sqlite_schema m join pragma_table_info(m.name) c where m.type = 'table'`
-
-const COLUMNS: Readonly<Record<Store['dialect'], RawBuilder<Column>>> = {
-  sqlite: sql.raw(SQLITE_COLUMNS),
-  postgres: sql`select table_name as "table", column_name as name,
-    is_nullable = 'NO' and column_default is null as needed
-    from information_schema.columns where table_schema = current_schema()`,
+const PARTS: Readonly<Record<Dialect, string>> = {
+  sqlite: `select m.name as "table", 'column ' || m.name || '.' || c.name as name,
+      c."notnull" = 1 and c.dflt_value is null and c.pk = 0 as needed, c."notnull" = 0 and c.pk = 0 as nullable
+      from sqlite_schema m join pragma_table_info(m.name) c where m.type = 'table'
+    union all select tbl_name, 'index ' || name, false, false from sqlite_schema
+      where type = 'index' and sql is not null`,
+  postgres: `select table_name as "table", 'column ' || table_name || '.' || column_name as name,
+      is_nullable = 'NO' and column_default is null as needed, is_nullable = 'YES' as nullable
+      from information_schema.columns where table_schema = current_schema()
+    union all select tablename, 'index ' || indexname, false, false from pg_indexes
+      where schemaname = current_schema()`,
 }
 
-interface ExpectedColumn {
-  readonly isNullable: boolean
+function* readParts(dialect: Dialect): Script<readonly Part[]> {
+  const rows = yield PARTS[dialect]
+  return rows.map(({ name, table, needed, nullable }) => ({
+    name: String(name),
+    table: String(table),
+    needed: Boolean(needed),
+    nullable: Boolean(nullable),
+  }))
 }
 
-let expected: ReadonlyMap<string, ReadonlyMap<string, ExpectedColumn>> | undefined
+const expected = new WeakMap<readonly Migration[], readonly Part[]>()
 
-/** The tables and columns that the migrations create, from a database in memory. */
-export function readExpected(): NonNullable<typeof expected> {
-  expected ??= createExpected()
-  return expected
-}
-
-function createExpected(): NonNullable<typeof expected> {
-  const statements = migrations.flatMap(({ list }) => list('sqlite'))
-  const connection = new Connection(':memory:', statements.join(';\n'))
-  const columns = connection.all(SQLITE_COLUMNS)
-  connection.close()
-  const tables = Map.groupBy(columns, ({ table }) => String(table))
-  return new Map(
-    [...tables].map(([table, members]) => [
-      table,
-      new Map(members.map(({ name, nullable }) => [String(name), { isNullable: nullable === 1 }])),
-    ]),
-  )
+/** The tables and indexes that the migrations create, from a database in memory. */
+export function readExpected(steps: readonly Migration[]): readonly Part[] {
+  return remember(expected, steps, () => {
+    const statements = steps.flatMap(({ list }) => list('sqlite'))
+    const connection = new Connection(':memory:', statements.join(';\n'))
+    const parts = runScript(connection, readParts('sqlite'))
+    connection.close()
+    return parts
+  })
 }
 
 /**
  * Throws if the tables differ from those that the code expects, for example because a migration was changed after
- * it had been applied. Additional tables, and additional columns that need no value, are allowed.
+ * it had been applied. Additional tables and indexes, and additional columns that need no value, are allowed.
  */
-export async function checkSchema({ db, dialect }: Pick<Store, 'db' | 'dialect'>): Promise<void> {
-  const { rows } = await COLUMNS[dialect].execute(db)
-  const found = new Map(rows.map(column => [`${column.table}.${column.name}`, Boolean(column.needed)]))
-  for (const [table, columns] of readExpected()) {
-    for (const [name, { isNullable }] of columns) {
-      const needed = found.get(`${table}.${name}`)
-      if (needed === undefined) throw differs(`column ${table}.${name} is missing`)
-      if (needed && isNullable) throw differs(`column ${table}.${name} must not be null`)
-    }
-    const further = rows.find(({ table: of, name, needed }) => of === table && needed && !columns.has(name))
-    if (further) throw differs(`column ${table}.${further.name} is unknown`)
+export function* checkSchema(steps: readonly Migration[], dialect: Dialect): Script {
+  const found = new Map((yield* readParts(dialect)).map(part => [part.name, part]))
+  const tables = Map.groupBy(readExpected(steps), ({ table }) => table)
+  for (const { name, nullable } of [...tables.values()].flat()) {
+    const part = found.get(name)
+    if (!part) throw differs(`${name} is missing`)
+    if (part.needed && nullable) throw differs(`${name} must not be null`)
   }
+  for (const { name, table, needed } of found.values())
+    if (needed && tables.get(table)?.every(part => part.name !== name)) throw differs(`${name} is unknown`)
+}
+
+/** Throws if a database without migrations has a table of ours. */
+export function* refuseForeignTables(steps: readonly Migration[], dialect: Dialect): Script {
+  const tables = new Set(readExpected(steps).map(({ table }) => table))
+  const foreign = (yield* readParts(dialect)).find(({ table }) => tables.has(table))
+  if (foreign) throw differs(`table ${foreign.table} was not created by a migration`)
 }
 
 function differs(how: string): Error {

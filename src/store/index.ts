@@ -4,6 +4,8 @@
  */
 export { DatabaseUnavailable } from '../sqlite/index.ts'
 export { describeUnavailable, isDatabaseUnavailable, watchAvailability } from './availability.ts'
+export { migrate } from './migrate.ts'
+export { type Migration, runScript } from './migration.ts'
 export { inspectDatabase, openStore } from './open-store.ts'
 export { limitPendingRows } from './pending-rows.ts'
 export type { Instant, Schema } from './schema.ts'

@@ -5,9 +5,11 @@ import { describe, it } from 'node:test'
 import { sql } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
 import { query } from '../../test/support/postgres.ts'
-import { inspectMigrations, migrate } from './migrate.ts'
+import { inspectMigrations } from './migrate.ts'
+import type { Migration } from './migration.ts'
 import { migrations } from './migrations/index.ts'
-import { inspectDatabase, openStore } from './open-store.ts'
+import { inspectDatabase, migrateStore, openStore, run } from './open-store.ts'
+import type { Store } from './store.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 
@@ -31,6 +33,9 @@ describe('released migrations', () => {
 function computeHash(content: Buffer): string {
   return createHash('sha256').update(content).digest('hex')
 }
+
+const inspect = ({ db, dialect }: Store, steps: readonly Migration[]) =>
+  run(db, inspectMigrations(steps, dialect))
 
 eachDatabase((name, open, create) => {
   describe('inspectDatabase', () => {
@@ -68,8 +73,8 @@ eachDatabase((name, open, create) => {
     it('is used by the version before, if the newer one only added to it (STORE-8)', async () => {
       const url = await create('empty')
       const newer = await openStore(url)
-      assert.deepEqual((await inspectMigrations(newer, [...migrations, expand])).isRolling, true)
-      await migrate(newer, [...migrations, expand])
+      assert.deepEqual((await inspect(newer, [...migrations, expand])).isRolling, true)
+      await migrateStore(newer, [...migrations, expand])
       const older = await openStore(url)
       await older.close()
       await newer.close()
@@ -79,10 +84,10 @@ eachDatabase((name, open, create) => {
       const url = await create('empty')
       const newer = await openStore(url)
       const all = [...migrations, expand, contract]
-      assert.equal((await inspectMigrations(newer, all)).isRolling, false)
-      await migrate(newer, all)
+      assert.equal((await inspect(newer, all)).isRolling, false)
+      await migrateStore(newer, all)
       await assert.rejects(openStore(url), /a newer version of Sallyport changed it \(it has migration 9002/)
-      assert.deepEqual((await inspectMigrations(newer, [...migrations, expand])).pending, [])
+      assert.deepEqual((await inspect(newer, [...migrations, expand])).pending, [])
       await newer.close()
     })
   })
@@ -116,9 +121,9 @@ eachDatabase((name, open, create) => {
         needs: '0001-schema',
         list: () => ['create table half (id text)', 'create table half (id text)'],
       }
-      await assert.rejects(migrate(store, [...migrations, broken]), /already exists/)
+      await assert.rejects(migrateStore(store, [...migrations, broken]), /already exists/)
       await assert.rejects(sql`select * from half`.execute(store.db), /half/)
-      await migrate(store)
+      await migrateStore(store)
     })
 
     it('keeps the rows of earlier migrations', async () => {
@@ -130,7 +135,7 @@ eachDatabase((name, open, create) => {
         needs: '0001-schema',
         list: () => ["alter table clinician add column note text default 'none'"],
       }
-      await migrate(store, [...migrations, further])
+      await migrateStore(store, [...migrations, further])
       const rows = await sql<{ note: string }>`select note from clinician`.execute(store.db)
       assert.deepEqual(rows.rows, [{ note: 'none' }])
     })

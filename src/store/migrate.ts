@@ -1,54 +1,36 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { Migration } from './migration.ts'
-import { migrations } from './migrations/index.ts'
-import type { Schema } from './schema.ts'
-import type { Store } from './store.ts'
-
-interface SchemaMigration {
-  name: string
-  /** `Migration.needs`, for code that does not know the migration. */
-  needs: string
-  applied_at: number
-}
+import { checkSchema, refuseForeignTables } from './check-schema.ts'
+import type { Dialect, Migration, Script } from './migration.ts'
 
 // An arbitrary constant: the bytes of "sallypor".
-const ADVISORY_LOCK = sql.lit('8313759869310561394')
+const TAKE_ADVISORY_LOCK = 'select pg_advisory_xact_lock(8313759869310561394)'
 
-const FIND_TABLE: Readonly<Record<Store['dialect'], RawBuilder<unknown>>> = {
-  sqlite: sql`select name from sqlite_schema where name = 'schema_migration'`,
-  postgres: sql`select table_name from information_schema.tables
+const CREATE_TABLE =
+  'create table schema_migration (name text primary key, needs text not null, applied_at bigint not null)'
+
+const FIND_TABLE: Readonly<Record<Dialect, string>> = {
+  sqlite: `select name from sqlite_schema where name = 'schema_migration'`,
+  postgres: `select table_name from information_schema.tables
     where table_schema = current_schema() and table_name = 'schema_migration'`,
 }
 
 /**
- * Runs all missing migrations in one transaction, so that an interrupted start leaves no partial schema. Several
+ * Runs all missing migrations. Call it in one transaction, so that an interrupted start leaves no partial schema. Several
  * instances may start at once: on PostgreSQL the others wait for an advisory lock, on SQLite for the write lock.
  * Without missing migrations it changes nothing, so that the servers need no right to create tables.
  */
-export async function migrate(store: Store, steps: readonly Migration[] = migrations): Promise<void> {
-  await store.db.transaction().execute(async trx => {
-    if (store.dialect === 'postgres')
-      await sql`select pg_advisory_xact_lock(${ADVISORY_LOCK}::bigint)`.execute(trx)
-    const { isNew, pending } = await inspectMigrations({ db: trx, dialect: store.dialect }, steps)
-    if (isNew) await createTable(trx)
-    for (const step of pending) {
-      for (const statement of step.list(store.dialect)) await sql.raw(statement).execute(trx)
-      const { name, needs } = step
-      await withMigrations(trx)
-        .insertInto('schema_migration')
-        .values({ name, needs, applied_at: Date.now() })
-        .execute()
-    }
-  })
-}
-
-async function createTable(db: Kysely<Schema>): Promise<void> {
-  await db.schema
-    .createTable('schema_migration')
-    .addColumn('name', 'text', column => column.primaryKey())
-    .addColumn('needs', 'text', column => column.notNull())
-    .addColumn('applied_at', 'bigint', column => column.notNull())
-    .execute()
+export function* migrate(steps: readonly Migration[], dialect: Dialect): Script {
+  if (dialect === 'postgres') yield TAKE_ADVISORY_LOCK
+  const { isNew, pending } = yield* inspectMigrations(steps, dialect)
+  if (isNew) {
+    yield* refuseForeignTables(steps, dialect)
+    yield CREATE_TABLE
+  }
+  for (const step of pending) {
+    yield* step.list(dialect)
+    yield `insert into schema_migration (name, needs, applied_at)
+      values ('${step.name}', '${step.needs}', ${Date.now()})`
+  }
+  yield* checkSchema(steps, dialect)
 }
 
 export interface State {
@@ -61,21 +43,14 @@ export interface State {
 }
 
 /** Throws if this version cannot work with the database. */
-export async function inspectMigrations(
-  { db, dialect }: Pick<Store, 'db' | 'dialect'>,
-  steps: readonly Migration[] = migrations,
-): Promise<State> {
-  const { rows } = await FIND_TABLE[dialect].execute(db)
-  if (rows.length === 0) return { isNew: true, pending: steps, isRolling: false }
-  const applied = await withMigrations(db).selectFrom('schema_migration').select(['name', 'needs']).execute()
-  const known = new Set(steps.map(({ name }) => name))
+export function* inspectMigrations(steps: readonly Migration[], dialect: Dialect): Script<State> {
+  const tables = yield FIND_TABLE[dialect]
+  if (tables.length === 0) return { isNew: true, pending: steps, isRolling: false }
+  const applied = yield 'select name, needs from schema_migration'
+  const known = new Set<unknown>(steps.map(({ name }) => name))
   const newer = applied.find(({ name, needs }) => !known.has(name) && !known.has(needs))
   if (newer) throw new Error(`a newer version of Sallyport changed it (it has migration ${newer.name})`)
   const names = new Set(applied.map(({ name }) => name))
   const pending = steps.filter(({ name }) => !names.has(name))
   return { isNew: false, pending, isRolling: pending.every(({ needs }) => names.has(needs)) }
-}
-
-function withMigrations(db: Kysely<Schema>): Kysely<Schema & { schema_migration: SchemaMigration }> {
-  return db.withTables<{ schema_migration: SchemaMigration }>()
 }

@@ -1,6 +1,6 @@
-import type { Store } from './store.ts'
+import type { Connection, Row } from '../sqlite/index.ts'
 
-/** One step of the schema. Released migrations never change: a change is a new migration. */
+/** One step of a schema. Released migrations never change: a change is a new migration. */
 export interface Migration {
   readonly name: string
   /**
@@ -10,5 +10,16 @@ export interface Migration {
    */
   readonly needs: string
   /** Its statements, in order. */
-  list(dialect: Store['dialect']): readonly string[]
+  list(dialect: Dialect): readonly string[]
+}
+
+export type Dialect = 'sqlite' | 'postgres'
+
+/** Statements that run one after the other, and get the rows of each: by a driver that waits, or by one that does not. */
+export type Script<Result = void> = Generator<string, Result, readonly Row[]>
+
+export function runScript<Result>(connection: Connection, script: Script<Result>): Result {
+  let next = script.next([])
+  while (!next.done) next = script.next(connection.all(next.value))
+  return next.value
 }

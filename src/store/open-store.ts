@@ -1,8 +1,13 @@
 import { existsSync } from 'node:fs'
+import { type Kysely, sql } from 'kysely'
 import { describeError } from '../core/index.ts'
+import type { Row } from '../sqlite/index.ts'
 import { describeUnavailable } from './availability.ts'
 import { checkSchema } from './check-schema.ts'
 import { inspectMigrations, migrate, type State } from './migrate.ts'
+import type { Script } from './migration.ts'
+import { migrations } from './migrations/index.ts'
+import type { Schema } from './schema.ts'
 import type { OpenedDatabase, Store, StoreOptions } from './store.ts'
 import { parseDatabaseUrl } from './store.ts'
 
@@ -37,10 +42,10 @@ export async function inspectDatabase(databaseUrl: string, options: StoreOptions
   return withTarget(databaseUrl, async opened => {
     const store = await openTarget(opened, options)
     try {
-      const state = await inspectMigrations(store)
+      const state = await run(store.db, inspectMigrations(migrations, store.dialect))
       if (state.pending.length > 0) await checkCreateTable(store)
       else {
-        await checkSchema(store)
+        await run(store.db, checkSchema(migrations, store.dialect))
         store.begin()
       }
       return { store, ...state }
@@ -73,14 +78,23 @@ async function openTarget(target: Target, options: StoreOptions): Promise<Opened
 
 async function migrateAndCheck(store: OpenedDatabase): Promise<Store> {
   try {
-    await migrate(store)
-    await checkSchema(store)
+    await migrateStore(store)
     store.begin()
     return store
   } catch (error) {
     await store.close()
     throw error
   }
+}
+
+export function migrateStore({ db, dialect }: Store, steps = migrations): Promise<void> {
+  return db.transaction().execute(trx => run(trx, migrate(steps, dialect)))
+}
+
+export async function run<Result>(db: Kysely<Schema>, script: Script<Result>): Promise<Result> {
+  let next = script.next([])
+  while (!next.done) next = script.next((await sql.raw<Row>(next.value).execute(db)).rows)
+  return next.value
 }
 
 function describeReason(cause: unknown): string {

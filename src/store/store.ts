@@ -12,12 +12,13 @@ import {
   sql,
 } from 'kysely'
 import { hasCode } from '../core/index.ts'
+import type { Dialect } from './migration.ts'
 import type { Schema } from './schema.ts'
 import type { Trail } from './trail.ts'
 
 export interface Store {
   readonly db: Kysely<Schema>
-  readonly dialect: 'sqlite' | 'postgres'
+  readonly dialect: Dialect
   /**
    * Rejects while the database does not accept writes (`/readyz`). A write is tried at most every two seconds, and
    * while the last one failed, every use of the store fails at once.

@@ -68,7 +68,7 @@ export async function fhirServer(options: FhirServerOptions): Promise<FastifyIns
 
 function createDataCheck({ database }: Repository, clock: () => number): ReadyCheck {
   const tryWrite = () => {
-    database.exec("INSERT INTO audit_outbox VALUES ('probe', '')")
+    database.exec("INSERT INTO audit_outbox (id, record) VALUES ('probe', '')")
     database.exec("DELETE FROM audit_outbox WHERE id = 'probe'")
   }
   const { probe } = watchAvailability({ tryWrite: () => database.group(tryWrite), clock })
@@ -116,7 +116,7 @@ function openPages(database: Database): Pages {
 function openPageKey(database: Database): Uint8Array {
   return database.transaction(() => {
     const key = randomBytes(32)
-    database.rows(`INSERT OR IGNORE INTO setting VALUES ('page-key', ?)`, [key])
+    database.rows(`INSERT OR IGNORE INTO setting (name, value) VALUES ('page-key', ?)`, [key])
     const [row] = database.rows(`SELECT value FROM setting WHERE name = 'page-key'`, [])
     return row?.[0] instanceof Uint8Array ? row[0] : key
   })

@@ -8,7 +8,7 @@ import { after, describe, it, type TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { openStore, type Store } from '../index.ts'
-import { migrate } from '../migrate.ts'
+import { migrateStore } from '../open-store.ts'
 import { openSqlite } from './open.ts'
 
 const insertUser = ({ db }: Store, username: string) =>
@@ -133,7 +133,7 @@ describe('openSqlite', () => {
 
   it('rejects a write through the store inside a transaction after a time limit, and continues', async () => {
     const store = await openSqlite(`${folder}/nested.db`, { writeWaitMs: 50 })
-    await migrate(store)
+    await migrateStore(store)
     const nested = store.db.transaction().execute(() => insertUser(store, 'ada'))
     await assert.rejects(nested, /Cannot write to database: no turn within 50 ms/)
     await insertUser(store, 'bea')

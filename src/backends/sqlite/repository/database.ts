@@ -10,6 +10,7 @@ import {
   WRITE_WAIT_MS,
   WriteWait,
 } from '../../../sqlite/index.ts'
+import { migrate, runScript } from '../../../store/index.ts'
 import { MIGRATIONS } from './schema.ts'
 
 export type { SqlValue }
@@ -192,46 +193,17 @@ export class Database extends Connection {
   }
 }
 
-/** Opens the file, or creates it with its tables. */
+/**
+ * Opens the file, or creates it with its tables. The index has an edition of its own (`INDEX_EDITION`), and is rebuilt from
+ * the content.
+ */
 export function openDatabase(file: string, waitMs?: number): Database {
   try {
     const database = new Database(file, waitMs)
-    migrate(database)
+    database.transaction(() => runScript(database, migrate(MIGRATIONS, 'sqlite')))
     return database
   } catch (error) {
     const reason = describeError(error)
     throw new Error(`Cannot open FHIR data in ${file}: ${reason}`, { cause: error })
   }
-}
-
-/** Updates the tables. The index has an edition of its own (`INDEX_EDITION`), and is rebuilt from the content. */
-function migrate(connection: Connection): void {
-  connection.exec('BEGIN IMMEDIATE')
-  const edition = Number(connection.rows('PRAGMA user_version', [])[0]?.[0])
-  if (edition > MIGRATIONS.length)
-    throw new Error(`a newer version of Sallyport created it (edition ${edition})`)
-  for (const step of MIGRATIONS.slice(edition)) connection.exec(step)
-  connection.exec(`PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`)
-  checkTables(connection)
-}
-
-/** Throws if a table or an index differs from that of this version. Additional ones are allowed. */
-function checkTables(connection: Connection): void {
-  const expected = new Connection(':memory:', MIGRATIONS.join(''))
-  const [found, wanted] = [readTables(connection), readTables(expected)]
-  expected.close()
-  const different = [...wanted.keys()].find(name => found.get(name) !== wanted.get(name))
-  if (different !== undefined)
-    throw new Error(
-      `its tables are not those of this version (${different} differs); restore a backup, or remove the file and import the data again`,
-    )
-}
-
-/** The statements that create tables and indexes, by name, without SQLite's own. */
-function readTables(connection: Connection): ReadonlyMap<string, string> {
-  const rows = connection.rows(
-    "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
-    [],
-  )
-  return new Map(rows.map(([name, sql]) => [String(name), String(sql)]))
 }

@@ -10,7 +10,7 @@ import {
 } from '../../../fhir/index.ts'
 import { compareValues, type Database, type SqlValue } from './database.ts'
 import type { Names } from './names.ts'
-import { VALUE_TABLES, WIDTHS } from './schema.ts'
+import { VALUE_COLUMNS, VALUE_TABLES, type ValueTable, WIDTHS } from './schema.ts'
 
 /** Increase it whenever the same content is indexed differently: the index is then rebuilt. */
 export const INDEX_EDITION = 5
@@ -29,8 +29,6 @@ export interface IndexWriter {
   countRows(): number
 }
 
-type Table = (typeof VALUE_TABLES)[number]
-
 // These are columns of `resource`.
 const OWN_COLUMNS = new Set(['_id', '_lastUpdated'])
 
@@ -40,19 +38,16 @@ export function createIndexWriter(
   baseUrl: string,
   maxRows = Number.POSITIVE_INFINITY,
 ): IndexWriter {
-  const insert: Record<Table, StatementSync> = {
-    token: database.prepare('INSERT OR IGNORE INTO token VALUES (?, ?, ?, ?, ?)'),
-    reference: database.prepare('INSERT OR IGNORE INTO reference VALUES (?, ?, ?, ?, ?, ?)'),
-    string: database.prepare('INSERT OR IGNORE INTO string VALUES (?, ?, ?, ?)'),
-    date: database.prepare('INSERT OR IGNORE INTO date VALUES (?, ?, ?, ?)'),
-    quantity: database.prepare('INSERT OR IGNORE INTO quantity VALUES (?, ?, ?, ?, ?, ?, ?)'),
-    uri: database.prepare('INSERT OR IGNORE INTO uri VALUES (?, ?, ?)'),
-    span: database.prepare('INSERT INTO span VALUES (?, ?, ?, ?)'),
-  }
+  const insert = Object.fromEntries(
+    VALUE_TABLES.map(table => [
+      table,
+      prepareInsert(database, table, ['rid', 'nid', ...VALUE_COLUMNS[table]]),
+    ]),
+  ) as Record<ValueTable, StatementSync>
   const clear = VALUE_TABLES.map(table => database.prepare(`DELETE FROM ${table} WHERE rid = ?`))
   let rows = 0
-  const addCompartment = database.prepare('INSERT OR IGNORE INTO compartment VALUES (?, ?, ?, ?)')
-  const addContained = database.prepare('INSERT INTO contained_patient VALUES (?, ?, ?)')
+  const addCompartment = prepareInsert(database, 'compartment', ['patient', 'tid', 'rid', 'version'])
+  const addContained = prepareInsert(database, 'contained_patient', ['rid', 'version', 'patient'])
   return {
     add(rid, resource) {
       const entries = indexResource(resource, baseUrl)
@@ -89,6 +84,11 @@ export function createIndexWriter(
   }
 }
 
+function prepareInsert(database: Database, table: string, columns: readonly string[]): StatementSync {
+  const places = columns.map(() => '?').join(', ')
+  return database.prepare(`INSERT OR IGNORE INTO ${table} (${columns.join(', ')}) VALUES (${places})`)
+}
+
 /** The lowest and the highest value of a parameter of one resource. */
 interface Span {
   readonly low: SqlValue
@@ -96,7 +96,12 @@ interface Span {
   readonly isWide: boolean
 }
 
-function widenSpan(spans: Map<number, Span>, nid: number, table: Table, values: readonly SqlValue[]): void {
+function widenSpan(
+  spans: Map<number, Span>,
+  nid: number,
+  table: ValueTable,
+  values: readonly SqlValue[],
+): void {
   const [low = null, high = null] = table === 'string' ? [values[0], values[0]] : values
   const width = WIDTHS[table]
   if (width === undefined) return
@@ -134,7 +139,7 @@ function findDisplays(entries: readonly IndexEntry[]): ReadonlySet<string> {
 }
 
 interface Row {
-  readonly table: Table
+  readonly table: ValueTable
   readonly values: readonly SqlValue[]
 }
 

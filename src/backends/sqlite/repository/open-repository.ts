@@ -23,8 +23,12 @@ function createWriters(
   index: IndexWriter,
   clock: () => number,
 ): Pick<Repository, 'save' | 'remove'> {
-  const addResource = database.prepare('INSERT INTO resource VALUES (NULL, ?, ?, ?, ?, 0, ?)')
-  const addVersion = database.prepare('INSERT INTO version VALUES (NULL, ?, ?, ?, ?, ?, NULL)')
+  const addResource = database.prepare(
+    'INSERT INTO resource (tid, id, version, updated, deleted, content) VALUES (?, ?, ?, ?, 0, ?)',
+  )
+  const addVersion = database.prepare(
+    'INSERT INTO version (rid, tid, version, updated, method) VALUES (?, ?, ?, ?, ?)',
+  )
   const retire = database.prepare('UPDATE version SET content = ? WHERE rid = ? AND version = ?')
   const renew = database.prepare(
     'UPDATE resource SET version = ?, updated = ?, deleted = ?, content = ? WHERE rid = ?',
@@ -81,7 +85,7 @@ function reindexIfStale(database: Database, index: IndexWriter, baseUrl: string)
     index.clearAll()
     indexCurrent(database, index)
     indexVersions(database, index)
-    database.rows(`INSERT OR REPLACE INTO setting VALUES ('index', ?)`, [wanted])
+    database.rows(`INSERT OR REPLACE INTO setting (name, value) VALUES ('index', ?)`, [wanted])
   })
 }
 

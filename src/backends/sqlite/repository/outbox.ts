@@ -36,7 +36,7 @@ export function openOutbox(
   audit: Pick<FhirAudit, 'deliver' | 'redeliver'>,
   clock: () => number,
 ): Outbox {
-  const insert = database.prepare('INSERT INTO audit_outbox VALUES (?, ?)')
+  const insert = database.prepare('INSERT INTO audit_outbox (id, record) VALUES (?, ?)')
   const remove = database.prepare('DELETE FROM audit_outbox WHERE id = ?')
 
   function removeAll(ids: readonly string[]): void {

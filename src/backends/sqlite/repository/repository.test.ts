@@ -102,24 +102,43 @@ describe('openRepository', () => {
     database.exec('ALTER TABLE version RENAME COLUMN method TO verb')
     close()
     assert.throws(() => openRepository({ file, baseUrl: BASE }), {
-      message: /^Cannot open FHIR data in \S+: its tables are not .*version differs\); restore a backup/,
+      message:
+        /^Cannot open FHIR data in \S+: its schema does not match .*column version\.method is missing\); restore a backup/,
     })
+  })
+
+  it('refuses data without one of its indexes', () => {
+    const { database, close } = open('no-index.db')
+    database.exec('DROP INDEX version_tid')
+    close()
+    assert.throws(() => open('no-index.db'), /its schema does not match .*\(index version_tid is missing\)/)
+  })
+
+  it('accepts data to which a newer version only added (STORE-8)', () => {
+    const database = openDatabase(join(folder, 'expanded.db'))
+    for (const [table] of database.rows("SELECT name FROM sqlite_schema WHERE type = 'table'", []))
+      if (!String(table).startsWith('sqlite_')) database.exec(`ALTER TABLE ${table} ADD COLUMN note TEXT`)
+    database.exec("INSERT INTO schema_migration VALUES ('0002-notes', '0001-tables', 0, NULL)")
+    database.close()
+    const repository = open('expanded.db')
+    assert.deepEqual(repository.load([patient('1'), condition('c', '1')]).created, 2)
+    repository.close()
   })
 
   it('never changes a released migration; a new migration adds a line', () => {
     assert.deepEqual(
-      MIGRATIONS.map(step => createHash('sha256').update(step).digest('hex')),
-      ['e9f4dba3b0f7fe4bee94a1e1dcca54d85e250b8c2fd2d708fe5fc91b1f486d04'],
+      MIGRATIONS.map(({ list }) => createHash('sha256').update(list('sqlite').join(';')).digest('hex')),
+      ['508783064975916be48840b9917693ffcddc7affc8789b718afc697b62d0a9f6'],
     )
   })
 
-  it('refuses data of a newer version', () => {
+  it('refuses data that a newer version changed in another way (STORE-8)', () => {
     const database = openDatabase(join(folder, 'later.db'))
-    database.exec('PRAGMA user_version = 99')
+    database.exec("INSERT INTO schema_migration VALUES ('9999-later', '9999-later', 0)")
     database.close()
     assert.throws(
       () => open('later.db'),
-      /^Error: Cannot open FHIR data in .*later\.db: a newer version of Sallyport created it \(edition 99\)$/,
+      /^Error: Cannot open FHIR data in .*later\.db: a newer version of Sallyport changed it \(it has migration 9999-later\)$/,
     )
   })
 })

@@ -139,7 +139,7 @@ const BATCH = 1_000
 /** Loads resources in transactions of a bounded size. Until the last one is written, `name` is stored. */
 export function loadInBatches(repository: Repository, name: string, resources: Iterable<unknown>): void {
   const { database } = repository
-  database.rows(`INSERT OR REPLACE INTO setting VALUES ('load', ?)`, [name])
+  database.rows(`INSERT OR REPLACE INTO setting (name, value) VALUES ('load', ?)`, [name])
   const batch: unknown[] = []
   for (const resource of resources) {
     batch.push(resource)

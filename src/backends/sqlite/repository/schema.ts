@@ -1,3 +1,5 @@
+import type { Migration } from '../../../store/index.ts'
+
 /**
  * The tables of `fhir.db`. A resource has one row with its current content, and a row per version. The content of the
  * current version is only in `resource`, and moves to `version` when the next version is written.
@@ -96,8 +98,22 @@ CREATE INDEX span_high ON span (nid, high, rid);
 /** The widest range of a resource without a row in `span`, in milliseconds for dates. */
 export const WIDTHS: Readonly<Record<string, number>> = { date: 86_400_000, quantity: 0, string: 0 }
 
-/** The migrations in order: edition 1, 2, … A released one never changes: add a new one. */
-export const MIGRATIONS: readonly string[] = [TABLES]
+/** The migrations in order. A released one never changes: add a new one. */
+export const MIGRATIONS: readonly Migration[] = [
+  { name: '0001-tables', needs: '0001-tables', list: () => TABLES.split(/;\s*/).filter(Boolean) },
+]
 
-/** The tables of search values. Each row begins with `rid` and `nid`. */
-export const VALUE_TABLES = ['token', 'reference', 'string', 'date', 'quantity', 'uri', 'span'] as const
+/** The tables of search values, with their columns after `rid` and `nid`. */
+export const VALUE_COLUMNS = {
+  token: ['code', 'system', 'text'],
+  reference: ['id', 'type', 'system', 'value'],
+  string: ['normal', 'exact'],
+  date: ['low', 'high'],
+  quantity: ['low', 'high', 'system', 'code', 'unit'],
+  uri: ['uri'],
+  span: ['low', 'high'],
+} as const
+
+export type ValueTable = keyof typeof VALUE_COLUMNS
+
+export const VALUE_TABLES = Object.keys(VALUE_COLUMNS) as readonly ValueTable[]
