@@ -1,9 +1,17 @@
 import type { FastifyInstance } from 'fastify'
 import { type Auditor, noAudit } from '../audit/index.ts'
 import { createSerialize } from '../cache/index.ts'
-import { createHostCheck } from '../config/index.ts'
+import { createHostCheck, makePalette, readLogo } from '../config/index.ts'
+import { isFailure } from '../core/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
-import { createDocument, createServer, type Logger, Registry, type ServerOptions } from '../web/index.ts'
+import {
+  createBrand,
+  createDocument,
+  createServer,
+  type Logger,
+  Registry,
+  type ServerOptions,
+} from '../web/index.ts'
 import { addAdminApi } from './admin/api/routes.ts'
 import { addAdminPages } from './admin/pages/routes.ts'
 import { type Controls, createAuthMetrics, NO_CONTROLS } from './base/context.ts'
@@ -125,7 +133,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
   const lab = settings.lab ? await import('./lab/index.ts') : undefined
   const context: AuthContext = {
     settings,
-    brand: settings.brand,
+    brand: makeBrand(settings),
     store,
     sealer,
     keys,
@@ -153,6 +161,12 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
   addRoutes(app, context)
   lab?.addLabRoutes(app, context)
   return app
+}
+
+function makeBrand({ brand }: AuthSettings): AuthContext['brand'] {
+  const logo = brand.logo === undefined ? undefined : readLogo(brand.logo)
+  // The start has read it already; it is missing only if it was removed in the meantime.
+  return createBrand({ ...brand, logo: isFailure(logo) ? undefined : logo, palette: makePalette(brand) })
 }
 
 /** Tokens and launches of the command line, for tests. */
@@ -183,7 +197,7 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addRegisterRoutes(app, context)
   addEndSessionRoutes(app, context)
   addDiscoveryRoutes(app, context.settings)
-  addStyleRoutes(app)
+  addStyleRoutes(app, context.settings)
   app.get('/', (_request, reply) => reply.redirect(paths.portal, 302))
 }
 

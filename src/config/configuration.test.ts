@@ -28,6 +28,7 @@ function textFor(row: SettingRow<unknown>): string {
     '[]',
     'groups=a',
     'tls://localhost:7',
+    '#3942b8',
   ]
   return texts.find(text => row.type.parse(text) !== undefined && text !== '') ?? ''
 }
@@ -64,7 +65,13 @@ describe('readSettings', () => {
       loginFailureLimit: 10,
       loginFailureWindowSeconds: 300,
       loginFailureLimitPerAddress: 1000,
-      brand: { name: 'Sallyport', support: undefined },
+      brand: {
+        name: 'Sallyport',
+        support: undefined,
+        logo: undefined,
+        colour: undefined,
+        darkColour: undefined,
+      },
       cds: {
         services: [],
         single: { id: undefined, name: undefined, url: undefined, clientId: undefined },
@@ -72,6 +79,7 @@ describe('readSettings', () => {
       login: {
         passwords: true,
         providers: [],
+        order: [],
         single: {
           issuer: undefined,
           clientId: undefined,
@@ -462,6 +470,8 @@ describe('listEffectiveSettings', () => {
       SMART_AUDIT_FEED_URL: 'http://localhost:7',
       SMART_AUDIT_SYSLOG_URL: 'tls://localhost:7',
       SMART_APP_CLIENT_ID: 'other',
+      SMART_BRAND_COLOUR: '#123456',
+      SMART_BRAND_DARK_COLOUR: '#abcdef',
       SMART_APP_SCOPE: 'openid',
       SMART_APP_ISSUERS: 'http://localhost:5',
       SMART_APP_FRAME_ORIGINS: 'https://ehr.example',

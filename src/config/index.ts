@@ -2,6 +2,7 @@
  * The settings (SETTING-1): one table of names, variables, defaults and types for the reader, the `settings` command and
  * the reference page. The only module that reads the environment; it starts nothing.
  */
+export { makePalette } from './brand-colours.ts'
 export type { CdsService } from './cds-services.ts'
 export {
   type Configuration,
@@ -30,6 +31,7 @@ export {
   type LoginProvider,
   type OidcProvider,
 } from './login-providers.ts'
+export { type LogoFile, readLogo } from './logo-file.ts'
 export { parsePolicyText } from './policy-text.ts'
 export { ensureSecret } from './secret-file.ts'
 export { LOG_LEVELS, type LogLevel } from './setting-types.ts'

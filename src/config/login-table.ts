@@ -18,6 +18,14 @@ export const loginTable = {
       'Sign-in providers of the hospital (OpenID Connect or LDAP), as a [list](how-to/sign-in.md#settings-of-a-provider).',
     derive: none,
   }),
+  'login.order': defineDerived({
+    name: 'smart.login.order',
+    type: types.signInMethods,
+    otherwise: '`password`, then the providers as listed',
+    about:
+      'Order of the sign-in methods on the sign-in page: ids of providers, and `password` for the passwords of the clinician table. Methods that are not named follow in their usual order.',
+    derive: none,
+  }),
   'login.single.issuer': defineOpen({
     name: 'smart.login.issuer',
     type: types.issuer,

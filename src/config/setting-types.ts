@@ -99,6 +99,11 @@ export const providerId: SettingType<string> = {
   parse: text => (/^[a-z0-9][a-z0-9-]{0,39}$/.test(text) ? text : undefined),
 }
 
+export const signInMethods: SettingType<readonly string[]> = {
+  ...listOf(providerId),
+  expected: 'ids of sign-in providers, or password, separated by commas',
+}
+
 export const claimName: SettingType<string> = {
   expected: 'the name of a claim',
   parse: text => (/^\S{1,200}$/.test(text) ? text : undefined),
@@ -256,6 +261,11 @@ export function shortText(maxCharacters: number): SettingType<string> {
     parse: text =>
       /^[^\p{C}]+$/u.test(text) && text.length <= maxCharacters ? text.trim() || undefined : undefined,
   }
+}
+
+export const hexColour: SettingType<string> = {
+  expected: 'a colour such as #3942b8',
+  parse: text => (/^#[0-9a-f]{6}$/i.test(text) ? text.toLowerCase() : undefined),
 }
 
 export const secretText: SettingType<string> = {

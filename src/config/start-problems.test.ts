@@ -26,6 +26,29 @@ describe('start problems and warnings', () => {
     })
   }
 
+  it('refuses colours that are hard to read, and a logo that cannot be shown', () => {
+    assert.match(
+      problems({ SMART_BRAND_COLOUR: '#ffd700' }).join(),
+      /contrast of 1\.\d\d:1.*has the same hue/,
+    )
+    assert.match(
+      problems({ SMART_BRAND_DARK_COLOUR: '#3942b8' }).join(),
+      /of the dark theme.*,SMART_BRAND_DARK_COLOUR needs SMART_BRAND_COLOUR$/,
+    )
+    assert.match(
+      problems({ SMART_BRAND_LOGO: '/none.svg' }).join(),
+      /^SMART_BRAND_LOGO cannot use \/none.svg/,
+    )
+    assert.deepEqual(problems({ SMART_BRAND_COLOUR: '#006747', SMART_BRAND_DARK_COLOUR: '#7fd1b0' }), [])
+  })
+
+  it('refuses an order of sign-in methods that names an unknown one', () => {
+    assert.deepEqual(problems({ SMART_LOGIN_ORDER: 'hospital,password' }), [
+      'SMART_LOGIN_ORDER names hospital, which is no sign-in method in use (password)',
+    ])
+    assert.deepEqual(problems({ SMART_LOGIN_ORDER: 'password' }), [])
+  })
+
   it('refuses limits of bodies that are too large for the embedded FHIR server (LIMIT-8)', () => {
     const large = {
       SMART_FHIR_BODY_LIMIT_MB: '12',

@@ -1,6 +1,8 @@
 import { accessSync, constants } from 'node:fs'
+import { findColourProblems } from './brand-colours.ts'
 import { isLoopbackUrl } from './derive.ts'
 import { findProviderConflicts, type LoginProvider } from './login-providers.ts'
+import { findLogoProblems } from './logo-file.ts'
 import type { SettingKey, Settings, Source, UpstreamSettings } from './settings.ts'
 import { settingsTable } from './table.ts'
 
@@ -61,8 +63,16 @@ function findFeedProblems({ auditFeeds, allowHttp }: Settings): readonly string[
 }
 
 function findLoginProblems({ login, allowHttp }: Settings): readonly string[] {
-  const { providers, passwords, single } = login
+  const { providers, passwords, single, order } = login
+  const known = new Set([...(passwords ? ['password'] : []), ...providers.map(({ id }) => id)])
   return [
+    ...when(known.size <= providers.length && passwords, 'a sign-in provider cannot have the id password'),
+    ...order
+      .filter(method => !known.has(method))
+      .map(
+        method =>
+          `SMART_LOGIN_ORDER names ${method}, which is no sign-in method in use (${[...known].join(', ')})`,
+      ),
     ...findProviderConflicts(providers),
     ...when(!passwords && providers.length === 0, 'SMART_LOGIN_PASSWORDS=false needs a sign-in provider'),
     ...when(
@@ -143,8 +153,20 @@ export function findStartProblems(
     ...findFeedProblems(settings),
     ...findCdsProblems(settings),
     ...findFrameProblems(settings),
+    ...findBrandProblems(settings),
     ...findLabProblems(settings),
     ...(settings.onLoopback ? [] : findOffLoopbackProblems(settings, sources)),
+  ]
+}
+
+function findBrandProblems({ brand }: Settings): readonly string[] {
+  return [
+    ...findColourProblems(brand),
+    ...when(
+      brand.darkColour !== undefined && brand.colour === undefined,
+      'SMART_BRAND_DARK_COLOUR needs SMART_BRAND_COLOUR',
+    ),
+    ...findLogoProblems(brand.logo),
   ]
 }
 

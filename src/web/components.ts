@@ -220,13 +220,16 @@ export function renderMark(className = 'logo__mark'): Html {
   return html`<svg class="${className}" viewBox="0 0 32 32" aria-hidden="true">${raw(MARK_PATHS)}</svg>`
 }
 
-/** Renders the symbol with the wordmark or with another name. */
-export function renderLogo(href: string, { name }: Brand): Html {
+/** Renders the logo of the organization, or the symbol with the wordmark or with another name. */
+export function renderLogo(href: string, { name, logo }: Brand): Html {
+  const label = `${name}: start page`
+  if (logo)
+    return html`<a class="logo" href="${href}" aria-label="${label}"><img class="logo__image" src="${logo.url}" alt=""></a>`
   const word =
     name === OWN_BRAND.name
       ? html`<svg class="logo__word" viewBox="0 0 122 32" fill="none" stroke="currentColor" stroke-width="2.9" aria-hidden="true">${raw(WORD_PATHS)}</svg>`
       : html`<span class="logo__plain">${name}</span>`
-  return html`<a class="logo" href="${href}" aria-label="${name}: start page">${renderMark()}${word}</a>`
+  return html`<a class="logo" href="${href}" aria-label="${label}">${renderMark()}${word}</a>`
 }
 
 /** Renders the picture of the login page, a row of doors. */

@@ -8,7 +8,7 @@
  */
 
 export { getAssetUrl } from './assets.ts'
-export type { Brand } from './brand.ts'
+export { type Brand, createBrand, type Palette, type Shades } from './brand.ts'
 export {
   type Action,
   type Field,

@@ -64,6 +64,7 @@ export function renderDocument(
 <title>${title} – ${site}</title>
 <link rel="icon" href="${getAssetUrl('icon.svg')}" type="image/svg+xml">
 <link rel="stylesheet" href="${getAssetUrl('sallyport.css')}">
+${brand.style && html`<link rel="stylesheet" href="${brand.style.url}">`}
 ${[...EVERYWHERE, ...scripts].map(name => html`<script src="${getAssetUrl(name)}" type="module"></script>`)}
 </head>
 <body>
@@ -120,7 +121,9 @@ export interface ErrorPageOptions {
 /** Renders event, effect and advice, then code, time and reference. */
 export function renderErrorPage(options: ErrorPageOptions): Html {
   const { title, site, brand, bar = { kind: 'flow' }, sampleData = false } = options
-  return renderPage({ title, bar, brand, sampleData, width: 'flow', site }, renderError(options))
+  // The card has the contact.
+  const own = brand && { ...brand, support: undefined }
+  return renderPage({ title, bar, brand: own, sampleData, width: 'flow', site }, renderError(options))
 }
 
 function renderError(options: ErrorPageOptions): Html {

@@ -11,7 +11,7 @@ import {
 } from 'fastify'
 import { isDatabaseUnavailable } from '../store/index.ts'
 import { serveAssets } from './assets.ts'
-import type { Brand } from './brand.ts'
+import { type Brand, serveBrand } from './brand.ts'
 import { setSecurityHeaders } from './headers.ts'
 import { prepareReports, type ReadyCheck, serveHealth } from './health.ts'
 import { BODY_BYTES, FORM_BYTES, HEADER_BYTES, REQUEST_MS } from './limits.ts'
@@ -72,6 +72,7 @@ const QUIET_ROUTES: ReadonlySet<string | undefined> = new Set([
   '/readyz',
   '/metrics',
   '/assets/:name',
+  '/brand/:name',
 ])
 
 /** Creates a server with the common routes and hooks. It does not listen yet; see `listen`. */
@@ -110,6 +111,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     access: options.metricsAccess ?? 'loopback',
   })
   serveAssets(app)
+  if (options.brand) serveBrand(app, options.brand)
   return app
 }
 

@@ -30,7 +30,7 @@ const controls: Controls = {
   setLogLevel: async () => undefined,
 }
 const providers = createProviders(
-  { passwords: true, providers: [] },
+  { order: [], passwords: true, providers: [] },
   { clock: Date.now, onFailure: () => undefined },
 )
 const REDIRECT = ['https://chart.example/callback']

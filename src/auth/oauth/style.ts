@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
+import { remember } from '../../core/index.ts'
+import type { AuthSettings } from '../base/settings.ts'
 
 /** SMART 2.2, styling: the light theme of our own pages. */
 const STYLE = {
@@ -18,18 +20,31 @@ const STYLE = {
     '-apple-system, BlinkMacSystemFont, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", system-ui, sans-serif',
 } as const
 
-export const styleJson: string = JSON.stringify(STYLE, undefined, 2)
+interface Style {
+  /** SMART 2.2: it changes with the content, so that apps may cache it. */
+  readonly path: string
+  readonly json: string
+}
 
-/** SMART 2.2: the URL changes with the content, so that apps may cache it. */
-export const stylePath = `/smart-style/${createHash('sha256').update(styleJson).digest('hex').slice(0, 16)}.json`
+const styles = new Map<string, Style>()
+
+/** Apps get the colour of the organization. */
+export function getStyle({ brand }: Pick<AuthSettings, 'brand'>): Style {
+  return remember(styles, brand.colour ?? STYLE.color_highlight, highlight => {
+    const json = JSON.stringify({ ...STYLE, color_highlight: highlight }, undefined, 2)
+    const hash = createHash('sha256').update(json).digest('hex').slice(0, 16)
+    return { path: `/smart-style/${hash}.json`, json }
+  })
+}
 
 /** Serves `smart_style_url`, which is public. */
-export function addStyleRoutes(app: FastifyInstance): void {
-  app.get(stylePath, (_request, reply) =>
+export function addStyleRoutes(app: FastifyInstance, settings: AuthSettings): void {
+  const { path, json } = getStyle(settings)
+  app.get(path, (_request, reply) =>
     reply
       .type('application/json; charset=utf-8')
       .header('cache-control', 'public, max-age=31536000, immutable')
       .header('access-control-allow-origin', '*')
-      .send(styleJson),
+      .send(json),
   )
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
+import { testSettings } from '../testing/settings.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 
@@ -10,7 +11,7 @@ describe('the organization on pages', () => {
   let auth: TestAuthServer
   before(async () => {
     auth = await TestAuthServer.open(await open(), {
-      settings: { brand: { name: 'North Hospital', support: SUPPORT } },
+      settings: { brand: { ...testSettings.brand, name: 'North Hospital', support: SUPPORT } },
     })
   })
 

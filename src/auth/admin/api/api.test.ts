@@ -69,7 +69,7 @@ describe('the administration API', () => {
       controls,
       resources: RESOURCES,
       settings: {
-        login: { passwords: true, providers: [makeProvider({ issuer: url })] },
+        login: { order: [], passwords: true, providers: [makeProvider({ issuer: url })] },
       },
     })
     await auth.addClient({

@@ -11,7 +11,7 @@ import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
 import { readExtension } from '../hooks.ts'
 import type { ExtraContext } from '../launch/options.ts'
-import { stylePath } from '../style.ts'
+import { getStyle } from '../style.ts'
 
 /** The access that a user granted to a client. */
 export interface Grant {
@@ -261,7 +261,8 @@ function toGrant(row: GrantRow): Grant {
 /** The launch context in a token response or an introspection response (SMART 2.2, launch context). */
 export function buildContextMembers(context: Pick<AuthContext, 'settings' | 'hooks'>, grant: Grant) {
   const { patientId, encounterId, needPatientBanner, fromEhr, extraContext } = grant
-  const style = readExtension(context, grant).style ?? `${context.settings.issuerUrl}${stylePath}`
+  const style =
+    readExtension(context, grant).style ?? `${context.settings.issuerUrl}${getStyle(context.settings).path}`
   return {
     ...(patientId === undefined ? {} : { patient: patientId }),
     ...(encounterId === undefined ? {} : { encounter: encounterId }),

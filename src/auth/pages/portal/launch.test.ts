@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { before, describe, it } from 'node:test'
 import { buildLaunchUrl } from '../../oauth/launch/prepare.ts'
-import { styleJson } from '../../oauth/style.ts'
+import { getStyle } from '../../oauth/style.ts'
+import { testSettings } from '../../testing/settings.ts'
 import { readRedirect, TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { patient } from '../../testing/test-fhir-server.ts'
@@ -265,7 +266,7 @@ describe('smart_style_url', () => {
   })
 
   it('has every member of SMART, with the colours of our own pages', async () => {
-    const style = JSON.parse(styleJson)
+    const style = JSON.parse(getStyle(testSettings).json)
     assert.deepEqual(Object.keys(style).sort(), [
       'color_background',
       'color_error',

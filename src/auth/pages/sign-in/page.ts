@@ -21,6 +21,8 @@ export interface LoginPageOptions {
   readonly username?: string | undefined
   /** The passwords of this server or of a directory; undefined without a password form. */
   readonly form: 'own' | { readonly id: string; readonly name: string } | undefined
+  /** Links to ways that the settings put above the form. */
+  readonly above: readonly OtherWay[]
   readonly others: readonly OtherWay[]
   readonly problem?: string | undefined
   /** Whether the user has just signed out. */
@@ -41,7 +43,7 @@ export interface TestLogin {
 }
 
 /** Another way to sign in. */
-interface OtherWay {
+export interface OtherWay {
   readonly name: string
   readonly path: string
 }
@@ -68,7 +70,7 @@ function renderCover(brand: Brand): Html {
 }
 
 function renderSignIn(options: LoginPageOptions): Html {
-  const { brand, form, others, app, problem, signedOut, expired, again, testLogin } = options
+  const { brand, form, above, others, app, problem, signedOut, expired, again, testLogin } = options
   return html`<div class="signin">
 <h1>Sign in</h1>
 <p class="muted">${describeAccount(options)}</p>
@@ -77,10 +79,12 @@ ${signedOut && renderAlert('You are signed out.', '', 'ok')}
 ${expired && problem === undefined && renderAlert('Your sign-in has ended.', 'Sign in again to continue.')}
 ${again && problem === undefined && renderAlert('Sign in again to continue.', `This page needs a sign-in in the last ${RECENT_SECONDS / 60} minutes.`)}
 ${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.`, 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}
+${above.length > 0 && renderWays(options, above, 'main')}
+${above.length > 0 && form !== undefined && html`<p class="muted signin__or">${describeOtherForm(form)}</p>`}
 ${form !== undefined && renderForm(options, form)}
-${others.length > 0 && renderOthers(options)}
+${others.length > 0 && renderWays(options, others, form === undefined ? 'main' : 'other')}
 ${testLogin && form === 'own' && renderTestLogin(testLogin)}
-${brand.support !== undefined && html`<p class="muted small">Help: ${renderContact(brand.support)}</p>`}
+${brand.support !== undefined && html`<p class="muted small signin__help">Help: ${renderContact(brand.support)}</p>`}
 </div>`
 }
 
@@ -98,6 +102,11 @@ function describeAccount({ brand, form }: LoginPageOptions): string {
   return form === 'own' ? `Use your ${brand.name} account.` : `Use your ${form.name}.`
 }
 
+/** The form below another way to sign in. */
+function describeOtherForm(form: NonNullable<LoginPageOptions['form']>): string {
+  return form === 'own' ? 'Or with a username and password' : `Or with your ${form.name}`
+}
+
 function renderForm(
   { pendingId, username, problem }: LoginPageOptions,
   form: NonNullable<LoginPageOptions['form']>,
@@ -112,12 +121,17 @@ ${renderField({ name: 'password', label: 'Password', type: 'password', autocompl
 }
 
 /** Links, because a redirect after a form would need the provider in the content security policy. */
-function renderOthers({ form, others, pendingId }: LoginPageOptions): Html {
+function renderWays(
+  { pendingId }: LoginPageOptions,
+  ways: readonly OtherWay[],
+  place: 'main' | 'other',
+): Html {
   const makeUrl = (path: string) =>
     pendingId === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}interaction=${pendingId}`
-  return html`<div class="signin__others">${form !== undefined && html`<p class="muted">Or sign in with</p>`}
-${others.map(
+  const isMain = place === 'main'
+  return html`<div class="signin__others">${!isMain && html`<p class="muted">Or sign in with</p>`}
+${ways.map(
   ({ name, path }) =>
-    html`<a class="btn btn--wide${form !== undefined && ' btn--quiet'}" href="${makeUrl(path)}">${form === undefined && 'Sign in with '}${name}</a>`,
+    html`<a class="btn btn--wide${!isMain && ' btn--quiet'}" href="${makeUrl(path)}">${isMain && 'Sign in with '}${name}</a>`,
 )}</div>`
 }

@@ -296,7 +296,7 @@ describe('the account of a provider’s user', () => {
         ]).get(statusCode)
       }
       assert.equal(await find(), 'administrator')
-      auth.changeLogin({ passwords: true, providers: list(changes) })
+      auth.changeLogin({ order: [], passwords: true, providers: list(changes) })
       assert.equal(await find(), outcome)
     })
 
@@ -502,10 +502,27 @@ describe('a sign-in that fails', () => {
     assert.equal(describeSignIn(await signIn(browser, hospital, 'user-1')), '302 /portal')
   })
 
+  it('shows the ways to sign in in the order of the settings', async () => {
+    const providers = [makeProvider(hospital), makeProvider(hospital, { id: 'other', name: 'Other account' })]
+    const list = async (order: readonly string[]) => {
+      const settings = { login: { order, passwords: true, providers } }
+      const server = await openSignInServer(await open(), providers, { settings })
+      const { body } = await server.openBrowser().get('/login')
+      return body.match(/Other account|Hospital account|name="password"/g)
+    }
+    assert.deepEqual(await list([]), ['name="password"', 'Hospital account', 'Other account'])
+    assert.deepEqual(await list(['other', 'password']), [
+      'Other account',
+      'name="password"',
+      'Hospital account',
+    ])
+    assert.deepEqual(await list(['other']), ['Other account', 'name="password"', 'Hospital account'])
+  })
+
   it('offers no password form if passwords are switched off (SIGNIN-2)', async () => {
     const providers = [makeProvider(hospital)]
     const auth = await openSignInServer(await open(), providers, {
-      settings: { login: { passwords: false, providers } },
+      settings: { login: { order: [], passwords: false, providers } },
     })
     const { body } = await auth.openBrowser().get('/login')
     assert.doesNotMatch(body, /name="password"/)

@@ -14,7 +14,7 @@ import { clearLoginCookie, findCurrentLogin, hasLoginCookie } from '../../users/
 import { isPasswordOf } from '../../users/passwords.ts'
 import { completeLogin, describeLaunch, REFUSED_EVENTS } from './complete.ts'
 import { logInAtDirectory } from './directory.ts'
-import { type LoginPageOptions, renderLoginPage, type TestLogin } from './page.ts'
+import { type LoginPageOptions, type OtherWay, renderLoginPage, type TestLogin } from './page.ts'
 
 /** The documented default password on loopback. */
 const SHOWN_PASSWORD = 'sallyport'
@@ -100,7 +100,7 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     if (expired) clearLoginCookie(context, reply)
     const pending = await findPendingAuthorization(context, query)
     const username = again && !login.issuer ? login.user.username : undefined
-    const directory = findDirectory(context, query)
+    const directory = chooseDirectory(context, query)
     return sendForm(reply, { directory, pending, username, signedOut, expired, again })
   })
 
@@ -153,7 +153,7 @@ interface LoginForm
   readonly status?: 401 | 403 | 429
 }
 
-/** The form takes passwords of the named directory, of this server, or of the first directory. */
+/** The directory whose passwords a sent form has. Without a name, they are those of this server if it has any. */
 function findDirectory({ providers }: AuthContext, parameters: Parameters): LdapProvider | undefined {
   const named = parameters.get('provider')
   const directories = providers.all.filter(provider => provider.kind === 'ldap')
@@ -161,21 +161,47 @@ function findDirectory({ providers }: AuthContext, parameters: Parameters): Ldap
   return directories.find(({ id }) => id === named)
 }
 
-/** The form of the page, and links to all other ways to sign in. */
+type Method = AuthContext['providers']['ordered'][number]
+
+/** The first method that has passwords. */
+function findFirstForm({ providers }: AuthContext): 'password' | LdapProvider | undefined {
+  return providers.ordered.find(method => method === 'password' || method.kind === 'ldap') as
+    | 'password'
+    | LdapProvider
+    | undefined
+}
+
+/** The directory whose passwords the page asks for: the named one, or the first method that has passwords. */
+function chooseDirectory(context: AuthContext, parameters: Parameters): LdapProvider | undefined {
+  if (parameters.get('provider') !== undefined) return findDirectory(context, parameters)
+  const first = findFirstForm(context)
+  return first === 'password' ? undefined : first
+}
+
+/** The form of the page, and links to the other ways to sign in. A form that the user chose is above all of them. */
 function chooseForm(
-  { providers }: AuthContext,
+  context: AuthContext,
   directory: LdapProvider | undefined,
-): Pick<LoginPageOptions, 'form' | 'others'> {
-  const own = providers.passwords ? { name: 'Clinician account', path: paths.login } : undefined
-  const others = providers.all
-    .filter(provider => provider !== directory)
-    .map(({ kind, id, name }) =>
-      kind === 'oidc'
-        ? { name, path: `${paths.loginProviders}/${id}` }
-        : { name, path: `${paths.login}?provider=${id}` },
-    )
-  if (directory) return { form: directory, others: own ? [...others, own] : others }
-  return { form: own && 'own', others }
+): Pick<LoginPageOptions, 'form' | 'above' | 'others'> {
+  const { ordered, passwords } = context.providers
+  const chosen = directory ?? (passwords ? 'password' : undefined)
+  const others = ordered.filter(method => method !== chosen)
+  const isFirst = chosen !== undefined && chosen === findFirstForm(context)
+  const at = isFirst ? ordered.indexOf(chosen) : 0
+  return {
+    form: chosen === 'password' ? 'own' : chosen,
+    above: others.slice(0, at).map(describeWay),
+    others: others.slice(at).map(describeWay),
+  }
+}
+
+function describeWay(method: Method): OtherWay {
+  if (method === 'password') return { name: 'Clinician account', path: `${paths.login}?provider=password` }
+  const { kind, id, name } = method
+  return {
+    name,
+    path: kind === 'oidc' ? `${paths.loginProviders}/${id}` : `${paths.login}?provider=${id}`,
+  }
 }
 
 const NO_PASSWORDS = 'Sign-in with a password is switched off.'

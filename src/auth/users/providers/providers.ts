@@ -14,13 +14,15 @@ import {
   type ProviderReport,
 } from './provider-client.ts'
 
-type LoginSettings = Pick<Settings['login'], 'passwords' | 'providers'>
+type LoginSettings = Pick<Settings['login'], 'passwords' | 'providers' | 'order'>
 
 /** The ways to sign in, each provider with its own client: one that is unreachable delays no other. */
 export interface Providers {
   /** Whether clinicians may sign in with a password of the clinician table. */
   readonly passwords: boolean
   readonly all: readonly LoginProvider[]
+  /** The sign-in methods as the sign-in page shows them: `password`, and the providers. */
+  readonly ordered: readonly ('password' | LoginProvider)[]
   find(id: string): LoginProvider | undefined
   findByIssuer(issuer: unknown): LoginProvider | undefined
   getClient(provider: OidcProvider): ProviderClient
@@ -35,6 +37,20 @@ export async function checkProvider(provider: LoginProvider): Promise<ProviderRe
   if (provider.kind === 'oidc') return checkOidcProvider(provider)
   await checkDirectory(provider)
   return undefined
+}
+
+/** The methods that the settings name come first. */
+function listInOrder({
+  passwords,
+  providers,
+  order,
+}: LoginSettings): readonly ('password' | LoginProvider)[] {
+  const methods = [...(passwords ? (['password'] as const) : []), ...providers]
+  const getPlace = (method: 'password' | LoginProvider) => {
+    const place = order.indexOf(method === 'password' ? method : method.id)
+    return place < 0 ? order.length : place
+  }
+  return methods.toSorted((one, other) => getPlace(one) - getPlace(other))
 }
 
 interface Opened {
@@ -66,6 +82,9 @@ export function createProviders(
     },
     get all() {
       return login.providers
+    },
+    get ordered() {
+      return listInOrder(login)
     },
     get canBeMixedUp() {
       return opened.length > 1

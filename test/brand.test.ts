@@ -1,0 +1,78 @@
+/** The organization of an installation, in a real browser: its name, logo, colours and contact. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { type Stack, startStack } from './support/stack.ts'
+import { signIn } from './support/walk.ts'
+
+const LOGO =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 170 32"><path fill="#006747" d="M0 0h32v32H0z"/><text x="40" y="22" font-size="16" font-family="sans-serif">North Hospital</text></svg>'
+
+const folder = mkdtempSync(join(tmpdir(), 'sallyport-brand-'))
+let stack: Stack
+before(async () => {
+  const logo = join(folder, 'logo.svg')
+  writeFileSync(logo, LOGO)
+  stack = await startStack({
+    env: {
+      SMART_SAMPLE_PATIENTS: '5',
+      SMART_BRAND_NAME: 'North Hospital',
+      SMART_BRAND_SUPPORT: 'Service desk, 555 0100, help@north.example',
+      SMART_BRAND_COLOUR: '#006747',
+      SMART_BRAND_LOGO: logo,
+    },
+  })
+})
+after(async () => {
+  await stack?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+const open = useBrowser()
+
+describe('the pages of an organization', () => {
+  it('have its logo, colours and contact, on every screen', async () => {
+    const { page, faults } = await open()
+    const { issuerUrl } = stack.settings
+    const see = async (name: string) => {
+      assert.ok(
+        await page.locator('.logo__image').evaluate(image => (image as HTMLImageElement).naturalWidth > 0),
+      )
+      assert.equal(
+        await page.evaluate(() => getComputedStyle(document.body).getPropertyValue('--accent')),
+        '#006747',
+      )
+      await inspectOnEveryScreen(page, `brand-${name}`)
+    }
+    await page.goto(`${issuerUrl}/login`)
+    await see('sign-in')
+    await signIn(page, stack)
+    for (const path of ['/portal', '/manage', '/account/sign-ins']) {
+      await page.goto(issuerUrl + path)
+      await see(path.replaceAll('/', '-').slice(1))
+    }
+    assert.deepEqual(faults, [])
+    await page.goto(`${issuerUrl}/nowhere`)
+    await see('not-found')
+  })
+
+  it('serve the logo so that it cannot act, and browsers may keep it', async () => {
+    const { page } = await open()
+    await page.goto(`${stack.settings.issuerUrl}/login`)
+    const url = await page.locator('.logo__image').getAttribute('src')
+    const response = await fetch(stack.settings.issuerUrl + url)
+    assert.equal(await response.text(), LOGO)
+    assert.equal(response.headers.get('content-type'), 'image/svg+xml')
+    assert.equal(response.headers.get('x-content-type-options'), 'nosniff')
+    assert.match(response.headers.get('content-security-policy') ?? '', /^default-src 'none'.*sandbox$/)
+    assert.match(response.headers.get('cache-control') ?? '', /immutable/)
+  })
+
+  it('hand the colour to apps', async () => {
+    const { getStyle } = await import('../src/auth/oauth/style.ts')
+    const response = await fetch(stack.settings.issuerUrl + getStyle(stack.settings).path)
+    assert.equal((await response.json()).color_highlight, '#006747')
+  })
+})
