@@ -44,6 +44,7 @@ import { addAuthorizeRoutes } from './pages/authorize.ts'
 import { addCdsRoutes } from './pages/cds/routes.ts'
 import { addConsentRoutes } from './pages/consent/routes.ts'
 import { addManageRoutes } from './pages/manage/routes.ts'
+import { makeSignedInBar } from './pages/page-parts.ts'
 import { addPickerRoutes } from './pages/picker/routes.ts'
 import { addLaunchRoutes } from './pages/portal/launch.ts'
 import { addPortalRoutes } from './pages/portal/routes.ts'
@@ -52,6 +53,7 @@ import { addNewPasswordRoutes } from './pages/sign-in/new-password.ts'
 import { addProviderRoutes } from './pages/sign-in/provider-routes.ts'
 import { addLoginRoutes } from './pages/sign-in/routes.ts'
 import { createPasswordCheck } from './users/check-password.ts'
+import { findCurrentLogin, hasLoginCookie } from './users/login.ts'
 import { listOwnPatients } from './users/own-records.ts'
 import { createProviders } from './users/providers/providers.ts'
 import { makeRules } from './users/validity/rule.ts'
@@ -220,6 +222,10 @@ function makeServerOptions({ logger, tls }: AuthServerOptions, context: AuthCont
     clock,
     home: paths.portal,
     brand,
+    findBar: request =>
+      hasLoginCookie(context, request)
+        ? findCurrentLogin(context, request).then(login => login && makeSignedInBar(login))
+        : undefined,
     metricsAccess: settings.metrics.access,
     acceptsHost: createHostCheck(settings),
     checks: [

@@ -1,10 +1,11 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createOutcome } from '../fhir/index.ts'
 import type { Brand } from './brand.ts'
 import { createPagePolicy, type PagePolicy } from './headers.ts'
 import type { Html } from './html.ts'
 import { renderErrorPage } from './page.ts'
 import { describeProblem, type Problem } from './problems.ts'
+import type { Bar } from './top-bar.ts'
 
 declare module 'fastify' {
   interface FastifyReply {
@@ -21,6 +22,8 @@ export interface ReplyOptions {
   readonly errorStyle: (path: string) => ErrorStyle
   readonly frameOrigins: readonly string[]
   readonly brand: Brand | undefined
+  /** The top bar of the user who is signed in. Undefined at once if nobody is. */
+  readonly findBar: ((request: FastifyRequest) => Promise<Bar | undefined> | undefined) | undefined
 }
 
 /** Returns the path of a request without its query, which may contain a launch token, a code or a name. */
@@ -49,9 +52,24 @@ export function decorateReply(app: FastifyInstance, options: ReplyOptions): void
     },
   )
   app.decorateReply('sendProblem', function sendProblem(this: FastifyReply, problem) {
-    return sendProblemReply(this, problem, options)
+    const { findBar, errorStyle } = options
+    const hasBar = WITH_BAR.has(problem.kind) && errorStyle(stripQuery(this.request.url)) === 'page'
+    const finding = hasBar ? findBar?.(this.request) : undefined
+    if (!finding) return sendProblemReply(this, problem, options)
+    // fastify waits for a reply that is sent later.
+    void finding.catch(() => undefined).then(bar => sendProblemReply(this, problem, options, bar))
+    return this
   })
 }
+
+/** The problems of requests that could have come from a page of this server. */
+const WITH_BAR: ReadonlySet<Problem['kind']> = new Set([
+  'not-found',
+  'method-not-allowed',
+  'too-large',
+  'unsupported-media-type',
+  'unexpected',
+])
 
 /** `frame-ancestors` of the page names the origins. */
 function allowFrames(reply: FastifyReply, { frameOrigins }: ReplyOptions): void {
@@ -59,10 +77,15 @@ function allowFrames(reply: FastifyReply, { frameOrigins }: ReplyOptions): void 
 }
 
 /** Works without `decorateReply`: fastify does not decorate the reply for a URL that it cannot parse. */
-export function sendProblemReply(reply: FastifyReply, problem: Problem, options: ReplyOptions): FastifyReply {
+export function sendProblemReply(
+  reply: FastifyReply,
+  problem: Problem,
+  options: ReplyOptions,
+  bar?: Bar,
+): FastifyReply {
   const { id, url } = reply.request
   const { home, frameOrigins, brand } = options
-  const context = { reference: id, now: options.clock(), home, frameOrigins, brand }
+  const context = { reference: id, now: options.clock(), home, frameOrigins, brand, bar }
   allowFrames(reply, options)
   const { status, headers, type, body } = describeResponse(
     problem,
@@ -90,6 +113,8 @@ export interface ErrorContext {
   readonly home: string
   readonly frameOrigins?: readonly string[]
   readonly brand?: Brand | undefined
+  /** Of the user who is signed in. */
+  readonly bar?: Bar | undefined
 }
 
 export function describeResponse(problem: Problem, style: ErrorStyle, occasion: ErrorContext): ErrorResponse {
@@ -131,7 +156,7 @@ function formatOAuthText(problem: Problem): string {
 /** The problems that are no refusal. */
 const UNAVAILABLE: ReadonlySet<Problem['kind']> = new Set(['not-found', 'unavailable', 'unexpected'])
 
-function renderProblemPage(problem: Problem, { reference, now, home, brand }: ErrorContext): string {
+function renderProblemPage(problem: Problem, { reference, now, home, brand, bar }: ErrorContext): string {
   const { title, text, status } = describeProblem(problem)
   return renderErrorPage({
     kind: UNAVAILABLE.has(problem.kind) ? 'unavailable' : 'refused',
@@ -140,7 +165,7 @@ function renderProblemPage(problem: Problem, { reference, now, home, brand }: Er
     code: String(status),
     reference,
     now,
-    bar: { kind: 'flow', home },
+    bar: bar ?? { kind: 'flow', home },
     brand,
     actions: [{ href: home, text: 'Go to the start page' }],
   }).markup

@@ -53,6 +53,8 @@ export interface ServerOptions {
   readonly home?: string
   /** The organization on error pages. */
   readonly brand?: Brand
+  /** The top bar of the user who is signed in, for error pages. */
+  readonly findBar?: ReplyOptions['findBar']
   /** The format of error responses by path; the default is a page. */
   readonly errorStyle?: (path: string) => ErrorStyle
   /** Whether a path accepts a POST from another site: paths that use no cookie, and `POST /oauth2/authorize`. */
@@ -80,6 +82,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const app = createFastify(options)
   const listMethods = watchRoutes(app)
   decorateReply(app, createReplyOptions(options))
+  // The FHIR server uses no cookies. Before the other hooks, which may send an error page for the user who is signed in.
+  if (options.name !== 'fhir') await app.register(cookie)
   prepareListeners(app)
   prepareDraining(app, options.drainMs)
   prepareReports(app)
@@ -87,8 +91,6 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   addHooks(app, options)
   drainUnread(app, options.largestBody)
   addUnknownRoutes(app, path => options.allowedMethods?.(path) ?? listMethods(path))
-  // The FHIR server uses no cookies.
-  if (options.name !== 'fhir') await app.register(cookie)
   await app.register(formbody, { bodyLimit: FORM_BYTES })
   app.removeContentTypeParser('text/plain')
   boundJson(app)
@@ -162,8 +164,9 @@ function createReplyOptions({
   errorStyle = () => 'page',
   frameOrigins = [],
   brand,
+  findBar,
 }: ServerOptions): ReplyOptions {
-  return { clock, home, errorStyle, frameOrigins, brand }
+  return { clock, home, errorStyle, frameOrigins, brand, findBar }
 }
 
 /** For the FHIR server, a form has the same limit as any other body. */

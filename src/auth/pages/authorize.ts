@@ -60,10 +60,10 @@ export function requireWaiting(
 }
 
 /** Takes the browser where an authorization request goes next. */
-export function sendStep(reply: FastifyReply, context: AuthContext, step: Step): FastifyReply {
+export async function sendStep(reply: FastifyReply, context: AuthContext, step: Step): Promise<FastifyReply> {
+  if (step.kind === 'redirect') return reply.redirect(step.url, 302)
+  const login = await findCurrentLogin(context, reply.request)
   switch (step.kind) {
-    case 'redirect':
-      return reply.redirect(step.url, 302)
     case 'refused': {
       const { code, description } = step.refusal
       return sendErrorPage(reply, context, {
@@ -76,6 +76,7 @@ export function sendStep(reply: FastifyReply, context: AuthContext, step: Step):
         code,
         reason: description,
         actions: [START_PAGE],
+        login,
         isRecorded: true,
       })
     }
@@ -90,6 +91,7 @@ export function sendStep(reply: FastifyReply, context: AuthContext, step: Step):
         ],
         code: 'invalid_request',
         actions: [START_PAGE],
+        login,
         isRecorded: true,
       })
   }

@@ -38,3 +38,34 @@ describe('the organization on pages', () => {
     }
   })
 })
+
+describe('an error page', () => {
+  const open = openTestStore()
+
+  it('keeps the navigation of a user who is signed in', async () => {
+    const auth = await TestAuthServer.open(await open())
+    const browser = await auth.logIn()
+    const pages = [
+      await browser.get('/nowhere'),
+      await browser.get('/login/providers/nobody'),
+      await browser.post('/portal', {}),
+      await browser.get('/oauth2/authorize'),
+      await browser.get('/oauth2/resume?interaction=none'),
+    ]
+    assert.deepEqual(
+      pages.map(({ statusCode }) => statusCode),
+      [404, 404, 405, 400, 400],
+    )
+    for (const { body } of pages) assert.match(body, /<nav class="topbar__nav"[\s\S]*Dr\. Robin Ahmadi/)
+  })
+
+  it('has none without a login, or if the database fails', async () => {
+    const auth = await TestAuthServer.open(await open())
+    assert.doesNotMatch((await auth.openBrowser().get('/nowhere')).body, /topbar__nav/)
+    const browser = await auth.logIn()
+    await auth.store.db.schema.dropTable('login').execute()
+    const { statusCode, body } = await browser.get('/nowhere')
+    assert.equal(statusCode, 404)
+    assert.doesNotMatch(body, /topbar__nav/)
+  })
+})

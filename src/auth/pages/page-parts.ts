@@ -60,7 +60,7 @@ interface ErrorOptions
     Omit<ErrorPageOptions, 'kind' | 'code' | 'reference' | 'referenceUrl' | 'now' | 'bar' | 'brand'> {
   readonly status: number
   /** The user who is signed in, if the page has their bar. */
-  readonly login?: Login
+  readonly login?: Login | undefined
   readonly current?: SignedInPage
   /** Whether developers get a link to the event. */
   readonly isRecorded?: boolean

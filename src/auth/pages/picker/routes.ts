@@ -82,6 +82,7 @@ async function pick(
             'The patient or the encounter does not exist, or you do not have access to it. No record was opened.',
           ],
           actions: [{ href: buildPickUrl(pending.id), text: 'Choose again' }],
+          login,
         })
   if (picker === 'encounter' && encounterId === undefined) {
     if (form.get('step') !== 'encounter')
