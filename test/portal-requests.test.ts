@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import type { FhirReader } from '../src/auth/base/fhir-reader.ts'
-import { findPatients, listPeople } from '../src/auth/oauth/launch/patients.ts'
+import { findPatients } from '../src/auth/oauth/launch/patients.ts'
 import { createAuthenticator, patient } from '../src/backends/sqlite/testing/fhir.ts'
 import { startHapi } from '../src/backends/upstream/testing/hapi/start-hapi.ts'
 import { startGateway } from '../src/backends/upstream/testing/start-gateway.ts'
@@ -17,7 +17,10 @@ const panel = {
 }
 const upstream = await startHapi({ off: ['dangling-references-refused'] })
 const gateway = await startGateway(upstream.url, {
-  guard: createAuthenticator({ kim: { filterFor: () => [{ panel }] } }),
+  guard: createAuthenticator({
+    kim: { filterFor: () => [{ panel }] },
+    robin: { filterFor: () => 'everything' },
+  }),
   profile: 'auto',
 })
 after(async () => {
@@ -51,9 +54,11 @@ assert.equal(stored.status, 200)
 // The gateway finds out what the upstream can do.
 await gateway.as('kim')('GET Patient?_count=1')
 
-function createReader(): FhirReader {
+type Caller = 'kim' | 'robin'
+
+function createReader(caller: Caller): FhirReader {
   const read = async (query: string) => {
-    const { status, body } = await gateway.as('kim')(`GET ${query}`)
+    const { status, body } = await gateway.as(caller)(`GET ${query}`)
     assert.equal(status, 200)
     return { kind: 'found', resource: { ...body, resourceType: 'Bundle' } } as const
   }
@@ -61,19 +66,25 @@ function createReader(): FhirReader {
 }
 
 describe('the first page of the portal and of the picker', () => {
-  for (const [recent, most] of [
-    [[], 2],
-    [['p90', 'p70', 'p110'], 3],
+  const RECENT = ['p90', 'p70', 'p110']
+  // The list and its total, the recent patients, and one search for similar names. The patients of a clinician with a
+  // panel are looked up for the list, and again for the search, which follows it.
+  for (const [caller, recent, most] of [
+    ['robin', [], 3],
+    ['robin', RECENT, 4],
+    ['kim', [], 4],
+    ['kim', RECENT, 5],
   ] as const)
-    it(`takes at most ${most} upstream requests with ${recent.length} recent patients`, async () => {
+    it(`takes at most ${most} upstream requests with ${recent.length} recent patients (${caller})`, async () => {
       const before = upstream.seen.length
-      const list = await findPatients(createReader(), { search: undefined, page: undefined, recent })
+      const list = await findPatients(createReader(caller), { search: undefined, page: undefined, recent })
       assert.ok(list.kind === 'list')
       assert.deepEqual(
         list.recent.map(({ id }) => id),
         recent,
       )
-      assert.equal(listPeople(list).length, 20)
+      assert.equal(list.patients.length, 20)
+      assert.equal(list.similar.isComplete, true)
       const requests = upstream.seen.length - before
       assert.ok(requests <= most, `${requests} requests`)
     })

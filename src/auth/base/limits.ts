@@ -10,6 +10,8 @@ export const LIMITS = {
   extensionTokenSeconds: 3_600,
   /** Apps that the portal lists at once. A search finds the others. */
   appsListed: 8,
+  /** Patients with the family names of a page, with whom its patients are compared. */
+  namesCompared: 200,
   /** Recent patients and recent apps that the portal lists first. */
   recentListed: 5,
   /** Encounters of a patient that the portal lists at once, and in all. */

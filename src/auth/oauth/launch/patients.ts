@@ -5,6 +5,7 @@ import {
   listResources,
   type Unavailable,
 } from '../../base/fhir-reader.ts'
+import { compareNames, findSimilar, type SimilarNames } from './namesakes.ts'
 import {
   buildNumberQuery,
   buildPartOfNumberQuery,
@@ -23,12 +24,18 @@ export interface PatientQuery {
   readonly recent: readonly string[]
 }
 
-export interface PatientList {
+export interface PatientList extends PatientPage {
+  readonly similar: SimilarNames
+}
+
+interface PatientPage {
   readonly kind: 'list'
-  /** The patients that this user opened last, on the first page without a search. */
+  /** The patients that this user opened last, on the first page without a search. They are in the list as well. */
   readonly recent: readonly Person[]
-  /** The other patients, by family name. */
+  /** The patients of this page, by family name. */
   readonly patients: readonly Person[]
+  /** The place of the first one among all, from 1; undefined if it is not known. */
+  readonly from: number | undefined
   /** Undefined if the server does not return it. */
   readonly total: number | undefined
   /** Whether the server has more patients. */
@@ -45,21 +52,36 @@ export async function findPatients(
   read: FhirReader,
   query: PatientQuery,
 ): Promise<PatientList | Unavailable> {
+  const page = await findPage(read, query)
+  if (page.kind === 'unavailable') return page
+  const people = listPeople(page)
+  const isWhole = query.search === undefined && page.from === 1 && page.total === page.patients.length
+  return { ...page, similar: isWhole ? compareNames(people) : await findSimilar(read, people) }
+}
+
+async function findPage(read: FhirReader, query: PatientQuery): Promise<PatientPage | Unavailable> {
   const { search, page } = query
-  const later = page === undefined ? undefined : await read.page(page, 'Patient')
+  const { position, place } = parsePage(page)
+  const later = position === undefined ? undefined : await read.page(position, 'Patient')
   // A position that the server no longer knows leads to the first page.
-  if (later?.kind === 'found') return toPatientList(later, true)
+  if (later?.kind === 'found') return toPatientPage(later, { isSorted: true, place })
   if (search === undefined) return findFirst(read, query.recent)
   const found = await findAny(read, buildPatientQueries(search))
-  if (found.kind === 'unavailable' || countListed(found) > 0 || !isNumber(search)) return found
+  if (found.kind === 'unavailable' || found.patients.length > 0 || !isNumber(search)) return found
   const partial = await findByPartOfNumber(read, search)
   return partial.kind === 'list' ? partial : found
 }
 
+/** `21.Patient?…` begins with the 21st patient, `-20.Patient?…` ends with the 20th. */
+function parsePage(page = '') {
+  const [, place, position = page] = /^(-?[1-9]\d{0,8})\.(.+)$/s.exec(page) ?? []
+  return { position: position || undefined, place: place === undefined ? undefined : Number(place) }
+}
+
 /** Only the embedded server searches for a part of an MRN. Elsewhere digits are completed to an MRN like others. */
-async function findByPartOfNumber(read: FhirReader, part: string): Promise<PatientList | Unavailable> {
+async function findByPartOfNumber(read: FhirReader, part: string): Promise<PatientPage | Unavailable> {
   const partial = await findSorted(read, buildPartOfNumberQuery(part))
-  if (partial.kind === 'list' && countListed(partial) > 0) return partial
+  if (partial.kind === 'list' && partial.patients.length > 0) return partial
   const examples = await findSorted(read, '')
   const example =
     examples.kind === 'list' ? examples.patients.find(({ mrn }) => mrn !== undefined) : undefined
@@ -67,15 +89,12 @@ async function findByPartOfNumber(read: FhirReader, part: string): Promise<Patie
   return whole === undefined ? partial : findSorted(read, buildNumberQuery(whole))
 }
 
-/** The first page: recent patients, then the first ones by family name. */
-async function findFirst(read: FhirReader, recent: readonly string[]): Promise<PatientList | Unavailable> {
+/** The first page: recent patients, and the first ones by family name. */
+async function findFirst(read: FhirReader, recent: readonly string[]): Promise<PatientPage | Unavailable> {
   // In this order: a gateway can use the list's lookup of the clinician's patients for the recent ones.
-  const [list, opened] = await Promise.all([
-    findSorted(read, '', PATIENTS_LISTED - recent.length),
-    findByIds(read, recent),
-  ])
+  const [list, opened] = await Promise.all([findSorted(read, ''), findByIds(read, recent)])
   if (list.kind === 'unavailable') return list
-  return { ...list, recent: opened, patients: list.patients.filter(({ id }) => !recent.includes(id)) }
+  return { ...list, recent: opened }
 }
 
 /** The patients with these ids that the user may see, in this order. */
@@ -87,26 +106,27 @@ export async function findByIds(read: FhirReader, ids: readonly string[]): Promi
 }
 
 /** Finds the patients that any of the queries finds. A server need not support all of them. */
-async function findAny(read: FhirReader, queries: readonly string[]): Promise<PatientList | Unavailable> {
+async function findAny(read: FhirReader, queries: readonly string[]): Promise<PatientPage | Unavailable> {
   const responses = await Promise.all(queries.map(query => findSorted(read, query)))
   const outage = responses.find(it => it.kind === 'unavailable' && it.status !== 400)
   const lists = responses.filter(it => it.kind === 'list')
-  const [first, ...others] = lists.filter(list => countListed(list) > 0)
+  const [first, ...others] = lists.filter(list => list.patients.length > 0)
   if (outage) return outage
   return first ? others.reduce(mergeLists, first) : (lists[0] ?? responses[0] ?? EMPTY)
 }
 
-const EMPTY: PatientList = {
+const EMPTY: PatientPage = {
   kind: 'list',
   recent: [],
   patients: [],
+  from: undefined,
   total: undefined,
   hasMore: false,
   isSorted: true,
 }
 
 /** Merges two lists, which have no common next page. The total is unknown if one has more. */
-function mergeLists(list: PatientList, other: PatientList): PatientList {
+function mergeLists(list: PatientPage, other: PatientPage): PatientPage {
   const known = new Set(list.patients.map(({ id }) => id))
   const added = other.patients.filter(({ id }) => !known.has(id))
   if (added.length === 0 && !other.hasMore) return list
@@ -121,20 +141,22 @@ const ORDERS = ['&_sort=family,given', '&_sort=family', '']
 async function findSorted(
   read: FhirReader,
   query: string,
-  count = PATIENTS_LISTED,
   [order = '', ...others]: readonly string[] = ORDERS,
-): Promise<PatientList | Unavailable> {
-  const found = await read(`Patient?${query}${query === '' ? '' : '&'}_count=${count}${order}`)
+): Promise<PatientPage | Unavailable> {
+  const found = await read(`Patient?${query}${query === '' ? '' : '&'}_count=${PATIENTS_LISTED}${order}`)
   return isBadRequest(found) && others.length > 0
-    ? findSorted(read, query, count, others)
-    : toPatientList(found, order !== '')
+    ? findSorted(read, query, others)
+    : toPatientPage(found, { isSorted: order !== '', place: 1 })
 }
 
 function isBadRequest(response: FhirReadResult): boolean {
   return response.kind === 'unavailable' && response.status === 400
 }
 
-function toPatientList(response: FhirReadResult, isSorted: boolean): PatientList | Unavailable {
+function toPatientPage(
+  response: FhirReadResult,
+  { isSorted, place }: { readonly isSorted: boolean; readonly place: number | undefined },
+): PatientPage | Unavailable {
   switch (response.kind) {
     case 'unavailable':
       return response
@@ -142,30 +164,40 @@ function toPatientList(response: FhirReadResult, isSorted: boolean): PatientList
       return EMPTY
     case 'found': {
       const { resource, next, previous } = response
-      const patients = listResources(resource, 'Patient').slice(0, PATIENTS_LISTED).map(readPerson)
+      const received = listResources(resource, 'Patient')
+      const patients = received.slice(0, PATIENTS_LISTED).map(readPerson)
       const total = typeof resource.total === 'number' ? resource.total : undefined
+      const from = findStart(place, received.length, total)
       return {
         kind: 'list',
         recent: [],
         patients: patients.toSorted(compareFamilyNames),
+        from,
         total,
         hasMore:
           next !== undefined || (previous === undefined && total !== undefined && total > patients.length),
         isSorted,
-        ...(next === undefined ? {} : { next }),
-        ...(previous === undefined ? {} : { previous }),
+        ...(next !== undefined && { next: formatPage(next, from && from + received.length) }),
+        ...(previous !== undefined && { previous: formatPage(previous, from && 1 - from) }),
       }
     }
   }
 }
 
-/** The patients on a page. */
-export function listPeople({ recent, patients }: PatientList): readonly Person[] {
-  return [...recent, ...patients]
+/** The place of the first patient of a page. Patients who were added or removed since can make it impossible. */
+function findStart(place: number | undefined, count: number, total = Number.POSITIVE_INFINITY) {
+  if (place === undefined) return undefined
+  const from = place > 0 ? place : 1 - place - count
+  return from >= 1 && from + count - 1 <= total ? from : undefined
 }
 
-function countListed(list: PatientList): number {
-  return listPeople(list).length
+function formatPage(position: string, place: number | undefined): string {
+  return place ? `${place}.${position}` : position
+}
+
+/** The patients on a page, some of them twice. */
+export function listPeople({ recent, patients }: PatientPage): readonly Person[] {
+  return [...recent, ...patients]
 }
 
 const names = new Intl.Collator('en', { sensitivity: 'base' })

@@ -1,15 +1,9 @@
 import { isFailure, isRecord } from '../../../core/index.ts'
 import { isId, parseReference, type Resource } from '../../../fhir/index.ts'
-import {
-  describeEncounter,
-  type EncounterDescription,
-  findAlike,
-  type Person,
-  readPerson,
-} from '../../../web/index.ts'
+import { describeEncounter, type EncounterDescription, type Person, readPerson } from '../../../web/index.ts'
 import { type FhirReader, listResources, type Unavailable } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { encodeName } from './patient-queries.ts'
+import { findNamesakes } from './namesakes.ts'
 
 /** The selected patient, with the data of the launch form. */
 export interface Picked {
@@ -28,8 +22,6 @@ export interface Encounters {
   /** The number of all encounters; undefined if the server does not return it. */
   readonly total: number | undefined
 }
-
-const NAMESAKES_READ = 50
 
 interface PickedOptions {
   readonly fhirBaseUrl: string
@@ -81,38 +73,6 @@ export async function readEncounters(
     found: found.length,
     total: typeof total === 'number' ? Math.max(total, found.length) : undefined,
   }
-}
-
-/** Finds the patients whose names are similar: the same family name, and a similar given name. */
-export async function findNamesakes(read: FhirReader, person: Person): Promise<readonly Person[]> {
-  const { family, given = '' } = person.name
-  if (family === undefined) return []
-  const query = `family=${encodeName(family)}`
-  const first = await findNamed(read, query)
-  const others =
-    first.length < NAMESAKES_READ
-      ? []
-      : await Promise.all(
-          listBeginnings(given).map(it => findNamed(read, `${query}&given=${encodeName(it)}`)),
-        )
-  const found = new Map([...first, ...others.flat()].map(one => [one.id, one]))
-  return findAlike(person, [...found.values()])
-}
-
-async function findNamed(read: FhirReader, query: string): Promise<readonly Person[]> {
-  const response = await read(`Patient?${query}&_count=${NAMESAKES_READ}`)
-  return response.kind === 'found' ? listResources(response.resource, 'Patient').map(readPerson) : []
-}
-
-/** The first given name and its first letters, by which a server finds the most similar names of a large family. */
-function listBeginnings(given: string): readonly string[] {
-  const [first = ''] = given.split(' ')
-  return [...new Set([first, [...first].slice(0, 2).join('')])].filter(it => it !== '')
-}
-
-/** Whether another patient has a name similar to this one's. */
-export async function hasNamesake(read: FhirReader, person: Person): Promise<boolean> {
-  return (await findNamesakes(read, person)).length > 0
 }
 
 /** An encounter in the portal. */

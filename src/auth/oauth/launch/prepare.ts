@@ -8,8 +8,9 @@ import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../context.ts'
 import { findApp } from './apps.ts'
 import { createLaunchToken, type Launch } from './launch-token.ts'
+import { hasNamesake } from './namesakes.ts'
 import type { FormFault, LaunchOptions } from './options.ts'
-import { hasNamesake, toEncounter } from './picked.ts'
+import { toEncounter } from './picked.ts'
 
 export interface LaunchRequest {
   readonly patientId: string | undefined

@@ -1,6 +1,5 @@
 import {
   type Brand,
-  findConfusable,
   type Html,
   html,
   type Person,
@@ -21,6 +20,7 @@ import {
   describeList,
   renderFacts,
   renderGroups,
+  renderListNote,
   renderNoPatients,
   renderPager,
   renderPatientSearch,
@@ -43,18 +43,16 @@ export interface PickerOptions {
 
 interface PatientsView {
   readonly list: PatientList
-  /** Patients with similar names, who need not be in the list. */
-  readonly others: readonly Person[]
   readonly search: string | undefined
-  readonly isFirst: boolean
+  /** The position of a later page. */
+  readonly page: string | undefined
   readonly again: boolean
 }
 
 /** The patients of the portal with radio buttons. None is preselected. */
 export function renderPatientPage(options: PickerOptions, view: PatientsView): Html {
-  const { list, others, search, again } = view
+  const { list, search, again } = view
   const people = listPeople(list)
-  const confusable = findConfusable([...people, ...others])
   const { client, pendingId } = options
   const all = buildPickUrl(pendingId)
   return renderShell(
@@ -63,8 +61,8 @@ export function renderPatientPage(options: PickerOptions, view: PatientsView): H
     html`<div class="stack stack--tight">
 ${options.ownRecords === 0 && renderPatientSearch(paths.pick, search, { interaction: pendingId })}
 ${again && renderWarning('No patient selected.', 'Select one, or cancel.')}
-${people.some(person => confusable.has(person)) && renderWarning('Patients in this list have names similar to others.', 'Check the birth date and the MRN before you continue.')}
-${renderPickForm(options, people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : renderRadios(options, view, confusable))}
+${people.some(({ id }) => list.similar.ids.has(id)) && renderWarning('Patients in this list have names similar to others.', 'Check the birth date and the MRN before you continue.')}
+${renderPickForm(options, people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : renderRadios(options, view))}
 </div>`,
   )
 }
@@ -118,23 +116,23 @@ ${renderHidden({ interaction: pendingId, clinician: login.user.id })}
 ${choice}</form>`
 }
 
-function renderRadios(
-  { now, pendingId }: PickerOptions,
-  { list, search, isFirst }: PatientsView,
-  confusable: ReadonlySet<Person>,
-): Html {
-  const build = (page?: string) => buildPickUrl(pendingId, { search, page })
+function renderRadios({ now, pendingId }: PickerOptions, { list, search, page }: PatientsView): Html {
+  const build = (position?: string) => buildPickUrl(pendingId, { search, page: position })
   return html`<fieldset><legend class="sr">${describeList(list, search)}</legend>
 <div class="card plistbox plist--pick">
 <div class="plist__head" aria-hidden="true"><span></span><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
-${renderGroups(list, person => renderRadio(person, { now, alike: confusable.has(person) }))}
-<p class="plist__note">${describeList(list, search)} ${search !== undefined && html`<a href="${buildPickUrl(pendingId)}">Show all</a>`}</p>
-${renderPager(list, { first: isFirst, build })}
+${renderGroups(list, (person, mark) => renderRadio(person, mark, { now, alike: list.similar.ids.has(person.id) }))}
+${renderListNote(list, html`${describeList(list, search)} ${search !== undefined && html`<a href="${buildPickUrl(pendingId)}">Show all</a>`}`)}
+${renderPager(list, { page, build })}
 </div></fieldset>`
 }
 
-function renderRadio(person: Person, facts: { readonly now: number; readonly alike: boolean }): Html {
-  return html`<li><label class="prow" data-patient-id="${person.id}"><input type="radio" name="patientId" value="${person.id}">
+function renderRadio(
+  person: Person,
+  mark: Html,
+  facts: { readonly now: number; readonly alike: boolean },
+): Html {
+  return html`<li><label class="prow"${mark}><input type="radio" name="patientId" value="${person.id}">
 ${renderFacts(person, facts)}</label></li>
 `
 }

@@ -10,10 +10,11 @@ import { refuseRequest, takeNextStep } from '../../oauth/authorize/proceed.ts'
 import { storePickedContext } from '../../oauth/authorize/request.ts'
 import type { Waiting } from '../../oauth/authorize/waiting.ts'
 import type { AuthContext } from '../../oauth/context.ts'
+import { hasNamesake } from '../../oauth/launch/namesakes.ts'
 import { NO_CHOICE, readEncounterChoice } from '../../oauth/launch/options.ts'
 import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
 import { findPatients, listPeople } from '../../oauth/launch/patients.ts'
-import { findNamesakes, hasNamesake, readPicked } from '../../oauth/launch/picked.ts'
+import { readPicked } from '../../oauth/launch/picked.ts'
 import { findLaunchPatient } from '../../oauth/launch/prepare.ts'
 import { findRecent, recordRecent } from '../../oauth/launch/recent-use.ts'
 import type { Login } from '../../users/find-login.ts'
@@ -126,9 +127,6 @@ interface PatientsView {
   readonly again?: boolean
 }
 
-/** A short list, such as the result of a search, may lack a patient with a similar name. A long one is sorted by name. */
-const FEW = 5
-
 async function showPatients(
   reply: FastifyReply,
   context: AuthContext,
@@ -139,12 +137,8 @@ async function showPatients(
   const recent = await findRecent(context.store.db, waiting.login.user.id, 'patient')
   const list = await findPatients(read, { search, page: position, recent })
   if (list.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, list)
-  const people = listPeople(list)
-  const others =
-    people.length > FEW ? [] : await Promise.all(people.map(person => findNamesakes(read, person)))
-  const options = await makeOptions(context, waiting, people)
-  const view = { list, others: others.flat(), search, isFirst: position === undefined, again }
-  const page = renderPatientPage(options, view)
+  const options = await makeOptions(context, waiting, listPeople(list))
+  const page = renderPatientPage(options, { list, search, page: position, again })
   return reply.sendPage(page, {
     status: again ? 400 : 200,
     formTargets: [waiting.pending.request.redirectUri],

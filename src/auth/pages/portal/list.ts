@@ -1,7 +1,6 @@
 import {
   chooseRecordNumber,
   computeAge,
-  findConfusable,
   formatSex,
   type Html,
   html,
@@ -46,31 +45,44 @@ export function renderPatientSearch(
 }
 
 function renderRows({ list, search, page, pickedId, client, now }: ListOptions): Html {
-  const confusable = findConfusable(listPeople(list))
-  const renderRow = (person: Person) =>
-    html`<li><a class="prow" data-patient-id="${person.id}" href="${buildPortalUrl({ search, page, patient: person.id, client })}"${person.id === pickedId && html` aria-current="true"`}>
-${renderFacts(person, { now, alike: confusable.has(person) })}</a></li>
+  const renderRow = (person: Person, mark: Html) =>
+    html`<li><a class="prow"${mark} href="${buildPortalUrl({ search, page, patient: person.id, client })}"${person.id === pickedId && html` aria-current="true"`}>
+${renderFacts(person, { now, alike: list.similar.ids.has(person.id) })}</a></li>
 `
   return html`<div class="plist__head" aria-hidden="true"><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
 ${renderGroups(list, renderRow)}
-<p class="plist__note">${describeList(list, search)}</p>
-${renderPager(list, { first: page === undefined, build: position => buildPortalUrl({ search, page: position, client }) })}`
+${renderListNote(list, describeList(list, search))}
+${renderPager(list, { page, build: position => buildPortalUrl({ search, page: position, client }) })}`
 }
 
-/** The recent patients under their own heading, then the others. */
-export function renderGroups({ recent, patients }: PatientList, renderRow: (person: Person) => Html): Html {
-  const others = html`<ol class="plist" aria-label="Patients">${patients.map(renderRow)}</ol>`
+/** The recent patients under their own heading, then the list, which has them too. A patient has one element with the id. */
+export function renderGroups(
+  { recent, patients }: PatientList,
+  renderRow: (person: Person, mark: Html) => Html,
+): Html {
+  const listed = new Set(patients.map(({ id }) => id))
+  const mark = ({ id }: Person) => html` data-patient-id="${id}"`
+  const all = html`<ol class="plist" aria-label="Patients">${patients.map(person => renderRow(person, mark(person)))}</ol>`
   return recent.length === 0
-    ? others
-    : html`<h2 class="plist__group">Recent</h2><ol class="plist" aria-label="Recent patients">${recent.map(renderRow)}</ol>
-${patients.length > 0 && html`<h2 class="plist__group">By family name</h2>${others}`}`
+    ? all
+    : html`<h2 class="plist__group">Recent</h2><ol class="plist" aria-label="Recent patients">${recent.map(person => renderRow(person, listed.has(person.id) ? html`` : mark(person)))}</ol>
+${patients.length > 0 && html`<h2 class="plist__group">All by family name</h2>${all}`}`
+}
+
+/** Which patients these are, and whether their names could be compared with all others. */
+export function renderListNote({ similar }: PatientList, text: Html | string): Html {
+  return html`<p class="plist__note">${text}${
+    !similar.isComplete &&
+    ' Not all names could be compared: there may be more patients with similar names. Check the birth date and the MRN.'
+  }</p>`
 }
 
 /** Links to the pages before and after. A server that has no previous page leads back to the first one. */
 export function renderPager(
-  { next, previous }: PatientList,
-  { first, build }: { readonly first: boolean; readonly build: (position?: string) => string },
+  { from, next, previous }: PatientList,
+  { page, build }: { readonly page: string | undefined; readonly build: (position?: string) => string },
 ): Html | undefined {
+  const first = page === undefined || from === 1
   if (first && next === undefined) return undefined
   const back =
     previous === undefined
@@ -116,24 +128,24 @@ export function renderNoPatients(search: string | undefined, all: string): Html 
 
 /** A list that the server did not sort, or that has no next page, is not all there is. */
 export function describeList(list: PatientList, search: string | undefined): string {
-  const { hasMore, isSorted, next } = list
+  const { hasMore, isSorted, next, patients } = list
   const people = countPatients(list)
-  const matching =
-    search === undefined ? '' : ` ${people.startsWith('1 patient') ? 'matches' : 'match'} “${search}”`
+  const matching = search === undefined ? '' : ` ${patients.length === 1 ? 'matches' : 'match'} “${search}”`
   const order = isSorted && search === undefined ? ', by family name' : ''
   if (!hasMore || next !== undefined) return `${people}${matching}${order}.`
   const others = search === undefined ? 'Search' : 'Type more of the name'
   return `${people}${matching}. ${others} to find the others.`
 }
 
-/** `20 of 60 patients`, or `20 patients on this page` if the server does not count them. */
-function countPatients(list: PatientList): string {
-  const { total, hasMore, next, previous } = list
-  const shown = listPeople(list).length
-  if ((hasMore || previous !== undefined) && total !== undefined && total > shown)
-    return `${shown} of ${total} patients`
-  const page = next === undefined && previous === undefined ? '' : ' on this page'
-  return `${shown === 1 ? '1 patient' : `${shown} patients`}${page}`
+/** `60 patients`, or the part of them: `Patients 21 to 40 of 60`, `20 patients on this page`. */
+function countPatients({ patients, from, total, hasMore, next, previous }: PatientList): string {
+  const shown = patients.length
+  const count = shown === 1 ? '1 patient' : `${shown} patients`
+  if (!hasMore && previous === undefined) return count
+  if (from === undefined || shown === 0)
+    return next === undefined && previous === undefined ? count : `${count} on this page`
+  const of = total === undefined ? '' : ` of ${total}`
+  return shown === 1 ? `Patient ${from}${of}` : `Patients ${from} to ${from + shown - 1}${of}`
 }
 
 export function buildPortalUrl(parts: {

@@ -35,6 +35,10 @@ function findLink(body: string, relation: 'next' | 'prev'): string {
   return href.replaceAll('&amp;', '&')
 }
 
+function rowsIn(body: string): readonly string[] {
+  return [...body.matchAll(/class="prow"[^>]* href="[^"]*patient=([^"&]*)/g)].map(match => match[1] ?? '')
+}
+
 function idsIn(body: string): readonly string[] {
   return [...body.matchAll(/data-patient-id="([^"]*)"/g)].map(match => match[1] ?? '')
 }
@@ -90,14 +94,14 @@ describe('GET /portal', () => {
     const browser = await many.logIn()
     const page = await browser.get('/portal')
     assert.equal(idsIn(page.body).length, 20)
-    assert.match(page.body, /20 of 30 patients, by family name\./)
+    assert.match(page.body, /Patients 1 to 20 of 30, by family name\./)
     const found = await browser.get('/portal?search=family')
-    assert.match(found.body, /20 of 30 patients match “family”\./)
+    assert.match(found.body, /Patients 1 to 20 of 30 match “family”\./)
     // A server that does not sort may leave out patients at the beginning.
     many.fhir.refuse('_sort')
     many.fhir.refuseLinks()
     const unsorted = await browser.get('/portal')
-    assert.match(unsorted.body, /20 of 30 patients\. Search to find the others\./)
+    assert.match(unsorted.body, /Patients 1 to 20 of 30\. Search to find the others\./)
   })
 
   it('pages through the patients by family name, forwards and back (PORTAL-3)', async () => {
@@ -108,12 +112,15 @@ describe('GET /portal', () => {
     assert.doesNotMatch(first.body, /rel="prev"/)
     const second = await browser.get(findLink(first.body, 'next'))
     assert.deepEqual(idsIn(second.body), ['p9', 'p8', 'p7', 'p6', 'p5', 'p4', 'p3', 'p2', 'p1', 'p0'])
-    assert.match(second.body, /10 of 30 patients, by family name\./)
+    assert.match(second.body, /Patients 21 to 30 of 30, by family name\./)
     assert.doesNotMatch(second.body, /rel="next"/)
-    assert.deepEqual(idsIn((await browser.get(findLink(second.body, 'prev'))).body), idsIn(first.body))
+    const back = await browser.get(findLink(second.body, 'prev'))
+    assert.deepEqual(idsIn(back.body), idsIn(first.body))
+    assert.match(back.body, /Patients 1 to 20 of 30, by family name\./)
+    assert.doesNotMatch(back.body, /rel="prev"/)
     // A selected patient keeps its page.
     const [row = ''] = /href="[^"]*patient=p9"/.exec(second.body) ?? []
-    assert.match(row, /page=Patient%3F/)
+    assert.match(row, /page=21\.Patient%3F/)
   })
 
   it('lists one family by given name, over several pages (PORTAL-3)', async () => {
@@ -154,14 +161,20 @@ describe('GET /portal', () => {
     for (let at = 0; at < 12; at++)
       await other.addClient({ client_id: `app-${at}`, name: `App ${String(at).padStart(2, '0')}` })
     const clinician = await other.logIn()
-    for (const patientId of ['limestone', 'p3', 'p1', 'limestone']) {
+    for (const patientId of ['limestone', 'p29', 'p1', 'limestone']) {
       other.time.now += 1000
       await other.launch(clinician, { patientId, clientId: 'app-11' })
     }
     const { body } = await clinician.get('/portal?patient=p1')
-    assert.deepEqual(idsIn(body).slice(0, 4), ['limestone', 'p1', 'p3', 'evil'])
-    assert.equal(idsIn(body).length, 20)
-    assert.match(body, /Recent<[\s\S]*By family name</)
+    const [recent, list] = [rowsIn(body).slice(0, 3), rowsIn(body).slice(3)]
+    assert.deepEqual(recent, ['limestone', 'p1', 'p29'])
+    assert.match(body, /Recent<[\s\S]*All by family name</)
+    // Recent patients are a copy: the list has them as well.
+    assert.deepEqual(list.slice(0, 3), ['evil', 'p29', 'p28'])
+    assert.equal(list.length, 20)
+    assert.match(body, /Patients 1 to 20 of 35, by family name\./)
+    // Each patient has one element with the id (PORTAL-5).
+    assert.equal(new Set(idsIn(body)).size, idsIn(body).length)
     const apps = [...body.matchAll(/choice--link" href="[^"]*client=([^"]*)"/g)].map(match => match[1])
     assert.deepEqual(apps.slice(0, 3), ['sallyport-app', 'app-11', 'app-0'])
     assert.equal(apps.length, 8)
@@ -184,6 +197,37 @@ describe('GET /portal', () => {
     const { body } = await browser.get('/portal')
     assert.equal(body.match(/Similar name/g)?.length, 2)
     assert.match(body, />Died</)
+  })
+
+  describe('similar names', () => {
+    const far = Array.from({ length: 22 }, (_, at) => String.fromCharCode(98 + at).repeat(3 + at))
+    const family = ['Alba', ...far, 'Xlba'].map((given, at) => patient(`s${at}`, 'Smith', given))
+    const unknown = /Not all names could be compared/
+
+    it('are marked wherever the other patient is (PORTAL-10)', async () => {
+      const other = await (await TestAuthServer.open(await open(), { resources: family })).logIn()
+      const first = await other.get('/portal')
+      assert.match(first.body, /Smith<\/span>, Alba&ensp;<span class="badge badge--warn">Similar name/)
+      assert.equal(first.body.match(/Similar name</g)?.length, 1)
+      assert.doesNotMatch(first.body, unknown)
+      const second = await other.get(findLink(first.body, 'next'))
+      assert.match(second.body, /Smith<\/span>, Xlba&ensp;<span class="badge badge--warn">Similar name/)
+      const found = await other.get('/portal?search=alba')
+      assert.equal(found.body.match(/Similar name</g)?.length, 1)
+    })
+
+    it('are said to be unknown if the server cannot find them, or finds too many (PORTAL-10)', async () => {
+      const few = await TestAuthServer.open(await open(), { resources: family })
+      const browser = await few.logIn()
+      few.fhir.refuse('family')
+      assert.match((await browser.get('/portal')).body, unknown)
+      const resources = [
+        ...family,
+        ...Array.from({ length: 180 }, (_, at) => patient(`t${at}`, 'Smith', `Zz${at}`)),
+      ]
+      const many = await TestAuthServer.open(await open(), { resources })
+      assert.match((await (await many.logIn()).get('/portal')).body, unknown)
+    })
   })
 
   it('marks records that are not in use (PORTAL-3)', async () => {

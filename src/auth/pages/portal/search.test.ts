@@ -81,14 +81,17 @@ describe('GET /portal with a search', () => {
   it('requests matches by family name, and accepts any order from a server that cannot sort', async () => {
     auth.fhir.requests.length = 0
     await browser.get('/portal?search=Limestone')
-    assert.deepEqual(queries(), ['?name=Limestone&_count=20&_sort=family,given'])
+    assert.deepEqual(queries(), [
+      '?name=Limestone&_count=20&_sort=family,given',
+      '?family=limestone&_total=none&_count=200',
+    ])
     auth.fhir.refuse('_sort')
     auth.fhir.requests.length = 0
     const found = await browser.get('/portal?search=Limestone')
     auth.fhir.refuse(undefined)
     assert.deepEqual(idsIn(found.body), ['limestone'])
     assert.deepEqual(
-      queries(),
+      queries().slice(0, -1),
       ['&_sort=family,given', '&_sort=family', ''].map(order => `?name=Limestone&_count=20${order}`),
     )
 
@@ -170,30 +173,39 @@ describe('GET /portal with a search', () => {
 
 describe('describeList', () => {
   const person = readPerson(patient('juniper', 'Juniper', 'Alba'))
-  const list = { kind: 'list', recent: [], patients: [person, person], isSorted: true } as const
+  const list = {
+    kind: 'list',
+    recent: [person],
+    patients: [person, person],
+    from: 1,
+    isSorted: true,
+    similar: { ids: new Set<string>(), isComplete: true },
+  } as const
   const counted = { ...list, total: 9, hasMore: true, next: 'Patient?page=2' }
   const uncounted = { ...counted, total: undefined }
 
-  it('gives the number of all patients, or of those on this page if the server does not count them (PORTAL-3)', () => {
-    assert.equal(describeList(counted, undefined), '2 of 9 patients, by family name.')
-    assert.equal(describeList(uncounted, undefined), '2 patients on this page, by family name.')
-    assert.equal(describeList(uncounted, 'jun'), '2 patients on this page match “jun”.')
+  it('says which part of the list a page is, and how many patients there are if the server counts them (PORTAL-3)', () => {
+    assert.equal(describeList(counted, undefined), 'Patients 1 to 2 of 9, by family name.')
+    assert.equal(describeList({ ...counted, from: 8 }, 'jun'), 'Patients 8 to 9 of 9 match “jun”.')
+    assert.equal(describeList(uncounted, undefined), 'Patients 1 to 2, by family name.')
+    const unplaced = { ...uncounted, from: undefined }
+    assert.equal(describeList(unplaced, undefined), '2 patients on this page, by family name.')
+    assert.equal(describeList(unplaced, 'jun'), '2 patients on this page match “jun”.')
+    const whole = { ...list, total: 2, hasMore: false }
+    assert.equal(describeList(whole, undefined), '2 patients, by family name.')
   })
 
   it('describes the last page too', () => {
-    const last = { ...list, total: undefined, hasMore: false, previous: 'Patient?page=1' }
-    assert.equal(describeList(last, 'jun'), '2 patients on this page match “jun”.')
-    assert.equal(
-      describeList({ ...last, patients: [person] }, 'jun'),
-      '1 patient on this page matches “jun”.',
-    )
+    const last = { ...list, from: 21, total: undefined, hasMore: false, previous: 'Patient?page=1' }
+    assert.equal(describeList(last, 'jun'), 'Patients 21 to 22 match “jun”.')
+    assert.equal(describeList({ ...last, patients: [person] }, 'jun'), 'Patient 21 matches “jun”.')
   })
 
   it('says that there are others if the server has no links to pages', () => {
     const { next: _, ...unlinked } = uncounted
     assert.equal(
       describeList(unlinked, 'jun'),
-      '2 patients match “jun”. Type more of the name to find the others.',
+      'Patients 1 to 2 match “jun”. Type more of the name to find the others.',
     )
   })
 })
