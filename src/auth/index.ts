@@ -7,6 +7,7 @@
 export { type Admin, AdminFailure, listAll, makeCommandLine } from './admin/action.ts'
 export { addClient, type ClientRow, changeClient, findClientRow, listClients } from './admin/clients.ts'
 export { explainSignIn } from './admin/explain-sign-in.ts'
+export { findUnknown, listFhirUsers, makeLookupContext } from './admin/fhir-users.ts'
 export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'
 export { OPERATION_COMMANDS } from './admin/operations.ts'
 export { followAnnouncements } from './admin/system.ts'

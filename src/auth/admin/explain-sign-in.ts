@@ -2,12 +2,10 @@ import type { LoginProvider } from '../../config/index.ts'
 import { isFailure } from '../../core/index.ts'
 import type { Claims } from '../../jwt/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
-import type { LookupType } from '../base/fhir-reader.ts'
 import type { AuthSettings } from '../base/settings.ts'
-import { issueLookupToken } from '../oauth/fhir-tokens.ts'
-import { createKeyRing } from '../oauth/keys/key-ring.ts'
 import { type Account, findAccount } from '../users/sign-in/account.ts'
 import { makeRules } from '../users/validity/rule.ts'
+import { makeLookupContext } from './fhir-users.ts'
 
 interface SignInExplanation {
   readonly allowed: boolean
@@ -27,15 +25,9 @@ export async function explainSignIn(
   subject: string,
   claims: Claims,
 ): Promise<SignInExplanation> {
-  const { store, sealer, fetch = globalThis.fetch } = options
-  const { settings } = options
-  const clock = Date.now
-  const keys = createKeyRing({ store, sealer, clock, publishedForMs: 0 })
-  const fhirTokens = {
-    forLookup: (type: LookupType) => issueLookupToken({ settings, keys, clock }, type),
-  }
+  const { settings, store } = options
   const rules = makeRules(settings, () => settings.login)
-  const context = { settings, store, fhirTokens, fetch, rules }
+  const context = { ...makeLookupContext(options), store, rules }
   const account = await findAccount(context, provider, subject, claims)
   const rows = [
     ['Provider', provider.id],

@@ -4,7 +4,8 @@ import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { createAuditor } from '../../audit/index.ts'
 import { sweep } from '../../store/index.ts'
 import { findClient } from '../oauth/clients/client.ts'
-import { TestAuthServer } from '../testing/test-auth-server.ts'
+import { computeRevocationKey } from '../oauth/revocation-list.ts'
+import { decodeClaims, TestAuthServer } from '../testing/test-auth-server.ts'
 import { type Admin, AdminFailure } from './action.ts'
 import { findLastUses } from './audit.ts'
 import { changeByMetadata, registerByMetadata } from './client-metadata.ts'
@@ -19,7 +20,15 @@ import {
 } from './clients.ts'
 import { listGrants, revokeGrantById } from './grants.ts'
 import { listKeys } from './keys.ts'
-import { addUser, changeUser, endSessions, linkUser, setPassword, unlinkUser } from './user-operations.ts'
+import {
+  addUser,
+  changeUser,
+  endSessions,
+  linkUser,
+  removeUser,
+  setPassword,
+  unlinkUser,
+} from './user-operations.ts'
 import { findUser, listUsers } from './users.ts'
 
 const APP = {
@@ -189,6 +198,21 @@ eachDatabaseIfThorough((_, open) => {
       assert.equal((await lastChange()).before.client_id, 'sallyport-app')
       assert.equal(fail(await revokeGrantById(admin, grant?.id ?? '')), 'not_found')
       assert.equal(fail(await listGrants(admin, { limit: 1 })), 'invalid')
+    })
+
+    it('removes a user with all sign-ins and access, and keeps the tokens revoked (ADMIN-3)', async () => {
+      await auth.addUser('leaver')
+      const browser = await auth.logIn('leaver')
+      const { access_token } = (await auth.exchange(await auth.getCode(browser))).json()
+      const removed = succeed(await removeUser(admin, { username: 'leaver' }))
+      assert.deepEqual((await lastChange()).action, 'admin-api clinician remove leaver')
+      assert.equal((await browser.get('/portal')).headers.location, '/login')
+      const { revoked } = (await browser.get('/oauth2/revocations')).json()
+      const [issuedFor = ''] = String(decodeClaims(access_token).jti).split('.')
+      assert.ok(revoked.includes(computeRevocationKey(issuedFor)))
+      const rows = auth.store.db.selectFrom('grant').select('id').where('clinician_id', '=', removed.id)
+      assert.deepEqual(await rows.execute(), [])
+      assert.equal(fail(await removeUser(admin, { username: 'leaver' })), 'not_found')
     })
 
     it('lists grants and clients in pages', async () => {

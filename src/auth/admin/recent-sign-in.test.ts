@@ -17,7 +17,15 @@ import { listKeys, rotateKeys, withdrawKey } from './keys.ts'
 import { OPERATIONS } from './operations.ts'
 import { testProvider } from './providers.ts'
 import { reloadSettings, setLogLevel } from './system.ts'
-import { addUser, changeUser, endSessions, linkUser, setPassword, unlinkUser } from './user-operations.ts'
+import {
+  addUser,
+  changeUser,
+  endSessions,
+  linkUser,
+  removeUser,
+  setPassword,
+  unlinkUser,
+} from './user-operations.ts'
 import type { UserKind } from './users.ts'
 
 /** Operations that only read or record a consequence, and whose functions need a whole server. */
@@ -60,6 +68,7 @@ function makeUserAttempts<Kind extends UserKind>(kind: Kind) {
     disable: (admin, username) => changeUser(admin, { username, kind }, { disabled: true }),
     'set-password': (admin, username) => setPassword(admin, { username, kind }, {}),
     'end-sessions': (admin, username) => endSessions(admin, { username, kind }),
+    remove: (admin, username) => removeUser(admin, { username, kind }),
     link: (admin, username) => linkUser(admin, { username, kind }, link),
     unlink: (admin, username) => unlinkUser(admin, { username, kind }, { ...link, subject: username }),
   } satisfies Record<string, Attempt>
@@ -94,6 +103,7 @@ const ATTEMPTS = {
 const WITHOUT_RECENT_SIGN_IN: readonly string[] = [
   'account disable',
   'account end-sessions',
+  'account remove',
   'audit export',
   'audit list',
   'audit show',
@@ -101,6 +111,7 @@ const WITHOUT_RECENT_SIGN_IN: readonly string[] = [
   'client remove',
   'clinician disable',
   'clinician end-sessions',
+  'clinician remove',
   'grant revoke',
   'log-level set',
   'policy changed',
@@ -186,7 +197,12 @@ eachDatabaseIfThorough((_, open) => {
       })
     }
 
-    for (const operation of ['client disable', 'client remove', 'clinician disable'] as const)
+    for (const operation of [
+      'client disable',
+      'client remove',
+      'clinician disable',
+      'clinician remove',
+    ] as const)
       it(`is not enough for ${operation} if it is about an administrator (ADMIN-4)`, async () => {
         const name = await prepare(operation, true)
         const content = await readTables()

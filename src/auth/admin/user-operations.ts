@@ -1,8 +1,8 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import { isFailure, isPlainLine, isUsername, ON_PLAIN_LINE } from '../../core/index.ts'
 import { isId } from '../../fhir/index.ts'
-import { createRandomToken, type Schema } from '../../store/index.ts'
+import { createRandomToken, keepRevoked, type Schema } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../users/passwords.ts'
 import { keepAccess } from '../users/validity/facts.ts'
@@ -21,6 +21,7 @@ import type { ActionLink, CommandWords, Question } from './operation.ts'
 import {
   describe,
   findRow,
+  isAdministrator,
   type UserDescription,
   type UserKind,
   type UserLink,
@@ -187,6 +188,30 @@ but apps do not get their access back.`,
     command: { done: 'Enabled' },
     perform: (admin, target) => changeUser(admin, target, { disabled: false }),
   },
+  remove: {
+    signIn: 'asks about administrators',
+    api: {
+      method: 'DELETE',
+      path: '',
+      title: 'Remove a user, all sign-ins and the access of apps',
+      description: 'An identity provider that creates accounts creates it again at the next sign-in.',
+      input: Type.Object({}, CLOSED),
+    },
+    page: {
+      title: name => `Remove ${name}?`,
+      text: 'The account is deleted, all sign-ins end, and apps lose the access that the user gave them. This cannot be undone. Audit records stay. If an identity provider creates accounts, it creates this one again at the next sign-in: to keep the user out, disable the account.',
+      button: 'Remove user',
+    },
+    link: { text: 'Remove', style: 'btn--danger', isOffered: user => !user.isSelf },
+    command: {
+      done: 'Removed',
+      help: `
+Deletes the account with its links, sign-ins and the access that the user gave apps. FHIR servers refuse the access tokens
+within 5 seconds. Audit records stay. An identity provider that creates accounts creates it again at the next sign-in: to keep
+the user out, use clinician disable.`,
+    },
+    perform: removeUser,
+  },
   link: {
     signIn: 'asks',
     api: {
@@ -290,6 +315,8 @@ function findUserFault(
   if (!types.includes(type) || !isId(id) || user.fhirUser.split('/').length !== 2)
     return fail(`a FHIR user of this kind is a reference to a ${types.join(' or ')}`)
   if (!(user.relatedPersons ?? []).every(isId)) return fail('the id of a RelatedPerson is not valid')
+  if ((user.relatedPersons ?? []).length > 0 && user.kind === 'clinician')
+    return fail('only the account of a patient or of related persons acts for patients')
   if (user.admin && user.kind === 'account') return fail('only a clinician can be an administrator')
   return undefined
 }
@@ -359,6 +386,33 @@ async function takeRightFromLogins(trx: Transaction<Schema>, userId: string): Pr
 function chooseVerb({ disabled, ...others }: UserChanges): 'set' | 'enable' | 'disable' {
   if (disabled === undefined || Object.values(others).some(value => value !== undefined)) return 'set'
   return disabled ? 'disable' : 'enable'
+}
+
+/** Grants of a user that are deleted in one transaction, during which others wait. */
+const GRANTS_AT_ONCE = 1_000
+
+/** Deletes a user. Access tokens that may still be valid are revoked. */
+export function removeUser(admin: Admin, target: UserTarget): Promise<UserDescription | AdminFailure> {
+  return perform(admin, async trx => {
+    const row = await lockRow(trx, target)
+    if (!row) return failUnknown(target)
+    const user = await describe(trx, admin.rules, row, admin.clock())
+    const grants = trx.selectFrom('grant').select('id').where('clinician_id', '=', row.id)
+    if (await grants.limit(1).offset(GRANTS_AT_ONCE).executeTakeFirst())
+      return new AdminFailure(
+        'conflict',
+        `the user has more than ${GRANTS_AT_ONCE} grants. Disable the account, and remove it when they have expired`,
+      )
+    await keepRevoked(trx, sql`clinician_id = ${row.id}`, admin.clock())
+    await trx.deleteFrom('clinician').where('id', '=', row.id).execute()
+    return {
+      operation: nameOperation(user.kind, 'remove'),
+      target: row.username,
+      isAboutAdministrator: isAdministrator(user),
+      result: user,
+      before: toProperties(user),
+    }
+  })
 }
 
 /** Sets a new password, or a random one, and returns it. Ends all sign-ins, and the access of apps. */
@@ -472,7 +526,7 @@ function performOnUser(
     return {
       operation: nameOperation(before.kind, verb),
       target: row.username,
-      isAboutAdministrator: before.admin,
+      isAboutAdministrator: isAdministrator(before),
       result,
       before: old,
       after: { ...after, ...(isNewPassword && { password: 'replaced' }) },
@@ -496,6 +550,7 @@ function failUnknown({ kind = 'clinician', ...target }: UserTarget): AdminFailur
   return new AdminFailure('not_found', `there is no ${kind} ${name}`)
 }
 
-function toProperties({ id, kind, isForLoopback, links, ...properties }: UserDescription): Properties {
+function toProperties(user: UserDescription): Properties {
+  const { id, kind, isForLoopback, adminProviders, links, ...properties } = user
   return { ...properties, links: links.map(({ issuer, subject }) => ({ issuer, subject })) }
 }

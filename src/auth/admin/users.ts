@@ -2,7 +2,7 @@ import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { containsText, type Schema, type Store } from '../../store/index.ts'
 import { formatFhirUser, isPatientUser } from '../base/user.ts'
-import { keepGoodLogins, selectLogins } from '../users/find-login.ts'
+import { findAdminProvider, keepGoodLogins, type LoginRow, selectLogins } from '../users/find-login.ts'
 import { NO_PASSWORD } from '../users/passwords.ts'
 import type { AccessRules } from '../users/validity/rule.ts'
 import { type Admin, cutPage, type ListPage, type PageRequest } from './action.ts'
@@ -25,6 +25,8 @@ export interface UserDescription {
   /** The ids of the RelatedPersons as which an account acts for patients. */
   readonly relatedPersons: readonly string[]
   readonly admin: boolean
+  /** The identity providers that name the user an administrator, in current sign-ins. */
+  readonly adminProviders: readonly string[]
   readonly disabled: boolean
   /** Whether the account was made for loopback, and ends elsewhere. */
   readonly isForLoopback: boolean
@@ -77,11 +79,12 @@ export interface UserFilter extends PageRequest {
   readonly kind?: UserKind | undefined
   /** Part of the username or the display name. */
   readonly text?: string | undefined
+  /** Whether they are administrators now, also by an identity provider. */
   readonly admin?: boolean | undefined
   readonly disabled?: boolean | undefined
 }
 
-/** Lists users by username. */
+/** Lists users by username. A page may have fewer than `limit`, and others may follow. */
 export async function listUsers(
   { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
   filter: UserFilter,
@@ -95,7 +98,9 @@ export async function listUsers(
     await yieldTurn()
   } while (after !== undefined && rows.length <= filter.limit)
   const page = cutPage(rows, filter, row => row.username)
-  return { ...page, items: await describeAll(store.db, rules, page.items, clock()) }
+  const users = await describeAll(store.db, rules, page.items, clock())
+  const { admin } = filter
+  return { ...page, items: users.filter(user => admin === undefined || isAdministrator(user) === admin) }
 }
 
 /** SQLite compares users with a filter on the thread of the servers, which must not wait for more than a few ms. */
@@ -127,12 +132,21 @@ function findRows(
     .$if(kind !== undefined, query => query.where(isOfKind(kind ?? 'clinician')))
     .$if(after !== undefined, query => query.where('username', '>', after ?? ''))
     .$if(end !== undefined, query => query.where('username', '<=', end ?? ''))
-    .$if(admin !== undefined, query => query.where('admin', '=', admin ?? true))
+    .$if(admin === true, query => query.where(mayBeAdministrator))
+    .$if(admin === false, query => query.where('admin', '=', false))
     .$if(disabled !== undefined, query => query.where('disabled', '=', disabled ?? false))
     .$if(text !== undefined, query => query.where(containsText(['username', 'display_name'], text ?? '')))
     .orderBy('username')
     .limit(limit)
     .execute()
+}
+
+/** By the account, or by an identity provider at a sign-in. */
+const mayBeAdministrator = sql<boolean>`(admin or id in (select clinician_id from login where admin))`
+
+/** Whether the user is an administrator now, by the account or by a sign-in. */
+export function isAdministrator({ admin, adminProviders }: UserDescription): boolean {
+  return admin || adminProviders.length > 0
 }
 
 export async function describe(
@@ -176,12 +190,22 @@ async function describeAll(
     fhirUser: formatFhirUser(row.fhir_user_id),
     relatedPersons: related.filter(one => one.clinician_id === row.id).map(one => one.related_person_id),
     admin: Boolean(row.admin),
+    adminProviders: listAdminProviders(signIns, row, rules),
     disabled: Boolean(row.disabled),
     isForLoopback: Boolean(row.for_loopback),
     hasPassword: row.password_hash !== NO_PASSWORD,
     links: links.filter(link => link.clinician_id === row.id).map(toLink),
     signIns: signIns.filter(one => one.clinician_id === row.id).length,
   }))
+}
+
+function listAdminProviders(
+  signIns: readonly LoginRow[],
+  { id }: UserRow,
+  rules: AccessRules,
+): readonly string[] {
+  const own = signIns.filter(({ clinician_id }) => clinician_id === id)
+  return [...new Set(own.flatMap(login => findAdminProvider(login, rules)?.id ?? []))]
 }
 
 function toLink(link: Selectable<Schema['clinician_link']>): UserLink {

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import type { LoginProvider } from '../../config/index.ts'
 import { prepareQuery, type Schema } from '../../store/index.ts'
 import type { DeveloperPages } from '../base/context.ts'
 import { isPatientUser, type User } from '../base/user.ts'
@@ -102,9 +103,15 @@ function toLogin(row: LoginRow, rules: AccessRules): Login {
   }
 }
 
-/** By the account, or because the identity provider said so, and still would. */
-function isAdministrator({ account_admin, admin, issuer, basis }: LoginRow, rules: AccessRules): boolean {
-  if (account_admin) return true
+function isAdministrator(row: LoginRow, rules: AccessRules): boolean {
+  return Boolean(row.account_admin) || findAdminProvider(row, rules) !== undefined
+}
+
+/** The identity provider that called the user an administrator at this login, and still would. */
+export function findAdminProvider(
+  { admin, issuer, basis }: Pick<LoginRow, 'admin' | 'issuer' | 'basis'>,
+  rules: AccessRules,
+): LoginProvider | undefined {
   const provider = admin ? rules.findByIssuer(issuer) : undefined
-  return provider !== undefined && isStillAdministrator(provider, parseBasis(basis).evidence)
+  return provider && isStillAdministrator(provider, parseBasis(basis).evidence) ? provider : undefined
 }

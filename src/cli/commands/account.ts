@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import type { NewUser } from '../../auth/index.ts'
-import { readSettings } from '../../config/index.ts'
+import type { NewUser, UserDescription } from '../../auth/index.ts'
+import { readSettings, type Settings } from '../../config/index.ts'
 import { isUsername, ON_PLAIN_LINE } from '../../core/index.ts'
 import { isId } from '../../fhir/index.ts'
 import {
@@ -12,12 +12,15 @@ import {
   CommandFailure,
   type ExitCode,
   failMisuse,
+  getOptional,
   getRequired,
   getSeveral,
+  getSubject,
   getText,
   type Io,
+  isSet,
 } from '../command.ts'
-import { performCommand } from '../with-store.ts'
+import { performCommand, withSealer } from '../with-store.ts'
 
 const accountAdd: Command = {
   usage: `
@@ -46,6 +49,44 @@ Options:
   },
 }
 
+const accountSet: Command = {
+  usage: `
+Usage: npm run -s sallyport -- account set --username <name> [--patient <id>] [--related-person <id>]… [--no-related-persons]
+         [--display-name <text>]
+
+Changes only the given properties, at once. A user who no longer acts for a patient loses the sign-ins and the access of apps.
+
+Options:
+  --username <name>        the account
+  --patient <id>           id of the user's own Patient resource
+  --related-person <id>    id of a RelatedPerson resource, which names the patient; replaces all others, so name each
+  --no-related-persons     the user acts for nobody else
+  --display-name <text>    name shown on pages`,
+  positionals: { min: 0, max: 1 },
+  async run(args, io) {
+    const username = getSubject(args, 'username')
+    const [patient] = readIds(args, 'patient', 'Patient').slice(-1)
+    const related = readIds(args, 'related-person', 'RelatedPerson')
+    const displayName = getOptional(args, 'display-name')
+    if (isSet(args, 'no-related-persons') && related.length > 0)
+      throw failMisuse('Expected --related-person or --no-related-persons, not both')
+    const changes = {
+      ...(displayName !== undefined && { displayName }),
+      ...(patient !== undefined && { fhirUser: `Patient/${patient}` }),
+      ...((related.length > 0 || isSet(args, 'no-related-persons')) && { relatedPersons: related }),
+    }
+    if (Object.keys(changes).length === 0) throw failMisuse('Nothing to change: specify an option')
+    const { changeUser } = await import('../../auth/index.ts')
+    const target = { username, kind: 'account' } as const
+    const user = await performCommand(io, 'Cannot change account', admin =>
+      changeUser(admin, target, changes),
+    )
+    io.stdout.write(`Changed account ${username}\n`)
+    await noteUnknown(user, io)
+    return 0
+  },
+}
+
 /** The ids of the resources that an option names, by id or with their type. */
 function readIds(args: Arguments, option: string, type: string): readonly string[] {
   return getSeveral(args, option).map(value => {
@@ -57,33 +98,64 @@ function readIds(args: Arguments, option: string, type: string): readonly string
 
 /** Adds a clinician, or the account of a patient or of related persons. */
 export async function addAccount(io: Io, user: Omit<NewUser, 'password'>): Promise<ExitCode> {
-  const { kind, username, fhirUser, relatedPersons = [] } = user
+  const { kind, username } = user
   const password = await readNewPassword(io)
   const { addUser } = await import('../../auth/index.ts')
   const refusal = `Cannot add ${kind} ${username}`
   const added = await performCommand(io, refusal, admin => addUser(admin, { ...user, password }))
   io.stdout.write(`Added ${kind} ${username} with id ${added.id}\n`)
   await notePassword({ username, password }, io)
-  const resources = [fhirUser, ...relatedPersons.map(id => `RelatedPerson/${id}`)]
-  for (const resource of new Set(resources)) await noteAbsent(resource, io)
+  await noteUnknown(added, io)
   return 0
 }
 
-/** Warns if the embedded FHIR server does not have the user's resource: apps could not read their user. */
-async function noteAbsent(user: string, { env, cwd, stderr }: Io): Promise<void> {
-  const settings = readSettings(env, cwd)
+/** Warns if the FHIR server does not have a resource of the user: apps could not read their user. */
+export async function noteUnknown(user: UserDescription, io: Io): Promise<void> {
+  const { listFhirUsers } = await import('../../auth/index.ts')
+  const references = listFhirUsers(user)
+  const settings = readSettings(io.env, io.cwd)
+  const unknown =
+    settings.fhir.upstreamUrl === undefined
+      ? await findUnknownInFile(settings, references)
+      : await findUnknownAtServer(settings, references)
+  if (!unknown)
+    io.stderr.write(`Note: the FHIR server does not respond, so ${references.join(', ')} was not looked up\n`)
+  for (const reference of unknown ?? [])
+    io.stderr.write(`Note: the FHIR server has no ${reference}; create or import it\n`)
+}
+
+/** The embedded server's file, also if the server does not run. Before the first start there is none. */
+async function findUnknownInFile(
+  settings: Settings,
+  references: readonly string[],
+): Promise<readonly string[] | undefined> {
   const file = join(settings.dataDir, 'fhir.db')
-  if (settings.fhir.upstreamUrl !== undefined || !existsSync(file)) return
+  if (!existsSync(file)) return []
   const { openRepository } = await import('../../backends/sqlite/index.ts')
   try {
     const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
-    const [type = '', id = ''] = user.split('/')
-    const found = repository.find(type, id)
+    const unknown = references.filter(reference => {
+      const [type = '', id = ''] = reference.split('/')
+      return repository.find(type, id)?.deleted !== false
+    })
     repository.close()
-    if (found?.deleted !== false) stderr.write(`Note: the FHIR server has no ${user}; create or import it\n`)
+    return unknown
   } catch {
-    // The clinician is added anyway; `start` reports problems with the data.
+    // The user is added anyway; `start` reports problems with the data.
+    return undefined
   }
+}
+
+async function findUnknownAtServer(
+  settings: Settings,
+  references: readonly string[],
+): Promise<readonly string[] | undefined> {
+  const { findUnknown, makeLookupContext } = await import('../../auth/index.ts')
+  return withSealer(settings, async (store, sealer) => {
+    const context = makeLookupContext({ settings, store, sealer })
+    // Before the first start there is no key for a token.
+    return findUnknown(context, references).catch(() => undefined)
+  })
 }
 
 export function readUsername(text: string): string {
@@ -157,4 +229,4 @@ async function readFirstLine(input: NodeJS.ReadableStream): Promise<string> {
   return (Buffer.concat(chunks).toString('utf8').split('\n')[0] ?? '').replace(/\r$/, '')
 }
 
-export const commands = { 'account add': accountAdd }
+export const commands = { 'account add': accountAdd, 'account set': accountSet }

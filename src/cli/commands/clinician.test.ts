@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -93,6 +96,37 @@ eachDatabaseIfThorough((_, __, create) => {
       }
     })
 
+    it('notes that the FHIR server of a gateway does not respond, or has no such Practitioner', async () => {
+      const SMART_DATABASE_URL = await create()
+      const server = createServer((request, response) => {
+        response.writeHead(request.url === '/fhir/Practitioner/p-404' ? 404 : 500).end()
+      })
+      await once(server.listen(0, '127.0.0.1'), 'listening')
+      const { port } = server.address() as AddressInfo
+      const env = {
+        SMART_DATABASE_URL,
+        SMART_SECRET: 'a'.repeat(64),
+        SMART_FHIR_UPSTREAM_URL: 'http://localhost:1/fhir',
+        SMART_FHIR_BASE_URL: `http://127.0.0.1:${port}/fhir`,
+      }
+      const add = async (username: string, user: string) => {
+        const args = ['clinician', 'add', '--username', username, '--display-name', 'X', '--fhir-user', user]
+        return (await sallyport(args, { env, stdin: 'correct horse\n' })).stderr
+      }
+      try {
+        assert.match(await add('cleo', 'p-1'), /^Note: the FHIR server does not respond/m)
+        const { SMART_FHIR_BASE_URL: _, ...rotating } = env
+        await sallyport(['keys', 'rotate'], { env: rotating })
+        assert.match(await add('eve', 'p-404'), /^Note: the FHIR server has no Practitioner\/p-404; create/m)
+        assert.match(
+          await add('ada', 'p-500'),
+          /^Note: the FHIR server does not respond, so Practitioner\/p-500 /m,
+        )
+      } finally {
+        server.close()
+      }
+    })
+
     it('accepts a short or common password with a warning and a better one without', async () => {
       const { run } = await setUp()
       const short = await run(ADA, '1234567\n')
@@ -147,6 +181,21 @@ eachDatabaseIfThorough((_, __, create) => {
         [nobody.exitCode, nobody.stderr.split('\n')[0]],
         [2, 'Needs --patient or --related-person'],
       )
+    })
+
+    it('changes the RelatedPersons of an account (PATIENTS-4)', async () => {
+      const { run, look } = await setUp()
+      await run(['account', 'add', '--username', 'ines', '--related-person', 'r-1'], 'correct horse\n')
+      const related = async () => {
+        const rows = await look(({ db }) => db.selectFrom('account_related_person').selectAll().execute())
+        return rows.map(row => row.related_person_id).toSorted()
+      }
+      const set = (...args: readonly string[]) => run(['account', 'set', 'ines', ...args])
+      assert.equal((await set('--related-person', 'r-2', '--related-person', 'r-3')).exitCode, 0)
+      assert.deepEqual(await related(), ['r-2', 'r-3'])
+      assert.equal((await set('--no-related-persons', '--patient', 'p-1')).stdout, 'Changed account ines\n')
+      assert.deepEqual(await related(), [])
+      assert.equal((await set()).exitCode, 2)
     })
 
     it('adds a patient, whose name is the username by default (PATIENTS-1)', async () => {

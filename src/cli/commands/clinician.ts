@@ -13,7 +13,7 @@ import {
 } from '../command.ts'
 import { readFhirUser } from '../start/files.ts'
 import { performCommand } from '../with-store.ts'
-import { addAccount, notePassword, readNewPassword, readUsername } from './account.ts'
+import { addAccount, notePassword, noteUnknown, readNewPassword, readUsername } from './account.ts'
 
 const clinicianAdd: Command = {
   usage: `
@@ -67,10 +67,11 @@ Usage: npm run -s sallyport -- clinician list`,
   },
 }
 
-function describeState({ disabled, isForLoopback, admin }: UserDescription): string {
+function describeState({ disabled, isForLoopback, admin, adminProviders }: UserDescription): string {
   if (disabled) return 'disabled'
   if (isForLoopback) return 'loopback only'
-  return admin ? 'administrator' : 'active'
+  if (admin) return 'administrator'
+  return adminProviders.length > 0 ? `administrator by ${adminProviders.join(', ')}` : 'active'
 }
 
 const clinicianSetPassword: Command = {
@@ -117,8 +118,11 @@ Options:
     const username = getSubject(args, 'username')
     const changes = readChanges(args, io)
     const { changeUser } = await import('../../auth/index.ts')
-    await performCommand(io, 'Cannot change clinician', admin => changeUser(admin, { username }, changes))
+    const user = await performCommand(io, 'Cannot change clinician', admin =>
+      changeUser(admin, { username }, changes),
+    )
     io.stdout.write(`Changed clinician ${username}\n`)
+    if (changes.fhirUser !== undefined) await noteUnknown(user, io)
     return 0
   },
 }

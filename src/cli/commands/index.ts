@@ -24,6 +24,7 @@ const commands = {
   start: { summary: 'Start all servers, or only the servers that you name', load: start },
   settings: { summary: 'Print the settings in effect, with secrets masked', load: settings },
   'account add': { summary: 'Add a patient or a related person who signs in to apps', load: account },
+  'account set': { summary: 'Change an account: name, Patient, RelatedPersons', load: account },
   'clinician add': { summary: 'Add a clinician', load: clinician },
   'clinician list': { summary: 'List the clinicians', load: clinician },
   'clinician set': { summary: 'Change a clinician: name, Practitioner, administrator', load: clinician },
@@ -33,6 +34,7 @@ const commands = {
   },
   'clinician disable': { summary: 'Disable a clinician; end the logins and app access', load: operations },
   'clinician enable': { summary: 'Enable a disabled clinician', load: operations },
+  'clinician remove': { summary: 'Remove a clinician or an account, with all access', load: operations },
   'clinician link': {
     summary: "Link a clinician to a user of the hospital's identity provider",
     load: clinician,

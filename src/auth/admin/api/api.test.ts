@@ -166,13 +166,17 @@ describe('the administration API', () => {
       const { id } = added.json()
       assert.equal(added.statusCode, 201)
       await call('GET', `${path}?disabled=false`, [])
-      await call('GET', `${path}/{id}`, [id])
+      const unknown = path === '/accounts' ? ['RelatedPerson/r1'] : ['Practitioner/p7']
+      assert.deepEqual((await call('GET', `${path}/{id}`, [id])).json().unknown_fhir_users, unknown)
+      await call('GET', `${path}/{id}/sign-ins`, [id])
       await call('PATCH', `${path}/{id}`, [id], { display_name: 'X', disabled: true })
       assert.ok((await call('POST', `${path}/{id}/password`, [id], {})).json().password)
       await call('POST', `${path}/{id}/end-sessions`, [id], { keep_apps: true })
       const link = { issuer: 'https://idp.example', subject: name }
       assert.deepEqual((await call('POST', `${path}/{id}/links`, [id], link)).json().links.length, 1)
       await call('DELETE', `${path}/{id}/links?${new URLSearchParams(link)}`, [id])
+      await call('DELETE', `${path}/{id}`, [id])
+      assert.equal((await send('GET', `${path}/${id}`)).statusCode, 404)
     }
 
     await auth.exchange(await auth.getCode(await auth.logIn()))

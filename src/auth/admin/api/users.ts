@@ -1,6 +1,8 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { isFailure } from '../../../core/index.ts'
-import { AdminFailure } from '../action.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import { type SignIn as FoundSignIn, findSignIns } from '../../users/sign-ins.ts'
+import { type Admin, AdminFailure } from '../action.ts'
 import {
   CLOSED,
   defineEndpoint,
@@ -11,6 +13,7 @@ import {
   Time,
   toPage,
 } from '../endpoint.ts'
+import { findUnknown, listFhirUsers } from '../fhir-users.ts'
 import { addUser, changeUser, Password, USER_OPERATIONS, type UserOperation } from '../user-operations.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
 
@@ -29,7 +32,24 @@ const USER = {
     { description: 'Users of identity providers who sign in as this user.' },
   ),
   sign_ins: Type.Integer({ description: 'Browsers in which the user is signed in.' }),
+  unknown_fhir_users: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'Resources of this user that the FHIR server does not have. Only in responses about one user; absent if the FHIR server does not respond.',
+    }),
+  ),
 }
+
+const SignIn = Type.Object(
+  {
+    signed_in_at: Time,
+    last_used_at: Time,
+    expires_at: Time,
+    browser: Type.Optional(Type.String({ description: 'For example `Firefox on Windows`.' })),
+    address: Type.Optional(Type.String()),
+  },
+  CLOSED,
+)
 
 /** The members that only one kind of users has. */
 const KINDS = {
@@ -37,10 +57,15 @@ const KINDS = {
     path: '/clinicians',
     name: 'clinician',
     example: 'For example `Practitioner/1`.',
-    shown: { admin: Type.Boolean({ description: 'An administrator.' }) },
+    shown: {
+      admin: Type.Boolean({ description: 'An administrator, however the user signs in.' }),
+      admin_providers: Type.Array(Type.String(), {
+        description: 'The providers that name the user an administrator, in current sign-ins.',
+      }),
+    },
     set: { admin: Type.Optional(Type.Boolean()) },
-    filter: { admin: Type.Optional(Type.Boolean()) },
-    show: ({ admin }: UserDescription) => ({ admin }),
+    filter: { admin: Type.Optional(Type.Boolean({ description: 'Also by a provider.' })) },
+    show: ({ admin, adminProviders }: UserDescription) => ({ admin, admin_providers: adminProviders }),
   },
   account: {
     path: '/accounts',
@@ -68,6 +93,14 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
   const User: TObject = Type.Object({ ...USER, ...shown }, CLOSED)
   const describe = (user: UserDescription | AdminFailure) =>
     isFailure(user) ? user : { ...describeUser(user), ...show(user) }
+  /** With a question to the FHIR server. */
+  const describeOne = async (context: AuthContext, user: UserDescription | AdminFailure) => {
+    if (isFailure(user)) return user
+    const unknown = await findUnknown(context, listFhirUsers(user))
+    return { ...describeUser(user), ...show(user), ...(unknown && { unknown_fhir_users: unknown }) }
+  }
+  const find = async (admin: Admin, id = '') =>
+    (await findUser(admin, { id, kind })) ?? new AdminFailure('not_found', `there is no ${kind} ${id}`)
   const own = `${path}/:id` as const
   return [
     defineEndpoint({
@@ -105,9 +138,9 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       ),
       status: 201,
       result: User,
-      async handle({ admin, body: { username, display_name, fhir_user, password, ...members } }) {
+      async handle({ admin, context, body: { username, display_name, fhir_user, password, ...members } }) {
         const user = { kind, username, displayName: display_name, fhirUser: fhir_user, password }
-        return describe(await addUser(admin, { ...readChanges(members), ...user }))
+        return describeOne(context, await addUser(admin, { ...readChanges(members), ...user }))
       },
     }),
     defineEndpoint({
@@ -115,10 +148,18 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       path: own,
       title: `One ${name}`,
       result: User,
-      handle: async ({ admin, params: { id = '' } }) =>
-        describe(
-          (await findUser(admin, { id, kind })) ?? new AdminFailure('not_found', `there is no ${kind} ${id}`),
-        ),
+      handle: async ({ admin, context, params: { id } }) => describeOne(context, await find(admin, id)),
+    }),
+    defineEndpoint({
+      method: 'GET',
+      path: `${own}/sign-ins`,
+      title: 'Browsers in which the user is signed in, the last used first',
+      result: Type.Object({ items: Type.Array(SignIn) }, CLOSED),
+      async handle({ admin, params: { id } }) {
+        const user = await find(admin, id)
+        if (isFailure(user)) return user
+        return { items: (await findSignIns(admin, user.id)).map(describeSignIn) }
+      },
     }),
     defineEndpoint({
       method: 'PATCH',
@@ -136,15 +177,15 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
         CLOSED,
       ),
       result: User,
-      handle: async ({ admin, params: { id = '' }, body }) =>
-        describe(await changeUser(admin, { id, kind }, readChanges(body))),
+      handle: async ({ admin, context, params: { id = '' }, body }) =>
+        describeOne(context, await changeUser(admin, { id, kind }, readChanges(body))),
     }),
     ...Object.values<UserOperation>(USER_OPERATIONS).flatMap(({ api, perform }) =>
       api && perform
         ? [
             defineEndpoint<TObject, TObject>({
               method: api.method,
-              path: `${own}/${api.path}`,
+              path: api.path === '' ? own : `${own}/${api.path}`,
               title: api.title,
               ...(api.description !== undefined && { description: api.description }),
               [api.method === 'DELETE' ? 'query' : 'body']: api.input,
@@ -164,6 +205,22 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
 
 function readChanges({ display_name, fhir_user, disabled, admin, related_persons }: UserMembers) {
   return { displayName: display_name, fhirUser: fhir_user, disabled, admin, relatedPersons: related_persons }
+}
+
+function describeSignIn({
+  createdAt,
+  lastUsedAt,
+  endsAt,
+  browser,
+  address,
+}: FoundSignIn): Static<typeof SignIn> {
+  return {
+    signed_in_at: formatTime(createdAt),
+    last_used_at: formatTime(lastUsedAt),
+    expires_at: formatTime(endsAt),
+    ...(browser !== undefined && { browser }),
+    ...(address !== undefined && { address }),
+  }
 }
 
 function describeUser(user: UserDescription): Static<TObject<typeof USER>> {

@@ -38,6 +38,7 @@ import {
   defineAction,
   readDone,
   readListing,
+  readState,
   renderActionLinks,
   renderAdminPage,
   renderFacts,
@@ -46,6 +47,7 @@ import {
   renderSearch,
   renderSecret,
   renderTable,
+  renderTabs,
 } from './shell.ts'
 
 const SHOWN = 50
@@ -57,7 +59,7 @@ export const appRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/apps',
     async handle(request) {
-      const filter = { ...readListing(request), ...STATES[readState(request)].filter, limit: SHOWN }
+      const filter = { ...readListing(request), ...STATES[readState(request, STATES)].filter, limit: SHOWN }
       const { items, next } = await listClients(request.admin, filter)
       const uses = await findLastUses(
         request.admin,
@@ -74,7 +76,7 @@ export const appRoutes: readonly AdminRoute[] = [
           actions: renderLink('/apps/new', 'Register an app', 'btn'),
           done: readDone(request, DONE),
         },
-        html`${renderTabs(request)}
+        html`${renderTabs('/apps', request, STATES)}
 ${renderSearch('/apps', 'Find an app by name or client id', request)}
 <div class="after">${rows.length === 0 ? renderNone() : renderTable('Apps, by client id', columns, rows)}</div>
 ${renderNextPage('/apps', request, next)}`,
@@ -179,19 +181,6 @@ const STATES = {
   unverified: { text: 'Unverified', filter: { approved: false } },
   disabled: { text: 'Disabled', filter: { disabled: true } },
 } as const
-
-function readState({ form }: AdminRequest): keyof typeof STATES {
-  const state = form.get('state')
-  return state === 'unverified' || state === 'disabled' ? state : 'all'
-}
-
-function renderTabs(request: AdminRequest): Html {
-  const current = readState(request)
-  return html`<nav class="filters" aria-label="Show"><ul class="tabs">${Object.entries(STATES).map(
-    ([state, { text }]) =>
-      html`<li><a href="${paths.admin}/apps?state=${state}"${state === current && html` aria-current="page"`}>${text}</a></li>`,
-  )}</ul></nav>`
-}
 
 /** Shows a new secret; otherwise the page of the app. */
 function showChanged(

@@ -233,6 +233,36 @@ describe('/admin', () => {
     await performAction(`${path}/enable`)
   })
 
+  it('shows and changes the related persons of an account, and warns of those that the FHIR server does not have (ADMIN-24)', async () => {
+    const form = { kind: 'account', username: 'tove', displayName: 'Tove', fhirUser: 'Patient/juniper' }
+    await performAction('/admin/clinicians/new', { ...form, relatedPersons: 'RelatedPerson/r1\r\nr2' })
+    const path = `/admin/clinicians/${await findId('tove')}`
+    const { body } = await admin.get(path)
+    assert.match(body, /RelatedPerson\/r1\nRelatedPerson\/r2<\/textarea>/)
+    assert.match(body, /The FHIR server has no RelatedPerson\/r1, RelatedPerson\/r2\./)
+    assert.match(body, /Opens the records of: Patient\/juniper\./)
+    await admin.post(path, { ...form, relatedPersons: '' })
+    assert.doesNotMatch((await admin.get(path)).body, /RelatedPerson\/r|The FHIR server has no/)
+    const actions = await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 100 })
+    const record = actions.find(({ request }) => request === 'account set tove')
+    assert.deepEqual(JSON.parse(record?.details ?? '').after, { relatedPersons: [] })
+    await admin.post(path, { ...form, fhirUser: 'Patient/nobody', relatedPersons: '' })
+    assert.match((await admin.get(path)).body, /alert--warn[\s\S]*has no Patient\/nobody/)
+  })
+
+  it('removes a user after a confirmation, but not oneself (ADMIN-24)', async () => {
+    await auth.addUser('leaver')
+    const path = `/admin/clinicians/${await findId('leaver')}`
+    const leaver = await auth.logIn('leaver')
+    assert.match((await admin.get(path)).body, /data-label="Address">127\.0\.0\.1</)
+    assert.equal((await performAction(`${path}/remove`)).headers.location, '/admin/clinicians?done=removed')
+    assert.match((await admin.get('/admin/clinicians?done=removed')).body, /The user is removed\./)
+    assert.equal((await admin.get(path)).statusCode, 404)
+    assert.equal((await leaver.get('/portal')).headers.location, '/login')
+    const own = (await admin.get(`/admin/clinicians/${await findId('ada')}`)).body
+    assert.doesNotMatch(own, /\/remove"/)
+  })
+
   it('shows and revokes the access that users gave an app (ADMIN-24)', async () => {
     await auth.getCode(await auth.logIn())
     const page = (await admin.get('/admin/apps/sallyport-app')).body

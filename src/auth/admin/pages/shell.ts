@@ -138,13 +138,42 @@ export function readDone(
   return Object.hasOwn(messages, name) ? messages[name] : undefined
 }
 
+/** The lists of a section, by the `state` of the URL. */
+type States = Readonly<Record<string, { readonly text: string }>> & {
+  readonly all: { readonly text: string }
+}
+
+export function readState<Known extends { readonly all: unknown }>(
+  { form }: AdminRequest,
+  states: Known,
+): keyof Known {
+  const state = form.get('state') ?? 'all'
+  return Object.hasOwn(states, state) ? (state as keyof Known) : 'all'
+}
+
+export function renderTabs(path: string, request: AdminRequest, states: States): Html {
+  const current = readState(request, states)
+  return html`<nav class="filters" aria-label="Show"><ul class="tabs">${Object.entries(states).map(
+    ([state, { text }]) =>
+      html`<li><a href="${paths.admin}${path}?state=${state}"${state === current && html` aria-current="page"`}>${text}</a></li>`,
+  )}</ul></nav>`
+}
+
 const MAX_SEARCH_CHARACTERS = 100
 
 /** A field for the search in a list. */
 export function renderSearch(path: string, label: string, { form }: AdminRequest): Html {
   const action = `${paths.admin}${path}`
   const value = form.get('search')
-  return renderSearchForm({ action, label, subject: label, value, maxCharacters: MAX_SEARCH_CHARACTERS })
+  const hidden = { state: form.get('state') }
+  return renderSearchForm({
+    action,
+    label,
+    subject: label,
+    value,
+    hidden,
+    maxCharacters: MAX_SEARCH_CHARACTERS,
+  })
 }
 
 /** The text of a search and the position of a page. */

@@ -10,7 +10,10 @@ import {
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
+import { findOwnRecords } from '../../users/own-records.ts'
+import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
 import { AdminFailure } from '../action.ts'
+import { findUnknown, listFhirUsers } from '../fhir-users.ts'
 import {
   addUser,
   type ChangedUser,
@@ -27,6 +30,7 @@ import {
   defineAction,
   readDone,
   readListing,
+  readState,
   renderActionLinks,
   renderAdminPage,
   renderFacts,
@@ -35,6 +39,7 @@ import {
   renderSearch,
   renderSecret,
   renderTable,
+  renderTabs,
 } from './shell.ts'
 
 const SHOWN = 50
@@ -46,7 +51,8 @@ export const userRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/clinicians',
     async handle(request) {
-      const { items, next } = await listUsers(request.admin, { ...readListing(request), limit: SHOWN })
+      const filter = { ...readListing(request), ...STATES[readState(request, STATES)].filter, limit: SHOWN }
+      const { items, next } = await listUsers(request.admin, filter)
       const columns = ['User', 'Username', 'Kind', 'FHIR user', 'State', 'Sign-ins now']
       return renderAdminPage(
         request,
@@ -55,8 +61,10 @@ export const userRoutes: readonly AdminRoute[] = [
           title: 'Users',
           lead: 'Clinicians, and the accounts of patients and related persons.',
           actions: renderLink('/clinicians/new', 'Add a user', 'btn'),
+          done: readDone(request, DONE),
         },
-        html`${renderSearch('/clinicians', 'Find a user by name or username', request)}
+        html`${renderTabs('/clinicians', request, STATES)}
+${renderSearch('/clinicians', 'Find a user by name or username', request)}
 <div class="after">${items.length === 0 ? renderNone() : renderTable('Users, by username', columns, items.map(renderRow))}</div>
 ${renderNextPage('/clinicians', request, next)}`,
       )
@@ -94,9 +102,10 @@ ${renderNextPage('/clinicians', request, next)}`,
     path: '/clinicians/:id',
     operation: USER_OPERATIONS.set,
     async handle(request) {
-      const { displayName, fhirUser } = readUser(request.form)
+      const { kind, displayName, fhirUser, relatedPersons } = readUser(request.form)
       const target = { id: request.params.id ?? '' }
-      return showChanged(request, await changeUser(request.admin, target, { displayName, fhirUser }), 'saved')
+      const changes = { displayName, fhirUser, ...(kind === 'account' && { relatedPersons }) }
+      return showChanged(request, await changeUser(request.admin, target, changes), 'saved')
     },
   },
   ...Object.entries<UserOperation>(USER_OPERATIONS).flatMap(([verb, operation]) =>
@@ -129,7 +138,10 @@ function defineUserAction(
       const user = await requireUser(request)
       if (isFailure(user)) return user
       const input = isAboutLink ? readLink(request.form) : {}
-      return showChanged(request, await perform(request.admin, user, input), 'saved')
+      const changed = await perform(request.admin, user, input)
+      return verb === 'remove' && !isFailure(changed)
+        ? '/clinicians?done=removed'
+        : showChanged(request, changed, 'saved')
     },
   })
 }
@@ -184,13 +196,16 @@ function readUser(form: Parameters) {
   const read = (name: string) => form.get(name)?.trim() ?? ''
   const kind: UserKind = read('kind') === 'account' ? 'account' : 'clinician'
   const fhirUser = read('fhirUser')
-  const related = /^RelatedPerson\/(.+)$/.exec(fhirUser)?.[1]
+  const related = read('relatedPersons').split(/\s+/)
+  const own = fhirUser.startsWith('RelatedPerson/') ? [fhirUser] : []
   return {
     kind,
     username: read('username'),
     displayName: read('displayName'),
     fhirUser: fhirUser.includes('/') || kind === 'account' ? fhirUser : `Practitioner/${fhirUser}`,
-    ...(related !== undefined && { relatedPersons: [related] }),
+    relatedPersons: [
+      ...new Set([...own, ...related].map(text => text.replace(/^RelatedPerson\//, ''))),
+    ].filter(id => id !== ''),
   }
 }
 
@@ -211,6 +226,7 @@ function renderNewUser(request: AdminRequest, failure?: AdminFailure): Html {
 ${renderField({ name: 'username', label: 'Username', value: value('username'), required: true })}
 ${renderField({ name: 'displayName', label: 'Name', value: value('displayName'), required: true })}
 ${renderField({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>', value: value('fhirUser'), required: true })}
+${renderRelatedPersons(value('relatedPersons'))}
 ${
   context.providers.passwords &&
   html`<label class="choice"><input type="checkbox" name="password" value="1" checked><span class="choice__main">Create a password</span><span class="choice__meta">It is shown once. Clear the box for a user who signs in only with an identity provider.</span></label>`
@@ -218,6 +234,16 @@ ${
 <div class="actions"><button class="btn">Add user</button>${renderLink('/clinicians', 'Cancel', 'btn btn--quiet')}</div>
 </form>`,
   )
+}
+
+function renderRelatedPersons(value: string): Html {
+  return renderField({
+    name: 'relatedPersons',
+    label: 'Related persons',
+    rows: 2,
+    value,
+    hint: 'For somebody who acts for patients: RelatedPerson/<id>, one per line. Each names one patient.',
+  })
 }
 
 function renderNone(): Html {
@@ -235,17 +261,33 @@ function renderRow(user: UserDescription) {
   ]
 }
 
-function renderState({ disabled, admin }: UserDescription): Html {
+function renderState({ disabled, admin, adminProviders }: UserDescription): Html {
   const state = disabled ? renderBadge('Disabled', 'bad') : renderBadge('Active', 'ok')
-  return html`${state}${admin && html` ${renderBadge('Administrator', 'accent')}`}`
+  return html`${state}${admin && html` ${renderBadge('Administrator', 'accent')}`}${adminProviders.map(
+    id => html` ${renderBadge(`Administrator by ${id}`, 'accent')}`,
+  )}`
 }
 
-const DONE: Readonly<Record<string, string>> = { added: 'The user is added.', saved: 'The change is saved.' }
+const DONE: Readonly<Record<string, string>> = {
+  added: 'The user is added.',
+  saved: 'The change is saved.',
+  removed: 'The user is removed.',
+  revoked: 'The access is revoked.',
+}
+
+/** The lists of users, by `state` of the URL. */
+const STATES = {
+  all: { text: 'All', filter: {} },
+  administrators: { text: 'Administrators', filter: { admin: true } },
+  disabled: { text: 'Disabled', filter: { disabled: true } },
+} as const
 
 async function renderUserPage(request: AdminRequest, user: UserDescription): Promise<Html> {
   const grants = await renderGrants(request, { userId: user.id }, buildUserPath(user))
   const isSelf = user.id === request.login.user.id
   const hasPasswords = request.context.providers.passwords
+  const unknown = await findUnknown(request.context, listFhirUsers(user))
+  const signIns = await findSignIns(request.admin, user.id)
   return renderAdminPage(
     request,
     {
@@ -254,24 +296,60 @@ async function renderUserPage(request: AdminRequest, user: UserDescription): Pro
       actions: renderActionLinks(buildUserPath(user), { ...user, isSelf, hasPasswords }, USER_OPERATIONS),
       done: readDone(request, DONE),
     },
-    html`${renderFacts([
-      ['State', renderState(user)],
-      ['Username', html`<code>${user.username}</code>`],
-      ['Kind', KINDS[user.kind]],
-      ['Password', user.hasPassword ? 'Yes' : 'No: signs in with an identity provider'],
-      ['Sign-ins now', user.signIns],
-      ['Audit', renderLink(`/audit?${new URLSearchParams({ user: user.fhirUser })}`, 'Records of this user')],
-    ])}
-<h2 class="section__title subhead">Name and FHIR user</h2>
+    html`${unknown && unknown.length > 0 && renderUnknown(unknown)}
+${renderFacts([
+  ['State', renderState(user)],
+  ['Username', html`<code>${user.username}</code>`],
+  ['Kind', KINDS[user.kind]],
+  ['Password', user.hasPassword ? 'Yes' : 'No: signs in with an identity provider'],
+  ['Audit', renderLink(`/audit?${new URLSearchParams({ user: user.fhirUser })}`, 'Records of this user')],
+])}
+<h2 class="section__title subhead">${user.kind === 'account' ? 'Name, FHIR user and related persons' : 'Name and FHIR user'}</h2>
 <form class="card card__body stack" method="post" action="${paths.admin}${buildUserPath(user)}">
 <input type="hidden" name="kind" value="${user.kind}">
 ${renderField({ name: 'displayName', label: 'Name', value: user.displayName, required: true })}
 ${renderField({ name: 'fhirUser', label: 'FHIR user', value: user.fhirUser, required: true })}
+${user.kind === 'account' && renderRelatedPersons(user.relatedPersons.map(id => `RelatedPerson/${id}`).join('\n'))}
+${user.kind === 'account' && (await renderRecords(request, user))}
 <div class="actions"><button class="btn btn--quiet">Save</button></div></form>
+<h2 class="section__title subhead">Sign-ins now</h2>
+${signIns.length === 0 ? html`<p>None now.</p>` : renderSignIns(signIns)}
 <h2 class="section__title subhead">Provider accounts</h2>
 ${renderLinks(user)}
 <h2 class="section__title subhead">Apps with access</h2>
 ${grants}`,
+  )
+}
+
+/** Apps could not read who their user is, and a policy could not find the patients of the user. */
+function renderUnknown(references: readonly string[]): Html {
+  return renderAlert(
+    `The FHIR server has no ${references.join(', ')}.`,
+    'Apps cannot read who the user is, and nobody has access by it. Create or import it, or correct the reference below.',
+    'warn',
+  )
+}
+
+/** The patients that the RelatedPersons name now. */
+async function renderRecords({ context }: AdminRequest, user: UserDescription): Promise<Html> {
+  const records = await findOwnRecords(context, { id: user.id, fhirUserId: user.fhirUser })
+  if (isFailure(records))
+    return html`<p class="small muted">The FHIR server does not say for whom: ${records.reason}.</p>`
+  const patients = records.map(({ patientId }) => `Patient/${patientId}`)
+  return html`<p class="small muted">Opens the records of: ${patients.join(', ') || 'nobody'}.</p>`
+}
+
+function renderSignIns(signIns: readonly SignIn[]): Html {
+  return renderTable(
+    'Sign-ins, the last used first',
+    ['Browser', 'Address', 'Signed in', 'Last used', 'Ends at the latest'],
+    signIns.map(({ browser, address, createdAt, lastUsedAt, endsAt }) => [
+      browser ?? 'Unknown',
+      address ?? 'Unknown',
+      renderDateTime(createdAt),
+      renderDateTime(lastUsedAt),
+      renderDateTime(endsAt),
+    ]),
   )
 }
 

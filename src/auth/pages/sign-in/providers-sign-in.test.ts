@@ -12,6 +12,7 @@ import type { OidcProvider } from '../../../config/index.ts'
 import { computeThumbprint } from '../../../jwt/index.ts'
 import { makeCommandLine } from '../../admin/action.ts'
 import { changeUser, linkUser, unlinkUser } from '../../admin/user-operations.ts'
+import { listUsers } from '../../admin/users.ts'
 import { decodeClaims, type TestAuthServer } from '../../testing/test-auth-server.ts'
 import {
   describeSignIn,
@@ -182,8 +183,15 @@ describe('the account of a provider’s user', () => {
       return Boolean(admin)
     }
     assert.deepEqual([await isAdmin('user-1'), await isAdmin('user-2')], [false, true])
+    const { store, time, rules } = auth
+    const list = async () =>
+      (await listUsers({ store, rules, clock: () => time.now }, { admin: true, limit: 9 })).items.map(
+        ({ username, admin, adminProviders }) => [username, admin, adminProviders],
+      )
+    assert.deepEqual(await list(), [['grace', false, ['hospital']]])
     hospital.users = { 'user-2': { ...GRACE, groups: [] } }
     assert.equal(await isAdmin('user-2'), false)
+    assert.deepEqual(await list(), [])
   })
 
   it('signs an administrator in again at the provider, which must return auth_time (ADMIN-22)', async () => {

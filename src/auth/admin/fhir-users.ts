@@ -1,0 +1,44 @@
+import { isFailure } from '../../core/index.ts'
+import type { Sealer, Store } from '../../store/index.ts'
+import { createUserLookup, type LookupContext, type LookupType } from '../base/fhir-reader.ts'
+import type { AuthSettings } from '../base/settings.ts'
+import { issueLookupToken } from '../oauth/fhir-tokens.ts'
+import { createKeyRing } from '../oauth/keys/key-ring.ts'
+import type { UserDescription } from './users.ts'
+
+/** The resources of a user: whoever they are, and the RelatedPersons as which they act for patients. */
+export function listFhirUsers({
+  fhirUser,
+  relatedPersons,
+}: Pick<UserDescription, 'fhirUser' | 'relatedPersons'>): readonly string[] {
+  return [...new Set([fhirUser, ...relatedPersons.map(id => `RelatedPerson/${id}`)])]
+}
+
+/** The resources that the FHIR server does not have. Undefined if it does not respond. */
+export async function findUnknown(
+  context: LookupContext,
+  references: readonly string[],
+): Promise<readonly string[] | undefined> {
+  const results = await Promise.all(
+    references.map(async reference => {
+      const [type, id = ''] = reference.split('/')
+      return (await createUserLookup(context, type as LookupType)).resource(type ?? '', id)
+    }),
+  )
+  if (results.some(isFailure)) return undefined
+  return references.filter((_, at) => results[at]?.kind === 'absent')
+}
+
+/** Requests of a command to the FHIR server. */
+export function makeLookupContext(options: {
+  readonly settings: AuthSettings
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly fetch?: typeof globalThis.fetch | undefined
+}): LookupContext {
+  const { settings, store, sealer, fetch = globalThis.fetch } = options
+  const clock = Date.now
+  const keys = createKeyRing({ store, sealer, clock, publishedForMs: 0 })
+  const forLookup = (type: LookupType) => issueLookupToken({ settings, keys, clock }, type)
+  return { settings, fetch, fhirTokens: { forLookup } }
+}
