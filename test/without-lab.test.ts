@@ -14,7 +14,7 @@ import {
 import { TestBrowser } from '../src/auth/testing/test-browser.ts'
 import { ensureSecret, readSettings } from '../src/config/index.ts'
 import type { Claims } from '../src/jwt/index.ts'
-import { openSealer, openStore, type Schema, sha256 } from '../src/store/index.ts'
+import { createSealer, openStore, type Schema, sha256 } from '../src/store/index.ts'
 import { listRoutes } from '../src/web/index.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { newPlace, type Place, startProcess } from './support/started.ts'
@@ -190,7 +190,7 @@ describe('sallyport start', () => {
 async function signToken({ env, folder, authUrl, fhirUrl }: Place, more: Claims): Promise<string> {
   const settings = readSettings(env, folder)
   const store = await openStore(settings.databaseUrl)
-  const sealer = await openSealer(store, ensureSecret(settings))
+  const sealer = createSealer(ensureSecret(settings))
   const key = await createKeyRing({ store, sealer, clock: Date.now, publishedForMs: 0 }).getSigningKey()
   await store.close()
   const now = Math.floor(Date.now() / 1000)

@@ -5,8 +5,8 @@ import type { Admin, AdminFailure } from '../auth/index.ts'
 import { ensureSecret, readConfiguration, type Settings } from '../config/index.ts'
 import { isFailure } from '../core/index.ts'
 import {
+  createSealer,
   makeFolder,
-  openSealer,
   openStore,
   type Schema,
   type Sealer,
@@ -54,7 +54,7 @@ export async function withSealer<T>(
 ): Promise<T> {
   const store = await openConfiguredStore(settings)
   try {
-    return await use(store, await openSealer(store, ensureSecret(settings)))
+    return await use(store, createSealer(ensureSecret(settings)))
   } finally {
     await store.close()
   }
@@ -71,14 +71,14 @@ export function openAuditor({ audit }: Settings, store: Store): Auditor {
 export async function performCommand<T>(
   io: Io,
   refusal: string,
-  operate: (admin: Admin, sealer: () => Promise<Sealer>) => Promise<T | AdminFailure>,
+  operate: (admin: Admin, sealer: () => Sealer) => Promise<T | AdminFailure>,
 ): Promise<T> {
   const { makeCommandLine, makeRules } = await import('../auth/index.ts')
   const result = await withStore(io, (store, settings) => {
     const rules = makeRules(settings, () => settings.login)
     const who = makeCommandLine(findOperator(io))
     const admin = { store, audit: openAuditor(settings, store), clock: Date.now, rules, ...who }
-    return operate(admin, () => openSealer(store, ensureSecret(settings)))
+    return operate(admin, () => createSealer(ensureSecret(settings)))
   })
   if (isFailure<Awaited<T> | AdminFailure, AdminFailure>(result))
     throw new CommandFailure(`${refusal}: ${result.reason}`, result.code === 'invalid' ? 2 : 1)

@@ -13,7 +13,6 @@ export {
   createRandomToken,
   createSealer,
   isSameText,
-  openSealer,
   type SealedFor,
   type Sealer,
   sha256,

@@ -1,7 +1,5 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
-import { sql } from 'kysely'
 import type { Schema } from './schema.ts'
-import type { Store } from './store.ts'
 
 /** The only form in which our tokens, codes and secrets are stored. */
 export function sha256(text: string): string {
@@ -36,11 +34,9 @@ export interface Sealer {
   tryOpen(sealed: string, sealedFor: SealedFor): string | undefined
 }
 
-// An earlier version sealed cells like purposes (see `reseal`).
-const FORMAT = { cell: 'v2.', purpose: 'v1.' } as const
-
+/** The beginning of a sealed text. */
+const FORMAT = 'v1.'
 const IV_BYTES = 12
-
 const TAG_BYTES = 16
 
 /**
@@ -71,10 +67,6 @@ function describePurpose(sealedFor: SealedFor): string {
   return typeof sealedFor === 'string' ? sealedFor : `${sealedFor.table}.${sealedFor.column}`
 }
 
-function chooseFormat(sealedFor: SealedFor): string {
-  return typeof sealedFor === 'string' ? FORMAT.purpose : FORMAT.cell
-}
-
 function encodeAdditionalData(sealedFor: SealedFor): Buffer {
   if (typeof sealedFor === 'string') return Buffer.alloc(0)
   return Buffer.from(JSON.stringify([sealedFor.table, sealedFor.column, sealedFor.row]))
@@ -84,14 +76,13 @@ function encrypt(text: string, key: Buffer, sealedFor: SealedFor): string {
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(encodeAdditionalData(sealedFor))
   const content = Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
-  return chooseFormat(sealedFor) + content.toString('base64url')
+  return FORMAT + content.toString('base64url')
 }
 
 function decrypt(sealed: string, key: Buffer, sealedFor: SealedFor): string | undefined {
-  const format = chooseFormat(sealedFor)
-  const encoded = sealed.slice(format.length)
+  const encoded = sealed.slice(FORMAT.length)
   const content = Buffer.from(encoded, 'base64url')
-  if (!sealed.startsWith(format) || content.length < IV_BYTES + TAG_BYTES) return undefined
+  if (!sealed.startsWith(FORMAT) || content.length < IV_BYTES + TAG_BYTES) return undefined
   // Node ignores characters that are not base64url.
   if (content.toString('base64url') !== encoded) return undefined
   const decipher = createDecipheriv('aes-256-gcm', key, content.subarray(0, IV_BYTES))
@@ -107,40 +98,4 @@ function decrypt(sealed: string, key: Buffer, sealedFor: SealedFor): string | un
 function makeOpenError(sealedFor: SealedFor): Error {
   const purpose = describePurpose(sealedFor)
   return new Error(`Cannot decrypt ${purpose}: it was changed, moved, or encrypted with another SMART_SECRET`)
-}
-
-const SEALED: readonly (Omit<SealedCell, 'row'> & { readonly id: string; readonly earlier: string })[] = [
-  { table: 'signing_key', column: 'private_jwk_sealed', id: 'kid', earlier: 'signing-key' },
-  { table: 'refresh_token', column: 'successor_sealed', id: 'token_hash', earlier: 'refresh-token' },
-  { table: 'app_key', column: 'private_jwk_sealed', id: 'generation', earlier: 'app key' },
-  {
-    table: 'app_launch',
-    column: 'code_verifier_sealed',
-    id: 'state_hash',
-    earlier: 'app launch code verifier',
-  },
-  { table: 'app_session', column: 'tokens_sealed', id: 'id_hash', earlier: 'app session tokens' },
-]
-
-/**
- * Values that an earlier version encrypted without binding them to their row are encrypted again first. Values
- * encrypted with another secret stay unchanged and cannot be decrypted.
- */
-export async function openSealer(store: Store, secret: string): Promise<Sealer> {
-  const seal = createSealer(secret)
-  for (const column of SEALED) await reseal(store, seal, column)
-  return seal
-}
-
-async function reseal({ db }: Store, seal: Sealer, { id, earlier, ...cell }: (typeof SEALED)[number]) {
-  const [table, column, row] = [sql.table(cell.table), sql.ref(cell.column), sql.ref(id)]
-  const { rows } = await sql<{ row: string | number; sealed: string }>`
-    select ${row} as "row", ${column} as sealed from ${table} where ${column} like 'v1.%'`.execute(db)
-  for (const found of rows) {
-    const text = seal.tryOpen(found.sealed, earlier)
-    if (text === undefined) continue
-    const sealed = seal.seal(text, { ...cell, row: String(found.row) })
-    // Another instance may have been first.
-    await sql`update ${table} set ${column} = ${sealed} where ${column} = ${found.sealed}`.execute(db)
-  }
 }

@@ -64,6 +64,7 @@ eachDatabase((name, open, create) => {
         admin: false,
         access_version: 0,
         for_loopback: false,
+        must_change_password: false,
       })
       for (const row of rows) assert.match(row.id, UUID)
       assert.equal(new Set(rows.map(row => row.id)).size, 3)

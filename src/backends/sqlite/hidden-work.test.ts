@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { openRepository } from './repository/open-repository.ts'
+import { openRepository } from './repository/repository.ts'
 import {
   BASE,
   condition,

@@ -3,9 +3,9 @@
  * backend of the FHIR API: it puts the access filter of a request into its queries, and knows nothing of tokens and
  * scopes.
  */
-export { openRepository } from './repository/open-repository.ts'
 export {
   type LoadReport,
+  openRepository,
   parseContent,
   type RefusedResource,
   type Repository,

@@ -29,9 +29,9 @@ import { type Authenticated, type Authenticator, fullAccess } from '../../smart/
 import { createSealer, watchAvailability } from '../../store/index.ts'
 import { type ReadyCheck, version } from '../../web/index.ts'
 import type { Database } from './repository/database.ts'
-import { openRepository } from './repository/open-repository.ts'
 import { type Outbox, openOutbox } from './repository/outbox.ts'
 import type { Repository } from './repository/repository.ts'
+import { openRepository } from './repository/repository.ts'
 import { createMembership } from './search/planner/access-condition.ts'
 import { type SqliteContext, SqliteSession } from './session.ts'
 

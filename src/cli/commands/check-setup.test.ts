@@ -141,7 +141,7 @@ describe('sallyport check', () => {
       assert.match(lines[0] ?? '', /^ok +database +The database accepts writes\.$/)
       assert.match(lines[1] ?? '', /^ok +secret +The secret decrypts the signing keys\.$/)
       const database = new DatabaseSync(file)
-      database.exec("insert into signing_key values ('k', 1, '{}', 'v2.unreadable', 0, 0, null)")
+      database.exec("insert into signing_key values ('k', 1, '{}', 'v1.unreadable', 0, 0, null)")
       assert.match((await listOf(env))[1] ?? '', /^problem +secret .*keys withdraw --all\.$/)
       database.exec('delete from schema_migration where name = (select max(name) from schema_migration)')
       assert.match((await listOf(env))[0] ?? '', /^ok +database +The next start applies 1 migration/)

@@ -22,7 +22,7 @@ published until the last token that it signed has expired. The auth server also 
   async run(_args, io) {
     const { rotateKeys } = await import('../../auth/index.ts')
     const { signs_from } = await performCommand(io, 'Cannot rotate keys', async (admin, openSealer) =>
-      rotateKeys(admin, await openSealer()),
+      rotateKeys(admin, openSealer()),
     )
     io.stdout.write(`A new key signs from ${signs_from}\n`)
     return 0
@@ -49,7 +49,7 @@ Options:
       failMissing(args, '--kid or --all')
     const kid = getSubject(args, 'kid')
     await performCommand(io, 'Cannot withdraw key', async (admin, openSealer) =>
-      withdrawKey(admin, await openSealer(), kid),
+      withdrawKey(admin, openSealer(), kid),
     )
     io.stdout.write(`Withdrew key ${kid}; a new key signs\n`)
     return 0
@@ -61,7 +61,7 @@ async function withdrawAll(args: Arguments, io: Io): Promise<ExitCode> {
     throw failMisuse('Unexpected key: --all is already set')
   const { withdrawKeys } = await import('../../auth/index.ts')
   await performCommand(io, 'Cannot withdraw keys', async (admin, openSealer) =>
-    withdrawKeys(admin, await openSealer()),
+    withdrawKeys(admin, openSealer()),
   )
   io.stdout.write('Withdrew all keys; a new key signs\n')
   return 0

@@ -1,6 +1,6 @@
 import { ensureSecret, getProviderIssuer, type LoginProvider } from '../../config/index.ts'
 import { isRecord } from '../../core/index.ts'
-import { openSealer } from '../../store/index.ts'
+import { createSealer } from '../../store/index.ts'
 import {
   type Arguments,
   type Command,
@@ -32,7 +32,7 @@ Exit code: 0 if the user would be signed in, otherwise 1.`,
       const { explainSignIn, findSubject } = await import('../../auth/index.ts')
       const subject = findSubject(provider, claims)
       if (subject === undefined) throw new CommandFailure('Cannot explain: the claims have no sub')
-      const sealer = await openSealer(store, ensureSecret(settings))
+      const sealer = createSealer(ensureSecret(settings))
       const { allowed, rows } = await explainSignIn({ settings, store, sealer }, provider, subject, claims)
       for (const [label, value] of rows) io.stdout.write(`${label}: ${value}\n`)
       return allowed ? 0 : 1

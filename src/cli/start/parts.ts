@@ -3,7 +3,7 @@ import type { Controls } from '../../auth/index.ts'
 import type { Serialize } from '../../cache/index.ts'
 import { ensureSecret, type Settings, SettingsError } from '../../config/index.ts'
 import type { TrustedIssuer } from '../../interceptor/index.ts'
-import { isDatabaseUnavailable, openSealer, type Sealer, type Store } from '../../store/index.ts'
+import { createSealer, isDatabaseUnavailable, type Sealer, type Store } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
 import { failMisuse } from '../command.ts'
 import { openConfiguredStore } from '../with-store.ts'
@@ -73,7 +73,7 @@ export async function openStorage({ settings, logger, worker }: Parts, closing: 
   })
   closing.add(() => store.close())
   reportPool(store)
-  const sealer = await openSealer(store, secret)
+  const sealer = createSealer(secret)
   await checkSecret(store, sealer)
   return { store, sealer, audit: openAudit({ settings, logger }, store, closing) }
 }

@@ -32,7 +32,7 @@ describe('GET /launch', () => {
     const [cookie] = response.cookies
     assert.ok(!rows.includes(state))
     assert.ok(cookie && !rows.includes(cookie.value))
-    assert.match(rows, /"code_verifier_sealed":"v2\./)
+    assert.match(rows, /"code_verifier_sealed":"v1\./)
   })
 
   it('accepts the iss with a trailing slash and sends it back unchanged', async () => {

@@ -1,7 +1,7 @@
 import { closeSync, openSync, realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import {
-  CompiledQuery,
+  type CompiledQuery,
   type DatabaseConnection,
   type Driver,
   Kysely,
@@ -112,18 +112,6 @@ export class SqliteDriver implements Driver {
     session.rollBack()
   }
 
-  async savepoint(session: SqliteSession, name: string): Promise<void> {
-    await session.executeQuery(CompiledQuery.raw(`savepoint ${quoteName(name)}`))
-  }
-
-  async rollbackToSavepoint(session: SqliteSession, name: string): Promise<void> {
-    await session.executeQuery(CompiledQuery.raw(`rollback to ${quoteName(name)}`))
-  }
-
-  async releaseSavepoint(session: SqliteSession, name: string): Promise<void> {
-    await session.executeQuery(CompiledQuery.raw(`release ${quoteName(name)}`))
-  }
-
   async releaseConnection(session: SqliteSession): Promise<void> {
     session.end()
   }
@@ -183,8 +171,4 @@ class SqliteSession implements DatabaseConnection {
   streamQuery(): never {
     throw new Error('Cannot stream a query: read it in pages')
   }
-}
-
-function quoteName(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
 }

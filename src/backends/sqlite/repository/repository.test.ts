@@ -14,7 +14,7 @@ import {
   startFhir,
 } from '../testing/fhir.ts'
 import { openDatabase } from './database.ts'
-import { openRepository } from './open-repository.ts'
+import { openRepository } from './repository.ts'
 import { MIGRATIONS } from './schema.ts'
 
 let folder: string
@@ -37,10 +37,10 @@ describe('openRepository', () => {
   })
 
   it('uses a write-ahead log and waits for the disk', () => {
-    const { database, close } = open('modes.db')
+    const { database } = open('modes.db')
     assert.deepEqual(database.rows('PRAGMA journal_mode', []), [['wal']])
     assert.deepEqual(database.rows('PRAGMA synchronous', []), [[2]])
-    close()
+    database.close()
   })
 
   it('rebuilds the index if the FHIR base changes, because it decides which references are local', async () => {
@@ -98,9 +98,9 @@ describe('openRepository', () => {
 
   it('refuses tables of another schema, with one line that says what to do', () => {
     const file = join(folder, 'foreign.db')
-    const { database, close } = openRepository({ file, baseUrl: BASE })
+    const { database } = openRepository({ file, baseUrl: BASE })
     database.exec('ALTER TABLE version RENAME COLUMN method TO verb')
-    close()
+    database.close()
     assert.throws(() => openRepository({ file, baseUrl: BASE }), {
       message:
         /^Cannot open FHIR data in \S+: its schema does not match .*column version\.method is missing\); restore a backup/,
@@ -108,9 +108,9 @@ describe('openRepository', () => {
   })
 
   it('refuses data without one of its indexes', () => {
-    const { database, close } = open('no-index.db')
+    const { database } = open('no-index.db')
     database.exec('DROP INDEX version_tid')
-    close()
+    database.close()
     assert.throws(() => open('no-index.db'), /its schema does not match .*\(index version_tid is missing\)/)
   })
 

@@ -1,3 +1,4 @@
+import { randomUUIDv7 } from 'node:crypto'
 import { type Failed, fail, isFailure } from '../../../core/index.ts'
 import {
   type ExactResource,
@@ -5,13 +6,15 @@ import {
   formatExact,
   isId,
   isResourceType,
+  limits,
   type Resource,
   toPlain,
   validate,
 } from '../../../fhir/index.ts'
 import type { Failure } from '../../../fhir-api/index.ts'
-import type { Database } from './database.ts'
-import type { Names } from './names.ts'
+import { type Database, openDatabase, type SqlValue } from './database.ts'
+import { createIndexWriter, INDEX_EDITION, type IndexWriter } from './index-writer.ts'
+import { type Names, openNames } from './names.ts'
 
 export interface RepositoryOptions {
   /** `{dataDir}/fhir.db`, created with its folder if it does not exist; or `:memory:`. */
@@ -22,42 +25,6 @@ export interface RepositoryOptions {
   readonly clock?: () => number
   /** How many search values a resource may have; unlimited by default, as an import needs. */
   readonly maxRows?: number | undefined
-}
-
-/** The resources of one `fhir.db` and their versions. It checks no access: the FHIR API and the queries do. */
-export interface Repository {
-  readonly baseUrl: string
-  readonly database: Database
-  readonly names: Names
-  find(type: string, id: string): Stored | undefined
-  findVersion(type: string, id: string, version: string): Stored | undefined
-  /** Writes a new resource (`before` undefined) or the next version of one. `method` appears in the history. */
-  save(
-    resource: ExactResource,
-    id: string,
-    before: Stored | undefined,
-    method?: 'POST' | 'PUT',
-  ): Stored | Failure
-  /** Writes the deletion of a resource, as a version of it. */
-  remove(before: Stored): Stored
-  newId(): string
-  /** The number of index rows written or removed since the file was opened. */
-  indexRows(): number
-  /** Writes many resources in one transaction, each under its own id. Unchanged content writes no version. */
-  load(resources: Iterable<unknown>): LoadReport
-  /**
-   * Writes many resources in several transactions. If it is interrupted, `findInterruptedLoad` returns its name until the
-   * same load is repeated.
-   */
-  loadInBatches(name: string, resources: Iterable<unknown>): void
-  findInterruptedLoad(): string | undefined
-  /** The number of current resources. */
-  count(): number
-  /** The current resources, read one by one, as they are at the first one. */
-  listCurrent(): Iterable<Pick<Stored, 'type' | 'content'>>
-  /** Removes all resources with their versions. */
-  removeAll(): void
-  close(): void
 }
 
 export interface LoadReport {
@@ -90,6 +57,195 @@ export interface Stored {
   readonly content: string
 }
 
+// Larger transactions gain little, and SQLite keeps a whole one in its write-ahead log.
+const BATCH = 1_000
+
+/** The resources of one `fhir.db` and their versions. It checks no access: the FHIR API and the queries do. */
+export class Repository {
+  readonly baseUrl: string
+  readonly database: Database
+  readonly names: Names
+  readonly #index: IndexWriter
+  readonly #clock: () => number
+
+  constructor({ file, baseUrl, clock = Date.now, maxRows }: RepositoryOptions) {
+    this.baseUrl = baseUrl
+    this.database = openDatabase(file)
+    this.names = openNames(this.database)
+    this.#clock = clock
+    reindexIfStale(this.database, createIndexWriter(this.database, this.names, baseUrl), baseUrl)
+    this.#index = createIndexWriter(this.database, this.names, baseUrl, maxRows)
+  }
+
+  find(type: string, id: string): Stored | undefined {
+    const sql = 'SELECT rid, version, updated, deleted, content FROM resource WHERE tid = ? AND id = ?'
+    const [row] = this.database.rows(sql, [this.names.typeId(type), id])
+    return row && toStored(type, id, row)
+  }
+
+  findVersion(type: string, id: string, version: string): Stored | undefined {
+    if (!isVersionNumber(version)) return undefined
+    const sql = `SELECT r.rid, v.version, v.updated, v.method = 'DELETE', coalesce(v.content, r.content)
+      FROM resource r JOIN version v ON v.rid = r.rid WHERE r.tid = ? AND r.id = ? AND v.version = ?`
+    const [row] = this.database.rows(sql, [this.names.typeId(type), id, Number(version)])
+    return row && toStored(type, id, row)
+  }
+
+  /**
+   * Writes a new resource (`before` undefined) or the next version of one. `method` appears in the history. A write is several
+   * rows: call it within a transaction.
+   */
+  save(
+    resource: ExactResource,
+    id: string,
+    before: Stored | undefined,
+    method: 'POST' | 'PUT' = before ? 'PUT' : 'POST',
+  ): Stored | Failure {
+    const type = resource.resourceType
+    const version = (before?.version ?? 0) + 1
+    const updated = this.#findTime(before)
+    const content = formatContent(resource, id, version, updated)
+    const rid = before?.rid ?? this.#addResource(type, id, updated, content)
+    this.#addVersion({ rid, type, version, updated }, method)
+    if (before) this.#replace(before, { version, updated, deleted: false, content })
+    const plain = toPlain({ ...resource, id })
+    if (!this.#index.add(rid, plain)) return TOO_MANY_ROWS
+    this.#index.addVersion(rid, version, plain)
+    return { rid, type, id, version, updated, deleted: false, content }
+  }
+
+  /** Writes the deletion of a resource, as a version of it. Call it within a transaction. */
+  remove(before: Stored): Stored {
+    const after = { ...before, version: before.version + 1, updated: this.#findTime(before), deleted: true }
+    this.#addVersion(after, 'DELETE')
+    this.#replace(before, after)
+    this.#index.addVersion(after.rid, after.version, parseContent(before))
+    return after
+  }
+
+  newId(): string {
+    return randomUUIDv7()
+  }
+
+  /** The number of index rows written or removed since the file was opened. */
+  indexRows(): number {
+    return this.#index.countRows()
+  }
+
+  /** Writes valid resources in one transaction, each under its own id or a new one. Unchanged content writes no version. */
+  load(resources: Iterable<unknown>): LoadReport {
+    const counts = { created: 0, updated: 0, unchanged: 0 }
+    const refused: RefusedResource[] = []
+    let index = 0
+    this.database.transaction(() => {
+      for (const candidate of resources) {
+        const checked = check(candidate)
+        if (isFailure(checked))
+          refused.push({ index, type: checked.type, id: checked.id, faults: checked.faults })
+        else counts[this.#put(checked)]++
+        index++
+      }
+    })
+    return { ...counts, refused }
+  }
+
+  /**
+   * Writes many resources in several transactions. If it is interrupted, `findInterruptedLoad` returns its name until the
+   * same load is repeated.
+   */
+  loadInBatches(name: string, resources: Iterable<unknown>): void {
+    this.database.write(`INSERT OR REPLACE INTO setting (name, value) VALUES ('load', ?)`, name)
+    const batch: unknown[] = []
+    for (const resource of resources) {
+      batch.push(resource)
+      if (batch.length === BATCH) this.load(batch.splice(0))
+    }
+    this.load(batch)
+    this.database.exec(`DELETE FROM setting WHERE name = 'load'`)
+  }
+
+  findInterruptedLoad(): string | undefined {
+    const [row] = this.database.rows(`SELECT value FROM setting WHERE name = 'load'`, [])
+    return row && String(row[0])
+  }
+
+  /** The number of current resources. */
+  count(): number {
+    return Number(this.database.rows('SELECT count(*) FROM resource WHERE deleted = 0', [])[0]?.[0])
+  }
+
+  /** The current resources, read one by one, as they are at the first one. */
+  *listCurrent(): Generator<Pick<Stored, 'type' | 'content'>> {
+    const sql = 'SELECT tid, content FROM resource WHERE deleted = 0 ORDER BY rid'
+    for (const [tid, content] of this.database.each(sql, []))
+      yield { type: this.names.typeOf(Number(tid)), content: String(content) }
+  }
+
+  /** Removes all resources with their versions. */
+  removeAll(): void {
+    this.database.transaction(() => {
+      this.#index.clearAll()
+      this.database.exec(`DELETE FROM version; DELETE FROM resource; DELETE FROM setting WHERE name = 'load'`)
+    })
+  }
+
+  close(): void {
+    this.database.close()
+  }
+
+  /** The times of versions never decrease, even when the clock is set back. */
+  #findTime(before: Stored | undefined): number {
+    return Math.max(this.#clock(), before?.updated ?? 0)
+  }
+
+  #addResource(type: string, id: string, updated: number, content: string): number {
+    const sql = `INSERT INTO resource (tid, id, version, updated, deleted, content)
+      VALUES (?, ?, 1, ?, 0, ?) RETURNING rid`
+    return Number(this.database.rows(sql, [this.names.typeId(type), id, updated, content])[0]?.[0])
+  }
+
+  #addVersion(after: Pick<Stored, 'rid' | 'type' | 'version' | 'updated'>, method: string): void {
+    const { rid, type, version, updated } = after
+    const sql = 'INSERT INTO version (rid, tid, version, updated, method) VALUES (?, ?, ?, ?, ?)'
+    this.database.write(sql, rid, this.names.typeId(type), version, updated, method)
+  }
+
+  /** The content of the version before moves to its own row, and its search values are removed. */
+  #replace(before: Stored, after: Pick<Stored, 'version' | 'updated' | 'deleted' | 'content'>): void {
+    const { version, updated, deleted, content } = after
+    const retire = 'UPDATE version SET content = ? WHERE rid = ? AND version = ?'
+    this.database.write(retire, before.content, before.rid, before.version)
+    const renew = 'UPDATE resource SET version = ?, updated = ?, deleted = ?, content = ? WHERE rid = ?'
+    this.database.write(renew, version, updated, deleted, content, before.rid)
+    this.#index.clear(before.rid)
+  }
+
+  #put(resource: ExactResource): 'created' | 'updated' | 'unchanged' {
+    const id = resource.id ?? this.newId()
+    const before = resource.id === undefined ? undefined : this.find(resource.resourceType, id)
+    if (before && isSame(before, resource)) return 'unchanged'
+    const saved = this.save(resource, id, before, 'PUT')
+    if (isFailure(saved))
+      throw new Error(`Cannot load ${resource.resourceType}/${id}: it has too many search values`)
+    return before ? 'updated' : 'created'
+  }
+}
+
+/** Opens the resources of a file, for a server, or for an import while the server runs. */
+export function openRepository(options: RepositoryOptions): Repository {
+  return new Repository(options)
+}
+
+function toStored(type: string, id: string, row: readonly SqlValue[]): Stored {
+  const [rid, version, updated, deleted, content] = row as [number, number, number, number, string]
+  return { rid, type, id, version, updated, deleted: deleted === 1, content }
+}
+
+const TOO_MANY_ROWS = fail({
+  problem: 'too-costly',
+  text: `Cannot store resource: it has more than ${limits.INDEX_ROWS} search values`,
+})
+
 // Versions are whole numbers from 1; any other text names none.
 const VERSION = /^[1-9]\d{0,14}$/
 
@@ -116,45 +272,6 @@ const UNREADABLE: Fault = {
   text: 'Not imported: the server serves AuditEvents from its own audit trail, so nobody could read this one',
 }
 
-/** Writes valid resources under their own ids, or new ones, in one transaction. */
-export function load(repository: Repository, resources: Iterable<unknown>): LoadReport {
-  const counts = { created: 0, updated: 0, unchanged: 0 }
-  const refused: RefusedResource[] = []
-  let index = 0
-  repository.database.transaction(() => {
-    for (const candidate of resources) {
-      const checked = check(candidate)
-      if (isFailure(checked))
-        refused.push({ index, type: checked.type, id: checked.id, faults: checked.faults })
-      else counts[put(repository, checked)]++
-      index++
-    }
-  })
-  return { ...counts, refused }
-}
-
-// Larger transactions gain little, and SQLite keeps a whole one in its write-ahead log.
-const BATCH = 1_000
-
-/** Loads resources in transactions of a bounded size. Until the last one is written, `name` is stored. */
-export function loadInBatches(repository: Repository, name: string, resources: Iterable<unknown>): void {
-  const { database } = repository
-  database.rows(`INSERT OR REPLACE INTO setting (name, value) VALUES ('load', ?)`, [name])
-  const batch: unknown[] = []
-  for (const resource of resources) {
-    batch.push(resource)
-    if (batch.length === BATCH) load(repository, batch.splice(0))
-  }
-  load(repository, batch)
-  database.exec(`DELETE FROM setting WHERE name = 'load'`)
-}
-
-/** The name of the load that was interrupted, if any. */
-export function findInterruptedLoad({ database }: Repository): string | undefined {
-  const [row] = database.rows(`SELECT value FROM setting WHERE name = 'load'`, [])
-  return row && String(row[0])
-}
-
 function check(candidate: unknown): ExactResource | (Omit<RefusedResource, 'index'> & Failed) {
   const { resourceType, id } = (
     typeof candidate === 'object' && candidate ? candidate : {}
@@ -173,18 +290,50 @@ function check(candidate: unknown): ExactResource | (Omit<RefusedResource, 'inde
   return faults.length > 0 ? refuse(faults) : (candidate as ExactResource)
 }
 
-function put(repository: Repository, resource: ExactResource): 'created' | 'updated' | 'unchanged' {
-  const id = resource.id ?? repository.newId()
-  const before = resource.id === undefined ? undefined : repository.find(resource.resourceType, id)
-  if (before && isSame(before, resource)) return 'unchanged'
-  const saved = repository.save(resource, id, before, 'PUT')
-  if (isFailure(saved))
-    throw new Error(`Cannot load ${resource.resourceType}/${id}: it has too many search values`)
-  return before ? 'updated' : 'created'
-}
-
 function isSame(before: Stored, resource: ExactResource): boolean {
   return (
     !before.deleted && before.content === formatContent(resource, before.id, before.version, before.updated)
   )
+}
+
+const PAGE = 500
+
+/**
+ * Rebuilds the index if it was built by an earlier edition, or for another FHIR base: the base decides whether an absolute
+ * reference is a local one.
+ */
+function reindexIfStale(database: Database, index: IndexWriter, baseUrl: string): void {
+  const wanted = `${INDEX_EDITION} ${baseUrl}`
+  database.transaction(() => {
+    const [row] = database.rows(`SELECT value FROM setting WHERE name = 'index'`, [])
+    if (row?.[0] === wanted) return
+    index.clearAll()
+    indexCurrent(database, index)
+    indexVersions(database, index)
+    database.rows(`INSERT OR REPLACE INTO setting (name, value) VALUES ('index', ?)`, [wanted])
+  })
+}
+
+function indexCurrent(database: Database, index: IndexWriter): void {
+  const current = 'SELECT rid, content FROM resource WHERE rid > ? AND deleted = 0 ORDER BY rid'
+  for (const [rid, content] of readPages(database, current))
+    index.add(Number(rid), parseContent({ content: String(content) }))
+}
+
+function indexVersions(database: Database, index: IndexWriter): void {
+  const versions = `SELECT v.seq, v.rid, v.version, coalesce(v.content, r.content)
+    FROM version v JOIN resource r ON r.rid = v.rid WHERE v.seq > ? ORDER BY v.seq`
+  for (const [, rid, version, content] of readPages(database, versions))
+    index.addVersion(Number(rid), Number(version), parseContent({ content: String(content) }))
+}
+
+/** Rows in the order of their first column, by which the next page is found. */
+function* readPages(database: Database, sql: string) {
+  let after = 0
+  for (;;) {
+    const rows = database.rows(`${sql} LIMIT ${PAGE}`, [after])
+    yield* rows
+    if (rows.length < PAGE) return
+    after = Number(rows.at(-1)?.[0])
+  }
 }
