@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
 import { sendPipelined } from '../test/support/pipelined.ts'
@@ -124,3 +127,47 @@ for (const [name, start] of Object.entries(EXAMPLES))
       assert.equal((await post('Patient/2', 'patient/Condition.cruds')).status, 403)
     })
   })
+
+describe('examples/audited-server.ts', () => {
+  it('sends the records of its requests to the auth server before it ends (LIBRARY-11)', async () => {
+    const batches: { readonly records: readonly { readonly record: Readonly<Record<string, unknown>> }[] }[] =
+      []
+    const authServer = createServer(async (request, response) => {
+      const answer = async (): Promise<unknown> => {
+        switch (request.url) {
+          case '/oauth2/jwks':
+            return (await auth.fetch('http://localhost:9000/oauth2/jwks')).json()
+          case '/oauth2/token':
+            return { access_token: 'a', expires_in: 300 }
+          case '/audit-records':
+            batches.push((await json(request)) as (typeof batches)[number])
+            return { refused: [] }
+          default:
+            return {}
+        }
+      }
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify(await answer()))
+    })
+    const authUrl = await listen(authServer)
+    const server = spawn(process.execPath, ['examples/audited-server.ts'], {
+      env: { ...process.env, AUTH_URL: authUrl, FHIR_BASE_URL: fhirBaseUrl, CLIENT_SECRET: 's', PORT: '0' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [printed] = await once(server.stdout, 'data')
+    const port = /port: (\d+)/.exec(String(printed))?.[1]
+    const token = auth.token({ iss: authUrl, scope: 'patient/*.rs' })
+    const headers = { authorization: `Bearer ${token}`, connection: 'close' }
+    for (const id of ['1', '2']) await fetch(`http://127.0.0.1:${port}/fhir/Patient/${id}`, { headers })
+    server.kill('SIGTERM')
+    await once(server, 'exit')
+    await close(authServer)
+    assert.deepEqual(
+      batches.flatMap(({ records }) => records.map(({ record }) => [record.request, record.status])),
+      [
+        ['Patient/1', 200],
+        ['Patient/2', 403],
+      ],
+    )
+  })
+})

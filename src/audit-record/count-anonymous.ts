@@ -104,7 +104,7 @@ export function countAnonymous(
   }
 
   function hasRoom(group: string, most: number): boolean {
-    return counters.values().reduce((sum, counter) => sum + (counter.group === group ? 1 : 0), 0) < most
+    return [...counters.values()].reduce((sum, counter) => sum + (counter.group === group ? 1 : 0), 0) < most
   }
 
   return {

@@ -4,6 +4,7 @@ import {
   type Interaction,
   type Misunderstood,
   OUTSIDE_GRANT,
+  parseLimited,
   parseReference,
   type Refused,
 } from '../fhir/index.ts'
@@ -204,7 +205,7 @@ interface EntryOutcome extends Outcome {
 }
 
 function parseOutcomes(body: string | undefined): readonly EntryOutcome[] {
-  const bundle: unknown = body === undefined ? undefined : JSON.parse(body)
+  const bundle = body === undefined ? undefined : parseLimited(body)
   if (!isRecord(bundle) || !Array.isArray(bundle.entry)) return []
   return bundle.entry.map(entry => {
     const { response, resource } = isRecord(entry) ? entry : {}

@@ -9,6 +9,7 @@ export { createPatientRecord, createRecords, type FinishedRequest } from './fini
 export {
   type AuditKind,
   type AuditRecord,
+  OTHERS,
   OUTCOME_UNKNOWN,
   readFiledPatients,
 } from './record.ts'

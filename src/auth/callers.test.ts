@@ -16,7 +16,7 @@ const OPEN = new Set(
   /login /login/providers/:id /login/callback /login/callback/:id /login/logged-out /login/backchannel-logout /logout
   /oauth2/authorize /oauth2/resume /oauth2/pick /oauth2/consent /oauth2/logout /oauth2/logout/confirm
   /oauth2/token /oauth2/jwks /oauth2/introspect /oauth2/revoke /oauth2/revocations /oauth2/userinfo /oauth2/register
-  /launch-contexts /.well-known/openid-configuration /.well-known/oauth-authorization-server
+  /launch-contexts /audit-records /.well-known/openid-configuration /.well-known/oauth-authorization-server
   /.well-known/smart-configuration`.split(/\s+/),
 )
 

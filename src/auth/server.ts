@@ -18,6 +18,7 @@ import { type Controls, createAuthMetrics, NO_CONTROLS } from './base/context.ts
 import { createDocumentFetcher, type OutgoingPolicy } from './base/fetch-document.ts'
 import { paths } from './base/paths.ts'
 import type { AuthSettings } from './base/settings.ts'
+import { addAuditRecordRoutes } from './oauth/audit-records.ts'
 import { createKeySets, makeAppKeySetUrl } from './oauth/clients/key-sets.ts'
 import type { AuthContext } from './oauth/context.ts'
 import {
@@ -92,6 +93,7 @@ const FOR_CLIENTS: ReadonlySet<string> = new Set([
   paths.userinfo,
   paths.register,
   paths.launchContexts,
+  paths.auditRecords,
   paths.backchannelLogout,
 ])
 
@@ -183,6 +185,7 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addLaunchRoutes(app, context)
   addCdsRoutes(app, context)
   addLaunchContextRoutes(app, context)
+  addAuditRecordRoutes(app, context)
   addManageRoutes(app, context)
   addAccountRoutes(app, context)
   addActivityRoutes(app, context)

@@ -11,6 +11,8 @@ import type { HostOptions } from './interceptor.ts'
 interface MountedRequest extends IncomingMessage {
   readonly baseUrl?: string
   readonly body?: unknown
+  /** In express; it considers `trust proxy`. */
+  readonly ip?: string | undefined
 }
 
 export interface Middleware {
@@ -33,7 +35,9 @@ export function expressInterceptor(options: HostOptions): Middleware {
     const url = `${request.baseUrl ?? ''}${request.url ?? ''}`
     const configuration = await host.readConfiguration(request, url)
     if (configuration?.allowed) return void sendConfiguration(response, configuration.body)
-    const refused = configuration ?? (await host.authorize({ request, response, url, body: request.body }))
+    const refused =
+      configuration ??
+      (await host.authorize({ request, response, url, body: request.body, address: request.ip }))
     if (refused) sendRefusal(response, refused)
     else next()
   }
@@ -59,12 +63,11 @@ export function fastifyInterceptor(options: HostOptions): FastifyPluginAsync {
     const host = createHostGuard(options)
     app.addHook('onRequest', (request, reply, done) => serveInTurn(request.raw, reply.raw, done))
     app.addHook('onRequest', async (request, reply) =>
-      sendIfRefused(reply, await host.authenticate(request.raw, getUrl(request))),
+      sendIfRefused(reply, await host.authenticate(makeExchange(request, reply))),
     )
-    app.addHook('preHandler', async (request, reply) => {
-      const exchange = { request: request.raw, response: reply.raw, url: getUrl(request), body: request.body }
-      return sendIfRefused(reply, await host.authorize(exchange))
-    })
+    app.addHook('preHandler', async (request, reply) =>
+      sendIfRefused(reply, await host.authorize({ ...makeExchange(request, reply), body: request.body })),
+    )
     serveConfiguration(app, host)
     app.addHook('onClose', async () => host.close())
   }
@@ -83,6 +86,10 @@ function serveConfiguration(app: FastifyInstance, host: HostGuard): void {
     if (!reply.hasHeader(ANY_ORIGIN[0])) reply.header(...ANY_ORIGIN)
     return reply.headers(CONFIGURATION_HEADERS).send(configuration.body)
   })
+}
+
+function makeExchange(request: FastifyRequest, reply: FastifyReply) {
+  return { request: request.raw, response: reply.raw, url: getUrl(request), address: request.ip }
 }
 
 function getUrl(request: FastifyRequest): string {

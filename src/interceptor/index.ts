@@ -4,6 +4,7 @@
  * serves no resources.
  */
 
+export type { AuditRecord } from '../audit-record/index.ts'
 export type { Interaction, Refused } from '../fhir/index.ts'
 export type { Access, AccessFilter, Constraint, EnforcementPolicy, Grant } from '../smart/index.ts'
 export { satisfies } from '../smart/index.ts'
@@ -13,9 +14,11 @@ export { decide } from './decision/decide.ts'
 export type { Decision } from './decision/decision.ts'
 export { type Explanation, explain, type Question } from './explain.ts'
 export { type Authorization, getAuthorization } from './host/check-exchange.ts'
-export type { HostOptions } from './interceptor.ts'
+export type { DecisionTrail, HostOptions } from './interceptor.ts'
 export { type Caller, createInterceptor, type Interceptor, type InterceptorOptions } from './interceptor.ts'
 export { type Refusal, refuse } from './refuse.ts'
 export { applyTokenFailures } from './simulate.ts'
 export type { Fetch } from './token/key-set.ts'
 export type { TrustedIssuer, Verify } from './token/verifier.ts'
+export type { ClientCredential } from './trail/client-token.ts'
+export { createTrailSender, type TrailSender, type TrailSenderOptions } from './trail/sender.ts'

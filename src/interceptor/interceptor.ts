@@ -1,3 +1,4 @@
+import type { AuditRecord } from '../audit-record/index.ts'
 import type { Interaction, Resource } from '../fhir/index.ts'
 import type { Algorithm } from '../jwt/index.ts'
 import {
@@ -242,4 +243,19 @@ export interface HostOptions extends InterceptorOptions {
    * checks only type and permission, and no responses.
    */
   readonly appliesAccess?: boolean | undefined
+  /**
+   * Called with the audit records of every request that was decided, allowed or refused, after its response was sent. A
+   * Bundle has a record for each entry too. An error is reported to `onError`, once until a call succeeds.
+   */
+  readonly onDecision?: ((record: AuditRecord) => void) | undefined
+  /** Takes the same records, and may have requests refused while it cannot: see `createTrailSender`. */
+  readonly trail?: DecisionTrail | undefined
+}
+
+/** Where audit records go. */
+export interface DecisionTrail {
+  /** Takes a record, and returns at once. */
+  send(record: AuditRecord): void
+  /** While it is false, requests are refused with a 503. */
+  hasRoom(): boolean
 }

@@ -47,6 +47,8 @@ export type Refusal =
   | Omit<Misunderstood, keyof Failed | 'problem'>
   /** The server does not offer the operation at this URL, whatever the grant. */
   | { readonly kind: 'unsupported-operation'; readonly name: string }
+  /** The audit trail takes no more records (`HostOptions.trail`). */
+  | { readonly kind: 'no-trail' }
   | { readonly kind: 'broken' }
 
 /** Turns a refusal into a response (RFC 6750, 3). */
@@ -91,6 +93,8 @@ function makeResponse(refusal: Refusal): Refused {
       }
     case 'unsupported-operation':
       return makeRefused(404, 'not-supported', describeUnsupportedOperation(refusal.name))
+    case 'no-trail':
+      return refuseForNow('The request cannot be recorded in the audit trail, so it was refused.')
     case 'broken':
       return makeRefused(500, 'exception', 'The request could not be checked, so it was refused.')
   }

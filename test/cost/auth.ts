@@ -203,6 +203,7 @@ export const ANSWERED: Cases = {
   }),
   'contacts of a registration': register({ contacts: repeat(5_000, at => `a${at}@b.example`) }),
   'a launch of a record system': form('/launch-contexts', 'x'.repeat(60_000)),
+  'audit records of another server': form('/audit-records', 'x'.repeat(60_000)),
   'an app whose access is removed': form('/manage/remove', { client: 'x'.repeat(60_000) }),
   'filters of the activity page': page(`/activity?patient=${'x'.repeat(7_000)}&app=${'x'.repeat(6_000)}`),
   'cookies of the portal': onAuth('/portal', { cookie: repeat(1_400, at => `a${at}=b`).join('; ') }),

@@ -169,6 +169,13 @@ describe('toAuditEvent', () => {
     ])
   })
 
+  it('names another FHIR server that reported its request as the source (AUDIT-24)', () => {
+    const event = toAuditEvent({ ...full, kind: 'fhir', details: '{"reportedBy":"my-server"}' })
+    assert.partialDeepStrictEqual(event.source, {
+      observer: { identifier: { system: 'urn:sallyport:client-id', value: 'my-server' } },
+    })
+  })
+
   it('names a backend service as an app, not as a clinician (AUDIT-15)', () => {
     const service = { client_id: 'nightly', subject: 'nightly', fhir_user: null }
     for (const kind of ['token', 'fhir']) {

@@ -70,7 +70,11 @@ function findTokenId({ launch_id: launch, token_id: token }: KeptRecord): string
   return token === null ? undefined : formatTokenId(launch === null ? token : `${launch}.${token}`)
 }
 
-function createObserver({ server }: KeptRecord): object {
+/** Another FHIR server that reported its own request is named as the client that it is. */
+function createObserver({ server, kind, details }: KeptRecord): object {
+  const { reportedBy } = kind === 'fhir' && details !== null ? JSON.parse(details) : {}
+  if (typeof reportedBy === 'string')
+    return { identifier: { system: OWN_SYSTEMS.client, value: reportedBy }, display: 'Another FHIR server' }
   return { identifier: { system: OWN_SYSTEMS.server, value: server }, display: SERVERS[server] }
 }
 

@@ -37,7 +37,12 @@ export async function deliverOnce({ db }: Store, deliveries: readonly Delivery[]
       .execute()
     const statuses = new Map(found.map(row => [row.delivery_id, row.status]))
     const rows = deliveries
-      .map(({ id, record }) => toRow(record, statuses.get(id) === OUTCOME_UNKNOWN ? nameKnown(id) : id))
+      .map(({ id, record }) =>
+        toRow(
+          record,
+          statuses.get(id) === OUTCOME_UNKNOWN && record.status !== OUTCOME_UNKNOWN ? nameKnown(id) : id,
+        ),
+      )
       .filter(row => !statuses.has(row.delivery_id ?? null))
     // On PostgreSQL a row that conflicts takes an id of the trail: only that of a simultaneous delivery does.
     if (rows.length > 0)

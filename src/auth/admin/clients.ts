@@ -1,7 +1,7 @@
 import type { Selectable, Transaction } from 'kysely'
 import { isFailure } from '../../core/index.ts'
 import { containsText, isPresent, type Schema } from '../../store/index.ts'
-import { ADMIN_SCOPE, type Client, findStoredRow, toClient } from '../oauth/clients/client.ts'
+import { ADMIN_SCOPE, type Client, findStoredRow, isProgramScope, toClient } from '../oauth/clients/client.ts'
 import { CLIENT_FIELDS, describeApp, PLAIN_FIELDS } from '../oauth/clients/fields.ts'
 import {
   type ClientChanges,
@@ -330,7 +330,7 @@ const AUTH_METHODS = {
 function listGrantTypes({ scope, redirectUris }: Client): readonly string[] {
   const scopes = scope.split(' ')
   const isRefreshed = scopes.includes('online_access') || scopes.includes('offline_access')
-  const isForSystems = scopes.some(part => /^(?:system\/|__)/.test(part) || part === ADMIN_SCOPE)
+  const isForSystems = scopes.some(part => /^(?:system\/|__)/.test(part) || isProgramScope(part))
   return [
     ...(redirectUris.length > 0 ? ['authorization_code', ...(isRefreshed ? ['refresh_token'] : [])] : []),
     ...(isForSystems ? ['client_credentials'] : []),

@@ -75,6 +75,8 @@ interface EventDetails {
   /** The exact reason of a refusal, which the client does not get. */
   readonly detail?: string | undefined
   readonly compared?: readonly Comparison[] | undefined
+  /** The client that reported a FHIR request (AUDIT-24). */
+  readonly reportedBy?: string | undefined
   /** By the name of the token or response. The scopes are in the record. */
   readonly claims?: TokenClaims | undefined
 }

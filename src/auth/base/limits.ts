@@ -107,6 +107,17 @@ export const LIMITS = {
   /** Records of an export of the audit trail, and exports that run at the same time in one process. */
   exportedRecords: 100_000,
   exports: 2,
+  /** `POST /audit-records`: octets and records of a request, records of a client in a minute, and clients that are counted. */
+  auditRecordsBytes: 1_000_000,
+  auditRecords: 500,
+  auditRecordsPerMinute: 60_000,
+  auditSenders: 1_000,
+  /** How late and how early an audit record of another server may be. */
+  auditRecordsLateMs: 7 * 24 * 3_600_000,
+  auditRecordsEarlyMs: 5 * 60_000,
+  /** Characters of a text, and patients, of an audit record of another server. */
+  auditTextCharacters: 2_000,
+  auditPatients: 1_001,
 } as const
 
 const SECOND = 1000

@@ -18,6 +18,8 @@ export const paths = {
   cardsLaunch: '/portal/cards/launch',
   /** For EHRs that launch apps themselves. */
   launchContexts: '/launch-contexts',
+  /** For FHIR servers that use the interceptor as a library. */
+  auditRecords: '/audit-records',
   manage: '/manage',
   manageRemove: '/manage/remove',
   accountPassword: '/account/password',

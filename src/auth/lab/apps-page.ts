@@ -12,7 +12,7 @@ import {
 } from '../../web/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
-import { ADMIN_SCOPE, type Client, isConfigured } from '../oauth/clients/client.ts'
+import { type Client, isConfigured, isProgramScope } from '../oauth/clients/client.ts'
 import { hasOwnScope } from '../oauth/clients/validate.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { type AppFormOptions, renderAppForm } from '../pages/apps/form.ts'
@@ -91,7 +91,7 @@ function renderApps({ settings }: AuthContext, apps: readonly Client[]): Html {
 /** Whether developers may not change this app. */
 export function isFixed(settings: AuthContext['settings'], client: Client): boolean {
   const { firstParty, scope } = client
-  return isConfigured(settings, client) || firstParty || scope === ADMIN_SCOPE || hasOwnScope(scope)
+  return isConfigured(settings, client) || firstParty || isProgramScope(scope) || hasOwnScope(scope)
 }
 
 function renderAction(path: string, text: string, client: Client): Html {

@@ -77,6 +77,13 @@ describe('sallyport client', () => {
       assert.equal((await run(`client add --id other ${rest}`)).exitCode, 2, rest)
   })
 
+  it('registers a FHIR server that sends audit records, which is not an app (AUDIT-24)', async () => {
+    assert.equal((await run('client add --id my-server --audit --secret')).exitCode, 0)
+    assert.match((await run('client show my-server')).stdout, /^scope +sallyport\/audit$/m)
+    for (const rest of ['--audit --public', '--audit --admin --secret', '--audit --secret --scope openid'])
+      assert.equal((await run(`client add --id other ${rest}`)).exitCode, 2, rest)
+  })
+
   it('disables and enables an app', async () => {
     await run('client disable console')
     assert.match((await run('client list')).stdout, /console .* disabled/)

@@ -1,5 +1,6 @@
 import {
   ADMIN_SCOPE,
+  AUDIT_SCOPE,
   addClient,
   CLIENT_DEFAULTS,
   CLIENT_FIELDS,
@@ -60,24 +61,27 @@ Usage: npm run -s sallyport -- client add --id <id> --redirect-uri <url> --scope
          [--launch-url <url>] [--post-logout-redirect-uri <url>] [--first-party]
          [--pkce <required|optional>] [--no-iss-parameter]
          [--name <text>] [--description <text>] [--logo-url <url>]
-       npm run -s sallyport -- client add --id <id> --admin (--secret | --jwks-url <url> | --jwks-file <file>) [--name <text>]
+       npm run -s sallyport -- client add --id <id> (--admin | --audit) (--secret | --jwks-url <url> | --jwks-file <file>) [--name <text>]
 
 Options:
   --id <id>                 client id
   --admin                   a client of the administration API, not an app: it gets tokens for ${ADMIN_SCOPE} by client
                             credentials
+  --audit                   a FHIR server that adds records to the audit trail, not an app: it gets tokens for
+                            ${AUDIT_SCOPE} by client credentials
 ${describingUsage}`,
   async run(args, io) {
     const id = getRequired(args, 'id')
-    const isAdmin = isSet(args, 'admin')
-    if (isAdmin && getOptional(args, 'scope') !== undefined)
-      throw failMisuse('Unexpected --scope: --admin is already set')
-    if (!isAdmin) getRequired(args, 'scope')
-    const { authMethod, scope = ADMIN_SCOPE, ...described } = readDescription(args, io)
+    const program = readProgramScope(args)
+    const {
+      authMethod,
+      scope = program ?? getRequired(args, 'scope'),
+      ...described
+    } = readDescription(args, io)
     if (authMethod === undefined)
       throw failMisuse('Expected one of --public, --secret, --jwks-url and --jwks-file')
     const app = { ...CLIENT_DEFAULTS, ...described, authMethod, scope }
-    const fault = findClientIdFault(id) ?? findClientFault(app, { isByAdministrator: isAdmin })
+    const fault = findClientIdFault(id) ?? findClientFault(app, { isByAdministrator: program !== undefined })
     if (fault) throw describeFault(fault)
     const added = await performCommand(io, `Cannot add client ${id}`, admin => addClient(admin, id, app))
     io.stdout.write(`client_id: ${id}\n`)
@@ -85,6 +89,15 @@ ${describingUsage}`,
     noteScopes(scope, io)
     return 0
   },
+}
+
+/** The scope of a program that uses the server itself. */
+function readProgramScope(args: Arguments): string | undefined {
+  const chosen = (['admin', 'audit'] as const).filter(option => isSet(args, option))
+  const [option, other = getOptional(args, 'scope') === undefined ? undefined : 'scope'] = chosen
+  if (option === undefined) return undefined
+  if (other !== undefined) throw failMisuse(`Unexpected --${other}: --${option} is already set`)
+  return { admin: ADMIN_SCOPE, audit: AUDIT_SCOPE }[option]
 }
 
 const CLEARED = Object.fromEntries(

@@ -16,6 +16,7 @@ import type { HostOptions } from '../interceptor.ts'
 import type { Refusal } from '../refuse.ts'
 import { createResponseCheck, holdResponse, readsWholeType } from './check-response.ts'
 import { checkHostRules, findConditionalTypes, isEverything, refuseUnenforceable } from './host-rules.ts'
+import type { Observed } from './observe.ts'
 
 /** A request to a host and its response. */
 export interface Exchange {
@@ -25,6 +26,8 @@ export interface Exchange {
   readonly url: string
   /** As the host's parser leaves it. */
   readonly body: unknown
+  /** Of the client, as the host determines it behind proxies. */
+  readonly address?: string | undefined
 }
 
 /** The authorization of a request, for the host's own use. */
@@ -48,8 +51,10 @@ export async function checkExchange(
   grant: Grant,
   policy: EnforcementPolicy,
   options: HostOptions,
+  observed?: Observed,
 ): Promise<Refusal | undefined> {
   const body = readJson(interaction, exchange.body)
+  observed?.note({ interaction, requestBody: body })
   const decision = checkRequest(interaction, body, grant, policy)
   if (!decision.allowed) return decision.refusal
   const entries =
@@ -58,6 +63,9 @@ export async function checkExchange(
       : []
   if (isFailure(entries)) return entries
   authorizations.set(exchange.request, { grant, interaction, decision })
+  const { by } = decision
+  const interactions = entries.map(entry => entry.interaction)
+  observed?.note({ by: typeof by === 'string' ? by : by.text, entries: interactions })
   if (options.appliesAccess) return undefined
   if ('posted' in interaction && isUnread(exchange.body) && hasBody(exchange.request))
     return refuseUnenforceable('the body was not read')
@@ -72,14 +80,18 @@ export async function checkExchange(
     const refusal = await checkPart(part.interaction, part.body, decision.access, policy, options, steps)
     if (refusal) return refusal
   }
-  const interactions = entries.map(entry => entry.interaction)
   const check = createResponseCheck(interaction, interactions, decision.access, policy.fhirBaseUrl)
   if (!check) return undefined
   if (exchange.request.method === 'HEAD')
     return readsWholeType(interaction, decision.access)
       ? undefined
       : refuseUnenforceable('a response without a body cannot be checked')
-  holdResponse(exchange.response, check)
+  holdResponse(exchange.response, held => {
+    const verdict = check(held)
+    // A failure of the host that is only reworded keeps its status.
+    if (typeof verdict === 'object' && verdict.status !== held.status) observed?.refuse(verdict)
+    return verdict
+  })
   return undefined
 }
 

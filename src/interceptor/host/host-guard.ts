@@ -9,16 +9,18 @@ import {
   type Refused,
 } from '../../fhir/index.ts'
 import type { HostOptions } from '../interceptor.ts'
-import { createInterceptor } from '../interceptor.ts'
+import { type Caller, createInterceptor } from '../interceptor.ts'
 import { refuse } from '../refuse.ts'
 import { removeTrailingSlash } from '../token/check-claims.ts'
 import { checkExchange, type Exchange, readForm } from './check-exchange.ts'
 import { holdPreflight } from './check-response.ts'
 import { type ConfigurationResponse, createConfigurationReader } from './configuration.ts'
+import type { Observed } from './observe.ts'
+import { createObserver } from './record.ts'
 
 export interface HostGuard {
   /** Checks the token, and whether a scope permits the request, before the body is read. */
-  authenticate(request: IncomingMessage, url: string): Promise<Refused | undefined>
+  authenticate(exchange: Omit<Exchange, 'body'>): Promise<Refused | undefined>
   /** Checks the whole request, and holds the host's response back if it must be checked too. */
   authorize(exchange: Exchange): Promise<Refused | undefined>
   /** The SMART configuration, if the request asks for it and the host does not serve its own. */
@@ -49,38 +51,61 @@ export function createHostGuard(options: HostOptions): HostGuard {
           onError,
         })
 
-  const findCaller = (request: IncomingMessage) =>
-    interceptor.authenticate(getAuthorizationHeader(request.rawHeaders))
+  const { observeExchange, findObserved } = createObserver(options, base)
 
-  async function authenticate(request: IncomingMessage, url: string): Promise<Refused | undefined> {
+  /** Checks the token, then the request of its caller. Whatever the outcome, it is recorded. */
+  async function guard(
+    exchange: Omit<Exchange, 'body'>,
+    interaction: Interaction | Misunderstood,
+    check: (caller: Caller, observed: Observed | undefined) => Promise<Refused | undefined>,
+  ): Promise<Refused | undefined> {
+    if (isPublic(interaction)) return undefined
+    const observed = observeExchange(exchange, interaction)
+    if (observed === 'no-room') return refuse({ kind: 'no-trail' })
+    const caller = await interceptor.authenticate(getAuthorizationHeader(exchange.request.rawHeaders))
+    if (!caller.allowed) {
+      observed?.note({ rejectedGrant: caller.rejectedGrant })
+      observed?.refuse(caller)
+      return caller
+    }
+    observed?.note({ authenticated: caller })
+    const refused = await check(caller, observed)
+    return refused && (observed?.refuse(refused) ?? refused)
+  }
+
+  async function authenticate(exchange: Omit<Exchange, 'body'>): Promise<Refused | undefined> {
+    const { request, url } = exchange
+    if (isPreflight(request)) return undefined
     const interaction = parseRequest(request, url, undefined, base)
-    if (isPreflight(request) || isPublic(interaction)) return undefined
-    const caller = await findCaller(request)
-    if (!caller.allowed || isFailure(interaction)) return caller.allowed ? undefined : caller
-    const decision = caller.decide(interaction)
-    return decision.allowed ? undefined : decision
+    return guard(exchange, interaction, async caller => {
+      if (isFailure(interaction)) return undefined
+      const decision = caller.decide(interaction)
+      return decision.allowed ? undefined : decision
+    })
   }
 
   async function authorize(exchange: Exchange): Promise<Refused | undefined> {
     const { request, url } = exchange
     if (isPreflight(request)) return void holdPreflight(exchange.response)
     const interaction = parseRequest(request, url, readForm(exchange.body), base)
-    if (isPublic(interaction)) return undefined
-    const caller = await findCaller(request)
-    if (!caller.allowed) return caller
-    if (isFailure(interaction)) return refuse(interaction)
-    const refusal = await checkExchange(exchange, interaction, caller.grant, interceptor.policy, options)
-    return refusal && refuse(refusal)
+    return guard(exchange, interaction, async ({ grant }, observed) => {
+      if (isFailure(interaction)) return refuse(interaction)
+      const { policy } = interceptor
+      const refusal = await checkExchange(exchange, interaction, grant, policy, options, observed)
+      return refusal && refuse(refusal)
+    })
   }
 
-  const refuseOnError = (check: Promise<Refused | undefined>) =>
+  const refuseOnError = (request: IncomingMessage, check: Promise<Refused | undefined>) =>
     check.catch(error => {
       options.onError?.(error)
-      return refuse({ kind: 'broken' })
+      const refused = refuse({ kind: 'broken' })
+      findObserved(request)?.refuse(refused)
+      return refused
     })
   return {
-    authenticate: (request, url) => refuseOnError(authenticate(request, url)),
-    authorize: exchange => refuseOnError(authorize(exchange)),
+    authenticate: exchange => refuseOnError(exchange.request, authenticate(exchange)),
+    authorize: exchange => refuseOnError(exchange.request, authorize(exchange)),
     async readConfiguration(request, url) {
       const { kind } = parseRequest(request, url, undefined, base)
       return kind === 'smart-configuration' ? readConfiguration?.() : undefined

@@ -7,6 +7,14 @@ import type { AuthContext } from '../context.ts'
 /** The scope of the administration API, for clients without a user (ADMIN-1). */
 export const ADMIN_SCOPE = 'sallyport/admin'
 
+/** The scope of other FHIR servers that add records to the audit trail (AUDIT-24). */
+export const AUDIT_SCOPE = 'sallyport/audit'
+
+/** Whether it is the scope of a program that uses this server itself. Such a client has no other scope, and is not an app. */
+export function isProgramScope(scope: string): boolean {
+  return scope === ADMIN_SCOPE || scope === AUDIT_SCOPE
+}
+
 /** A registered app. */
 export interface Client {
   readonly id: string

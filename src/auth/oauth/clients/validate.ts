@@ -2,7 +2,7 @@ import { Failing, isPlainLine, ON_PLAIN_LINE } from '../../../core/index.ts'
 import { isResourceType } from '../../../fhir/index.ts'
 import { findScopeListFault, PORTAL_CLIENT, parseScope } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { ADMIN_SCOPE, type Client } from './client.ts'
+import { type Client, isProgramScope } from './client.ts'
 import { hasPrivateKey, serializeKeySet } from './key-sets.ts'
 import { findJwksUrlFault, findLaunchUrlFault, findLogoUrlFault, findRedirectUriFault } from './urls.ts'
 
@@ -71,7 +71,7 @@ export function findClientIdFault(id: string): ClientFault | undefined {
   return id === PORTAL_CLIENT ? new ClientFault('id', 'it is reserved for the portal', id) : undefined
 }
 
-/** Who registers an app. Only an administrator registers a client of the administration API. */
+/** Who registers an app. Only an administrator registers a program that uses this server itself. */
 export interface Registrar {
   readonly isByAdministrator?: boolean
   /** Whether the app ends with a public URL (ENDS-2). */
@@ -83,7 +83,7 @@ export function findClientFault(
   app: ClientProperties,
   { isByAdministrator = false }: Registrar = {},
 ): ClientFault | undefined {
-  const isAdministrator = isByAdministrator && app.scope === ADMIN_SCOPE
+  const isProgram = isByAdministrator && isProgramScope(app.scope)
   return (
     findTextFault('name', app.name, LIMITS.nameCharacters) ??
     findTextFault('description', app.description, LIMITS.descriptionCharacters) ??
@@ -92,19 +92,18 @@ export function findClientFault(
     findUrlFault('redirectUris', findRedirectUriFault, ...app.redirectUris) ??
     findUrlFault('postLogoutRedirectUris', findRedirectUriFault, ...app.postLogoutRedirectUris) ??
     findUrlFault('jwksUrl', findJwksUrlFault, app.jwksUrl) ??
-    (isAdministrator ? findAdministratorFault(app) : findScopeFault(app.scope)) ??
-    findConflict(app, isAdministrator)
+    (isProgram ? findProgramFault(app) : findScopeFault(app.scope)) ??
+    findConflict(app, isProgram)
   )
 }
 
-/** A client of the administration API is not an app (ADMIN-1). */
-function findAdministratorFault({ authMethod, redirectUris, launchUrl }: ClientProperties) {
+/** A program that uses this server itself is not an app (ADMIN-1). */
+function findProgramFault({ authMethod, redirectUris, launchUrl, scope }: ClientProperties) {
   if (authMethod === 'none')
-    return new ClientFault('authMethod', `a client with ${ADMIN_SCOPE} needs a secret or keys`)
+    return new ClientFault('authMethod', `a client with ${scope} needs a secret or keys`)
   if (redirectUris.length > 0)
-    return new ClientFault('redirectUris', `a client with ${ADMIN_SCOPE} has no redirect URI`)
-  if (launchUrl !== undefined)
-    return new ClientFault('launchUrl', `a client with ${ADMIN_SCOPE} has no launch URL`)
+    return new ClientFault('redirectUris', `a client with ${scope} has no redirect URI`)
+  if (launchUrl !== undefined) return new ClientFault('launchUrl', `a client with ${scope} has no launch URL`)
   return undefined
 }
 

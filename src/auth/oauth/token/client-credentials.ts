@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { parseScopes } from '../../../smart/index.ts'
 import { Refusal } from '../../base/refusal.ts'
 import type { AuthSettings } from '../../base/settings.ts'
-import { ADMIN_SCOPE, type Client } from '../clients/client.ts'
+import { type Client, isProgramScope } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
 import {
   checkGrantedScope,
@@ -23,15 +23,15 @@ const MAX_SECONDS = 300
 const EXTENSION_SCOPES: ReadonlySet<string> = new Set(['__launch-contexts.c'])
 
 /**
- * `grant_type=client_credentials` (SMART 2.2, backend services), without a refresh token. Only clients of the administration
- * API may use a secret instead of `private_key_jwt`.
+ * `grant_type=client_credentials` (SMART 2.2, backend services), without a refresh token. Only the programs of this
+ * server itself may use a secret instead of `private_key_jwt`.
  */
 export async function grantClientCredentials(
   context: Pick<AuthContext, 'settings' | 'clock'>,
   { client, form }: Pick<TokenRequest, 'client' | 'form'>,
 ): Promise<UnsignedTokens | Refusal> {
-  if (isAdministrator(client) && form.get('scope') === ADMIN_SCOPE)
-    return buildResponse(context, client, ADMIN_SCOPE, context.settings.issuerUrl)
+  if (isProgram(client) && form.get('scope') === client.scope)
+    return buildResponse(context, client, client.scope, context.settings.issuerUrl)
   if (client.authMethod !== 'private_key_jwt')
     return new Refusal(
       'unauthorized_client',
@@ -52,9 +52,9 @@ export async function grantClientCredentials(
   return buildResponse(context, client, scope, context.settings.fhirBaseUrl)
 }
 
-/** A client of the administration API (ADMIN-1). Its token is for this server alone, and its scope stands alone. */
-function isAdministrator({ scope, authMethod }: Client): boolean {
-  return scope === ADMIN_SCOPE && authMethod !== 'none'
+/** A program that administers this server or adds to its trail (ADMIN-1, AUDIT-24). Its token is for this server alone. */
+function isProgram({ scope, authMethod }: Client): boolean {
+  return isProgramScope(scope) && authMethod !== 'none'
 }
 
 function buildResponse(

@@ -115,6 +115,7 @@ function listFacts(
   names: Names,
 ): readonly (readonly [string, Html | string])[] {
   const { at, reason, decided_by, patient_id, subject, client_id, launch_id, request_id } = record
+  const { reportedBy } = readDetails(record.details)
   const facts: readonly (readonly [string, Html | string | null | undefined])[] = [
     ['Time', renderMoment(at, { form: 'seconds', ...UTC })],
     ['Reason', reason],
@@ -124,6 +125,7 @@ function listFacts(
     ['User', subject && (names.user(subject) ?? subject)],
     ['Patient', patient_id && html`<code>${patient_id}</code>`],
     ['Launch', launch_id && html`<code>${launch_id}</code>`],
+    ['Reported by', reportedBy && html`<code>${reportedBy}</code>`],
     ['Reference', request_id && html`<code>${request_id}</code>`],
   ]
   return facts.flatMap(([label, value]) => (value ? [[label, value] as const] : []))

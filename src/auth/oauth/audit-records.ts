@@ -1,0 +1,216 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { AuditRecord, Delivery } from '../../audit/index.ts'
+import { LruMap } from '../../cache/index.ts'
+import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { isId } from '../../fhir/index.ts'
+import { type Fault, makeFault } from '../base/fault.ts'
+import { LIMITS } from '../base/limits.ts'
+import { paths } from '../base/paths.ts'
+import { forbidCaching, readJson, sendOAuthError } from '../base/request.ts'
+import { authenticateBearer, type BearerFailure, sendBearerError } from './access-token.ts'
+import { AUDIT_SCOPE, findClient } from './clients/client.ts'
+import type { AuthContext } from './context.ts'
+
+/** A record as its sender describes it. Server, kind and sender are not its to say. */
+type SentRecord = Omit<AuditRecord, 'server' | 'kind' | 'anonymous' | 'details'>
+
+interface RefusedRecord {
+  readonly id: string
+  readonly reason: string
+}
+
+/**
+ * `POST /audit-records`: other FHIR servers, which use the interceptor as a library, add records of their requests to the
+ * trail (AUDIT-24). The record names the client that sent it. A record that is sent twice is stored once.
+ */
+export function addAuditRecordRoutes(app: FastifyInstance, context: AuthContext): void {
+  const senders = new WeakMap<FastifyRequest, string>()
+  const takeRecords = createRate(context.clock)
+  app.post(paths.auditRecords, {
+    bodyLimit: LIMITS.auditRecordsBytes,
+    onRequest: [
+      forbidCaching,
+      // Before the body is read.
+      async (request, reply) => {
+        const sender = await findSender(context, request)
+        if (isFailure(sender)) return sendBearerError(reply, sender.error, AUDIT_SCOPE)
+        return void senders.set(request, sender)
+      },
+    ],
+    async handler(request, reply) {
+      const sender = senders.get(request)
+      if (sender === undefined) throw new Error('Cannot take audit records without a sender')
+      const json = readJson(request)
+      if (isFailure(json)) return sendOAuthError(request, reply, json)
+      const sent = readBatch(context, json.body)
+      if (isFailure(sent)) return sendInvalid(reply, sent)
+      if (!takeRecords(sender, sent.length)) return sendTooMany(reply)
+      return reply.send({ refused: await storeRecords(context, sender, sent) })
+    },
+  })
+}
+
+/** Only the token of a client that still has the scope, and no other. */
+async function findSender(context: AuthContext, request: FastifyRequest): Promise<string | BearerFailure> {
+  const { store, settings } = context
+  const token = await authenticateBearer(context, request.headers.authorization, settings.issuerUrl)
+  if (isFailure(token)) return token
+  const client = await findClient(store.db, context, token.clientId)
+  return !token.grant && token.scope === AUDIT_SCOPE && client?.scope === AUDIT_SCOPE
+    ? client.id
+    : fail({ error: 'insufficient-scope' })
+}
+
+/** Returns the records with their ids, which are not read yet. */
+function readBatch(
+  { settings, audit }: AuthContext,
+  body: unknown,
+): readonly Readonly<Record<string, unknown>>[] | Fault {
+  if (!audit.keeps) return makeFault('This server keeps no audit trail (SMART_AUDIT)')
+  if (!isRecord(body) || !Array.isArray(body.records))
+    return makeFault('The body must be a JSON object with records')
+  const { issuer, fhirBaseUrl, records } = body
+  if (issuer !== settings.issuerUrl) return makeFault(`issuer, expected ${settings.issuerUrl}`)
+  if (fhirBaseUrl !== settings.fhirBaseUrl) return makeFault(`fhirBaseUrl, expected ${settings.fhirBaseUrl}`)
+  if (records.length > LIMITS.auditRecords)
+    return makeFault(`There are more than ${LIMITS.auditRecords} records`)
+  return records.every(it => isRecord(it) && typeof it.id === 'string' && SENT_ID.test(it.id))
+    ? records
+    : makeFault('Every record needs an id of 1 to 64 letters, digits and hyphens')
+}
+
+const SENT_ID = /^[\w-]{1,64}$/
+
+/** Returns the records that were not stored. */
+async function storeRecords(
+  context: AuthContext,
+  sender: string,
+  sent: readonly Readonly<Record<string, unknown>>[],
+): Promise<readonly RefusedRecord[]> {
+  const read = sent.map(({ id, record }) => ({ id: String(id), record: readRecord(record, context.clock()) }))
+  const launches = read.flatMap(({ record }) => (isFailure(record) ? [] : (record.launch ?? [])))
+  const owners = await findOwners(context, launches)
+  const deliveries: Delivery[] = []
+  const refused: RefusedRecord[] = []
+  for (const { id, record } of read) {
+    const fault = isFailure(record) ? record : checkOwner(record, owners)
+    if (isFailure(record) || fault) refused.push({ id, reason: fault?.text ?? '' })
+    else
+      deliveries.push({
+        id: `${sender}/${id}`,
+        record: { ...record, server: 'fhir', kind: 'fhir', details: { reportedBy: sender } },
+      })
+  }
+  if (deliveries.length > 0) await context.audit.redeliver(deliveries)
+  return refused
+}
+
+interface Owner {
+  readonly client: string
+  readonly subject: string
+}
+
+/** The app and user of each launch that this server still knows. */
+async function findOwners(
+  { store }: AuthContext,
+  launches: readonly string[],
+): Promise<ReadonlyMap<string, Owner>> {
+  if (launches.length === 0) return new Map()
+  const grants = await store.db
+    .selectFrom('grant')
+    .select(['id', 'client_id', 'clinician_id'])
+    .where('id', 'in', [...new Set(launches)])
+    .execute()
+  return new Map(grants.map(it => [it.id, { client: it.client_id, subject: it.clinician_id }]))
+}
+
+/** A sender cannot say that another app or user did it. */
+function checkOwner(
+  { launch, client, subject }: SentRecord,
+  owners: ReadonlyMap<string, Owner>,
+): Fault | undefined {
+  const owner = launch === undefined ? undefined : owners.get(launch)
+  return owner && (owner.client !== client || owner.subject !== subject)
+    ? makeFault('launch is that of another app or user')
+    : undefined
+}
+
+type Check = (value: unknown, now: number) => boolean
+
+const isText = (value: unknown) => typeof value === 'string' && value.length <= LIMITS.auditTextCharacters
+const isMatch = (pattern: RegExp) => (value: unknown) => typeof value === 'string' && pattern.test(value)
+const isWithin = (least: number, most: number) => (value: unknown) =>
+  Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most
+const isPatient = (value: unknown) => typeof value === 'string' && isId(value)
+
+const REQUIRED: Readonly<Record<string, Check>> = {
+  // A record of the future or of long ago would change what is kept, and for how long.
+  at: (value, now) => isWithin(now - LIMITS.auditRecordsLateMs, now + LIMITS.auditRecordsEarlyMs)(value),
+  allowed: value => typeof value === 'boolean',
+  status: isWithin(0, 599),
+}
+
+const OPTIONAL: Readonly<Record<string, Check>> = {
+  interaction: isMatch(/^[a-z-]{1,40}$/),
+  method: isMatch(/^[A-Z]{1,10}$/),
+  request: isText,
+  type: isMatch(/^[A-Z*][A-Za-z]{0,63}$/),
+  id: isPatient,
+  patient: isPatient,
+  patients: value =>
+    Array.isArray(value) &&
+    value.length <= LIMITS.auditPatients &&
+    value.every(it => it === '*' || isPatient(it)),
+  client: isText,
+  subject: isText,
+  fhirUser: isMatch(/^[A-Z][A-Za-z]{0,63}\/[A-Za-z0-9.-]{1,64}$/),
+  by: isText,
+  reason: isText,
+  launch: isMatch(/^[\w-]{1,128}$/),
+  token: isMatch(/^[\w.-]{1,256}$/),
+  requestId: isMatch(/^[\w.:/+=-]{1,128}$/),
+  // With an @ it would be that of a command.
+  address: isMatch(/^[\w.:%-]{1,64}$/),
+  repeats: isWithin(1, 1_000_000_000),
+}
+
+function readRecord(value: unknown, now: number): SentRecord | Fault {
+  if (!isRecord(value)) return makeFault('it is not an object')
+  const unknown = Object.keys(value).find(
+    name => !Object.hasOwn(REQUIRED, name) && !Object.hasOwn(OPTIONAL, name),
+  )
+  if (unknown !== undefined) return makeFault(`there is no member ${JSON.stringify(unknown.slice(0, 40))}`)
+  const wrong =
+    Object.keys(REQUIRED).find(name => !REQUIRED[name]?.(value[name], now)) ??
+    Object.keys(value).find(name => OPTIONAL[name]?.(value[name], now) === false)
+  return wrong === undefined ? (value as unknown as SentRecord) : makeFault(`its ${wrong} is not valid`)
+}
+
+const MINUTE_MS = 60_000
+
+/** Counts the records of each sender in a minute, in this process. Returns whether it may send so many more. */
+function createRate(clock: () => number): (sender: string, records: number) => boolean {
+  const counts = new LruMap<{ readonly endsAt: number; readonly records: number }>(LIMITS.auditSenders)
+  return (sender, records) => {
+    const now = clock()
+    const known = counts.get(sender)
+    const counted = known && now < known.endsAt ? known : { endsAt: now + MINUTE_MS, records: 0 }
+    const sum = counted.records + records
+    if (sum > LIMITS.auditRecordsPerMinute) return false
+    counts.set(sender, { endsAt: counted.endsAt, records: sum })
+    return true
+  }
+}
+
+/** Errors have the format of RFC 6749, 5.2. */
+function sendInvalid(reply: FastifyReply, { text }: Fault): FastifyReply {
+  return reply.code(400).send({ error: 'invalid_request', error_description: `${text}.` })
+}
+
+function sendTooMany(reply: FastifyReply): FastifyReply {
+  const text = `At most ${LIMITS.auditRecordsPerMinute} records a minute are taken from a client.`
+  return reply
+    .code(429)
+    .header('retry-after', '60')
+    .send({ error: 'temporarily_unavailable', error_description: text })
+}

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import type { AuditRecord } from '../../audit-record/index.ts'
+import type { DecisionTrail, HostOptions } from '../interceptor.ts'
+import { auth, leakyHosts, makeBundle, makeCondition, TestHost } from '../testing/test-host.ts'
+
+for (const [name, start] of Object.entries(leakyHosts))
+  describe(`onDecision in front of ${name}`, () => {
+    const host = new TestHost(start)
+    let records: AuditRecord[] = []
+    const errors: unknown[] = []
+    let listener: NonNullable<HostOptions['onDecision']> = () => {}
+    let running: Awaited<ReturnType<TestHost['run']>>
+    const condition = makeCondition('1', { id: 'c1' })
+    /** The request is recorded after its response was sent. */
+    let recorded = Promise.withResolvers<void>()
+    const send = async (line: string, scope?: string, body?: unknown, more: object = {}) => {
+      recorded = Promise.withResolvers<void>()
+      const answer = await host.send(line, scope, body, running, more)
+      await recorded.promise
+      return answer
+    }
+    before(async () => {
+      running = await host.run({
+        onError: error => errors.push(error),
+        onDecision: record => {
+          records.push(record)
+          recorded.resolve()
+          return listener(record)
+        },
+        stored: async () => condition,
+      })
+    })
+    after(() => host.close())
+    beforeEach(() => {
+      records = []
+      errors.length = 0
+      listener = () => {}
+      host.respondWith(condition)
+    })
+
+    it('has who, what, for which patient and by which scope, without a token or name (LIBRARY-10)', async () => {
+      const trace = '0af7651916cd43dd8448eb211c80319c'
+      await send('GET /Condition/c1?_format=json', 'patient/Condition.rs', undefined, {
+        traceparent: `00-${trace}-b7ad6b7169203331-01`,
+      })
+      assert.deepEqual(JSON.parse(JSON.stringify(records)), [
+        {
+          at: auth.now,
+          server: 'fhir',
+          kind: 'fhir',
+          interaction: 'read',
+          allowed: true,
+          status: 200,
+          method: 'GET',
+          request: 'Condition/c1?_format=json',
+          type: 'Condition',
+          id: 'c1',
+          patient: '1',
+          client: 'app',
+          subject: 'c-1',
+          fhirUser: 'Practitioner/p1',
+          by: 'patient/Condition.rs',
+          token: 'j-1',
+          requestId: trace,
+          address: '127.0.0.1',
+          anonymous: false,
+        },
+      ])
+    })
+
+    it('names the patients of a response that no scope limits (LIBRARY-10)', async () => {
+      const two = makeBundle(condition, makeCondition('2', { id: 'c2' }))
+      for (const scope of ['user/*.rs', 'system/*.rs']) {
+        host.respondWith(two)
+        await send('GET /Condition', scope)
+        assert.deepEqual(records.at(-1)?.patients, ['1', '2'], scope)
+        host.handler = (_request, response) => {
+          response.write(JSON.stringify(two).slice(0, 50))
+          response.end(Buffer.from(JSON.stringify(two).slice(50)))
+        }
+        await send('GET /Condition', scope)
+        assert.deepEqual(records.at(-1)?.patients, ['1', '2'], `${scope} in parts`)
+      }
+      host.respondWith('x'.repeat(5_000_000))
+      await send('GET /Condition', 'system/*.rs')
+      assert.deepEqual(records.at(-1)?.patients, ['*'])
+    })
+
+    it('is called for refusals, by token, scope, patient and content (LIBRARY-10)', async () => {
+      const refusals: readonly (readonly [line: string, scope: string, more: object, reason: RegExp])[] = [
+        ['GET /Condition/c1', '', { authorization: 'Basic eDp5' }, /^Missing or non-Bearer/],
+        ['GET /Condition/c1', '', { authorization: 'Bearer x.y.z' }, /^The token is not accepted: it is not/],
+        ['GET /Condition/c1', 'patient/Patient.rs', {}, /^Insufficient scope for GET on Condition/],
+        ['GET /Condition?patient=2', 'patient/*.rs', {}, /cannot limit the request|Not within/],
+        ['GET /nothing/like/this/here', 'patient/*.rs', {}, /./],
+      ]
+      for (const [line, scope, more, reason] of refusals) {
+        const { status } = await send(line, scope, undefined, more)
+        const [record] = records.splice(0)
+        assert.deepEqual([record?.allowed, record?.status], [false, status], line)
+        assert.match(record?.reason ?? '', reason)
+        assert.equal(record?.anonymous, 'authorization' in more)
+      }
+      host.respondWith(makeCondition('2', { id: 'c1' }))
+      assert.equal((await send('GET /Condition/c1')).status, 403)
+      assert.deepEqual([records[0]?.allowed, records[0]?.status, records[0]?.patient], [false, 403, '1'])
+    })
+
+    it('tells a failure of the host from a refusal, and names the user of an expired token', async () => {
+      host.respondWith('stack trace', 500)
+      assert.equal((await send('GET /Condition/c1')).status, 500)
+      assert.deepEqual([records[0]?.allowed, records[0]?.status], [true, 500])
+      const token = { authorization: auth.bearer({ jti: 'launch.1', exp: auth.now / 1000 + 1 }) }
+      await send('GET /Condition/c1', '', undefined, token)
+      auth.now += 2000
+      await send('GET /Condition/c1', '', undefined, token)
+      const { allowed, status, subject, launch, anonymous } = records.at(-1) ?? {}
+      assert.deepEqual([allowed, status, subject, launch, anonymous], [false, 401, 'c-1', 'launch', false])
+    })
+
+    it('has a record for a write, and for each entry of a Bundle', async () => {
+      host.handler = (_request, response) =>
+        response.writeHead(201, { location: 'Condition/new/_history/1' }).end()
+      await send('POST /Condition', 'patient/*.cruds', makeCondition('1'))
+      assert.deepEqual([records[0]?.interaction, records[0]?.id, records[0]?.patient], ['create', 'new', '1'])
+      records = []
+      const entry = [{ response: { status: '200' }, resource: condition }]
+      host.respondWith({ resourceType: 'Bundle', type: 'batch-response', entry })
+      await send('POST /', 'patient/*.cruds', {
+        resourceType: 'Bundle',
+        type: 'batch',
+        entry: [{ request: { method: 'GET', url: 'Condition/c1' } }],
+      })
+      assert.deepEqual(
+        records.map(it => [it.interaction, it.by, it.patient]),
+        [
+          ['batch', 'entries', '1'],
+          ['read', 'patient/*.cruds', '1'],
+        ],
+      )
+    })
+
+    it('records a request whose client left before the response, with an unknown outcome', async () => {
+      const arrived = Promise.withResolvers<void>()
+      host.handler = () => arrived.resolve()
+      recorded = Promise.withResolvers<void>()
+      const sent = request(`${running.url}/fhir/Condition/c1`, {
+        headers: { authorization: auth.bearer({ scope: 'system/*.rs' }) },
+      })
+      sent.on('error', () => {})
+      sent.end()
+      await arrived.promise
+      sent.destroy()
+      await recorded.promise
+      assert.deepEqual([records[0]?.allowed, records[0]?.status, records[0]?.patients], [true, 0, ['*']])
+      if (!sent.closed) await once(sent, 'close')
+    })
+
+    it('breaks no request, and reports an error once until it succeeds again (LIBRARY-10)', async () => {
+      const bad = [
+        () => {
+          throw new Error('broken')
+        },
+        () => Promise.reject(new Error('broken')) as unknown as undefined,
+      ]
+      for (const broken of bad) {
+        errors.length = 0
+        for (const next of [broken, broken, () => {}, broken, () => {}]) {
+          listener = next
+          assert.equal((await send('GET /Condition/c1')).status, 200)
+        }
+        assert.deepEqual(errors.map(String), ['Error: broken', 'Error: broken'])
+      }
+    })
+
+    it('is not called for metadata and preflights, which are not decided', async () => {
+      assert.equal((await host.send('GET /metadata', '', undefined, running)).status, 200)
+      const preflight = { origin: 'http://app.test', 'access-control-request-method': 'GET' }
+      assert.equal((await host.send('OPTIONS /Condition', '', undefined, running, preflight)).status, 204)
+      await send('GET /Condition/c1')
+      assert.equal(records.length, 1)
+    })
+
+    it('refuses every request while the trail has no room, and records it as soon as it has (LIBRARY-11)', async () => {
+      const taken: AuditRecord[] = []
+      let hasRoom = false
+      const done = Promise.withResolvers<void>()
+      const trail: DecisionTrail = {
+        hasRoom: () => hasRoom,
+        send(record) {
+          taken.push(record)
+          done.resolve()
+        },
+      }
+      const audited = await host.run({ trail })
+      const before = host.requests
+      const refused = await host.send('GET /Condition/c1', 'patient/*.rs', undefined, audited)
+      assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '2'])
+      assert.match(refused.why, /cannot be recorded/)
+      assert.equal(host.requests, before)
+      hasRoom = true
+      assert.equal((await host.send('GET /Condition/c1', 'patient/*.rs', undefined, audited)).status, 200)
+      await done.promise
+      assert.equal(taken.length, 1)
+    })
+  })
