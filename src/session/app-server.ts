@@ -48,7 +48,7 @@ export async function createAppServer(options: AppServerOptions): Promise<Fastif
   addLaunchRoutes(app, context)
   addLogoutRoutes(app, context)
   addApiRoutes(app, context)
-  addDocsRoute(app, context)
+  addDocsRoute(app)
   addDemoRoutes(app, context)
   return app
 }

@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Auditor } from '../audit/index.ts'
 import type { Settings } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
-import { type Action, type CookieDefinition, defineCookie } from '../web/index.ts'
+import { type Action, type CookieDefinition, defineCookie, type Person } from '../web/index.ts'
 import type { Result } from './failure.ts'
 import type { Session } from './session.ts'
 
@@ -52,10 +52,7 @@ export function defineAppCookie(settings: AppSettings, name: string): CookieDefi
   return defineCookie(settings.appUrl, name, { isFramed: allowsFrames(settings) })
 }
 
-export function isSampleData({ fhir, fhirBaseUrl, app }: AppSettings): boolean {
-  return (
-    fhir.upstreamUrl === undefined &&
-    fhir.samplePatients > 0 &&
-    app.issuers.every(base => base === fhirBaseUrl)
-  )
+/** Whether a patient is a sample patient of the embedded FHIR server. */
+export function isSample({ fhir }: AppSettings, { sample }: Person): boolean {
+  return fhir.upstreamUrl === undefined && sample === true
 }

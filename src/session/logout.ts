@@ -18,7 +18,7 @@ export function addLogoutRoutes(app: FastifyInstance, context: AppContext): void
   for (const path of ['/logout', '/s/:sessionId/logout']) {
     app.get(path, async (request, reply) => {
       const found = await findSession(context, request)
-      if (!isFailure(found)) return reply.sendPage(renderAskPage(context, found))
+      if (!isFailure(found)) return reply.sendPage(renderAskPage(found))
       const { page, status } = await renderWithoutSession(context, request, found)
       return reply.sendPage(page, { status })
     })
@@ -62,10 +62,9 @@ async function renderWithoutSession(
   }
 }
 
-function renderAskPage({ settings }: AppContext, session: Session): Html {
+function renderAskPage(session: Session): Html {
   const path = getSessionPath(session)
   return renderAppPage(
-    settings,
     { title: 'End session', width: 'flow' },
     html`${renderPageHead('End this session?', 'This closes the record, and the app can no longer read it. To open it again, launch the app from the patient list.')}
 <form class="actions" method="post" action="${path}/logout"><button class="btn">End session</button><a class="btn btn--quiet" href="${path}">Keep working</a></form>`,

@@ -8,23 +8,17 @@ import {
   renderMark,
   renderPage,
 } from '../web/index.ts'
-import { type AppSettings, isSampleData } from './context.ts'
 
 const SITE = 'Demo app'
 const BAR = { kind: 'app' } as const
 
 /** A page of the demo app. */
-export function renderAppPage(
-  settings: AppSettings,
-  options: Partial<PageOptions> & Pick<PageOptions, 'title'>,
-  body: Html,
-): Html {
-  return renderPage({ site: SITE, bar: BAR, sampleData: isSampleData(settings), ...options }, body)
+export function renderAppPage(options: Partial<PageOptions> & Pick<PageOptions, 'title'>, body: Html): Html {
+  return renderPage({ site: SITE, bar: BAR, ...options }, body)
 }
 
 /** A page that says where the user stands, and is no error page. */
 export function renderCalmPage(
-  settings: AppSettings,
   options: {
     readonly title: string
     /** If it is not the title. */
@@ -36,7 +30,6 @@ export function renderCalmPage(
 ): Html {
   const { title, heading = title, id, scripts = [] } = options
   return renderAppPage(
-    settings,
     { title, scripts, width: 'flow' },
     html`<div class="stop"${id !== undefined && html` id="${id}"`}>${renderMark('stop__art')}<div class="stop__body"><h1>${heading}</h1>
 ${content}
@@ -45,10 +38,10 @@ ${content}
 }
 
 export function renderAppErrorPage(
-  { settings, clock }: { readonly settings: AppSettings; readonly clock: () => number },
+  { clock }: { readonly clock: () => number },
   { id }: FastifyRequest,
   options: Omit<ErrorPageOptions, 'reference' | 'now'>,
 ): Html {
-  const common = { bar: BAR, site: SITE, sampleData: isSampleData(settings) }
+  const common = { bar: BAR, site: SITE }
   return renderErrorPage({ ...common, reference: id, now: clock(), ...options })
 }

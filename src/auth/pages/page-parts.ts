@@ -86,9 +86,9 @@ export function sendErrorPage(
   return reply.sendPage(page, { status })
 }
 
-/** Whether all patients on a page are sample patients of the embedded FHIR server. */
+/** Whether a page has patients, and all of them are sample patients of the embedded FHIR server. */
 export function showsSampleData({ fhir }: AuthSettings, onPage: readonly Person[] = []): boolean {
-  return fhir.upstreamUrl === undefined && fhir.samplePatients > 0 && onPage.every(({ sample }) => sample)
+  return fhir.upstreamUrl === undefined && onPage.length > 0 && onPage.every(({ sample }) => sample)
 }
 
 const outages = new WeakMap<AuthContext, number>()
@@ -123,7 +123,6 @@ export function sendUnavailable(
     actions: [{ href: tryAgain, text: 'Try again' }],
     more: renderServers(settings, outage),
     login,
-    sampleData: showsSampleData(settings),
   })
 }
 

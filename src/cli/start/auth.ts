@@ -22,7 +22,7 @@ export interface PreparedAuth {
 
 /** Creates the first keys, client and clinician. Call it in one process, before `openAuth`. */
 export async function prepareAuth(
-  { settings }: Parts,
+  { settings }: Pick<Parts, 'settings'>,
   storage: Storage,
   printLine: PrintLine,
 ): Promise<PreparedAuth> {
@@ -79,8 +79,16 @@ async function findTestLogin(
 ): Promise<TestLogin | undefined> {
   const { findTestAccounts, isPasswordOf, TEST_CLINICIAN } = await import('../../auth/index.ts')
   const { seedClinicianPassword: password } = settings
+  // Whoever starts the server is told only of logins that work.
+  if (!settings.login.passwords) return undefined
   const { hash, samples } = await findTestAccounts(store, settings)
-  const found = { username: TEST_CLINICIAN.username, password, seeded, samples }
+  const found = {
+    username: TEST_CLINICIAN.username,
+    password,
+    seeded,
+    // The records of the other accounts are sample patients.
+    samples: samples.filter(({ kind }) => kind === 'Admin' || hasSampleAccounts(settings)),
+  }
   if (seeded) return found
   return hash !== undefined && (await isPasswordOf(hash, password)) ? found : undefined
 }

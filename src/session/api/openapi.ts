@@ -11,7 +11,6 @@ import {
   renderTable,
   toPlainJson,
 } from '../../web/index.ts'
-import type { AppContext } from '../oauth/context.ts'
 import { renderAppPage } from '../page.ts'
 import type { Endpoint } from './endpoint.ts'
 import { endpoints } from './endpoints.ts'
@@ -93,9 +92,8 @@ function createOperation({ path, title, description, scopes, query, body }: Endp
 }
 
 /** `/docs` is generated from the same endpoints as the routes and the OpenAPI document. */
-export function addDocsRoute(app: FastifyInstance, { settings }: AppContext): void {
+export function addDocsRoute(app: FastifyInstance): void {
   const document = renderAppPage(
-    settings,
     { title: 'Session API', width: 'mid' },
     html`${renderPageHead('Session API', 'Data of the launched patient, for the pages of an app. The session holds the bearer token: requests send the session cookie and no Authorization header.')}
 <div class="stack">

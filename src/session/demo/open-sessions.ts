@@ -71,7 +71,6 @@ function renderList({ settings }: AppContext, open: readonly OpenSession[]): Htm
     open.map(session => listCells(session, open)),
   )
   return renderAppPage(
-    settings,
     {
       title: 'Open sessions',
       bar: { kind: 'app', links: [linkPortal(settings, 'Patients')] },

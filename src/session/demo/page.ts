@@ -18,7 +18,7 @@ import {
   renderIcon,
   renderPatientBanner,
 } from '../../web/index.ts'
-import { isSampleData, linkPortal } from '../context.ts'
+import { isSample, linkPortal } from '../context.ts'
 import type { Failure } from '../failure.ts'
 import { renderAppPage } from '../page.ts'
 import type { SessionRequest } from '../records/resources.ts'
@@ -48,7 +48,6 @@ export function renderRecordPage(
     session.endsAt - context.settings.app.sessionIdleSeconds * 1000,
   )
   return renderAppPage(
-    context.settings,
     {
       title:
         !isFailure(patient) && session.needPatientBanner
@@ -66,8 +65,7 @@ export function renderRecordPage(
       },
       banner: html`${chooseBanner(session, record, now)}${renderSimilarNames(session, record, others)}`,
       footer: renderFhirBase(session, record),
-      sampleData:
-        isSampleData(context.settings) && (isFailure(patient) || readPerson(patient).sample === true),
+      sampleData: !isFailure(patient) && isSample(context.settings, readPerson(patient)),
       scripts: ['session.js'],
       after: renderPrintLine(now, who),
     },

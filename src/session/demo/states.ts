@@ -41,7 +41,6 @@ export function renderFailurePage(occasion: Occasion, failure: Failure): StatePa
 /** A session ends every day: the page is no error page. */
 export function renderEndedPage({ settings }: AppContext): Html {
   return renderCalmPage(
-    settings,
     { title: 'Your session has ended' },
     html`<p>It expired, you ended it, or the app's access was removed. The record is closed, and you lost no work.</p>
 <p>To continue, <b>launch the app again</b> from the patient list.</p>
@@ -52,7 +51,6 @@ ${renderWaysOn(settings)}`,
 /** For a restored tab whose browser has lost its cookies, or a URL that was copied to another browser. */
 function renderElsewherePage({ settings }: AppContext): Html {
   return renderCalmPage(
-    settings,
     { title: 'This session is not open in this browser' },
     html`<p>It has ended, or another browser opened it. A session opens only in the browser that launched it, until that browser is closed.</p>
 <p>To continue, <b>launch the app again</b> from the patient list.</p>
@@ -135,7 +133,6 @@ function renderServers({ settings, timeoutMs }: AppContext, failure: Failure, fh
 
 export function renderWelcomePage(settings: AppSettings): Html {
   return renderCalmPage(
-    settings,
     { title: 'No patient is open' },
     html`<p>This app shows one patient in each session: the one that you choose when you launch it.</p>
 <p>Choose a patient here, or launch the app from the patient list.</p>

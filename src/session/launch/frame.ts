@@ -24,7 +24,7 @@ export function testCookies(
 ): FastifyReply | undefined {
   const { name, attributes } = planTestCookie(context)
   if (query.frame === '1')
-    return cookies[name] === undefined ? reply.sendPage(renderFramePage(context, query)) : undefined
+    return cookies[name] === undefined ? reply.sendPage(renderFramePage(query)) : undefined
   return reply
     .setCookie(name, '1', attributes)
     .redirect(`/launch?${new URLSearchParams({ ...pickParameters(query), frame: '1' })}`)
@@ -59,14 +59,12 @@ export function needsPage(error: string): boolean {
  * frame (assets/frame.js). Without the script, or if the browser accepts no cookie in the frame, the app opens in a new tab.
  */
 export function renderFramePage(
-  { settings }: AppContext,
   parameters: Readonly<Record<string, unknown>>,
   authorizationUrl?: string,
 ): Html {
   const inFrame = authorizationUrl !== undefined
   const query = new URLSearchParams({ ...pickParameters(parameters) })
   return renderCalmPage(
-    settings,
     {
       title: inFrame ? 'Sign in' : 'Open in a new tab',
       heading: inFrame ? 'Sign in to open the record' : 'Open the record in a new tab',
@@ -84,9 +82,8 @@ export function renderFramePage(
 }
 
 /** The window of a sign-in ends here. The script returns to the frame. */
-export function renderReturnPage({ settings }: AppContext): Html {
+export function renderReturnPage(): Html {
   return renderCalmPage(
-    settings,
     { title: 'Continue in the other window', id: 'return-to-frame', scripts: ['frame.js'] },
     html`<p>The launch continues in the window from which you came. You can close this one.</p>
 <p>If no record opens there, launch the app again from the patient list.</p>`,

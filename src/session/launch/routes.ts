@@ -52,7 +52,7 @@ export function addLaunchRoutes(app: FastifyInstance, context: AppContext): void
     })
     if (finished.kind === 'unknown-state')
       return (await isWaitingInFrame(context, state))
-        ? reply.sendPage(renderReturnPage(context))
+        ? reply.sendPage(renderReturnPage())
         : sendRefusal(context, reply, finished)
     reply.clearCookie(launch.name, launch.attributes)
     if (finished.kind === 'needs-window') return askForWindow(context, request, reply, finished.parameters)
@@ -83,7 +83,7 @@ async function askForWindow(
   const begun = await beginLaunch(context, parameters, request.ip, 'window')
   if (isFailure(begun)) return sendRefusal(context, reply, begun)
   await setLaunchCookie(context, request, reply, begun.ticket)
-  return reply.sendPage(renderFramePage(context, parameters, begun.url))
+  return reply.sendPage(renderFramePage(parameters, begun.url))
 }
 
 function redirectToSession(

@@ -107,12 +107,12 @@ interface ManageView {
 }
 
 export function renderManagePage(context: AuthContext, login: Login, view: ManageView): Html {
-  const { access, removed } = view
+  const { access, names, removed } = view
   const offline = access.filter(({ endsAt }) => endsAt === undefined).length
   return renderSignedInPage(
     context,
     login,
-    { title: 'Apps with access', current: 'manage' },
+    { title: 'Apps with access', current: 'manage', people: [...names.values()] },
     html`${renderPageHead(
       'Apps with access',
       html`${isPatientUser(login.user) ? 'Apps that you allowed to use a health record.' : 'Apps that use patient records on your behalf.'}${offline > 0 && ` ${describeCount(offline)} access while you are away.`}`,

@@ -3,6 +3,7 @@ import { before, describe, it } from 'node:test'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { createUserFilter, parsePolicy } from '../../../smart/index.ts'
 import { readForm } from '../../testing/read-form.ts'
+import { testSettings } from '../../testing/settings.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { makeEncounter, patient } from '../../testing/test-fhir-server.ts'
@@ -251,6 +252,12 @@ describe('GET /portal', () => {
     assert.equal(await says('search=sample&patient=made'), true)
     assert.equal(await says('search=sample&patient=imported'), false)
     assert.equal(await says(''), false)
+    assert.equal(await says('search=nobody'), false)
+    const account = (await other.get('/account/sign-ins')).body
+    assert.doesNotMatch(account, /Sample data|fictitious/, 'a page without patients')
+    const fhir = { ...testSettings.fhir, upstreamUrl: 'https://fhir.example' }
+    const gateway = await TestAuthServer.open(await open(), { resources, settings: { fhir } })
+    assert.doesNotMatch((await (await gateway.logIn()).get('/portal?search=sample')).body, /Sample data/)
   })
 
   it('shows that there is no MRN, and labels the FHIR id', async () => {

@@ -31,7 +31,7 @@ export interface LoginPageOptions {
   readonly expired?: boolean
   /** Whether the user is signed in, and must authenticate again. */
   readonly again?: boolean
-  /** Shown on loopback with sample patients. */
+  /** Shown on loopback with the embedded FHIR server. */
   readonly testLogin?: TestLogin | undefined
 }
 
@@ -94,7 +94,7 @@ function renderTestLogin({ username, password, others }: TestLogin): Html {
   const list = others.map(
     (other, at) => html`${at > 0 && ', '}<code>${other.username}</code> (${KINDS[other.kind]})`,
   )
-  return html`<p class="note">Sallyport runs on this computer with sample patients. Test login: <code>${username}</code>, password <code>${password}</code>.${others.length > 0 && html` With the same password: ${list}.`}</p>`
+  return html`<p class="note">Test login on this computer: <code>${username}</code>, password <code>${password}</code>.${others.length > 0 && html` With the same password: ${list}.`}</p>`
 }
 
 function describeAccount({ brand, form }: LoginPageOptions): string {
