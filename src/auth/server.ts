@@ -39,11 +39,13 @@ import { createSettling } from './oauth/settle.ts'
 import { addStyleRoutes } from './oauth/style.ts'
 import { addTokenRoutes } from './oauth/token/routes.ts'
 import { addUserinfoRoutes } from './oauth/userinfo.ts'
+import { addAccessLogRoutes } from './pages/access-log/routes.ts'
 import { addAccountRoutes } from './pages/account/routes.ts'
 import { addActivityRoutes } from './pages/activity/routes.ts'
 import { addAuthorizeRoutes } from './pages/authorize.ts'
 import { addCdsRoutes } from './pages/cds/routes.ts'
 import { addConsentRoutes } from './pages/consent/routes.ts'
+import { addHomeRoutes } from './pages/home/routes.ts'
 import { addManageRoutes } from './pages/manage/routes.ts'
 import { makeSignedInBar } from './pages/page-parts.ts'
 import { addPickerRoutes } from './pages/picker/routes.ts'
@@ -188,6 +190,8 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addAuditRecordRoutes(app, context)
   addManageRoutes(app, context)
   addAccountRoutes(app, context)
+  addAccessLogRoutes(app, context)
+  addHomeRoutes(app, context)
   addActivityRoutes(app, context)
   addAdminPages(app, context)
   addAdminApi(app, context)

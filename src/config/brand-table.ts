@@ -15,6 +15,13 @@ export const brandTable = {
     about:
       'Whom users ask for help, at the end of every page: `Service desk, 555 0100, help@hospital.example`. An email address or an https URL in it becomes a link.',
   }),
+  'brand.patientContact': defineOpen({
+    name: 'smart.brand.patient-contact',
+    type: types.shortText(200),
+    otherwise: 'the support contact',
+    about:
+      'Whom patients and relatives ask about a record and who looked at it: `Privacy officer, 555 0101, https://hospital.example/privacy`.',
+  }),
   'brand.logo': defineOpen({
     name: 'smart.brand.logo',
     type: types.path,

@@ -68,6 +68,7 @@ describe('readSettings', () => {
       brand: {
         name: 'Sallyport',
         support: undefined,
+        patientContact: undefined,
         logo: undefined,
         colour: undefined,
         darkColour: undefined,

@@ -33,6 +33,7 @@ export {
   renderTable,
   type Tone,
 } from './components.ts'
+export { formatCsvRow } from './csv.ts'
 export { createDocument } from './document.ts'
 export {
   answerPreflight,

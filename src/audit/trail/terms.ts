@@ -18,10 +18,14 @@ export interface RecordFilter {
   readonly outcomes?: readonly Outcome[] | undefined
   /** About at least one of these patients. */
   readonly patients?: readonly string[] | undefined
+  /** Filed under this patient, alone or among others. */
+  readonly filedUnder?: string | undefined
   /** About one of these patients and no other. */
   readonly onlyPatients?: readonly string[] | undefined
   /** `Practitioner/1` */
   readonly users?: readonly string[] | undefined
+  /** The `sub` of the token. */
+  readonly subject?: string | undefined
   readonly client?: string | undefined
   readonly otherThanClient?: string | undefined
   readonly launch?: string | undefined
@@ -52,7 +56,7 @@ export interface Term {
 export const EVERYTHING: readonly Range[] = [createRange(sql`true`)]
 
 export function listTerms(filter: RecordFilter): readonly Term[] {
-  const { ids, events, allowed, outcomes, patients, onlyPatients, users } = filter
+  const { ids, events, allowed, outcomes, patients, filedUnder, onlyPatients, users, subject } = filter
   const { client, otherThanClient, launch, reference } = filter
   return [
     ...(ids ? [hasId(ids)] : []),
@@ -60,7 +64,9 @@ export function listTerms(filter: RecordFilter): readonly Term[] {
     ...(launch === undefined ? [] : [equals('launch_id', [launch])]),
     ...(onlyPatients ? [{ ...equals('patient_id', onlyPatients), limitsAccess: true } as const] : []),
     ...(patients ? [concerns(patients)] : []),
+    ...(filedUnder === undefined ? [] : [isFiledUnder([filedUnder])]),
     ...(users ? [equals('fhir_user', users)] : []),
+    ...(subject === undefined ? [] : [{ condition: isAmong('subject', [subject]) }]),
     ...(client === undefined ? [] : [equals('client_id', [client])]),
     ...(otherThanClient === undefined ? [] : [isOfOtherClient(otherThanClient)]),
     ...(events ? [isEvent(events)] : []),
@@ -104,18 +110,25 @@ function isOfOtherClient(client: string): Term {
 
 /** The search parameter `patient` of AuditEvent also finds agents. */
 function concerns(patients: readonly string[]): Term {
-  const alone = equals('patient_id', patients)
+  const filed = isFiledUnder(patients)
   const agent = equals(
     'fhir_user',
     patients.map(id => `Patient/${id}`),
   )
+  return {
+    condition: or([filed.condition, agent.condition]),
+    ranges: [...filed.ranges, ...agent.ranges],
+  }
+}
+
+function isFiledUnder(patients: readonly string[]): Term & { ranges: readonly Range[] } {
+  const alone = equals('patient_id', patients)
   const several = sql<boolean>`(patients is not null and exists (select 1 from audit_event_patient as filed
     where filed.at = event.at and filed.audit_id = event.id and ${isAmong('filed.patient_id', patients)}))`
   return {
-    condition: or([alone.condition, agent.condition, several]),
+    condition: or([alone.condition, several]),
     ranges: [
       ...alone.ranges,
-      ...agent.ranges,
       ...alone.ranges.map(({ condition }) => ({ table: 'audit_event_patient', condition }) as const),
     ],
   }

@@ -10,6 +10,7 @@ import {
   toAuditEvent,
 } from '../../audit/index.ts'
 import { isFailure } from '../../core/index.ts'
+import { formatCsvRow } from '../../web/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import type { Parameters } from '../base/request.ts'
 import {
@@ -124,16 +125,9 @@ function listColumns(): readonly (keyof KeptRecord)[] {
 }
 
 function formatCsv(record: KeptRecord): string {
-  const cells = listColumns().map(name =>
-    name === 'at' ? new Date(record.at).toISOString() : formatCell(record[name]),
+  return formatCsvRow(
+    listColumns().map(name => (name === 'at' ? new Date(record.at).toISOString() : record[name])),
   )
-  return `${cells.join(',')}\r\n`
-}
-
-/** RFC 4180. A spreadsheet would run a text that begins with one of these characters as a formula. */
-function formatCell(value: KeptRecord[keyof KeptRecord]): string {
-  const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value ?? '')
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 /** Records and grants of a client that are read for its last use. */

@@ -41,7 +41,7 @@ export interface FhirTokens {
   forLookup(type: LookupType): Promise<string>
 }
 
-export type LookupType = 'Practitioner' | 'RelatedPerson' | 'Patient' | 'CareTeam'
+export type LookupType = 'Practitioner' | 'PractitionerRole' | 'RelatedPerson' | 'Patient' | 'CareTeam'
 
 interface ReaderContext {
   readonly settings: AuthSettings
@@ -71,6 +71,11 @@ export async function createNameReader(context: ReaderContext, user: User): Prom
 /** Reads resources of one type, with the auth server's own access: who a user is, and whom the policy names. */
 export async function createUserLookup(context: LookupContext, type: LookupType): Promise<FhirReader> {
   return createReader(context, await context.fhirTokens.forLookup(type))
+}
+
+/** Like `createUserLookup`, for a page that is useful without the names. */
+export async function createNameLookup(context: LookupContext, type: LookupType): Promise<FhirReader> {
+  return createReader(context, await context.fhirTokens.forLookup(type), NAMES_SECONDS)
 }
 
 function createReader(

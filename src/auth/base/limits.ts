@@ -20,6 +20,19 @@ export const LIMITS = {
   /** Patients that `/manage` lists for an app, and patients of all apps whose names are read. */
   patientsListed: 50,
   patientsNamed: 100,
+  /** Clinicians whose names and roles a page about access to a record reads, and whose names and roles are kept. */
+  staffNamed: 50,
+  staffKept: 1_000,
+  /** Records of a relative that the start page shows, and the last visits of each. */
+  homeRecords: 5,
+  homeVisits: 3,
+  /** Records that a page about access to a record reads at once, and how often; its visits, and the people to filter by. */
+  accessRecords: 2_000,
+  accessRounds: 5,
+  visitsListed: 200,
+  accessChoices: 200,
+  /** Downloads of patients that run at the same time in one process. */
+  accessDownloads: 20,
   /** Characters of the position of a later page of patients. */
   positionCharacters: 8_000,
   /** Characters and words of a patient search, in the portal and in the picker. */

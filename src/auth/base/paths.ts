@@ -20,11 +20,15 @@ export const paths = {
   launchContexts: '/launch-contexts',
   /** For FHIR servers that use the interceptor as a library. */
   auditRecords: '/audit-records',
+  /** The start page of patients and relatives. */
+  home: '/home',
   manage: '/manage',
   manageRemove: '/manage/remove',
   accountPassword: '/account/password',
   accountSignIns: '/account/sign-ins',
   accountAccessLog: '/account/access-log',
+  accountAccessLogCsv: '/account/access-log.csv',
+  accountAccessLogJson: '/account/access-log.json',
   activity: '/activity',
   /** The pages of the administration area begin with it. */
   admin: '/admin',

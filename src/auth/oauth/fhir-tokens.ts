@@ -42,7 +42,8 @@ export function createFhirTokens(dependencies: Dependencies, findPatients: FindP
 
 /** A token of the auth server itself. */
 export async function issueLookupToken(dependencies: Dependencies, type: LookupType): Promise<string> {
-  const claims = { sub: PORTAL_CLIENT, scope: `system/${type}.rs` }
+  const types = [type, ...(type === 'PractitionerRole' ? ['Organization', 'Location'] : [])]
+  const claims = { sub: PORTAL_CLIENT, scope: types.map(it => `system/${it}.rs`).join(' ') }
   return signToken(dependencies, await dependencies.keys.getSigningKey(), claims)
 }
 

@@ -9,6 +9,7 @@ import {
   type PageOptions,
   type Person,
   renderBadge,
+  renderContact,
   renderErrorPage,
   renderPage,
 } from '../../web/index.ts'
@@ -19,12 +20,21 @@ import { isPatientUser } from '../base/user.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import type { Login } from '../users/find-login.ts'
 
-type SignedInPage = 'portal' | 'developers' | 'manage' | 'activity' | 'access-log' | 'account' | 'admin'
+type SignedInPage =
+  | 'portal'
+  | 'home'
+  | 'developers'
+  | 'manage'
+  | 'activity'
+  | 'access-log'
+  | 'account'
+  | 'admin'
 
 export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
   const isPatient = isPatientUser(login.user)
   const pages: readonly (BarLink & { readonly page: SignedInPage; readonly isShown?: boolean })[] = [
     { page: 'portal', href: paths.portal, text: 'Patients', isShown: !isPatient },
+    { page: 'home', href: paths.home, text: 'Start', isShown: isPatient },
     ...(login.developerPages ? [{ page: 'developers', ...login.developerPages.start } as const] : []),
     { page: 'manage', href: paths.manage, text: 'Apps with access' },
     { page: 'access-log', href: paths.accountAccessLog, text: 'Who looked', isShown: isPatient },
@@ -53,6 +63,14 @@ export function renderSignedInPage(
 ): Html {
   const bar = makeSignedInBar(login, current)
   return renderPage({ bar, brand, sampleData: showsSampleData(settings, people), ...options }, body)
+}
+
+/** Whom a patient asks about a record, by the operator's setting. */
+export function renderAsk({ settings }: Pick<AuthContext, 'settings'>): Html {
+  const { support, patientContact = support } = settings.brand
+  return patientContact === undefined
+    ? html`<p>Ask the hospital or practice that keeps the record, for example its privacy officer.</p>`
+    : html`<p>Ask: ${renderContact(patientContact)}</p>`
 }
 
 interface ErrorOptions

@@ -53,7 +53,8 @@ function respond(url: URL, baseUrl: string, resources: readonly Resource[], hasL
   const found = sort(matching, url.searchParams.get('_sort'))
   const count = Number(url.searchParams.get('_count') ?? 10)
   const start = Number(url.searchParams.get('_offset') ?? 0)
-  const entry = found.slice(start, start + count).map(resource => ({ resource }))
+  const page = found.slice(start, start + count)
+  const entry = [...page, ...listIncluded(page, url, resources)].map(resource => ({ resource }))
   const link = hasLinks
     ? [
         ...(start + count < found.length ? [toLink(url, 'next', start + count)] : []),
@@ -61,6 +62,13 @@ function respond(url: URL, baseUrl: string, resources: readonly Resource[], hasL
       ]
     : []
   return Response.json({ resourceType: 'Bundle', type: 'searchset', total: found.length, link, entry })
+}
+
+/** The resources that the members of `_include` name. */
+function listIncluded(page: readonly Resource[], url: URL, all: readonly Resource[]): readonly Resource[] {
+  const members = url.searchParams.getAll('_include').map(it => it.split(':')[1] ?? '')
+  const named = JSON.stringify(page.map(resource => members.map(member => resource[member])))
+  return all.filter(({ resourceType, id }) => named.includes(`"reference":"${resourceType}/${id}"`))
 }
 
 function toLink(url: URL, relation: string, offset: number) {

@@ -205,11 +205,11 @@ export function requireLogin(context: UsersContext, handle: LoginHandler): Handl
   }
 }
 
-/** Like `requireLogin`, for pages about all patients: patients who sign in are redirected to their own pages (PATIENTS-3). */
+/** Like `requireLogin`, for pages about all patients: patients who sign in are redirected to their own start page (PATIENTS-3). */
 export function requireClinician(context: UsersContext, handle: LoginHandler): Handler {
   return requireLogin(context, async (request, reply, login) =>
     isPatientUser(login.user)
-      ? reply.redirect(paths.manage, request.method === 'GET' ? 302 : 303)
+      ? reply.redirect(paths.home, request.method === 'GET' ? 302 : 303)
       : handle(request, reply, login),
   )
 }

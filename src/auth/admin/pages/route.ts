@@ -193,7 +193,7 @@ async function refuse(
     login,
     title: 'You are not an administrator',
     text: ['This area is for administrators. Another administrator can give you access.'],
-    actions: [{ href: isPatientUser(user) ? paths.manage : paths.portal, text: 'Go to the start page' }],
+    actions: [{ href: isPatientUser(user) ? paths.home : paths.portal, text: 'Go to the start page' }],
   })
 }
 

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { createAuditor } from '../../../audit/index.ts'
 import type { Resource } from '../../../fhir/index.ts'
-import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import { readForm } from '../../testing/read-form.ts'
 import { decodeClaims, readRedirect, TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
@@ -68,10 +66,11 @@ describe('a patient who signs in', () => {
     assert.doesNotMatch(body, /Another patient|data-patient-id/)
   })
 
-  it('opens an app for their own record, without a picker (PATIENTS-2)', async () => {
+  it('opens an app for their own record, without a picker (PATIENTS-2, PATIENTS-9)', async () => {
     const asked = await auth.authorize(browser, STANDALONE)
     assert.match(asked.headers.location ?? '', /^\/oauth2\/consent\?/)
     const page = await browser.get(asked.headers.location ?? '')
+    assert.match(page.body, /<h1>Allow tracker to use your record\?<\/h1>/)
     assert.match(page.body, />juniper<\/span>, Alba/)
     assert.match(page.body, /Your name and identity/)
     const form = new URLSearchParams(
@@ -97,57 +96,11 @@ describe('a patient who signs in', () => {
       assert.equal(decodeClaims(authorization).fhirUser, 'http://localhost:8080/fhir/Patient/juniper')
   })
 
-  it('sees who looked at their record, and at no other (PATIENTS-6, AUDIT-23)', async () => {
-    const { db } = auth.store
-    const { id: subject } = await db
-      .selectFrom('clinician')
-      .select('id')
-      .where('username', '=', 'clinician')
-      .executeTakeFirstOrThrow()
-    const audit = createAuditor({ store: auth.store })
-    const read = {
-      at: 1,
-      server: 'fhir',
-      kind: 'fhir',
-      interaction: 'read',
-      allowed: true,
-      status: 200,
-    } as const
-    await audit.record({ ...read, type: 'Condition', patient: 'juniper', client: 'tracker', subject })
-    await audit.record({ ...read, type: 'Immunization', patient: 'ashlar', client: 'tracker', subject })
-    const portal = {
-      type: 'RelatedPerson',
-      patient: 'juniper',
-      client: PORTAL_CLIENT,
-      subject: PORTAL_CLIENT,
-    }
-    await audit.record({ ...read, ...portal })
-    await audit.record({ ...read, type: 'Procedure', patient: 'juniper', allowed: false, status: 403 })
-    for (const path of ['/account/access-log', '/account/access-log?patient=ashlar']) {
-      const { body } = await browser.get(path)
-      assert.match(
-        body,
-        /Who looked at my record[\s\S]*Dr. Robin Ahmadi[\s\S]*tracker[\s\S]*Conditions/,
-        path,
-      )
-      assert.doesNotMatch(body, /Immunizations|Procedures|Relatives/, path)
-    }
-    const clinician = await auth.logIn()
-    assert.equal((await clinician.get('/account/access-log')).headers.location, '/manage')
-    const later = { ...read, at: 2, type: 'Observation', patient: 'juniper', subject }
-    await audit.record(...Array.from({ length: 51 }, () => later))
-    const newest = (await browser.get('/account/access-log')).body
-    assert.doesNotMatch(newest, /Conditions/)
-    // The number of a record would count the requests of others.
-    const [, older = ''] = /href="([^"]*before=[0-9a-f]{32})"/.exec(newest) ?? []
-    assert.match((await browser.get(older.replaceAll('&amp;', '&'))).body, /Conditions/)
-  })
-
   it('is redirected from the pages about all patients (PATIENTS-3)', async () => {
     for (const path of ['/portal', '/portal?patient=ashlar', '/portal?search=a'])
-      assert.equal((await browser.get(path)).headers.location, '/manage', path)
+      assert.equal((await browser.get(path)).headers.location, '/home', path)
     const launched = await browser.post('/portal/launch', { patientId: 'juniper' })
-    assert.equal(launched.headers.location, '/manage')
+    assert.equal(launched.headers.location, '/home')
     assert.equal((await browser.get('/activity')).statusCode, 403)
     const { body } = await browser.get('/manage')
     assert.doesNotMatch(body, /href="\/portal">Patients|href="\/activity"/)
@@ -209,19 +162,19 @@ describe('a related person who signs in', () => {
       [claims.fhirUser, claims.user_patients],
       ['http://localhost:8080/fhir/RelatedPerson/r-cedar', ['cedar']],
     )
-    assert.equal((await browser.get('/portal')).headers.location, '/manage')
+    assert.equal((await browser.get('/portal')).headers.location, '/home')
   })
 
-  it('sees the name of the patient in the access log (PATIENTS-6)', async () => {
-    await signIn('uncle', 'RelatedPerson/r-dale', ['r-dale'])
-    assert.match(
-      (await browser.get('/account/access-log')).body,
-      /<h1>Who looked at the record of Alba dale<\/h1>/,
-    )
-    await signIn('mother', 'Patient/juniper', ['r-dale'])
-    assert.match((await browser.get('/account/access-log')).body, /<h1>Who looked at my record<\/h1>/)
-    const other = await browser.get('/account/access-log?patient=dale')
-    assert.match(other.body, /<h1>Who looked at the record of Alba dale<\/h1>/)
+  it('reads whose record an app would use (PATIENTS-9)', async () => {
+    await auth.addClient({ client_id: 'tracker', scope: STANDALONE.scope, first_party: false })
+    await signIn('aunt', 'RelatedPerson/r-dale', ['r-dale'])
+    const { location = '' } = (await auth.authorize(browser, STANDALONE)).headers
+    const { body } = await browser.get(location)
+    assert.match(body, /<h1>Allow tracker to use the record of Alba dale\?<\/h1>/)
+    assert.match(body, /Every record you may open/)
+    await signIn('grandmother', 'Patient/juniper', ['r-dale', 'r-cedar'])
+    const choice = await browser.get((await auth.authorize(browser, QUICK)).headers.location ?? '')
+    assert.match(choice.body, /<h1>Whose record should quick use\?<\/h1>/)
   })
 
   it('chooses among themselves and their dependants (PATIENTS-4)', async () => {

@@ -6,18 +6,13 @@ import type { AuthContext } from '../../oauth/context.ts'
 import { tryLogin } from '../../users/attempt.ts'
 import type { Login } from '../../users/find-login.ts'
 import { endLogin, requireLogin } from '../../users/login.ts'
-import { listOwnPatients } from '../../users/own-records.ts'
 import { hashPassword } from '../../users/passwords.ts'
 import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
 import { findPasswordFault, type PasswordFault, readNewPassword, SAME_PASSWORD } from '../new-password.ts'
 import { sendErrorPage } from '../page-parts.ts'
-import { readAccessLog, renderAccessLogPage } from './access-log.ts'
 import { renderPasswordPage, renderSignInsPage } from './page.ts'
 
-/**
- * `/account`: users change their password, and end their sign-ins in other browsers. Patient users see who looked at their
- * record.
- */
+/** `/account`: users change their password, and end their sign-ins in other browsers. */
 export function addAccountRoutes(app: FastifyInstance, context: AuthContext): void {
   const { passwords } = context.settings.login
   app.get(
@@ -41,16 +36,6 @@ export function addAccountRoutes(app: FastifyInstance, context: AuthContext): vo
     requireLogin(context, async (_request, reply, login) =>
       reply.sendPage(renderSignInsPage(context, login, await findOwnSignIns(context, login))),
     ),
-  )
-
-  app.get(
-    paths.accountAccessLog,
-    requireLogin(context, async (request, reply, login) => {
-      const [first, ...others] = await listOwnPatients(context, login.user)
-      if (first === undefined) return reply.redirect(paths.manage, 302)
-      const log = await readAccessLog(context, login, [first, ...others], readParameters(request.query))
-      return reply.sendPage(renderAccessLogPage(context, login, log))
-    }),
   )
 
   app.post(

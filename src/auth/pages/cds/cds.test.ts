@@ -133,7 +133,7 @@ describe('decision support in the portal', () => {
     assert.equal((await auth.openBrowser().get('/portal/cards?patient=juniper')).headers.location, '/login')
     await auth.addUser('alba', { fhir_user_id: 'Patient/juniper' })
     const alba = await auth.logIn('alba')
-    assert.equal((await alba.get('/portal/cards?patient=juniper')).headers.location, '/manage')
+    assert.equal((await alba.get('/portal/cards?patient=juniper')).headers.location, '/home')
     assert.deepEqual(service.received, [])
   })
 

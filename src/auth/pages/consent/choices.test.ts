@@ -190,7 +190,7 @@ describe('descriptions of scopes', () => {
 
   it('summarize the permissions of an app', () => {
     for (const [scope, text] of [
-      ['openid patient/Patient.rs patient/Condition.rs', 'Reads patient details and conditions'],
+      ['openid patient/Patient.rs patient/Condition.rs', 'Reads personal details and conditions'],
       [
         'patient/*.rs patient/Patient.rs',
         'Reads everything in the record, including kinds of data that are added later',
@@ -202,11 +202,11 @@ describe('descriptions of scopes', () => {
       ],
       [
         'patient/Observation.cuds user/Patient.rs',
-        'Reads, adds, changes and deletes measurements; reads patient details, of every patient you may see',
+        'Reads, adds, changes and deletes measurements; reads personal details, in every record you may open',
       ],
       [`${LAB} patient/Condition.rs`, 'Reads some measurements and conditions'],
       ['patient/Observation.c', 'Adds measurements'],
-      ['user/Patient.rs', 'Reads patient details, of every patient you may see'],
+      ['user/Patient.rs', 'Reads personal details, in every record you may open'],
       ['openid launch', 'Knows who you are; reads no record'],
     ] as const)
       assert.equal(summarizeScopes(scope), text)

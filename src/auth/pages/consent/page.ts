@@ -21,6 +21,7 @@ import type { Client } from '../../oauth/clients/client.ts'
 import { hasScope } from '../../oauth/grants/grant.ts'
 import type { Login } from '../../users/find-login.ts'
 import { readHost, renderAppName, renderAppTile, renderUnverifiedWarning } from '../portal/apps.ts'
+import { describeWhose } from '../whose.ts'
 import { type IsChecked, renderFixedRow, renderReadRow, renderRow, renderWriteRow } from './rows.ts'
 import { describeKind, describePermissions } from './texts.ts'
 
@@ -62,7 +63,8 @@ export function renderConsentPage(options: ConsentPageOptions): Html {
 <button class="btn btn--quiet" form="consent" name="decision" value="deny">Don’t allow</button>
 <p class="decide__note">Signed in as ${login.user.displayName}</p>
 </div></div>`
-  const use = patient ? ' to use this record' : ''
+  const whose = patient && describeWhoseRecord(login, patient)
+  const use = whose === undefined ? '' : ` to use ${whose}`
   return renderPage(
     { title: `Allow ${client.name}`, brand, bar, width: 'mid', sampleData, after },
     html`${renderPageHead(`Allow ${client.name}${use}?`, html`The app at <b>${readHost(options.redirectUri)}</b> requests the access below. Clear anything that it should not have.`)}
@@ -70,6 +72,11 @@ ${renderUnverifiedWarning(client)}
 ${renderPatient(options)}
 <div class="consent">${renderForm(options)}${renderAbout(options)}</div>`,
   )
+}
+
+/** Patients and relatives read whose record it is. Clinicians see it in the banner. */
+function describeWhoseRecord({ user }: Login, { id, person }: ConsentPatient): string {
+  return isPatientUser(user) ? describeWhose(user, person ? [person] : [], id).record : 'this record'
 }
 
 function renderPatient({ patient, now }: ConsentPageOptions): Html | undefined {

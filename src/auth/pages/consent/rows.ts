@@ -51,7 +51,7 @@ export function renderWriteRow({ scope, parts }: ConsentItem, isChecked: IsCheck
 }
 
 function renderScopeBadge(context: ConsentItem['scope']['context']): Html | undefined {
-  return context === 'user' ? html`&ensp;${renderBadge('Every patient you may see', 'warn')}` : undefined
+  return context === 'user' ? html`&ensp;${renderBadge('Every record you may open', 'warn')}` : undefined
 }
 
 function renderParts(type: string, parts: readonly Choice[], isChecked: IsChecked): Html | undefined {

@@ -11,7 +11,7 @@ interface Kind {
 }
 
 const KINDS: Readonly<Record<(typeof OFFERED_TYPES)[number], Kind>> = {
-  Patient: { title: 'Patient details', text: 'Name, birth date, sex, address and contact details.' },
+  Patient: { title: 'Personal details', text: 'Name, birth date, sex, address and contact details.' },
   Condition: { title: 'Conditions', text: 'Problems and diagnoses, past and present.' },
   MedicationRequest: {
     title: 'Medicines prescribed',
@@ -36,15 +36,15 @@ const KINDS: Readonly<Record<(typeof OFFERED_TYPES)[number], Kind>> = {
     noun: 'documents',
   },
   Encounter: { title: 'Encounters', text: 'Visits and stays, with dates and places.' },
-  CarePlan: { title: 'Care plans', text: 'Treatment and activities planned for the patient.' },
-  CareTeam: { title: 'Care teams', text: 'The people who look after the patient.' },
+  CarePlan: { title: 'Care plans', text: 'Treatment and activities that are planned.' },
+  CareTeam: { title: 'Care teams', text: 'The people involved in the care.' },
   Goal: { title: 'Goals', text: 'The aims of the treatment.' },
   MedicationDispense: {
     title: 'Medicines dispensed',
     text: 'Medicines supplied by a pharmacy.',
     noun: 'dispensed medicines',
   },
-  MedicationStatement: { title: 'Medicines taken', text: 'Medicines that the patient reports taking.' },
+  MedicationStatement: { title: 'Medicines taken', text: 'Medicines reported as taken.' },
   Medication: {
     title: 'Names of medicines',
     text: 'Names, strengths and forms of the medicines that prescriptions refer to.',
@@ -147,7 +147,7 @@ export function summarizeScopes(scope: string): string {
   const isOfUser = ({ context }: ResourceScope) => context === 'user'
   const actions = [
     ...listActions(resources.filter(resource => !isOfUser(resource))),
-    ...listActions(resources.filter(isOfUser)).map(action => `${action}, of every patient you may see`),
+    ...listActions(resources.filter(isOfUser)).map(action => `${action}, in every record you may open`),
   ]
   return actions.length === 0 ? 'Knows who you are; reads no record' : capitalize(actions.join('; '))
 }
@@ -180,7 +180,7 @@ function listNouns(scopes: readonly ResourceScope[], permissions: readonly Permi
   )
 }
 
-function joinWithAnd(words: readonly string[]): string {
+export function joinWithAnd(words: readonly string[]): string {
   const last = words.at(-1) ?? ''
   return words.length < 2 ? last : `${words.slice(0, -1).join(', ')} and ${last}`
 }

@@ -57,7 +57,9 @@ export function renderPatientPage(options: PickerOptions, view: PatientsView): H
   const all = buildPickUrl(pendingId)
   return renderShell(
     options,
-    `Choose a patient for ${client.name}`,
+    options.ownRecords === 0
+      ? `Choose a patient for ${client.name}`
+      : `Whose record should ${client.name} use?`,
     html`<div class="stack stack--tight">
 ${options.ownRecords === 0 && renderPatientSearch(paths.pick, search, { interaction: pendingId })}
 ${again && renderWarning('No patient selected.', 'Select one, or cancel.')}
@@ -94,7 +96,7 @@ export function buildPickUrl(
 function renderShell(options: PickerOptions, heading: string, body: Html): Html {
   const { client, login, brand, sampleData, redirectUri, asksForOthers } = options
   const extent = asksForOthers
-    ? 'opens with the patient that you choose, and also requests access to every patient you may see'
+    ? 'opens with the patient that you choose, and also requests access to every record you may open'
     : 'will have access to the record that you choose, and to no other'
   const steps = client.firstParty ? ['Sign in', 'Patient'] : ['Sign in', 'Patient', 'Access']
   const after = html`<div class="decide" role="region" aria-label="Your decision"><div class="wrap wrap--flow">

@@ -193,7 +193,7 @@ describe('/oauth2/pick', () => {
     )
     const wider = await picker(auth, browser, 'launch/patient patient/Patient.rs user/Condition.rs')
     assert.doesNotMatch(wider.page.body, /no other/)
-    assert.match(wider.page.body, /also requests access to every patient you may see/)
+    assert.match(wider.page.body, /also requests access to every record you may open/)
   })
 
   it('searches by name', async () => {

@@ -1,0 +1,382 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { eachDatabaseIfThorough } from '../../../../test/support/databases.ts'
+import { type AuditRecord, createAuditor } from '../../../audit/index.ts'
+import type { Resource } from '../../../fhir/index.ts'
+import { PORTAL_CLIENT } from '../../../smart/index.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { testSettings } from '../../testing/settings.ts'
+import { TestAuthServer } from '../../testing/test-auth-server.ts'
+import type { TestBrowser } from '../../testing/test-browser.ts'
+import { patient } from '../../testing/test-fhir-server.ts'
+
+const RESOURCES: readonly Resource[] = [
+  ...['juniper', 'ashlar', 'dale'].map(id => patient(id, id, 'Alba')),
+  { resourceType: 'RelatedPerson', id: 'r-dale', patient: { reference: 'Patient/dale' } },
+  {
+    resourceType: 'Practitioner',
+    id: 'kim',
+    name: [{ prefix: ['Dr.'], given: ['Sun'], family: 'Kim' }],
+  },
+  {
+    resourceType: 'PractitionerRole',
+    id: 'former',
+    active: false,
+    practitioner: { reference: 'Practitioner/kim' },
+    code: [{ text: 'Student' }],
+  },
+  {
+    resourceType: 'PractitionerRole',
+    id: 'current',
+    practitioner: { reference: 'Practitioner/kim' },
+    code: [{ coding: [{ display: 'Cardiologist' }] }],
+    location: [{ display: 'Heart clinic' }],
+    organization: { reference: 'Organization/north' },
+  },
+  { resourceType: 'Organization', id: 'north', name: 'North Hospital' },
+]
+
+const DAY_MS = 86_400_000
+const NOON = Date.UTC(2026, 10, 13, 12)
+
+const READ = {
+  at: NOON,
+  server: 'fhir',
+  kind: 'fhir',
+  interaction: 'search-type',
+  allowed: true,
+  status: 200,
+  type: 'Condition',
+  patient: 'juniper',
+  client: 'tracker',
+  by: 'user/*.rs',
+} as const satisfies AuditRecord
+
+/** The entries of a page, each as its text. */
+function listEntries(body: string): readonly string[] {
+  return [...body.matchAll(/<li class="visit">(.*?)<\/li>/gs)].map(([, entry = '']) => toText(entry))
+}
+
+function toText(markup: string): string {
+  return markup
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .replaceAll(' .', '.')
+    .trim()
+}
+
+eachDatabaseIfThorough((_name, open) => {
+  describe('/account/access-log', () => {
+    let auth: TestAuthServer
+    let browser: TestBrowser
+    let robin: string
+    before(async () => {
+      auth = await TestAuthServer.open(await open(), {
+        resources: RESOURCES,
+        settings: {
+          brand: { ...testSettings.brand, patientContact: 'Privacy office, ask@north.example' },
+        },
+      })
+      await auth.addUser('alba', { fhir_user_id: 'Patient/juniper', display_name: 'Alba Juniper' })
+      await auth.addUser('robin', { fhir_user_id: 'kim', display_name: 'Dr. Robin Kim' })
+      await auth.addClient({ client_id: 'tracker', name: 'Heart Tracker' })
+      browser = await auth.logIn('alba')
+      robin = await findId('robin')
+    })
+
+    async function findId(username: string): Promise<string> {
+      const query = auth.store.db.selectFrom('clinician').select('id').where('username', '=', username)
+      return (await query.executeTakeFirstOrThrow()).id
+    }
+
+    /** Replaces all records, and returns the page. */
+    async function show(records: readonly Partial<AuditRecord>[], query = ''): Promise<string> {
+      await record(records)
+      return (await browser.get(`/account/access-log${query}`)).body
+    }
+
+    async function record(records: readonly Partial<AuditRecord>[]): Promise<void> {
+      const db = await auth.store.trail.read()
+      await db.deleteFrom('audit_event').execute()
+      const audit = createAuditor({ store: auth.store })
+      const byRobin = { ...READ, subject: robin, fhirUser: 'Practitioner/kim' }
+      await audit.record(...records.map(different => ({ ...byRobin, ...different })))
+    }
+
+    it('says who, with role and department, and what in words (PATIENTS-6)', async () => {
+      const body = await show([
+        { type: 'MedicationRequest' },
+        { type: 'Observation', request: 'Observation?category=http://x|laboratory&patient=juniper' },
+        { interaction: 'create', type: 'Observation', request: 'Observation' },
+        { type: 'Practitioner' },
+      ])
+      assert.match(body, /<h1>Who looked at my record<\/h1>/)
+      assert.match(body, /Today, <time datetime="2026-11-13">/)
+      assert.deepEqual(listEntries(body), [
+        '12:00 Dr. Robin Kim Cardiologist, Heart clinic, North Hospital Looked at your prescriptions and laboratory results. Added to your measurements and laboratory results. Changed the record With Heart Tracker',
+      ])
+      assert.match(body, /Ask: Privacy office, <a href="mailto:ask@north.example">/)
+    })
+
+    it('groups consecutive accesses of a person into a visit, in any app, and visits by day (PATIENTS-6)', async () => {
+      const minute = 60_000
+      const body = await show([
+        { at: NOON - DAY_MS },
+        { at: NOON, client: PORTAL_CLIENT, type: 'Patient', interaction: 'read' },
+        { at: NOON + 20 * minute },
+        { at: NOON + 25 * minute, subject: undefined, fhirUser: 'Practitioner/kim' },
+        { at: NOON + 40 * minute, type: 'Procedure' },
+        { at: NOON + 90 * minute, type: 'Goal' },
+      ])
+      assert.deepEqual(
+        listEntries(body).map(entry => entry.replace(/Cardiologist, Heart clinic, North Hospital /, '')),
+        [
+          '13:30 Dr. Robin Kim Looked at your goals. With Heart Tracker',
+          '12:00–12:40 Dr. Robin Kim Looked at your personal details, conditions and procedures. With Heart Tracker and the patient list',
+          '12:25 Dr. Sun Kim Looked at your conditions. With Heart Tracker',
+          '12:00 Dr. Robin Kim Looked at your conditions. With Heart Tracker',
+        ],
+      )
+      assert.match(body, /Today, [\s\S]*12:40[\s\S]*Yesterday, [\s\S]*12:00/)
+    })
+
+    it('tells a record that was opened from one that appeared in a list (PATIENTS-6)', async () => {
+      const search = { type: 'Patient', request: 'Patient?name=…' } as const
+      const lists: readonly Partial<AuditRecord>[] = [
+        search,
+        { ...search, client: PORTAL_CLIENT, request: 'Patient?_id=juniper' },
+        { ...search, patient: undefined, patients: ['juniper', 'ashlar'] },
+        { patient: undefined, patients: ['juniper', '*'] },
+      ]
+      const body = await show(lists)
+      assert.match(body, /Nobody opened the record. It appeared in lists 4 times/)
+      assert.match(body, /In a list of patients and a list of the conditions of several patients, 4 times/)
+      assert.doesNotMatch(body, /Looked at/)
+      for (const opened of [
+        { ...search, request: 'Patient?_id=juniper' },
+        { ...search, by: 'patient/*.rs' },
+        { ...search, interaction: 'read' },
+        { interaction: 'operation', type: 'Patient', request: 'Patient/juniper/$everything' },
+      ])
+        assert.match(listEntries(await show([opened]))[0] ?? '', /Looked at your (?:personal|whole)/)
+      const both = await show([...lists, { type: 'Goal' }])
+      assert.match(both, /Looked at your goals[\s\S]*<summary>Appeared in lists 4 times/)
+    })
+
+    it('shows neither ids, nor other patients, nor refused requests, nor its own reads (PATIENTS-6)', async () => {
+      const body = await show([
+        { type: 'Condition', id: 'condition-77', launch: 'launch-77', requestId: 'request-77' },
+        { type: 'Goal', patient: undefined, patients: ['juniper', 'ashlar'] },
+        { type: 'Immunization', patient: 'ashlar' },
+        { type: 'Procedure', allowed: false, status: 403 },
+        { type: 'CarePlan', status: 404 },
+        { type: 'RelatedPerson', client: PORTAL_CLIENT, subject: PORTAL_CLIENT, fhirUser: undefined },
+        // Another record, which the patient opened.
+        { type: 'Device', patient: 'dale', fhirUser: 'Patient/juniper', subject: await findId('alba') },
+        {
+          type: 'Coverage',
+          client: 'removed-app',
+          subject: 'removed-account',
+          fhirUser: 'Practitioner/gone',
+        },
+      ])
+      const text = toText(body)
+      assert.match(
+        text,
+        /A member of staff Looked at your insurance. With an app that is no longer registered/,
+      )
+      for (const hidden of [/vaccin/, /procedures/, /care plans/, /relatives\b.*Looked/, /devices/])
+        assert.doesNotMatch(text, hidden)
+      for (const id of ['-77', robin, 'ashlar', 'Practitioner/', 'removed-account'])
+        assert.ok(!body.includes(id), id)
+    })
+
+    it('names an app that the patient, or a relative, allowed, and a program without a person (PATIENTS-6)', async () => {
+      await auth.addUser('aunt', { fhir_user_id: 'RelatedPerson/r-1', display_name: 'Ines Juniper' })
+      const body = await show([
+        { subject: await findId('alba'), fhirUser: 'Patient/juniper' },
+        { subject: await findId('aunt'), fhirUser: 'RelatedPerson/r-1' },
+        { subject: 'tracker', fhirUser: undefined, by: 'system/*.rs' },
+      ])
+      assert.deepEqual(listEntries(body).toSorted(), [
+        '12:00 Heart Tracker A program that works without a person Looked at your conditions.',
+        '12:00 Heart Tracker An app that Ines Juniper allowed Looked at your conditions.',
+        '12:00 Heart Tracker An app that you allowed Looked at your conditions.',
+      ])
+    })
+
+    it('filters by person, app, kind and period (PATIENTS-6)', async () => {
+      const body = await show([
+        { type: 'Goal' },
+        { type: 'Procedure', interaction: 'delete', at: NOON - DAY_MS },
+        { type: 'Device', subject: undefined, fhirUser: undefined, client: 'other' },
+        { type: 'Coverage', patient: undefined, patients: ['juniper', 'ashlar'] },
+      ])
+      const [, person = ''] = /<option value="([0-9a-f]{32})">Dr. Robin Kim \(Cardio/.exec(body) ?? []
+      const find = async (query: string) =>
+        listEntries((await browser.get(`/account/access-log?${query}`)).body).flatMap(
+          entry => /goals|procedures|devices|insurance/.exec(entry) ?? [],
+        )
+      assert.deepEqual((await find('')).toSorted(), ['devices', 'goals', 'insurance', 'procedures'])
+      assert.deepEqual((await find(`person=${person}`)).toSorted(), ['goals', 'insurance', 'procedures'])
+      const chosen = (await browser.get(`/account/access-log?person=${person}`)).body
+      assert.ok(chosen.includes(`<option value="${person}" selected>Dr. Robin Kim`))
+      assert.deepEqual(await find('app=other'), ['devices'])
+      assert.deepEqual(await find('app=%27%3B--'), [])
+      assert.deepEqual(await find('kind=list'), ['insurance'])
+      assert.deepEqual(await find('kind=changed'), ['procedures'])
+      assert.deepEqual((await find('kind=opened')).toSorted(), ['devices', 'goals'])
+      assert.deepEqual(await find('until=2026-11-12'), ['procedures'])
+      assert.deepEqual((await find('since=2026-11-13')).toSorted(), ['devices', 'goals', 'insurance'])
+      assert.deepEqual(await find('since=2026-11-12&until=2026-11-12'), ['procedures'])
+      assert.match((await browser.get('/account/access-log?until=2020-01-01')).body, /Nothing found\./)
+    })
+
+    it('filters by no event of another record (PATIENTS-6)', async () => {
+      const nurse = await auth.addUser('nurse').then(() => findId('nurse'))
+      await auth.addUser('ash', { fhir_user_id: 'Patient/ashlar' })
+      await record([{}, { patient: 'ashlar', subject: nurse }, { patient: 'ashlar' }])
+      const other = (await (await auth.logIn('ash')).get('/account/access-log')).body
+      const [, person = ''] = /<option value="([0-9a-f]{32})">Dr. nurse/.exec(other) ?? []
+      const { body } = await browser.get(`/account/access-log?person=${person}`)
+      assert.ok(person !== '' && !body.includes('Dr. nurse'))
+    })
+
+    it('shows whole days, and older ones on request (PATIENTS-6)', async () => {
+      const records = Array.from({ length: 90 }, (_, at) => ({ at: NOON - at * DAY_MS }))
+      const first = await show(records)
+      assert.equal(listEntries(first).length, 40)
+      assert.match(first, /Show older entries/)
+      const follow = async (body: string) => {
+        const [, href = ''] = /href="([^"]*before=[0-9a-f]{32})"/.exec(body) ?? []
+        return (await browser.get(href.replaceAll('&amp;', '&'))).body
+      }
+      const second = await follow(first)
+      const third = await follow(second)
+      assert.deepEqual([listEntries(second).length, listEntries(third).length], [40, 10])
+      assert.doesNotMatch(third, /Show older entries/)
+      assert.match(third, /Back to the newest/)
+    })
+
+    it('divides a day with very many visits, and loses none of them (PATIENTS-6)', async () => {
+      const records = Array.from({ length: 450 }, (_, at) => ({
+        at: NOON - Math.floor(at / 3),
+        subject: `s${at}`,
+        type: at % 2 ? 'Goal' : 'Patient',
+      }))
+      let body = await show(records)
+      const counts = [listEntries(body).length]
+      for (let page = 0; page < 2; page++) {
+        const [, href = ''] = /href="([^"]*before=[0-9a-f]{32})">Show older/.exec(body) ?? []
+        body = (await browser.get(href.replaceAll('&amp;', '&'))).body
+        counts.push(listEntries(body).length)
+      }
+      assert.deepEqual(counts, [200, 200, 50])
+      assert.doesNotMatch(body, /Show older/)
+      assert.equal((await browser.get('/account/access-log.json')).json().length, 450)
+    })
+
+    it('looks for a rare entry in a bounded number of records (PATIENTS-6)', async () => {
+      const many = Array.from({ length: 10_001 }, (_, at) => ({ at: NOON - at }))
+      await record([
+        { at: NOON - 20_000, type: 'Goal', patients: ['juniper', 'x'], patient: undefined },
+        ...many,
+      ])
+      const { body } = await browser.get('/account/access-log?kind=list')
+      assert.match(body, /Nothing found back to 13-Nov-2026/)
+      const [, href = ''] = /href="([^"]*before=[0-9a-f]{32})">Show older/.exec(body) ?? []
+      assert.match((await browser.get(href.replaceAll('&amp;', '&'))).body, /a list of the goals/)
+    })
+
+    it('needs neither an account nor the FHIR server for the page (PATIENTS-6)', async () => {
+      const other = await TestAuthServer.open(auth.store, { resources: RESOURCES })
+      const reader = await other.logIn('alba')
+      await record([{}, { subject: 'unknown', fhirUser: 'Practitioner/other' }])
+      other.fhir.fail('no-response')
+      const entries = listEntries((await reader.get('/account/access-log')).body)
+      assert.deepEqual(entries.toSorted(), [
+        '12:00 A member of staff Looked at your conditions. With Heart Tracker',
+        '12:00 Dr. Robin Kim Looked at your conditions. With Heart Tracker',
+      ])
+      await other.app.close()
+    })
+
+    it('reads names and roles once for several pages (PATIENTS-6)', async () => {
+      const other = await TestAuthServer.open(auth.store, { resources: RESOURCES })
+      const reader = await other.logIn('alba')
+      await record(
+        Array.from({ length: 3 * LIMITS.staffNamed }, (_, at) => ({ fhirUser: `Practitioner/${at}` })),
+      )
+      const count = async () => {
+        other.fhir.requests.length = 0
+        await reader.get('/account/access-log')
+        return other.fhir.requests.filter(({ url }) => url.pathname.includes('/Practitioner')).length
+      }
+      assert.equal(await count(), 2)
+      assert.ok(other.fhir.requests.every(({ url }) => url.href.length < 4000))
+      await count()
+      await count()
+      assert.equal(await count(), 0)
+      await other.app.close()
+    })
+
+    it('shows related persons the records of their dependants, by name (PATIENTS-6)', async () => {
+      await auth.addUser('uncle', { fhir_user_id: 'RelatedPerson/r-dale' })
+      const related = { clinician_id: await findId('uncle'), related_person_id: 'r-dale' }
+      await auth.store.db.insertInto('account_related_person').values(related).execute()
+      await record([{ patient: 'dale' }, { type: 'Goal' }])
+      const { body } = await (await auth.logIn('uncle')).get('/account/access-log?patient=juniper')
+      assert.match(body, /<h1>Who looked at the record of Alba dale<\/h1>/)
+      assert.match(toText(body), /Looked at Alba dale’s conditions\./)
+      assert.doesNotMatch(body, /goals/)
+    })
+
+    it('is for patients and their relatives', async () => {
+      for (const path of ['', '.csv', '.json'])
+        assert.equal(
+          (await (await auth.logIn()).get(`/account/access-log${path}`)).headers.location,
+          '/manage',
+          path,
+        )
+      assert.equal((await auth.openBrowser().get('/account/access-log.csv')).headers.location, '/login')
+    })
+
+    describe('its download', () => {
+      it('has the chosen visits as CSV, without formulas (PATIENTS-6)', async () => {
+        await auth.addUser('formula', { display_name: '=HYPERLINK("http://x","y")' })
+        const subject = await findId('formula')
+        await record([{ subject }, { type: 'Goal', at: NOON - DAY_MS, interaction: 'create' }])
+        const { headers, body } = await browser.get('/account/access-log.csv')
+        assert.match(String(headers['content-type']), /^text\/csv/)
+        assert.equal(headers['content-disposition'], 'attachment; filename="who-looked.csv"')
+        assert.deepEqual(body.split('\r\n'), [
+          '\ufeffDate,From,To,Who,Role,Apps,Kind,What',
+          `13-Nov-2026,12:00 UTC,12:00 UTC,"'=HYPERLINK(""http://x"",""y"")","Cardiologist, Heart clinic, North Hospital",Heart Tracker,Opened the record,Looked at your conditions.`,
+          '12-Nov-2026,12:00 UTC,12:00 UTC,Dr. Robin Kim,"Cardiologist, Heart clinic, North Hospital",Heart Tracker,Changed the record,Added to your goals.',
+          '',
+        ])
+        const chosen = await browser.get('/account/access-log.csv?kind=changed')
+        assert.equal(chosen.body.split('\r\n').length, 3)
+      })
+
+      it('has all pages as JSON, and no ids (PATIENTS-6)', async () => {
+        await record(Array.from({ length: 90 }, (_, at) => ({ at: NOON - at * DAY_MS, id: 'condition-77' })))
+        const { body } = await browser.get('/account/access-log.json')
+        const entries = JSON.parse(body)
+        assert.equal(entries.length, 90)
+        assert.deepEqual(entries[0], {
+          from: '2026-11-13T12:00:00.000Z',
+          to: '2026-11-13T12:00:00.000Z',
+          who: 'Dr. Robin Kim',
+          role: 'Cardiologist, Heart clinic, North Hospital',
+          apps: 'Heart Tracker',
+          kind: 'Opened the record',
+          what: 'Looked at your conditions.',
+        })
+        for (const id of [robin, 'condition-77', 'juniper']) assert.ok(!body.includes(id), id)
+        await record([])
+        assert.deepEqual((await browser.get('/account/access-log.json')).json(), [])
+      })
+    })
+  })
+})

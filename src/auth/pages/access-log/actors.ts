@@ -1,0 +1,193 @@
+import type { KeptRecord } from '../../../audit/index.ts'
+import { LruMap } from '../../../cache/index.ts'
+import { isRecord } from '../../../core/index.ts'
+import { parseReference, type Resource } from '../../../fhir/index.ts'
+import { PORTAL_CLIENT } from '../../../smart/index.ts'
+import { type PersonName, readPerson } from '../../../web/index.ts'
+import { createNameLookup, listResources } from '../../base/fhir-reader.ts'
+import { LIMITS } from '../../base/limits.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import { findNames, type Names } from '../activity/describe.ts'
+import { isOfPatientUser } from './visits.ts'
+
+/** Who acted, for patients: never by an id. */
+export interface Actor {
+  readonly name: string
+  /** The role and department of a clinician, or whose app it is. */
+  readonly detail: string | undefined
+}
+
+export interface Actors {
+  describe(record: KeptRecord): Actor
+  nameApp(clientId: string, place: 'alone' | 'in a sentence'): string
+}
+
+/** Finds the people and apps of records. Whatever is not known, or cannot be read now, is left out. */
+export async function findActors(
+  context: AuthContext,
+  readerId: string,
+  records: readonly KeptRecord[],
+): Promise<Actors> {
+  const [names, staff] = await Promise.all([findNames(context.store, records), findStaff(context, records)])
+  const nameApp: Actors['nameApp'] = (id, place) => {
+    if (id === PORTAL_CLIENT) return place === 'alone' ? 'Patient list' : 'the patient list'
+    return names.app(id) ?? `${place === 'alone' ? 'An' : 'an'} app that is no longer registered`
+  }
+  return {
+    nameApp,
+    describe(record) {
+      const { subject, fhir_user, client_id } = record
+      if (isOfPatientUser(record)) return describePatientUser(record, { names, nameApp, readerId })
+      const isPerson = fhir_user !== null || (subject !== null && subject !== client_id)
+      if (!isPerson)
+        return {
+          name: client_id === null ? 'An unknown app' : nameApp(client_id, 'alone'),
+          detail: 'A program that works without a person',
+        }
+      const known = staff.get(readPractitionerId(fhir_user) ?? '')
+      return {
+        name: (subject === null ? undefined : names.user(subject)) ?? known?.name ?? 'A member of staff',
+        detail: known?.role,
+      }
+    },
+  }
+}
+
+function describePatientUser(
+  { subject, client_id }: KeptRecord,
+  options: { readonly names: Names; readonly nameApp: Actors['nameApp']; readonly readerId: string },
+): Actor {
+  const { names, nameApp, readerId } = options
+  const user = subject === null ? undefined : names.user(subject)
+  const who = subject === readerId ? 'you' : (user ?? 'the patient or a relative')
+  if (client_id === null || client_id === PORTAL_CLIENT)
+    return { name: who === 'you' ? 'You' : (user ?? 'The patient or a relative'), detail: 'On these pages' }
+  return { name: nameApp(client_id, 'alone'), detail: `An app that ${who} allowed` }
+}
+
+function readPractitionerId(fhirUser: string | null): string | undefined {
+  return fhirUser?.startsWith('Practitioner/') ? fhirUser.slice('Practitioner/'.length) : undefined
+}
+
+interface Clinician {
+  readonly name: string | undefined
+  readonly role: string | undefined
+}
+
+/** How long names and roles are kept. */
+const KEPT_MS = 5 * 60_000
+
+type Kept = LruMap<Clinician & { readonly until: number }>
+const keptByContext = new WeakMap<AuthContext, Kept>()
+
+/** The names and roles of Practitioners, as far as the FHIR server returns them in time. */
+async function findStaff(
+  context: AuthContext,
+  records: readonly KeptRecord[],
+): Promise<ReadonlyMap<string, Clinician>> {
+  const kept: Kept = keptByContext.get(context) ?? new LruMap(LIMITS.staffKept)
+  keptByContext.set(context, kept)
+  const now = context.clock()
+  const ids = [...new Set(records.flatMap(record => readPractitionerId(record.fhir_user) ?? []))]
+  const found = new Map<string, Clinician>()
+  for (const id of ids) {
+    const known = kept.get(id)
+    if (known && known.until > now) found.set(id, known)
+  }
+  const missing = ids.filter(id => !found.has(id)).slice(0, LIMITS.staffNamed)
+  if (missing.length === 0) return found
+  const [people, roles] = await Promise.all([readPeople(context, missing), readRoles(context, missing)])
+  for (const id of missing) {
+    const clinician = { name: people?.get(id), role: roles?.get(id) }
+    // An outage is not remembered.
+    if (people && roles) kept.set(id, { ...clinician, until: now + KEPT_MS })
+    found.set(id, clinician)
+  }
+  return found
+}
+
+async function readPeople(
+  context: AuthContext,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string> | undefined> {
+  const read = await createNameLookup(context, 'Practitioner')
+  const response = await read(`Practitioner?_id=${ids.join(',')}&_count=${LIMITS.staffNamed}`)
+  if (response.kind !== 'found') return undefined
+  const people = listResources(response.resource, 'Practitioner')
+  return new Map(people.map(one => [one.id ?? '', formatStaffName(readPerson(one).name)]))
+}
+
+function formatStaffName({ title, given, family, text }: PersonName): string {
+  return text ?? [title, given, family].filter(part => part !== undefined).join(' ')
+}
+
+/** A clinician may have several roles: the first one that is in use. */
+async function readRoles(
+  context: AuthContext,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string> | undefined> {
+  const read = await createNameLookup(context, 'PractitionerRole')
+  const practitioners = ids.map(id => `Practitioner/${id}`).join(',')
+  const included = '_include=PractitionerRole:organization&_include=PractitionerRole:location'
+  const response = await read(
+    `PractitionerRole?practitioner=${practitioners}&${included}&_count=${2 * LIMITS.staffNamed}`,
+  )
+  if (response.kind !== 'found') return undefined
+  const { resource: bundle } = response
+  const { fhirBaseUrl } = context.settings
+  const places = new Map(
+    ['Organization', 'Location'].flatMap(type =>
+      listResources(bundle, type).map(({ id, name }) => [`${type}/${id}`, readText(name)] as const),
+    ),
+  )
+  const findTarget = (reference: unknown) =>
+    typeof reference === 'string' ? parseReference(reference, fhirBaseUrl) : undefined
+  const namePlace: NamePlace = ({ display, reference }) => {
+    const target = findTarget(reference)
+    return readText(display) ?? (target && places.get(`${target.type}/${target.id}`))
+  }
+  const roles = listResources(bundle, 'PractitionerRole')
+    .filter(role => role.active !== false && !hasEnded(role, context.clock()))
+    .flatMap(role => {
+      const target = findTarget(toRecord(role.practitioner).reference)
+      const text = describeRole(role, namePlace)
+      return target && text !== '' ? [[target.id, text] as const] : []
+    })
+  return new Map(roles.toReversed())
+}
+
+type NamePlace = (reference: Readonly<Record<string, unknown>>) => string | undefined
+
+/** "Cardiologist, Heart clinic, City hospital": the role, the department and the organization. */
+function describeRole(role: Resource, namePlace: NamePlace): string {
+  const place = [role.healthcareService, role.location].flatMap(listRecords).map(namePlace)
+  const parts = [
+    readConcept(role.code) ?? readConcept(role.specialty),
+    place.find(name => name !== undefined),
+    namePlace(toRecord(role.organization)),
+  ]
+  return [...new Set(parts.filter(part => part !== undefined))].join(', ')
+}
+
+function readConcept(concepts: unknown): string | undefined {
+  const [first] = listRecords(concepts)
+  const displays = listRecords(first?.coding).map(({ display }) => readText(display))
+  return readText(first?.text) ?? displays.find(display => display !== undefined)
+}
+
+function listRecords(value: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) ? value.filter(isRecord) : []
+}
+
+function readText(value: unknown): string | undefined {
+  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
+}
+
+function hasEnded({ period }: Resource, now: number): boolean {
+  const end = toRecord(period).end
+  return typeof end === 'string' && Date.parse(end) < now
+}
+
+function toRecord(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {}
+}

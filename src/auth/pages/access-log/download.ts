@@ -1,0 +1,120 @@
+import { setImmediate as yieldTurn } from 'node:timers/promises'
+import { openEventIds, type TrailPosition } from '../../../audit/index.ts'
+import { formatCsvRow, formatDate, formatTime } from '../../../web/index.ts'
+import { LIMITS } from '../../base/limits.ts'
+import type { User } from '../../base/user.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import type { WhoseRecord } from '../whose.ts'
+import { type Actors, findActors } from './actors.ts'
+import { listApps } from './page.ts'
+import { findPerson, readDays } from './read.ts'
+import type { View } from './view.ts'
+import { ACCESS_KINDS, classify, type Visit } from './visits.ts'
+import { describeLists, describeVisit } from './words.ts'
+
+/** One visit, in words. */
+interface Entry {
+  readonly from: string
+  readonly to: string
+  readonly who: string
+  readonly role: string | undefined
+  readonly apps: string
+  readonly kind: string
+  readonly what: string
+}
+
+const HEADS = ['Date', 'From', 'To', 'Who', 'Role', 'Apps', 'Kind', 'What'] as const
+
+interface Format {
+  readonly type: string
+  readonly head: string
+  readonly end: string
+  format(entry: Entry, isFirst: boolean): string
+}
+
+/** The byte order mark tells spreadsheets that the text is UTF-8. */
+export const DOWNLOADS = {
+  csv: {
+    type: 'text/csv; charset=utf-8',
+    head: `\ufeff${formatCsvRow(HEADS)}`,
+    end: '',
+    format: ({ from, to, who, role, apps, kind, what }) =>
+      formatCsvRow([
+        formatDate(from),
+        formatTime(from, { withZone: true }),
+        formatTime(to, { withZone: true }),
+        who,
+        role,
+        apps,
+        kind,
+        what,
+      ]),
+  },
+  json: {
+    type: 'application/json; charset=utf-8',
+    head: '[',
+    end: '\n]\n',
+    format: (entry, isFirst) => `${isFirst ? '' : ','}\n${JSON.stringify(entry)}`,
+  },
+} as const satisfies Record<string, Format>
+
+export type DownloadFormat = keyof typeof DOWNLOADS
+
+let running = 0
+
+/** The visits of a filter, newest first, in parts. Undefined if too many downloads are running. */
+export function writeVisits(
+  context: AuthContext,
+  user: User,
+  options: { readonly view: View; readonly whose: WhoseRecord; readonly format: DownloadFormat },
+): AsyncGenerator<string> | undefined {
+  return running < LIMITS.accessDownloads ? generate(context, user, options) : undefined
+}
+
+async function* generate(
+  context: AuthContext,
+  user: User,
+  { view, whose, format }: NonNullable<Parameters<typeof writeVisits>[2]>,
+): AsyncGenerator<string> {
+  running++
+  try {
+    const { head, end, format: formatEntry }: Format = DOWNLOADS[format]
+    yield head
+    const person = await findPerson(context, await openEventIds(context.store), view)
+    let isFirst = true
+    let after: TrailPosition | undefined
+    for (let left: number = LIMITS.exportedRecords; left > 0; ) {
+      const { days, older } = await readDays(context, user, view, { person, after, isUnpaged: true })
+      const visits = days.flatMap(day => [...day.visits, ...day.lists])
+      const actors = await findActors(context, user.id, visits.flat())
+      let text = ''
+      for (const visit of visits) {
+        text += formatEntry(toEntry(visit, actors, whose), isFirst)
+        isFirst = false
+        left -= visit.length
+      }
+      yield text
+      if (!older) break
+      after = older
+      // SQLite answers at once: without a pause, a long log would block every other request.
+      await yieldTurn()
+    }
+    yield end
+  } finally {
+    running--
+  }
+}
+
+function toEntry(visit: Visit, actors: Actors, whose: WhoseRecord): Entry {
+  const { name, detail } = actors.describe(visit[0])
+  const kind = visit.map(classify).find(it => it === 'changed') ?? classify(visit[0])
+  return {
+    from: new Date((visit.at(-1) ?? visit[0]).at).toISOString(),
+    to: new Date(visit[0].at).toISOString(),
+    who: name,
+    role: detail,
+    apps: listApps(visit, actors).join(', '),
+    kind: ACCESS_KINDS[kind],
+    what: kind === 'list' ? describeLists(visit) : describeVisit(visit, whose),
+  }
+}

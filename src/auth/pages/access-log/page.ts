@@ -1,0 +1,184 @@
+import {
+  formatDate,
+  formatTime,
+  type Html,
+  html,
+  renderBadge,
+  renderDate,
+  renderEmptyState,
+  renderHidden,
+  renderPageHead,
+} from '../../../web/index.ts'
+import { paths } from '../../base/paths.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import type { Login } from '../../users/find-login.ts'
+import { joinWithAnd } from '../consent/texts.ts'
+import { renderAsk, renderSignedInPage } from '../page-parts.ts'
+import { formatFullName, type WhoseRecord } from '../whose.ts'
+import type { Actors } from './actors.ts'
+import type { AccessLog } from './read.ts'
+import { buildUrl, isNarrowed, type View } from './view.ts'
+import { ACCESS_KINDS, classify, type Day, findDayStart, isOfPatientUser, type Visit } from './visits.ts'
+import { describeLists, describeVisit } from './words.ts'
+
+export function renderAccessLogPage(context: AuthContext, login: Login, log: AccessLog): Html {
+  const { people, view, whose, days, older } = log
+  const title = `Who looked at ${whose.isOwn ? 'my record' : whose.record}`
+  const now = context.clock()
+  return renderSignedInPage(
+    context,
+    login,
+    { title, current: 'access-log', people },
+    html`${renderPageHead(
+      title,
+      `Everyone who opened or changed ${whose.record} through this server, by day. Times are ${formatTime(now, { withZone: true }).split(' ').at(-1)}.`,
+    )}
+${people.length > 1 && renderRecords(log)}
+${renderFilters(log)}
+${days.length === 0 ? renderNobody(log) : days.map(day => renderDay(day, { ...log, now }))}
+<div class="actions after">${older !== undefined && html`<a class="btn btn--quiet" href="${buildUrl({ ...view, before: older })}">Show older entries</a>`}${
+      view.before !== undefined &&
+      html`<a class="btn btn--quiet" href="${buildUrl({ ...view, before: undefined })}">Back to the newest</a>`
+    }${days.length > 0 && renderDownloads(view)}</div>
+<section class="card card__body stack after" aria-labelledby="s-ask"><h2 id="s-ask">Questions about an entry?</h2>
+${renderAsk(context)}
+${MEANING}</section>`,
+  )
+}
+
+const MEANING = html`<details class="more"><summary>What the entries mean</summary><ul class="bullets">
+<li><b>Opened the record</b>: a person or an app asked for data of this record. One entry is one visit, which may be many requests.</li>
+<li><b>Changed the record</b>: something was added, changed or removed.</li>
+<li><b>Appeared in a list</b>: the name was among those of other patients, for example when staff searched for somebody. Nobody opened the record.</li>
+<li>Attempts that were refused are not shown: they saw nothing.</li>
+</ul></details>`
+
+function renderRecords({ people, view }: AccessLog): Html {
+  return html`<nav class="actions narrow" aria-label="Records">${people.map(
+    person =>
+      html`<a class="btn btn--quiet btn--small" href="${buildUrl({ patient: person.id })}"${person.id === view.patient && html` aria-current="page"`}>${formatFullName(person)}</a>`,
+  )}</nav>`
+}
+
+function renderFilters({ view, choices, people }: AccessLog): Html {
+  const { kind, app, person, since, until } = view
+  const isOne = (values: readonly unknown[], chosen: string | undefined) =>
+    values.length < 2 && chosen === undefined
+  return html`<form class="narrow narrow__form" method="get" action="${paths.accountAccessLog}" aria-label="Filters">
+${people.length > 1 && renderHidden({ patient: view.patient })}
+${!isOne(choices.people, person) && renderPicker('person', 'Person', 'Everyone', choices.people, person)}
+${!isOne(choices.apps, app) && renderPicker('app', 'App', 'All apps', choices.apps, app)}
+${renderPicker('kind', 'Kind', 'All kinds', Object.entries(ACCESS_KINDS), kind)}
+${renderDayField('since', 'From', since)}
+${renderDayField('until', 'To', until)}
+<p class="narrow__act"><button class="btn btn--quiet">Show</button>${isNarrowed(view) && html` <a class="btn btn--quiet" href="${buildUrl({ patient: view.patient })}">Show all</a>`}</p>
+</form>`
+}
+
+function renderPicker(
+  name: string,
+  label: string,
+  all: string,
+  choices: readonly (readonly [value: string, text: string])[],
+  chosen: string | undefined,
+): Html {
+  return html`<p class="field"><label class="field__label" for="${name}">${label}</label><select class="input" id="${name}" name="${name}"><option value="">${all}</option>${choices.map(
+    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
+  )}</select></p>`
+}
+
+function renderDayField(name: string, label: string, value: string | undefined): Html {
+  return html`<p class="field"><label class="field__label" for="${name}">${label}</label><input class="input" type="date" id="${name}" name="${name}" value="${value}"></p>`
+}
+
+function renderNobody({ view, older, searchedTo, whose }: AccessLog): Html {
+  if (!isNarrowed(view) && view.before === undefined)
+    return html`<div class="card">${renderEmptyState({
+      title: `Nobody has looked at ${whose.record} yet`,
+      text: 'An entry appears here when a person or an app opens it.',
+    })}</div>`
+  const isSearched = older !== undefined && searchedTo !== undefined
+  return html`<div class="card">${renderEmptyState({
+    title: isSearched ? `Nothing found back to ${formatDate(searchedTo)}` : 'Nothing found',
+    text: isSearched
+      ? 'Older entries may match: show them below.'
+      : 'No entry matches these filters. Choose others, or show all entries.',
+  })}</div>`
+}
+
+interface DayOptions {
+  readonly actors: Actors
+  readonly whose: WhoseRecord
+  readonly view: Pick<View, 'kind'>
+  readonly now: number
+}
+
+function renderDay(day: Day, options: DayOptions): Html {
+  const { start, visits, lists } = day
+  const id = `day-${start}`
+  return html`<section class="day" aria-labelledby="${id}"><h2 class="section__title" id="${id}">${nameDay(start, options.now)}${renderDate(start)}</h2>
+<div class="card">${visits.length > 0 && renderVisits(visits, options)}${
+    lists.length > 0 &&
+    html`<details class="more visits__lists"${(visits.length === 0 || options.view.kind === 'list') && html` open`}><summary>${
+      visits.length === 0 && options.view.kind === undefined ? 'Nobody opened the record. It a' : 'A'
+    }ppeared in ${countLists(lists)}</summary>${renderVisits(lists, options)}</details>`
+  }</div></section>`
+}
+
+function countLists(lists: readonly Visit[]): string {
+  const count = lists.reduce((sum, visit) => sum + visit.length, 0)
+  return count === 1 ? 'a list' : `lists ${count} times`
+}
+
+const WEEKDAY = new Intl.DateTimeFormat('en-GB', { weekday: 'long' })
+
+function nameDay(start: number, now: number): string {
+  const today = findDayStart(now)
+  if (start === today) return 'Today, '
+  return start === findDayStart(today - 1) ? 'Yesterday, ' : `${WEEKDAY.format(start)}, `
+}
+
+/** Visits as rows: when, who, what. */
+export function renderVisits(
+  visits: readonly Visit[],
+  options: Pick<DayOptions, 'actors' | 'whose'>,
+  withDay = false,
+): Html {
+  return html`<ul class="visits">${visits.map(visit => renderVisit(visit, options, withDay))}</ul>`
+}
+
+function renderVisit(
+  visit: Visit,
+  { actors, whose }: Pick<DayOptions, 'actors' | 'whose'>,
+  withDay: boolean,
+): Html {
+  const { name, detail } = actors.describe(visit[0])
+  const kind = classify(visit[0])
+  const apps = listApps(visit, actors)
+  const isChanged = visit.some(record => classify(record) === 'changed')
+  return html`<li class="visit"><p class="visit__when">${withDay && html`${renderDate(visit[0].at)} `}${formatPeriod(visit)}</p>
+<p class="visit__who"><b>${name}</b>${detail !== undefined && html`<span class="sub">${detail}</span>`}</p>
+<p class="visit__what">${kind === 'list' ? describeLists(visit) : describeVisit(visit, whose)}${isChanged && html` ${renderBadge('Changed the record', 'warn')}`}${apps.length > 0 && html`<span class="sub">With ${joinWithAnd(apps)}</span>`}</p></li>`
+}
+
+/** The apps that a person used. An app that acts for itself is the actor. */
+export function listApps(visit: Visit, actors: Actors): readonly string[] {
+  const used = visit.filter(record => !isOfPatientUser(record) && record.subject !== record.client_id)
+  return [
+    ...new Set(
+      used.flatMap(({ client_id }) =>
+        client_id === null ? [] : [actors.nameApp(client_id, 'in a sentence')],
+      ),
+    ),
+  ]
+}
+
+function formatPeriod(visit: Visit): string {
+  const [from, to] = [formatTime(visit.at(-1)?.at), formatTime(visit[0].at)]
+  return from === to ? from : `${from}–${to}`
+}
+
+function renderDownloads(view: View): Html {
+  const chosen = { ...view, before: undefined }
+  return html`<span class="push">Download: <a href="${buildUrl(chosen, paths.accountAccessLogCsv)}" download>table (CSV)</a> or <a href="${buildUrl(chosen, paths.accountAccessLogJson)}" download>JSON</a></span>`
+}

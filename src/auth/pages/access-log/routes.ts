@@ -1,0 +1,73 @@
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { paths } from '../../base/paths.ts'
+import { readParameters } from '../../base/request.ts'
+import { isPatientUser } from '../../base/user.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import type { Login } from '../../users/find-login.ts'
+import { requireLogin } from '../../users/login.ts'
+import { listOwnPatients } from '../../users/own-records.ts'
+import { sendErrorPage } from '../page-parts.ts'
+import { describeWhose } from '../whose.ts'
+import { DOWNLOADS, type DownloadFormat, writeVisits } from './download.ts'
+import { renderAccessLogPage } from './page.ts'
+import { readAccessLog, readPeople } from './read.ts'
+import { readView, type View } from './view.ts'
+
+/** `/account/access-log`: patients and related persons see who looked at the records they may open (PATIENTS-6). */
+export function addAccessLogRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(
+    paths.accountAccessLog,
+    requireRecord(context, async (reply, login, { view, patients }) => {
+      const [log, people] = await Promise.all([
+        readAccessLog(context, login.user, view),
+        readPeople(context, login.user, patients),
+      ])
+      const whose = describeWhose(login.user, people, view.patient)
+      return reply.sendPage(renderAccessLogPage(context, login, { ...log, people, whose }))
+    }),
+  )
+
+  const download = (format: DownloadFormat) =>
+    requireRecord(context, async (reply, login, { view }) => {
+      const people = await readPeople(context, login.user, [view.patient])
+      const whose = describeWhose(login.user, people, view.patient)
+      const parts = writeVisits(context, login.user, { view, whose, format })
+      if (!parts) return sendBusy(context, reply, login)
+      return reply
+        .type(DOWNLOADS[format].type)
+        .header('content-disposition', `attachment; filename="who-looked.${format}"`)
+        .send(Readable.from(parts))
+    })
+  app.get(paths.accountAccessLogCsv, download('csv'))
+  app.get(paths.accountAccessLogJson, download('json'))
+}
+
+type RecordHandler = (
+  reply: FastifyReply,
+  login: Login,
+  options: { readonly view: View; readonly patients: readonly string[] },
+) => Promise<FastifyReply>
+
+/** Requires a user who may open a record. The start page says why there is none. */
+function requireRecord(context: AuthContext, handle: RecordHandler) {
+  return requireLogin(context, async (request: FastifyRequest, reply, login) => {
+    const [first, ...others] = await listOwnPatients(context, login.user)
+    if (first === undefined) return reply.redirect(isPatientUser(login.user) ? paths.home : paths.manage, 302)
+    const patients = [first, ...others] as const
+    return handle(reply, login, { view: readView(readParameters(request.query), patients), patients })
+  })
+}
+
+function sendBusy(context: AuthContext, reply: FastifyReply, login: Login): FastifyReply {
+  reply.header('retry-after', '60')
+  return sendErrorPage(reply, context, {
+    kind: 'unavailable',
+    status: 503,
+    title: 'Too many downloads are running',
+    text: ['Try again in a minute.'],
+    actions: [{ href: paths.accountAccessLog, text: 'Back' }],
+    login,
+    current: 'access-log',
+  })
+}

@@ -1,0 +1,59 @@
+import { paths } from '../../base/paths.ts'
+import type { Parameters } from '../../base/request.ts'
+import { ACCESS_KINDS, type AccessKind } from './visits.ts'
+
+/** The filters of the page, which are in its URL. Dates are days of the server's time zone. */
+export interface View {
+  readonly patient: string
+  /** An event of the person. It names nobody by itself. */
+  readonly person: string | undefined
+  readonly app: string | undefined
+  readonly kind: AccessKind | undefined
+  readonly since: string | undefined
+  readonly until: string | undefined
+  /** The event before which the page begins. */
+  readonly before: string | undefined
+}
+
+export function readView(query: Parameters, patients: readonly [string, ...string[]]): View {
+  const read = (name: keyof View) => query.get(name)?.trim() || undefined
+  const kind = read('kind') ?? ''
+  return {
+    patient: patients.find(id => id === read('patient')) ?? patients[0],
+    person: read('person'),
+    app: read('app'),
+    kind: isKind(kind) ? kind : undefined,
+    since: keepDay(read('since')),
+    until: keepDay(read('until')),
+    before: read('before'),
+  }
+}
+
+function isKind(text: string): text is AccessKind {
+  return Object.hasOwn(ACCESS_KINDS, text)
+}
+
+export function isNarrowed({ person, app, kind, since, until }: View): boolean {
+  return [person, app, kind, since, until].some(value => value !== undefined)
+}
+
+function keepDay(text: string | undefined): string | undefined {
+  return text !== undefined && findStart(text) !== undefined ? text : undefined
+}
+
+const DAY = /^(\d{4})-(\d{2})-(\d{2})$/
+
+/** The start of a day, or of one of the days after it. */
+export function findStart(day: string | undefined, later = 0): number | undefined {
+  const [, year, month, date] = DAY.exec(day ?? '') ?? []
+  if (year === undefined) return undefined
+  const start = new Date(Number(year), Number(month) - 1, Number(date) + later).getTime()
+  return Number.isNaN(start) ? undefined : start
+}
+
+export function buildUrl(view: Partial<View>, path: string = paths.accountAccessLog): string {
+  const query = new URLSearchParams(
+    Object.entries(view).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  )
+  return query.size === 0 ? path : `${path}?${query}`
+}

@@ -1,0 +1,87 @@
+/** Accesses in the words of patients. */
+import type { KeptRecord } from '../../../audit/index.ts'
+import { describeKind, joinWithAnd } from '../consent/texts.ts'
+import type { WhoseRecord } from '../whose.ts'
+import { CHANGING, type Visit } from './visits.ts'
+
+/** Kinds of data that a sentence names; further ones are "other data". */
+const NAMED = 12
+
+/** Describes a visit: "Looked at your prescriptions and laboratory results. Added vital signs." */
+export function describeVisit(visit: Visit, { possessive }: Pick<WhoseRecord, 'possessive'>): string {
+  const byVerb = Map.groupBy(visit.toReversed(), ({ interaction }) => chooseVerb(interaction))
+  const sentences = [...byVerb].flatMap(([verb, records]) => {
+    const nouns = [...new Set(records.flatMap(nameData))]
+    return nouns.length === 0 ? [] : [`${verb} ${possessive} ${joinNouns(nouns)}.`]
+  })
+  return sentences.length === 0 ? 'Looked up names of staff, places or medicines.' : sentences.join(' ')
+}
+
+/** Describes lists: "In a list of patients, 3 times." */
+export function describeLists(visit: Visit): string {
+  const kinds = new Set(
+    visit
+      .toReversed()
+      .map(({ resource_type: type }) =>
+        type === null || type === 'Patient'
+          ? 'a list of patients'
+          : `a list of the ${describeKind(type).noun} of several patients`,
+      ),
+  )
+  const times = visit.length === 1 ? '' : `, ${visit.length} times`
+  return `In ${joinWithAnd([...kinds])}${times}.`
+}
+
+function chooseVerb(interaction: string | null): string {
+  if (interaction === 'create') return 'Added to'
+  if (interaction?.startsWith('delete')) return 'Removed from'
+  return CHANGING.some(it => it === interaction) ? 'Changed' : 'Looked at'
+}
+
+function joinNouns(nouns: readonly string[]): string {
+  if (nouns.includes(WHOLE_RECORD)) return WHOLE_RECORD
+  return joinWithAnd(nouns.length > NAMED ? [...nouns.slice(0, NAMED), 'other data'] : nouns)
+}
+
+const WHOLE_RECORD = 'whole record'
+
+/** Belongs to no patient. Apps look it up for names. */
+const GENERAL: ReadonlySet<string> = new Set([
+  'Practitioner',
+  'PractitionerRole',
+  'Organization',
+  'Location',
+  'HealthcareService',
+  'Medication',
+  'ValueSet',
+  'CodeSystem',
+])
+
+const NOUNS: Readonly<Record<string, string>> = {
+  Patient: 'personal details',
+  Observation: 'measurements and laboratory results',
+  Encounter: 'visits',
+}
+
+const CATEGORIES: Readonly<Record<string, string>> = {
+  laboratory: 'laboratory results',
+  'vital-signs': 'vital signs',
+  'social-history': 'social history',
+  survey: 'questionnaires',
+}
+
+function nameData({ resource_type: type, request }: KeptRecord): readonly string[] {
+  if (type === null || type === '*' || request?.includes('$everything')) return [WHOLE_RECORD]
+  if (GENERAL.has(type)) return []
+  const codes = type === 'Observation' ? listCategories(request ?? '') : []
+  const named = codes.map(code => (Object.hasOwn(CATEGORIES, code) ? CATEGORIES[code] : undefined))
+  const known = named.filter(noun => noun !== undefined)
+  if (known.length > 0 && known.length === named.length) return known
+  return [(Object.hasOwn(NOUNS, type) ? NOUNS[type] : undefined) ?? describeKind(type).noun]
+}
+
+/** The codes of `category=laboratory` or `category=<system>|laboratory`. */
+function listCategories(request: string): readonly string[] {
+  const value = /[?&]category=([^&]*)/.exec(request)?.[1] ?? ''
+  return value === '' ? [] : value.split(',').map(token => token.split('|').at(-1) ?? '')
+}

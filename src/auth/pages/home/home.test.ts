@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { createAuditor } from '../../../audit/index.ts'
+import type { Resource } from '../../../fhir/index.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { readRedirect, TestAuthServer } from '../../testing/test-auth-server.ts'
+import type { TestBrowser } from '../../testing/test-browser.ts'
+import { patient } from '../../testing/test-fhir-server.ts'
+import { openTestStore } from '../../testing/test-store.ts'
+
+const DEPENDANTS = Array.from({ length: LIMITS.homeRecords + 2 }, (_, at) => `child-${at}`)
+
+const RESOURCES: readonly Resource[] = [
+  patient('juniper', 'Juniper', 'Alba'),
+  ...DEPENDANTS.map(id => patient(id, id, 'Zoë')),
+  ...DEPENDANTS.map(id => ({
+    resourceType: 'RelatedPerson',
+    id: `r-${id}`,
+    patient: { reference: `Patient/${id}` },
+  })),
+]
+
+const APP = { client_id: 'tracker', redirect_uri: 'https://tracker.example/callback' }
+
+describe('/home', () => {
+  const open = openTestStore()
+  let auth: TestAuthServer
+  let browser: TestBrowser
+  before(async () => {
+    auth = await TestAuthServer.open(await open(), { resources: RESOURCES })
+    await addAccount('alba', 'Patient/juniper')
+    await auth.addClient({
+      client_id: 'tracker',
+      name: 'Heart Tracker',
+      scope: 'launch/patient patient/*.rs offline_access',
+    })
+    browser = await auth.logIn('alba')
+  })
+
+  async function addAccount(username: string, fhirUserId: string, related: readonly string[] = []) {
+    await auth.addUser(username, { fhir_user_id: fhirUserId, display_name: `Name of ${username}` })
+    const { db } = auth.store
+    const find = db.selectFrom('clinician').select('id').where('username', '=', username)
+    const { id } = await find.executeTakeFirstOrThrow()
+    for (const related_person_id of related)
+      await db.insertInto('account_related_person').values({ clinician_id: id, related_person_id }).execute()
+  }
+
+  it('is where patients arrive after the sign-in, and clinicians do not (PATIENTS-8)', async () => {
+    const signedIn = await auth.openBrowser().login('alba')
+    assert.equal(signedIn.headers.location, '/portal')
+    assert.equal((await browser.get('/portal')).headers.location, '/home')
+    assert.equal((await (await auth.logIn()).get('/home')).headers.location, '/portal')
+    assert.equal((await auth.openBrowser().get('/home')).headers.location, '/login')
+  })
+
+  it('says whose record it is, that no app has access, that nobody looked, and whom to ask (PATIENTS-8)', async () => {
+    const { body } = await browser.get('/home')
+    assert.match(body, /signed in as <b>Name of alba<\/b>/)
+    assert.match(body, />Alba Juniper<\/h2>[\s\S]*Your own record/)
+    assert.match(body, /No app\. When you allow an app/)
+    assert.match(body, /Nobody has opened your record lately/)
+    assert.match(body, /Ask the hospital or practice that keeps the record/)
+    assert.match(body, /<a href="\/home" aria-current="page">Start/)
+  })
+
+  it('lists the apps with access, with a link that ends it, and the last visits (PATIENTS-8)', async () => {
+    const scope = 'launch/patient patient/Condition.rs offline_access'
+    const { code = '' } = readRedirect(await auth.authorize(browser, { ...APP, scope }))
+    await auth.exchange(code, APP)
+    const { id: subject } = await auth.store.db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', 'clinician')
+      .executeTakeFirstOrThrow()
+    const read = { server: 'fhir', kind: 'fhir', interaction: 'read', allowed: true, status: 200 } as const
+    const types = ['Goal', 'Device', 'Procedure', 'Coverage']
+    const hour = 3_600_000
+    await createAuditor({ store: auth.store }).record(
+      ...types.map((type, at) => ({
+        ...read,
+        type,
+        at: auth.time.now - at * hour,
+        patient: 'juniper',
+        subject,
+        client: 'tracker',
+      })),
+    )
+    const { body } = await browser.get('/home')
+    assert.match(body, /Heart Tracker[\s\S]*Reads conditions\. Also while you are away\./)
+    assert.match(body, /href="\/manage\/remove\?client=tracker">End access/)
+    assert.match(body, /Dr\. Robin Ahmadi[\s\S]*your goals[\s\S]*your devices[\s\S]*your procedures/)
+    assert.doesNotMatch(body, /insurance/)
+    assert.match(body, /href="\/account\/access-log\?patient=juniper">Everyone who looked at your record/)
+    await browser.post('/manage/remove', { client: 'tracker' })
+    assert.match((await browser.get('/home')).body, /No app\. When you allow an app/)
+  })
+
+  it('names the patients for whom a relative acts, a bounded number of them (PATIENTS-8)', async () => {
+    await addAccount('mother', 'RelatedPerson/r-child-0', ['r-child-0'])
+    const { body } = await (await auth.logIn('mother')).get('/home')
+    assert.match(body, />Zoë child-0<\/h2>[\s\S]*You act for this person/)
+    assert.match(body, /may use the record of Zoë child-0, and see who looked at it/)
+    await addAccount(
+      'carer',
+      'RelatedPerson/r-child-0',
+      DEPENDANTS.map(id => `r-${id}`),
+    )
+    const many = (await (await auth.logIn('carer')).get('/home')).body
+    assert.equal(many.match(/You act for this person/g)?.length, LIMITS.homeRecords)
+    assert.match(many, /2 more records/)
+  })
+
+  it('says that an account opens no record, or that records cannot be reached (PATIENTS-8)', async () => {
+    await addAccount('former', 'RelatedPerson/r-unknown', ['r-unknown'])
+    const former = await auth.logIn('former')
+    assert.equal((await former.get('/account/access-log')).headers.location, '/home')
+    assert.match((await former.get('/home')).body, /Your account opens no record/)
+    auth.fhir.fail('no-response')
+    assert.match((await former.get('/home')).body, /Health records cannot be reached now/)
+    const own = (await browser.get('/home')).body
+    assert.match(own, /Name temporarily unavailable[\s\S]*Your own record/)
+    auth.fhir.fail(undefined)
+  })
+})

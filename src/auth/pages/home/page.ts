@@ -1,0 +1,164 @@
+import { isFailure } from '../../../core/index.ts'
+import {
+  type Html,
+  html,
+  type Person,
+  renderAlert,
+  renderBadge,
+  renderDate,
+  renderPageHead,
+} from '../../../web/index.ts'
+import type { Unavailable } from '../../base/fhir-reader.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { paths } from '../../base/paths.ts'
+import { readParameters } from '../../base/request.ts'
+import type { User } from '../../base/user.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import type { Login } from '../../users/find-login.ts'
+import { findOwnRecords } from '../../users/own-records.ts'
+import { type Actors, findActors } from '../access-log/actors.ts'
+import { renderVisits } from '../access-log/page.ts'
+import { readDays, readPeople } from '../access-log/read.ts'
+import { buildUrl, readView } from '../access-log/view.ts'
+import type { Visit } from '../access-log/visits.ts'
+import { summarizeScopes } from '../consent/texts.ts'
+import { type AppAccess, findAccess } from '../manage/page.ts'
+import { renderAsk, renderSignedInPage } from '../page-parts.ts'
+import { renderListedApp } from '../portal/apps.ts'
+import { describeWhose, formatFullName, type WhoseRecord } from '../whose.ts'
+
+/** What a patient or relative sees first. */
+export interface Home {
+  readonly access: readonly AppAccess[]
+  readonly records: readonly OpenRecord[] | Unavailable
+  /** Records that are not shown. */
+  readonly others: number
+}
+
+/** A record that the user may open, and who opened it last. */
+interface OpenRecord {
+  readonly whose: WhoseRecord
+  readonly person: Person | undefined
+  readonly visits: readonly Visit[]
+  readonly actors: Actors
+}
+
+export async function readHome(context: AuthContext, user: User): Promise<Home> {
+  const [own, access] = await Promise.all([findOwnRecords(context, user), findAccess(context, user.id)])
+  if (isFailure(own)) return { access, records: own, others: 0 }
+  const ids = own.map(({ patientId }) => patientId)
+  const shown = ids.slice(0, LIMITS.homeRecords)
+  const people = await readPeople(context, user, shown)
+  const records = await Promise.all(shown.map(id => readRecord(context, user, people, id)))
+  return { access, records, others: ids.length - shown.length }
+}
+
+async function readRecord(
+  context: AuthContext,
+  user: User,
+  people: readonly Person[],
+  patient: string,
+): Promise<OpenRecord> {
+  const { days } = await readDays(context, user, readView(readParameters({}), [patient]))
+  const visits = days.flatMap(day => day.visits).slice(0, LIMITS.homeVisits)
+  return {
+    whose: describeWhose(user, people, patient),
+    person: people.find(({ id }) => id === patient),
+    visits,
+    actors: await findActors(context, user.id, visits.flat()),
+  }
+}
+
+export function renderHomePage(context: AuthContext, login: Login, home: Home): Html {
+  const { records } = home
+  const people = isFailure(records) ? [] : records.flatMap(({ person }) => person ?? [])
+  return renderSignedInPage(
+    context,
+    login,
+    { title: 'Start', current: 'home', people },
+    html`${renderPageHead(
+      'Your start page',
+      html`You are signed in as <b>${login.user.displayName}</b>. Here you decide which apps may use ${describeRecords(home)}, and see who looked at ${isOne(home) ? 'it' : 'them'}.`,
+    )}
+<div class="home"><div class="stack">
+${isFailure(records) ? UNREACHABLE : records.length === 0 ? NO_RECORD : records.map(renderRecord)}
+${home.others > 0 && html`<p><a href="${paths.accountAccessLog}">${home.others === 1 ? 'One more record' : `${home.others} more records`}</a></p>`}
+</div><div class="stack">
+${renderApps(home.access)}
+${renderPossible(context)}
+${renderCard('ask', 'Questions?', html`<div class="home__part">${renderAsk(context)}</div>`)}
+</div></div>`,
+  )
+}
+
+function isOne({ records }: Home): boolean {
+  return !isFailure(records) && records.length === 1
+}
+
+function describeRecords({ records }: Home): string {
+  if (isFailure(records)) return 'the records you have access to'
+  const names = records.map(({ whose }) => whose.record)
+  return names.length === 1 ? (names[0] ?? '') : 'the records below'
+}
+
+const UNREACHABLE = renderAlert(
+  'Health records cannot be reached now.',
+  'Try again later. Apps with access are listed all the same.',
+  'warn',
+)
+
+const NO_RECORD = renderAlert(
+  'Your account opens no record.',
+  'The connection to a record may have ended. Ask the people named under “Questions?”.',
+  'warn',
+)
+
+function renderRecord({ whose, person, visits, actors }: OpenRecord): Html {
+  const name = person ? formatFullName(person) : 'Name temporarily unavailable'
+  const id = `record-${whose.patient}`
+  const log = buildUrl({ patient: whose.patient })
+  return html`<section class="card card--clip" aria-labelledby="${id}">
+<div class="card__head"><div><h2 id="${id}">${name}</h2>${person?.born !== undefined && html`<span class="sub">Born ${renderDate(person.born)}</span>`}</div>${renderBadge(whose.isOwn ? 'Your own record' : 'You act for this person', 'accent')}</div>
+<h3 class="home__part field__label">Who looked last</h3>
+${
+  visits.length === 0
+    ? html`<p class="home__part muted">Nobody has opened ${whose.record} lately.</p>`
+    : renderVisits(visits, { actors, whose }, true)
+}
+<p class="home__part"><a href="${log}">Everyone who looked at ${whose.record}</a></p>
+</section>`
+}
+
+function renderApps(access: readonly AppAccess[]): Html {
+  return renderCard(
+    'apps',
+    'Apps with access now',
+    access.length === 0
+      ? html`<p class="home__part">No app. When you allow an app to use a record, it is listed here, and you can end its access at any time.</p>`
+      : html`<ul class="visits">${access.slice(0, LIMITS.appsListed).map(renderApp)}</ul>
+<p class="home__part"><a href="${paths.manage}">${access.length > LIMITS.appsListed ? `All ${access.length} apps with access` : 'Details of these apps'}</a></p>`,
+  )
+}
+
+function renderCard(id: string, title: string, body: Html): Html {
+  return html`<section class="card card--clip" aria-labelledby="s-${id}"><div class="card__head"><h2 id="s-${id}">${title}</h2></div>
+${body}</section>`
+}
+
+function renderApp({ client, scope, endsAt }: AppAccess): Html {
+  return html`<li class="home__app"><div>${renderListedApp(client)}<span class="sub">${summarizeScopes(scope)}.${endsAt === undefined && ' Also while you are away.'}</span></div>
+<a class="btn btn--danger btn--small" href="${paths.manageRemove}?client=${encodeURIComponent(client.id)}">End access<span class="sr"> of ${client.name}</span></a></li>`
+}
+
+function renderPossible({ settings }: AuthContext): Html {
+  return renderCard(
+    'can',
+    'What you can do here',
+    html`<div class="home__part stack"><ul class="bullets">
+<li><b>Use an app</b>: open the app, choose to connect it to your health record, and sign in here when it asks. You decide what it may use.</li>
+<li><a href="${paths.manage}">End the access of an app</a>, at any time.</li>
+<li><a href="${paths.accountAccessLog}">See who looked</a>, and download the list.</li>
+<li>${settings.login.passwords ? html`<a href="${paths.accountPassword}">Change your password</a>, or ` : ''}<a href="${paths.accountSignIns}">see where you are signed in</a>.</li>
+</ul><p class="small muted">The record itself is shown by the apps that you allow, not on these pages.</p></div>`,
+  )
+}

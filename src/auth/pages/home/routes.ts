@@ -1,0 +1,18 @@
+import type { FastifyInstance } from 'fastify'
+import { paths } from '../../base/paths.ts'
+import { isPatientUser } from '../../base/user.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import { requireLogin } from '../../users/login.ts'
+import { readHome, renderHomePage } from './page.ts'
+
+/** `/home`: the start page of patients and related persons (PATIENTS-8). Clinicians have the portal. */
+export function addHomeRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(
+    paths.home,
+    requireLogin(context, async (_request, reply, login) =>
+      isPatientUser(login.user)
+        ? reply.sendPage(renderHomePage(context, login, await readHome(context, login.user)))
+        : reply.redirect(paths.portal, 302),
+    ),
+  )
+}
