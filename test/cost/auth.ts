@@ -3,7 +3,7 @@ import { MAX_SCOPE_LIST_CHARACTERS, MAX_SCOPE_PARAMETERS, MAX_SCOPES } from '../
 import { BODY_BYTES, FORM_BYTES } from '../../src/web/limits.ts'
 import { APPS, askConsent, type MeasuredServers } from '../support/measured-servers.ts'
 import { type Case, type Cases, form, type MakeCase, onAuth, page, type RefusedCases } from './cases.ts'
-import { adminPage } from './routes.ts'
+import { adminPage, patientPage } from './routes.ts'
 import { nest, repeat } from './texts.ts'
 
 const app = APPS['by-category']
@@ -83,6 +83,11 @@ export const ACCEPTED: Cases = {
   'the portal with a patient and a client with many URLs': page('/portal?patient=grown&client=seeded-1'),
   'the page of a few hundred apps with access': page('/manage'),
   'the activity page over many records': page('/activity'),
+  'the start page of a patient with many visits': patientPage('/home'),
+  'the visits of a patient': patientPage('/account/access-log'),
+  'the visits of a patient, of which none matches': patientPage('/account/access-log?kind=list'),
+  'the visits of a patient in an app': patientPage('/account/access-log?app=seeded-1&until=2020-01-01'),
+  'the download of many visits': patientPage('/account/access-log.csv'),
   'the export of many audit records': adminPage('/admin/audit/export.ndjson'),
   'the audit page over many records': adminPage('/admin/audit'),
   'the activity page with a filter': page('/activity?patient=grown&result=refused'),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { Insertable } from 'kysely'
+import { seedSampleAccounts } from '../../src/auth/index.ts'
 import { storeOrigins } from '../../src/auth/oauth/clients/origins.ts'
 import { stampRows } from '../../src/auth/testing/stamp.ts'
 import { INCLUDED_RESOURCES, TRANSACTION_ENTRIES } from '../../src/fhir/limits.ts'
@@ -14,6 +15,8 @@ const VITAL_SIGNS = {
 }
 const SEEDED_APPS = 300
 const AUDIT_RECORDS = 20_000
+/** Of one patient. */
+const ACCESSES = 20_000
 /** Few enough for one statement. */
 const AT_ONCE = 500
 
@@ -69,16 +72,24 @@ export async function loadResources({ fhirUrl, backEnd }: MeasuredServers): Prom
     await write('POST', '', { resourceType: 'Bundle', type: 'batch', entry: entries.slice(0, 200) })
 }
 
-/** A few hundred apps with as many URLs as they may have, which the clinician gave access, and many audit records. */
+/** The sample accounts, a few hundred apps with as many URLs as they may have, which the clinician gave access, and many audit records. */
 export async function loadStore({ folder }: MeasuredServers): Promise<void> {
   const store = await openStore(`sqlite:${join(folder, 'data/sallyport.db')}`)
+  await seedSampleAccounts(store)
   await store.db.transaction().execute(async db => {
-    const { id: userId } = await db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
+    const { id: userId } = await db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', 'clinician')
+      .executeTakeFirstOrThrow()
     for (const [id, app] of Object.entries(APPS))
       await addClient(db, id, { redirect_uris: [app.redirectUri], scope: app.scope, first_party: true })
     for (let at = 0; at < SEEDED_APPS; at++) await addSeededApp(db, at, userId)
     await stampRows(db)
-    const records = Array.from({ length: AUDIT_RECORDS }, (_, at) => auditRecord(at))
+    const records = [
+      ...Array.from({ length: AUDIT_RECORDS }, (_, at) => auditRecord(at)),
+      ...Array.from({ length: ACCESSES }, (_, at) => makeAccess(at)),
+    ]
     for (let from = 0; from < records.length; from += AT_ONCE)
       await db
         .insertInto('audit_event')
@@ -146,6 +157,17 @@ async function addClient(
     })
     .execute()
   await storeOrigins(db, client_id)
+}
+
+/** Each is a visit of its own. */
+function makeAccess(at: number): Insertable<Schema['audit_event']> {
+  const record = { ...auditRecord(1), at: Date.now() - at * 1000, patient_id: 'patient-1' }
+  return {
+    ...record,
+    subject: `account-${at}`,
+    fhir_user: `Practitioner/${at % 100}`,
+    decided_by: 'user/*.rs',
+  }
 }
 
 function auditRecord(at: number): Insertable<Schema['audit_event']> {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { listRoutes } from '../../src/web/index.ts'
 import { BODY_BYTES, FORM_BYTES } from '../../src/web/limits.ts'
 import { HttpUser } from '../support/http-user.ts'
@@ -52,31 +53,43 @@ function send(server: Server, method: string, path: string, type?: string, body?
       // Node sends no length with the body of a DELETE.
       ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }),
       // These would end the login for the other cases.
-      ...(!/logout|sign-ins/.test(path) && { cookie: await findAdminCookie(servers) }),
+      ...(!/logout|sign-ins/.test(path) && { cookie: await findCookie(servers, 'admin') }),
     },
     ...(body !== undefined && { body }),
   })
 }
 
-const cookies = new WeakMap<MeasuredServers, string>()
+const cookies = new WeakMap<MeasuredServers, Map<string, string>>()
 
-/** The cookie of an administrator, who may use every page. */
-export async function findAdminCookie(servers: MeasuredServers): Promise<string> {
-  const known = cookies.get(servers)
+/** The cookie of a sample account. An administrator may use every page. */
+export async function findCookie(servers: MeasuredServers, username: string): Promise<string> {
+  const ofServers = cookies.get(servers) ?? new Map<string, string>()
+  cookies.set(servers, ofServers)
+  const known = ofServers.get(username)
   if (known !== undefined) return known
-  const admin = new HttpUser({
+  const user = new HttpUser({
     settings: { issuerUrl: servers.authUrl, appUrl: servers.appUrl },
-    user: { username: 'admin', password: 'sallyport', name: 'Administrator' },
+    user: { username, password: 'sallyport', name: username },
   })
-  await admin.signIn()
-  cookies.set(servers, admin.cookie)
-  return admin.cookie
+  await user.signIn()
+  // A request without a login would measure the redirect to the sign-in page.
+  assert.match(user.cookie, /sallyport-login=/)
+  ofServers.set(username, user.cookie)
+  return user.cookie
 }
 
 /** A page of an administrator. */
 export function adminPage(path: string): MakeCase {
   return async servers => ({
     url: servers.authUrl + path,
-    headers: { cookie: await findAdminCookie(servers) },
+    headers: { cookie: await findCookie(servers, 'admin') },
+  })
+}
+
+/** A page of a patient. */
+export function patientPage(path: string): MakeCase {
+  return async servers => ({
+    url: servers.authUrl + path,
+    headers: { cookie: await findCookie(servers, 'alba') },
   })
 }

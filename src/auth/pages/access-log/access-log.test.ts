@@ -242,7 +242,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.ok(person !== '' && !body.includes('Dr. nurse'))
     })
 
-    it('shows whole days, and older ones on request (PATIENTS-6)', async () => {
+    it('shows whole days, and older ones on request (PATIENTS-6, AUDIT-23)', async () => {
       const records = Array.from({ length: 90 }, (_, at) => ({ at: NOON - at * DAY_MS }))
       const first = await show(records)
       assert.equal(listEntries(first).length, 40)
