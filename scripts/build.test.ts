@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -37,6 +37,28 @@ describe('npm run build', () => {
     await writeFile(join(folder, 'host.mjs'), HOST)
     const { stdout } = await run(process.execPath, ['host.mjs'], { cwd: folder })
     assert.equal(stdout.trim(), '401 login')
+  })
+
+  // `tsconfig.build.json` has the JavaScript of Node 20 as its library, so that the build fails for newer functions.
+  it('imports nothing that Node 20.0 does not have (LIBRARY-7)', async () => {
+    const known = new Set(
+      `Socket Transform constants createHash createPublicKey promisify randomUUID readFileSync sign verify`.split(
+        ' ',
+      ),
+    )
+    const root = join(folder, 'node_modules/sallyport')
+    const files = (await readdir(root, { recursive: true })).filter(name => name.endsWith('.js'))
+    const texts = await Promise.all(files.map(name => readFile(join(root, name), 'utf8')))
+    const imported = texts.flatMap(text =>
+      [...text.matchAll(/^import \{([^}]*)\} from 'node:[^']*'/gm)].flatMap(([, names = '']) =>
+        names.split(',').map(name => name.trim()),
+      ),
+    )
+    assert.ok(imported.includes('createHash'))
+    assert.deepEqual(
+      imported.filter(name => !known.has(name)),
+      [],
+    )
   })
 
   it('documents the package with the page of the interceptor, without links to files that it does not contain (LIBRARY-7)', async () => {

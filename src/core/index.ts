@@ -1,10 +1,11 @@
 /**
  * The ground floor, which every module may import: expected failures, descriptions of errors, reading of JSON, the
- * distance of two texts, texts without controls, remembered values. Pure, and imports nothing.
+ * distance of two texts, texts without controls, groups, remembered values. Pure, and imports nothing.
  */
 export { computeDistance } from './distance.ts'
 export { describeError, findCode, hasCode, isTimeout, scrub } from './errors.ts'
 export { type Failed, Failing, fail, isFailure, mapOrFail } from './failure.ts'
+export { groupBy } from './group-by.ts'
 export { isRecord, parseJson, readText } from './json.ts'
 export {
   escapeLine,

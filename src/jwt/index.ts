@@ -4,7 +4,7 @@
  * it differs between access tokens, ID tokens and client assertions.
  */
 
-import { constants, createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto'
+import { constants, createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import { promisify } from 'node:util'
 import { isRecord } from '../core/index.ts'
 import { runInThreadPool } from '../turns/index.ts'
@@ -111,7 +111,7 @@ function isJwk(value: unknown): value is Jwk {
 /** Computes the JWK thumbprint (RFC 7638). Pass only the required members of the key's type. */
 export function computeThumbprint(members: Readonly<Record<string, string>>): string {
   const sorted = Object.fromEntries(Object.entries(members).sort())
-  return hash('sha256', JSON.stringify(sorted), 'base64url')
+  return createHash('sha256').update(JSON.stringify(sorted)).digest('base64url')
 }
 
 export type Claims = Readonly<Record<string, unknown>>

@@ -1,4 +1,4 @@
-import { remember } from '../core/index.ts'
+import { groupBy, remember } from '../core/index.ts'
 import {
   listCompartmentParameters,
   type Permission,
@@ -131,7 +131,7 @@ const groups = new WeakMap<readonly Constraint[], readonly ConstraintGroup[]>()
 export function groupConstraints(constraints: readonly Constraint[]): readonly ConstraintGroup[] {
   return remember(groups, constraints, () => {
     const { getKey } = createSubjectKeys()
-    return [...Map.groupBy(constraints, getKey).values()].map(alike => {
+    return [...groupBy(constraints, getKey).values()].map(alike => {
       const { query: _, ...subject }: Constraint = alike[0] ?? {}
       return { subject, queries: alike.map(({ query = [] }) => query) }
     })

@@ -1,4 +1,4 @@
-import { remember } from '../core/index.ts'
+import { groupBy, remember } from '../core/index.ts'
 import { matches, type Permission, type ResourceReference } from '../fhir/index.ts'
 import type { Access, AccessFilter, Constraint } from './access-filter.ts'
 import { findPatientConstraint, isUnconditional, narrow, uniteConstraints } from './access-filter.ts'
@@ -140,7 +140,7 @@ export function mergeValues(constraints: readonly Constraint[]): readonly Constr
   const panels = new Map(constraints.map(({ panel }, at) => [panel, at]))
   for (const [name, places] of groupByName(constraints)) {
     if (places.length < 2 || !takesAlternatives(name)) continue
-    const alike = Map.groupBy(places, at => {
+    const alike = groupBy(places, at => {
       const constraint = merged[at]
       return (constraint && createKeyWithout(name, constraint, panels.get(constraint.panel))) ?? at
     })

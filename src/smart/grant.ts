@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { remember } from '../core/index.ts'
 import type { Interaction, OperationRule, Permission, Refused, ResourceReference } from '../fhir/index.ts'
 import type { Access, AccessFilter } from './access-filter.ts'
@@ -98,7 +98,7 @@ function computeFingerprint(grant: Grant): string {
   const { issuer, subject, clientId, patient, fhirUser, userPatients, scopes } = grant
   const texts = scopes.map(scope => scope.text).toSorted()
   const parts = [issuer, subject, clientId, patient, fhirUser, userPatients, texts]
-  return hash('sha256', JSON.stringify(parts), 'base64url')
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 }
 
 /** A caller with a valid token. Each interaction of the request (a Bundle has many) is decided separately. */

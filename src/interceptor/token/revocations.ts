@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { createCachedFetch } from '../../cache/index.ts'
 import type { Fetch } from './key-set.ts'
 
@@ -62,7 +62,7 @@ export function computeRevocationKeys(jti: string | undefined): readonly string[
 }
 
 function computeKey(id: string): string {
-  return hash('sha256', id, 'base64url').slice(0, 22)
+  return createHash('sha256').update(id).digest('base64url').slice(0, 22)
 }
 
 interface RevocationList {
