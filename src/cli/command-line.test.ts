@@ -23,6 +23,21 @@ describe('sallyport', () => {
     assert.equal((await sallyport(['help'])).stdout, stdout)
   })
 
+  it('prints help in 80 columns, for every command', async () => {
+    const groups = new Set(
+      commandNames.flatMap(name => (name.split(' ')[1] === undefined ? [] : [name.split(' ')[0] ?? ''])),
+    )
+    for (const name of ['', ...groups, ...commandNames]) {
+      const { stdout } = await sallyport([...name.split(' ').filter(Boolean), '--help'])
+      assert.deepEqual(
+        stdout.split('\n').filter(line => line.length > 80),
+        [],
+        name,
+      )
+      assert.match(stdout, /^Usage: npm /m)
+    }
+  })
+
   it('has a command for every operation that is one', () => {
     const names: readonly string[] = commandNames
     assert.deepEqual(

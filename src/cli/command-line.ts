@@ -12,6 +12,7 @@ import {
   type Output,
 } from './command.ts'
 import { type CommandName, commandNames, getSummary, loadCommand } from './commands/index.ts'
+import { wrapHelp } from './wrap-help.ts'
 
 /** Every failure becomes a line on stderr and an exit code. */
 export async function runCommandLine(argv: readonly string[], given: Io): Promise<ExitCode> {
@@ -141,9 +142,9 @@ Each command has --help.
 }
 
 export function formatCommandHelp(command: NamedCommand): string {
-  return `${command.summary}\n\n${command.usage.trim()}\n`
+  return wrapHelp(`${command.summary}\n\n${command.usage.trim()}\n`)
 }
 
 function formatCommandList(names: readonly CommandName[]): string {
-  return formatColumns(names.map(name => [`  ${name}`, getSummary(name)]))
+  return wrapHelp(formatColumns(names.map(name => [`  ${name}`, getSummary(name)])))
 }

@@ -62,7 +62,7 @@ providers and the certificates again; if anything is invalid, nothing changes.
   --ephemeral  keep all data in a temporary folder, which is removed at the end, and use free ports. Other commands use
                the same data with SMART_CONFIG=<file>, which is printed, unless the environment names other data
   --ready      for scripts: print one JSON line on standard output when the servers can process requests, for example
-               {"auth":"http://localhost:9000","fhir":"http://localhost:8080/fhir","app":"http://localhost:8081"},
+               {"auth":"http://localhost:9000","fhir":"…","app":"…"},
                and everything else on standard error. Exit with a code other than 0 if they cannot within 60 s
 
 Example (npm run -s prints nothing of its own):
