@@ -56,21 +56,23 @@ function checkFile(path: string, opened: number): void {
     throw new DatabaseUnavailable(`Cannot use database ${path}: the file was replaced; restart`)
 }
 
-/** Resolves when the work is on disk. */
-export async function commit<T>(file: DatabaseFile, work: () => T): Promise<T> {
-  const result = await runInTurn(file, work)
-  await file.flush()
-  return result
+/** Runs work in a transaction. Resolves when it is on disk. */
+export function commit<T>(file: DatabaseFile, work: () => T): Promise<T> {
+  return writeInTurn(file, () => file.writes.transaction(work))
 }
 
-async function runInTurn<T>(file: DatabaseFile, work: () => T): Promise<T> {
+/** Runs a statement or a transaction when it is its turn. Other writers go on while the log is flushed. */
+export async function writeInTurn<T>(file: DatabaseFile, write: () => T): Promise<T> {
   const wait = file.startWait()
   const giveBack = await file.turns.take(wait)
+  let result: T
   try {
-    return await wait.retryWhileBusy(() => file.writes.transaction(work))
+    result = await wait.retryWhileBusy(write)
   } finally {
     giveBack()
   }
+  await file.flush()
+  return result
 }
 
 /**

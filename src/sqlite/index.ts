@@ -3,7 +3,7 @@
  * group commit, and the flush of the log. It contains no tables.
  */
 export { Connection, insertRows, type Row, type SqlValue } from './connection.ts'
-export { commit, type DatabaseFile, openDatabaseFile } from './database-file.ts'
+export { commit, type DatabaseFile, openDatabaseFile, writeInTurn } from './database-file.ts'
 export { type Group, GroupCommit } from './group-commit.ts'
 export { DatabaseUnavailable } from './unavailable.ts'
 export { isBusy, Turns, WRITE_WAIT_MS, WriteWait } from './write-wait.ts'

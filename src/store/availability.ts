@@ -124,6 +124,8 @@ export interface Availability {
    * an unavailable database.
    */
   enter(): Promise<void>
+  /** Uses the database while it is available, and reports its errors. */
+  use<T>(work: () => Promise<T>): Promise<T>
   /** Reports every error of the database, so that a write is tried before other queries fail in the same way. */
   report(error: unknown): void
 }
@@ -166,24 +168,37 @@ export function watchAvailability(options: AvailabilityOptions): Availability {
     return last && clock() - last.at < PROBE_EVERY_MS ? last.result : start()
   }
 
+  async function enter(): Promise<void> {
+    if (!failure) {
+      if (whileInUse && watching) probe().catch(() => {})
+      return
+    }
+    const { cause } = failure
+    await probe().catch(() => {
+      throw new DatabaseUnavailable('Cannot use database: a write failed', { cause })
+    })
+  }
+
+  function report(error: unknown): void {
+    rememberError(error)
+    if (watching && !failure && isDatabaseUnavailable(error) && !isConflict(error)) start().catch(() => {})
+  }
+
   return {
     begin() {
       watching = true
     },
     probe,
-    async enter() {
-      if (!failure) {
-        if (whileInUse && watching) probe().catch(() => {})
-        return
+    enter,
+    report,
+    async use(work) {
+      await enter()
+      try {
+        return await work()
+      } catch (error) {
+        report(error)
+        throw error
       }
-      const { cause } = failure
-      await probe().catch(() => {
-        throw new DatabaseUnavailable('Cannot use database: a write failed', { cause })
-      })
-    },
-    report(error) {
-      rememberError(error)
-      if (watching && !failure && isDatabaseUnavailable(error) && !isConflict(error)) start().catch(() => {})
     },
   }
 }

@@ -1,7 +1,7 @@
-import { type Driver, Kysely, PostgresDialect, type PostgresDialectConfig, PostgresDriver } from 'kysely'
+import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { DatabaseUnavailable } from '../sqlite/index.ts'
-import { type Availability, listProbeStatements, watchAvailability } from './availability.ts'
+import { listProbeStatements, watchAvailability } from './availability.ts'
 import type { Schema } from './schema.ts'
 import type { OpenedDatabase, StoreOptions } from './store.ts'
 import { writeTogether } from './trail.ts'
@@ -35,21 +35,19 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
     ...(clock && { clock }),
   })
   const db = new Kysely<Schema>({
-    dialect: new WatchedDialect({ pool }, availability),
+    dialect: new PostgresDialect({
+      pool: {
+        options: pool.options,
+        connect: () => availability.use(() => pool.connect()),
+        end: () => pool.end(),
+      },
+    }),
     log: event => {
       if (event.level === 'error') availability.report(event.error)
     },
   })
   const append = (table: keyof Schema) =>
-    writeTogether<object>(async rows => {
-      await availability.enter()
-      try {
-        await insert(pool, table, rows)
-      } catch (error) {
-        availability.report(error)
-        throw error
-      }
-    })
+    writeTogether<object>(rows => availability.use(() => insert(pool, table, rows)))
   return {
     db,
     dialect: 'postgres',
@@ -65,40 +63,6 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
     close: async () => {
       await Promise.all([db.destroy(), probing.end()])
     },
-  }
-}
-
-class WatchedDialect extends PostgresDialect {
-  readonly #config: PostgresDialectConfig
-  readonly #availability: Availability
-
-  constructor(config: PostgresDialectConfig, availability: Availability) {
-    super(config)
-    this.#config = config
-    this.#availability = availability
-  }
-
-  override createDriver(): Driver {
-    return new WatchedDriver(this.#config, this.#availability)
-  }
-}
-
-class WatchedDriver extends PostgresDriver {
-  readonly #availability: Availability
-
-  constructor(config: PostgresDialectConfig, availability: Availability) {
-    super(config)
-    this.#availability = availability
-  }
-
-  override async acquireConnection() {
-    await this.#availability.enter()
-    try {
-      return await super.acquireConnection()
-    } catch (error) {
-      this.#availability.report(error)
-      throw error
-    }
   }
 }
 

@@ -11,7 +11,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { type Connection, commit, type DatabaseFile, openDatabaseFile } from '../../sqlite/index.ts'
+import { commit, type DatabaseFile, openDatabaseFile, writeInTurn } from '../../sqlite/index.ts'
 import { type Availability, listProbeStatements, watchAvailability } from '../availability.ts'
 import type { Schema } from '../schema.ts'
 import { makeFolder, type OpenedDatabase, type StoreOptions } from '../store.ts'
@@ -35,7 +35,7 @@ export async function openSqlite(
   const absolute = realpathSync(path)
   const file = await openDatabaseFile(absolute, writeWaitMs)
   const availability = watchAvailability({
-    tryWrite: () => commit(file, () => runAll(file.writes, listProbeStatements(auditRequired))),
+    tryWrite: () => commit(file, () => file.writes.exec(listProbeStatements(auditRequired).join(';'))),
     ...(clock && { clock }),
   })
   const db = new Kysely<Schema>({
@@ -68,10 +68,6 @@ export async function openSqlite(
       await file.close()
     },
   }
-}
-
-function runAll(connection: Connection, statements: readonly string[]): void {
-  for (const statement of statements) connection.exec(statement)
 }
 
 /**
@@ -153,19 +149,7 @@ class SqliteSession implements DatabaseConnection {
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     if (this.#giveBack) return this.#file.writes.run(query)
     if (SelectQueryNode.is(query.query)) return this.#file.reads.run(query)
-    const result = await this.#write<Row>(query)
-    await this.#file.flush()
-    return result
-  }
-
-  async #write<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-    const wait = this.#file.startWait()
-    const giveBack = await this.#file.turns.take(wait)
-    try {
-      return await wait.retryWhileBusy(() => this.#file.writes.run<Row>(query))
-    } finally {
-      giveBack()
-    }
+    return writeInTurn(this.#file, () => this.#file.writes.run(query))
   }
 
   streamQuery(): never {

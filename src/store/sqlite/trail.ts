@@ -52,17 +52,10 @@ export function openTrail(file: DatabaseFile, options: TrailOptions): SqliteTrai
   let appended = 0
   let isClosed = false
 
-  /** Uses the database while it is available, and reports errors. */
   async function use<T>(work: () => Promise<T>): Promise<T> {
     if (isClosed) throw new DatabaseUnavailable('Cannot use database: it is closed')
     file.check()
-    await availability.enter()
-    try {
-      return await work()
-    } catch (error) {
-      availability.report(error)
-      throw error
-    }
+    return availability.use(work)
   }
 
   function write(work: () => void): Promise<void> {
