@@ -344,7 +344,8 @@ describe('an EHR launch', () => {
     await page.waitForURL('**/portal?*patient=*')
     // The focus is at the patient's name.
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'picked')
-    await tabTo(page, /^INPUT encounterId$/, 1)
+    // The choice of an app comes first.
+    await tabTo(page, /^INPUT encounterId$/, 2)
     await page.keyboard.press('ArrowUp')
     await tabTo(page, /^BUTTON Launch/, 4)
     await page.keyboard.press('Enter')

@@ -18,6 +18,7 @@ import type { Login } from '../../users/find-login.ts'
 import { readHost, renderUnverifiedWarning } from '../portal/apps.ts'
 import {
   describeList,
+  type ListView,
   renderFacts,
   renderGroups,
   renderListNote,
@@ -41,17 +42,14 @@ export interface PickerOptions {
   readonly now: number
 }
 
-interface PatientsView {
+interface PatientsView extends ListView {
   readonly list: PatientList
-  readonly search: string | undefined
-  /** The position of a later page. */
-  readonly page: string | undefined
   readonly again: boolean
 }
 
 /** The patients of the portal with radio buttons. None is preselected. */
 export function renderPatientPage(options: PickerOptions, view: PatientsView): Html {
-  const { list, search, again } = view
+  const { list, search, page, again } = view
   const people = listPeople(list)
   const { client, pendingId } = options
   const all = buildPickUrl(pendingId)
@@ -64,22 +62,30 @@ export function renderPatientPage(options: PickerOptions, view: PatientsView): H
 ${options.ownRecords === 0 && renderPatientSearch(paths.pick, search, { interaction: pendingId })}
 ${again && renderWarning('No patient selected.', 'Select one, or cancel.')}
 ${people.some(({ id }) => list.similar.ids.has(id)) && renderWarning('Patients in this list have names similar to others.', 'Check the birth date and the MRN before you continue.')}
-${renderPickForm(options, people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : renderRadios(options, view))}
+${renderPickForm(options, html`${renderHidden({ search, page })}${people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : renderRadios(options, view)}`)}
 </div>`,
   )
 }
 
-export function renderEncounterPage(options: PickerOptions, picked: Picked, fault: string | undefined): Html {
+interface EncountersView extends ListView {
+  readonly picked: Picked
+  readonly isAll: boolean
+  /** Empty for "No encounter", undefined if nothing was chosen. */
+  readonly chosen: string | undefined
+  readonly fault: string | undefined
+}
+
+export function renderEncounterPage(options: PickerOptions, view: EncountersView): Html {
   const { client, pendingId, now } = options
-  const all = buildPickUrl(pendingId, { patient: picked.person.id, encounters: 'all' })
+  const { picked, isAll, chosen, fault, search, page } = view
   return renderShell(
     options,
     `Choose an encounter for ${client.name}`,
-    html`${options.ownRecords !== 1 && html`<p class="picker__back"><a href="${buildPickUrl(pendingId)}">${renderIcon('back')}Another patient</a></p>`}
+    html`${options.ownRecords !== 1 && html`<p class="picker__back"><a href="${buildPickUrl(pendingId, { search, page })}">${renderIcon('back')}Another patient</a></p>`}
 <section class="card card--clip" aria-labelledby="picked">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: fault === undefined })}${renderAlikeWarning(picked.alike)}
 <div class="card__body">${renderPickForm(
       options,
-      html`${renderHidden({ patientId: picked.person.id, step: 'encounter' })}${renderEncounterChoice(picked.encounters, { all, fault })}`,
+      html`${renderHidden({ patientId: picked.person.id, patient: picked.person.id, step: 'encounter', search, page, encounters: isAll ? 'all' : undefined })}${renderEncounterChoice(picked.encounters, { page: paths.pick, isAll, chosen, fault })}`,
     )}</div></section>`,
   )
 }

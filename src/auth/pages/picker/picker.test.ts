@@ -214,6 +214,20 @@ describe('/oauth2/pick', () => {
     assert.match(again.body, /No patient selected/)
   })
 
+  it('keeps the typed search (PICKER-6)', async () => {
+    const scope = 'launch/patient launch/encounter patient/Encounter.rs'
+    const { address } = await picker(auth, browser, scope)
+    const found = await browser.get(`${address}&search=alban`)
+    const send = (fields: string) => browser.post('/oauth2/pick', `${readForm(found.body)}&${fields}`)
+    const again = await send('')
+    assert.match(again.body, /No patient selected/)
+    assert.match(again.body, /name="search"[^>]* value="alban"/)
+    assert.doesNotMatch(again.body, /data-patient-id="juniper"/)
+    const encounters = await browser.get((await send('patientId=juniper-2')).headers.location ?? '')
+    const [, back = ''] = /href="([^"]*)">(?:<svg[\s\S]*?<\/svg>)?Another patient/.exec(encounters.body) ?? []
+    assert.match((await browser.get(back.replaceAll('&amp;', '&'))).body, /name="search"[^>]* value="alban"/)
+  })
+
   it('refuses a patient or encounter that does not exist (PICKER-2)', async () => {
     const { send } = await picker(auth, browser)
     assert.equal((await send({ patientId: 'nobody' })).statusCode, 404)

@@ -21,6 +21,7 @@ import type { Login } from '../../users/find-login.ts'
 import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
 import { requireWaiting, sendStep } from '../authorize.ts'
 import { sendErrorPage, sendUnavailable, showsSampleData } from '../page-parts.ts'
+import type { ListView } from '../portal/list.ts'
 import { buildPickUrl, type PickerOptions, renderEncounterPage, renderPatientPage } from './page.ts'
 
 const NONE_SELECTED = new Refusal('access_denied', 'The user did not select a patient.')
@@ -39,7 +40,13 @@ export function addPickerRoutes(app: FastifyInstance, context: AuthContext): voi
       if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
       const patient = query.get('patient') ?? (await findOnlyPatient(context, waiting))
       return patient !== undefined && waiting.state.picker === 'encounter'
-        ? showEncounters(reply, context, waiting, { patient, all: query.get('encounters') === 'all' })
+        ? showEncounters(reply, context, waiting, {
+            patient,
+            all: query.get('encounters') === 'all',
+            chosen: readEncounterChoice(reply.request.query),
+            search,
+            page: query.get('page'),
+          })
         : showPatients(reply, context, waiting, { search, page: query.get('page') })
     }),
   )
@@ -55,7 +62,8 @@ export function addPickerRoutes(app: FastifyInstance, context: AuthContext): voi
       // If another user has logged in since the list was shown, it is shown again.
       const isSame = form.get('clinician') === login.user.id
       const patientId = isSame && !form.unreadable.has('patientId') ? form.get('patientId') : undefined
-      if (patientId === undefined) return showPatients(reply, context, waiting, { again: isSame })
+      if (patientId === undefined)
+        return showPatients(reply, context, waiting, { ...readView(form), again: isSame })
       return pick(reply, context, waiting, { patientId, form })
     }),
   )
@@ -87,9 +95,14 @@ async function pick(
         })
   if (picker === 'encounter' && encounterId === undefined) {
     if (form.get('step') !== 'encounter')
-      return reply.redirect(buildPickUrl(pending.id, { patient: patientId }), 303)
+      return reply.redirect(buildPickUrl(pending.id, { patient: patientId, ...readView(form) }), 303)
     if (readEncounterChoice(request.body) === undefined)
-      return showEncounters(reply, context, waiting, { patient: patientId, fault: NO_CHOICE.text })
+      return showEncounters(reply, context, waiting, {
+        patient: patientId,
+        fault: NO_CHOICE.text,
+        all: form.get('encounters') === 'all',
+        ...readView(form),
+      })
   }
   const own = (await readRecords(context, login)).find(record => record.patientId === patientId)
   const picked = {
@@ -119,10 +132,13 @@ async function findOnlyPatient(context: AuthContext, { login }: Waiting): Promis
   return others.length === 0 ? only?.patientId : undefined
 }
 
-interface PatientsView {
-  readonly search?: string | undefined
-  /** The position of a later page. */
-  readonly page?: string | undefined
+/** The list from which the patient is chosen. */
+function readView(form: Parameters): ListView {
+  const search = form.get('search')
+  return { search: findSearchFault(search) === undefined ? search : undefined, page: form.get('page') }
+}
+
+interface PatientsView extends Partial<ListView> {
   /** Whether no patient was selected before. */
   readonly again?: boolean
 }
@@ -152,15 +168,24 @@ async function showEncounters(
   {
     patient,
     all = false,
+    chosen,
     fault,
-  }: { readonly patient: string; readonly all?: boolean; readonly fault?: string },
+    search,
+    page: position,
+  }: ListView & {
+    readonly patient: string
+    readonly all?: boolean
+    readonly chosen?: string | undefined
+    readonly fault?: string
+  },
 ): Promise<FastifyReply> {
   const read = await createFhirReader(context, waiting.login.user)
   const { fhirBaseUrl } = context.settings
   const picked = await readPicked(read, patient, { fhirBaseUrl, allEncounters: all })
   if (picked.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, picked)
-  if (picked.kind === 'absent') return showPatients(reply, context, waiting, {})
-  const page = renderEncounterPage(await makeOptions(context, waiting, [picked.person]), picked, fault)
+  if (picked.kind === 'absent') return showPatients(reply, context, waiting, { search, page: position })
+  const options = await makeOptions(context, waiting, [picked.person])
+  const page = renderEncounterPage(options, { picked, isAll: all, chosen, fault, search, page: position })
   return reply.sendPage(page, {
     status: fault === undefined ? 200 : 400,
     formTargets: [waiting.pending.request.redirectUri],

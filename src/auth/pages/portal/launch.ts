@@ -78,6 +78,7 @@ function sendFormAgain(
     page: form.get('page'),
     patient: form.get('patientId'),
     client: form.get('clientId'),
+    encounters: form.get('encounters'),
   }
   return sendPortal(reply, context, login, query, { form, encounterId: readEncounterChoice(body), fault })
 }

@@ -148,15 +148,17 @@ function countPatients({ patients, from, total, hasMore, next, previous }: Patie
   return shown === 1 ? `Patient ${from}${of}` : `Patients ${from} to ${from + shown - 1}${of}`
 }
 
-export function buildPortalUrl(parts: {
+/** The list beside the selected patient. */
+export interface ListView {
   readonly search: string | undefined
-  readonly page?: string | undefined
-  readonly patient?: string | undefined
-  readonly client?: string | undefined
-  readonly encounters?: 'all' | undefined
-}): string {
+  readonly page: string | undefined
+}
+
+const ORDER = ['search', 'page', 'patient', 'client']
+
+export function buildPortalUrl(parts: Readonly<Record<string, string | undefined>>): string {
   const query = new URLSearchParams()
-  for (const name of ['search', 'page', 'patient', 'client', 'encounters'] as const) {
+  for (const name of new Set([...ORDER, ...Object.keys(parts)])) {
     const value = parts[name]
     if (value !== undefined) query.set(name, value)
   }

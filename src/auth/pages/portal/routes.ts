@@ -5,6 +5,7 @@ import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findApp, findApps } from '../../oauth/launch/apps.ts'
+import { readEncounterChoice } from '../../oauth/launch/options.ts'
 import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
 import { findPatients, listPeople } from '../../oauth/launch/patients.ts'
 import { readPicked } from '../../oauth/launch/picked.ts'
@@ -12,15 +13,10 @@ import { findRecent } from '../../oauth/launch/recent-use.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireClinician } from '../../users/login.ts'
 import { noteOutage, renderSignedInPage, sendUnavailable } from '../page-parts.ts'
+import type { EnteredLaunch } from './app-choice.ts'
 import { listLaunchTargets, listLogos } from './apps.ts'
 import { buildPortalUrl, renderList } from './list.ts'
-import {
-  type FailedLaunch,
-  type PickedOptions,
-  renderNonePicked,
-  renderPatientNotFound,
-  renderPicked,
-} from './picked-panel.ts'
+import { type PickedOptions, renderNonePicked, renderPatientNotFound, renderPicked } from './picked-panel.ts'
 
 /** `GET /portal`: find a patient, choose the encounter, launch an app. */
 export function addPortalRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -31,14 +27,21 @@ export function addPortalRoutes(app: FastifyInstance, context: AuthContext): voi
       const [search, text] = [query.get('search')?.trim() || undefined, query.get('app')?.trim() || undefined]
       const fault = findSearchFault(search) ?? findSearchFault(text)
       if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
-      return sendPortal(reply, context, login, {
-        search,
-        app: text,
-        page: query.get('page'),
-        patient: query.get('patient'),
-        client: query.get('client'),
-        encounters: query.get('encounters'),
-      })
+      return sendPortal(
+        reply,
+        context,
+        login,
+        {
+          search,
+          app: text,
+          page: query.get('page'),
+          patient: query.get('patient'),
+          client: query.get('client'),
+          encounters: query.get('encounters'),
+          apps: query.get('apps'),
+        },
+        readEntered(request.query),
+      )
     }),
   )
 }
@@ -52,15 +55,23 @@ interface PortalQuery {
   /** The text by which apps are searched. */
   readonly app?: string | undefined
   readonly encounters?: string | undefined
+  /** 'find': apps are searched. */
+  readonly apps?: string | undefined
 }
 
-/** Sends the list of patients with the selected patient, or the launch form again that had a fault. */
+/** The launch form, which a button sent here to be shown again. */
+function readEntered(query: unknown): EnteredLaunch | undefined {
+  const form = readParameters(query)
+  return form.get('step') === undefined ? undefined : { form, encounterId: readEncounterChoice(query) }
+}
+
+/** Sends the list of patients with the selected patient, or with the launch form again as it was sent. */
 export async function sendPortal(
   reply: FastifyReply,
   context: AuthContext,
   login: Login,
   query: PortalQuery,
-  failed?: FailedLaunch,
+  entered?: EnteredLaunch,
 ): Promise<FastifyReply> {
   const { search, page, patient } = query
   const { settings, store, clock } = context
@@ -88,7 +99,19 @@ export async function sendPortal(
   const view = { search, page }
   const hasCards = settings.cds.services.length > 0
   const { developerPages } = login
-  const beside = { apps, chosen, appSearch: query.app, view, now, failed, developerPages, hasCards }
+  const isFindingApp = query.apps === 'find' || query.app !== undefined
+  const beside = {
+    apps,
+    chosen,
+    appSearch: query.app,
+    view,
+    now,
+    entered,
+    developerPages,
+    hasCards,
+    isFindingApp,
+    allEncounters,
+  }
   const document = renderSignedInPage(
     context,
     login,
@@ -104,7 +127,7 @@ export async function sendPortal(
   )
   // A content security policy with all registered apps could exceed the limits of browsers.
   return reply.sendPage(document, {
-    status: failed ? 400 : 200,
+    status: entered?.fault ? 400 : 200,
     ...(chosen && { formTargets: listLaunchTargets(chosen), images: listLogos(chosen.client) }),
   })
 }

@@ -1,0 +1,107 @@
+/** The launch form of the portal in a browser without scripts: nothing that was chosen or typed changes by itself. */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
+import { expectAccessible, inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { type Stack, startStack } from './support/stack.ts'
+import { logIn, openPatient } from './support/walk.ts'
+
+let stack: Stack
+before(async () => {
+  stack = await startStack()
+  const { db } = stack.store
+  const app = await db.selectFrom('client').selectAll().executeTakeFirstOrThrow()
+  for (let at = 0; at < 12; at++)
+    await db
+      .insertInto('client')
+      .values({
+        ...app,
+        client_id: `app-${at}`,
+        name: `App ${String(at).padStart(2, '0')}`,
+        launch_url: `${stack.settings.appUrl}/absent-${at}`,
+      })
+      .execute()
+})
+after(() => stack?.close())
+const open = useBrowser()
+
+/** Chooses an encounter that is not the usual one, and types an intent. */
+async function fillIn(page: Page): Promise<string> {
+  await openPatient(page, stack)
+  const others = page.locator('input[name="encounterId"]:not(:checked)')
+  const chosen = (await others.first().getAttribute('value')) ?? ''
+  await page.locator(`input[name="encounterId"][value="${chosen}"]`).check()
+  await page.getByText('More options').click()
+  await page.getByLabel('Intent').fill('order review')
+  return chosen
+}
+
+async function expectKept(page: Page, encounter: string): Promise<void> {
+  assert.equal(await page.locator('input[name="encounterId"]:checked').getAttribute('value'), encounter)
+  assert.equal(await page.getByLabel('Intent').inputValue(), 'order review')
+}
+
+describe('the launch form, without scripts', () => {
+  it('keeps encounter and options when another app is chosen, above the launch button (PORTAL-11)', async () => {
+    const { page, faults } = await open({ javaScriptEnabled: false })
+    await logIn(page, stack)
+    const encounter = await fillIn(page)
+    const summary = page.getByText('Choose another app')
+    const [choice, launch] = await Promise.all([
+      summary.boundingBox(),
+      page.locator('.launch__after').boundingBox(),
+    ])
+    assert.ok(choice && launch && choice.y < launch.y)
+    await summary.click()
+    await page.getByRole('button', { name: /App 03/ }).click()
+    await expectKept(page, encounter)
+    await page.getByRole('button', { name: 'Launch App 03' }).click()
+    await page.waitForURL(`${stack.settings.appUrl}/absent-3?iss=*`)
+    const launched = await stack.store.db
+      .selectFrom('launch_token')
+      .select(['encounter_id', 'context'])
+      .executeTakeFirstOrThrow()
+    assert.equal(launched.encounter_id, encounter)
+    assert.match(String(launched.context), /order review/)
+    assert.deepEqual(
+      faults.filter(fault => !/status of 404/.test(fault)),
+      [],
+    )
+  })
+
+  it('keeps them while another app is searched (PORTAL-11)', async () => {
+    const { page } = await open({ javaScriptEnabled: false })
+    await logIn(page, stack)
+    const encounter = await fillIn(page)
+    await page.getByText('Choose another app').click()
+    await page.getByRole('button', { name: /Find another app/ }).click()
+    await page.getByLabel('Find another app by name').fill('11')
+    await page.keyboard.press('Enter')
+    await page.getByRole('link', { name: /App 11/ }).click()
+    await expectKept(page, encounter)
+    assert.equal(await page.getByRole('button', { name: 'Launch App 11' }).count(), 1)
+  })
+
+  it('launches the app that the button names with the Enter key', async () => {
+    const { page } = await open({ javaScriptEnabled: false })
+    await logIn(page, stack)
+    await openPatient(page, stack)
+    await page.locator('input[name="encounterId"]').first().focus()
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`${stack.settings.appUrl}/s/*`)
+  })
+})
+
+describe('the choice of an app', () => {
+  it('is accessible on every screen', async () => {
+    const { page } = await open()
+    await logIn(page, stack)
+    await openPatient(page, stack)
+    await page.getByText('Choose another app').click()
+    await expectAccessible(page)
+    await inspectOnEveryScreen(page, 'portal-apps')
+    await page.getByRole('button', { name: /Find another app/ }).click()
+    await page.getByRole('navigation', { name: 'Apps' }).waitFor()
+    await inspectOnEveryScreen(page, 'portal-find-app')
+  })
+})
