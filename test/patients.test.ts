@@ -35,6 +35,16 @@ describe('the pages of a patient', () => {
     await page.getByText('Your own record').waitFor()
     await page.getByText('Nobody has opened your record lately.').waitFor()
     await page.getByRole('link', { name: 'privacy@hospital.example' }).waitFor()
+    // The letters of the logo must not have the colour of the bar.
+    const findColour = (selector: string, property: 'color' | 'backgroundColor') =>
+      page
+        .locator(selector)
+        .first()
+        .evaluate((it, name) => getComputedStyle(it)[name], property)
+    assert.notEqual(
+      await findColour('.topbar .door', 'color'),
+      await findColour('.topbar', 'backgroundColor'),
+    )
     await inspectOnEveryScreen(page, 'home-new')
     assert.deepEqual(faults, [])
   })
