@@ -5,7 +5,15 @@
  */
 
 export { type Admin, AdminFailure, listAll, makeCommandLine } from './admin/action.ts'
-export { addClient, type ClientRow, changeClient, findClientRow, listClients } from './admin/clients.ts'
+export { describeAnyUser } from './admin/api/users.ts'
+export {
+  addClient,
+  type ClientRow,
+  changeClient,
+  describeClient,
+  findClientRow,
+  listClients,
+} from './admin/clients.ts'
 export { explainSignIn } from './admin/explain-sign-in.ts'
 export { findUnknown, listFhirUsers, makeLookupContext } from './admin/fhir-users.ts'
 export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'

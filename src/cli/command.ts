@@ -106,6 +106,11 @@ export function readJsonFile(args: Arguments, option: string, { cwd }: Io): unkn
   }
 }
 
+/** The result of a command with `--json`, for scripts. */
+export function printJson({ stdout }: Io, value: unknown): void {
+  stdout.write(`${JSON.stringify(value, undefined, 2)}\n`)
+}
+
 export function formatColumns(texts: readonly (readonly string[])[]): string {
   const rows = texts.map(row => row.map(escapeLine))
   const widths: number[] = []

@@ -14,7 +14,16 @@ import {
 import type { Settings } from '../../config/index.ts'
 import { escapeLine } from '../../core/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
-import { type Arguments, type Command, failMisuse, getOptional, getText, type Io, isSet } from '../command.ts'
+import {
+  type Arguments,
+  type Command,
+  failMisuse,
+  getOptional,
+  getText,
+  type Io,
+  isSet,
+  printJson,
+} from '../command.ts'
 import { loadSettings, recordCommand, withSealer, withStore } from '../with-store.ts'
 
 /** Records of other instances may arrive this late. */
@@ -175,7 +184,7 @@ function describeEvent({ kind, method, request, repeats }: KeptRecord): string {
 
 const auditVerify: Command = {
   usage: `
-Usage: npm run -s sallyport -- audit verify [--head <head>] [--adopt]
+Usage: npm run -s sallyport -- audit verify [--head <head>] [--adopt] [--json]
 
 Recomputes the hash chain over the audit trail, even while the servers run. Finds records that were changed, removed, inserted,
 reordered or filed under other patients after the servers sealed them, which they do about a second after writing. Needs the
@@ -185,6 +194,7 @@ Options:
   --head <head>   a head that an earlier verification printed, or that a feed received: also finds records removed from the end
   --adopt         after a change of SMART_SECRET: seal the trail with the new secret, if seals and records agree. Otherwise the
                   servers cannot seal further records
+  --json          print JSON: the counts, the head and the problems
 
 Exit code: 0 if nothing was changed, otherwise 1.`,
   async run(args, io) {
@@ -195,6 +205,10 @@ Exit code: 0 if nothing was changed, otherwise 1.`,
       if (isSet(args, 'adopt')) await adoptTrail(io, store, sealer)
       return verifyTrail(store, sealer, { head })
     })
+    if (isSet(args, 'json')) {
+      printJson(io, found)
+      return found.problems.length === 0 ? 0 : 1
+    }
     for (const problem of found.problems) io.stderr.write(`${problem}\n`)
     io.stdout.write(formatVerification(found))
     return found.problems.length === 0 ? 0 : 1

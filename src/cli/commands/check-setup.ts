@@ -12,7 +12,7 @@ import {
 } from '../../config/index.ts'
 import { describeError, fail, isFailure, parseJson } from '../../core/index.ts'
 import type { Store } from '../../store/index.ts'
-import { type Command, formatColumns, type Io } from '../command.ts'
+import { type Command, formatColumns, type Io, isSet, printJson } from '../command.ts'
 import { readFeedTls, readPolicy, readTls, readTrustedIssuers, readUpstreamTls } from '../start/files.ts'
 import { describeReason } from '../start/reporting-fetch.ts'
 import { getStoreOptions } from '../with-store.ts'
@@ -24,23 +24,30 @@ const DAY_MS = 86_400_000
 
 const checkCommand: Command = {
   usage: `
-Usage: npm run -s sallyport -- check
+Usage: npm run -s sallyport -- check [--json]
 
 Validates an installation without changing it, whether the servers run or not: the settings and the files that they name,
 certificates (key, expiry, host names), the database, the folder of the FHIR data, the secret, the sign-in providers and the upstream FHIR server. Prints a line
 for each, and every problem with its remedy.
 
+Options:
+  --json  print JSON: an array of objects with level (ok, warning or problem), subject and text
+
 Exit code: 0 without problems, otherwise 1.
 
 See also: check upstream, which tests a FHIR server in detail.`,
-  async run(_args, io) {
+  async run(args, io) {
     const findings = await checkSetup(io)
     const problems = findings.filter(({ level }) => level === 'problem')
-    io.stdout.write(`${formatColumns(findings.map(it => [it.level, it.subject, it.text]))}\n`)
-    if (problems.length > 0)
-      io.stdout.write(`\n${problems.length === 1 ? '1 problem' : `${problems.length} problems`}\n`)
+    if (isSet(args, 'json')) printJson(io, findings)
+    else printFindings(io, findings, problems.length)
     return problems.length > 0 ? 1 : 0
   },
+}
+
+function printFindings(io: Io, findings: readonly Finding[], problems: number): void {
+  io.stdout.write(`${formatColumns(findings.map(it => [it.level, it.subject, it.text]))}\n`)
+  if (problems > 0) io.stdout.write(`\n${problems === 1 ? '1 problem' : `${problems} problems`}\n`)
 }
 
 interface Finding {

@@ -1,13 +1,21 @@
 import type { Finding, Recommendation, Send, UpstreamReport } from '../../backends/upstream/index.ts'
 import { listEffectiveSettings, readConfiguration, type Settings } from '../../config/index.ts'
 import { describeError, findCode } from '../../core/index.ts'
-import { type Command, CommandFailure, formatColumns, getOptional, type Io, isSet } from '../command.ts'
+import {
+  type Command,
+  CommandFailure,
+  formatColumns,
+  getOptional,
+  type Io,
+  isSet,
+  printJson,
+} from '../command.ts'
 import { readUpstreamTls } from '../start/files.ts'
 import { readUpstreamAuth } from '../start/gateway.ts'
 
 const checkUpstreamCommand: Command = {
   usage: `
-Usage: npm run -s sallyport -- check upstream [--url <base>] [--write]
+Usage: npm run -s sallyport -- check upstream [--url <base>] [--write] [--json]
 
 Tries everything that the gateway relies on, and prints a table with the results and the settings that it recommends:
   ok       the server behaves as FHIR R4 defines
@@ -19,6 +27,7 @@ Options:
   --url <base>  FHIR base URL of the server (default: SMART_FHIR_UPSTREAM_URL). Only if both are the same, sends the
                 gateway's credentials
   --write       also try writes. Creates resources with a tag of their own (urn:sallyport:check), and deletes them
+  --json        print JSON: url, software, inUse, findings and recommended settings
 
 Exit code: 0 if the server can be used with the settings in effect, 1 if a result or a setting is unsafe.
 
@@ -45,7 +54,9 @@ Example:
       'upstream-search-cache': findValue('upstream-search-cache', 'bypass'),
     })
     const inUse = describeProfile(chooseProfile(profile, report.sign))
-    print(`${baseUrl}: ${report.software}\nIn use: ${inUse}`, report, recommended, io)
+    const { software, findings } = report
+    if (isSet(args, 'json')) printJson(io, { url: baseUrl, software, inUse, findings, recommended })
+    else print(`${baseUrl}: ${software}\nIn use: ${inUse}`, report, recommended, io)
     return isUnsafe(report.findings, recommended) ? 1 : 0
   },
 }

@@ -1,17 +1,24 @@
 import type { ClientRow } from '../../auth/index.ts'
-import { type Command, formatColumns, getSubject } from '../command.ts'
+import { type Command, formatColumns, getSubject, isSet, printJson } from '../command.ts'
 import { performCommand, withStore } from '../with-store.ts'
 
 const AUTHENTICATIONS = { none: 'public', client_secret: 'secret', private_key_jwt: 'keys' } as const
 
 const clientList: Command = {
   usage: `
-Usage: npm run -s sallyport -- client list
+Usage: npm run -s sallyport -- client list [--json]
+
+Options:
+  --json  print JSON, as the administration API returns it
 
 To see all properties of an app: client show --id <id>`,
-  async run(_args, io) {
-    const { listAll, listClients } = await import('../../auth/index.ts')
+  async run(args, io) {
+    const { describeClient, listAll, listClients } = await import('../../auth/index.ts')
     const clients = await withStore(io, store => listAll(page => listClients({ store }, page)))
+    if (isSet(args, 'json')) {
+      printJson(io, { items: clients.map(describeClient) })
+      return 0
+    }
     const lines = clients.map(row => [
       row.client_id,
       row.name,
@@ -29,13 +36,17 @@ To see all properties of an app: client show --id <id>`,
 
 const clientShow: Command = {
   usage: `
-Usage: npm run -s sallyport -- client show --id <id>`,
+Usage: npm run -s sallyport -- client show --id <id> [--json]
+
+Options:
+  --json  print JSON, as the administration API returns it`,
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const id = getSubject(args, 'id')
-    const { findClientRow } = await import('../../auth/index.ts')
+    const { describeClient, findClientRow } = await import('../../auth/index.ts')
     const client = await performCommand(io, 'Cannot show client', admin => findClientRow(admin, id))
-    io.stdout.write(`${formatColumns(listRows(client))}\n`)
+    if (isSet(args, 'json')) printJson(io, describeClient(client))
+    else io.stdout.write(`${formatColumns(listRows(client))}\n`)
     return 0
   },
 }

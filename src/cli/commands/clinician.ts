@@ -10,6 +10,7 @@ import {
   getSubject,
   type Io,
   isSet,
+  printJson,
 } from '../command.ts'
 import { readFhirUser } from '../start/files.ts'
 import { performCommand } from '../with-store.ts'
@@ -47,12 +48,19 @@ function readPractitioner(text: string, { env, cwd }: Io): string {
 
 const clinicianList: Command = {
   usage: `
-Usage: npm run -s sallyport -- clinician list`,
-  async run(_args, io) {
-    const { listAll, listUsers } = await import('../../auth/index.ts')
+Usage: npm run -s sallyport -- clinician list [--json]
+
+Options:
+  --json  print JSON, as the administration API returns it`,
+  async run(args, io) {
+    const { describeAnyUser, listAll, listUsers } = await import('../../auth/index.ts')
     const users = await performCommand(io, 'Cannot list clinicians', admin =>
       listAll(page => listUsers(admin, page)),
     )
+    if (isSet(args, 'json')) {
+      printJson(io, { items: users.map(describeAnyUser) })
+      return 0
+    }
     const lines = users.map(user => [
       user.username,
       user.displayName,

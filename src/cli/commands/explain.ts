@@ -13,6 +13,7 @@ import {
   getText,
   type Io,
   isSet,
+  printJson,
 } from '../command.ts'
 import { findOfferedOperations, readFhirUser, readUserFilter } from '../start/files.ts'
 
@@ -32,6 +33,7 @@ Options:
                          resource is a FHIRPath Patch
   --search-letter <r|s>  permission that a search needs (default: smart.fhir.search-letter)
   --contexts <list>      accepted scope contexts, for example patient,user (default: smart.fhir.scope-contexts)
+  --json                 print JSON: allowed, status, by, within, limits and text
   --jsonl                read one JSON object per line from standard input, and write one per line
 
 "Allowed" means that only the stored data can still cause a refusal. Exit code: 0 if allowed, 3 if refused; with --jsonl
@@ -44,7 +46,8 @@ list). An output line has id, allowed, status, by, within, limits and text.`,
       return 0
     }
     const explanation = explain(readOptions(args, settings), settings.fhirBaseUrl)
-    print(explanation, io)
+    if (isSet(args, 'json')) printJson(io, explanation)
+    else print(explanation, io)
     return explanation.allowed ? 0 : 3
   },
 }

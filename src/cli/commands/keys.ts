@@ -9,6 +9,7 @@ import {
   getSubject,
   type Io,
   isSet,
+  printJson,
 } from '../command.ts'
 import { performCommand, withStore } from '../with-store.ts'
 
@@ -69,10 +70,17 @@ async function withdrawAll(args: Arguments, io: Io): Promise<ExitCode> {
 
 const keysList: Command = {
   usage: `
-Usage: npm run -s sallyport -- keys list`,
-  async run(_args, io) {
+Usage: npm run -s sallyport -- keys list [--json]
+
+Options:
+  --json  print JSON, as the administration API returns it`,
+  async run(args, io) {
     const { listKeys } = await import('../../auth/index.ts')
     const keys = await withStore(io, store => listKeys({ store, clock: Date.now }))
+    if (isSet(args, 'json')) {
+      printJson(io, { items: keys })
+      return 0
+    }
     const lines = keys.map(key => [key.kid, key.state, key.created_at, key.signs_from, key.retired_at ?? ''])
     io.stdout.write(`${formatColumns([['KID', 'STATE', 'MADE', 'SIGNS FROM', 'RETIRED'], ...lines])}\n`)
     return 0

@@ -7,13 +7,15 @@ import {
   CommandFailure,
   getOptional,
   type Io,
+  isSet,
+  printJson,
   readJsonFile,
 } from '../command.ts'
 import { loadSettings, openConfiguredStore } from '../with-store.ts'
 
 const loginExplain: Command = {
   usage: `
-Usage: npm run -s sallyport -- login explain --claims <file> [--provider <id>]
+Usage: npm run -s sallyport -- login explain --claims <file> [--provider <id>] [--json]
 
 Decides as a sign-in does, without signing anyone in: groups, links, mapping, and the Practitioner on the FHIR server, which must
 run. The claims are not verified.
@@ -21,6 +23,7 @@ run. The claims are not verified.
 Options:
   --claims <file>   JSON object with the claims of an id_token and of the user info, or with the attributes of a directory entry
   --provider <id>   the sign-in provider (default: the provider whose issuer is iss)
+  --json            print JSON: allowed, and rows with label and value
 
 Exit code: 0 if the user would be signed in, otherwise 1.`,
   async run(args, io) {
@@ -34,7 +37,9 @@ Exit code: 0 if the user would be signed in, otherwise 1.`,
       if (subject === undefined) throw new CommandFailure('Cannot explain: the claims have no sub')
       const sealer = createSealer(ensureSecret(settings))
       const { allowed, rows } = await explainSignIn({ settings, store, sealer }, provider, subject, claims)
-      for (const [label, value] of rows) io.stdout.write(`${label}: ${value}\n`)
+      if (isSet(args, 'json'))
+        printJson(io, { allowed, rows: rows.map(([label, value]) => ({ label, value })) })
+      else for (const [label, value] of rows) io.stdout.write(`${label}: ${value}\n`)
       return allowed ? 0 : 1
     } finally {
       await store.close()

@@ -1,17 +1,22 @@
 import { type EffectiveSetting, listEffectiveSettings, readConfiguration } from '../../config/index.ts'
-import type { Command } from '../command.ts'
+import { type Command, isSet, printJson } from '../command.ts'
 
 /** Prints in the format of the settings file, so that lines can be copied. */
 const settings: Command = {
   usage: `
-Usage: npm run -s sallyport -- settings
+Usage: npm run -s sallyport -- settings [--json]
 
 Reads the environment and sallyport.yaml (or the file named in SMART_CONFIG), as start does. Prints each setting with its
 value, its environment variable and the source of the value. If the servers would refuse to start with these settings,
-prints the reasons on standard error.`,
-  async run(_args, io) {
+prints the reasons on standard error.
+
+Options:
+  --json  print JSON: an array of objects with name, env, value and source`,
+  async run(args, io) {
     const configuration = readConfiguration(io.env, io.cwd)
-    for (const setting of listEffectiveSettings(configuration)) io.stdout.write(`${formatSetting(setting)}\n`)
+    const effective = listEffectiveSettings(configuration)
+    if (isSet(args, 'json')) printJson(io, effective)
+    else for (const setting of effective) io.stdout.write(`${formatSetting(setting)}\n`)
     for (const warning of configuration.warnings) io.stderr.write(`${warning}\n`)
     for (const problem of configuration.problems)
       io.stderr.write(`Cannot start with these settings: ${problem}\n`)

@@ -223,6 +223,11 @@ function describeSignIn({
   }
 }
 
+/** A user of any kind, with the members of that kind. */
+export function describeAnyUser(user: UserDescription) {
+  return { ...describeUser(user), ...KINDS[user.kind].show(user) }
+}
+
 function describeUser(user: UserDescription): Static<TObject<typeof USER>> {
   return {
     id: user.id,
