@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { type Auditor, noAudit } from '../audit/index.ts'
 import { createSerialize } from '../cache/index.ts'
 import { createHostCheck, makePalette, readLogo } from '../config/index.ts'
-import { isFailure } from '../core/index.ts'
+import { DAY_MS, isFailure } from '../core/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import {
   createBrand,
@@ -104,8 +104,6 @@ const OPEN_TO_OTHER_SITES: ReadonlySet<string> = new Set([paths.authorize, paths
 
 /** How much longer a key is published than its tokens are valid, because clocks differ. */
 const PUBLISHED_AFTER_MS = 60_000
-const DAY_MS = 86_400_000
-
 /** Creates the auth server, not yet listening. Call `initialize` before. */
 export async function createAuthServer(options: AuthServerOptions): Promise<FastifyInstance> {
   const { settings, store, sealer, clock = Date.now, fetch = globalThis.fetch } = options

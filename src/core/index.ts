@@ -1,6 +1,6 @@
 /**
  * The ground floor, which every module may import: expected failures, descriptions of errors, reading of JSON, the
- * distance of two texts, texts without controls, groups, remembered values. Pure, and imports nothing.
+ * distance of two texts, texts without controls, groups, remembered values, the length of a day. Pure, and imports nothing.
  */
 export { computeDistance } from './distance.ts'
 export { describeError, findCode, hasCode, isTimeout, scrub } from './errors.ts'
@@ -17,3 +17,4 @@ export {
   toPlainLine,
 } from './plain-text.ts'
 export { remember } from './remember.ts'
+export { DAY_MS } from './time.ts'

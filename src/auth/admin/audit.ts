@@ -9,7 +9,7 @@ import {
   type TrailPosition,
   toAuditEvent,
 } from '../../audit/index.ts'
-import { isFailure } from '../../core/index.ts'
+import { DAY_MS, isFailure } from '../../core/index.ts'
 import { formatCsvRow } from '../../web/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import type { Parameters } from '../base/request.ts'
@@ -193,8 +193,6 @@ export function readAuditView(form: Parameters): AuditView {
     },
   }
 }
-
-const DAY_MS = 86_400_000
 
 /** Days are UTC days, as the times of the records. */
 function readDay(text: string): number | undefined {

@@ -1,6 +1,6 @@
 import { lookup as dnsLookup, type LookupAddress, type LookupOptions } from 'node:dns'
 import { BlockList, isIP } from 'node:net'
-import { describeError } from '../../core/index.ts'
+import { DAY_MS, describeError } from '../../core/index.ts'
 
 const PRIVATE_V4 = [
   '0.0.0.0/8',
@@ -52,7 +52,7 @@ function createBlockList(networks: readonly string[], type: 'ipv4' | 'ipv6'): Bl
   return list
 }
 
-const MAX_FRESH_MS = 24 * 3_600_000
+const MAX_FRESH_MS = DAY_MS
 
 /** RFC 9111, 4.2.2: without headers the cache decides. */
 const UNSAID_MS = 60_000

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../core/index.ts'
 import { MAX_SCOPE_LIST_CHARACTERS } from '../../smart/index.ts'
 import { REFRESH_RETRY_MS } from '../../store/index.ts'
 
@@ -126,7 +127,7 @@ export const LIMITS = {
   auditRecordsPerMinute: 60_000,
   auditSenders: 1_000,
   /** How late and how early an audit record of another server may be. */
-  auditRecordsLateMs: 7 * 24 * 3_600_000,
+  auditRecordsLateMs: 7 * DAY_MS,
   auditRecordsEarlyMs: 5 * 60_000,
   /** Characters of a text, and patients, of an audit record of another server. */
   auditTextCharacters: 2_000,

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
+import { DAY_MS } from '../../core/index.ts'
 import type { Schema } from '../../store/index.ts'
 import { auditEvent } from '../base/audit.ts'
 import { storeOrigins } from '../oauth/clients/origins.ts'
@@ -8,8 +9,6 @@ import type { AuthContext } from '../oauth/context.ts'
 import type { Problem } from './access.ts'
 import { MAX_CLIENTS } from './limits.ts'
 import { failLink } from './read-link.ts'
-
-const DAY_MS = 86_400_000
 
 const SCOPE =
   'openid fhirUser profile launch launch/patient launch/encounter online_access offline_access patient/*.cruds user/*.cruds'

@@ -1,4 +1,4 @@
-import { isFailure, isRecord } from '../../core/index.ts'
+import { DAY_MS, isFailure, isRecord } from '../../core/index.ts'
 import { parseReference, type Resource } from '../../fhir/index.ts'
 import type { BaseContext } from '../base/context.ts'
 import { createUserLookup, type LookupContext, type Unavailable } from '../base/fhir-reader.ts'
@@ -12,8 +12,6 @@ export interface OwnRecord {
 }
 
 type RecordsContext = LookupContext & Pick<BaseContext, 'store' | 'clock'>
-
-const DAY_MS = 86_400_000
 
 /** The records of a patient user: their own, and those of the patients that their RelatedPersons name now (PATIENTS-4). */
 export async function findOwnRecords(

@@ -17,7 +17,7 @@ export function hasAccess(access: Access, type: string, permission: Permission):
   return access.filterFor(type, permission).length > 0 && !EXCLUDED_TYPES.has(type)
 }
 
-/** The access check of content from the upstream. */
+/** The access check of content from the upstream: fhir-api/access/access-check.ts decides. */
 export function createContentCheck(
   context: GatewayContext,
   request: FhirRequest,

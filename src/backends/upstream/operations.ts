@@ -157,7 +157,7 @@ function createDocumentHandler(type: 'Patient' | 'Composition') {
     const request = addPostedParams(received)
     if (isFailure(request)) return request
     const { id = '', name } = request.interaction
-    const found = await findResource(createLookup(context, request), request, 'r', type, id)
+    const found = await findResource(createLookup(context, request), request, { permission: 'r', type, id })
     if (isFailure(found)) return found
     if (found.deleted) return fail({ problem: 'gone', type, id })
     const params = dropFormat(request.interaction.params)

@@ -10,7 +10,7 @@ import {
   type Settings,
   SettingsError,
 } from '../../config/index.ts'
-import { describeError, fail, isFailure, parseJson } from '../../core/index.ts'
+import { DAY_MS, describeError, fail, isFailure, parseJson } from '../../core/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type Command, formatColumns, type Io, isSet, printJson } from '../command.ts'
 import { readFeedTls, readPolicy, readTls, readTrustedIssuers, readUpstreamTls } from '../start/files.ts'
@@ -20,8 +20,6 @@ import { withClient } from './check.ts'
 
 /** A certificate that expires sooner is a problem. */
 const CERTIFICATE_DAYS = 14
-const DAY_MS = 86_400_000
-
 const checkCommand: Command = {
   usage: `
 Usage: npm run -s sallyport -- check [--json]

@@ -65,7 +65,7 @@ export async function checkNamedBinaries(
 async function mayTouchBinary(context: Context, request: FhirRequest, id: string): Promise<boolean> {
   for (const permission of ['r', 'c', 'u'] as const) {
     if (request.access.filterFor('Binary', permission).length === 0) continue
-    const found = await lookUp(context, request, permission, 'Binary', id)
+    const found = await lookUp(context, request, { permission, type: 'Binary', id })
     if (typeof found === 'object' && !isFailure(found) && !found.deleted) return true
   }
   return (await findThroughDocument(context, request, id)) !== undefined

@@ -75,7 +75,8 @@ function open({ current, last, other, members }: Held) {
       },
     },
   } as unknown as Context
-  const find = (access: Access) => lookUp(context, makeRequest(access), 'r', 'Condition', 'c')
+  const find = (access: Access) =>
+    lookUp(context, makeRequest(access), { permission: 'r', type: 'Condition', id: 'c' })
   return { context, steps, find }
 }
 
@@ -96,7 +97,10 @@ describe('lookUp', () => {
   it('never finds a type that the backend does not serve', async () => {
     const event = store({ resourceType: 'AuditEvent', id: 'c' }, { type: 'AuditEvent' })
     const { context } = open({ current: event })
-    assert.equal(await lookUp(context, makeRequest(fullAccess), 'r', 'AuditEvent', 'c'), 'outside')
+    assert.equal(
+      await lookUp(context, makeRequest(fullAccess), { permission: 'r', type: 'AuditEvent', id: 'c' }),
+      'outside',
+    )
   })
 
   it('finds a deleted resource by its last content', async () => {
@@ -178,11 +182,19 @@ describe('lookUp with a response that cannot be checked', () => {
 describe('findResource', () => {
   it('returns the same failure for resources that are absent and outside the access filter', async () => {
     for (const held of [{ current: store(makeCondition('bob')) }, {}]) {
-      const found = await findResource(open(held).context, makeRequest(ann), 'r', 'Condition', 'c')
+      const found = await findResource(open(held).context, makeRequest(ann), {
+        permission: 'r',
+        type: 'Condition',
+        id: 'c',
+      })
       assert(isFailure(found))
       assert.equal(found.problem, 'outside-access')
     }
-    const found = await findResource(open({}).context, makeRequest(fullAccess), 'r', 'Condition', 'c')
+    const found = await findResource(open({}).context, makeRequest(fullAccess), {
+      permission: 'r',
+      type: 'Condition',
+      id: 'c',
+    })
     assert(isFailure(found))
     assert.equal(found.problem, 'absent')
   })

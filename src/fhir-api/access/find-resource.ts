@@ -12,6 +12,14 @@ import { type AccessCheck, createAccessCheck } from './access-check.ts'
 /** Absent, or outside the access. The caller must not always learn which. */
 export type Unseen = 'absent' | 'outside'
 
+/** A resource, or one version of it, and what the caller wants to do with it. */
+interface Target {
+  readonly permission: Permission
+  readonly type: string
+  readonly id: string
+  readonly version?: string | undefined
+}
+
 export interface LookupContext extends Pick<Context, 'baseUrl' | 'accessCache' | 'excludedTypes'> {
   readonly session: Pick<BackendSession, 'read' | 'readLast' | 'panelMembers'>
 }
@@ -36,22 +44,16 @@ export function checkStored(
 export async function findResource(
   context: LookupContext,
   request: FhirRequest,
-  permission: Permission,
-  type: string,
-  id: string,
-  version?: string,
+  target: Target,
 ): Promise<StoredVersion | Failure> {
-  const found = await lookUp(context, request, permission, type, id, version)
-  return toVisible(found, request, permission, type, id)
+  return toVisible(await lookUp(context, request, target), request, target)
 }
 
 /** The part of a lookup that the caller may know. A deleted resource is visible if its last content is within the access. */
 export function toVisible(
   found: StoredVersion | Unseen | Failure,
   request: FhirRequest,
-  permission: Permission,
-  type: string,
-  id: string,
+  { permission, type, id }: Target,
 ): StoredVersion | Failure {
   return typeof found === 'string' ? failHidden(request.access, permission, type, id) : found
 }
@@ -68,7 +70,7 @@ export async function findHidden(
 ): Promise<Failure | undefined> {
   if (context.versionAccess === 'version' || request.access.filterFor(type, 'r') === 'everything')
     return undefined
-  const current = await findResource(context, request, 'r', type, id)
+  const current = await findResource(context, request, { permission: 'r', type, id })
   return isFailure(current) ? current : undefined
 }
 
@@ -79,28 +81,26 @@ export async function findHidden(
 export async function lookUp(
   context: LookupContext,
   request: FhirRequest,
-  permission: Permission,
-  type: string,
-  id: string,
-  version?: string,
+  target: Target,
 ): Promise<StoredVersion | Unseen | Failure> {
   const { session } = context
+  const { permission, type, id, version } = target
   const filter = request.access.filterFor(type, permission)
   const reading = session.read(type, id, version, filter)
   const stored = reading instanceof Promise ? await reading : reading
-  if (isFailure(stored)) return explainFailure(context, request, permission, type, id, stored)
+  if (isFailure(stored)) return explainFailure(context, request, target, stored)
   if (stored?.text !== undefined) {
     const checking = isWithin(context, request, permission, stored, stored.text)
     const within = checking instanceof Promise ? await checking : checking
-    if (isFailure(within)) return explainFailure(context, request, permission, type, id, within)
+    if (isFailure(within)) return explainFailure(context, request, target, within)
     if (within) return stored
   }
   if (filter === 'everything') return stored?.deleted ? stored : stored ? 'outside' : 'absent'
   if (!session.readLast) return stored ? 'outside' : 'absent'
-  if (!stored || stored.deleted) await allowsContent(context, request, permission, undefined, type, id)
+  if (!stored || stored.deleted) await allowsContent(context, request, target, undefined)
   const last = await session.readLast(type, id)
   if (isFailure(last)) return last
-  const wasWithin = await allowsContent(context, request, permission, last, type, id)
+  const wasWithin = await allowsContent(context, request, target, last)
   if (isFailure(wasWithin)) return wasWithin
   if (stored?.deleted && wasWithin) return stored
   return stored ? 'outside' : 'absent'
@@ -143,20 +143,19 @@ export function isWithin(
 export async function explainFailure(
   context: LookupContext,
   request: FhirRequest,
-  permission: Permission,
-  type: string,
-  id: string,
+  target: Target,
   failure: Failure,
 ): Promise<Unseen | Failure> {
+  const { permission, type, id } = target
   if (
     !OF_ONE_RESPONSE.has(failure.problem) ||
     mayRevealAbsence(request.access.filterFor(type, permission), type, id)
   )
     return failure
-  await allowsContent(context, request, permission, undefined, type, id)
+  await allowsContent(context, request, target, undefined)
   const other = await context.session.read(type, randomUUID())
   const isOfServer = other !== undefined && (isFailure(other) || !other.deleted)
-  const allowed = await allowsContent(context, request, permission, undefined, type, id)
+  const allowed = await allowsContent(context, request, target, undefined)
   return isOfServer ? failure : isFailure(allowed) ? allowed : 'outside'
 }
 
@@ -167,10 +166,8 @@ const OF_ONE_RESPONSE: ReadonlySet<Failure['problem']> = new Set(['upstream-brok
 async function allowsContent(
   context: LookupContext,
   request: FhirRequest,
-  permission: Permission,
+  { permission, type, id }: Target,
   content: Resource | undefined,
-  type: string,
-  id: string,
 ): Promise<boolean | Failure> {
   const check = await checkStored(context, request, [content ?? { resourceType: type }], id)
   if (isFailure(check)) return check

@@ -33,7 +33,7 @@ function createEverything(type: EverythingType): Handler<'operation'> {
     if (isFailure(resumed)) return resumed
     const { request, cursor } = resumed
     const { id = '', params } = request.interaction
-    const found = await findResource(context, request, 'r', type, id)
+    const found = await findResource(context, request, { permission: 'r', type, id })
     if (isFailure(found)) return found
     if (found.deleted) return fail({ problem: 'gone', type, id })
     const problem = findEverythingProblem(type, params)
@@ -74,7 +74,7 @@ const BASE_PROFILE = 'http://hl7.org/fhir/StructureDefinition/'
 const validateResource: Handler<'operation'> = async (context, request) => {
   if (request.interaction.posted) return validateContent(request, request.body)
   const { type = '', id = '' } = request.interaction
-  const found = await findResource(context, request, 'r', type, id)
+  const found = await findResource(context, request, { permission: 'r', type, id })
   if (isFailure(found)) return found
   if (found.deleted) return fail({ problem: 'gone', type, id })
   if (found.stream)

@@ -45,7 +45,7 @@ export async function planUpdate(
   id: string,
 ): Promise<Planned | Failure> {
   const type = resource.resourceType
-  const found = await lookUp(context, request, 'u', type, id)
+  const found = await lookUp(context, request, { permission: 'u', type, id })
   if (isFailure(found)) return found
   if (found === 'outside') return fail({ problem: 'outside-access' })
   return planReplacement(request, resource, id, found === 'absent' ? undefined : found)
@@ -74,7 +74,7 @@ export async function planPatch(
   type: string,
   id: string,
 ): Promise<Planned | Failure> {
-  const found = await findResource(context, request, 'u', type, id)
+  const found = await findResource(context, request, { permission: 'u', type, id })
   if (isFailure(found)) return found
   if (found.deleted) return fail({ problem: 'gone', type, id })
   const resource = await createPatched(context, request, found)
@@ -114,7 +114,7 @@ export async function planDelete(
   id: string,
 ): Promise<Planned | Failure> {
   const { access, preconditions } = request
-  const found = await lookUp(context, request, 'd', type, id)
+  const found = await lookUp(context, request, { permission: 'd', type, id })
   if (isFailure(found)) return found
   if (typeof found === 'object' && !found.deleted)
     return {

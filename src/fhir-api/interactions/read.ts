@@ -50,12 +50,12 @@ const findAndShow: Handler<'read'> = async (context, request) => {
   const passing = context.session.passThrough?.(request)
   const passed = passing && (await passing)
   if (passed) return passed
-  const found = await lookUp(context, request, 'r', type, id)
+  const found = await lookUp(context, request, { permission: 'r', type, id })
   const granted =
     typeof found === 'string' && isLimitedBinary(request)
       ? await findThroughDocument(context, request, id)
       : undefined
-  return show(granted ?? toVisible(found, request, 'r', type, id), params, request)
+  return show(granted ?? toVisible(found, request, { permission: 'r', type, id }), params, request)
 }
 
 /**
@@ -69,7 +69,7 @@ export const vread: Handler<'vread'> = async (context, request) => {
   if (passed) return passed
   const hidden = await findHidden(context, request, type, id)
   if (hidden) return hidden
-  return show(await findResource(context, request, 'r', type, id, version), params, request)
+  return show(await findResource(context, request, { permission: 'r', type, id, version }), params, request)
 }
 
 async function show(
@@ -130,7 +130,11 @@ async function findHiddenResource(
 ): Promise<Failure | undefined> {
   const { interaction } = request
   if (interaction.kind !== 'history-instance') return undefined
-  const current = await findResource(context, request, 'r', interaction.type, interaction.id)
+  const current = await findResource(context, request, {
+    permission: 'r',
+    type: interaction.type,
+    id: interaction.id,
+  })
   return isFailure(current) ? current : undefined
 }
 
@@ -156,7 +160,7 @@ async function explainHistoryFailure(
   const { interaction, access } = request
   if (interaction.kind !== 'history-instance') return failure
   const { type, id } = interaction
-  const explained = await explainFailure(context, request, 'r', type, id, failure)
+  const explained = await explainFailure(context, request, { permission: 'r', type, id }, failure)
   return typeof explained === 'string' ? failHidden(access, 'r', type, id) : explained
 }
 

@@ -65,7 +65,8 @@ async function mayNameMatch(
 ): Promise<boolean> {
   if (stored) return mayRead(context, request, stored)
   const match = parseReference(location, context.baseUrl)
-  const found = match && (await findResource(context, request, 'r', match.type, match.id))
+  const found =
+    match && (await findResource(context, request, { permission: 'r', type: match.type, id: match.id }))
   return found !== undefined && !isFailure(found)
 }
 

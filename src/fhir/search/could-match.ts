@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../core/index.ts'
 import { findSearchParameter } from '../definitions.ts'
 import { SEARCHED_CHARACTERS } from '../limits.ts'
 import type { Resource, SearchParameter } from '../resource.ts'
@@ -98,7 +99,7 @@ const TOLERANT: Comparisons = {
       code: entry.identifierValue,
       text: undefined,
     }),
-  date: (value, entry) => couldCompare(value, { low: entry.low - DAY, high: entry.high + DAY }),
+  date: (value, entry) => couldCompare(value, { low: entry.low - DAY_MS, high: entry.high + DAY_MS }),
   number: couldCompare,
   quantity: couldBeQuantity,
   uri: couldBeUri,
@@ -111,8 +112,6 @@ const BARE: Comparisons = {
 }
 
 /** A date without a time zone is in the server's time zone. */
-const DAY = 86_400_000
-
 function fold(text: string): string {
   return toNormalForm(text, 'NFKC').toLowerCase().trim()
 }

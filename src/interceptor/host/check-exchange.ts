@@ -73,17 +73,17 @@ export async function checkExchange(
   if (hasProvenance(exchange, interaction) && !isEverything(access.filterFor('Provenance', 'c')))
     return refuseUnenforceable('X-Provenance creates a resource that it cannot check')
   // The host searches all of its data for them.
-  if (!findConditionalTypes(body).every(type => isEverything(decision.access.filterFor(type, 's'))))
+  if (!findConditionalTypes(body).every(type => isEverything(access.filterFor(type, 's'))))
     return refuseUnenforceable('a conditional reference may match resources outside the grant')
   const steps = { left: limits.BUNDLE_STEPS }
   for (const part of [{ interaction, body }, ...entries]) {
-    const refusal = await checkPart(part.interaction, part.body, decision.access, policy, options, steps)
+    const refusal = await checkPart(part, { ...options, access, fhirBaseUrl: policy.fhirBaseUrl, steps })
     if (refusal) return refusal
   }
-  const check = createResponseCheck(interaction, interactions, decision.access, policy.fhirBaseUrl)
+  const check = createResponseCheck(interaction, interactions, access, policy.fhirBaseUrl)
   if (!check) return undefined
   if (exchange.request.method === 'HEAD')
-    return readsWholeType(interaction, decision.access)
+    return readsWholeType(interaction, access)
       ? undefined
       : refuseUnenforceable('a response without a body cannot be checked')
   holdResponse(exchange.response, held => {
@@ -110,14 +110,15 @@ function requireReadable(
   )
 }
 
+type PartRules = Pick<HostOptions, 'stored' | 'versionAccess' | 'fhirBaseUrl'> & {
+  readonly access: Access
+  readonly steps: Steps
+}
+
 /** Checks what the host itself cannot enforce, by the stored content if the host provides it. */
 async function checkPart(
-  interaction: Interaction,
-  body: unknown,
-  access: Access,
-  { fhirBaseUrl }: EnforcementPolicy,
-  { stored, versionAccess = 'current' }: HostOptions,
-  steps: Steps,
+  { interaction, body }: ReadableEntry,
+  { access, fhirBaseUrl, stored, versionAccess = 'current', steps }: PartRules,
 ): Promise<Refusal | undefined> {
   const refusal = checkHostRules(interaction, access, fhirBaseUrl, steps)
   if (refusal) return refusal

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../core/index.ts'
 import { type Decimal, formatDigits } from '../../fhir/index.ts'
 import { formatDate, type Html, html } from '../../web/index.ts'
 import { findEffectiveTime } from '../api/lists.ts'
@@ -68,7 +69,7 @@ function readMillimetres({ component = [] }: Observation, code: string): Decimal
   return inMmHg ? quantity?.value : undefined
 }
 
-const YEAR_MS = 365 * 24 * 3_600_000
+const YEAR_MS = 365 * DAY_MS
 
 const SHOWN = 12
 
@@ -141,14 +142,14 @@ function renderValueLines({ y, low, high }: Scale): readonly Html[] {
 
 function renderTimeMarks({ x, from, to }: Scale): readonly Html[] {
   const start = new Date(from)
-  const months = (to - from) / (30.44 * 24 * 3_600_000)
+  const months = (to - from) / (30.44 * DAY_MS)
   const step = [1, 2, 3, 6, 12, 24, 60, 120].find(size => months / size <= 4.5) ?? 240
   const first = step >= 12 ? 0 : start.getUTCMonth()
   const marks: Html[] = []
   for (let month = first; marks.length < 6; month += step) {
     const at = Date.UTC(start.getUTCFullYear(), month, 1)
     if (at > to) break
-    if (at < from - 15 * 24 * 3_600_000) continue
+    if (at < from - 15 * DAY_MS) continue
     const day = new Date(at)
     const name = step >= 12 ? String(day.getUTCFullYear()) : MONTHS[day.getUTCMonth()]
     const px = Math.min(RIGHT - 10, Math.max(LEFT + 4, x(at)))

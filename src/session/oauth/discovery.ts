@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { ServerMetadata } from 'openid-client'
 import { createCachedFetch } from '../../cache/index.ts'
-import { fail, isFailure } from '../../core/index.ts'
+import { DAY_MS, fail, isFailure } from '../../core/index.ts'
 import { toPlain } from '../../fhir/index.ts'
 import { fetchJson, type Result } from '../failure.ts'
 
@@ -69,7 +69,7 @@ function resolveEndpoints(
 }
 
 const FRESH_MS = 5 * 60_000
-const STALE_MS = 24 * 3_600_000
+const STALE_MS = DAY_MS
 
 /** Call it only with a configured FHIR base: it sends a request to that base. */
 export interface Discovery {

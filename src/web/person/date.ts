@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../core/index.ts'
 import { type Html, html } from '../html.ts'
 
 /** Texts for a missing value. A blank would read as "none". */
@@ -187,7 +188,6 @@ export function renderZoneName(zone = getLocalZone()): Html {
   return html`<span data-zone-name>${zone}</span>`
 }
 
-const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 
 type WholeDate = Required<PartialDate>

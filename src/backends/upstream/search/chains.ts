@@ -126,7 +126,7 @@ async function resolveList(
     if (!isComputed && !isId(id)) continue
     const found = isComputed
       ? undefined
-      : await findResource(createLookup(context, request), request, 'r', 'List', id)
+      : await findResource(createLookup(context, request), request, { permission: 'r', type: 'List', id })
     if (isFailure(found) && found.problem !== 'absent' && found.problem !== 'outside-access') return found
     if (isComputed || (found && !isFailure(found) && !found.deleted)) visible.push(id)
   }
@@ -176,7 +176,11 @@ async function matchesPatient(
   id: string,
   [name, value]: Param,
 ): Promise<boolean | Failure> {
-  const found = await findResource(createLookup(context, request), request, 's', 'Patient', id)
+  const found = await findResource(createLookup(context, request), request, {
+    permission: 's',
+    type: 'Patient',
+    id,
+  })
   if (isFailure(found)) return found.problem !== 'absent' && found.problem !== 'outside-access' && found
   const patient = found.deleted ? undefined : found.parse()
   if (patient === undefined || isFailure(patient)) return patient ?? false

@@ -117,7 +117,7 @@ async function fetchOnce(
   }
 }
 
-/** Leaves out the entries that the caller must not see. */
+/** Leaves out the entries that the caller must not see: fhir-api/access/access-check.ts decides about each. */
 async function checkEntries(
   context: GatewayContext,
   request: FhirRequest,

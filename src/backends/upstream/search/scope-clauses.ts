@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../../core/index.ts'
 import {
   type Comparison,
   findSearchParameter,
@@ -120,7 +121,6 @@ function intersect(a: Range, b: Range): Range {
   return { low: Math.max(a.low, b.low), high: Math.min(a.high, b.high) }
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000
 const EMPTY: ReadonlySet<Param> = new Set()
 
 /** A day more at both ends: servers read dates without a time zone in their own. */
