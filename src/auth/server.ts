@@ -40,6 +40,7 @@ import { addStyleRoutes } from './oauth/style.ts'
 import { addTokenRoutes } from './oauth/token/routes.ts'
 import { addUserinfoRoutes } from './oauth/userinfo.ts'
 import { addAccessLogRoutes } from './pages/access-log/routes.ts'
+import { addFactorRoutes } from './pages/account/factors.ts'
 import { addAccountRoutes } from './pages/account/routes.ts'
 import { addActivityRoutes } from './pages/activity/routes.ts'
 import { addAuthorizeRoutes } from './pages/authorize.ts'
@@ -51,6 +52,7 @@ import { makeSignedInBar } from './pages/page-parts.ts'
 import { addPickerRoutes } from './pages/picker/routes.ts'
 import { addLaunchRoutes } from './pages/portal/launch.ts'
 import { addPortalRoutes } from './pages/portal/routes.ts'
+import { addFactorSteps } from './pages/sign-in/factors.ts'
 import { addEndSessionRoutes, addLogoutRoutes } from './pages/sign-in/logout.ts'
 import { addNewPasswordRoutes } from './pages/sign-in/new-password.ts'
 import { addProviderRoutes } from './pages/sign-in/provider-routes.ts'
@@ -127,7 +129,11 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
       options.logger?.warn({ provider, err: error }, 'Cannot reach the sign-in provider'),
   })
   const registry = new Registry()
-  const rules = makeRules(settings, () => ({ passwords: providers.passwords, providers: providers.all }))
+  const rules = makeRules(settings, () => ({
+    passwords: providers.passwords,
+    secondFactor: providers.secondFactor,
+    providers: providers.all,
+  }))
   const settling = createSettling({ settings, store, rules, clock })
   options.onLoginChange?.(login => {
     providers.replace(login)
@@ -178,6 +184,7 @@ export const loadTestCommands = () => import('./lab/command-line.ts')
 
 function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addLoginRoutes(app, context)
+  addFactorSteps(app, context)
   addNewPasswordRoutes(app, context)
   addProviderRoutes(app, context)
   addLogoutRoutes(app, context)
@@ -190,6 +197,7 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addAccountRoutes(app, context)
   addAccessLogRoutes(app, context)
   addHomeRoutes(app, context)
+  addFactorRoutes(app, context)
   addActivityRoutes(app, context)
   addAdminPages(app, context)
   addAdminApi(app, context)

@@ -79,6 +79,7 @@ describe('readSettings', () => {
       },
       login: {
         passwords: true,
+        secondFactor: 'none',
         providers: [],
         order: [],
         single: {
@@ -458,6 +459,7 @@ describe('listEffectiveSettings', () => {
       SMART_OPEN_REGISTRATION: 'false',
       SMART_REGISTRATION_TOKEN: 'a token for registration',
       SMART_LOGIN_PASSWORDS: 'false',
+      SMART_LOGIN_SECOND_FACTOR: 'all',
       SMART_LOGIN_PROVIDERS: '[{"id":"a","issuer":"http://localhost:1","client-id":"c"}]',
       SMART_LOGIN_ISSUER: 'http://localhost:1',
       SMART_CDS_SERVICES: '[{"id":"a","url":"http://localhost:1","client-id":"c"}]',

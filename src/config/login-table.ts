@@ -10,6 +10,13 @@ export const loginTable = {
     about:
       'Whether clinicians may sign in with a password of the clinician table. `false` needs a sign-in provider.',
   }),
+  'login.secondFactor': defineFixed({
+    name: 'smart.login.second-factor',
+    type: types.oneOf('none', 'administrators', 'all'),
+    initial: 'none',
+    about:
+      'Who needs a [second factor](how-to/second-factors.md) besides a password of this server or of a directory. `none`: users who added one themselves.',
+  }),
   'login.providers': defineDerived({
     name: 'smart.login.providers',
     type: loginProviders,

@@ -24,6 +24,7 @@ import {
   linkUser,
   removeUser,
   setPassword,
+  USER_OPERATIONS,
   unlinkUser,
 } from './user-operations.ts'
 import type { UserKind } from './users.ts'
@@ -38,7 +39,7 @@ const controls: Controls = {
   setLogLevel: async () => undefined,
 }
 const providers = createProviders(
-  { order: [], passwords: true, providers: [] },
+  { order: [], passwords: true, secondFactor: 'none', providers: [] },
   { clock: Date.now, onFailure: () => undefined },
 )
 const REDIRECT = ['https://chart.example/callback']
@@ -69,6 +70,21 @@ function makeUserAttempts<Kind extends UserKind>(kind: Kind) {
     'set-password': (admin, username) => setPassword(admin, { username, kind }, {}),
     'end-sessions': (admin, username) => endSessions(admin, { username, kind }),
     remove: (admin, username) => removeUser(admin, { username, kind }),
+    'reset-second-factor': async (admin, username) => {
+      const { db } = admin.store
+      const row = await db
+        .selectFrom('clinician')
+        .select('id')
+        .where('username', '=', username)
+        .executeTakeFirstOrThrow()
+      const factor = { id: username, kind: 'totp', name: 'Phone', created_at: 1 } as const
+      await db
+        .insertInto('factor')
+        .values({ ...factor, clinician_id: row.id })
+        .onConflict(conflict => conflict.doNothing())
+        .execute()
+      return USER_OPERATIONS['reset-second-factor'].perform(admin, { username, kind }, {})
+    },
     link: (admin, username) => linkUser(admin, { username, kind }, link),
     unlink: (admin, username) => unlinkUser(admin, { username, kind }, { ...link, subject: username }),
   } satisfies Record<string, Attempt>

@@ -4,6 +4,7 @@ import { isFailure, isPlainLine, isUsername, ON_PLAIN_LINE } from '../../core/in
 import { isId } from '../../fhir/index.ts'
 import { createRandomToken, keepRevoked, type Schema } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
+import { removeFactors } from '../users/factors/factors.ts'
 import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../users/passwords.ts'
 import { keepAccess } from '../users/validity/facts.ts'
 import { computeAccountMark } from '../users/validity/rule.ts'
@@ -137,6 +138,29 @@ export const USER_OPERATIONS = {
     },
     link: { text: 'End sessions', isOffered: () => true },
     perform: (admin, target, { keep_apps }) => endSessions(admin, target, { keepApps: keep_apps }),
+  },
+  'reset-second-factor': {
+    signIn: 'asks',
+    api: {
+      method: 'POST',
+      path: 'reset-second-factor',
+      title: 'Remove all second factors and recovery codes',
+      description: 'Ends all sign-ins and the access of apps.',
+      input: Type.Object(KEEP_APPS, CLOSED),
+    },
+    page: {
+      title: name => `Reset the second factor of ${name}?`,
+      text: 'All second factors and recovery codes are removed. All sign-ins end, and apps lose the access that the user gave them. Whoever knows the password can then sign in, and add a second factor: make sure that it is the user who asks.',
+      button: 'Reset second factor',
+    },
+    link: { text: 'Reset second factor', isOffered: user => user.secondFactors > 0 },
+    command: {
+      done: 'Reset the second factor of',
+      help: `
+Removes all second factors and recovery codes of a clinician who lost them. All sign-ins end, and apps lose their access. Set a new
+password too if somebody else may know the old one.`,
+    },
+    perform: (admin, target, { keep_apps }) => resetSecondFactor(admin, target, { keepApps: keep_apps }),
   },
   'make-administrator': {
     signIn: 'asks',
@@ -449,6 +473,19 @@ export function endSessions(
   return performOnUser(admin, target, 'end-sessions', (trx, row) =>
     storeAndEnd(trx, row, { access_version: row.access_version + 1 }, keepApps),
   )
+}
+
+/** Removes all second factors of a user. Ends all sign-ins, and the access of apps. */
+function resetSecondFactor(
+  admin: Admin,
+  target: UserTarget,
+  { keepApps = false }: { readonly keepApps?: boolean | undefined },
+): Promise<UserDescription | AdminFailure> {
+  return performOnUser(admin, target, 'reset-second-factor', async (trx, row, before) => {
+    if (before.secondFactors === 0) return new AdminFailure('conflict', 'the user has no second factor')
+    await removeFactors(trx, row.id)
+    return storeAndEnd(trx, row, { access_version: row.access_version + 1 }, keepApps)
+  })
 }
 
 /** Stores columns whose change ends all logins and grants of the user. */

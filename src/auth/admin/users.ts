@@ -32,6 +32,7 @@ export interface UserDescription {
   readonly isForLoopback: boolean
   readonly hasPassword: boolean
   readonly links: readonly UserLink[]
+  readonly secondFactors: number
   /** Browsers in which the user is signed in. */
   readonly signIns: number
 }
@@ -180,6 +181,11 @@ async function describeAll(
     .where('clinician_id', 'in', ids)
     .orderBy('related_person_id')
     .execute()
+  const factors = await db
+    .selectFrom('factor')
+    .select('clinician_id')
+    .where('clinician_id', 'in', ids)
+    .execute()
   const logins = await selectLogins(db).where('login.clinician_id', 'in', ids).execute()
   const signIns = await keepGoodLogins(db, rules, logins, now)
   return rows.map(row => ({
@@ -195,6 +201,7 @@ async function describeAll(
     isForLoopback: Boolean(row.for_loopback),
     hasPassword: row.password_hash !== NO_PASSWORD,
     links: links.filter(link => link.clinician_id === row.id).map(toLink),
+    secondFactors: factors.filter(one => one.clinician_id === row.id).length,
     signIns: signIns.filter(one => one.clinician_id === row.id).length,
   }))
 }

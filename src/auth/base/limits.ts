@@ -75,6 +75,9 @@ export const LIMITS = {
   pending: 10_000,
   /** Sign-ins with a provider that one browser may have in progress, each with a cookie. */
   signInsPerBrowser: 10,
+  /** Second factors of an account, and characters of the name of one. */
+  factors: 10,
+  factorNameCharacters: 60,
   /** Characters of a client's URL, and items of a list in its metadata. */
   urlCharacters: 2_000,
   urls: 20,

@@ -6,7 +6,9 @@ export const paths = {
   /** The redirect URI at identity providers. */
   loginCallback: '/login/callback',
   /** The steps of a sign-in after the password. */
+  loginFactor: '/login/second-factor',
   loginNewPassword: '/login/new-password',
+  loginEnrol: '/login/enrol',
   backchannelLogout: '/login/backchannel-logout',
   /** The redirect URI after a logout at an identity provider. */
   loggedOut: '/login/logged-out',
@@ -26,6 +28,11 @@ export const paths = {
   manageRemove: '/manage/remove',
   accountPassword: '/account/password',
   accountSignIns: '/account/sign-ins',
+  /** The second factors of the user. */
+  accountFactors: '/account/factors',
+  accountFactorsAdd: '/account/factors/add',
+  accountFactorsRemove: '/account/factors/remove',
+  accountFactorsRecoveryCodes: '/account/factors/recovery-codes',
   accountAccessLog: '/account/access-log',
   accountAccessLogCsv: '/account/access-log.csv',
   accountAccessLogJson: '/account/access-log.json',

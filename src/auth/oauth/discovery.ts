@@ -1,5 +1,6 @@
 import { paths } from '../base/paths.ts'
 import type { AuthSettings } from '../base/settings.ts'
+import { ACR_VALUES } from '../users/factors/methods.ts'
 import { assertionAlgorithms } from './clients/key-sets.ts'
 import { plainScopes } from './grants/grant-scope.ts'
 
@@ -58,6 +59,7 @@ export function buildOpenidConfiguration(settings: MetadataSettings) {
       'fhirUser',
       'name',
     ],
+    acr_values_supported: Object.values(ACR_VALUES),
     prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
     claims_parameter_supported: false,
     request_parameter_supported: false,

@@ -94,6 +94,8 @@ describe('POST /oauth2/introspect', () => {
       iat: claims.iat,
       exp: claims.exp,
       fhirUser: claims.fhirUser,
+      amr: ['pwd'],
+      auth_time: claims.iat,
     })
     assert.equal(response.json().patient, 'juniper')
     assert.equal(response.json().encounter, 'enc-1')

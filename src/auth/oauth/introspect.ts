@@ -176,6 +176,13 @@ async function describeRefreshToken(context: AuthContext, token: string): Promis
   }
 }
 
-function describeUser({ settings }: AuthContext, { fhirUserId }: Grant, scope: string) {
-  return hasScope(scope, 'fhirUser') ? { fhirUser: buildFhirUser(fhirUserId, settings.fhirBaseUrl) } : {}
+/** Who the user is, and how and when the user authenticated (RFC 9470, 6.2). */
+function describeUser({ settings }: AuthContext, grant: Grant, scope: string) {
+  const { fhirUserId, authTime, acr, amr } = grant
+  return {
+    auth_time: Math.floor(authTime / 1000),
+    ...(acr !== undefined && { acr }),
+    ...(amr !== undefined && { amr }),
+    ...(hasScope(scope, 'fhirUser') && { fhirUser: buildFhirUser(fhirUserId, settings.fhirBaseUrl) }),
+  }
 }

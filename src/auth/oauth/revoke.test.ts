@@ -50,7 +50,7 @@ eachDatabaseIfThorough((_name, open) => {
     })
 
     it('lists grants that end with a change of the settings, or of the database by hand (REVOKE-5)', async () => {
-      const login = { order: [], passwords: true, providers: [] }
+      const login = { order: [], passwords: true, secondFactor: 'none' as const, providers: [] }
       const { db } = auth.store
       for (const [change, undo] of [
         [async () => auth.changeLogin({ ...login, passwords: false }), async () => auth.changeLogin(login)],

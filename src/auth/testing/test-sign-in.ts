@@ -45,7 +45,10 @@ export async function openSignInServer(
   providers: readonly LoginProvider[],
   options: TestAuthServerOptions = {},
 ): Promise<TestAuthServer> {
-  const settings = { login: { order: [], passwords: true, providers }, ...options.settings }
+  const settings = {
+    login: { order: [], passwords: true, secondFactor: 'none' as const, providers },
+    ...options.settings,
+  }
   const auth = await TestAuthServer.open(store, { resources: PRACTITIONERS, ...options, settings })
   auth.time.now = Date.now()
   return auth

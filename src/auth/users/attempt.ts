@@ -104,10 +104,18 @@ export interface Reservation {
  */
 export function createAttemptLimit(
   { store: { db }, settings, clock }: Pick<UsersContext, 'store' | 'settings' | 'clock'>,
-  { username, address }: Pick<Attempt, 'username' | 'address'>,
+  {
+    username,
+    address,
+    isEverywhere = false,
+  }: Pick<Attempt, 'username' | 'address'> & {
+    /** Counts the failures of all networks together: only somebody who knows the password can cause them. */
+    readonly isEverywhere?: boolean
+  },
 ) {
   const network = findNetwork(address)
-  const ofUsername = { key: hashSender(username, network), count: settings.loginFailureLimit }
+  const sender = isEverywhere ? [username] : [username, network]
+  const ofUsername = { key: hashSender(...sender), count: settings.loginFailureLimit }
   const ofNetwork = { key: hashSender(network), count: settings.loginFailureLimitPerAddress }
 
   /** Seconds until the next attempt is allowed, without `own` rows of this attempt. */

@@ -71,7 +71,7 @@ export function selectLogins(db: Kysely<Schema>) {
         .onRef('clinician_link.subject', '=', 'login.subject'),
     )
     .selectAll('login')
-    .select(['username', 'display_name', 'clinician.admin as account_admin', ...ACCOUNT_COLUMNS])
+    .select(['username', 'display_name', ...ACCOUNT_COLUMNS])
 }
 
 export type LoginRow = Awaited<ReturnType<ReturnType<typeof selectLogins>['execute']>>[number]

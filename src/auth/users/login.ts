@@ -7,6 +7,7 @@ import { paths } from '../base/paths.ts'
 import { isPatientUser, type User } from '../base/user.ts'
 import { describeBrowser } from './browser.ts'
 import type { UsersContext } from './context.ts'
+import { listAcrValues } from './factors/methods.ts'
 import { findLoginByHash, type Login } from './find-login.ts'
 import { isDeveloper, mayViewActivity } from './login-rights.ts'
 import type { ProviderLogin } from './providers/provider-login.ts'
@@ -52,7 +53,7 @@ export async function beginLogin(
       address: request?.ip ?? null,
       ...columns,
       ...(provider && toColumns(provider, context.sealer, sha256(id))),
-      ...(methods && { amr: JSON.stringify(methods) }),
+      ...(methods && { amr: JSON.stringify(methods), acr: listAcrValues(methods)[0] ?? null }),
     })
     .execute()
   if (before?.user.id === userId) await moveGrants(trx, before.idHash, sha256(id), columns)
@@ -73,13 +74,18 @@ interface NewLogin {
   readonly byTools?: { readonly endsAt?: number } | undefined
 }
 
-async function makeBasis(trx: Kysely<Schema>, rules: AccessRules, { userId, provider, byTools }: NewLogin) {
+async function makeBasis(
+  trx: Kysely<Schema>,
+  rules: AccessRules,
+  { userId, provider, methods, byTools }: NewLogin,
+) {
   const known = await readBasis(trx, rules, userId)
   if (!known) throw new Error('Cannot begin a login: there is no such account')
   const basis: Basis = {
     ...known.basis,
     ...(byTools && { developerTools: true }),
     ...(provider && { evidence: provider.evidence }),
+    ...(methods?.includes('mfa') && { secondFactor: true }),
   }
   return { account_mark: known.account_mark, basis: JSON.stringify(basis) }
 }

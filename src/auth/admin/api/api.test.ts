@@ -69,7 +69,12 @@ describe('the administration API', () => {
       controls,
       resources: RESOURCES,
       settings: {
-        login: { order: [], passwords: true, providers: [makeProvider({ issuer: url })] },
+        login: {
+          order: [],
+          passwords: true,
+          secondFactor: 'none',
+          providers: [makeProvider({ issuer: url })],
+        },
       },
     })
     await auth.addClient({
@@ -172,6 +177,11 @@ describe('the administration API', () => {
       await call('PATCH', `${path}/{id}`, [id], { display_name: 'X', disabled: true })
       assert.ok((await call('POST', `${path}/{id}/password`, [id], {})).json().password)
       await call('POST', `${path}/{id}/end-sessions`, [id], { keep_apps: true })
+      await auth.store.db
+        .insertInto('factor')
+        .values({ clinician_id: id, kind: 'totp', name: 'Phone', created_at: 1 })
+        .execute()
+      await call('POST', `${path}/{id}/reset-second-factor`, [id], { keep_apps: true })
       const link = { issuer: 'https://idp.example', subject: name }
       assert.deepEqual((await call('POST', `${path}/{id}/links`, [id], link)).json().links.length, 1)
       await call('DELETE', `${path}/{id}/links?${new URLSearchParams(link)}`, [id])

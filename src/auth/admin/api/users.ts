@@ -31,6 +31,7 @@ const USER = {
     ),
     { description: 'Users of identity providers who sign in as this user.' },
   ),
+  second_factors: Type.Integer({ description: 'Authenticator apps and passkeys.' }),
   sign_ins: Type.Integer({ description: 'Browsers in which the user is signed in.' }),
   unknown_fhir_users: Type.Optional(
     Type.Array(Type.String(), {
@@ -237,6 +238,7 @@ function describeUser(user: UserDescription): Static<TObject<typeof USER>> {
     disabled: user.disabled,
     has_password: user.hasPassword,
     links: user.links.map(({ createdAt, ...link }) => ({ ...link, created_at: formatTime(createdAt) })),
+    second_factors: user.secondFactors,
     sign_ins: user.signIns,
   }
 }

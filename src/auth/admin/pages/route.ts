@@ -10,7 +10,7 @@ import { type Parameters, readParameters } from '../../base/request.ts'
 import { isPatientUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { makeSignedInBar, sendErrorPage } from '../../pages/page-parts.ts'
-import { rememberReturnPath } from '../../pages/sign-in/complete.ts'
+import { rememberReturnPath, signInAgain } from '../../pages/sign-in/complete.ts'
 import { findLoginByHash, type Login } from '../../users/find-login.ts'
 import { findCurrentLogin } from '../../users/login.ts'
 import {
@@ -195,21 +195,6 @@ async function refuse(
     text: ['This area is for administrators. Another administrator can give you access.'],
     actions: [{ href: isPatientUser(user) ? paths.home : paths.portal, text: 'Go to the start page' }],
   })
-}
-
-/** Redirects to the sign-in method that the user used before. The sign-in returns to the path. */
-export function signInAgain(
-  context: AuthContext,
-  reply: FastifyReply,
-  { issuer }: Login,
-  returnPath: string,
-): FastifyReply {
-  rememberReturnPath(context, reply, returnPath)
-  const provider = context.providers.findByIssuer(issuer)
-  if (provider?.kind === 'oidc')
-    return reply.redirect(`${paths.loginProviders}/${provider.id}?prompt=login`, 302)
-  const directory = provider ? `&provider=${provider.id}` : ''
-  return reply.redirect(`${paths.login}?prompt=login${directory}`, 302)
 }
 
 /**

@@ -302,6 +302,7 @@ ${renderFacts([
   ['Username', html`<code>${user.username}</code>`],
   ['Kind', KINDS[user.kind]],
   ['Password', user.hasPassword ? 'Yes' : 'No: signs in with an identity provider'],
+  ['Second factors', user.secondFactors],
   ['Audit', renderLink(`/audit?${new URLSearchParams({ user: user.fhirUser })}`, 'Records of this user')],
 ])}
 <h2 class="section__title subhead">${user.kind === 'account' ? 'Name, FHIR user and related persons' : 'Name and FHIR user'}</h2>

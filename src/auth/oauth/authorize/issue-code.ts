@@ -4,6 +4,7 @@ import { createRandomToken, prepareInsert, type Schema, sha256 } from '../../../
 import { LIFETIME } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'
 import { runTransaction } from '../../base/transaction.ts'
+import { chooseAcr } from '../../users/factors/methods.ts'
 import type { Login } from '../../users/find-login.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
@@ -76,7 +77,7 @@ async function issueInTransaction(
     client,
     loginIdHash: login.idHash,
     authTime: login.authTime,
-    acr: login.acr,
+    acr: chooseAcr(login, request.acrValues),
     amr: login.amr,
     scope,
     launchId: request.launchId,

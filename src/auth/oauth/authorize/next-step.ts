@@ -1,5 +1,6 @@
 import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'
+import { isOwnAcr, meetsAcr } from '../../users/factors/methods.ts'
 import type { Login } from '../../users/find-login.ts'
 import type { Client } from '../clients/client.ts'
 import type { Launch } from '../launch/launch-token.ts'
@@ -20,6 +21,8 @@ export interface AuthorizationState {
   readonly client: Client
   readonly launch: Launch | undefined
   readonly login: Login | undefined
+  /** Whether the user of the login has a second factor here, which a new sign-in would ask for. */
+  readonly hasSecondFactor: boolean
   /** What the user of a standalone launch must choose. */
   readonly picker: PickerChoice
   readonly consented: boolean
@@ -32,12 +35,13 @@ export function chooseNextStep({
   client,
   launch,
   login,
+  hasSecondFactor,
   picker,
   consented,
   skipsConsent,
 }: AuthorizationState): NextStep {
   const silent = request.prompts.includes('none')
-  if (!login || !isRecent(login, request) || needsStepUp(login, request, silent))
+  if (!login || !isRecent(login, request) || needsStepUp(login, hasSecondFactor, request, silent))
     return silent ? makeRefusal('login_required', 'The user must log in.') : { kind: 'login' }
   if (request.expectedSubject !== undefined && request.expectedSubject !== login.user.id)
     return makeRefusal(
@@ -67,12 +71,18 @@ function isRecent(login: Login, { prompts, maxAge, arrivedAt }: AuthorizationReq
 }
 
 /**
- * `acr_values` is voluntary (OIDC Core, 5.5.1.1): the identity provider is asked once for each request, and the id_token
- * says what it did. A login with a password cannot become any stronger.
+ * `acr_values` is voluntary (OIDC Core, 5.5.1.1): the user signs in again once for each request, and the id_token says what
+ * that was. A login with a password of a user without a second factor cannot become any stronger.
  */
-function needsStepUp(login: Login, { acrValues, arrivedAt }: AuthorizationRequest, silent: boolean): boolean {
-  if (acrValues === undefined || login.issuer === undefined || silent) return false
-  return login.createdAt < arrivedAt && !acrValues.some(value => value === login.acr)
+function needsStepUp(
+  login: Login,
+  hasSecondFactor: boolean,
+  { acrValues, arrivedAt }: AuthorizationRequest,
+  silent: boolean,
+): boolean {
+  if (acrValues === undefined || silent || login.createdAt >= arrivedAt) return false
+  if (acrValues.some(value => meetsAcr(login, value))) return false
+  return login.issuer !== undefined || (hasSecondFactor && acrValues.some(isOwnAcr))
 }
 
 function makeRefusal(

@@ -5,6 +5,7 @@ import { createFhirReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
 import { isPatientUser } from '../../base/user.ts'
+import { listFactors } from '../../users/factors/factors.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findCurrentLogin } from '../../users/login.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
@@ -151,10 +152,21 @@ export async function loadState(
     client,
     launch,
     login,
+    hasSecondFactor: await knowsSecondFactor(context, request, login),
     picker,
     consented: approvedScopes !== undefined,
     skipsConsent,
   }
+}
+
+/** Read only where the answer matters. */
+async function knowsSecondFactor(
+  { store }: AuthContext,
+  { acrValues }: AuthorizationRequest,
+  login: Login | undefined,
+): Promise<boolean> {
+  if (acrValues === undefined || !login) return false
+  return (await listFactors(store.db, login.user.id)).length > 0
 }
 
 async function findLaunchOf(

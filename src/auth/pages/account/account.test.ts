@@ -51,7 +51,10 @@ describe('/account', () => {
   })
 
   it('changes no password where users sign in with providers only (ACCOUNT-1)', async () => {
-    const settings = { login: { order: [], passwords: false, providers: [] }, developerTools: true }
+    const settings = {
+      login: { order: [], passwords: false, secondFactor: 'none' as const, providers: [] },
+      developerTools: true,
+    }
     const server = await TestAuthServer.open(await open(), { settings })
     const strict = server.openBrowser()
     const context = { ...server, sealer: createSealer('x'), clock: () => server.time.now }

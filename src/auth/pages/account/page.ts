@@ -37,7 +37,9 @@ ${renderNewPasswordFields(fault)}
 
 export function renderSignInsPage(context: AuthContext, login: Login, signIns: readonly SignIn[]): Html {
   const { login: methods, developerTools } = context.settings
-  const change = methods.passwords && html`<a href="${paths.accountPassword}">Change password</a>`
+  const change =
+    methods.passwords &&
+    html`<a href="${paths.accountPassword}">Change password</a> · <a href="${paths.accountFactors}">Second factors</a>`
   return renderSignedInPage(
     context,
     login,

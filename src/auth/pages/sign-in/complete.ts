@@ -8,6 +8,7 @@ import { paths } from '../../base/paths.ts'
 import type { User } from '../../base/user.ts'
 import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
+import type { Login } from '../../users/find-login.ts'
 import { beginLogin, findLastLogin, setLoginCookie } from '../../users/login.ts'
 import type { ProviderLogin } from '../../users/providers/provider-login.ts'
 import { SignInRefusal } from '../../users/providers/refusal.ts'
@@ -26,9 +27,13 @@ export interface AuthenticatedUser {
   retry(): Promise<FastifyReply>
   /** How the user authenticated, for the audit trail. */
   readonly reason?: string
+  /** Shows a page to the user, who is now logged in, before they continue. */
+  showFirst?(reply: FastifyReply, next: string): FastifyReply
 }
 
 export const STEPS = {
+  'second-factor': { path: paths.loginFactor, reason: 'Password accepted, a second factor is required' },
+  enrol: { path: paths.loginEnrol, reason: 'Password accepted, a second factor must be added' },
   'new-password': { path: paths.loginNewPassword, reason: 'Password accepted, a new one is required' },
 } as const satisfies Readonly<Record<LoginStep, object>>
 
@@ -49,7 +54,7 @@ export async function completeLogin(
     if (!user) return undefined
     const { provider, methods, reason } = authenticated
     const event = { kind: 'login', status: 302, user, ...describeLaunch(pending) } as const
-    const next = methods && (await findNextStep(trx, { userId: user.id, provider, methods }))
+    const next = methods && (await findNextStep(context, trx, { userId: user.id, provider, methods }))
     if (next) {
       const pendingId = await storePendingLogin(context, trx, request.ip, next.login)
       await auditEvent(context, request, { ...event, reason: STEPS[next.step].reason }, trx)
@@ -68,7 +73,8 @@ export async function completeLogin(
   setLoginCookie(context, reply, id)
   request.log.info({ clinicianId: userId }, 'Clinician logged in')
   const returnPath = takeReturnPath(context, reply) ?? paths.portal
-  return reply.redirect(pending ? withInteraction(paths.resume, pending) : returnPath, 302)
+  const next = pending ? withInteraction(paths.resume, pending) : returnPath
+  return authenticated.showFirst?.(reply, next) ?? reply.redirect(next, 302)
 }
 
 function sendToStep(
@@ -104,13 +110,31 @@ function defineReturnCookie({ settings }: AuthContext): CookieDefinition {
 /** A cookie has at most 4096 bytes (RFC 6265, 6.1), and escapes take three each. */
 const MAX_PATH_CHARACTERS = 1000
 
+/** Redirects to the sign-in method that the user used before. The sign-in returns to the path. */
+export function signInAgain(
+  context: AuthContext,
+  reply: FastifyReply,
+  { issuer }: Login,
+  returnPath: string,
+): FastifyReply {
+  rememberReturnPath(context, reply, returnPath)
+  const provider = context.providers.findByIssuer(issuer)
+  if (provider?.kind === 'oidc')
+    return reply.redirect(`${paths.loginProviders}/${provider.id}?prompt=login`, 302)
+  const directory = provider ? `&provider=${provider.id}` : ''
+  return reply.redirect(`${paths.login}?prompt=login${directory}`, 302)
+}
+
 /** Remembers the page that the next sign-in of this browser returns to. */
 export function rememberReturnPath(context: AuthContext, reply: FastifyReply, path: string): void {
   const { name, attributes } = defineReturnCookie(context)
   reply.setCookie(name, path.length > MAX_PATH_CHARACTERS ? paths.admin : path, attributes)
 }
 
-/** Forgets the page and returns its path: only a page of the administration area, whoever set the cookie. */
+/** Pages that need a recent sign-in begin with one of these paths. */
+const RETURN_PATHS = [`${paths.admin}/`, `${paths.accountFactors}/`]
+
+/** Forgets the page and returns its path: only one that needs a recent sign-in, whoever set the cookie. */
 function takeReturnPath(context: AuthContext, reply: FastifyReply): string | undefined {
   const { name, attributes } = defineReturnCookie(context)
   const path = reply.request.cookies[name]
@@ -118,7 +142,7 @@ function takeReturnPath(context: AuthContext, reply: FastifyReply): string | und
   reply.clearCookie(name, attributes)
   const { origin } = new URL(context.settings.issuerUrl)
   const url = URL.parse(path, origin)
-  const isOurs = url?.origin === origin && `${url.pathname}/`.startsWith(`${paths.admin}/`)
+  const isOurs = url?.origin === origin && RETURN_PATHS.some(start => `${url.pathname}/`.startsWith(start))
   return isOurs ? url.pathname + url.search : undefined
 }
 

@@ -99,7 +99,12 @@ describe('sign-in at a directory (LDAP)', () => {
   })
 
   it('comes first if the settings say so, and passwords of the clinician table still work', async () => {
-    const login = { order: ['staff'], passwords: true, providers: [makeProvider()] }
+    const login = {
+      order: ['staff'],
+      passwords: true,
+      secondFactor: 'none' as const,
+      providers: [makeProvider()],
+    }
     const server = await openSignInServer(await open(), login.providers, { settings: { login } })
     const { body } = await server.openBrowser().get('/login')
     assert.match(body, /name="provider" value="staff">/)

@@ -304,7 +304,7 @@ describe('the account of a provider’s user', () => {
         ]).get(statusCode)
       }
       assert.equal(await find(), 'administrator')
-      auth.changeLogin({ order: [], passwords: true, providers: list(changes) })
+      auth.changeLogin({ order: [], passwords: true, secondFactor: 'none', providers: list(changes) })
       assert.equal(await find(), outcome)
     })
 
@@ -513,7 +513,7 @@ describe('a sign-in that fails', () => {
   it('shows the ways to sign in in the order of the settings', async () => {
     const providers = [makeProvider(hospital), makeProvider(hospital, { id: 'other', name: 'Other account' })]
     const list = async (order: readonly string[]) => {
-      const settings = { login: { order, passwords: true, providers } }
+      const settings = { login: { order, passwords: true, secondFactor: 'none' as const, providers } }
       const server = await openSignInServer(await open(), providers, { settings })
       const { body } = await server.openBrowser().get('/login')
       return body.match(/Other account|Hospital account|name="password"/g)
@@ -530,7 +530,7 @@ describe('a sign-in that fails', () => {
   it('offers no password form if passwords are switched off (SIGNIN-2)', async () => {
     const providers = [makeProvider(hospital)]
     const auth = await openSignInServer(await open(), providers, {
-      settings: { login: { order: [], passwords: false, providers } },
+      settings: { login: { order: [], passwords: false, secondFactor: 'none', providers } },
     })
     const { body } = await auth.openBrowser().get('/login')
     assert.doesNotMatch(body, /name="password"/)

@@ -14,12 +14,13 @@ import {
   type ProviderReport,
 } from './provider-client.ts'
 
-type LoginSettings = Pick<Settings['login'], 'passwords' | 'providers' | 'order'>
+type LoginSettings = Pick<Settings['login'], 'passwords' | 'secondFactor' | 'providers' | 'order'>
 
 /** The ways to sign in, each provider with its own client: one that is unreachable delays no other. */
 export interface Providers {
   /** Whether clinicians may sign in with a password of the clinician table. */
   readonly passwords: boolean
+  readonly secondFactor: Settings['login']['secondFactor']
   readonly all: readonly LoginProvider[]
   /** The sign-in methods as the sign-in page shows them: `password`, and the providers. */
   readonly ordered: readonly ('password' | LoginProvider)[]
@@ -79,6 +80,9 @@ export function createProviders(
   return {
     get passwords() {
       return login.passwords
+    },
+    get secondFactor() {
+      return login.secondFactor
     },
     get all() {
       return login.providers

@@ -11,6 +11,7 @@ export const ACCOUNT_COLUMNS = [
   'clinician.access_version',
   'clinician.disabled as account_disabled',
   'clinician.for_loopback as account_for_loopback',
+  'clinician.admin as account_admin',
   'clinician_link.clinician_id as linked_id',
   'clinician_link.provisioned as link_provisioned',
 ] as const
@@ -25,6 +26,7 @@ interface StoredRow {
   readonly access_version: number
   readonly account_disabled: boolean
   readonly account_for_loopback: boolean
+  readonly account_admin: boolean
   readonly linked_id: string | null
   readonly link_provisioned: boolean | null
 }
@@ -75,6 +77,7 @@ function toGiven(row: StoredRow) {
       access_version: row.access_version,
       disabled: Boolean(row.account_disabled),
       for_loopback: Boolean(row.account_for_loopback),
+      admin: Boolean(row.account_admin),
     },
     basis: parseBasis(row.basis),
     issuer: row.issuer ?? undefined,

@@ -14,13 +14,15 @@ export interface AccessRules {
   /** Whether users may sign in with a password of this server. */
   readonly passwords: boolean
   readonly accessTokenTtlSeconds: number
+  /** Who needs a second factor besides a password. */
+  readonly secondFactor: Settings['login']['secondFactor']
   findByIssuer(issuer: unknown): LoginProvider | undefined
 }
 
 /** `getLogin` is called for each decision, because the providers may change while the servers run. */
 export function makeRules(
   settings: Pick<Settings, 'onLoopback' | 'developerTools' | 'accessTokenTtlSeconds'>,
-  getLogin: () => Pick<Settings['login'], 'passwords' | 'providers'>,
+  getLogin: () => Pick<Settings['login'], 'passwords' | 'secondFactor' | 'providers'>,
 ): AccessRules {
   const { onLoopback, developerTools, accessTokenTtlSeconds } = settings
   return {
@@ -29,6 +31,9 @@ export function makeRules(
     accessTokenTtlSeconds,
     get passwords() {
       return getLogin().passwords
+    },
+    get secondFactor() {
+      return getLogin().secondFactor
     },
     findByIssuer: issuer => getLogin().providers.find(provider => getProviderIssuer(provider) === issuer),
   }
@@ -42,6 +47,7 @@ export interface AccountFacts {
   readonly access_version: number
   readonly disabled: boolean
   readonly for_loopback: boolean
+  readonly admin: boolean
 }
 
 /** What is true about a client now. */
@@ -64,6 +70,8 @@ export interface Basis {
   readonly relatedPersons?: readonly string[]
   /** What the rules of the identity provider accepted. */
   readonly evidence?: Evidence
+  /** The user authenticated with a second factor here. */
+  readonly secondFactor?: true
 }
 
 /** A login or a grant, with what is true now about everything that it depends on. */
@@ -100,6 +108,13 @@ const CHECKS = [
     ({ basis, issuer }, rules) => !basis.developerTools && issuer === undefined && !rules.passwords,
   ],
   [
+    'a second factor is required',
+    ({ basis, issuer, account }, rules) =>
+      !basis.developerTools &&
+      !basis.secondFactor &&
+      needsSecondFactor(rules, { issuer, evidence: basis.evidence, isAdmin: account.admin }),
+  ],
+  [
     'the link to the provider is gone',
     ({ issuer, link, account }) => issuer !== undefined && link?.accountId !== account.id,
   ],
@@ -126,6 +141,24 @@ const CHECKS = [
 /** Finds the reason why a login or a grant has ended; undefined if it is still good. */
 export function findEnd(given: Given, rules: AccessRules, now: number): End | undefined {
   return CHECKS.find(([, hasEnded]) => hasEnded(given, rules, now))?.[0]
+}
+
+/** Whether a user needs a second factor. An OpenID provider decides that itself: `acr-values` requires it there. */
+export function needsSecondFactor(
+  rules: Pick<AccessRules, 'secondFactor' | 'findByIssuer'>,
+  {
+    issuer,
+    evidence,
+    isAdmin,
+  }: {
+    readonly issuer: string | undefined
+    readonly evidence: Evidence | undefined
+    /** By the account. A directory may name further administrators. */
+    readonly isAdmin: boolean
+  },
+): boolean {
+  if (rules.secondFactor === 'none' || rules.findByIssuer(issuer)?.kind === 'oidc') return false
+  return rules.secondFactor === 'all' || isAdmin || evidence?.admin !== undefined
 }
 
 /** Whether anyone may sign in to an account, or act for it. */

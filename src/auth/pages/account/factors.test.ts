@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { createAuditor, findRecords } from '../../../audit/index.ts'
+import { addPhone, readCodes } from '../../testing/second-factor.ts'
+import { TestAuthServer } from '../../testing/test-auth-server.ts'
+import { openTestStore } from '../../testing/test-store.ts'
+
+describe('/account/factors', () => {
+  const open = openTestStore()
+  let auth: TestAuthServer
+  before(async () => {
+    const store = await open()
+    auth = await TestAuthServer.open(store, { audit: createAuditor({ store, failure: 'refuse' }) })
+  })
+  const findIds = async () =>
+    (await auth.store.db.selectFrom('factor').select('id').orderBy('created_at').execute()).map(
+      ({ id }) => id,
+    )
+
+  it('lists, renames and removes second factors, and ends the other sign-ins (ACCOUNT-4)', async () => {
+    const browser = await auth.logIn()
+    assert.match((await browser.get('/account/factors')).body, /You have none/)
+    const { codes } = await addPhone(auth, browser)
+    assert.equal(codes.length, 10)
+    auth.time.now += 1000
+    assert.deepEqual((await addPhone(auth, browser)).codes, [], 'the codes of the first one stay')
+    const [first = '', second = ''] = await findIds()
+    await browser.post('/account/factors', { factor: first, name: ' My ‮phone ' })
+    const { body } = await browser.get('/account/factors')
+    assert.match(body, /value="My phone"/)
+    await auth.addUser('other')
+    const other = await auth.logIn('other')
+    await other.post('/account/factors', { factor: first, name: 'stolen' })
+    assert.equal((await other.post('/account/factors/remove', { factor: first })).statusCode, 409)
+    assert.deepEqual(await findIds(), [first, second])
+    const elsewhere = await auth.openBrowser()
+    await elsewhere.login()
+    await elsewhere.post('/login/second-factor', { code: codes[0] ?? '' })
+    assert.equal((await elsewhere.get('/portal')).statusCode, 200)
+    assert.match((await browser.get(`/account/factors/remove?factor=${first}`)).body, /My phone/)
+    assert.equal((await browser.post('/account/factors/remove', { factor: first })).statusCode, 303)
+    assert.deepEqual(await findIds(), [second])
+    assert.equal((await elsewhere.get('/portal')).headers.location, '/login')
+    assert.equal((await browser.get('/portal')).statusCode, 200)
+    await browser.post('/account/factors/remove', { factor: second })
+    assert.deepEqual(await auth.store.db.selectFrom('recovery_code').selectAll().execute(), [])
+    const records = await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 9 })
+    assert.deepEqual(
+      records.map(({ reason }) => reason),
+      [
+        'Authenticator app removed',
+        'Authenticator app removed',
+        'Second factor renamed',
+        'Authenticator app added',
+        'Authenticator app added',
+      ],
+    )
+  })
+
+  it('needs a recent sign-in for every change, and returns to the page (ACCOUNT-4)', async () => {
+    const browser = await auth.logIn()
+    auth.time.now += 300_000
+    const asked = await browser.get('/account/factors/add')
+    assert.equal(asked.headers.location, '/login?prompt=login')
+    for (const path of ['add', 'remove', 'recovery-codes'])
+      assert.equal(
+        (await browser.post(`/account/factors/${path}`, {})).headers.location,
+        '/login?prompt=login',
+        path,
+      )
+    await browser.get('/account/factors/add')
+    assert.equal((await browser.login()).headers.location, '/account/factors/add')
+  })
+
+  it('makes recovery codes only for users with a second factor (ACCOUNT-4)', async () => {
+    const refused = await (await auth.logIn()).post('/account/factors/recovery-codes', {})
+    assert.deepEqual([refused.statusCode, readCodes(refused).length], [409, 0])
+  })
+})

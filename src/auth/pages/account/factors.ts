@@ -1,0 +1,260 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isFailure } from '../../../core/index.ts'
+import {
+  type Html,
+  html,
+  renderAlert,
+  renderDateTime,
+  renderEmptyState,
+  renderHidden,
+  renderPageHead,
+  renderTable,
+} from '../../../web/index.ts'
+import { auditEvent } from '../../base/audit.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { paths } from '../../base/paths.ts'
+import { type Parameters, readParameters } from '../../base/request.ts'
+import { runTransaction } from '../../base/transaction.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import {
+  openEnrolment,
+  proveTotp,
+  readFactorName,
+  startEnrolment,
+  storeFactor,
+} from '../../users/factors/enrolment.ts'
+import { type Factor, listFactors } from '../../users/factors/factors.ts'
+import { mustKeepFactor, removeFactor, renameFactor } from '../../users/factors/own-factors.ts'
+import { countRecoveryCodes, replaceRecoveryCodes } from '../../users/factors/recovery-codes.ts'
+import type { Login } from '../../users/find-login.ts'
+import { requireLogin } from '../../users/login.ts'
+import { isRecentLogin } from '../../users/login-rights.ts'
+import { ENROLMENT_SCRIPTS, renderEnrolment, renderRecoveryCodes } from '../factors/parts.ts'
+import { renderSignedInPage, sendErrorPage } from '../page-parts.ts'
+import { signInAgain } from '../sign-in/complete.ts'
+import { nameServer } from '../sign-in/factors.ts'
+
+interface Visit {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly login: Login
+  readonly parameters: Parameters
+}
+
+type Handle = (context: AuthContext, visit: Visit) => Promise<FastifyReply>
+
+/** `/account/factors`: users list, add, rename and remove their second factors, and replace their recovery codes. */
+export function addFactorRoutes(app: FastifyInstance, context: AuthContext): void {
+  const serve = (handle: Handle, needsRecentSignIn: boolean) =>
+    requireLogin(context, async (request, reply, login) => {
+      if (context.providers.findByIssuer(login.issuer)?.kind === 'oidc')
+        return sendOfProvider(context, reply, login)
+      if (needsRecentSignIn && !isRecentLogin(login, context.clock()))
+        return signInAgain(
+          context,
+          reply,
+          login,
+          request.method === 'GET' ? request.url : paths.accountFactors,
+        )
+      const parameters = readParameters(request.method === 'GET' ? request.query : request.body)
+      return handle(context, { request, reply, login, parameters })
+    })
+  app.get(paths.accountFactors, serve(sendList, false))
+  app.post(paths.accountFactors, serve(rename, false))
+  app.get(paths.accountFactorsAdd, serve(sendAddForm, true))
+  app.post(paths.accountFactorsAdd, serve(add, true))
+  app.get(paths.accountFactorsRemove, serve(askToRemove, true))
+  app.post(paths.accountFactorsRemove, serve(remove, true))
+  app.post(paths.accountFactorsRecoveryCodes, serve(sendNewCodes, true))
+}
+
+/** An OpenID provider asks for a second factor itself. */
+function sendOfProvider(context: AuthContext, reply: FastifyReply, login: Login): FastifyReply {
+  return sendErrorPage(reply, context, {
+    status: 403,
+    title: 'Your second factor is not here',
+    text: ['You sign in with another provider. Change your second factor there.'],
+    actions: [{ href: paths.accountSignIns, text: 'Your sign-ins' }],
+    login,
+    current: 'account',
+  })
+}
+
+const KINDS = { totp: 'Authenticator app', passkey: 'Passkey' } as const
+
+async function sendList(context: AuthContext, { reply, login }: Visit): Promise<FastifyReply> {
+  const { db } = context.store
+  const factors = await listFactors(db, login.user.id)
+  const codes = factors.length > 0 ? await countRecoveryCodes(db, login.user.id) : 0
+  const canAdd = factors.length < LIMITS.factors
+  const add = html`<a class="btn" href="${paths.accountFactorsAdd}">Add a second factor</a>`
+  const lead = mustKeepFactor(context, login)
+    ? 'Your organization requires one besides your password.'
+    : 'Besides your password, something that only you have. With one, a stolen password is not enough to sign in.'
+  return reply.sendPage(
+    renderSignedInPage(
+      context,
+      login,
+      { title: 'Second factors', current: 'account' },
+      html`${renderPageHead('Second factors', html`${lead} <a href="${paths.accountSignIns}">Sign-ins</a>`, factors.length > 0 && canAdd && add)}
+${
+  factors.length === 0
+    ? renderEmptyState({
+        title: 'You have none',
+        text: 'You sign in with your password alone.',
+        action: { href: paths.accountFactorsAdd, text: 'Add a second factor' },
+      })
+    : html`<div class="stack">${renderFactors(factors)}${renderCodesCard(codes)}</div>`
+}`,
+    ),
+  )
+}
+
+function renderFactors(factors: readonly Factor[]): Html {
+  return html`<div class="card card--clip">${renderTable(
+    {
+      caption: 'Your second factors',
+      kind: 'table--stack',
+      columns: ['Name', 'Kind', 'Added', 'Last used', { head: 'Action', isHidden: true }],
+    },
+    factors.map(({ id, kind, name, created_at, used_at }) => [
+      html`<form class="rename" method="post" action="${paths.accountFactors}">${renderHidden({ factor: id })}<input class="input" name="name" value="${name}" maxlength="${LIMITS.factorNameCharacters}" aria-label="Name of ${name}" autocomplete="off" required><button class="btn btn--quiet btn--small">Rename</button></form>`,
+      KINDS[kind],
+      renderDateTime(created_at),
+      used_at === null ? 'Never' : renderDateTime(used_at),
+      html`<a class="btn btn--danger btn--small" href="${paths.accountFactorsRemove}?factor=${id}">Remove</a>`,
+    ]),
+  )}</div>`
+}
+
+function renderCodesCard(left: number): Html {
+  const state = left === 0 ? 'You have no recovery codes left.' : `You have ${left} recovery codes left.`
+  return html`<section class="card card__body stack"><h2>Recovery codes</h2>
+${left < 3 && renderAlert(state, 'Make new ones.', 'warn')}
+<p>${left >= 3 && `${state} `}Each signs you in once if you lose your second factor. New codes replace the old ones.</p>
+<form class="actions" method="post" action="${paths.accountFactorsRecoveryCodes}"><button class="btn btn--quiet">New recovery codes</button></form></section>`
+}
+
+async function rename(
+  context: AuthContext,
+  { request, reply, login, parameters }: Visit,
+): Promise<FastifyReply> {
+  const name = readFactorName(parameters.get('name'), '')
+  await context.store.db.transaction().execute(async trx => {
+    const isRenamed = name !== '' && (await renameFactor(trx, login, parameters.get('factor') ?? '', name))
+    const event = { kind: 'admin', status: 303, user: login.user, reason: 'Second factor renamed' } as const
+    if (isRenamed) await auditEvent(context, request, event, trx)
+  })
+  return reply.redirect(paths.accountFactors, 303)
+}
+
+async function sendAddForm(
+  context: AuthContext,
+  { reply, login }: Visit,
+  fault?: { readonly text: string; readonly sealed: string },
+): Promise<FastifyReply> {
+  const known = fault && openEnrolment(context, login.user.id, fault.sealed)
+  const enrolment = known ? { ...known, sealed: fault.sealed } : startEnrolment(context, login.user.id)
+  const page = renderSignedInPage(
+    context,
+    login,
+    { title: 'Add a second factor', current: 'account', width: 'flow', scripts: ENROLMENT_SCRIPTS },
+    html`${renderPageHead('Add a second factor', html`<a href="${paths.accountFactors}">Your second factors</a>`)}
+<div class="card card__body">${renderEnrolment({
+      enrolment,
+      username: login.user.username,
+      issuer: nameServer(context),
+      action: paths.accountFactorsAdd,
+      hidden: {},
+      fault: fault?.text,
+    })}</div>`,
+  )
+  return reply.sendPage(page, { status: fault ? 400 : 200 })
+}
+
+async function add(context: AuthContext, visit: Visit): Promise<FastifyReply> {
+  const { request, reply, login, parameters } = visit
+  const { user } = login
+  const sealed = parameters.get('enrolment') ?? ''
+  const enrolment = openEnrolment(context, user.id, sealed)
+  if (!enrolment) return sendAddForm(context, visit)
+  const factor = proveTotp(context, enrolment, {
+    userId: user.id,
+    name: readFactorName(parameters.get('name'), KINDS.totp),
+    code: parameters.get('code') ?? '',
+  })
+  if (isFailure(factor)) return sendAddForm(context, visit, { text: factor.text, sealed })
+  const codes = await runTransaction(context.store.db, async trx => {
+    const stored = await storeFactor(trx, user.id, factor)
+    const event = { kind: 'admin', status: 303, user, reason: `${factor.described} added` } as const
+    if (!isFailure(stored)) await auditEvent(context, request, event, trx)
+    return stored
+  })
+  if (isFailure(codes)) return sendRefused(context, visit, codes.text)
+  return codes.length > 0 ? sendCodes(context, visit, codes) : reply.redirect(paths.accountFactors, 303)
+}
+
+function sendRefused(context: AuthContext, { reply, login }: Visit, text: string): FastifyReply {
+  return sendErrorPage(reply, context, {
+    status: 409,
+    title: 'Nothing was changed',
+    text: [text],
+    actions: [{ href: paths.accountFactors, text: 'Your second factors' }],
+    login,
+    current: 'account',
+  })
+}
+
+function sendCodes(context: AuthContext, { reply, login }: Visit, codes: readonly string[]): FastifyReply {
+  return reply.sendPage(
+    renderSignedInPage(
+      context,
+      login,
+      { title: 'Your recovery codes', current: 'account', width: 'flow', scripts: ENROLMENT_SCRIPTS },
+      html`${renderPageHead('Your recovery codes')}
+${renderRecoveryCodes(codes, { href: paths.accountFactors, text: 'I saved them' })}`,
+    ),
+  )
+}
+
+async function sendNewCodes(context: AuthContext, visit: Visit): Promise<FastifyReply> {
+  const { request, login } = visit
+  const codes = await context.store.db.transaction().execute(async trx => {
+    if ((await listFactors(trx, login.user.id)).length === 0) return []
+    const event = { kind: 'admin', status: 200, user: login.user, reason: 'Recovery codes replaced' } as const
+    await auditEvent(context, request, event, trx)
+    return replaceRecoveryCodes(trx, login.user.id)
+  })
+  return codes.length > 0
+    ? sendCodes(context, visit, codes)
+    : sendRefused(context, visit, 'Recovery codes replace a second factor, and you have none.')
+}
+
+async function askToRemove(context: AuthContext, visit: Visit): Promise<FastifyReply> {
+  const { reply, login, parameters } = visit
+  const factors = await listFactors(context.store.db, login.user.id)
+  const factor = factors.find(({ id }) => id === parameters.get('factor'))
+  if (!factor) return reply.redirect(paths.accountFactors, 302)
+  const isLast = factors.length === 1
+  return reply.sendPage(
+    renderSignedInPage(
+      context,
+      login,
+      { title: 'Remove a second factor', current: 'account', width: 'flow' },
+      html`${renderPageHead(html`Remove <bdi>${factor.name}</bdi>?`)}
+<p>Your sign-ins in other browsers end, and apps lose the access that you gave them there.${isLast && ' It is your last second factor: your password alone will sign you in.'}</p>
+<form class="actions" method="post" action="${paths.accountFactorsRemove}">${renderHidden({ factor: factor.id })}<button class="btn btn--danger">Remove</button><a class="btn btn--quiet" href="${paths.accountFactors}">Keep it</a></form>`,
+    ),
+  )
+}
+
+async function remove(context: AuthContext, visit: Visit): Promise<FastifyReply> {
+  const { request, reply, login, parameters } = visit
+  const removed = await removeFactor(context, login, parameters.get('factor') ?? '', (trx, { kind }) => {
+    const reason = `${KINDS[kind]} removed`
+    return auditEvent(context, request, { kind: 'admin', status: 303, user: login.user, reason }, trx)
+  })
+  return isFailure(removed)
+    ? sendRefused(context, visit, removed.text)
+    : reply.redirect(paths.accountFactors, 303)
+}

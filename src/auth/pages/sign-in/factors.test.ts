@@ -1,0 +1,269 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { eachDatabase } from '../../../../test/support/databases.ts'
+import { createAuditor, findRecords } from '../../../audit/index.ts'
+import { openStore, type Store } from '../../../store/index.ts'
+import { makeCommandLine } from '../../admin/action.ts'
+import { changeUser, USER_OPERATIONS } from '../../admin/user-operations.ts'
+import { addPhone, readCodes, readEnrolment, TestPhone } from '../../testing/second-factor.ts'
+import { testSettings } from '../../testing/settings.ts'
+import { decodeClaims, readRedirect, TestAuthServer } from '../../testing/test-auth-server.ts'
+import { TestBrowser } from '../../testing/test-browser.ts'
+
+const MFA = 'https://refeds.org/profile/mfa'
+
+eachDatabase((_name, _open, create) => {
+  describe('a second factor', () => {
+    let auth: TestAuthServer
+    /** The same database with other settings. */
+    let strict: TestAuthServer
+    const stores: Store[] = []
+    let count = 0
+    before(async () => {
+      const url = await create()
+      const openServer = async (secondFactor: 'none' | 'administrators') => {
+        const store = await openStore(url)
+        stores.push(store)
+        const settings = { login: { ...testSettings.login, secondFactor } }
+        return TestAuthServer.open(store, { settings, audit: createAuditor({ store, failure: 'refuse' }) })
+      }
+      auth = await openServer('none')
+      strict = await openServer('administrators')
+    })
+    after(() => Promise.all(stores.map(store => store.close())))
+
+    /** A user with an authenticator app. */
+    async function add() {
+      const username = `user-${count++}`
+      await auth.addUser(username)
+      const browser = await auth.logIn(username)
+      return { username, browser, ...(await addPhone(auth, browser)) }
+    }
+    const passFirstStep = async (username: string, server = auth) => {
+      const browser = server.openBrowser()
+      const response = await browser.login(username)
+      assert.equal(response.headers.location, '/login/second-factor')
+      return browser
+    }
+    const enter = (browser: TestBrowser, code: string) => browser.post('/login/second-factor', { code })
+    const isSignedIn = async (browser: TestBrowser) => (await browser.get('/portal')).statusCode === 200
+    const findLast = async () => (await findRecords(auth.store, { events: [{ kind: 'login' }], limit: 1 }))[0]
+    const makeAdmin = (server: TestAuthServer) => ({
+      ...server,
+      audit: createAuditor({ store: server.store, failure: 'refuse' }),
+      clock: () => server.time.now,
+      rules: server.rules,
+      ...makeCommandLine('tester@test'),
+    })
+
+    it('is asked for after the password, and nothing is given before (FACTOR-1, FACTOR-2)', async () => {
+      const { username, phone } = await add()
+      const browser = await passFirstStep(username)
+      assert.equal((await findLast())?.reason, 'Password accepted, a second factor is required')
+      assert.equal(browser.cookies.has('sallyport-login'), false)
+      for (const path of ['/portal', '/manage', '/account/factors'])
+        assert.equal((await browser.get(path)).headers.location, '/login', path)
+      assert.match((await auth.authorize(browser)).headers.location ?? '', /^\/login\?/)
+      assert.equal(
+        (await browser.post('/portal/launch', { patientId: 'juniper' })).headers.location,
+        '/login',
+      )
+      assert.match((await browser.get('/login/second-factor')).body, /Dr\. user-/)
+      assert.equal((await enter(browser, '000000')).statusCode, 401)
+      const failed = await findLast()
+      assert.deepEqual([failed?.allowed, failed?.reason], [false, 'Wrong second factor'])
+      assert.equal((await enter(browser, phone.takeNextCode())).headers.location, '/portal')
+      assert.equal(await isSignedIn(browser), true)
+      const done = await findLast()
+      assert.deepEqual([done?.allowed, done?.reason], [true, 'Signed in with an authenticator app'])
+    })
+
+    it('gives each code and recovery code one use, also to simultaneous sign-ins on two instances (FACTOR-2, FACTOR-3)', async () => {
+      const { username, phone, codes } = await add()
+      assert.equal(codes.length, 10)
+      auth.time.now += 30_000
+      strict.time.now = auth.time.now
+      for (const code of [phone.getCode(), codes[0] ?? '']) {
+        const browsers = await Promise.all(
+          Array.from({ length: 8 }, (_, at) => passFirstStep(username, at % 2 === 0 ? auth : strict)),
+        )
+        const responses = await Promise.all(browsers.map(browser => enter(browser, code)))
+        const won = responses.filter(({ headers }) => headers.location === '/portal')
+        assert.equal(won.length, 1, code)
+        assert.equal((await Promise.all(browsers.map(isSignedIn))).filter(Boolean).length, 1)
+        auth.time.now += 600_000
+        strict.time.now = auth.time.now
+      }
+    })
+
+    it('accepts a recovery code in any case, and new codes replace the old ones (FACTOR-3)', async () => {
+      const { username, phone, browser, codes } = await add()
+      const [first = '', second = ''] = codes
+      const typed = await enter(await passFirstStep(username), ` ${first.toUpperCase().replaceAll('-', ' ')}`)
+      assert.equal(typed.headers.location, '/portal')
+      assert.equal((await findLast())?.reason, 'Signed in with a recovery code')
+      assert.match((await browser.get('/account/factors')).body, /You have 9 recovery codes left/)
+      const fresh = readCodes(await browser.post('/account/factors/recovery-codes', {}))
+      assert.equal(fresh.length, 10)
+      assert.equal((await enter(await passFirstStep(username), second)).statusCode, 401)
+      assert.equal((await enter(await passFirstStep(username), fresh[0] ?? '')).headers.location, '/portal')
+      const stored = await auth.store.db.selectFrom('recovery_code').select('code_hash').execute()
+      assert.ok(!JSON.stringify(stored).includes((fresh[1] ?? '').replaceAll('-', '')))
+      const [factor] = await auth.store.db.selectFrom('factor').selectAll().execute()
+      assert.match(factor?.secret_sealed ?? '', /^v\d\./)
+      assert.ok(phone)
+    })
+
+    it('allows ten wrong codes of an account in five minutes, from all addresses together (FACTOR-4)', async () => {
+      const { username, phone } = await add()
+      const browsers = [await passFirstStep(username), await passFirstStep(username)]
+      const guess = (at: number) => enter(browsers[at % 2] ?? auth.openBrowser(), '000000')
+      const statuses = await Promise.all(Array.from({ length: 30 }, (_, at) => guess(at)))
+      let wrong = statuses.filter(({ statusCode }) => statusCode === 401).length
+      while ((await guess(wrong)).statusCode === 401) wrong += 1
+      assert.equal(wrong, 10)
+      const refused = await enter(browsers[0] ?? auth.openBrowser(), phone.takeNextCode())
+      assert.equal(refused.statusCode, 429)
+      assert.ok(Number(refused.headers['retry-after']) > 0)
+      auth.time.now += 300_000
+      assert.equal(
+        (await enter(browsers[0] ?? auth.openBrowser(), phone.getCode())).headers.location,
+        '/portal',
+      )
+    })
+
+    it('is refused in another browser, after ten minutes, and after a change of the account (FACTOR-1)', async () => {
+      const { username, phone } = await add()
+      await passFirstStep(username)
+      const other = auth.openBrowser()
+      assert.equal((await enter(other, phone.takeNextCode())).headers.location, '/login')
+      other.cookies.set('sallyport-pending-login', 'planted')
+      assert.equal((await enter(other, phone.getCode())).headers.location, '/login')
+      const changed = await passFirstStep(username)
+      await changeUser(makeAdmin(auth), { username }, { disabled: true })
+      assert.equal((await enter(changed, phone.takeNextCode())).headers.location, '/login')
+      await changeUser(makeAdmin(auth), { username }, { disabled: false })
+      const late = await passFirstStep(username)
+      auth.time.now += 600_000
+      assert.equal((await enter(late, phone.getCode())).headers.location, '/login')
+      assert.equal(await isSignedIn(late), false)
+    })
+
+    it('of another account does not count (FACTOR-1)', async () => {
+      const [own, other] = [await add(), await add()]
+      const browser = await passFirstStep(own.username)
+      assert.equal((await enter(browser, other.phone.takeNextCode())).statusCode, 401)
+      assert.equal((await enter(browser, other.codes[0] ?? '')).statusCode, 401)
+      const enrolment = readEnrolment((await other.browser.get('/account/factors/add')).body)
+      const stolen = await own.browser.post('/account/factors/add', { enrolment, code: '000000' })
+      assert.notEqual(readEnrolment(stolen.body), enrolment, 'a key that was made for another user')
+    })
+
+    it('is in acr and amr of id_token and introspection, and meets acr_values and prompt=login (FACTOR-6)', async () => {
+      const { username, browser: before, phone } = await add()
+      const decode = async (browser: TestBrowser, request: Record<string, string> = {}) => {
+        const code = await auth.getCode(browser, request)
+        const tokens = (await auth.exchange(code)).json()
+        const { acr, amr } = decodeClaims(tokens.id_token)
+        return { acr, amr }
+      }
+      assert.deepEqual(await decode(before), { acr: undefined, amr: ['pwd'] })
+      const launch = await auth.launch(before)
+      auth.time.now += 1000
+      const asked = await auth.authorize(before, { launch, acr_values: MFA })
+      const interaction = readRedirect(asked).interaction ?? ''
+      assert.match(asked.headers.location ?? '', /^\/login\?/)
+      const next = await before.post('/login', { username, password: 'sallyport', interaction })
+      assert.equal(next.headers.location, `/login/second-factor?interaction=${interaction}`)
+      const form = { code: phone.takeNextCode(), interaction }
+      const done = await before.post('/login/second-factor', form)
+      assert.equal(done.headers.location, `/oauth2/resume?interaction=${interaction}`)
+      const { code = '' } = readRedirect(await before.get(done.headers.location))
+      const { acr, amr } = decodeClaims((await auth.exchange(code)).json().id_token)
+      assert.deepEqual({ acr, amr }, { acr: MFA, amr: ['pwd', 'otp', 'mfa'] })
+      assert.deepEqual(await decode(before, { acr_values: `urn:other ${MFA}` }), { acr, amr })
+      const plain = `user-${count++}`
+      await auth.addUser(plain)
+      const weak = await decode(await auth.logIn(plain), { acr_values: MFA })
+      assert.deepEqual(weak, { acr: undefined, amr: ['pwd'] }, 'voluntary: there is no second factor')
+      const { acr_values_supported: supported } = (
+        await before.get('/.well-known/openid-configuration')
+      ).json()
+      assert.deepEqual(supported, ['phr', MFA])
+    })
+
+    it('is required of administrators by the setting: they add one before anything else (FACTOR-5)', async () => {
+      const username = `user-${count++}`
+      await strict.addUser(username, { admin: true })
+      const earlier = await auth.logIn(username)
+      assert.equal((await earlier.get('/admin')).statusCode, 200)
+      const old = new TestBrowser(strict.app)
+      for (const [name, value] of earlier.cookies) old.cookies.set(name, value)
+      assert.equal((await old.get('/portal')).headers.location, '/login', 'a login without one has ended')
+      const browser = strict.openBrowser()
+      assert.equal((await browser.login(username)).headers.location, '/login/enrol')
+      assert.equal((await browser.get('/portal')).headers.location, '/login')
+      const { body } = await browser.get('/login/enrol')
+      const phone = new TestPhone(strict, body)
+      const enrolment = readEnrolment(body)
+      const wrong = await browser.post('/login/enrol', { enrolment, code: '000000' })
+      assert.equal(wrong.statusCode, 400)
+      assert.equal(readEnrolment(wrong.body), enrolment, 'the key stays the same')
+      const added = await browser.post('/login/enrol', { enrolment, code: phone.getCode() })
+      assert.equal(readCodes(added).length, 10)
+      assert.equal(await isSignedIn(browser), true)
+      const [{ id = '' } = {}] = await strict.store.db
+        .selectFrom('factor')
+        .innerJoin('clinician', 'clinician.id', 'factor.clinician_id')
+        .select('factor.id')
+        .where('username', '=', username)
+        .execute()
+      const last = await browser.post('/account/factors/remove', { factor: id })
+      assert.deepEqual([last.statusCode, /Add another one first/.test(last.body)], [409, true])
+      const again = await passFirstStep(username, strict)
+      assert.equal((await enter(again, phone.takeNextCode())).headers.location, '/portal')
+      const plain = `user-${count++}`
+      await strict.addUser(plain)
+      assert.equal((await strict.openBrowser().login(plain)).headers.location, '/portal')
+    })
+
+    it('ends the login of a user who becomes an administrator without one (FACTOR-5, ENDS-1)', async () => {
+      const username = `user-${count++}`
+      await strict.addUser(username)
+      const browser = await strict.logIn(username)
+      assert.equal(await isSignedIn(browser), true)
+      await changeUser(makeAdmin(strict), { username }, { admin: true })
+      assert.equal(await isSignedIn(browser), false)
+    })
+
+    it('comes before a new password, and a password alone changes nothing (FACTOR-1)', async () => {
+      const { username, phone } = await add()
+      await auth.store.db
+        .updateTable('clinician')
+        .set({ must_change_password: true })
+        .where('username', '=', username)
+        .execute()
+      const browser = await passFirstStep(username)
+      const chosen = { next: 'correct horse', again: 'correct horse' }
+      assert.equal(
+        (await browser.post('/login/new-password', chosen)).headers.location,
+        '/login/second-factor',
+      )
+      assert.equal((await enter(browser, phone.takeNextCode())).headers.location, '/login/new-password')
+      assert.equal((await browser.post('/login/new-password', chosen)).headers.location, '/portal')
+      assert.equal(await isSignedIn(browser), true)
+    })
+
+    it('is reset by an administrator, which ends all access (FACTOR-7)', async () => {
+      const { username, browser } = await add()
+      const { perform } = USER_OPERATIONS['reset-second-factor']
+      await perform(makeAdmin(auth), { username }, {})
+      assert.equal(await isSignedIn(browser), false)
+      assert.equal((await auth.openBrowser().login(username)).headers.location, '/portal')
+      const [record] = await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 1 })
+      assert.match(record?.request ?? '', /reset-second-factor/)
+      const again = await perform(makeAdmin(auth), { username }, {})
+      assert.ok('reason' in again && /has no second factor/.test(again.reason))
+    })
+  })
+})

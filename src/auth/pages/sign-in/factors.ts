@@ -1,0 +1,232 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Kysely, Transaction } from 'kysely'
+import { isFailure } from '../../../core/index.ts'
+import type { Schema } from '../../../store/index.ts'
+import { html, renderField, renderHidden } from '../../../web/index.ts'
+import { auditEvent } from '../../base/audit.ts'
+import { paths } from '../../base/paths.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import { createAttemptLimit } from '../../users/attempt.ts'
+import {
+  openEnrolment,
+  proveTotp,
+  readFactorName,
+  startEnrolment,
+  storeFactor,
+} from '../../users/factors/enrolment.ts'
+import { consumeTotp, findTotp, listFactors } from '../../users/factors/factors.ts'
+import { METHODS } from '../../users/factors/methods.ts'
+import { consumeRecoveryCode, hasRecoveryCode, readRecoveryCode } from '../../users/factors/recovery-codes.ts'
+import { takeStep } from '../../users/sign-in/next-step.ts'
+import { ENROLMENT_SCRIPTS, renderEnrolment, renderRecoveryCodes } from '../factors/parts.ts'
+import { completeLogin, describeLaunch, withInteraction } from './complete.ts'
+import { renderGate } from './page.ts'
+import { requireStep, type StepRequest } from './pending.ts'
+
+/**
+ * The steps of a sign-in with a second factor: `/login/second-factor` asks for it, `/login/enrol` adds it where it is required.
+ */
+export function addFactorSteps(app: FastifyInstance, context: AuthContext): void {
+  app.get(
+    paths.loginFactor,
+    requireStep(context, 'second-factor', async (reply, step) => sendFactorForm(context, reply, step)),
+  )
+  app.post(
+    paths.loginFactor,
+    requireStep(context, 'second-factor', (reply, step) => checkFactor(context, reply, step)),
+  )
+  app.get(
+    paths.loginEnrol,
+    requireStep(context, 'enrol', async (reply, step) => sendEnrolForm(context, reply, step)),
+  )
+  app.post(
+    paths.loginEnrol,
+    requireStep(context, 'enrol', (reply, step) => enrol(context, reply, step)),
+  )
+}
+
+/** The form's redirects lead to the client, and the content security policy applies to all of them. */
+function listTargets({ pending }: StepRequest): readonly string[] {
+  return pending ? [pending.request.redirectUri] : []
+}
+
+function sendFactorForm(
+  { brand }: AuthContext,
+  reply: FastifyReply,
+  step: StepRequest,
+  problem?: { readonly status: 401 | 429; readonly text: string },
+): FastifyReply {
+  const page = renderGate(
+    { title: 'Second step', brand },
+    html`<div class="signin">
+<h1>Second step</h1>
+<p class="muted">You are signing in as <b>${step.account.display_name}</b>.</p>
+<form method="post" action="${paths.loginFactor}">
+${renderHidden({ interaction: step.pending?.id })}
+${renderField({
+  name: 'code',
+  label: 'Code',
+  autocomplete: 'one-time-code',
+  required: true,
+  autofocus: true,
+  error: problem?.text,
+  hint: 'The 6 digits that your authenticator app shows now, or one of your recovery codes.',
+})}
+<button class="btn btn--wide">Continue</button>
+</form>
+<p class="muted">No phone and no recovery codes? An administrator can reset your second factor.</p>
+</div>`,
+  )
+  return reply.sendPage(page, { status: problem?.status ?? 200, formTargets: listTargets(step) })
+}
+
+/** What shows that the user has a second factor, and what uses it up. */
+interface Proof {
+  readonly methods: readonly string[]
+  readonly reason: string
+  consume(trx: Kysely<Schema>): Promise<boolean>
+}
+
+async function findProof(context: AuthContext, userId: string, text: string): Promise<Proof | undefined> {
+  const { store, clock } = context
+  const recovery = readRecoveryCode(text)
+  if (recovery !== undefined)
+    return (await hasRecoveryCode(store.db, userId, recovery))
+      ? {
+          methods: METHODS.code,
+          reason: 'Signed in with a recovery code',
+          consume: trx => consumeRecoveryCode(trx, userId, recovery),
+        }
+      : undefined
+  const code = findTotp(context, await listFactors(store.db, userId), text.replace(/\s/g, ''))
+  return (
+    code && {
+      methods: METHODS.code,
+      reason: 'Signed in with an authenticator app',
+      consume: trx => consumeTotp(trx, code, clock()),
+    }
+  )
+}
+
+async function checkFactor(
+  context: AuthContext,
+  reply: FastifyReply,
+  step: StepRequest,
+): Promise<FastifyReply> {
+  const { found, account, pending, parameters } = step
+  const limit = createAttemptLimit(context, {
+    username: `second factor/${account.id}`,
+    address: reply.request.ip,
+    isEverywhere: true,
+  })
+  const refuse = async (status: 401 | 429, reason: string, text: string) => {
+    context.metrics.signIns.add(['second-factor', status === 429 ? 'too-many' : 'wrong'])
+    const user = { id: account.id, fhirUserId: account.fhir_user_id }
+    const event = { kind: 'login', allowed: false, status, user, reason, ...describeLaunch(pending) } as const
+    await auditEvent(context, reply.request, event)
+    return sendFactorForm(context, reply, step, { status, text })
+  }
+  const reservation = await limit.reserve()
+  if (!reservation) {
+    reply.header('retry-after', String(context.settings.loginFailureWindowSeconds))
+    return refuse(429, 'Too many failed attempts', 'Too many attempts. Wait a few minutes and try again.')
+  }
+  const proof = await findProof(context, account.id, parameters.get('code') ?? '')
+  if (!proof)
+    return refuse(401, 'Wrong second factor', 'This code is wrong or was used before. Wait for the next one.')
+  const store = async (trx: Transaction<Schema>) => {
+    const user = await takeStep(context, trx, found, 'second-factor')
+    if (!user || !(await proof.consume(trx))) return undefined
+    await limit.clear(trx)
+    await reservation.release(trx)
+    return user
+  }
+  const { methods, provider } = found.login
+  return completeLogin(
+    context,
+    reply,
+    {
+      store,
+      provider,
+      methods: [...methods, ...proof.methods],
+      reason: proof.reason,
+      retry: async () => reply.redirect(withInteraction(paths.login, pending), 303),
+    },
+    pending,
+  )
+}
+
+function sendEnrolForm(
+  context: AuthContext,
+  reply: FastifyReply,
+  step: StepRequest,
+  fault?: { readonly text: string; readonly sealed: string },
+): FastifyReply {
+  const { account, pending } = step
+  const known = fault && openEnrolment(context, account.id, fault.sealed)
+  const enrolment = known ? { ...known, sealed: fault.sealed } : startEnrolment(context, account.id)
+  const page = renderGate(
+    { title: 'Add a second factor', brand: context.brand, scripts: ENROLMENT_SCRIPTS },
+    html`<div class="signin">
+<h1>Add a second factor</h1>
+<p class="muted">Your organization requires it: besides your password, something that only you have.</p>
+${renderEnrolment({
+  enrolment,
+  username: account.username,
+  issuer: nameServer(context),
+  action: paths.loginEnrol,
+  hidden: { interaction: pending?.id },
+  fault: fault?.text,
+})}</div>`,
+  )
+  return reply.sendPage(page, { status: fault ? 400 : 200, formTargets: listTargets(step) })
+}
+
+/** The name of this server in an authenticator app. */
+export function nameServer({ settings, brand }: Pick<AuthContext, 'settings' | 'brand'>): string {
+  return `${brand.name} (${new URL(settings.issuerUrl).host})`
+}
+
+async function enrol(context: AuthContext, reply: FastifyReply, step: StepRequest): Promise<FastifyReply> {
+  const { found, account, pending, parameters } = step
+  const sealed = parameters.get('enrolment') ?? ''
+  const enrolment = openEnrolment(context, account.id, sealed)
+  if (!enrolment) return sendEnrolForm(context, reply, step)
+  const factor = proveTotp(context, enrolment, {
+    userId: account.id,
+    name: readFactorName(undefined, 'Authenticator app'),
+    code: parameters.get('code') ?? '',
+  })
+  if (isFailure(factor)) return sendEnrolForm(context, reply, step, { text: factor.text, sealed })
+  let codes: readonly string[] = []
+  const store = async (trx: Transaction<Schema>) => {
+    const user = await takeStep(context, trx, found, 'enrol')
+    const stored = user && (await storeFactor(trx, user.id, factor))
+    if (!user || !stored || isFailure(stored)) return undefined
+    codes = stored
+    const event = { kind: 'admin', status: 200, user, reason: `${factor.described} added` } as const
+    await auditEvent(context, reply.request, event, trx)
+    return user
+  }
+  const { methods, provider } = found.login
+  return completeLogin(
+    context,
+    reply,
+    {
+      store,
+      provider,
+      methods: [...methods, ...METHODS.code],
+      reason: 'Signed in with a new second factor',
+      showFirst: (shown, href) =>
+        shown.sendPage(
+          renderGate(
+            { title: 'Your recovery codes', brand: context.brand, scripts: ENROLMENT_SCRIPTS },
+            html`<div class="signin"><h1>Your recovery codes</h1>
+${renderRecoveryCodes(codes, { href, text: 'I saved them, continue' })}</div>`,
+          ),
+        ),
+      retry: async () => reply.redirect(withInteraction(paths.login, pending), 303),
+    },
+    pending,
+  )
+}

@@ -1,0 +1,81 @@
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../../store/index.ts'
+import { type Fault, makeFault } from '../../base/fault.ts'
+import { LIFETIME, LIMITS } from '../../base/limits.ts'
+import type { UsersContext } from '../context.ts'
+import { addTotp, listFactors } from './factors.ts'
+import { countRecoveryCodes, replaceRecoveryCodes } from './recovery-codes.ts'
+import { createTotpSecret, findTotpStep, isTotpCode } from './totp.ts'
+
+/** What a new second factor is made of. The page keeps it, encrypted for its user. */
+export interface Enrolment {
+  /** The key of an authenticator app. */
+  readonly secret: string
+  readonly expiresAt: number
+}
+
+type EnrolmentContext = Pick<UsersContext, 'sealer' | 'clock'>
+
+const toPurpose = (userId: string) => `second factor of ${userId}`
+
+export function startEnrolment(
+  { sealer, clock }: EnrolmentContext,
+  userId: string,
+): Enrolment & { readonly sealed: string } {
+  const enrolment = { secret: createTotpSecret(), expiresAt: clock() + LIFETIME.interaction }
+  return { ...enrolment, sealed: sealer.seal(JSON.stringify(enrolment), toPurpose(userId)) }
+}
+
+/** Undefined if it is not of this user, or has expired. */
+export function openEnrolment(
+  { sealer, clock }: EnrolmentContext,
+  userId: string,
+  sealed: string,
+): Enrolment | undefined {
+  const text = sealer.tryOpen(sealed, toPurpose(userId))
+  const enrolment: Enrolment | undefined = text === undefined ? undefined : JSON.parse(text)
+  return enrolment && enrolment.expiresAt > clock() ? enrolment : undefined
+}
+
+/** A second factor that the user has shown to work. */
+export interface ProvedFactor {
+  /** For the audit trail. */
+  readonly described: string
+  store(trx: Transaction<Schema>): Promise<void>
+}
+
+/** Checks the first code of an authenticator app. */
+export function proveTotp(
+  context: EnrolmentContext,
+  enrolment: Enrolment,
+  { userId, name, code }: Record<'userId' | 'name' | 'code', string>,
+): ProvedFactor | Fault {
+  const typed = code.replace(/\s/g, '')
+  const step = isTotpCode(typed)
+    ? findTotpStep(enrolment.secret, typed, { now: context.clock(), lastStep: null })
+    : undefined
+  if (step === undefined)
+    return makeFault('This is not the current code. Check that the clock of your phone is right.')
+  return {
+    described: 'Authenticator app',
+    store: trx => addTotp(context, trx, { userId, name, secret: enrolment.secret, step }),
+  }
+}
+
+/** Stores a second factor. With the first one, the user gets recovery codes. */
+export async function storeFactor(
+  trx: Transaction<Schema>,
+  userId: string,
+  factor: ProvedFactor,
+): Promise<readonly string[] | Fault> {
+  if ((await listFactors(trx, userId)).length >= LIMITS.factors)
+    return makeFault(`An account has at most ${LIMITS.factors} second factors.`)
+  await factor.store(trx)
+  return (await countRecoveryCodes(trx, userId)) > 0 ? [] : replaceRecoveryCodes(trx, userId)
+}
+
+/** The name that a user gives a second factor. */
+export function readFactorName(text: string | undefined, otherwise: string): string {
+  const name = (text ?? '').replace(/[\p{Cc}\p{Cf}]/gu, '').trim()
+  return name === '' ? otherwise : name.slice(0, LIMITS.factorNameCharacters)
+}

@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto'
+import type { Kysely, Selectable, Transaction } from 'kysely'
+import type { Schema } from '../../../store/index.ts'
+import type { UsersContext } from '../context.ts'
+import { findTotpStep } from './totp.ts'
+
+export type Factor = Selectable<Schema['factor']>
+
+/** The second factors of a user, the oldest first. */
+export function listFactors(db: Kysely<Schema>, userId: string): Promise<Factor[]> {
+  return db
+    .selectFrom('factor')
+    .selectAll()
+    .where('clinician_id', '=', userId)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+}
+
+const toSecretCell = (id: string) => ({ table: 'factor', column: 'secret_sealed', row: id }) as const
+
+/** Stores an authenticator app. The code that proved it is used up. */
+export async function addTotp(
+  { sealer, clock }: Pick<UsersContext, 'sealer' | 'clock'>,
+  trx: Transaction<Schema>,
+  { userId, name, secret, step }: Record<'userId' | 'name' | 'secret', string> & { readonly step: number },
+): Promise<void> {
+  const id = randomUUID()
+  await trx
+    .insertInto('factor')
+    .values({
+      id,
+      clinician_id: userId,
+      kind: 'totp',
+      name,
+      secret_sealed: sealer.seal(secret, toSecretCell(id)),
+      last_step: step,
+      created_at: clock(),
+      used_at: clock(),
+    })
+    .execute()
+}
+
+/** A code of an authenticator app that was not used before. */
+export interface FoundCode {
+  readonly factorId: string
+  readonly step: number
+}
+
+/** Finds the authenticator app whose code this is. */
+export function findTotp(
+  { sealer, clock }: Pick<UsersContext, 'sealer' | 'clock'>,
+  factors: readonly Factor[],
+  code: string,
+): FoundCode | undefined {
+  for (const { id, secret_sealed: sealed, last_step: lastStep } of factors) {
+    const secret = sealed === null ? undefined : sealer.tryOpen(sealed, toSecretCell(id))
+    const step = secret === undefined ? undefined : findTotpStep(secret, code, { now: clock(), lastStep })
+    if (step !== undefined) return { factorId: id, step }
+  }
+  return undefined
+}
+
+/** Uses a code up by compare-and-set, for all processes: no code of its time or of an earlier one is accepted again. */
+export async function consumeTotp(
+  trx: Kysely<Schema>,
+  { factorId, step }: FoundCode,
+  now: number,
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('factor')
+    .set({ last_step: step, used_at: now })
+    .where('id', '=', factorId)
+    .where(({ or, eb }) => or([eb('last_step', 'is', null), eb('last_step', '<', step)]))
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+/** Removes all second factors of a user, and the recovery codes. */
+export async function removeFactors(trx: Kysely<Schema>, userId: string): Promise<void> {
+  await trx.deleteFrom('factor').where('clinician_id', '=', userId).execute()
+  await trx.deleteFrom('recovery_code').where('clinician_id', '=', userId).execute()
+}

@@ -1,0 +1,63 @@
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../../store/index.ts'
+import { type Fault, makeFault } from '../../base/fault.ts'
+import { runTransaction } from '../../base/transaction.ts'
+import type { UsersContext } from '../context.ts'
+import type { Login } from '../find-login.ts'
+import { keepAccess } from '../validity/facts.ts'
+import { computeAccountMark, needsSecondFactor } from '../validity/rule.ts'
+import { type Factor, listFactors, removeFactors } from './factors.ts'
+
+/** Whether a user who is signed in must keep a second factor. */
+export function mustKeepFactor({ rules }: Pick<UsersContext, 'rules'>, { issuer, admin }: Login): boolean {
+  return needsSecondFactor(rules, { issuer, evidence: undefined, isAdmin: admin })
+}
+
+/** Removes one's own second factor. All other sign-ins end, like after a new password. */
+export function removeFactor(
+  context: Pick<UsersContext, 'store' | 'rules'>,
+  login: Login,
+  factorId: string,
+  record: (trx: Transaction<Schema>, factor: Factor) => Promise<void>,
+): Promise<Factor | Fault> {
+  return runTransaction(context.store.db, async trx => {
+    const before = await trx
+      .updateTable('clinician')
+      .set(({ ref }) => ({ display_name: ref('display_name') }))
+      .where('id', '=', login.user.id)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    const factors = await listFactors(trx, login.user.id)
+    const factor = factors.find(({ id }) => id === factorId)
+    if (!factor) return makeFault('It was removed before.')
+    if (factors.length > 1) await trx.deleteFrom('factor').where('id', '=', factorId).execute()
+    else if (mustKeepFactor(context, login))
+      return makeFault('Your organization requires a second factor. Add another one first.')
+    else await removeFactors(trx, login.user.id)
+    await trx
+      .updateTable('clinician')
+      .set({ access_version: before.access_version + 1 })
+      .where('id', '=', login.user.id)
+      .execute()
+    const kept = { accountId: login.user.id, mark: computeAccountMark(before) }
+    await keepAccess(trx, { ...kept, what: { loginIdHash: login.idHash } })
+    await record(trx, factor)
+    return factor
+  })
+}
+
+/** Renames one's own second factor. False if there is no such factor. */
+export async function renameFactor(
+  trx: Transaction<Schema>,
+  { user }: Login,
+  factorId: string,
+  name: string,
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('factor')
+    .set({ name })
+    .where('id', '=', factorId)
+    .where('clinician_id', '=', user.id)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}

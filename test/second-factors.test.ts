@@ -1,0 +1,115 @@
+/** Second factors in a real browser, by keyboard: required after the password, used at the next sign-in, and on the account pages. */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
+import { computeTotpCode } from '../src/auth/users/factors/totp.ts'
+import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { type Stack, startStack } from './support/stack.ts'
+
+let stack: Stack
+let now = Date.now()
+before(async () => {
+  stack = await startStack({
+    env: { SMART_SAMPLE_PATIENTS: '1', SMART_LOGIN_SECOND_FACTOR: 'all' },
+    clock: () => now,
+  })
+})
+after(() => stack?.close())
+const open = useBrowser()
+
+/** Signs in with the password, by keyboard. */
+async function enterPassword(page: Page, path = '/login'): Promise<void> {
+  await page.goto(`${stack.settings.issuerUrl}${path}`)
+  await page.getByLabel('Username').focus()
+  await page.keyboard.type(stack.user.username)
+  await page.keyboard.press('Tab')
+  await page.keyboard.type(stack.user.password)
+  await page.keyboard.press('Enter')
+}
+
+describe('second factors in a browser', () => {
+  let secret = ''
+  let recovery = ''
+
+  it('an authenticator app is added after the password, and asked for at the next sign-in (FACTOR-5, FACTOR-1)', async () => {
+    const { page, faults } = await open({ permissions: ['clipboard-write'] })
+    await enterPassword(page)
+    await page.getByRole('heading', { name: 'Add a second factor' }).waitFor()
+    await inspectOnEveryScreen(page, 'factor-enrol')
+    await page.getByText('I cannot scan it').click()
+    await page.getByRole('button', { name: 'Copy' }).click()
+    const key = (await page.locator('.url--block').textContent()) ?? ''
+    secret = key.replaceAll(' ', '')
+    await page.getByLabel('Code of 6 digits').fill('000000')
+    await page.keyboard.press('Enter')
+    await page.getByText('This is not the current code').waitFor()
+    await inspectOnEveryScreen(page, 'factor-enrol-wrong')
+    assert.equal(await page.locator('.url--block').textContent(), key, 'the key stays the same')
+    await page.keyboard.type(computeTotpCode(secret, Math.floor(now / 30_000)))
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor()
+    await inspectOnEveryScreen(page, 'factor-codes')
+    const codes = (await page.locator('.codes').textContent())?.split('\n') ?? []
+    recovery = codes[0] ?? ''
+    assert.equal(codes.length, 10)
+    await page.getByRole('link', { name: 'I saved them, continue' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Patients' }).waitFor()
+    now += 30_000
+    await enterPassword(page)
+    await page.getByRole('heading', { name: 'Second step' }).waitFor()
+    await inspectOnEveryScreen(page, 'factor-second-step')
+    await page.keyboard.type('123456')
+    await page.keyboard.press('Enter')
+    await page.getByText('This code is wrong or was used before').waitFor()
+    await page.keyboard.type(computeTotpCode(secret, Math.floor(now / 30_000)))
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Patients' }).waitFor()
+    assert.deepEqual(
+      faults.filter(fault => !/status of 40[01]/.test(fault)),
+      [],
+    )
+  })
+
+  it('are listed, renamed and kept where one is required, and recovery codes are replaced (ACCOUNT-4)', async () => {
+    const { page } = await open()
+    await enterPassword(page)
+    await page.getByLabel('Code').fill(recovery)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Patients' }).waitFor()
+    await page.getByRole('link', { name: 'Account' }).click()
+    await page.getByRole('link', { name: 'Second factors' }).click()
+    await page.getByLabel('Name of Authenticator app').fill('My phone')
+    await page.keyboard.press('Enter')
+    await page.getByLabel('Name of My phone').waitFor()
+    await page.getByText('You have 9 recovery codes left').waitFor()
+    await inspectOnEveryScreen(page, 'factor-list')
+    await page.getByRole('link', { name: 'Remove' }).click()
+    await inspectOnEveryScreen(page, 'factor-remove')
+    await page.getByRole('button', { name: 'Remove' }).click()
+    await page.getByText('Add another one first').waitFor()
+    await page.getByRole('link', { name: 'Your second factors' }).click()
+    await page.getByRole('link', { name: 'Add a second factor' }).click()
+    await inspectOnEveryScreen(page, 'factor-add')
+    await page.getByRole('link', { name: 'Your second factors' }).click()
+    await page.getByRole('button', { name: 'New recovery codes' }).click()
+    await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor()
+    await inspectOnEveryScreen(page, 'factor-new-codes')
+  })
+
+  it('a new password is chosen after the second factor, and the rules are shown before (LOGIN-12, ACCOUNT-3)', async () => {
+    await stack.store.db.updateTable('clinician').set({ must_change_password: true }).execute()
+    now += 30_000
+    const { page } = await open()
+    await enterPassword(page)
+    await page.getByLabel('Code').fill(computeTotpCode(secret, Math.floor(now / 30_000)))
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Choose a password' }).waitFor()
+    await page.getByText('Passwords that many people use are refused').waitFor()
+    await inspectOnEveryScreen(page, 'new-password')
+    await page.getByLabel('New password', { exact: true }).fill('password123')
+    await page.getByLabel('New password again').fill('password123')
+    await page.keyboard.press('Enter')
+    await page.getByText('many people use this one').waitFor()
+    await inspectOnEveryScreen(page, 'new-password-refused')
+  })
+})
