@@ -46,11 +46,16 @@ export type ExplainRequest = (question: {
 
 /** The pages for developers, to which other pages link. */
 export interface DeveloperPages {
-  readonly start: { readonly href: string; readonly text: string }
+  /** In the navigation. */
+  readonly links: readonly {
+    readonly page: 'developers' | 'apps'
+    readonly href: string
+    readonly text: string
+  }[]
   /** The registered apps; with `/new`, where an app is registered. */
   readonly apps: string
-  /** The settings of a launch. */
-  buildLaunchUrl(clientId: string, patientId: string): string
+  /** The settings of a launch. The launch form of the portal can be sent there. */
+  readonly launchSettings: string
 }
 
 /** What every part of the auth server depends on. */

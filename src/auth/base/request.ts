@@ -21,6 +21,13 @@ export function readParameters(source: unknown): Parameters {
   return { get: name => values.get(name), unreadable }
 }
 
+/** A form sends a name once for each box. Joins the values of one name by spaces. */
+export function joinRepeated(source: unknown, name: string): unknown {
+  if (!isRecord(source)) return source
+  const value = source[name]
+  return Array.isArray(value) ? { ...source, [name]: value.filter(one => one !== '').join(' ') } : source
+}
+
 /** RFC 6749, 5.1: token responses and errors must not be cached. */
 export async function forbidCaching(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
   reply.headers({ 'cache-control': 'no-store', pragma: 'no-cache' })

@@ -39,7 +39,7 @@ export function renderAppsPage(context: AuthContext, login: Login, view: AppList
   return renderSignedInPage(
     context,
     login,
-    { title: 'Registered apps', current: 'developers' },
+    { title: 'Registered apps', current: 'apps' },
     html`${renderPageHead(
       'Registered apps',
       'All apps that are registered on this server, except those that the lab created.',
@@ -114,7 +114,7 @@ export function renderAppFormPage(
   return renderSignedInPage(
     context,
     login,
-    { title, current: 'developers', width: 'mid' },
+    { title, current: 'apps', width: 'mid' },
     html`${renderPageHead(title, client ? 'New scopes end the access that users gave the app: they have to consent again.' : 'It then appears in the portal and in the lab. Users are asked for their consent.')}
 <div class="stack">
 ${fault && renderAlert(client ? 'Not saved.' : 'Not registered.', 'Correct the marked field.', 'bad')}
@@ -139,7 +139,7 @@ export function renderStoredApp(
   return renderSignedInPage(
     context,
     login,
-    { title: client.name, current: 'developers', width: 'mid', scripts: ['copy.js'] },
+    { title: client.name, current: 'apps', width: 'mid', scripts: ['copy.js'] },
     html`${renderPageHead(client.name)}
 <div class="stack">
 <div role="status">${renderAlert(isNew ? 'App registered.' : 'Changes saved.', secret === undefined ? 'Your app needs these values.' : 'Copy the secret now: it is not shown again.', secret === undefined ? 'ok' : 'warn')}</div>
@@ -163,7 +163,7 @@ export function renderRemoveAppPage(context: AuthContext, login: Login, client: 
   return renderSignedInPage(
     context,
     login,
-    { title: `Remove ${client.name}`, current: 'developers', width: 'flow' },
+    { title: `Remove ${client.name}`, current: 'apps', width: 'flow' },
     html`${renderPageHead(`Remove ${client.name}?`, 'Its access tokens are refused within seconds, for all users, and it cannot be launched any more.')}
 <form class="card card__body stack" method="post" action="${labPaths.appsRemove}">
 ${renderHidden({ client: client.id })}

@@ -5,6 +5,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { AuthContext } from '../oauth/context.ts'
 import { addAppRoutes } from './apps.ts'
+import { addFindRoute } from './find.ts'
 import { addLaunchRoutes } from './routes.ts'
 
 export { createLabHooks } from './hooks.ts'
@@ -12,5 +13,6 @@ export { makeDeveloperPages } from './paths.ts'
 
 export function addLabRoutes(app: FastifyInstance, context: AuthContext): void {
   addLaunchRoutes(app, context)
+  addFindRoute(app, context)
   if (context.settings.onLoopback) addAppRoutes(app, context)
 }

@@ -156,6 +156,17 @@ describe('GET /lab/launch', () => {
     assert.equal((await authorize({ launch_url }, { redirect_uri })).statusCode, 400)
   })
 
+  it('opens an app without a launch for a standalone launch, and for the own record of a patient (LAB-1)', async () => {
+    const alone = await get({ kind: 'standalone', client: 'helio' })
+    const iss = encodeURIComponent('http://localhost:8080/fhir')
+    assert.equal(alone.headers.location, `https://helio.example/launch?iss=${iss}`)
+    await auth.addUser('alba', { fhir_user_id: 'Patient/juniper' })
+    const launch = { ...WITHOUT_PAGES, kind: 'patient', user: 'alba', patient: '' }
+    const token = (await exchange(launch)).json()
+    assert.equal(token.patient, 'juniper')
+    assert.match(String(decodeClaims(token.id_token).fhirUser), /\/Patient\/juniper$/)
+  })
+
   it('refuses faults with a text that names the parameter (LAB-1)', async () => {
     const cases: readonly (readonly [Query, number, RegExp])[] = [
       [{ simulate: 'token:teapot' }, 400, new RegExp(`simulate: expected one of ${SIMULATIONS.join(', ')}`)],
@@ -175,6 +186,10 @@ describe('GET /lab/launch', () => {
       [{ launch_url: 'javascript:alert(1)' }, 400, /launch_url/],
       [{ client: '', launch_url: 'http://localhost:3000/' }, 400, /client/],
       [{ simulated: 'fhir:401' }, 400, /simulated: expected one of/],
+      [{ kind: 'other' }, 400, /kind: expected one of ehr, patient, standalone, backend/],
+      [{ kind: 'standalone' }, 400, /patient: expected an EHR launch/],
+      [{ kind: 'backend', patient: '' }, 400, /kind: a backend service is not launched/],
+      [{ kind: 'patient', user: 'ada' }, 400, /user: expected a patient/],
     ]
     for (const [query, status, text] of cases) {
       const response = await get({ client: 'helio', patient: 'juniper', ...query })

@@ -6,6 +6,7 @@ import type { AuthSettings } from '../base/settings.ts'
 export const labPaths = {
   lab: '/lab',
   launch: '/lab/launch',
+  find: '/lab/find',
   /** The registered apps, for developers on loopback. */
   apps: '/apps',
   appsNew: '/apps/new',
@@ -16,8 +17,11 @@ export const labPaths = {
 /** Developers register apps on loopback, elsewhere administrators. */
 export function makeDeveloperPages({ onLoopback }: Pick<AuthSettings, 'onLoopback'>): DeveloperPages {
   return {
-    start: { href: labPaths.lab, text: 'Lab' },
+    links: [
+      { page: 'developers', href: labPaths.lab, text: 'Lab' },
+      ...(onLoopback ? [{ page: 'apps', href: labPaths.apps, text: 'Registered apps' } as const] : []),
+    ],
     apps: onLoopback ? labPaths.apps : `${paths.admin}/apps`,
-    buildLaunchUrl: (client, patient) => `${labPaths.lab}?${new URLSearchParams({ client, patient })}`,
+    launchSettings: labPaths.lab,
   }
 }

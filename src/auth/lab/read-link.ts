@@ -6,10 +6,12 @@ import { checkRequestedScope } from '../oauth/grants/grant-scope.ts'
 import { readOptions } from '../oauth/launch/options.ts'
 import type { LaunchRequest } from '../oauth/launch/prepare.ts'
 import type { Problem } from './access.ts'
+import { hasContext, isLaunchKind, LAUNCH_KINDS, type LaunchKind } from './kinds.ts'
 import { isSimulation, type LabSettings, SIMULATIONS, type Simulation } from './settings.ts'
 
 /** The parameters of `GET /lab/launch`. */
 export interface LabLink {
+  readonly kind: LaunchKind
   readonly username: string | undefined
   readonly skipsLogin: boolean
   /** A launch URL that need not be registered. */
@@ -28,6 +30,7 @@ const OPTION_NAMES: Readonly<Record<string, string>> = {
 }
 
 export const LINK_PARAMETERS: readonly string[] = [
+  'kind',
   'client',
   'patient',
   'encounter',
@@ -63,6 +66,7 @@ export function readLink(query: unknown): LabLink | Problem {
   const options = readOptions({ get: name => get(OPTION_NAMES[name] ?? name), unreadable })
   if (isFailure(options)) return failLink(`${OPTION_NAMES[options.field] ?? options.field}: ${options.text}`)
   const parts = {
+    kind: readKind(get('kind')),
     skipsLogin: readFlag(get, 'skip_login') ?? false,
     redirects: readFlag(get, 'redirect') ?? true,
     scope: readScope(get('scope')),
@@ -73,8 +77,13 @@ export function readLink(query: unknown): LabLink | Problem {
     isPkceOptional: readPkce(get('pkce')),
   }
   if (!isRead(parts)) return Object.values(parts).find(part => isFailure(part)) ?? failLink('')
-  const { skipsLogin, redirects, ...settings } = parts
+  const { kind, skipsLogin, redirects, ...settings } = parts
+  const surplus = hasContext(kind)
+    ? undefined
+    : LINK_PARAMETERS.find(name => !WITHOUT_CONTEXT.has(name) && get(name) !== undefined)
+  if (surplus !== undefined) return failLink(`${surplus}: expected an EHR launch, which alone carries it`)
   return {
+    kind,
     username: get('user'),
     skipsLogin,
     launchUrl: get('launch_url'),
@@ -88,6 +97,14 @@ export function readLink(query: unknown): LabLink | Problem {
     },
     settings,
   }
+}
+
+/** The parameters of a launch without a launch token. */
+const WITHOUT_CONTEXT: ReadonlySet<string> = new Set(['kind', 'client', 'launch_url', 'redirect'])
+
+function readKind(name: string | undefined): LaunchKind | Problem {
+  if (name === undefined) return 'ehr'
+  return isLaunchKind(name) ? name : failLink(`kind: expected one of ${Object.keys(LAUNCH_KINDS).join(', ')}`)
 }
 
 type Read<Parts> = { readonly [Name in keyof Parts]: Exclude<Parts[Name], Problem> }

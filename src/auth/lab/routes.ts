@@ -4,10 +4,12 @@ import { sha256 } from '../../store/index.ts'
 import { auditEvent } from '../base/audit.ts'
 import { createFhirReader } from '../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE } from '../base/paths.ts'
-import { forbidCaching, readParameters } from '../base/request.ts'
-import type { User } from '../base/user.ts'
+import { forbidCaching, joinRepeated, readParameters } from '../base/request.ts'
+import { findOwnPatient, isPatientUser, type User } from '../base/user.ts'
+import { isConfigured } from '../oauth/clients/client.ts'
 import type { AuthContext } from '../oauth/context.ts'
-import { issueLaunch, prepareLaunch, type ReadyLaunch } from '../oauth/launch/prepare.ts'
+import { findApp } from '../oauth/launch/apps.ts'
+import { buildLaunchUrl, issueLaunch, prepareLaunch, type ReadyLaunch } from '../oauth/launch/prepare.ts'
 import { describeLaunchProblem, UNKNOWN_USER } from '../oauth/launch-contexts.ts'
 import { sendErrorPage } from '../pages/page-parts.ts'
 import { findUsableUser, TEST_CLINICIAN } from '../users/accounts.ts'
@@ -19,6 +21,7 @@ import { renderLabPage } from './page.ts'
 import { labPaths } from './paths.ts'
 import { failLink, type LabLink, readLink } from './read-link.ts'
 import { describeSimulation, LAUNCHED, type LabSettings } from './settings.ts'
+import { loadView } from './view.ts'
 
 /** `GET /lab/launch` launches an app as its parameters say, and `GET /lab` is the page that makes such links. */
 export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -27,13 +30,9 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
     requireClinician(context, async (request, reply, login) => {
       const problem = findPageProblem(context, request, login)
       if (problem) return sendProblem(reply, context, problem)
-      const link = readLink(request.query)
-      const page = renderLabPage(context, {
-        login,
-        form: readParameters(request.query),
-        fault: isFailure(link) ? link.text : undefined,
-        ...(await findSuggestions(context)),
-      })
+      const settings = readPortalForm(request.query)
+      if (settings) return reply.redirect(`${labPaths.lab}?${settings}`, 302)
+      const page = renderLabPage(context, await loadView(context, login, request.query))
       return reply.sendPage(page)
     }),
   )
@@ -41,7 +40,7 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
   app.get(labPaths.launch, { ...NO_HEAD_ROUTE, onRequest: forbidCaching }, async (request, reply) => {
     const checked = await checkLaunch(context, request)
     if (isFailure(checked)) return sendProblem(reply, context, checked)
-    const link = readLink(request.query)
+    const link = readLink(joinRepeated(request.query, 'scope'))
     if (isFailure(link)) return sendProblem(reply, context, link)
     const launched = await launch(context, request, checked.login, link)
     if (isFailure(launched)) return sendProblem(reply, context, launched)
@@ -49,18 +48,27 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
   })
 }
 
-async function findSuggestions({ store: { db } }: AuthContext) {
-  const [clients, users] = await Promise.all([
-    db.selectFrom('client').select('client_id').where('launch_url', 'is not', null).limit(LISTED).execute(),
-    db.selectFrom('clinician').select('username').where('disabled', '=', false).limit(LISTED).execute(),
-  ])
-  return {
-    clients: clients.map(({ client_id }) => client_id),
-    usernames: users.map(({ username }) => username),
-  }
+/** The settings in the launch form of the portal, if it was sent here. */
+function readPortalForm(query: unknown): URLSearchParams | undefined {
+  const { get } = readParameters(query)
+  if (get('patientId') === undefined) return undefined
+  const values = Object.entries(PORTAL_NAMES).flatMap(([name, sent]) => {
+    const value = get(sent)
+    return value === undefined ? [] : [[name, value]]
+  })
+  return new URLSearchParams(values)
 }
 
-const LISTED = 100
+/** The parameters of a link, and the fields of the portal for them. */
+const PORTAL_NAMES = {
+  client: 'clientId',
+  patient: 'patientId',
+  encounter: 'encounterId',
+  need_patient_banner: 'needPatientBanner',
+  intent: 'intent',
+  tenant: 'tenant',
+  fhir_context: 'fhirContext',
+} as const
 
 async function launch(
   context: AuthContext,
@@ -68,15 +76,45 @@ async function launch(
   login: Login | undefined,
   link: LabLink,
 ): Promise<{ readonly url: string } | Problem> {
-  const user = await findLaunchUser(context, login, link.username)
-  if (!user) return fail(describeLaunchProblem(UNKNOWN_USER))
+  const { kind, launchUrl } = link
   const { clientId } = link.launch
-  if (link.launchUrl !== undefined && clientId !== undefined) {
-    const problem = await registerLabClient(context, request, { clientId, launchUrl: link.launchUrl })
+  if (kind === 'backend')
+    return failLink('kind: a backend service is not launched. It requests its tokens itself')
+  if (launchUrl !== undefined && clientId !== undefined) {
+    const problem = await registerLabClient(context, request, { clientId, launchUrl })
     if (problem) return problem
   }
+  return kind === 'standalone' ? startAlone(context, link) : launchForPatient(context, request, login, link)
+}
+
+/** The app starts with `iss` alone. Nothing is issued, so that there is nothing to record. */
+async function startAlone(
+  context: AuthContext,
+  { launchUrl, launch }: LabLink,
+): Promise<{ readonly url: string } | Problem> {
+  const { settings } = context
+  const app = await findApp(context, launch.clientId)
+  if (!app) return fail(describeLaunchProblem(fail({ kind: 'unknown-app' })))
+  const url = launchUrl ?? app.launchUrl
+  // The demo app knows its server, and takes iss for the beginning of an EHR launch.
+  return {
+    url: isConfigured(settings, app.client) ? url : buildLaunchUrl(url, settings.fhirBaseUrl, undefined),
+  }
+}
+
+async function launchForPatient(
+  context: AuthContext,
+  request: FastifyRequest,
+  login: Login | undefined,
+  link: LabLink,
+): Promise<{ readonly url: string } | Problem> {
+  const user = await findLaunchUser(context, login, link.username)
+  if (!user) return fail(describeLaunchProblem(UNKNOWN_USER))
+  if (link.kind === 'patient' && !isPatientUser(user))
+    return failLink('user: expected a patient or a relative, for a launch by a patient')
   const read = await createFhirReader(context, user)
-  const prepared = await prepareLaunch(context, user, read, link.launch)
+  const patientId = link.launch.patientId ?? findOwnPatient(user)
+  const prepared = await prepareLaunch(context, user, read, { ...link.launch, patientId })
   if (isFailure(prepared))
     return prepared.kind === 'no-patient'
       ? failLink('patient: expected the id of a Patient')

@@ -24,6 +24,7 @@ type SignedInPage =
   | 'portal'
   | 'home'
   | 'developers'
+  | 'apps'
   | 'manage'
   | 'activity'
   | 'access-log'
@@ -35,7 +36,7 @@ export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
   const pages: readonly (BarLink & { readonly page: SignedInPage; readonly isShown?: boolean })[] = [
     { page: 'portal', href: paths.portal, text: 'Patients', isShown: !isPatient },
     { page: 'home', href: paths.home, text: 'Start', isShown: isPatient },
-    ...(login.developerPages ? [{ page: 'developers', ...login.developerPages.start } as const] : []),
+    ...(login.developerPages?.links ?? []),
     { page: 'manage', href: paths.manage, text: 'Apps with access' },
     { page: 'access-log', href: paths.accountAccessLog, text: 'Who looked', isShown: isPatient },
     { page: 'activity', href: paths.activity, text: 'Activity', isShown: login.mayViewActivity === true },

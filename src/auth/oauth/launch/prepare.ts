@@ -119,10 +119,11 @@ async function checkEncounter(
   return isOfPatient ? undefined : fail({ kind: 'unknown-encounter' })
 }
 
-/** `{launch_url}?iss=…&launch=…`; a query or fragment of the launch URL is kept. */
-export function buildLaunchUrl(launchUrl: string, fhirBaseUrl: string, token: string): string {
+/** `{launch_url}?iss=…&launch=…`, without `launch` for a standalone launch; a query or fragment of the URL is kept. */
+export function buildLaunchUrl(launchUrl: string, fhirBaseUrl: string, token: string | undefined): string {
   const [url = '', ...fragment] = launchUrl.split('#')
-  const query = `iss=${encodeURIComponent(fhirBaseUrl)}&launch=${encodeURIComponent(token)}`
+  const launch = token === undefined ? '' : `&launch=${encodeURIComponent(token)}`
+  const query = `iss=${encodeURIComponent(fhirBaseUrl)}${launch}`
   const end = fragment.length === 0 ? '' : `#${fragment.join('#')}`
   return `${url}${url.includes('?') ? '&' : '?'}${query}${end}`
 }

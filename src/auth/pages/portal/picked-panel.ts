@@ -100,9 +100,12 @@ ${renderUnverifiedWarning(client)}
 ${(apps.length > 1 || hasMore) && appChoice}
 ${renderEncounterChoice(encounters, { page: paths.portal, isAll: allEncounters, chosen: entered?.encounterId, fault: entered?.fault?.field === 'encounterId' ? entered.fault.text : undefined })}
 ${renderMoreOptions(entered)}
-${developerPages && html`<p class="small"><a href="${developerPages.buildLaunchUrl(client.id, person.id)}">Launch settings for developers</a></p>`}
 <div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${renderIcon('launch')}</button>
-<p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}${developerPages && html` <a href="${developerPages.apps}/new">Register an app</a>`}</p></div>
+<p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}${developerPages && html` <a href="${developerPages.apps}/new">Register an app</a>`}</p>${
+    // After the button that launches, which the Enter key presses.
+    developerPages &&
+    html`<p class="small"><button class="btn btn--text" formaction="${developerPages.launchSettings}" formmethod="get">Launch settings for developers</button></p>`
+  }</div>
 </form>`
 }
 

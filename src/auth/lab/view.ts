@@ -1,0 +1,117 @@
+import { isFailure, isRecord } from '../../core/index.ts'
+import { isId } from '../../fhir/index.ts'
+import { type Person, readPerson } from '../../web/index.ts'
+import { createFhirReader, type FhirReader } from '../base/fhir-reader.ts'
+import { joinRepeated, type Parameters, readParameters } from '../base/request.ts'
+import type { User } from '../base/user.ts'
+import { type Client, findClient } from '../oauth/clients/client.ts'
+import type { AuthContext } from '../oauth/context.ts'
+import { findSearchFault } from '../oauth/launch/patient-queries.ts'
+import { findPatients } from '../oauth/launch/patients.ts'
+import { type Encounters, readEncounters } from '../oauth/launch/picked.ts'
+import { findUsableUser } from '../users/accounts.ts'
+import type { Login } from '../users/find-login.ts'
+import { type Found, findApps, findUsers } from './find.ts'
+import { hasContext, isLaunchKind, type LaunchKind } from './kinds.ts'
+import { readLink } from './read-link.ts'
+
+/** The lab page: what was chosen, by name, and why it makes no link. */
+export interface LabView {
+  readonly login: Login
+  /** The settings that were sent, by the names of the link. */
+  readonly form: Parameters
+  readonly kind: LaunchKind
+  /** The chosen app, or the app of the portal. */
+  readonly client: Client | undefined
+  /** The chosen user, or the one who is signed in. */
+  readonly user: User | undefined
+  readonly patient: Person | undefined
+  readonly encounters: Encounters | undefined
+  /** The patients of a name that was typed where the id belongs. */
+  readonly matches: readonly Person[]
+  readonly fault: string | undefined
+  readonly apps: readonly Found[]
+  readonly users: readonly Found[]
+}
+
+export async function loadView(context: AuthContext, login: Login, query: unknown): Promise<LabView> {
+  const sent = joinRepeated(query, 'scope')
+  const typed = readParameters(sent)
+  const named = typed.get('kind') ?? ''
+  const kind = isLaunchKind(named) ? named : 'ehr'
+  const [client, user, apps, users, chosen] = await Promise.all([
+    findClient(context.store.db, context, typed.get('client') ?? context.settings.defaultClientId),
+    findChosenUser(context, login, typed.get('user')),
+    findApps(context, ''),
+    findUsers(context, ''),
+    findChosenPatient(context, login, hasContext(kind) ? typed.get('patient') : undefined),
+  ])
+  const { patient, encounters, matches } = chosen
+  // A name that only one patient has is as good as the id.
+  const found = patient && { patient: patient.id }
+  const link = { ...keepParameters(sent, kind), ...found }
+  const form = readParameters({ ...(isRecord(sent) ? sent : {}), ...found })
+  const checked = readLink(link)
+  const fault = isFailure(checked)
+    ? checked.text
+    : findMissing({ typed, client, user, patient, matches, kind })
+  return { login, form, kind, client, user, patient, encounters, matches, fault, apps, users }
+}
+
+/** A form sends the fields that its kind of launch does not use too. */
+function keepParameters(sent: unknown, kind: LaunchKind): Readonly<Record<string, unknown>> {
+  const all = Object.entries(isRecord(sent) ? sent : {})
+  return Object.fromEntries(
+    hasContext(kind) ? all : all.filter(([name]) => ['kind', 'client', 'launch_url'].includes(name)),
+  )
+}
+
+function findMissing(
+  view: Pick<LabView, 'client' | 'user' | 'patient' | 'matches' | 'kind'> & { readonly typed: Parameters },
+): string | undefined {
+  const { typed, client, user, patient, matches, kind } = view
+  if (!client && typed.get('launch_url') === undefined)
+    return 'client: no app has this client id. With a launch URL, the app is registered for a day.'
+  if (!hasContext(kind)) return undefined
+  if (!user) return 'user: no account has this username.'
+  if (matches.length > 0) return 'patient: several patients match. Choose one of them.'
+  if (typed.get('patient') !== undefined && !patient) return 'patient: no patient has this id or name.'
+  return undefined
+}
+
+function findChosenUser(
+  context: AuthContext,
+  { user }: Login,
+  username: string | undefined,
+): Promise<User | undefined> | User {
+  return username === undefined ? user : findUsableUser(context, username)
+}
+
+type ChosenPatient = Pick<LabView, 'patient' | 'encounters' | 'matches'>
+
+const NOBODY: ChosenPatient = { patient: undefined, encounters: undefined, matches: [] }
+
+/** Finds the patient by id or, without scripts, by name. */
+async function findChosenPatient(
+  context: AuthContext,
+  { user }: Login,
+  text: string | undefined,
+): Promise<ChosenPatient> {
+  if (text === undefined || findSearchFault(text) !== undefined) return NOBODY
+  const read = await createFhirReader(context, user)
+  const byId = isId(text) ? await read.resource('Patient', text) : undefined
+  if (byId?.kind === 'found') return readChosen(context, read, readPerson(byId.resource))
+  const list = await findPatients(read, { search: text, page: undefined, recent: [] })
+  const [first, ...others] = list.kind === 'list' ? list.patients : []
+  if (!first) return NOBODY
+  return others.length === 0 ? readChosen(context, read, first) : { ...NOBODY, matches: [first, ...others] }
+}
+
+async function readChosen(
+  { settings: { fhirBaseUrl } }: AuthContext,
+  read: FhirReader,
+  patient: Person,
+): Promise<ChosenPatient> {
+  const encounters = await readEncounters(read, patient.id, { fhirBaseUrl })
+  return { ...NOBODY, patient, encounters: isFailure(encounters) ? undefined : encounters }
+}
