@@ -11,7 +11,7 @@ import { listRegisteredClients } from '../oauth/clients/store-client.ts'
 import { CLIENT_DEFAULTS } from '../oauth/clients/validate.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { findSearchFault } from '../oauth/launch/patient-queries.ts'
-import { fillAppForm, NEW_APP, readAppForm } from '../pages/apps/form.ts'
+import { fillAppForm, NEW_APP, readAppForm, readAppParameters } from '../pages/apps/form.ts'
 import { listLogos } from '../pages/portal/apps.ts'
 import { findLoginByHash, type Login } from '../users/find-login.ts'
 import { requireClinician } from '../users/login.ts'
@@ -53,7 +53,7 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(
     labPaths.appsNew,
     requireClinician(context, async (request, reply, login) => {
-      const form = readParameters(request.body)
+      const form = readAppParameters(request.body)
       const app = readAppForm(form, { isAdministrator: false })
       const id = form.get('client_id')?.trim() || randomUUID()
       const result = isFailure(app)
@@ -75,7 +75,7 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(
     labPaths.appsEdit,
     requireApp(async (request, reply, login, client) => {
-      const form = readParameters(request.body)
+      const form = readAppParameters(request.body)
       const changes = readAppForm(form, { isAdministrator: false })
       const result = isFailure(changes)
         ? failProperty(changes)

@@ -6,7 +6,7 @@ import { Html, html, renderPage } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { RECENT_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { type Parameters, readParameters } from '../../base/request.ts'
+import { joinRepeated, type Parameters, readParameters } from '../../base/request.ts'
 import { isPatientUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { makeSignedInBar, sendErrorPage } from '../../pages/page-parts.ts'
@@ -114,7 +114,7 @@ function addRoute(
       const stale = operation && givesAccess(operation) ? requireRecentSignIn(admin) : undefined
       if (stale && method === 'GET') return signInAgain(context, reply, login, request.url)
       const params = dropNul(request.params)
-      const form = readParameters(method === 'GET' ? request.query : request.body)
+      const form = readParameters(joinRepeated(method === 'GET' ? request.query : request.body, 'scope'))
       const result =
         stale ??
         (await refuseWithoutRight(() => handle({ context, request, reply, login, admin, params, form })))

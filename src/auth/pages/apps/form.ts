@@ -1,7 +1,7 @@
 import { isFailure } from '../../../core/index.ts'
 import { findJsonExcess } from '../../../fhir/index.ts'
 import { type Field, type Html, html, renderChoice, renderField, renderHidden } from '../../../web/index.ts'
-import type { Parameters } from '../../base/request.ts'
+import { joinRepeated, type Parameters, readParameters } from '../../base/request.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import type { ClientChanges } from '../../oauth/clients/store-client.ts'
 import {
@@ -11,6 +11,7 @@ import {
   normalizeScope,
   readRegisteredKeys,
 } from '../../oauth/clients/validate.ts'
+import { ALL_SCOPES, renderScopePicker } from './scope-picker.ts'
 
 /** The properties of a form, and whether the secret is replaced. Only an administrator states `firstParty`. */
 export type FormProperties = Omit<ClientProperties, 'approved' | 'firstParty'> &
@@ -38,6 +39,11 @@ const FIELDS = {
   firstParty: ['first_party', 'First-party'],
   approved: ['approved', 'Approved'],
 } as const satisfies Record<ClientFault['property'], readonly [name: string, label: string]>
+
+/** The parameters of a sent form, which has a `scope` for each box. */
+export function readAppParameters(body: unknown): Parameters {
+  return readParameters(joinRepeated(body, 'scope'))
+}
 
 /** Reads a form. The result still has to be validated. */
 export function readAppForm(
@@ -139,9 +145,15 @@ export function renderAppForm(options: AppFormOptions): Html {
   return html`<form class="card card__body stack appform" method="post" action="${action}" novalidate>
 ${renderHidden({ client: client?.id })}
 ${field('name', { required: true })}
-${field('redirectUris', { rows: 2, hint: 'One per line, compared exactly: https, http on loopback, or a private-use scheme.' })}
-${field('launchUrl', { hint: 'The portal sends the browser here with iss and launch. Leave it empty for an app that starts by itself.' })}
-${field('scope', { rows: 3, hint: 'The scopes that the app may request, separated by spaces.' })}
+${field('redirectUris', { rows: 2, hint: html`Where the browser returns after the sign-in, such as <code>http://localhost:3000/callback</code>. One per line, compared exactly: https, http on loopback, or a private-use scheme.` })}
+${field('launchUrl', { hint: html`The portal sends the browser here with iss and launch, such as <code>http://localhost:3000/launch</code>. Leave it empty for an app that starts by itself.` })}
+${renderScopePicker({
+  legend: FIELDS.scope[1],
+  hint: 'The scopes that the app may request. Users allow them, or some of them.',
+  groups: ALL_SCOPES,
+  chosen: form.get('scope') ?? '',
+  error: fault?.property === 'scope' ? describeFault(fault) : undefined,
+})}
 ${renderMethods(options)}
 <div class="fields appform__keys">
 ${field('jwksUrl')}
