@@ -49,6 +49,24 @@ describe('npm start with an upstream', () => {
     assert.equal(typeof conditions.total, 'number')
   })
 
+  it('shows a patient who looked, with the role that the upstream has (PATIENTS-6)', async () => {
+    const { env, folder } = place
+    const given = { cwd: folder, env, stdin: 'four plain words here\n' }
+    const added = await sallyport(['account', 'add', '--username', 'alba', '--patient', 'patient-1'], given)
+    assert.equal(added.exitCode, 0, added.stderr)
+    const settings = { issuerUrl: place.authUrl, appUrl: place.appUrl }
+    const login = { username: 'alba', password: 'four plain words here', name: 'alba' }
+    const alba = new HttpUser({ settings, user: login })
+    await alba.signIn()
+    await user.launch('patient-1')
+    const page = await (await alba.open(`${place.authUrl}/account/access-log`)).text()
+    assert.match(
+      page,
+      /Dr\. Robin Ahmadi<\/b><span class="sub">Cardiologist, Outpatient clinics, Sallyport General/,
+    )
+    assert.match(page, /Looked at your [^.]*conditions/)
+  })
+
   it('is ready if its upstream is, and writes no sample patients to it (START-4)', async () => {
     const ready = (await (await fetch(`${place.fhirUrl.replace('/fhir', '')}/readyz`)).json()) as {
       readonly checks: readonly { readonly name: string; readonly ok: boolean }[]

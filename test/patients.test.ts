@@ -65,7 +65,7 @@ describe('the pages of a patient', () => {
     await visit.getByText('Cardiologist, Outpatient clinics').waitFor()
     await visit.getByText(/Looked at your .*prescriptions/).waitFor()
     await visit.getByText(/With .*Demo app/).waitFor()
-    await page.getByText(/^Appeared in lists/).click()
+    await page.locator('summary', { hasText: 'Appeared in a list' }).click()
     await page.getByText(/In a list of patients/).waitFor()
     await inspectOnEveryScreen(page, 'access-log')
 

@@ -149,8 +149,8 @@ eachDatabaseIfThorough((_name, open) => {
         { patient: undefined, patients: ['juniper', '*'] },
       ]
       const body = await show(lists)
-      assert.match(body, /Nobody opened the record. It appeared in lists 4 times/)
-      assert.match(body, /In a list of patients and a list of the conditions of several patients, 4 times/)
+      assert.match(body, /Nobody opened the record. It appeared in a list</)
+      assert.match(body, /In a list of patients and a list of the conditions of several patients\./)
       assert.doesNotMatch(body, /Looked at/)
       for (const opened of [
         { ...search, request: 'Patient?_id=juniper' },
@@ -160,7 +160,7 @@ eachDatabaseIfThorough((_name, open) => {
       ])
         assert.match(listEntries(await show([opened]))[0] ?? '', /Looked at your (?:personal|whole)/)
       const both = await show([...lists, { type: 'Goal' }])
-      assert.match(both, /Looked at your goals[\s\S]*<summary>Appeared in lists 4 times/)
+      assert.match(both, /Looked at your goals[\s\S]*<summary>Appeared in a list</)
     })
 
     it('shows neither ids, nor other patients, nor refused requests, nor its own reads (PATIENTS-6)', async () => {

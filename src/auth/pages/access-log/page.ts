@@ -125,9 +125,9 @@ function renderDay(day: Day, options: DayOptions): Html {
   }</div></section>`
 }
 
-function countLists(lists: readonly Visit[]): string {
-  const count = lists.reduce((sum, visit) => sum + visit.length, 0)
-  return count === 1 ? 'a list' : `lists ${count} times`
+/** One search of a person may be several requests. */
+function countLists({ length }: readonly Visit[]): string {
+  return length === 1 ? 'a list' : `lists, ${length} times`
 }
 
 const WEEKDAY = new Intl.DateTimeFormat('en-GB', { weekday: 'long' })
@@ -156,7 +156,7 @@ function renderVisit(
   const kind = classify(visit[0])
   const apps = listApps(visit, actors)
   const isChanged = visit.some(record => classify(record) === 'changed')
-  return html`<li class="visit"><p class="visit__when">${withDay && html`${renderDate(visit[0].at)} `}${formatPeriod(visit)}</p>
+  return html`<li class="visit"><p class="visit__when">${withDay && html`${renderDate(visit[0].at)} `}${formatPeriod(visit, withDay)}</p>
 <p class="visit__who"><b>${name}</b>${detail !== undefined && html`<span class="sub">${detail}</span>`}</p>
 <p class="visit__what">${kind === 'list' ? describeLists(visit) : describeVisit(visit, whose)}${isChanged && html` ${renderBadge('Changed the record', 'warn')}`}${apps.length > 0 && html`<span class="sub">With ${joinWithAnd(apps)}</span>`}</p></li>`
 }
@@ -173,9 +173,10 @@ export function listApps(visit: Visit, actors: Actors): readonly string[] {
   ]
 }
 
-function formatPeriod(visit: Visit): string {
+function formatPeriod(visit: Visit, withZone: boolean): string {
   const [from, to] = [formatTime(visit.at(-1)?.at), formatTime(visit[0].at)]
-  return from === to ? from : `${from}–${to}`
+  const end = formatTime(visit[0].at, { withZone })
+  return from === to ? end : `${from}–${end}`
 }
 
 function renderDownloads(view: View): Html {

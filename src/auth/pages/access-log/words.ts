@@ -17,7 +17,7 @@ export function describeVisit(visit: Visit, { possessive }: Pick<WhoseRecord, 'p
   return sentences.length === 0 ? 'Looked up names of staff, places or medicines.' : sentences.join(' ')
 }
 
-/** Describes lists: "In a list of patients, 3 times." */
+/** Describes lists: "In a list of patients." */
 export function describeLists(visit: Visit): string {
   const kinds = new Set(
     visit
@@ -28,8 +28,7 @@ export function describeLists(visit: Visit): string {
           : `a list of the ${describeKind(type).noun} of several patients`,
       ),
   )
-  const times = visit.length === 1 ? '' : `, ${visit.length} times`
-  return `In ${joinWithAnd([...kinds])}${times}.`
+  return `In ${joinWithAnd([...kinds])}.`
 }
 
 function chooseVerb(interaction: string | null): string {

@@ -87,9 +87,15 @@ describe('/home', () => {
       })),
     )
     const { body } = await browser.get('/home')
-    assert.match(body, /Heart Tracker[\s\S]*Reads conditions\. Also while you are away\./)
+    assert.match(
+      body,
+      /Heart Tracker[\s\S]*May use your record\. Reads conditions\. Until you end it, also while you are away\./,
+    )
     assert.match(body, /href="\/manage\/remove\?client=tracker">End access/)
-    assert.match(body, /Dr\. Robin Ahmadi[\s\S]*your goals[\s\S]*your devices[\s\S]*your procedures/)
+    assert.match(
+      body,
+      /13-Nov-2026<\/time> 14:00 UTC[\s\S]*Dr\. Robin Ahmadi[\s\S]*your goals[\s\S]*your devices[\s\S]*your procedures/,
+    )
     assert.doesNotMatch(body, /insurance/)
     assert.match(body, /href="\/account\/access-log\?patient=juniper">Everyone who looked at your record/)
     await browser.post('/manage/remove', { client: 'tracker' })

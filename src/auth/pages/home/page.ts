@@ -6,6 +6,7 @@ import {
   renderAlert,
   renderBadge,
   renderDate,
+  renderDateTime,
   renderPageHead,
 } from '../../../web/index.ts'
 import type { Unavailable } from '../../base/fhir-reader.ts'
@@ -21,7 +22,7 @@ import { renderVisits } from '../access-log/page.ts'
 import { readDays, readPeople } from '../access-log/read.ts'
 import { buildUrl, readView } from '../access-log/view.ts'
 import type { Visit } from '../access-log/visits.ts'
-import { summarizeScopes } from '../consent/texts.ts'
+import { joinWithAnd, summarizeScopes } from '../consent/texts.ts'
 import { type AppAccess, findAccess } from '../manage/page.ts'
 import { renderAsk, renderSignedInPage } from '../page-parts.ts'
 import { renderListedApp } from '../portal/apps.ts'
@@ -83,8 +84,8 @@ export function renderHomePage(context: AuthContext, login: Login, home: Home): 
 <div class="home"><div class="stack">
 ${isFailure(records) ? UNREACHABLE : records.length === 0 ? NO_RECORD : records.map(renderRecord)}
 ${home.others > 0 && html`<p><a href="${paths.accountAccessLog}">${home.others === 1 ? 'One more record' : `${home.others} more records`}</a></p>`}
+${renderApps(home)}
 </div><div class="stack">
-${renderApps(home.access)}
 ${renderPossible(context)}
 ${renderCard('ask', 'Questions?', html`<div class="home__part">${renderAsk(context)}</div>`)}
 </div></div>`,
@@ -129,13 +130,14 @@ ${
 </section>`
 }
 
-function renderApps(access: readonly AppAccess[]): Html {
+function renderApps({ access, records }: Home): Html {
+  const names = new Map(isFailure(records) ? [] : records.map(({ whose }) => [whose.patient, whose.record]))
   return renderCard(
     'apps',
     'Apps with access now',
     access.length === 0
       ? html`<p class="home__part">No app. When you allow an app to use a record, it is listed here, and you can end its access at any time.</p>`
-      : html`<ul class="visits">${access.slice(0, LIMITS.appsListed).map(renderApp)}</ul>
+      : html`<ul class="visits">${access.slice(0, LIMITS.appsListed).map(one => renderApp(one, names))}</ul>
 <p class="home__part"><a href="${paths.manage}">${access.length > LIMITS.appsListed ? `All ${access.length} apps with access` : 'Details of these apps'}</a></p>`,
   )
 }
@@ -145,8 +147,12 @@ function renderCard(id: string, title: string, body: Html): Html {
 ${body}</section>`
 }
 
-function renderApp({ client, scope, endsAt }: AppAccess): Html {
-  return html`<li class="home__app"><div>${renderListedApp(client)}<span class="sub">${summarizeScopes(scope)}.${endsAt === undefined && ' Also while you are away.'}</span></div>
+function renderApp({ client, scope, patients, endsAt }: AppAccess, names: ReadonlyMap<string, string>): Html {
+  const used =
+    patients === 'every'
+      ? ['every record you may open']
+      : new Set(patients.map(id => names.get(id) ?? 'another record'))
+  return html`<li class="home__app"><div>${renderListedApp(client)}<span class="sub">${patients.length > 0 && `May use ${joinWithAnd([...used])}. `}${summarizeScopes(scope)}. ${endsAt === undefined ? 'Until you end it, also while you are away.' : html`Until ${renderDateTime(endsAt)}.`}</span></div>
 <a class="btn btn--danger btn--small" href="${paths.manageRemove}?client=${encodeURIComponent(client.id)}">End access<span class="sr"> of ${client.name}</span></a></li>`
 }
 
