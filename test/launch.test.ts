@@ -67,6 +67,17 @@ before(async () => {
 after(() => Promise.all([stack?.close(), hospital?.close(), advice?.close()]))
 const open = useBrowser()
 
+const DETAIL = `Check the **blood pressure**.
+
+1. Measure _twice_
+2. See [the guideline](https://guideline.example/)
+
+| Drug | Dose |
+|---|---|
+| Lisinopril | \`10 mg\` |
+
+> Not in pregnancy.`
+
 /** The element with the focus. */
 async function focused(page: Page): Promise<string> {
   return page.evaluate(() => {
@@ -194,12 +205,17 @@ describe('an EHR launch', () => {
         indicator: 'warning',
         source: { label: 'Guideline' },
       }
-      return { cards: [{ ...card, detail: 'Check the **blood pressure**.', links: [smart] }] }
+      return { cards: [{ ...card, detail: DETAIL, links: [smart] }] }
     })
     const { page, faults } = await open()
     await logIn(page, stack)
     await openPatient(page, stack)
     await page.getByRole('heading', { name: 'Read: 200 403 403' }).waitFor()
+    const [card, encounters] = await Promise.all([
+      page.getByRole('article').boundingBox(),
+      page.getByRole('group', { name: 'Encounter' }).boundingBox(),
+    ])
+    assert.ok(card && encounters && card.y < encounters.y, 'cards come before the launch form')
     await inspectOnEveryScreen(page, 'portal-cards')
     await page.getByRole('link', { name: 'Open the summary' }).click()
     await page.waitForURL(`${appUrl}/s/*`)
@@ -344,8 +360,8 @@ describe('an EHR launch', () => {
     await page.waitForURL('**/portal?*patient=*')
     // The focus is at the patient's name.
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'picked')
-    // The choice of an app comes first.
-    await tabTo(page, /^INPUT encounterId$/, 2)
+    // Decision support and the choice of an app come first.
+    await tabTo(page, /^INPUT encounterId$/, 3)
     await page.keyboard.press('ArrowUp')
     await tabTo(page, /^BUTTON Launch/, 4)
     await page.keyboard.press('Enter')

@@ -197,13 +197,18 @@ const INDICATORS = ['critical', 'warning', 'info'] as const
 
 export type Indicator = (typeof INDICATORS)[number]
 
-/** Reads the cards of a response, the most urgent first. Undefined if it is not a response of a CDS service. */
+/** The most urgent first. */
+export function compareUrgency(a: Card, b: Card): number {
+  return INDICATORS.indexOf(a.indicator) - INDICATORS.indexOf(b.indicator)
+}
+
+/** Reads the most urgent cards of a response. Undefined if it is not a response of a CDS service. */
 function readCards(response: unknown): readonly Card[] | undefined {
   if (!isRecord(response) || !Array.isArray(response.cards)) return undefined
   return response.cards
-    .slice(0, LIMITS.cdsCards)
     .flatMap(card => readCard(card) ?? [])
-    .toSorted((a, b) => INDICATORS.indexOf(a.indicator) - INDICATORS.indexOf(b.indicator))
+    .toSorted(compareUrgency)
+    .slice(0, LIMITS.cdsCards)
 }
 
 /** A card without its required members, or with a value that is too long, is omitted: an incomplete card could mislead. */

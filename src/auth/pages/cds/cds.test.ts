@@ -180,11 +180,13 @@ describe('decision support in the portal', () => {
       'See **this** & <img src=x onerror=alert(1)>:\n\n- one\n- [two](https://two.example/)\n- [three](javascript:alert(2))'
     const cards = [
       { ...CARD, summary: '<script>alert(1)</script>', indicator: 'info', detail, links },
-      { ...CARD, summary: 'Stop', indicator: 'critical', suggestions: [{ label: 'Do it' }] },
       { summary: 'No source', indicator: 'info' },
       { ...CARD, summary: 'Wrong indicator', indicator: 'urgent' },
       { ...CARD, summary: 'x'.repeat(201) },
-      ...Array.from({ length: 20 }, (_, at) => ({ ...CARD, summary: `Card ${at}.` })),
+      ...Array.from({ length: 6 }, (_, at) => ({ ...CARD, summary: `Card ${at}.` })),
+      // However many others there are.
+      ...Array.from({ length: 20 }, () => ({ ...CARD, summary: 'Last', indicator: 'info' })),
+      { ...CARD, summary: 'Stop', indicator: 'critical', suggestions: [{ label: 'Do it' }] },
     ]
     service.respond(() => ({ cards }))
     const { body, headers } = await show()
@@ -203,7 +205,7 @@ describe('decision support in the portal', () => {
       body,
       /href="https:\/\/guideline\.example\/\?a=1&amp;b=2" target="_blank" rel="noopener noreferrer">Read &lt;more&gt;/,
     )
-    assert.equal(body.match(/<article/g)?.length, 7)
+    assert.equal(body.match(/<article/g)?.length, 10)
     assert.ok(
       body.indexOf('> Stop<') < body.indexOf('> Card 0.<') &&
         body.indexOf('> Card 0.<') < body.indexOf('&lt;script'),

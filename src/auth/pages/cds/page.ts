@@ -13,7 +13,14 @@ import { renderSignedInPage } from '../page-parts.ts'
 import { readHost } from '../portal/apps.ts'
 import { buildCardsUrl, renderSection } from '../portal/cards-place.ts'
 import { buildPortalUrl } from '../portal/list.ts'
-import { type Card, type CardLink, type Indicator, readWebUrl, type ServiceCards } from './call-service.ts'
+import {
+  type Card,
+  type CardLink,
+  compareUrgency,
+  type Indicator,
+  type ServiceCards,
+} from './call-service.ts'
+import { renderMarkdown, renderOutside } from './markdown.ts'
 
 /** The URL of a launch for a `smart` link; undefined if no registered app has this launch URL. */
 export type BuildLaunchLink = (link: CardLink) => string | undefined
@@ -31,19 +38,26 @@ ${cards}</div></div>`,
   )
 }
 
+/** The cards of all services, the most urgent first. */
 export function renderCards(
   patientId: string,
   results: readonly ServiceCards[],
   buildLink: BuildLaunchLink,
 ): Html {
-  const content = results.map(({ service, cards }) => {
-    if (cards === undefined)
-      return html`<p class="muted">${service.name} is not available at the moment. Records and apps are not affected.</p>`
-    if (cards.length === 0)
-      return html`<p class="muted">${service.name} has nothing to show for this patient.</p>`
-    return html`${cards.map(card => renderCard(card, service.name, buildLink))}`
-  })
-  return renderSection(buildCardsUrl(patientId), html`${content}`)
+  const cards = results
+    .flatMap(({ service, cards = [] }) => cards.map(card => ({ card, service })))
+    .toSorted((a, b) => compareUrgency(a.card, b.card))
+  const silent = results.filter(result => result.cards === undefined || result.cards.length === 0)
+  const content = html`${cards.map(({ card, service }) => renderCard(card, service.name, buildLink))}
+${silent.map(
+  ({ service, cards }) =>
+    html`<p class="muted">${service.name} ${
+      cards
+        ? 'has nothing to show for this patient.'
+        : 'is not available at the moment. Records and apps are not affected.'
+    }</p>`,
+)}`
+  return renderSection(buildCardsUrl(patientId), content)
 }
 
 const BADGES = {
@@ -73,36 +87,4 @@ function renderLink(link: CardLink, buildLink: BuildLaunchLink): Html {
   return href === undefined
     ? html`<span class="small muted">${link.label}: the app is not registered here</span>`
     : html`<a class="btn btn--quiet btn--small" href="${href}">${link.label} ${renderIcon('launch')}</a>`
-}
-
-function renderOutside(url: string, label: string): Html {
-  return html`<a href="${url}" target="_blank" rel="noopener noreferrer">${label}</a>`
-}
-
-/** Paragraphs, lists, bold text and links of Markdown. Everything else is shown as it is, escaped. */
-export function renderMarkdown(text: string): Html {
-  const blocks = text.replaceAll('\r', '').split(/\n{2,}/)
-  return html`${blocks.map(block => renderBlock(block.split('\n').filter(line => line.trim() !== '')))}`
-}
-
-const ITEM = /^\s*[-*+]\s+/
-const HEADING = /^#{1,6}\s+/
-
-function renderBlock(lines: readonly string[]): Html {
-  if (lines.length > 0 && lines.every(line => ITEM.test(line)))
-    return html`<ul>${lines.map(line => html`<li>${renderInline(line.replace(ITEM, ''))}</li>`)}</ul>`
-  return html`<p>${lines.map((line, at) => html`${at > 0 && html`<br>`}${HEADING.test(line) ? html`<b>${renderInline(line.replace(HEADING, ''))}</b>` : renderInline(line)}`)}</p>`
-}
-
-function renderInline(text: string): Html {
-  const parts = text.split(/(\*\*[^*]+\*\*|\[[^[\]]+\]\([^()\s]+\))/)
-  return html`${parts.map(renderPart)}`
-}
-
-function renderPart(part: string): Html {
-  const [, bold] = /^\*\*(.+)\*\*$/.exec(part) ?? []
-  if (bold !== undefined) return html`<b>${bold}</b>`
-  const [, label, target] = /^\[(.+)\]\((.+)\)$/.exec(part) ?? []
-  const url = readWebUrl(target)
-  return label !== undefined && url !== undefined ? renderOutside(url, label) : html`${part}`
 }

@@ -69,8 +69,8 @@ export function renderPicked(options: PickedOptions): Html {
 <section class="card card--clip portal__picked" aria-labelledby="picked">
 ${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: entered === undefined })}
 ${renderAlikeWarning(picked.alike)}
-<div class="card__body">${chosen ? renderLaunch({ ...options, chosen }) : renderNoApp(options)}</div>
 ${options.hasCards && renderCardsPlace(picked.person.id)}
+<div class="card__body">${chosen ? renderLaunch({ ...options, chosen }) : renderNoApp(options)}</div>
 </section>
 </div>`
 }
