@@ -53,12 +53,12 @@ export class Connection {
    */
   transaction<T>(work: () => T, keep: (result: T) => boolean = () => true): T {
     const { begin, commit, undo } = this.inTransaction ? SAVEPOINT : TRANSACTION
-    this.write(begin)
+    this.#find(begin).run()
     let isKept = false
     try {
       const result = work()
       if (keep(result)) {
-        this.write(commit)
+        this.#find(commit).run()
         isKept = true
       }
       return result
@@ -114,7 +114,10 @@ export class Connection {
   }
 
   #find(sql: string): StatementSync {
-    const statement = this.#statements.get(sql) ?? this.prepare(sql)
+    const known = this.#statements.get(sql)
+    // The order of use matters only where one has to go.
+    if (known && this.#statements.size < MAX_STATEMENTS) return known
+    const statement = known ?? this.prepare(sql)
     this.#statements.delete(sql)
     this.#statements.set(sql, statement)
     if (this.#statements.size > MAX_STATEMENTS)
