@@ -56,11 +56,16 @@ function hasNetworkCode(error: unknown): boolean {
   )
 }
 
+/** The primary result code of SQLite (its low byte), a SQLSTATE, or a code of Node. */
+function readCode(error: Error): unknown {
+  if ('errcode' in error) return Number(error.errcode) & 0xff
+  return 'code' in error ? error.code : undefined
+}
+
 /** True if another writer caused the error, which says nothing about the database itself. */
 function isConflict(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  const code = 'errcode' in error ? Number(error.errcode) & 0xff : 'code' in error ? error.code : undefined
-  return CONFLICTS.has(code) || (error.cause !== undefined && isConflict(error.cause))
+  return CONFLICTS.has(readCode(error)) || (error.cause !== undefined && isConflict(error.cause))
 }
 
 /** serialization_failure, deadlock_detected, lock_not_available; BUSY, LOCKED. */
@@ -69,7 +74,7 @@ const CONFLICTS: ReadonlySet<unknown> = new Set(['40001', '40P01', '55P03', 5, 6
 /** Safe to show to anybody: names no host, user or file. */
 export function describeUnavailable(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
-  const code = 'errcode' in error ? Number(error.errcode) & 0xff : 'code' in error ? error.code : undefined
+  const code = readCode(error)
   if (code === '25006' || code === 8 || code === 'EROFS') return 'it is read-only'
   if (code === '53100' || code === 13 || code === 'ENOSPC') return 'its disk is full'
   if (code === '42501' || code === 'EACCES') return 'it denies write access'
@@ -78,11 +83,12 @@ export function describeUnavailable(error: unknown): string | undefined {
 }
 
 function hasUnavailableCode(error: Error): boolean {
-  // SQLite: the low byte is the primary code.
-  if ('errcode' in error) return SQLITE_CODES.has(Number(error.errcode) & 0xff)
-  if (!('code' in error) || typeof error.code !== 'string') return false
-  const { code } = error
-  return SQLSTATES.has(code) || SQLSTATE_CLASSES.some(prefix => code.startsWith(prefix))
+  const code = readCode(error)
+  if (typeof code === 'number') return SQLITE_CODES.has(code)
+  return (
+    typeof code === 'string' &&
+    (SQLSTATES.has(code) || SQLSTATE_CLASSES.some(prefix => code.startsWith(prefix)))
+  )
 }
 
 /**

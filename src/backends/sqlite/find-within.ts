@@ -1,14 +1,12 @@
 import { type AccessFilter, groupConstraints } from '../../smart/index.ts'
-import { isVersionNumber, type Repository, type Stored } from './repository/repository.ts'
+import { isVersionNumber, type Repository, type Stored, toStored } from './repository/repository.ts'
 import { buildQueriesCondition, buildSubjectCondition } from './search/planner/access-condition.ts'
 import { any, type Sql, sql } from './search/planner/sql.ts'
 
 type Constraints = Exclude<AccessFilter, 'everything'>
 
 /** A version whose content is null if it is outside an access filter. */
-export interface FoundVersion extends Omit<Stored, 'content'> {
-  readonly content: string | null
-}
+type FoundVersion = Omit<Stored, 'content'> & { readonly content: string | null }
 
 /**
  * The current version of a resource, or the named one. The index decides whether it may be within the filter. If not, its
@@ -27,17 +25,7 @@ export function findWithin(
   const { text, values } = getStatement(repository, type, filter, version === undefined ? 'current' : 'named')
   const named = version === undefined ? [id] : [id, Number(version)]
   const [found] = repository.database.rows(text, [...values, ...named])
-  if (!found) return undefined
-  const [rid, number, updated, deleted, content] = found
-  return {
-    rid: Number(rid),
-    type,
-    id,
-    version: Number(number),
-    updated: Number(updated),
-    deleted: deleted === 1,
-    content: typeof content === 'string' ? content : null,
-  }
+  return found && toStored<string | null>(type, id, found)
 }
 
 type Kind = 'current' | 'named'

@@ -236,8 +236,13 @@ export function openRepository(options: RepositoryOptions): Repository {
   return new Repository(options)
 }
 
-function toStored(type: string, id: string, row: readonly SqlValue[]): Stored {
-  const [rid, version, updated, deleted, content] = row as [number, number, number, number, string]
+/** From a row with the columns rid, version, updated, deleted and content. */
+export function toStored<Content = string>(
+  type: string,
+  id: string,
+  row: readonly SqlValue[],
+): Omit<Stored, 'content'> & { readonly content: Content } {
+  const [rid, version, updated, deleted, content] = row as [number, number, number, number, Content]
   return { rid, type, id, version, updated, deleted: deleted === 1, content }
 }
 
