@@ -348,6 +348,7 @@ eachDatabaseIfThorough((_name, open) => {
         await record([{ subject }, { type: 'Goal', at: NOON - DAY_MS, interaction: 'create' }])
         const { headers, body } = await browser.get('/account/access-log.csv')
         assert.match(String(headers['content-type']), /^text\/csv/)
+        assert.equal(headers['cache-control'], 'no-store')
         assert.equal(headers['content-disposition'], 'attachment; filename="who-looked.csv"')
         assert.deepEqual(body.split('\r\n'), [
           '\ufeffDate,From,To,Who,Role,Apps,Kind,What',
