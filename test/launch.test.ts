@@ -369,6 +369,21 @@ describe('an EHR launch', () => {
     await page.getByRole('heading', { level: 1, name: 'Juniper, Alban' }).waitFor()
   })
 
+  it('begins at the search, to which / leads, and shows no focus that a click did not ask for', async () => {
+    const { page } = await open()
+    await signIn(page, stack)
+    assert.equal(await focused(page), 'INPUT search')
+    await page.getByRole('heading', { level: 1 }).click()
+    await page.keyboard.press('/')
+    assert.equal(await focused(page), 'INPUT search')
+    await page.keyboard.type('a/b')
+    assert.equal(await page.locator('#search').inputValue(), 'a/b')
+    await page.getByRole('link', { name: 'Alabaster, Zoë' }).first().click()
+    await page.waitForURL('**/portal?*patient=*')
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'picked')
+    assert.equal(await page.locator('#picked').evaluate(name => getComputedStyle(name).outlineStyle), 'none')
+  })
+
   it('keeps the focused element visible', async () => {
     const { page } = await open()
     await signIn(page, stack)
@@ -387,6 +402,7 @@ describe('an EHR launch', () => {
     await signIn(page, stack)
     for (const [text, count] of [
       ['SYN-004127', 1],
+      ['patient-1', 1],
       ['4127', 1],
       ['14-Mar-1958 juniper', 1],
       ['juniper alba', 2],

@@ -118,10 +118,12 @@ export function renderSearchForm(options: {
   /** Tells apart the searches of a page. */
   readonly subject?: string
   readonly hidden?: Readonly<Record<string, string | undefined>>
+  /** Whether the user can type at once: for a page whose purpose is the search. */
+  readonly isFocused?: boolean
 }): Html {
-  const { action, label, value, maxCharacters, name = 'search', subject, hidden = {} } = options
+  const { action, label, value, maxCharacters, name = 'search', subject, hidden = {}, isFocused } = options
   return html`<form class="field" role="search"${subject !== undefined && html` aria-label="${subject}"`} action="${action}">${renderHidden(hidden)}<label class="field__label" for="${name}">${label}</label>
-<div class="search"><div class="search__box">${renderIcon('search')}<input class="input" id="${name}" name="${name}" type="search" maxlength="${maxCharacters}" autocomplete="off" spellcheck="false" value="${value}"></div><button class="btn btn--quiet">Search</button></div></form>`
+<div class="search"><div class="search__box">${renderIcon('search')}<input class="input" id="${name}" name="${name}" type="search" maxlength="${maxCharacters}" autocomplete="off" spellcheck="false" value="${value}"${name === 'search' && html` aria-keyshortcuts="/"`}${isFocused && html` autofocus`}></div><button class="btn btn--quiet">Search</button></div></form>`
 }
 
 export interface Column {

@@ -43,8 +43,8 @@ ${renderFooter(WIDTHS[width], { brand, sampleData, more: footer })}`,
   )
 }
 
-/** Shows times in the reader's zone. */
-const EVERYWHERE = ['time.js'] as const
+/** Shows times in the reader's zone; `/` leads to the search. */
+const EVERYWHERE = ['time.js', 'search.js'] as const
 
 /** Renders the HTML document without top bar and footer, for pages with their own layout (login). */
 export function renderDocument(

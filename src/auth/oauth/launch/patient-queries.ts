@@ -14,11 +14,20 @@ export function buildPatientQueries(search: string): readonly string[] {
   const birth = findBirthDate(search)
   const words = splitWords(search)
   const byBirth = birth ? birth.dates.map(date => buildBirthQuery(date, splitWords(birth.rest))) : []
-  if (words.length === 1)
-    return [...byBirth, ...(isNumber(search) ? [buildNumberQuery(search)] : []), buildNameQuery(words)]
+  const [word = '', ...more] = words
+  if (more.length === 0)
+    return [
+      ...byBirth,
+      buildNumberQuery(word),
+      buildNameQuery(words),
+      ...(FHIR_ID.test(word) ? [`_id=${word}`] : []),
+    ]
   // A name that is recorded as one text has no separate parts.
   return birth ? byBirth : [buildNameQuery([search]), buildNameQuery(words)]
 }
+
+/** FHIR R4, 2.24.0.1. */
+const FHIR_ID = /^[A-Za-z0-9.-]{1,64}$/
 
 function buildBirthQuery(date: string, names: readonly string[]): string {
   return names.length === 0 ? `birthdate=${date}` : `birthdate=${date}&${buildNameQuery(names)}`

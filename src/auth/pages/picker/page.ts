@@ -59,7 +59,7 @@ export function renderPatientPage(options: PickerOptions, view: PatientsView): H
       ? `Choose a patient for ${client.name}`
       : `Whose record should ${client.name} use?`,
     html`<div class="stack stack--tight">
-${options.ownRecords === 0 && renderPatientSearch(paths.pick, search, { interaction: pendingId })}
+${options.ownRecords === 0 && renderPatientSearch(paths.pick, search, { hidden: { interaction: pendingId }, isFocused: true })}
 ${again && renderWarning('No patient selected.', 'Select one, or cancel.')}
 ${people.some(({ id }) => list.similar.ids.has(id)) && renderWarning('Patients in this list have names similar to others.', 'Check the birth date and the MRN before you continue.')}
 ${renderPickForm(options, html`${renderHidden({ search, page })}${people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : renderRadios(options, view)}`)}

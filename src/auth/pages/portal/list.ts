@@ -28,9 +28,9 @@ export interface ListOptions {
 }
 
 export function renderList(options: ListOptions): Html {
-  const { list, search, client } = options
+  const { list, search, client, pickedId } = options
   return html`<div class="portal__find">
-${renderPatientSearch(paths.portal, search, { client })}
+${renderPatientSearch(paths.portal, search, { hidden: { client }, isFocused: pickedId === undefined })}
 <div class="card plistbox">${listPeople(list).length === 0 ? renderNoPatients(search, paths.portal) : renderRows(options)}</div>
 </div>`
 }
@@ -38,10 +38,13 @@ ${renderPatientSearch(paths.portal, search, { client })}
 export function renderPatientSearch(
   action: string,
   value: string | undefined,
-  hidden: Readonly<Record<string, string | undefined>>,
+  {
+    hidden,
+    isFocused,
+  }: { readonly hidden: Readonly<Record<string, string | undefined>>; readonly isFocused: boolean },
 ): Html {
   const label = 'Find a patient by name or MRN, or by birth date'
-  return renderSearchForm({ action, label, value, hidden, maxCharacters: LIMITS.searchCharacters })
+  return renderSearchForm({ action, label, value, hidden, isFocused, maxCharacters: LIMITS.searchCharacters })
 }
 
 function renderRows({ list, search, page, pickedId, client, now }: ListOptions): Html {
