@@ -157,7 +157,7 @@ describe('plain http off loopback', () => {
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.waitForURL(`${issuerUrl}/portal`)
       await page.goto(`${issuerUrl}/portal?patient=juniper`)
-      await page.getByRole('button', { name: /^Launch/ }).click()
+      await page.getByRole('button', { name: /^Launch (?!settings)/ }).click()
       await page.waitForURL(`${launch_url}?*`)
       assert.ok(seen.length > 0)
       assert.deepEqual([...new Set(seen)], [undefined])

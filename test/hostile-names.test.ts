@@ -143,7 +143,7 @@ describe('names that contain controls of direction', () => {
     await logIn(page, stack)
     await openPatient(page, stack, 'hostile')
     await page.getByLabel('No encounter').check()
-    await page.getByRole('button', { name: /^Launch/ }).click()
+    await page.getByRole('button', { name: /^Launch (?!settings)/ }).click()
     await page.waitForURL(/\/oauth2\/consent/)
     assert.equal(await readShown(page, 'h1'), 'Allow App יעל to use this record?')
     expectIsolated('/oauth2/consent', await page.content())

@@ -100,7 +100,7 @@ async function expectLaunchInSight(page: Page): Promise<void> {
   const before = page.viewportSize()
   for (const viewport of [{ width: 1280, height: 800 }, { width: 390, height: 844 }, before]) {
     if (viewport) await page.setViewportSize(viewport)
-    const box = await page.getByRole('button', { name: /^Launch/ }).boundingBox()
+    const box = await page.getByRole('button', { name: /^Launch (?!settings)/ }).boundingBox()
     const { height = 0 } = page.viewportSize() ?? {}
     assert.ok(await page.locator('.topbar').getByText('Sample data').isVisible())
     assert.ok(box && box.y > 0 && box.y + box.height <= height, `${JSON.stringify(box)} of ${height}`)
@@ -307,7 +307,7 @@ describe('an EHR launch', () => {
     const { page, faults } = await open({ javaScriptEnabled: false })
     await signIn(page, stack)
     await pickPatient(page, 'Alder, Maren')
-    await page.getByRole('button', { name: /^Launch/ }).click()
+    await page.getByRole('button', { name: /^Launch (?!settings)/ }).click()
     await page.getByRole('alert').getByText('Choose an encounter, or “No encounter”.').waitFor()
     // Earlier encounters come into sight by the arrow keys, and by their link: what was chosen and typed stays.
     const choices = page.locator('input[name=encounterId]')
@@ -327,7 +327,7 @@ describe('an EHR launch', () => {
     assert.equal(await choices.nth(1).isChecked(), true)
     assert.equal(await page.getByLabel('Intent').inputValue(), 'reconcile')
     await choices.last().check()
-    await page.getByRole('button', { name: /^Launch/ }).click()
+    await page.getByRole('button', { name: /^Launch (?!settings)/ }).click()
     await page.waitForURL(`${stack.settings.appUrl}/s/*`)
     // The browser reports the status of the form at fault, and nothing else.
     assert.match(faults.join('\n'), /^Failed to load resource: .* status of 400 .*\/portal\/launch\)$/)
@@ -337,7 +337,7 @@ describe('an EHR launch', () => {
     const { page } = await open()
     await signIn(page, stack)
     await pickPatient(page, 'Alder, Maren')
-    await page.getByRole('button', { name: /^Launch/ }).click()
+    await page.getByRole('button', { name: /^Launch (?!settings)/ }).click()
     await page.getByRole('alert').getByText('Choose an encounter, or “No encounter”.').waitFor()
     await inspectOnEveryScreen(page, 'portal-fault')
   })

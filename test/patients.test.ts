@@ -53,7 +53,7 @@ describe('the pages of a patient', () => {
     const clinician = await open()
     await logIn(clinician.page, stack)
     await openPatient(clinician.page, stack)
-    await clinician.page.getByRole('button', { name: /^Launch/ }).click()
+    await clinician.page.getByRole('button', { name: /^Launch (?!settings)/ }).click()
     await clinician.page.getByRole('heading', { level: 1, name: /Juniper, Alba/ }).waitFor()
     await clinician.page.goto(`${stack.settings.issuerUrl}/portal?search=Juniper`)
 

@@ -344,7 +344,7 @@ describe('the portal with several apps', () => {
     await page.getByLabel('No encounter').check()
     await page.getByLabel('The EHR shows it').check()
     await page.getByLabel('More records in context').fill('Patient/x')
-    await page.getByRole('button', { name: /^Launch/ }).click()
+    await page.getByRole('button', { name: /^Launch (?!settings)/ }).click()
     await page
       .getByText('Patient has its own member and may be in fhirContext only with a role other than launch')
       .waitFor()

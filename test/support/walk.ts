@@ -38,6 +38,6 @@ export async function pickPatient(page: Page, name: string): Promise<void> {
 /** Launches without an encounter, and waits for the app. */
 export async function launch(page: Page, { settings }: Stack): Promise<void> {
   await page.getByLabel('No encounter').check()
-  await page.getByRole('button', { name: /^Launch/ }).click()
+  await page.getByRole('button', { name: /^Launch (?!settings)/ }).click()
   await page.waitForURL(`${settings.appUrl}/s/*`)
 }
