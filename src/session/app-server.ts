@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { type Auditor, noAudit } from '../audit/index.ts'
+import { LruMap } from '../cache/index.ts'
 import { createHostCheck } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import { createServer, type Logger, type ServerOptions } from '../web/index.ts'
@@ -8,7 +9,7 @@ import { addApiRoutes } from './api/routes.ts'
 import type { AppSettings } from './context.ts'
 import { addDemoRoutes } from './demo/routes.ts'
 import { addLaunchRoutes } from './launch/routes.ts'
-import { AUTH_SERVER_TIMEOUT_MS } from './limits.ts'
+import { AUTH_SERVER_TIMEOUT_MS, SHOWN_PATIENTS } from './limits.ts'
 import { addLogoutRoutes } from './logout.ts'
 import { createAppKeys } from './oauth/app-key.ts'
 import type { AppContext } from './oauth/context.ts'
@@ -70,6 +71,7 @@ function createContext(options: AppServerOptions, app: FastifyInstance): AppCont
     discovery: createDiscovery({ fetch, clock, timeoutMs: authTimeoutMs }),
     appKeys: createAppKeys({ store, sealer, clock }),
     renewals: new Map(),
+    shownPatients: new LruMap(SHOWN_PATIENTS),
     unreachableSince: new Map(),
   }
 }

@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Auditor } from '../audit/index.ts'
+import type { LruMap } from '../cache/index.ts'
 import type { Settings } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import { type Action, type CookieDefinition, defineCookie, type Person } from '../web/index.ts'
@@ -26,6 +27,8 @@ export interface BaseContext {
   readonly authTimeoutMs: number
   /** Renewals in progress in this process, by session. */
   readonly renewals: Map<string, Promise<Result<Session>>>
+  /** The patients that pages of this process have shown, by session. */
+  readonly shownPatients: LruMap<Person>
   /** The time since which a FHIR server has not responded, by base URL. */
   readonly unreachableSince: Map<string, number>
 }

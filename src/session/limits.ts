@@ -12,6 +12,9 @@ export const LAUNCH_PARAMETER_CHARACTERS = { iss: 2_000, launch: 4_096, code: 4_
 /** Open sessions of one browser. The oldest ends when another one opens. */
 export const SESSIONS_PER_BROWSER = 10
 
+/** Sessions whose patients a process remembers, to warn of similar names. */
+export const SHOWN_PATIENTS = 10_000
+
 /** Pending launches of one browser. */
 export const PENDING_LAUNCHES = 5
 /** Pending launches from one network, and in total: anybody can start one, even without a cookie. */

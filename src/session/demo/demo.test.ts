@@ -385,6 +385,31 @@ describe('the demo app page', () => {
     }
   })
 
+  it('reads the patient that it shows, and of no other open session (DEMO-7)', async () => {
+    const first = browser.page
+    for (const id of ['other-1', 'other-2']) {
+      setup.ehr.records.push({ ...PATIENT, id, name: [{ family: 'Juniper', given: ['Alban'] }] })
+      setup.ehr.script.token = { patient: id }
+      await browser.launch(setup.ehr.fhirBaseUrl)
+    }
+    const readPatients = () =>
+      setup.ehr.seen.flatMap(({ path }) => /\/Patient\/([\w-]+)$/.exec(path)?.[1] ?? [])
+    setup.ehr.seen.length = 0
+    const shown = await browser.get(first)
+    assert.deepEqual(readPatients(), ['juniper'])
+    assert.match(shown.body, /Open sessions \(3\)/)
+    assert.doesNotMatch(shown.body, /also open in this browser/)
+    // A patient whose page was opened is known from then on.
+    await browser.get(browser.page)
+    setup.ehr.seen.length = 0
+    assert.match((await browser.get(first)).body, /also open in this browser:<\/b> .*Juniper/)
+    assert.deepEqual(readPatients(), ['juniper'])
+    // The list shows all of them.
+    setup.ehr.seen.length = 0
+    await browser.get('/')
+    assert.deepEqual(readPatients().toSorted(), ['juniper', 'other-1', 'other-2'])
+  })
+
   it('links to the portal, and names the FHIR base and its state in the footer (DEMO-6)', async () => {
     const responding = await page()
     assert.match(responding, /<nav[^>]*>.*href="http:\/\/localhost:9000\/portal">Patients</)

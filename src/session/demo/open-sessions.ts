@@ -25,27 +25,47 @@ import { getSessionPath, type Session } from '../session.ts'
 import { listOpenSessions, readSessionCookies } from '../sessions/session-store.ts'
 import { nameFailure, renderEndedPage, renderWelcomePage, type StatePage } from './states.ts'
 
+/** The other open sessions of a browser. */
+export interface OtherSessions {
+  readonly count: number
+  /** Their patients, as far as pages have shown them. */
+  readonly people: readonly Person[]
+}
+
 /** A session of the browser with its patient. */
-export interface OpenSession {
+interface OpenSession {
   readonly session: Session
   readonly patient: Result<Person>
 }
 
-/** The open sessions of the browser, the newest first, without the one of a page. Reading their patients does not extend them. */
-export async function loadOpenSessions(
+/** The other open sessions of the browser. Their patients are not read: a page reads only the record that it shows. */
+export async function findOtherSessions(
   context: AppContext,
   request: FastifyRequest,
-  own?: Session,
-): Promise<readonly OpenSession[]> {
-  const held = readSessionCookies(context, request).filter(({ sessionId }) => sessionId !== own?.sessionId)
+  own: Session,
+): Promise<OtherSessions> {
+  const held = readSessionCookies(context, request).filter(({ sessionId }) => sessionId !== own.sessionId)
   const sessions = await listOpenSessions(context, context.store.db, held)
+  const people = sessions.flatMap(({ sessionId }) => context.shownPatients.get(sessionId) ?? [])
+  return { count: sessions.length, people }
+}
+
+/** The open sessions of the browser, the newest first. Reading their patients does not extend them. */
+async function loadOpenSessions(
+  context: AppContext,
+  request: FastifyRequest,
+): Promise<readonly OpenSession[]> {
+  const sessions = await listOpenSessions(context, context.store.db, readSessionCookies(context, request))
   const loaded = await Promise.all(sessions.map(session => loadPatient(context, session, request.id)))
   return loaded.filter(({ patient }) => !isFailure(patient) || !hasEnded(patient))
 }
 
 async function loadPatient(context: AppContext, session: Session, requestId: string): Promise<OpenSession> {
   const read = await queryApi(patientEndpoint, { context, session, requestId })
-  return { session, patient: isFailure(read) ? read : readPerson(read) }
+  if (isFailure(read)) return { session, patient: read }
+  const patient = readPerson(read)
+  context.shownPatients.set(session.sessionId, patient)
+  return { session, patient }
 }
 
 function hasEnded({ kind }: Failure): boolean {
@@ -100,6 +120,6 @@ function describePerson(person: Person): Html {
   return html`Born ${renderDate(person.born)}, ${formatSex(person.gender)}, ${label} ${value}`
 }
 
-export function listPeople(open: readonly OpenSession[]): readonly Person[] {
+function listPeople(open: readonly OpenSession[]): readonly Person[] {
   return open.flatMap(({ patient }) => (isFailure(patient) ? [] : [patient]))
 }

@@ -32,13 +32,13 @@ import {
   renderPressureCard,
 } from './cards.ts'
 import type { DemoRecord } from './load-record.ts'
-import { listPeople, type OpenSession } from './open-sessions.ts'
+import type { OtherSessions } from './open-sessions.ts'
 import { nameFailure } from './states.ts'
 
 export function renderRecordPage(
   { context, session }: SessionRequest,
   record: DemoRecord,
-  others: readonly OpenSession[],
+  others: OtherSessions,
 ): Html {
   const now = context.clock()
   const { patient, me } = record
@@ -60,7 +60,7 @@ export function renderRecordPage(
         logout: `${getSessionPath(session)}/logout`,
         links: [
           linkPortal(context.settings, 'Patients'),
-          ...(others.length === 0 ? [] : [{ href: '/', text: `Open sessions (${others.length + 1})` }]),
+          ...(others.count === 0 ? [] : [{ href: '/', text: `Open sessions (${others.count + 1})` }]),
         ],
       },
       banner: html`${chooseBanner(session, record, now)}${renderSimilarNames(session, record, others)}`,
@@ -93,10 +93,10 @@ function chooseBanner(session: Session, { patient, allergies }: DemoRecord, now:
 function renderSimilarNames(
   { similarName }: Session,
   { patient }: DemoRecord,
-  others: readonly OpenSession[],
+  others: OtherSessions,
 ): Html | undefined {
   if (isFailure(patient)) return undefined
-  const open = findAlike(readPerson(patient), listPeople(others))
+  const open = findAlike(readPerson(patient), others.people)
   if (open.length === 0 && !similarName) return undefined
   return html`<aside class="patient__warn" aria-label="Warning"><p class="wrap">${renderIcon('warning')}<span>${
     open.length > 0

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isFailure } from '../../core/index.ts'
+import { readPerson } from '../../web/index.ts'
 import { queryApi } from '../api/endpoint.ts'
 import { patientEndpoint } from '../api/endpoints.ts'
 import { openSessionRequest } from '../api/routes.ts'
@@ -7,7 +8,7 @@ import type { Failure } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import type { SessionRequest } from '../records/resources.ts'
 import { findWholeFailure, loadRecord } from './load-record.ts'
-import { loadOpenSessions, renderOpenSessions } from './open-sessions.ts'
+import { findOtherSessions, renderOpenSessions } from './open-sessions.ts'
 import { renderRecordPage } from './page.ts'
 import { renderFailurePage, type StatePage } from './states.ts'
 
@@ -41,7 +42,13 @@ async function findFailure(context: AppContext, request: FastifyRequest): Promis
 
 async function renderSessionPage(found: SessionRequest, request: FastifyRequest): Promise<StatePage> {
   const { context, session } = found
-  const [record, others] = await Promise.all([loadRecord(found), loadOpenSessions(context, request, session)])
+  const [record, others] = await Promise.all([
+    loadRecord(found),
+    findOtherSessions(context, request, session),
+  ])
+  const { patient } = record
+  if (isFailure(patient)) context.shownPatients.delete(session.sessionId)
+  else context.shownPatients.set(session.sessionId, readPerson(patient))
   const failure = findWholeFailure(record)
   return failure
     ? renderFailurePage({ context, request, fhirBaseUrl: session.fhirBaseUrl }, failure)
