@@ -9,6 +9,7 @@ import * as oidc from 'openid-client'
 import type { Page } from 'playwright-core'
 import { seedSampleAccounts } from '../src/auth/index.ts'
 import { expectAccessible, inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { HttpUser } from './support/http-user.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { startThirdPartyApp, type ThirdPartyApp } from './support/third-party-app.ts'
 import { logIn } from './support/walk.ts'
@@ -266,6 +267,8 @@ describe('the administration area', () => {
     '/keys/rotate',
     '/audit',
     '/audit/1',
+    '/audit/verify',
+    '/system',
     '/reload',
     '/providers',
     '/policy',
@@ -302,6 +305,74 @@ describe('the administration area', () => {
       await inspectOnEveryScreen(page, `admin${path.replaceAll(/[/?=]/g, '-')}`)
     }
     assert.deepEqual(faults, [])
+  })
+
+  it('shows what needs attention, verifies the trail, changes for whom a related person acts, and removes a user (ADMIN-24)', async () => {
+    await seedSampleAccounts(stack.store)
+    await stack.store.db
+      .insertInto('clinician')
+      .values({ username: 'ghost', display_name: 'Dr. Ghost', password_hash: '!', fhir_user_id: 'nobody' })
+      .execute()
+    const { page, faults } = await open()
+    const url = `${stack.settings.issuerUrl}/admin`
+    await page.goto(url)
+    await page.getByLabel('Username').fill('admin')
+    await page.getByLabel('Password').fill(stack.user.password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Needs attention' }).waitFor()
+    await page.getByText('The FHIR server does not have the user of the account ghost.').waitFor()
+    await inspectOnEveryScreen(page, 'admin-overview')
+    await page.getByText('The audit trail was never verified.').waitFor()
+    await page.getByRole('link', { name: 'Verify', exact: true }).click()
+    await page.getByRole('button', { name: 'Verify now' }).press('Enter')
+    await page.getByText('No change found.').waitFor()
+    await inspectOnEveryScreen(page, 'admin-verified')
+    await page.goto(`${url}/clinicians?search=mira`)
+    await page.getByRole('rowheader').getByRole('link').click()
+    const persons = page.getByLabel('Related persons')
+    const named = await persons.inputValue()
+    await persons.fill(`${named}\nRelatedPerson/nobody`)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The FHIR server has no RelatedPerson/nobody.').waitFor()
+    await inspectOnEveryScreen(page, 'admin-related-person')
+    await page.getByLabel('Related persons').fill(named)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The change is saved.').waitFor()
+    assert.equal(await page.getByText('The FHIR server has no').count(), 0)
+    await page.goto(`${url}/clinicians?search=ghost`)
+    await page.getByRole('rowheader').getByRole('link').click()
+    await page.getByText('The FHIR server has no Practitioner/nobody.').waitFor()
+    await inspectOnEveryScreen(page, 'admin-unknown-user')
+    await page.getByRole('link', { name: 'Remove', exact: true }).click()
+    await inspectOnEveryScreen(page, 'admin-remove-user')
+    await page.getByRole('button', { name: 'Remove user' }).click()
+    await page.getByText('The user is removed.').waitFor()
+    await page.goto(url)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    assert.equal(await page.getByText(/never verified|account ghost/).count(), 0)
+    await inspectOnEveryScreen(page, 'admin-overview-after')
+    assert.deepEqual(faults, [])
+  })
+
+  it('names app, user and patient before access is revoked (ADMIN-24)', async () => {
+    await seedSampleAccounts(stack.store)
+    const user = new HttpUser(stack)
+    await user.signIn()
+    await user.launch('patient-1')
+    const { page } = await open()
+    const url = `${stack.settings.issuerUrl}/admin`
+    await page.goto(`${url}/apps/sallyport-app`)
+    await page.getByLabel('Username').fill('admin')
+    await page.getByLabel('Password').fill(stack.user.password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page
+      .getByRole('link', { name: /^Revoke/ })
+      .first()
+      .click()
+    await page.getByText('Juniper, Alba').waitFor()
+    await inspectOnEveryScreen(page, 'admin-revoke')
+    await page.getByRole('button', { name: 'Revoke access' }).click()
+    await page.getByText('The access is revoked.').waitFor()
   })
 
   it('refuses a clinician who is not an administrator', async () => {

@@ -28,6 +28,7 @@ export {
   type UserChanges,
 } from './admin/user-operations.ts'
 export { listUsers, type UserDescription } from './admin/users.ts'
+export { verifyRecords } from './admin/verification.ts'
 export type { Controls, Reloaded } from './base/context.ts'
 export { Refusal } from './base/refusal.ts'
 export type { AuthSettings } from './base/settings.ts'

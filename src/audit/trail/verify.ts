@@ -1,3 +1,4 @@
+import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { readFiledPatients } from '../../audit-record/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import type { KeptRecord } from './find.ts'
@@ -47,7 +48,11 @@ export async function verifyTrail(
   const chain: Chain = { before, foreign: [], seals: 0, records: 0, problems: [] }
   for (;;) {
     const seals = await readSeals(store, chain.before.number)
-    for (const seal of seals) await verifySeal(store, sealer, chain, seal)
+    for (const seal of seals) {
+      await verifySeal(store, sealer, chain, seal)
+      // SQLite answers at once: without a pause, no other request would be served.
+      await yieldTurn()
+    }
     if (seals.length === 0 || chain.problems.length >= MAX_PROBLEMS) break
   }
   const [first, last] = [chain.foreign[0], chain.foreign.at(-1)]

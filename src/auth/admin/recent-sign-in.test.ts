@@ -28,6 +28,7 @@ import {
   unlinkUser,
 } from './user-operations.ts'
 import type { UserKind } from './users.ts'
+import { startVerification } from './verification.ts'
 
 /** Operations that only read or record a consequence, and whose functions need a whole server. */
 const READ_ONLY = ['audit list', 'audit show', 'policy changed', 'policy explain', 'policy validate']
@@ -112,6 +113,7 @@ const ATTEMPTS = {
   'settings reload': admin => reloadSettings(admin, { controls }),
   'log-level set': admin => setLogLevel(admin, { controls }, 'debug'),
   'provider test': admin => testProvider(admin, { providers }, 'hospital'),
+  'audit verify': admin => startVerification(admin, sealer, {}),
   'audit export': admin => exportRecords(admin, 'csv', { fhirBaseUrl: 'http://localhost:8080/fhir' }),
 } satisfies Record<string, Attempt>
 
@@ -123,6 +125,7 @@ const WITHOUT_RECENT_SIGN_IN: readonly string[] = [
   'audit export',
   'audit list',
   'audit show',
+  'audit verify',
   'client disable',
   'client remove',
   'clinician disable',

@@ -24,7 +24,7 @@ import {
   isSet,
   printJson,
 } from '../command.ts'
-import { loadSettings, recordCommand, withSealer, withStore } from '../with-store.ts'
+import { loadSettings, performCommand, recordCommand, withStore } from '../with-store.ts'
 
 /** Records of other instances may arrive this late. */
 const LATE_MS = 5000
@@ -201,9 +201,11 @@ Exit code: 0 if nothing was changed, otherwise 1.`,
     const head = getOptional(args, 'head')
     if (head !== undefined && !/^\d{1,15}:[\w-]{43}$/.test(head))
       throw failMisuse('Cannot use --head: expected <number>:<hash>')
-    const found = await withSealer(loadSettings(io), async (store, sealer) => {
-      if (isSet(args, 'adopt')) await adoptTrail(io, store, sealer)
-      return verifyTrail(store, sealer, { head })
+    const { verifyRecords } = await import('../../auth/index.ts')
+    const found = await performCommand(io, 'Cannot verify the audit trail', async (admin, open) => {
+      const sealer = await open()
+      if (isSet(args, 'adopt')) await adoptTrail(io, admin.store, sealer)
+      return verifyRecords(admin, sealer, { head })
     })
     if (isSet(args, 'json')) {
       printJson(io, found)

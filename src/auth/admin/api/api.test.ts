@@ -199,6 +199,12 @@ describe('the administration API', () => {
     assert.equal(items[0].request, 'audit list')
     assert.equal(items[1].details.before.client_id, 'sallyport-app')
     await call('GET', '/audit/export', [])
+    assert.deepEqual((await call('GET', '/audit/verification', [])).json(), { state: 'never' })
+    assert.equal((await call('POST', '/audit/verification', [], {})).json().state, 'intact')
+    const { counts, attention } = (await call('GET', '/overview', [])).json()
+    assert.deepEqual([counts.clinicians > 0, counts.refused_sign_ins], [true, 0])
+    const codes = attention.map(({ code }: { readonly code: string }) => code)
+    assert.deepEqual(codes.toSorted(), ['provider-hospital', 'server-app', 'server-fhir', 'users-unknown'])
 
     assert.deepEqual((await call('POST', '/policy/validate', [], { policy: POLICY })).json(), {
       valid: true,

@@ -29,19 +29,23 @@ import { auditEndpoints } from '../audit.ts'
 import { type AdminCall, type Endpoint, NONE, readMembers, StreamedText } from '../endpoint.ts'
 import { grantEndpoints } from '../grants.ts'
 import { keyEndpoints } from '../keys.ts'
+import { overviewEndpoints } from '../overview.ts'
 import { policyEndpoints } from '../policy.ts'
 import { providerEndpoints } from '../providers.ts'
 import { systemEndpoints } from '../system.ts'
+import { verificationEndpoints } from '../verification.ts'
 import { clientEndpoints } from './clients.ts'
 import { userEndpoints } from './users.ts'
 
 /** Every endpoint, also the pages' confirmations. */
 export const ENDPOINTS: readonly Endpoint[] = [
+  ...overviewEndpoints,
   ...clientEndpoints,
   ...userEndpoints,
   ...keyEndpoints,
   ...grantEndpoints,
   ...auditEndpoints,
+  ...verificationEndpoints,
   ...policyEndpoints,
   ...providerEndpoints,
   ...systemEndpoints,

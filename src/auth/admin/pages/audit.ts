@@ -8,7 +8,17 @@ import {
   toAuditEvent,
 } from '../../../audit/index.ts'
 import { isFailure, isRecord } from '../../../core/index.ts'
-import { formatTime, type Html, html, renderBadge, renderDate, renderEmptyState } from '../../../web/index.ts'
+import {
+  formatTime,
+  type Html,
+  html,
+  renderAlert,
+  renderBadge,
+  renderDate,
+  renderDateTime,
+  renderEmptyState,
+  renderField,
+} from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { formatFhirUser } from '../../base/user.ts'
@@ -26,6 +36,12 @@ import {
   readAuditView,
   SHOW_RECORD,
 } from '../audit.ts'
+import {
+  findVerification,
+  startVerification,
+  VERIFY_TRAIL,
+  type VerificationReport,
+} from '../verification.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
 
@@ -81,6 +97,22 @@ export const auditRoutes: readonly AdminRoute[] = [
       const event = toAuditEvent(record, { fhirBaseUrl, ids: await openEventIds(context.store) })
       const names = await findNames(context.store, [record])
       return renderRecordPage(request, record, names, event)
+    },
+  },
+  {
+    method: 'GET',
+    path: '/audit/verify',
+    operation: VERIFY_TRAIL,
+    handle: async request => renderVerification(request, await findVerification(request.admin)),
+  },
+  {
+    method: 'POST',
+    path: '/audit/verify',
+    operation: VERIFY_TRAIL,
+    async handle(request) {
+      const head = request.form.get('head')?.trim() || undefined
+      const report = await startVerification(request.admin, request.context.sealer, { head })
+      return isFailure(report) ? report : '/audit/verify'
     },
   },
   { method: 'GET', path: '/audit/export.ndjson', handle: request => sendExport(request, 'ndjson') },
@@ -152,12 +184,54 @@ function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
       section: 'audit',
       title: 'Audit',
       lead: 'Events with their user, app, patient and result, newest first.',
-      actions: html`${renderLink(`/audit/export.ndjson${buildAuditQuery(view)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildAuditQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
+      actions: html`${renderLink('/audit/verify', 'Verify', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.ndjson${buildAuditQuery(view)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildAuditQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
     },
     html`${renderFilters(page)}
 ${records.length === 0 ? renderNone(older) : renderTable('Audit records, newest first', columns, rows)}
 ${older && html`<p class="actions after">${renderLink(`/audit${buildAuditQuery(view, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
 <p class="small muted after">An export has the filtered records, at most ${LIMITS.exportedRecords.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,
+  )
+}
+
+const VERIFIED: Readonly<Record<VerificationReport['state'], (report: VerificationReport) => Html>> = {
+  never: () => renderAlert('Not verified yet.', 'Nobody has verified this audit trail.', 'warn'),
+  running: () => renderAlert('Running.', 'Load this page again in a moment.'),
+  failed: () =>
+    renderAlert('Not finished.', 'The last verification was interrupted. Start it again.', 'warn'),
+  intact: () => renderAlert('No change found.', 'No sealed record was changed, removed or inserted.', 'ok'),
+  changed: ({ problems = [] }) =>
+    html`${renderAlert('The audit trail was changed.', 'Keep the databases as they are, and compare with a backup or a feed.', 'bad')}
+<ul>${problems.map(problem => html`<li>${problem}</li>`)}</ul>`,
+}
+
+function renderVerification(request: AdminRequest, report: VerificationReport): Html {
+  const { state, at, records, seals, unsealed, head } = report
+  return renderAdminPage(
+    request,
+    {
+      section: 'audit',
+      title: 'Verify the audit trail',
+      lead: 'Recomputes the hash chain over all records: finds records that were changed, removed, inserted or filed under other patients.',
+      actions: renderLink('/audit', 'All records', 'btn btn--quiet btn--small'),
+    },
+    html`${VERIFIED[state](report)}
+${
+  at !== undefined &&
+  renderFacts([
+    [state === 'running' ? 'Began' : 'Last verified', renderDateTime(at)],
+    ['Records', records?.toLocaleString('en')],
+    ['Seals', seals?.toLocaleString('en')],
+    ['Not yet sealed', unsealed?.toLocaleString('en')],
+    [
+      'Head',
+      head &&
+        html`<code class="url">${head}</code><span class="sub">Keep it outside of this server. With it, a later verification also finds that the end of the trail was removed.</span>`,
+    ],
+  ])
+}
+<form class="card card__body stack after" method="post" action="${paths.admin}/audit/verify">
+${renderField({ name: 'head', label: 'Head of an earlier verification', hint: 'Optional: finds records that were removed from the end.' })}
+<div class="actions"><button class="btn">Verify now</button></div></form>`,
   )
 }
 

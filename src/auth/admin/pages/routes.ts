@@ -12,6 +12,7 @@ import type { Asked, Endpoint } from '../endpoint.ts'
 import { appRoutes } from './apps.ts'
 import { auditRoutes } from './audit.ts'
 import { keyRoutes } from './keys.ts'
+import { overviewRoutes } from './overview.ts'
 import { policyRoutes } from './policy.ts'
 import { providerRoutes } from './providers.ts'
 import { type AdminRequest, type AdminRoute, addAdminRoutes } from './route.ts'
@@ -39,7 +40,7 @@ const signInRoutes: readonly AdminRoute[] = [
       renderAdminPage(
         request,
         {
-          section: 'system',
+          section: 'overview',
           title: 'You are signed in',
           lead: 'Close this tab, and continue in the other one.',
         },
@@ -83,6 +84,7 @@ function toAsked({ admin, params, context, login }: AdminRequest): Asked {
 
 export const adminRoutes: readonly AdminRoute[] = [
   ...signInRoutes,
+  ...overviewRoutes,
   ...systemRoutes,
   ...appRoutes,
   ...userRoutes,

@@ -19,13 +19,14 @@ import type { AdminRequest, AdminRoute, Answer } from './route.ts'
 
 /** The sections of the area, in the order of the navigation. */
 const SECTIONS = [
-  ['system', '', 'System'],
+  ['overview', '', 'Overview'],
   ['apps', '/apps', 'Apps'],
   ['clinicians', '/clinicians', 'Users'],
   ['keys', '/keys', 'Keys'],
   ['providers', '/providers', 'Sign-in'],
   ['policy', '/policy', 'Policy'],
   ['audit', '/audit', 'Audit'],
+  ['system', '/system', 'System'],
 ] as const
 
 type Section = (typeof SECTIONS)[number][0]

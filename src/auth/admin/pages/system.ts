@@ -5,11 +5,11 @@ import { describeSystem, findServers, RELOAD_SETTINGS, reloadSettings, type Serv
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { defineAction, renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
 
-/** `GET /admin`: state, versions and settings of the servers. */
+/** `GET /admin/system`: state, versions and settings of the servers. */
 export const systemRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
-    path: '',
+    path: '/system',
     async handle(request) {
       const servers = await findServers(request.request.server, request.context)
       return renderAdminPage(
@@ -34,7 +34,7 @@ ${renderFacts(listFacts(request.context))}`,
       title: 'Reload the settings?',
       text: 'The servers reload the policy file, the sign-in providers, the log level and the certificates. If anything is invalid, nothing changes.',
       button: 'Reload settings',
-      back: '',
+      back: '/system',
       isDangerous: false,
     }),
     async perform(request) {
@@ -45,7 +45,7 @@ ${renderFacts(listFacts(request.context))}`,
 ]
 
 function renderReloaded(request: AdminRequest, needRestart: readonly string[]): Html {
-  const back = renderLink('', 'System', 'btn btn--quiet btn--small')
+  const back = renderLink('/system', 'System', 'btn btn--quiet btn--small')
   return renderAdminPage(
     request,
     { section: 'system', title: 'Settings', done: 'The settings are reloaded.', actions: back },

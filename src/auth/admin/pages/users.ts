@@ -326,7 +326,7 @@ ${grants}`,
 function renderUnknown(references: readonly string[]): Html {
   return renderAlert(
     `The FHIR server has no ${references.join(', ')}.`,
-    'Apps cannot read who the user is, and nobody has access by it. Create or import it, or correct the reference below.',
+    'Until it exists, it opens no record, and apps cannot read who the user is. Create or import it, or correct the reference below.',
     'warn',
   )
 }

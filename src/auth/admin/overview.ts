@@ -1,0 +1,250 @@
+import { type Static, Type } from '@sinclair/typebox'
+import type { FastifyInstance } from 'fastify'
+import { sql } from 'kysely'
+import { countRecords } from '../../audit/index.ts'
+import { isFailure } from '../../core/index.ts'
+import { isPresent } from '../../store/index.ts'
+import { createUserLookup, type LookupType } from '../base/fhir-reader.ts'
+import { formatFhirUser } from '../base/user.ts'
+import type { AuthContext } from '../oauth/context.ts'
+import { checkProvider } from '../users/providers/providers.ts'
+import { describeMadeForLoopback } from '../users/validity/made-for-loopback.ts'
+import type { Admin } from './action.ts'
+import { CLOSED, defineEndpoint } from './endpoint.ts'
+import { listKeys } from './keys.ts'
+import { findServers } from './system.ts'
+import { findVerification, type VerificationReport } from './verification.ts'
+
+const Counts = Type.Object(
+  {
+    apps: Type.Integer(),
+    clinicians: Type.Integer(),
+    accounts: Type.Integer({ description: 'Of patients and related persons.' }),
+    sign_ins: Type.Integer({ description: 'Browsers in which somebody is signed in.' }),
+    refused_sign_ins: Type.Optional(
+      Type.Integer({ description: 'In the last 24 hours. Absent if there are too many to count.' }),
+    ),
+  },
+  CLOSED,
+)
+
+const Matter = Type.Object(
+  {
+    code: Type.String({ description: 'For example `apps-unverified`. The same for the same matter.' }),
+    text: Type.String(),
+    path: Type.String({ description: 'The page below `/admin` where something can be done about it.' }),
+  },
+  CLOSED,
+)
+
+/** Something that an administrator should look at. */
+export type Matter = Static<typeof Matter>
+
+interface Overview {
+  readonly counts: Static<typeof Counts>
+  readonly attention: readonly Matter[]
+}
+
+const DAY_MS = 86_400_000
+
+/** The state of the deployment at a glance: counts, and what needs attention. */
+export async function findOverview(
+  admin: Admin,
+  context: AuthContext,
+  app: FastifyInstance,
+): Promise<Overview> {
+  const counts = await findCounts(admin)
+  const found = await Promise.all([
+    findServerMatters(app, context),
+    findProviderMatters(context),
+    findAppMatters(admin),
+    findKeyMatters(admin, context),
+    findSignInMatters(counts),
+    findTrailMatters(admin, context),
+    findUserMatters(context),
+    findLoopbackMatters(context),
+  ])
+  return { counts, attention: found.flat() }
+}
+
+async function findCounts({ store, clock }: Admin): Promise<Overview['counts']> {
+  const { db } = store
+  const count = sql<number>`count(*)`.as('count')
+  const isAccount = sql<boolean>`(fhir_user_id like 'Patient/%' or fhir_user_id like 'RelatedPerson/%')`
+  const [apps, users, accounts, signIns, refused] = await Promise.all([
+    db.selectFrom('client').select(count).where(isPresent).executeTakeFirstOrThrow(),
+    db.selectFrom('clinician').select(count).executeTakeFirstOrThrow(),
+    db.selectFrom('clinician').select(count).where(isAccount).executeTakeFirstOrThrow(),
+    db.selectFrom('login').select(count).where('expires_at', '>', clock()).executeTakeFirstOrThrow(),
+    countRecords(store, { events: [{ kind: 'login' }], allowed: false, since: clock() - DAY_MS }),
+  ])
+  return {
+    apps: Number(apps.count),
+    clinicians: Number(users.count) - Number(accounts.count),
+    accounts: Number(accounts.count),
+    sign_ins: Number(signIns.count),
+    ...(refused && { refused_sign_ins: refused.refused }),
+  }
+}
+
+async function findServerMatters(app: FastifyInstance, context: AuthContext): Promise<readonly Matter[]> {
+  const servers = await findServers(app, context)
+  return servers
+    .filter(({ checks }) => !checks?.every(({ ok }) => ok))
+    .map(({ name, checks }) => ({
+      code: `server-${name}`,
+      text: `The ${name} server ${checks ? 'is not ready' : 'does not respond'}.`,
+      path: '/system',
+    }))
+}
+
+/** A page does not wait longer for a provider, which is slow for users too. */
+const PROVIDER_MS = 2_000
+
+async function findProviderMatters({ providers }: AuthContext): Promise<readonly Matter[]> {
+  const matters = providers.all.map(async provider => {
+    const late = new Promise<'late'>(resolve => setTimeout(resolve, PROVIDER_MS, 'late').unref())
+    const answer = await Promise.race([
+      checkProvider(provider).then(
+        () => 'ok' as const,
+        () => 'late' as const,
+      ),
+      late,
+    ])
+    const text = `The sign-in provider ${provider.name} does not respond as expected.`
+    return answer === 'ok' ? [] : [{ code: `provider-${provider.id}`, text, path: '/providers' }]
+  })
+  return (await Promise.all(matters)).flat()
+}
+
+async function findAppMatters({ store }: Admin): Promise<readonly Matter[]> {
+  const { count } = await store.db
+    .selectFrom('client')
+    .select(sql<number>`count(*)`.as('count'))
+    .where(isPresent)
+    .where('approved', '=', false)
+    .where('disabled', '=', false)
+    .executeTakeFirstOrThrow()
+  if (Number(count) === 0) return []
+  const text = Number(count) === 1 ? '1 app waits' : `${count} apps wait`
+  return [{ code: 'apps-unverified', text: `${text} for approval.`, path: '/apps?state=unverified' }]
+}
+
+/** The age of a key without a rotation by age, at which somebody should rotate it. */
+const OLD_KEY_DAYS = 365
+
+async function findKeyMatters(admin: Admin, { settings }: AuthContext): Promise<readonly Matter[]> {
+  const signing = (await listKeys(admin)).find(({ state }) => state === 'signs')
+  if (!signing) return []
+  const days = Math.floor((admin.clock() - Date.parse(signing.created_at)) / DAY_MS)
+  // A day later, because servers rotate keys only while they sign.
+  const limit = settings.keyMaxAgeDays > 0 ? settings.keyMaxAgeDays + 1 : OLD_KEY_DAYS
+  return days < limit
+    ? []
+    : [{ code: 'keys-old', text: `The signing key is ${days} days old: rotate it.`, path: '/keys' }]
+}
+
+/** Refused sign-ins of a day that are more than people forget their passwords. */
+const MANY_REFUSED = 20
+
+function findSignInMatters({ refused_sign_ins: refused }: Overview['counts']): readonly Matter[] {
+  if (refused !== undefined && refused < MANY_REFUSED) return []
+  const text = `${refused ?? 'Very many'} sign-ins were refused in the last 24 hours.`
+  return [{ code: 'sign-ins-refused', text, path: '/audit?kind=login&result=refused' }]
+}
+
+const VERIFIED_DAYS = 30
+
+async function findTrailMatters(admin: Admin, { settings }: AuthContext): Promise<readonly Matter[]> {
+  if (!settings.audit.kept) return [{ code: 'trail-off', text: 'The audit trail is off.', path: '/system' }]
+  const text = describeVerification(await findVerification(admin), admin.clock())
+  return text === undefined ? [] : [{ code: 'audit-verification', text, path: '/audit/verify' }]
+}
+
+function describeVerification({ state, at = 0 }: VerificationReport, now: number): string | undefined {
+  if (state === 'changed') return 'The audit trail was changed: the last verification found it.'
+  if (state === 'never') return 'The audit trail was never verified.'
+  if (state === 'failed') return 'The last verification of the audit trail did not end.'
+  const days = Math.floor((now - at) / DAY_MS)
+  return days < VERIFIED_DAYS ? undefined : `The audit trail was last verified ${days} days ago.`
+}
+
+/** Accounts that are compared with the FHIR server at most, and in one search. */
+const COMPARED = 300
+const COMPARED_AT_ONCE = 100
+
+/** Accounts whose resource the FHIR server does not have. */
+async function findUserMatters(context: AuthContext): Promise<readonly Matter[]> {
+  const rows = await context.store.db
+    .selectFrom('clinician')
+    .select(['username', 'fhir_user_id'])
+    .where('disabled', '=', false)
+    .$if(!context.rules.onLoopback, query => query.where('for_loopback', '=', false))
+    .orderBy('username')
+    .limit(COMPARED)
+    .execute()
+  const users = rows.map(row => {
+    const [type = '', id = ''] = formatFhirUser(row.fhir_user_id).split('/')
+    return { username: row.username, type: type as LookupType, id }
+  })
+  const unknown = await Promise.all(
+    [...Map.groupBy(users, ({ type }) => type)].map(async ([type, ofType]) => {
+      const known = await findKnownIds(context, type, [...new Set(ofType.map(({ id }) => id))])
+      return known ? ofType.filter(({ id }) => !known.has(id)).map(({ username }) => username) : []
+    }),
+  )
+  const names = unknown.flat().toSorted()
+  if (names.length === 0) return []
+  const who = names.length === 1 ? `account ${names[0]}` : `accounts ${shortenNames(names)}`
+  return [
+    {
+      code: 'users-unknown',
+      text: `The FHIR server does not have the user of the ${who}.`,
+      path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
+    },
+  ]
+}
+
+const FEW = 3
+
+function shortenNames(names: readonly string[]): string {
+  const more = names.length - FEW
+  return more > 0 ? `${names.slice(0, FEW).join(', ')} and ${more} more` : names.join(', ')
+}
+
+/** Undefined if the FHIR server does not say. */
+async function findKnownIds(
+  context: AuthContext,
+  type: LookupType,
+  ids: readonly string[],
+): Promise<ReadonlySet<string> | undefined> {
+  const read = await createUserLookup(context, type)
+  const known = new Set<string>()
+  for (let at = 0; at < ids.length; at += COMPARED_AT_ONCE) {
+    const some = ids.slice(at, at + COMPARED_AT_ONCE)
+    const found = await read(`${type}?_id=${some.join(',')}&_count=${some.length}&_elements=id`)
+    if (isFailure(found) || found.kind === 'absent') return undefined
+    const entries: readonly { readonly resource?: { readonly id?: string } }[] = Array.isArray(
+      found.resource.entry,
+    )
+      ? found.resource.entry
+      : []
+    for (const { resource } of entries) if (resource?.id !== undefined) known.add(resource.id)
+  }
+  return known
+}
+
+async function findLoopbackMatters({ store, rules }: AuthContext): Promise<readonly Matter[]> {
+  const text = await describeMadeForLoopback(store, rules)
+  return text === undefined ? [] : [{ code: 'made-for-loopback', text, path: '/clinicians' }]
+}
+
+export const overviewEndpoints = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/overview',
+    title: 'Counts, and what needs attention',
+    result: Type.Object({ counts: Counts, attention: Type.Array(Matter) }, CLOSED),
+    handle: ({ admin, context, app }) => findOverview(admin, context, app),
+  }),
+]
