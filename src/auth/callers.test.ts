@@ -13,7 +13,7 @@ import { openTestStore } from './testing/test-store.ts'
 /** Routes without a login, or that have tests of their own: every other route is below one of the areas. */
 const OPEN = new Set(
   `/ /healthz /readyz /metrics /assets/:name /brand/:name /smart-style/:name /lab/launch /admin/api/openapi.json
-  /login /login/new-password /login/providers/:id /login/callback /login/callback/:id /login/logged-out /login/backchannel-logout /logout
+  /login /login/new-password /login/second-factor /login/enrol /login/providers/:id /login/callback /login/callback/:id /login/logged-out /login/backchannel-logout /logout
   /oauth2/authorize /oauth2/resume /oauth2/pick /oauth2/consent /oauth2/logout /oauth2/logout/confirm
   /oauth2/token /oauth2/jwks /oauth2/introspect /oauth2/revoke /oauth2/revocations /oauth2/userinfo /oauth2/register
   /launch-contexts /audit-records /.well-known/openid-configuration /.well-known/oauth-authorization-server
@@ -71,6 +71,7 @@ const REFUSED = 'refused'
 /** Who may use the routes of an area. */
 const AREAS: Readonly<Record<string, Readonly<Record<Caller, Outcome>>>> = {
   '/manage': ALL_USERS,
+  '/home': { ...ALL_USERS, clinician: 'start', admin: 'start', stale: 'start', former: 'start' },
   '/account': ALL_USERS,
   '/activity': { ...ALL_USERS, patient: REFUSED, related: REFUSED },
   '/portal': CLINICIANS,
@@ -104,15 +105,21 @@ function findArea(path: string): string | undefined {
 function findExpected(caller: Caller, { method, path }: Route): Outcome {
   const area = findArea(path) ?? assert.fail(path)
   const expected = AREAS[area]?.[caller] ?? assert.fail(area)
-  const asks = method === 'POST' ? !WITHOUT_STEP_UP.has(path) : FORMS.has(path)
-  return caller === 'stale' && area === '/admin' && asks ? 'again' : expected
+  const asks =
+    area === '/admin'
+      ? method === 'POST'
+        ? !WITHOUT_STEP_UP.has(path)
+        : FORMS.has(path)
+      : path.startsWith('/account/factors/')
+  return caller === 'stale' && asks ? 'again' : expected
 }
 
 function readOutcome({ statusCode, headers, body }: LightMyRequestResponse, { path }: Route): Outcome {
   const { location = '' } = headers
   if (location === '/login') return 'login'
   if (location === '/login?prompt=login' && path !== '/admin/sign-in') return 'again'
-  if (location === '/manage' && !/^\/(?:manage|account)/.test(path)) return 'start'
+  if (location === '/home' && !/^\/(?:home|account)/.test(path)) return 'start'
+  if (location === '/portal' && path === '/home') return 'start'
   if (statusCode !== 401 && statusCode !== 403) return 'admitted'
   return /<h1>Sign in again</.test(body) ? 'again' : 'refused'
 }

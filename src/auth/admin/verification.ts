@@ -32,7 +32,7 @@ export interface VerificationReport extends Partial<Verification> {
 const NAME = 'audit-verification'
 
 /** A verification that has not ended by then was interrupted. */
-const LONGEST_MS = 3_600_000
+const MAX_RUN_MS = 3_600_000
 
 /** The last verification of the audit trail, by a page, the API or the command line. */
 export async function findVerification({
@@ -46,7 +46,7 @@ export async function findVerification({
     .executeTakeFirst()
   if (!row) return { state: 'never' }
   const report: VerificationReport = { ...JSON.parse(row.value), at: row.changed_at }
-  const isInterrupted = report.state === 'running' && clock() - row.changed_at > LONGEST_MS
+  const isInterrupted = report.state === 'running' && clock() - row.changed_at > MAX_RUN_MS
   return isInterrupted ? { ...report, state: 'failed' } : report
 }
 
