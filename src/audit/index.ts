@@ -4,8 +4,8 @@
  * and no patient name. The servers record their actions; this module stores, finds and converts the records, and
  * decides nothing.
  *
- * How a record of a FHIR request reaches the disk: `fhir/finished.ts` makes it, `auditor.ts` adds it to `store.trail`
- * (`store/trail.ts`), and `store/sqlite/trail.ts` or `store/postgres.ts` writes it.
+ * How a record of a FHIR request reaches the disk: `fhir/fhir-audit.ts` has it made (`audit-record/finished.ts`),
+ * `auditor.ts` adds it to `store.trail` (`store/trail.ts`), and `store/sqlite/trail.ts` or `store/postgres.ts` writes it.
  */
 
 export {

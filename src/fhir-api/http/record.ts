@@ -68,7 +68,7 @@ function makeResponse(outcome: FhirResponse | Failure): FhirResponse {
   return isFailure(outcome) ? toResponse(outcome) : outcome
 }
 
-/** Resolves when the record is in the audit trail: `audit/fhir/finished.ts` makes it. */
+/** Resolves when the record is in the audit trail, to which `audit/fhir/fhir-audit.ts` passes it. */
 export function record(
   api: FhirApi,
   request: FastifyRequest,
