@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { expectNoSidewaysScroll, inspectOnEveryScreen, useBrowser } from './support/browser.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { signIn } from './support/walk.ts'
 
@@ -56,6 +56,27 @@ describe('the pages of an organization', () => {
     assert.deepEqual(faults, [])
     await page.goto(`${issuerUrl}/nowhere`)
     await see('not-found')
+  })
+
+  it('begin at the same place, however wide their content is', async () => {
+    const { page } = await open()
+    await signIn(page, stack)
+    const edges = new Set<number>()
+    for (const path of [
+      '/portal',
+      '/manage',
+      '/account/sign-ins',
+      '/account/password',
+      '/logout',
+      '/nowhere',
+    ]) {
+      await page.goto(stack.settings.issuerUrl + path)
+      edges.add(
+        await page.evaluate(() => document.querySelector('main > *')?.getBoundingClientRect().left ?? 0),
+      )
+      await expectNoSidewaysScroll(page)
+    }
+    assert.equal(edges.size, 1, [...edges].join())
   })
 
   it('serve the logo so that it cannot act, and browsers may keep it', async () => {

@@ -28,18 +28,27 @@ export interface PageOptions {
 
 const WIDTHS = { wide: 'wrap', mid: 'wrap wrap--mid', flow: 'wrap wrap--flow' } as const
 
+/** Below a bar as wide as the window, a narrow page begins where the bar does, so that pages do not jump. */
+const WIDTHS_BELOW_BAR = {
+  wide: 'wrap',
+  mid: 'wrap wrap--column-mid',
+  flow: 'wrap wrap--column-flow',
+} as const
+
 /** Renders a whole page: top bar, content, footer. */
 export function renderPage(options: PageOptions, body: Html): Html {
   const { bar, banner, after, footer, brand = OWN_BRAND, width = 'wide', sampleData = false } = options
+  const hasWideBar = bar.kind !== 'flow'
+  const main = (hasWideBar ? WIDTHS_BELOW_BAR : WIDTHS)[width]
   return renderDocument(
     options,
     html`${renderTopBar(bar, { brand, sampleData })}
 ${banner}
-<main id="main" class="${WIDTHS[width]}">
+<main id="main" class="${main}">
 ${body}
 </main>
 ${after}
-${renderFooter(WIDTHS[width], { brand, sampleData, more: footer })}`,
+${renderFooter(hasWideBar ? WIDTHS.wide : main, { brand, sampleData, more: footer })}`,
   )
 }
 

@@ -82,7 +82,7 @@ function renderApps({ settings }: AuthContext, apps: readonly Client[]): Html {
       html`<div class="actions">${client.launchUrl !== undefined && renderAction(labPaths.lab, 'Launch', client)}${
         isFixed(settings, client)
           ? html`<span class="small muted">${isConfigured(settings, client) ? 'Set in the settings' : 'Changed by administrators only'}</span>`
-          : html`${renderAction(labPaths.appsEdit, 'Change', client)}${renderAction(labPaths.appsRemove, 'Remove', client)}`
+          : html`${renderAction(labPaths.appsEdit, 'Change', client)}${renderAction(labPaths.appsRemove, 'Remove', client, 'danger')}`
       }</div>`,
     ]),
   )
@@ -94,8 +94,8 @@ export function isFixed(settings: AuthContext['settings'], client: Client): bool
   return isConfigured(settings, client) || firstParty || isProgramScope(scope) || hasOwnScope(scope)
 }
 
-function renderAction(path: string, text: string, client: Client): Html {
-  return html`<a class="btn btn--quiet btn--small" href="${buildUrl(path, client)}">${text}<span class="sr"> ${client.name}</span></a>`
+function renderAction(path: string, text: string, client: Client, kind = 'quiet'): Html {
+  return html`<a class="btn btn--${kind} btn--small" href="${buildUrl(path, client)}">${text}<span class="sr"> ${client.name}</span></a>`
 }
 
 /** A page with this app chosen. */

@@ -30,6 +30,16 @@ describe('GET /api/openapi.json', () => {
     }
   })
 
+  it('is rendered at /docs with a request and a response like real ones', async () => {
+    const { body } = await api.app.inject({ method: 'GET', url: '/docs' })
+    const [request = '', response = ''] = [...body.matchAll(/<pre[^>]*><code>([^<]*)</g)].map(
+      ([, text]) => text,
+    )
+    assert.match(request, /fetch\(&#39;\/api\/session&#39;/)
+    const shown = JSON.parse(response.replaceAll('&quot;', '"'))
+    assert.deepEqual(Object.keys(shown), Object.keys((await api.browser.get('/api/session')).json()))
+  })
+
   it('is rendered at /docs with every endpoint', async () => {
     const { paths } = (await api.app.inject({ method: 'GET', url: '/api/openapi.json' })).json()
     const { body } = await api.app.inject({ method: 'GET', url: '/docs' })

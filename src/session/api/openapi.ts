@@ -98,6 +98,7 @@ export function addDocsRoute(app: FastifyInstance): void {
     html`${renderPageHead('Session API', 'Data of the launched patient, for the pages of an app. The session holds the bearer token: requests send the session cookie and no Authorization header.')}
 <div class="stack">
 ${renderOverview()}
+${renderExample()}
 ${(endpoints as readonly Endpoint[]).map(renderEndpoint)}
 ${renderErrors()}
 </div>`,
@@ -119,6 +120,30 @@ ${renderTable(
     renderScopes(scopes),
   ]),
 )}</section>`
+}
+
+/** A request of a page of the app, and its response. */
+const EXAMPLE = {
+  request: `const response = await fetch('/api/session', {
+  headers: { 'X-Session-Id': location.pathname.split('/')[2] },
+})
+const session = await response.json()`,
+  response: {
+    sessionId: 'Yw2b0q7mT3xK',
+    patientId: 'patient-1',
+    encounterId: 'encounter-1',
+    needPatientBanner: true,
+    fhirBaseUrl: 'http://localhost:8080/fhir',
+    scopes: ['launch', 'openid', 'fhirUser', 'patient/Patient.rs', 'patient/Condition.rs'],
+    expiresAt: '2026-11-13T14:30:00.000Z',
+    secondsRemaining: 1800,
+  },
+} as const
+
+function renderExample(): Html {
+  return html`<section class="card" aria-labelledby="h-example"><div class="card__head"><h2 id="h-example">Example</h2><p class="small muted">In a page at /s/&lt;sessionId&gt;; the browser adds the cookie</p></div>
+<div class="card__body stack"><h3>Request</h3><pre class="card card__body"><code>${EXAMPLE.request}</code></pre>
+<h3>Response</h3><pre class="card card__body"><code>${JSON.stringify(EXAMPLE.response, undefined, 2)}</code></pre></div></section>`
 }
 
 function renderEndpoint({ path, description, scopes, query, body }: Endpoint): Html {

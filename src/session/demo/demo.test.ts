@@ -414,14 +414,14 @@ describe('the demo app page', () => {
     const responding = await page()
     assert.match(responding, /<nav[^>]*>.*href="http:\/\/localhost:9000\/portal">Patients</)
     const footer = (body: string) => body.slice(body.indexOf('<footer')).replace(/<[^>]+>|&ensp;/g, ' ')
-    assert.match(footer(responding), new RegExp(`FHIR base +${setup.ehr.fhirBaseUrl} .*Responding`))
+    assert.match(footer(responding), new RegExp(`FHIR base +${setup.ehr.fhirBaseUrl} .*Available`))
     setup.ehr.script.fhir = (url, reply) =>
       url.pathname.endsWith('/Condition')
         ? reply.code(503).send()
         : url.pathname.includes('/Patient/')
           ? PATIENT
           : bundle([])
-    assert.match(footer(await page()), /Not responding/)
+    assert.match(footer(await page()), /Not available/)
   })
 
   it('says when the session has ended', async () => {

@@ -109,7 +109,7 @@ function renderSimilarNames(
 function renderFhirBase({ fhirBaseUrl }: Session, record: DemoRecord): Html {
   const failed = Object.values(record).some(part => part && isFailure(part) && isOutage(part))
   return html`<span>FHIR base <code>${fhirBaseUrl}</code>&ensp;${
-    failed ? renderBadge('Not responding', 'bad') : renderBadge('Responding', 'ok')
+    failed ? renderBadge('Not available', 'bad') : renderBadge('Available', 'ok')
   }</span>`
 }
 

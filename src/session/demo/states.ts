@@ -128,7 +128,7 @@ function renderServers({ settings, timeoutMs }: AppContext, failure: Failure, fh
   const [name, address] = isOfFhirServer(failure)
     ? ['FHIR server', fhirBaseUrl]
     : ['Sign-in server', settings.issuerUrl]
-  return html`<ul class="servers" aria-label="Servers"><li><span>${name}</span><span><code>${address}</code></span>${state}</li><li><span>App server</span><span><code>${settings.appUrl}</code></span>${renderBadge('Responding', 'ok')}</li></ul>`
+  return html`<ul class="servers" aria-label="Servers"><li><span>${name}</span><span><code>${address}</code></span>${state}</li><li><span>App server</span><span><code>${settings.appUrl}</code></span>${renderBadge('Available', 'ok')}</li></ul>`
 }
 
 export function renderWelcomePage(settings: AppSettings): Html {

@@ -72,7 +72,7 @@ export const appRoutes: readonly AdminRoute[] = [
         {
           section: SECTION,
           title: 'Apps',
-          lead: 'All registered clients, by client id.',
+          lead: 'All registered apps, by client id.',
           actions: renderLink('/apps/new', 'Register an app', 'btn'),
           done: readDone(request, DONE),
         },

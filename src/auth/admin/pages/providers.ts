@@ -58,7 +58,7 @@ function renderProvider({ id, name, kind, issuer }: ProviderDescription) {
 }
 
 function renderNone(): Html {
-  return html`<div class="card">${renderEmptyState({ title: 'No sign-in providers', text: 'Users sign in with a password of this server.' })}</div>`
+  return html`<div class="card">${renderEmptyState({ title: 'No sign-in providers', text: 'Users sign in with a password of this server. The setting smart.login.providers adds the identity provider of your organization.' })}</div>`
 }
 
 function renderTest(tested: ProviderTest): Html {

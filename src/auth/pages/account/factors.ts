@@ -96,7 +96,7 @@ async function sendList(context: AuthContext, { reply, login }: Visit): Promise<
       context,
       login,
       { title: 'Second factors', current: 'account' },
-      html`${renderPageHead('Second factors', html`${lead} <a href="${paths.accountSignIns}">Sign-ins</a>`, factors.length > 0 && canAdd && add)}
+      html`${renderPageHead('Second factors', html`${lead} <a href="${paths.accountSignIns}">Account</a>`, factors.length > 0 && canAdd && add)}
 ${
   factors.length === 0
     ? renderEmptyState({

@@ -24,7 +24,7 @@ export function renderPasswordPage(
     context,
     login,
     { title: 'Change password', current: 'account', width: 'flow' },
-    html`${renderPageHead('Change password', html`Your sign-ins in other browsers end. <a href="${paths.accountSignIns}">Sign-ins</a>`)}
+    html`${renderPageHead('Change password', html`Your sign-ins in other browsers end. <a href="${paths.accountSignIns}">Account</a>`)}
 ${isChanged && html`<div role="status">${renderAlert('Password changed.', 'Use the new one from now on.', 'ok')}</div>`}
 <form class="card card__body stack" method="post" action="${paths.accountPassword}">
 <input type="hidden" name="username" value="${login.user.username}" autocomplete="username">
@@ -43,9 +43,9 @@ export function renderSignInsPage(context: AuthContext, login: Login, signIns: r
   return renderSignedInPage(
     context,
     login,
-    { title: 'Sign-ins', current: 'account' },
+    { title: 'Account', current: 'account' },
     html`${renderPageHead(
-      'Sign-ins',
+      'Account',
       html`Browsers in which you are signed in${developerTools && ', and tokens that the command line issued for you'}. ${change}`,
       signIns.length > 1 &&
         html`<form method="post" action="${paths.accountSignIns}"><button class="btn btn--danger">End all others</button></form>`,

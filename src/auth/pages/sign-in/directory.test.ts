@@ -95,7 +95,7 @@ describe('sign-in at a directory (LDAP)', () => {
     const { body } = await browser.get('/login?provider=staff')
     assert.match(body, /Use your Hospital account\./)
     assert.match(body, /<input type="hidden" name="provider" value="staff">/)
-    assert.match(body, /href="\/login\?provider=password">Clinician account</)
+    assert.match(body, /href="\/login\?provider=password">Sallyport account</)
   })
 
   it('comes first if the settings say so, and passwords of the clinician table still work', async () => {
@@ -108,7 +108,7 @@ describe('sign-in at a directory (LDAP)', () => {
     const server = await openSignInServer(await open(), login.providers, { settings: { login } })
     const { body } = await server.openBrowser().get('/login')
     assert.match(body, /name="provider" value="staff">/)
-    assert.ok(body.indexOf('name="password"') < body.indexOf('Clinician account'))
+    assert.ok(body.indexOf('name="password"') < body.indexOf('Sallyport account'))
     const own = (await server.openBrowser().get('/login?provider=password')).body
     assert.doesNotMatch(own, /name="provider"/)
     assert.ok(own.indexOf('name="password"') < own.indexOf('>Hospital account<'))

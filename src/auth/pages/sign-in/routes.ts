@@ -190,13 +190,14 @@ function chooseForm(
   const at = isFirst ? ordered.indexOf(chosen) : 0
   return {
     form: chosen === 'password' ? 'own' : chosen,
-    above: others.slice(0, at).map(describeWay),
-    others: others.slice(at).map(describeWay),
+    above: others.slice(0, at).map(method => describeWay(context, method)),
+    others: others.slice(at).map(method => describeWay(context, method)),
   }
 }
 
-function describeWay(method: Method): OtherWay {
-  if (method === 'password') return { name: 'Clinician account', path: `${paths.login}?provider=password` }
+function describeWay({ brand }: AuthContext, method: Method): OtherWay {
+  if (method === 'password')
+    return { name: `${brand.name} account`, path: `${paths.login}?provider=password` }
   const { kind, id, name } = method
   return {
     name,
