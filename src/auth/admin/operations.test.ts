@@ -139,6 +139,7 @@ eachDatabaseIfThorough((_, open) => {
           .execute()
       const grants = () => db.selectFrom('grant').select('id').where('client_id', '=', 'popular').execute()
 
+      assert.equal(fail(await removeUser(admin, { id: clinician_id })), 'conflict')
       succeed(await removeClient(admin, 'popular'))
       assert.equal((await grants()).length, 1_200)
       assert.equal(fail(await approveClient(admin, 'popular')), 'not_found')

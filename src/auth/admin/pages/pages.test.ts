@@ -68,56 +68,6 @@ describe('/admin', () => {
     assert.equal((await browser.login('ada')).headers.location, '/admin/signed-in')
   })
 
-  it('shows on its first page what needs attention, and nothing else (ADMIN-24)', async () => {
-    const checks = [{ name: 'database', ok: true }]
-    const store = await open()
-    const own = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
-    const { fetch } = own.fhir
-    const ready = await TestAuthServer.open(store, {
-      audit: createAuditor({ store }),
-      fetch: async (input, init) =>
-        String(input).endsWith('/readyz') ? Response.json({ checks }) : fetch(input, init),
-    })
-    await own.addUser('ada', { admin: true })
-    const find = async () => {
-      ready.time.now = own.time.now
-      const browser = await ready.logIn('ada')
-      const { body } = await browser.get('/admin')
-      return [...body.matchAll(/<span>([^<]+\.)<\/span><a class="btn/g)].map(match => match[1])
-    }
-    const unknown = (...names: readonly string[]) =>
-      `The FHIR server does not have the user of the ${names.length > 1 ? 'accounts' : 'account'} ${names.join(', ')}.`
-    assert.deepEqual(await find(), ['The audit trail was never verified.', unknown('ada', 'clinician')])
-    const browser = await ready.logIn('ada')
-    assert.equal((await browser.post('/admin/audit/verify', {})).headers.location, '/admin/audit/verify')
-    assert.match((await browser.get('/admin/audit/verify')).body, /No change found\./)
-    await own.addClient({ client_id: 'newcomer', approved: false })
-    const refused = { server: 'auth', kind: 'login', allowed: false, status: 401 } as const
-    for (let count = 0; count < 20; count++)
-      await createAuditor({ store }).record({ at: own.time.now, ...refused })
-    assert.deepEqual(await find(), [
-      '1 app waits for approval.',
-      '20 sign-ins were refused in the last 24 hours.',
-      unknown('ada', 'clinician'),
-    ])
-    await store.db
-      .updateTable('signing_key')
-      .set({ created_at: own.time.now - 91 * 86_400_000 })
-      .execute()
-    own.time.now += 30 * 86_400_000
-    await store.db.deleteFrom('client').where('client_id', '=', 'newcomer').execute()
-    const [key, trail] = await find()
-    assert.match(key ?? '', /^The signing key is 121 days old: rotate it\.$/)
-    assert.equal(trail, 'The audit trail was last verified 30 days ago.')
-    await store.db
-      .updateTable('runtime_value')
-      .set({ value: '{"state":"changed","problems":["Seal 3 is missing"]}' })
-      .execute()
-    assert.equal((await find())[1], 'The audit trail was changed: the last verification found it.')
-    const page = (await (await ready.logIn('ada')).get('/admin/audit/verify')).body
-    assert.match(page, /The audit trail was changed\.[\s\S]*Seal 3 is missing/)
-  })
-
   it('shows the state of the servers (ADMIN-24)', async () => {
     const { body } = await admin.get('/admin/system')
     assert.match(body, /Auth server[\s\S]*Ready[\s\S]*database, signing key/)
