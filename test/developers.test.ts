@@ -1,9 +1,19 @@
 /** The pages for app developers in a real browser: the lab, the registered apps with their code, the activity. */
 import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { seedSampleAccounts } from '../src/auth/index.ts'
 import { inspectOnEveryScreen, useBrowser, type WatchedPage } from './support/browser.ts'
+import { freePorts } from './support/free-ports.ts'
+import { rsaPair } from './support/rsa-pair.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { logIn } from './support/walk.ts'
 
@@ -127,6 +137,166 @@ describe('/lab', () => {
       ['patient-1', id, 'reconcile'],
     )
     assert.deepEqual(faults, [])
+  })
+})
+
+describe('/apps', () => {
+  const servers: Server[] = []
+  after(() => {
+    for (const server of servers) server.close()
+  })
+
+  /** A server for a page, at every path. */
+  async function serve(pages: ReadonlyMap<string, string>): Promise<string> {
+    const server = createServer(({ url = '' }, response) => {
+      const [path = ''] = url.split('?')
+      const code = pages.get(path)
+      response.writeHead(code === undefined ? 204 : 200, { 'content-type': 'text/html' }).end(code)
+    })
+    servers.push(server)
+    server.listen(0, 'localhost')
+    await once(server, 'listening')
+    const address = server.address()
+    assert(address !== null && typeof address === 'object')
+    return `http://localhost:${address.port}`
+  }
+
+  interface NewApp {
+    readonly name: string
+    readonly redirectUri?: string
+    readonly launchUrl?: string
+    readonly kind?: string
+    readonly jwks?: string
+    readonly scope?: string
+  }
+
+  /** Registers an app on the page, and returns its code by title. */
+  async function register(page: Page, app: NewApp): Promise<ReadonlyMap<string, string>> {
+    await visit(page, '/apps/new')
+    await page.getByLabel('Name', { exact: true }).fill(app.name)
+    await page.getByLabel('Redirect URIs', { exact: true }).fill(app.redirectUri ?? '')
+    await page.getByLabel('Launch URL').fill(app.launchUrl ?? '')
+    if (app.kind !== undefined) await page.getByText(app.kind, { exact: true }).check()
+    if (app.jwks !== undefined) await page.getByLabel('Key set', { exact: true }).fill(app.jwks)
+    if (app.scope !== undefined) {
+      const boxes = page.locator('input[name="scope"]:checked')
+      while ((await boxes.count()) > 0) await boxes.first().uncheck()
+      await page.getByLabel('Other scopes').fill(app.scope)
+    }
+    await page.getByRole('button', { name: 'Register app' }).click()
+    await page.getByText('App registered.').waitFor()
+    const found = await page
+      .locator('details:has(pre)')
+      .evaluateAll(all =>
+        all.map(one => [one.querySelector('summary')?.textContent, one.querySelector('pre')?.textContent]),
+      )
+    return new Map(found.map(([title = '', code = '']) => [title ?? '', code ?? '']))
+  }
+
+  it('are in the navigation, and each field is checked as it is typed (LAB-8)', async () => {
+    const { page, faults } = await enter()
+    await visit(page, '/lab')
+    await page.getByRole('navigation').getByRole('link', { name: 'Registered apps' }).click()
+    await page.getByRole('link', { name: 'Register an app' }).click()
+    const uris = page.getByLabel('Redirect URIs', { exact: true })
+    await uris.fill('http://app.example/callback')
+    await page.getByText('http://app.example/callback: expected https, http on loopback').waitFor()
+    assert.equal(await uris.getAttribute('aria-invalid'), 'true')
+    assert.equal(await page.getByText('Expected a name').isVisible(), false)
+    await page.getByLabel('Other scopes').fill('patient/Nothing.rs')
+    await page.getByText('FHIR R4 has no resource type Nothing').waitFor()
+    await page.getByText('More options').click()
+    await page.getByLabel('Client id').fill('sallyport-app')
+    await page.getByText('The id is taken.').waitFor()
+    await inspectOnEveryScreen(page, 'apps-new')
+    await uris.fill('http://localhost:3000/callback')
+    await page.waitForFunction(() => document.getElementById('redirect_uris-error') === null)
+    assert.equal(await uris.getAttribute('aria-invalid'), null)
+    assert.deepEqual(faults, [])
+  })
+
+  it('end with code that works as it stands: fhirclient and fetch in a page (LAB-8)', async () => {
+    const { page, context, faults } = await enter()
+    const library = createRequire(import.meta.url).resolve('fhirclient/build/fhir-client.js')
+    await context.route('https://cdn.jsdelivr.net/npm/fhirclient@2/build/fhir-client.js', route =>
+      route.fulfill({ path: library, contentType: 'text/javascript' }),
+    )
+    const pages = new Map<string, string>()
+    const url = await serve(pages)
+    const code = await register(page, {
+      name: 'Page',
+      redirectUri: `${url}/callback`,
+      launchUrl: `${url}/launch`,
+    })
+    await inspectOnEveryScreen(page, 'apps-code')
+    const lab = new URL(
+      (await page.getByRole('link', { name: 'Launch in the lab' }).getAttribute('href')) ?? '',
+      stack.settings.issuerUrl,
+    )
+    const client = lab.searchParams.get('client') ?? assert.fail()
+    for (const title of ['fhirclient', 'Plain fetch']) {
+      for (const path of ['/callback', '/launch']) pages.set(path, code.get(title) ?? assert.fail(title))
+      const query = new URLSearchParams({ client, patient: 'patient-1', skip_consent: '1' })
+      await visit(page, `/lab/launch?${query}`)
+      await page.locator('#out').getByText('"id": "patient-1"').waitFor()
+    }
+    assert.deepEqual(faults, [])
+  })
+
+  it('end with code that works as it stands: servers with fetch and Python, and a backend service (LAB-8)', async t => {
+    const { page } = await enter()
+    const folder = mkdtempSync(join(tmpdir(), 'sallyport-code-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const run = (command: string, file: string, text: string, env: Record<string, string> = {}) => {
+      writeFileSync(join(folder, file), text)
+      const child = spawn(command, [file], { cwd: folder, env: { ...process.env, BROWSER: 'true', ...env } })
+      t.after(() => child.kill())
+      return child
+    }
+    const isPython = spawnSync('python3', ['--version']).status === 0
+    if (!isPython) t.diagnostic('python3 is not installed: the Python code was NOT run')
+    for (const kind of ['With a secret', 'Public']) {
+      const programs = [
+        ...(kind === 'Public' ? [] : [['Plain fetch', process.execPath, 'app.mjs']]),
+        ...(isPython ? [['Python', 'python3', 'app.py']] : []),
+      ]
+      for (const [title = '', command = '', file = ''] of programs) {
+        const [port] = await freePorts(1)
+        const code = await register(page, {
+          name: `${kind} ${title}`,
+          kind,
+          redirectUri: `http://localhost:${port}/callback`,
+          launchUrl: `http://localhost:${port}/launch`,
+        })
+        const client = (await page.locator('.copy .url').first().textContent()) ?? ''
+        const child = run(command, file, code.get(title) ?? assert.fail(title))
+        await once(child.stdout, 'data')
+        const query = new URLSearchParams({ client, patient: 'patient-1', skip_consent: '1' })
+        await visit(page, `/lab/launch?${query}`)
+        await page.getByText('"id": "patient-1"').waitFor()
+        child.kill()
+      }
+    }
+    const { privateKey, publicKey } = rsaPair()
+    const jwks = JSON.stringify({
+      keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'k1', alg: 'RS384', use: 'sig' }],
+    })
+    const code = await register(page, {
+      name: 'Backend',
+      kind: 'With keys',
+      jwks,
+      scope: 'system/Patient.rs',
+    })
+    writeFileSync(join(folder, 'private-key.pem'), privateKey.export({ format: 'pem', type: 'pkcs8' }))
+    const hasJwt = isPython && spawnSync('python3', ['-c', 'import jwt, cryptography']).status === 0
+    if (!hasJwt) t.diagnostic('PyJWT is not installed: the Python code of a backend service was NOT run')
+    for (const [title = '', command = '', file = ''] of [
+      ['Plain fetch', process.execPath, 'backend.mjs'],
+      ...(hasJwt ? [['Python', 'python3', 'backend.py']] : []),
+    ]) {
+      const child = run(command, file, code.get(title) ?? assert.fail(title), { KID: 'k1' })
+      assert.match(await text(child.stdout), /"resourceType": "Bundle"/, title)
+    }
   })
 })
 

@@ -21,6 +21,7 @@ import { renderSignedInPage } from '../pages/page-parts.ts'
 import { renderAppIdentity, renderListedApp } from '../pages/portal/apps.ts'
 import type { Login } from '../users/find-login.ts'
 import { labPaths } from './paths.ts'
+import { makeSnippets, type Snippet } from './snippets/make.ts'
 
 export interface AppListView {
   readonly apps: readonly Client[]
@@ -79,7 +80,7 @@ function renderApps({ settings }: AuthContext, apps: readonly Client[]): Html {
       html`<code class="url">${client.id}</code>`,
       KINDS[client.authMethod],
       renderPermissions(client, client.scope),
-      html`<div class="actions">${client.launchUrl !== undefined && renderAction(labPaths.lab, 'Launch', client)}${
+      html`<div class="actions">${client.launchUrl !== undefined && renderAction(labPaths.lab, 'Launch', client)}${renderAction(labPaths.appsCode, 'Code', client)}${
         isFixed(settings, client)
           ? html`<span class="small muted">${isConfigured(settings, client) ? 'Set in the settings' : 'Changed by administrators only'}</span>`
           : html`${renderAction(labPaths.appsEdit, 'Change', client)}${renderAction(labPaths.appsRemove, 'Remove', client, 'danger')}`
@@ -106,7 +107,7 @@ function buildUrl(path: string, { id }: Client): string {
 export function renderAppFormPage(
   context: AuthContext,
   login: Login,
-  options: Omit<AppFormOptions, 'action' | 'cancel' | 'isAdministrator'>,
+  options: Omit<AppFormOptions, 'action' | 'cancel' | 'check' | 'isAdministrator'>,
 ): Html {
   const { client, fault } = options
   const title = client ? `Change ${client.name}` : 'Register an app'
@@ -114,26 +115,32 @@ export function renderAppFormPage(
   return renderSignedInPage(
     context,
     login,
-    { title, current: 'apps', width: 'mid' },
+    { title, current: 'apps', width: 'mid', scripts: ['appform.js'] },
     html`${renderPageHead(title, client ? 'New scopes end the access that users gave the app: they have to consent again.' : 'It then appears in the portal and in the lab. Users are asked for their consent.')}
 <div class="stack">
 ${fault && renderAlert(client ? 'Not saved.' : 'Not registered.', 'Correct the marked field.', 'bad')}
-${renderAppForm({ ...options, action, cancel: labPaths.apps, isAdministrator: false })}
+${renderAppForm({ ...options, action, cancel: labPaths.apps, check: labPaths.appsCheck, isAdministrator: false })}
 </div>`,
   )
 }
 
-/** The values that the app needs. A secret is shown here and never again. */
+/** The values that the app needs, and code with them. A secret is shown here and never again. */
 export function renderStoredApp(
   context: AuthContext,
   login: Login,
-  stored: { readonly client: Client; readonly secret: string | undefined; readonly isNew: boolean },
+  stored: {
+    readonly client: Client
+    readonly secret: string | undefined
+    /** What was done to the app just now. */
+    readonly event: string | undefined
+  },
 ): Html {
-  const { client, secret, isNew } = stored
+  const { client, secret, event } = stored
+  const { fhirBaseUrl } = context.settings
   const values: readonly (readonly [string, string | undefined])[] = [
     ['Client id', client.id],
     ['Client secret', secret],
-    ['FHIR base URL (iss)', context.settings.fhirBaseUrl],
+    ['FHIR base URL (iss)', fhirBaseUrl],
     ['Scopes', client.scope],
   ]
   return renderSignedInPage(
@@ -142,10 +149,11 @@ export function renderStoredApp(
     { title: client.name, current: 'apps', width: 'mid', scripts: ['copy.js'] },
     html`${renderPageHead(client.name)}
 <div class="stack">
-<div role="status">${renderAlert(isNew ? 'App registered.' : 'Changes saved.', secret === undefined ? 'Your app needs these values.' : 'Copy the secret now: it is not shown again.', secret === undefined ? 'ok' : 'warn')}</div>
+${event !== undefined && html`<div role="status">${renderAlert(event, secret === undefined ? 'Your app needs these values.' : 'Copy the secret now: it is not shown again.', secret === undefined ? 'ok' : 'warn')}</div>`}
 <section class="card card__body stack stack--tight" aria-label="Values for the app">
 ${values.map(([label, value]) => value !== undefined && renderCopyable(label, value))}
 </section>
+${renderCode(makeSnippets(client, { secret, fhirBaseUrl }))}
 ${renderActions(
   ...(client.launchUrl === undefined
     ? []
@@ -157,6 +165,19 @@ ${renderActions(
 )}
 </div>`,
   )
+}
+
+function renderCode(snippets: readonly Snippet[]): Html {
+  return html`<section class="card card__body stack stack--tight" aria-labelledby="code"><h2 id="code">Code</h2>
+<p>Complete apps with the values of this app. Each signs in, and reads the first data that the scopes permit.</p>
+${snippets.map(
+  ({ title, file, how, code }, at) =>
+    html`<details class="more"${at === 0 && html` open`}><summary>${title}</summary><div class="stack stack--tight"><p>${how}</p>${
+      code !== undefined &&
+      html`<div class="copy"><pre class="url url--block code" tabindex="0" role="region" aria-label="${file}">${code}</pre><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div>`
+    }</div></details>`,
+)}
+</section>`
 }
 
 export function renderRemoveAppPage(context: AuthContext, login: Login, client: Client): Html {

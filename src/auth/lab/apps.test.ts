@@ -37,15 +37,21 @@ describe('/apps', () => {
     const off = await TestAuthServer.open(await open())
     await auth.addUser('alba', { fhir_user_id: 'Patient/juniper' })
     const [clinician, patient] = [await off.logIn(), await auth.logIn('alba')]
-    for (const path of ['/apps', '/apps/new', '/apps/edit?client=x', '/apps/remove?client=x']) {
+    for (const path of [
+      '/apps',
+      '/apps/new',
+      '/apps/code?client=x',
+      '/apps/edit?client=x',
+      '/apps/remove?client=x',
+    ]) {
       assert.equal((await clinician.get(path)).statusCode, 404)
       assert.equal((await auth.openBrowser().get(path)).headers.location, '/login')
-      assert.equal((await patient.get(path)).headers.location, '/manage')
+      assert.equal((await patient.get(path)).headers.location, '/home')
     }
-    for (const path of ['/apps/new', '/apps/edit', '/apps/remove']) {
+    for (const path of ['/apps/new', '/apps/check', '/apps/edit', '/apps/remove']) {
       assert.equal((await clinician.post(path, GROWTH)).statusCode, 404)
       assert.equal((await auth.openBrowser().post(path, GROWTH)).headers.location, '/login')
-      assert.equal((await patient.post(path, { ...GROWTH, client: 'growth' })).headers.location, '/manage')
+      assert.equal((await patient.post(path, { ...GROWTH, client: 'growth' })).headers.location, '/home')
       const headers = { 'sec-fetch-site': 'cross-site' }
       assert.equal((await browser.post(path, GROWTH, headers)).statusCode, 403)
     }
@@ -159,6 +165,40 @@ describe('/apps', () => {
     assert.match((await browser.get('/apps/edit?client=change')).body, /name="pkce" value="optional" checked/)
     const wrong = await browser.post('/apps/edit', { ...edit, launch_url: 'ftp://x' })
     assert.match(wrong.body, /Not saved[\s\S]*ftp:\/\/x: expected an http or https URL/)
+  })
+
+  it('keeps the access if the boxes of the form send the same scopes in another order (LAB-8)', async () => {
+    await add({ client_id: 'order' })
+    const before = await find('order')
+    const { scope, ...others } = GROWTH
+    const form = new URLSearchParams({ ...others, client: 'order' })
+    for (const one of ['patient/Patient.rs', 'launch', 'openid', '']) form.append('scope', one)
+    assert.match((await browser.post('/apps/edit', form.toString())).body, /Changes saved/)
+    assert.equal((await find('order'))?.scope, before?.scope)
+  })
+
+  it('checks every field of a form, by the rules of a registration (LAB-8)', async () => {
+    const check = async (form: Readonly<Record<string, string>>) =>
+      (await browser.post('/apps/check', { ...GROWTH, ...form })).json().faults
+    assert.deepEqual(await check({ client_id: 'free' }), {})
+    const faults = await check({
+      name: '',
+      client_id: 'sallyport-app',
+      redirect_uris: 'http://growth.example/',
+      launch_url: 'x',
+      scope: 'patient/Nothing.rs',
+      auth_method: 'private_key_jwt',
+      jwks: '{',
+    })
+    assert.deepEqual(faults, {
+      name: 'Expected a name.',
+      client_id: 'The id is taken.',
+      redirect_uris: 'http://growth.example/: expected https, http on loopback, or a private-use scheme.',
+      launch_url: 'x: expected an absolute URL.',
+      scope: 'patient/Nothing.rs: FHIR R4 has no resource type Nothing.',
+      jwks: 'It is not JSON.',
+      jwks_url: 'An app that signs needs keys, or the URL of its keys.',
+    })
   })
 
   it('removes an app after a confirmation, and its access ends (LAB-8)', async () => {

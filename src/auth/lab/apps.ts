@@ -6,12 +6,12 @@ import type { Schema } from '../../store/index.ts'
 import { type Admin, type AdminFailure, makeAdmin, refuseWithoutRight } from '../admin/action.ts'
 import { addClient, type ChangedClient, changeClient, failProperty, removeClient } from '../admin/clients.ts'
 import { type Parameters, readParameters } from '../base/request.ts'
-import { type Client, findClient, toClient } from '../oauth/clients/client.ts'
+import { type Client, findClient, findStoredRow, toClient } from '../oauth/clients/client.ts'
 import { listRegisteredClients } from '../oauth/clients/store-client.ts'
 import { CLIENT_DEFAULTS } from '../oauth/clients/validate.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { findSearchFault } from '../oauth/launch/patient-queries.ts'
-import { fillAppForm, NEW_APP, readAppForm, readAppParameters } from '../pages/apps/form.ts'
+import { fillAppForm, listFormFaults, NEW_APP, readAppForm, readAppParameters } from '../pages/apps/form.ts'
 import { listLogos } from '../pages/portal/apps.ts'
 import { findLoginByHash, type Login } from '../users/find-login.ts'
 import { requireClinician } from '../users/login.ts'
@@ -62,6 +62,29 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
             addClient(asDeveloper(context, request, login), id, { ...CLIENT_DEFAULTS, ...app }),
           )
       return sendResult(reply, login, result, { form })
+    }),
+  )
+
+  app.post(
+    labPaths.appsCheck,
+    requireClinician(context, async (request, reply) => {
+      const form = readAppParameters(request.body)
+      const faults = new Map(listFormFaults(form, { isAdministrator: false }))
+      const id = form.get('client_id')?.trim()
+      if (id !== undefined && !faults.has('client_id') && (await findStoredRow(store.db, id)))
+        faults.set('client_id', 'The id is taken.')
+      return reply.send({ faults: Object.fromEntries(faults) })
+    }),
+  )
+
+  app.get(
+    labPaths.appsCode,
+    requireClinician(context, async (request, reply, login) => {
+      const named = readParameters(request.query).get('client')
+      const client = named === undefined ? undefined : await findClient(store.db, context, named)
+      return client
+        ? reply.sendPage(renderStoredApp(context, login, { client, secret: undefined, event: undefined }))
+        : reply.redirect(labPaths.apps, 302)
     }),
   )
 
@@ -130,7 +153,11 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
       return reply.sendPage(page, { status: 400 })
     }
     if (isFailure(result)) return reply.redirect(labPaths.apps, 303)
-    const stored = { client: toClient(result.client), secret: result.secret, isNew: client === undefined }
+    const stored = {
+      client: toClient(result.client),
+      secret: result.secret,
+      event: client ? 'Changes saved.' : 'App registered.',
+    }
     return reply.sendPage(renderStoredApp(context, login, stored))
   }
 }

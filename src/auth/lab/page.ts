@@ -122,7 +122,8 @@ ${renderCopyable(
     .split(' ')
     .filter(part => part.startsWith('system/'))
     .join('+')}`,
-)}`
+)}
+${settings.onLoopback && renderActions({ href: `${labPaths.appsCode}?${new URLSearchParams({ client: client.id })}`, text: 'Code for this app' })}`
 }
 
 function renderForm(view: LabView): Html {

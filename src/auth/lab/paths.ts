@@ -12,6 +12,8 @@ export const labPaths = {
   appsNew: '/apps/new',
   appsEdit: '/apps/edit',
   appsRemove: '/apps/remove',
+  appsCheck: '/apps/check',
+  appsCode: '/apps/code',
 } as const
 
 /** Developers register apps on loopback, elsewhere administrators. */

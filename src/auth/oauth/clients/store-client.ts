@@ -69,7 +69,12 @@ export async function updateClient(
 ): Promise<StoredClient | ClientFault | undefined> {
   const client = await findRegisteredClient(trx, id)
   if (!client) return undefined
-  const app = { ...client, ...changes, ...(changes.authMethod && chooseKeys(changes)) }
+  const app = {
+    ...client,
+    ...changes,
+    ...(changes.authMethod && chooseKeys(changes)),
+    scope: chooseScope(client.scope, changes.scope),
+  }
   const fault = findClientFault(app, registrar)
   if (fault) return fault
   const keepsSecret =
@@ -82,6 +87,12 @@ export async function updateClient(
     .execute()
   await storeOrigins(trx, id)
   return { id, secret }
+}
+
+/** Access ends with another text, so the same scopes in another order keep theirs. */
+function chooseScope(before: string, after = before): string {
+  const [old, next] = [before, after].map(text => new Set(text.split(' ')))
+  return old && next && old.symmetricDifference(next).size === 0 ? before : after
 }
 
 /** Another method of authentication replaces the keys. */

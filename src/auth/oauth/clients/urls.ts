@@ -55,7 +55,7 @@ function parseAbsoluteUrl(text: string): URL | Fault {
     : makeFault('expected a URL without a user name and password')
 }
 
-function isLoopbackHttp(url: URL): boolean {
+export function isLoopbackHttp(url: URL): boolean {
   return url.protocol === 'http:' && isLoopbackHost(url.hostname)
 }
 

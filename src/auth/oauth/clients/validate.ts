@@ -79,22 +79,27 @@ export interface Registrar {
 }
 
 /** Finds the first fault of an app: the same rules on the command line, in the browser and for registrations by apps. */
-export function findClientFault(
+export function findClientFault(app: ClientProperties, registrar: Registrar = {}): ClientFault | undefined {
+  return listClientFaults(app, registrar)[0]
+}
+
+/** Lists the faults of an app, at most one for each rule. */
+export function listClientFaults(
   app: ClientProperties,
   { isByAdministrator = false }: Registrar = {},
-): ClientFault | undefined {
+): readonly ClientFault[] {
   const isProgram = isByAdministrator && isProgramScope(app.scope)
-  return (
-    findTextFault('name', app.name, LIMITS.nameCharacters) ??
-    findTextFault('description', app.description, LIMITS.descriptionCharacters) ??
-    findUrlFault('logoUrl', findLogoUrlFault, app.logoUrl) ??
-    findUrlFault('launchUrl', findLaunchUrlFault, app.launchUrl) ??
-    findUrlFault('redirectUris', findRedirectUriFault, ...app.redirectUris) ??
-    findUrlFault('postLogoutRedirectUris', findRedirectUriFault, ...app.postLogoutRedirectUris) ??
-    findUrlFault('jwksUrl', findJwksUrlFault, app.jwksUrl) ??
-    (isProgram ? findProgramFault(app) : findScopeFault(app.scope)) ??
-    findConflict(app, isProgram)
-  )
+  return [
+    findTextFault('name', app.name, LIMITS.nameCharacters),
+    findTextFault('description', app.description, LIMITS.descriptionCharacters),
+    findUrlFault('logoUrl', findLogoUrlFault, app.logoUrl),
+    findUrlFault('launchUrl', findLaunchUrlFault, app.launchUrl),
+    findUrlFault('redirectUris', findRedirectUriFault, ...app.redirectUris),
+    findUrlFault('postLogoutRedirectUris', findRedirectUriFault, ...app.postLogoutRedirectUris),
+    findUrlFault('jwksUrl', findJwksUrlFault, app.jwksUrl),
+    isProgram ? findProgramFault(app) : findScopeFault(app.scope),
+    findConflict(app, isProgram),
+  ].filter(fault => fault !== undefined)
 }
 
 /** A program that uses this server itself is not an app (ADMIN-1). */

@@ -5,9 +5,12 @@ import { joinRepeated, type Parameters, readParameters } from '../../base/reques
 import type { Client } from '../../oauth/clients/client.ts'
 import type { ClientChanges } from '../../oauth/clients/store-client.ts'
 import {
+  CLIENT_DEFAULTS,
   ClientFault,
   type ClientProperties,
+  findClientIdFault,
   hasOwnScope,
+  listClientFaults,
   normalizeScope,
   readRegisteredKeys,
 } from '../../oauth/clients/validate.ts'
@@ -46,21 +49,40 @@ export function readAppParameters(body: unknown): Parameters {
 }
 
 /** Reads a form. The result still has to be validated. */
-export function readAppForm(
-  form: Parameters,
-  { isAdministrator }: FormOptions,
-): FormProperties | ClientFault {
+export function readAppForm(form: Parameters, options: FormOptions): FormProperties | ClientFault {
+  const { app, faults } = parseAppForm(form, options)
+  return faults[0] ?? app
+}
+
+/** The faults of a form that is being filled in, by the names of its fields: the first one of each field. */
+export function listFormFaults(form: Parameters, options: FormOptions): ReadonlyMap<string, string> {
+  const { app, faults } = parseAppForm(form, options)
+  const id = form.get('client_id')?.trim()
+  const idFault = id === undefined ? undefined : findClientIdFault(id)
+  const all = [...faults, ...(idFault ? [idFault] : []), ...listClientFaults({ ...CLIENT_DEFAULTS, ...app })]
+  return new Map(all.toReversed().map(fault => [FIELDS[fault.property][0], describeFault(fault)]))
+}
+
+interface ParsedForm {
+  readonly app: FormProperties
+  readonly faults: readonly ClientFault[]
+}
+
+function parseAppForm(form: Parameters, { isAdministrator }: FormOptions): ParsedForm {
   const text = (property: keyof typeof FIELDS) => form.get(FIELDS[property][0])?.trim() || undefined
   const lines = (property: keyof typeof FIELDS) => [...new Set(text(property)?.split(/\s+/))]
   const authMethod = METHODS.find(([value]) => value === text('authMethod'))?.[0]
-  if (text('name') === undefined) return new ClientFault('name', 'expected a name')
-  if (authMethod === undefined) return new ClientFault('authMethod', 'expected a kind of app')
   const scope = normalizeScope(text('scope') ?? '')
-  if (hasOwnScope(scope) && !isAdministrator)
-    return new ClientFault('scope', 'only an administrator can register scopes of this server itself')
   const keys = authMethod === 'private_key_jwt' ? readKeys(text('jwks')) : undefined
-  if (isFailure(keys)) return keys
-  return {
+  const faults = [
+    text('name') === undefined && new ClientFault('name', 'expected a name'),
+    authMethod === undefined && new ClientFault('authMethod', 'expected a kind of app'),
+    hasOwnScope(scope) &&
+      !isAdministrator &&
+      new ClientFault('scope', 'only an administrator can register scopes of this server itself'),
+    isFailure(keys) && keys,
+  ].filter(fault => fault !== false)
+  const app = {
     name: text('name'),
     description: text('description'),
     logoUrl: text('logoUrl'),
@@ -68,14 +90,15 @@ export function readAppForm(
     redirectUris: lines('redirectUris'),
     postLogoutRedirectUris: lines('postLogoutRedirectUris'),
     scope,
-    authMethod,
-    jwks: keys,
+    authMethod: authMethod ?? 'none',
+    jwks: isFailure(keys) ? undefined : keys,
     jwksUrl: authMethod === 'private_key_jwt' ? text('jwksUrl') : undefined,
     pkceRequired: text('pkceRequired') !== 'optional',
     issParameter: text('issParameter') !== 'omit',
     newSecret: form.get('new_secret') === '1',
     ...(isAdministrator && readFirstParty(text('firstParty') === '1')),
   }
+  return { app, faults }
 }
 
 /** A first-party app is approved. */
@@ -127,6 +150,8 @@ export interface AppFormOptions extends FormOptions {
   /** The app that is changed; undefined for a new one. */
   readonly client?: Client | undefined
   readonly cancel: string
+  /** Where the form is checked while it is filled in. */
+  readonly check?: string
 }
 
 type FieldOptions = Partial<Pick<Field, 'hint' | 'required' | 'rows'>>
@@ -142,7 +167,7 @@ export function renderAppForm(options: AppFormOptions): Html {
   }
   const box = (name: string, value: string, text: string, meta: string) =>
     renderChoice({ type: 'checkbox', name, value, text, meta, isChecked: form.get(name) === value })
-  return html`<form class="card card__body stack appform" method="post" action="${action}" novalidate>
+  return html`<form class="card card__body stack appform" method="post" action="${action}" novalidate${options.check !== undefined && html` data-check="${options.check}"`}>
 ${renderHidden({ client: client?.id })}
 ${field('name', { required: true })}
 ${field('redirectUris', { rows: 2, hint: html`Where the browser returns after the sign-in, such as <code>http://localhost:3000/callback</code>. One per line, compared exactly: https, http on loopback, or a private-use scheme.` })}

@@ -1,0 +1,137 @@
+import { parseScopes } from '../../../smart/index.ts'
+import type { Client } from '../../oauth/clients/client.ts'
+import { isLoopbackHttp } from '../../oauth/clients/urls.ts'
+import { isForSystemsOnly } from '../../oauth/clients/validate.ts'
+import { backendJs, backendPython } from './backend.ts'
+import { fetchPage, fhirclientPage } from './pages.ts'
+import { serverJs, serverPython } from './servers.ts'
+import type { SnippetValues } from './values.ts'
+
+/** A complete app with the values of a registered one. */
+export interface Snippet {
+  readonly title: string
+  readonly file: string
+  /** How it is run, or why there is none. */
+  readonly how: string
+  readonly code?: string
+}
+
+interface Origin {
+  readonly secret: string | undefined
+  readonly fhirBaseUrl: string
+}
+
+export function makeSnippets(client: Client, { secret, fhirBaseUrl }: Origin): readonly Snippet[] {
+  const { id, scope, authMethod, redirectUris } = client
+  const redirectUri = redirectUris[0] ?? ''
+  const values = {
+    clientId: id,
+    isPublic: authMethod === 'none',
+    secret,
+    scope,
+    redirectUri,
+    fhirBaseUrl,
+    request: chooseRequest(scope),
+  }
+  if (isForSystemsOnly(scope)) return makeBackendSnippets(values)
+  if (authMethod === 'private_key_jwt')
+    return [
+      explain(
+        'A server with keys',
+        'There is no sample for an app that signs and has users. Use a library, such as openid-client.',
+      ),
+    ]
+  return authMethod === 'none' ? makePublicSnippets(values) : makeServerSnippets(values)
+}
+
+function makePublicSnippets(values: SnippetValues): readonly Snippet[] {
+  const { redirectUri } = values
+  const python = isOnLoopback(redirectUri)
+    ? {
+        title: 'Python',
+        file: 'app.py',
+        how: `Run it: python3 app.py. It opens ${redirectUri} in the browser. Needs no packages.`,
+        code: serverPython(values),
+      }
+    : explain(
+        'Python',
+        'The sample listens on this computer: add a redirect URI such as http://localhost:3000/callback as the first one.',
+      )
+  if (!/^https?:/.test(redirectUri))
+    return [
+      explain(
+        'A page in the browser',
+        'The redirect URI of this app opens a native app. Add an http or https one as the first one for these samples.',
+      ),
+      python,
+    ]
+  const how = `Serve it at ${redirectUri} and at the launch URL, and open it.`
+  return [
+    { title: 'fhirclient', file: 'index.html', how, code: fhirclientPage(values) },
+    { title: 'Plain fetch', file: 'index.html', how: `${how} Needs no library.`, code: fetchPage(values) },
+    python,
+  ]
+}
+
+function makeServerSnippets(values: SnippetValues): readonly Snippet[] {
+  const browser = explain(
+    'fhirclient',
+    'A page in the browser cannot keep a secret. Register a public app for it.',
+  )
+  if (!isOnLoopback(values.redirectUri))
+    return [
+      explain(
+        'A server',
+        'The samples listen on this computer: add a redirect URI such as http://localhost:3000/callback as the first one.',
+      ),
+      browser,
+    ]
+  const secret =
+    values.secret === undefined ? ' Set the environment variable CLIENT_SECRET to the secret.' : ''
+  const how = `It opens at ${values.redirectUri}.${secret} Needs no packages.`
+  return [
+    { title: 'Plain fetch', file: 'app.mjs', how: `Run it: node app.mjs. ${how}`, code: serverJs(values) },
+    { title: 'Python', file: 'app.py', how: `Run it: python3 app.py. ${how}`, code: serverPython(values) },
+    browser,
+  ]
+}
+
+function makeBackendSnippets(values: SnippetValues): readonly Snippet[] {
+  const key =
+    'Put the private key of the app into private-key.pem, and its kid into the environment variable KID.'
+  return [
+    {
+      title: 'Plain fetch',
+      file: 'app.mjs',
+      how: `${key} Run it: node app.mjs. Needs no packages.`,
+      code: backendJs(values),
+    },
+    {
+      title: 'Python',
+      file: 'app.py',
+      how: `${key} Run it: pip install "pyjwt[crypto]" and python3 app.py.`,
+      code: backendPython(values),
+    },
+  ]
+}
+
+function explain(title: string, how: string): Snippet {
+  return { title, file: '', how }
+}
+
+function isOnLoopback(url: string): boolean {
+  const parsed = URL.parse(url)
+  return parsed !== null && isLoopbackHttp(parsed)
+}
+
+/** A request that the scopes permit: of the patient, if there is one. */
+function chooseRequest(scope: string): string {
+  const readable = parseScopes(scope).flatMap(one =>
+    one.kind === 'resource' && (one.permissions.has('r') || one.permissions.has('s')) ? [one] : [],
+  )
+  const ofPatient = readable.filter(({ context }) => context === 'patient')
+  if (ofPatient.some(({ type }) => type === 'Patient' || type === '*')) return 'Patient/{patient}'
+  if (ofPatient[0]) return `${ofPatient[0].type}?patient={patient}&_count=5`
+  const type = readable[0]?.type ?? 'Patient'
+  return `${type === '*' ? 'Patient' : type}?_count=5`
+}

@@ -1,0 +1,12 @@
+/** The values that the code of an app contains. */
+export interface SnippetValues {
+  readonly clientId: string
+  readonly isPublic: boolean
+  /** Undefined if it is not known any more. */
+  readonly secret: string | undefined
+  readonly scope: string
+  readonly redirectUri: string
+  readonly fhirBaseUrl: string
+  /** The first request: `{patient}` stands for the id of the patient. */
+  readonly request: string
+}
