@@ -18,10 +18,10 @@ after(() => stack?.close())
 const open = useBrowser()
 
 /** Signs in with the password, by keyboard. */
-async function enterPassword(page: Page, path = '/login'): Promise<void> {
+async function enterPassword(page: Page, path = '/login', username = stack.user.username): Promise<void> {
   await page.goto(`${stack.settings.issuerUrl}${path}`)
   await page.getByLabel('Username').focus()
-  await page.keyboard.type(stack.user.username)
+  await page.keyboard.type(username)
   await page.keyboard.press('Tab')
   await page.keyboard.type(stack.user.password)
   await page.keyboard.press('Enter')
@@ -111,5 +111,123 @@ describe('second factors in a browser', () => {
     await page.keyboard.press('Enter')
     await page.getByText('many people use this one').waitFor()
     await inspectOnEveryScreen(page, 'new-password-refused')
+  })
+
+  /** A device that verifies its user, as CDP emulates it. */
+  async function addAuthenticator(page: Page, options: object = {}) {
+    const cdp = await page.context().newCDPSession(page)
+    await cdp.send('WebAuthn.enable')
+    const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+        ...options,
+      },
+    })
+    return { cdp, authenticatorId }
+  }
+
+  /** A user who has no second factor yet. */
+  async function addUser(name: string): Promise<void> {
+    const [row] = await stack.store.db.selectFrom('clinician').selectAll().limit(1).execute()
+    assert(row)
+    await stack.store.db
+      .insertInto('clinician')
+      .values({ ...row, id: name, username: name, display_name: `Dr. ${name}`, must_change_password: false })
+      .execute()
+  }
+
+  it('a passkey is added, signs in after the password and without it, and is phishing-resistant (FACTOR-8, FACTOR-6)', async () => {
+    await addUser('grace')
+    const { page, faults } = await open()
+    const { cdp, authenticatorId } = await addAuthenticator(page)
+    await enterPassword(page, '/login', 'grace')
+    await page.getByRole('heading', { name: 'Add a second factor' }).waitFor()
+    await inspectOnEveryScreen(page, 'passkey-enrol')
+    await page.getByRole('button', { name: 'Add a passkey' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor()
+    await page.getByRole('link', { name: 'I saved them, continue' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Patients' }).waitFor()
+    assert.equal((await cdp.send('WebAuthn.getCredentials', { authenticatorId })).credentials.length, 1)
+    await enterPassword(page, '/login', 'grace')
+    await page.getByRole('heading', { name: 'Second step' }).waitFor()
+    await inspectOnEveryScreen(page, 'passkey-second-step')
+    await page.getByRole('button', { name: 'Use your passkey' }).press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Patients' }).waitFor()
+    const readLast = () =>
+      stack.store.db
+        .selectFrom('login')
+        .select(['clinician_id', 'amr', 'acr'])
+        .orderBy('created_at', 'desc')
+        .orderBy('expires_at', 'desc')
+        .executeTakeFirst()
+    now += 1000
+    await page.context().clearCookies()
+    await page.goto(`${stack.settings.issuerUrl}/login`)
+    await inspectOnEveryScreen(page, 'passkey-login')
+    await page.getByRole('link', { name: 'Sign in with a passkey' }).press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Patients' }).waitFor()
+    assert.deepEqual(await readLast(), { clinician_id: 'grace', amr: '["pop","user","mfa"]', acr: 'phr' })
+    const other = faults.filter(fault => !/status of 40[01]/.test(fault))
+    assert.deepEqual(other, [])
+  })
+
+  it('a passkey without a verified user, of another server, or whose counter goes back is refused (FACTOR-8)', async () => {
+    await addUser('eve')
+    const { page } = await open()
+    const { cdp, authenticatorId } = await addAuthenticator(page)
+    await enterPassword(page, '/login', 'eve')
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByRole('link', { name: 'I saved them, continue' }).click()
+    const [credential] = (await cdp.send('WebAuthn.getCredentials', { authenticatorId })).credentials
+    assert(credential)
+    const useIt = async () => {
+      await page.context().clearCookies()
+      await page.goto(`${stack.settings.issuerUrl}/login/passkey`)
+      await page.getByRole('heading', { level: 1, name: /^(Patients|Sign in with a passkey)$/ }).waitFor()
+      const seen = page.getByText(/could not be verified|No passkey was used/)
+      await Promise.race([seen.waitFor(), page.waitForURL('**/portal')])
+      return page.url().endsWith('/portal')
+    }
+    assert.equal(await useIt(), true)
+    await cdp.send('WebAuthn.removeCredential', { authenticatorId, credentialId: credential.credentialId })
+    await cdp.send('WebAuthn.addCredential', { authenticatorId, credential: { ...credential, signCount: 0 } })
+    assert.equal(await useIt(), false, 'the counter went back')
+    await inspectOnEveryScreen(page, 'passkey-refused')
+    await stack.store.db
+      .updateTable('factor')
+      .set({ sign_count: 0 })
+      .where('clinician_id', '=', 'eve')
+      .execute()
+    await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false })
+    assert.equal(await useIt(), false, 'the user is not verified')
+  })
+
+  it('the account page adds and removes a passkey, and pages work without scripts (ACCOUNT-4)', async () => {
+    await addUser('ida')
+    const plain = await open({ javaScriptEnabled: false })
+    await enterPassword(plain.page, '/login', 'ida')
+    await plain.page.getByText('This browser cannot add a passkey').waitFor()
+    assert.equal(await plain.page.getByRole('button', { name: 'Add a passkey' }).isVisible(), false)
+    const { page } = await open()
+    await addAuthenticator(page)
+    await enterPassword(page, '/login', 'ida')
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByRole('link', { name: 'I saved them, continue' }).click()
+    await page.goto(`${stack.settings.issuerUrl}/account/factors/add`)
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByText('This device already has a passkey').waitFor()
+    await inspectOnEveryScreen(page, 'passkey-twice')
+    await addAuthenticator(page, { transport: 'usb' })
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByRole('link', { name: 'Remove' }).nth(1).click()
+    await page.getByRole('button', { name: 'Remove' }).click()
+    await page.getByRole('heading', { name: 'Second factors' }).waitFor()
+    assert.equal(await page.getByRole('link', { name: 'Remove' }).count(), 1)
   })
 })

@@ -55,6 +55,7 @@ import { addPortalRoutes } from './pages/portal/routes.ts'
 import { addFactorSteps } from './pages/sign-in/factors.ts'
 import { addEndSessionRoutes, addLogoutRoutes } from './pages/sign-in/logout.ts'
 import { addNewPasswordRoutes } from './pages/sign-in/new-password.ts'
+import { addPasskeyRoutes } from './pages/sign-in/passkey.ts'
 import { addProviderRoutes } from './pages/sign-in/provider-routes.ts'
 import { addLoginRoutes } from './pages/sign-in/routes.ts'
 import { createPasswordCheck } from './users/check-password.ts'
@@ -185,6 +186,7 @@ export const loadTestCommands = () => import('./lab/command-line.ts')
 function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addLoginRoutes(app, context)
   addFactorSteps(app, context)
+  addPasskeyRoutes(app, context)
   addNewPasswordRoutes(app, context)
   addProviderRoutes(app, context)
   addLogoutRoutes(app, context)

@@ -5,6 +5,8 @@ export const paths = {
   loginProviders: '/login/providers',
   /** The redirect URI at identity providers. */
   loginCallback: '/login/callback',
+  /** A sign-in without a password. */
+  loginPasskey: '/login/passkey',
   /** The steps of a sign-in after the password. */
   loginFactor: '/login/second-factor',
   loginNewPassword: '/login/new-password',

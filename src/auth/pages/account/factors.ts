@@ -18,12 +18,12 @@ import { runTransaction } from '../../base/transaction.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import {
   openEnrolment,
-  proveTotp,
+  proveFactor,
   readFactorName,
   startEnrolment,
   storeFactor,
 } from '../../users/factors/enrolment.ts'
-import { type Factor, listFactors } from '../../users/factors/factors.ts'
+import { FACTOR_KINDS, type Factor, listFactors } from '../../users/factors/factors.ts'
 import { mustKeepFactor, removeFactor, renameFactor } from '../../users/factors/own-factors.ts'
 import { countRecoveryCodes, replaceRecoveryCodes } from '../../users/factors/recovery-codes.ts'
 import type { Login } from '../../users/find-login.ts'
@@ -32,7 +32,7 @@ import { isRecentLogin } from '../../users/login-rights.ts'
 import { ENROLMENT_SCRIPTS, renderEnrolment, renderRecoveryCodes } from '../factors/parts.ts'
 import { renderSignedInPage, sendErrorPage } from '../page-parts.ts'
 import { signInAgain } from '../sign-in/complete.ts'
-import { nameServer } from '../sign-in/factors.ts'
+import { makePasskeyRequest, nameServer } from '../sign-in/factors.ts'
 
 interface Visit {
   readonly request: FastifyRequest
@@ -80,8 +80,6 @@ function sendOfProvider(context: AuthContext, reply: FastifyReply, login: Login)
   })
 }
 
-const KINDS = { totp: 'Authenticator app', passkey: 'Passkey' } as const
-
 async function sendList(context: AuthContext, { reply, login }: Visit): Promise<FastifyReply> {
   const { db } = context.store
   const factors = await listFactors(db, login.user.id)
@@ -119,7 +117,7 @@ function renderFactors(factors: readonly Factor[]): Html {
     },
     factors.map(({ id, kind, name, created_at, used_at }) => [
       html`<form class="rename" method="post" action="${paths.accountFactors}">${renderHidden({ factor: id })}<input class="input" name="name" value="${name}" maxlength="${LIMITS.factorNameCharacters}" aria-label="Name of ${name}" autocomplete="off" required><button class="btn btn--quiet btn--small">Rename</button></form>`,
-      KINDS[kind],
+      FACTOR_KINDS[kind],
       renderDateTime(created_at),
       used_at === null ? 'Never' : renderDateTime(used_at),
       html`<a class="btn btn--danger btn--small" href="${paths.accountFactorsRemove}?factor=${id}">Remove</a>`,
@@ -139,7 +137,7 @@ async function rename(
   context: AuthContext,
   { request, reply, login, parameters }: Visit,
 ): Promise<FastifyReply> {
-  const name = readFactorName(parameters.get('name'), '')
+  const name = readFactorName(parameters.get('name'))
   await context.store.db.transaction().execute(async trx => {
     const isRenamed = name !== '' && (await renameFactor(trx, login, parameters.get('factor') ?? '', name))
     const event = { kind: 'admin', status: 303, user: login.user, reason: 'Second factor renamed' } as const
@@ -162,8 +160,9 @@ async function sendAddForm(
     html`${renderPageHead('Add a second factor', html`<a href="${paths.accountFactors}">Your second factors</a>`)}
 <div class="card card__body">${renderEnrolment({
       enrolment,
-      username: login.user.username,
+      user: login.user,
       issuer: nameServer(context),
+      passkey: await makePasskeyRequest(context, login.user, enrolment.challenge),
       action: paths.accountFactorsAdd,
       hidden: {},
       fault: fault?.text,
@@ -178,10 +177,11 @@ async function add(context: AuthContext, visit: Visit): Promise<FastifyReply> {
   const sealed = parameters.get('enrolment') ?? ''
   const enrolment = openEnrolment(context, user.id, sealed)
   if (!enrolment) return sendAddForm(context, visit)
-  const factor = proveTotp(context, enrolment, {
+  const factor = await proveFactor(context, enrolment, {
     userId: user.id,
-    name: readFactorName(parameters.get('name'), KINDS.totp),
-    code: parameters.get('code') ?? '',
+    name: parameters.get('name'),
+    code: parameters.get('code'),
+    credential: parameters.get('credential'),
   })
   if (isFailure(factor)) return sendAddForm(context, visit, { text: factor.text, sealed })
   const codes = await runTransaction(context.store.db, async trx => {
@@ -251,7 +251,7 @@ async function askToRemove(context: AuthContext, visit: Visit): Promise<FastifyR
 async function remove(context: AuthContext, visit: Visit): Promise<FastifyReply> {
   const { request, reply, login, parameters } = visit
   const removed = await removeFactor(context, login, parameters.get('factor') ?? '', (trx, { kind }) => {
-    const reason = `${KINDS[kind]} removed`
+    const reason = `${FACTOR_KINDS[kind]} removed`
     return auditEvent(context, request, { kind: 'admin', status: 303, user: login.user, reason }, trx)
   })
   return isFailure(removed)

@@ -7,13 +7,17 @@ import {
   renderField,
   renderHidden,
 } from '../../../web/index.ts'
+import type { User } from '../../base/user.ts'
 import type { Enrolment } from '../../users/factors/enrolment.ts'
+import type { PasskeyRequest } from '../../users/factors/passkeys.ts'
 import { buildTotpUri } from '../../users/factors/totp.ts'
 
 /** A form that adds a second factor. */
 export interface EnrolmentForm {
   readonly enrolment: Enrolment & { readonly sealed: string }
-  readonly username: string
+  readonly user: Pick<User, 'username'>
+  /** Undefined where browsers have no passkeys. */
+  readonly passkey: PasskeyRequest | undefined
   /** The server, as authenticator apps list it. */
   readonly issuer: string
   /** The path that the form is sent to. */
@@ -23,24 +27,49 @@ export interface EnrolmentForm {
 }
 
 /** The scripts of a page with `renderEnrolment`. */
-export const ENROLMENT_SCRIPTS = ['copy.js'] as const
+export const ENROLMENT_SCRIPTS = ['copy.js', 'passkey.js'] as const
 
 export function renderEnrolment(form: EnrolmentForm): Html {
-  const { enrolment, username, issuer, action, hidden, fault } = form
+  const { enrolment, user, issuer, passkey, action, hidden, fault } = form
   const key = enrolment.secret.replace(/.{4}(?=.)/g, '$& ')
-  return html`<section class="enrol" aria-labelledby="enrol-app">
+  const fields = { ...hidden, enrolment: enrolment.sealed }
+  return html`${
+    passkey &&
+    html`<section class="enrol stack" aria-labelledby="enrol-passkey">
+<h2 id="enrol-passkey">Passkey</h2>
+<p>Your fingerprint, face or PIN on this device, or a security key. It also signs you in without a password, and cannot be used on a false page.</p>
+<p class="muted" data-without-passkey>This browser cannot add a passkey. Use an authenticator app.</p>
+${renderPasskeyForm({ action, hidden: fields, request: passkey, button: 'Add a passkey' })}</section>`
+  }
+<section class="enrol" aria-labelledby="enrol-app">
 <h2 id="enrol-app">Authenticator app</h2>
 <ol class="enrol__steps">
 <li>Open an authenticator app on your phone, and scan this code with it.
-${renderQrCode(buildTotpUri(enrolment.secret, issuer, username))}
+${renderQrCode(buildTotpUri(enrolment.secret, issuer, user.username))}
 <details><summary>I cannot scan it</summary>${renderCopyable('Enter this key in the app', key)}</details></li>
 <li>Enter the code that the app shows.
 <form class="stack" method="post" action="${action}">
-${renderHidden({ ...hidden, enrolment: enrolment.sealed })}
+${renderHidden(fields)}
 ${renderField({ name: 'code', label: 'Code of 6 digits', autocomplete: 'one-time-code', required: true, error: fault, autofocus: fault !== undefined })}
 <button class="btn">Add this app</button>
 </form></li>
 </ol></section>`
+}
+
+/** A form that the script of the page shows, and sends with the response of a passkey. */
+export function renderPasskeyForm(options: {
+  readonly action: string
+  readonly hidden: Readonly<Record<string, string | undefined>>
+  readonly request: PasskeyRequest
+  readonly button: string
+  /** Whether the browser asks for the passkey at once. */
+  readonly starts?: boolean
+}): Html {
+  const { action, hidden, request, button, starts = false } = options
+  return html`<form class="stack" method="post" action="${action}" data-passkey="${JSON.stringify(request)}"${starts && html` data-start`} hidden>
+${renderHidden(hidden)}<input type="hidden" name="credential">
+<button class="btn">${button}</button>
+<p role="status"></p></form>`
 }
 
 /** Dark on white in both colour schemes: cameras expect it. The margin is part of the code (ISO/IEC 18004). */

@@ -5,20 +5,29 @@ import type { Schema } from '../../../store/index.ts'
 import { html, renderField, renderHidden } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
+import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
+import { toUser } from '../../users/accounts.ts'
 import { createAttemptLimit } from '../../users/attempt.ts'
-import {
-  openEnrolment,
-  proveTotp,
-  readFactorName,
-  startEnrolment,
-  storeFactor,
-} from '../../users/factors/enrolment.ts'
+import { openEnrolment, proveFactor, startEnrolment, storeFactor } from '../../users/factors/enrolment.ts'
 import { consumeTotp, findTotp, listFactors } from '../../users/factors/factors.ts'
 import { METHODS } from '../../users/factors/methods.ts'
+import {
+  consumePasskey,
+  findRelyingParty,
+  type PasskeyRequest,
+  requestNewPasskey,
+  requestPasskey,
+  verifyPasskey,
+} from '../../users/factors/passkeys.ts'
 import { consumeRecoveryCode, hasRecoveryCode, readRecoveryCode } from '../../users/factors/recovery-codes.ts'
 import { takeStep } from '../../users/sign-in/next-step.ts'
-import { ENROLMENT_SCRIPTS, renderEnrolment, renderRecoveryCodes } from '../factors/parts.ts'
+import {
+  ENROLMENT_SCRIPTS,
+  renderEnrolment,
+  renderPasskeyForm,
+  renderRecoveryCodes,
+} from '../factors/parts.ts'
 import { completeLogin, describeLaunch, withInteraction } from './complete.ts'
 import { renderGate } from './page.ts'
 import { requireStep, type StepRequest } from './pending.ts'
@@ -50,31 +59,44 @@ function listTargets({ pending }: StepRequest): readonly string[] {
   return pending ? [pending.request.redirectUri] : []
 }
 
-function sendFactorForm(
-  { brand }: AuthContext,
+async function sendFactorForm(
+  context: AuthContext,
   reply: FastifyReply,
   step: StepRequest,
   problem?: { readonly status: 401 | 429; readonly text: string },
-): FastifyReply {
+): Promise<FastifyReply> {
+  const { found, account, pending } = step
+  const factors = await listFactors(context.store.db, account.id)
+  const passkeys = factors.filter(({ kind }) => kind === 'passkey')
+  const party = passkeys.length > 0 ? findRelyingParty(context.settings) : undefined
+  const hidden = { interaction: pending?.id }
+  const hasApp = passkeys.length < factors.length
   const page = renderGate(
-    { title: 'Second step', brand },
+    { title: 'Second step', brand: context.brand, scripts: ['passkey.js'] },
     html`<div class="signin">
 <h1>Second step</h1>
-<p class="muted">You are signing in as <b>${step.account.display_name}</b>.</p>
+<p class="muted">You are signing in as <b><bdi>${account.display_name}</bdi></b>.</p>
+${
+  party &&
+  html`${renderPasskeyForm({ action: paths.loginFactor, hidden, request: requestPasskey(party, found.challenge, passkeys), button: 'Use your passkey' })}
+<p class="muted" data-without-passkey>This browser cannot use your passkey.</p>`
+}
 <form method="post" action="${paths.loginFactor}">
-${renderHidden({ interaction: step.pending?.id })}
+${renderHidden(hidden)}
 ${renderField({
   name: 'code',
-  label: 'Code',
+  label: hasApp ? 'Code' : 'Recovery code',
   autocomplete: 'one-time-code',
   required: true,
-  autofocus: true,
+  autofocus: !party,
   error: problem?.text,
-  hint: 'The 6 digits that your authenticator app shows now, or one of your recovery codes.',
+  hint: hasApp
+    ? 'The 6 digits that your authenticator app shows now, or one of your recovery codes.'
+    : 'If you do not have your passkey with you. Each of your recovery codes works once.',
 })}
-<button class="btn btn--wide">Continue</button>
+<button class="btn btn--wide${party && ' btn--quiet'}">Continue</button>
 </form>
-<p class="muted">No phone and no recovery codes? An administrator can reset your second factor.</p>
+<p class="muted">No phone, no passkey and no recovery codes? An administrator can reset your second factor.</p>
 </div>`,
   )
   return reply.sendPage(page, { status: problem?.status ?? 200, formTargets: listTargets(step) })
@@ -87,8 +109,26 @@ interface Proof {
   consume(trx: Kysely<Schema>): Promise<boolean>
 }
 
-async function findProof(context: AuthContext, userId: string, text: string): Promise<Proof | undefined> {
-  const { store, clock } = context
+async function findProof(
+  context: AuthContext,
+  { found, account, parameters }: StepRequest,
+): Promise<Proof | undefined> {
+  const { store, settings, clock } = context
+  const userId = account.id
+  const factors = await listFactors(store.db, userId)
+  const credential = parameters.get('credential')
+  if (credential !== undefined) {
+    const party = findRelyingParty(settings)
+    const used = party && (await verifyPasskey(party, found.challenge, factors, credential))
+    return (
+      used && {
+        methods: METHODS.passkey,
+        reason: 'Signed in with password and passkey',
+        consume: trx => consumePasskey(trx, used, clock()),
+      }
+    )
+  }
+  const text = parameters.get('code') ?? ''
   const recovery = readRecoveryCode(text)
   if (recovery !== undefined)
     return (await hasRecoveryCode(store.db, userId, recovery))
@@ -98,7 +138,7 @@ async function findProof(context: AuthContext, userId: string, text: string): Pr
           consume: trx => consumeRecoveryCode(trx, userId, recovery),
         }
       : undefined
-  const code = findTotp(context, await listFactors(store.db, userId), text.replace(/\s/g, ''))
+  const code = findTotp(context, factors, text.replace(/\s/g, ''))
   return (
     code && {
       methods: METHODS.code,
@@ -113,7 +153,7 @@ async function checkFactor(
   reply: FastifyReply,
   step: StepRequest,
 ): Promise<FastifyReply> {
-  const { found, account, pending, parameters } = step
+  const { found, account, pending } = step
   const limit = createAttemptLimit(context, {
     username: `second factor/${account.id}`,
     address: reply.request.ip,
@@ -131,9 +171,15 @@ async function checkFactor(
     reply.header('retry-after', String(context.settings.loginFailureWindowSeconds))
     return refuse(429, 'Too many failed attempts', 'Too many attempts. Wait a few minutes and try again.')
   }
-  const proof = await findProof(context, account.id, parameters.get('code') ?? '')
+  const proof = await findProof(context, step)
   if (!proof)
-    return refuse(401, 'Wrong second factor', 'This code is wrong or was used before. Wait for the next one.')
+    return refuse(
+      401,
+      'Wrong second factor',
+      step.parameters.get('credential') === undefined
+        ? 'This code is wrong or was used before. Wait for the next one.'
+        : 'The passkey could not be verified. Sign in again, or use a code.',
+    )
   const store = async (trx: Transaction<Schema>) => {
     const user = await takeStep(context, trx, found, 'second-factor')
     if (!user || !(await proof.consume(trx))) return undefined
@@ -156,13 +202,26 @@ async function checkFactor(
   )
 }
 
-function sendEnrolForm(
+/** A request for a new passkey. Undefined where browsers have none. */
+export async function makePasskeyRequest(
+  context: AuthContext,
+  user: Pick<User, 'id' | 'username' | 'displayName'>,
+  challenge: string,
+): Promise<PasskeyRequest | undefined> {
+  const party = findRelyingParty(context.settings)
+  if (!party) return undefined
+  const factors = await listFactors(context.store.db, user.id)
+  return requestNewPasskey(party, { challenge, user, siteName: context.brand.name, factors })
+}
+
+async function sendEnrolForm(
   context: AuthContext,
   reply: FastifyReply,
   step: StepRequest,
   fault?: { readonly text: string; readonly sealed: string },
-): FastifyReply {
+): Promise<FastifyReply> {
   const { account, pending } = step
+  const user = toUser(account)
   const known = fault && openEnrolment(context, account.id, fault.sealed)
   const enrolment = known ? { ...known, sealed: fault.sealed } : startEnrolment(context, account.id)
   const page = renderGate(
@@ -172,8 +231,9 @@ function sendEnrolForm(
 <p class="muted">Your organization requires it: besides your password, something that only you have.</p>
 ${renderEnrolment({
   enrolment,
-  username: account.username,
+  user,
   issuer: nameServer(context),
+  passkey: await makePasskeyRequest(context, user, enrolment.challenge),
   action: paths.loginEnrol,
   hidden: { interaction: pending?.id },
   fault: fault?.text,
@@ -192,10 +252,11 @@ async function enrol(context: AuthContext, reply: FastifyReply, step: StepReques
   const sealed = parameters.get('enrolment') ?? ''
   const enrolment = openEnrolment(context, account.id, sealed)
   if (!enrolment) return sendEnrolForm(context, reply, step)
-  const factor = proveTotp(context, enrolment, {
+  const factor = await proveFactor(context, enrolment, {
     userId: account.id,
-    name: readFactorName(undefined, 'Authenticator app'),
-    code: parameters.get('code') ?? '',
+    name: undefined,
+    code: parameters.get('code'),
+    credential: parameters.get('credential'),
   })
   if (isFailure(factor)) return sendEnrolForm(context, reply, step, { text: factor.text, sealed })
   let codes: readonly string[] = []
@@ -215,7 +276,7 @@ async function enrol(context: AuthContext, reply: FastifyReply, step: StepReques
     {
       store,
       provider,
-      methods: [...methods, ...METHODS.code],
+      methods: [...methods, ...factor.methods],
       reason: 'Signed in with a new second factor',
       showFirst: (shown, href) =>
         shown.sendPage(

@@ -10,6 +10,7 @@ import {
   renderLogo,
 } from '../../../web/index.ts'
 import { RECENT_SECONDS } from '../../base/limits.ts'
+import { paths } from '../../base/paths.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import { renderUnverifiedWarning } from '../portal/apps.ts'
 
@@ -24,6 +25,8 @@ export interface LoginPageOptions {
   /** Links to ways that the settings put above the form. */
   readonly above: readonly OtherWay[]
   readonly others: readonly OtherWay[]
+  /** Whether users may sign in with a passkey instead of a password of this server. */
+  readonly offersPasskeys: boolean
   readonly problem?: string | undefined
   /** Whether the user has just signed out. */
   readonly signedOut?: boolean
@@ -82,6 +85,7 @@ ${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.
 ${above.length > 0 && renderWays(options, above, 'main')}
 ${above.length > 0 && form !== undefined && html`<p class="muted signin__or">${describeOtherForm(form)}</p>`}
 ${form !== undefined && renderForm(options, form)}
+${form === 'own' && options.offersPasskeys && renderPasskeyLink(options)}
 ${others.length > 0 && renderWays(options, others, form === undefined ? 'main' : 'other')}
 ${testLogin && form === 'own' && renderTestLogin(testLogin)}
 ${brand.support !== undefined && html`<p class="muted small signin__help">Help: ${renderContact(brand.support)}</p>`}
@@ -118,6 +122,11 @@ ${renderField({ name: 'username', label: 'Username', autocomplete: 'username', r
 ${renderField({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: problem !== undefined })}
 <button class="btn btn--wide">Sign in</button>
 </form>`
+}
+
+function renderPasskeyLink({ pendingId }: LoginPageOptions): Html {
+  const query = pendingId === undefined ? '' : `?interaction=${pendingId}`
+  return html`<p class="signin__passkey"><a href="${paths.loginPasskey}${query}">Sign in with a passkey</a></p>`
 }
 
 /** Links, because a redirect after a form would need the provider in the content security policy. */

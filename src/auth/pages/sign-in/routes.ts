@@ -15,6 +15,7 @@ import { isPasswordOf } from '../../users/passwords.ts'
 import { completeLogin, describeLaunch, REFUSED_EVENTS } from './complete.ts'
 import { logInAtDirectory } from './directory.ts'
 import { type LoginPageOptions, type OtherWay, renderLoginPage, type TestLogin } from './page.ts'
+import { offersPasskeys } from './passkey.ts'
 
 /** The documented default password on loopback. */
 const SHOWN_PASSWORD = 'sallyport'
@@ -54,6 +55,7 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     const options: LoginPageOptions = {
       ...shown,
       brand: context.brand,
+      offersPasskeys: offersPasskeys(context),
       app: client,
       pendingId: pending?.id,
       username: shown.username ?? pending?.request.loginHint,

@@ -1,9 +1,11 @@
 import type { Transaction } from 'kysely'
-import type { Schema } from '../../../store/index.ts'
+import { createRandomToken, type Schema } from '../../../store/index.ts'
 import { type Fault, makeFault } from '../../base/fault.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { UsersContext } from '../context.ts'
-import { addTotp, listFactors } from './factors.ts'
+import { addTotp, FACTOR_KINDS, listFactors } from './factors.ts'
+import { METHODS } from './methods.ts'
+import { addPasskey, findRelyingParty, verifyNewPasskey } from './passkeys.ts'
 import { countRecoveryCodes, replaceRecoveryCodes } from './recovery-codes.ts'
 import { createTotpSecret, findTotpStep, isTotpCode } from './totp.ts'
 
@@ -11,6 +13,8 @@ import { createTotpSecret, findTotpStep, isTotpCode } from './totp.ts'
 export interface Enrolment {
   /** The key of an authenticator app. */
   readonly secret: string
+  /** For a passkey. */
+  readonly challenge: string
   readonly expiresAt: number
 }
 
@@ -22,7 +26,11 @@ export function startEnrolment(
   { sealer, clock }: EnrolmentContext,
   userId: string,
 ): Enrolment & { readonly sealed: string } {
-  const enrolment = { secret: createTotpSecret(), expiresAt: clock() + LIFETIME.interaction }
+  const enrolment = {
+    secret: createTotpSecret(),
+    challenge: createRandomToken(),
+    expiresAt: clock() + LIFETIME.interaction,
+  }
   return { ...enrolment, sealed: sealer.seal(JSON.stringify(enrolment), toPurpose(userId)) }
 }
 
@@ -41,11 +49,54 @@ export function openEnrolment(
 export interface ProvedFactor {
   /** For the audit trail. */
   readonly described: string
-  store(trx: Transaction<Schema>): Promise<void>
+  /** How the user has authenticated with it. */
+  readonly methods: readonly string[]
+  /** False if another account has it. */
+  store(trx: Transaction<Schema>): Promise<boolean>
+}
+
+/** What a form that adds a second factor sends. */
+interface EnrolmentAnswer {
+  readonly userId: string
+  readonly name: string | undefined
+  readonly code: string | undefined
+  readonly credential: string | undefined
+}
+
+/** Checks that a new second factor works. */
+export function proveFactor(
+  context: EnrolmentContext & Pick<UsersContext, 'settings'>,
+  enrolment: Enrolment,
+  answer: EnrolmentAnswer,
+): ProvedFactor | Fault | Promise<ProvedFactor | Fault> {
+  const { userId, code = '', credential } = answer
+  return credential === undefined
+    ? proveTotp(context, enrolment, { userId, name: readFactorName(answer.name, FACTOR_KINDS.totp), code })
+    : provePasskey(context, enrolment, {
+        userId,
+        name: readFactorName(answer.name, FACTOR_KINDS.passkey),
+        credential,
+      })
+}
+
+/** Checks a new passkey. */
+async function provePasskey(
+  { settings, clock }: EnrolmentContext & Pick<UsersContext, 'settings'>,
+  { challenge }: Enrolment,
+  { userId, name, credential }: Record<'userId' | 'name' | 'credential', string>,
+): Promise<ProvedFactor | Fault> {
+  const party = findRelyingParty(settings)
+  const passkey = party && (await verifyNewPasskey(party, challenge, credential))
+  if (!passkey) return makeFault('The passkey could not be verified. Try again.')
+  return {
+    described: FACTOR_KINDS.passkey,
+    methods: METHODS.passkey,
+    store: trx => addPasskey(trx, { userId, name, passkey, now: clock() }),
+  }
 }
 
 /** Checks the first code of an authenticator app. */
-export function proveTotp(
+function proveTotp(
   context: EnrolmentContext,
   enrolment: Enrolment,
   { userId, name, code }: Record<'userId' | 'name' | 'code', string>,
@@ -57,8 +108,12 @@ export function proveTotp(
   if (step === undefined)
     return makeFault('This is not the current code. Check that the clock of your phone is right.')
   return {
-    described: 'Authenticator app',
-    store: trx => addTotp(context, trx, { userId, name, secret: enrolment.secret, step }),
+    described: FACTOR_KINDS.totp,
+    methods: METHODS.code,
+    async store(trx) {
+      await addTotp(context, trx, { userId, name, secret: enrolment.secret, step })
+      return true
+    },
   }
 }
 
@@ -70,12 +125,12 @@ export async function storeFactor(
 ): Promise<readonly string[] | Fault> {
   if ((await listFactors(trx, userId)).length >= LIMITS.factors)
     return makeFault(`An account has at most ${LIMITS.factors} second factors.`)
-  await factor.store(trx)
+  if (!(await factor.store(trx))) return makeFault('This passkey was added before.')
   return (await countRecoveryCodes(trx, userId)) > 0 ? [] : replaceRecoveryCodes(trx, userId)
 }
 
 /** The name that a user gives a second factor. */
-export function readFactorName(text: string | undefined, otherwise: string): string {
+export function readFactorName(text: string | undefined, otherwise = ''): string {
   const name = (text ?? '').replace(/[\p{Cc}\p{Cf}]/gu, '').trim()
   return name === '' ? otherwise : name.slice(0, LIMITS.factorNameCharacters)
 }

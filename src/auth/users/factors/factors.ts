@@ -6,6 +6,8 @@ import { findTotpStep } from './totp.ts'
 
 export type Factor = Selectable<Schema['factor']>
 
+export const FACTOR_KINDS = { totp: 'Authenticator app', passkey: 'Passkey' } as const
+
 /** The second factors of a user, the oldest first. */
 export function listFactors(db: Kysely<Schema>, userId: string): Promise<Factor[]> {
   return db
@@ -15,6 +17,11 @@ export function listFactors(db: Kysely<Schema>, userId: string): Promise<Factor[
     .orderBy('created_at')
     .orderBy('id')
     .execute()
+}
+
+/** The passkey with this id. */
+export function findFactorOf(db: Kysely<Schema>, credentialId: string): Promise<Factor | undefined> {
+  return db.selectFrom('factor').selectAll().where('credential_id', '=', credentialId).executeTakeFirst()
 }
 
 const toSecretCell = (id: string) => ({ table: 'factor', column: 'secret_sealed', row: id }) as const

@@ -79,7 +79,7 @@ export async function takeStep(
 }
 
 /** Reads an account, and locks it until the transaction ends. */
-function lockAccount(trx: Kysely<Schema>, id: string): Promise<Account | undefined> {
+export function lockAccount(trx: Kysely<Schema>, id: string): Promise<Account | undefined> {
   return trx
     .updateTable('clinician')
     .set(({ ref }) => ({ display_name: ref('display_name') }))

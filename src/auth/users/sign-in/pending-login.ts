@@ -17,10 +17,19 @@ export interface PendingLogin {
   readonly provider?: ProviderLogin | undefined
 }
 
-export interface FoundLogin {
-  readonly idHash: string
-  readonly login: PendingLogin
+/** A sign-in with a passkey, which will say whose it is. */
+interface UnknownLogin {
+  readonly userId: undefined
 }
+
+interface Found<Login> {
+  readonly idHash: string
+  readonly login: Login
+  /** For a passkey. It is used up with the pending sign-in. */
+  readonly challenge: string
+}
+
+export type FoundLogin = Found<PendingLogin>
 
 const toSealedCell = (idHash: string) =>
   ({ table: 'pending_login', column: 'state_sealed', row: idHash }) as const
@@ -37,24 +46,42 @@ const admitRow = limitPendingRows('pending_login', {
 
 /** Stores a sign-in that needs another step, and returns the value of its cookie. Undefined if too many of the network are pending. */
 export async function storePendingLogin(
-  { sealer, clock }: Pick<UsersContext, 'sealer' | 'clock'>,
+  context: Pick<UsersContext, 'sealer' | 'clock'>,
   trx: Kysely<Schema>,
   address: string,
   login: PendingLogin,
 ): Promise<string | undefined> {
+  return (await storeLogin(context, trx, address, login))?.id
+}
+
+/** Stores a sign-in that waits for any passkey. Undefined if too many of the network are pending. */
+export function startPasskeyLogin(
+  context: Pick<UsersContext, 'store' | 'sealer' | 'clock'>,
+  address: string,
+): Promise<{ readonly id: string; readonly challenge: string } | undefined> {
+  return storeLogin(context, context.store.db, address, { userId: undefined })
+}
+
+async function storeLogin(
+  { sealer, clock }: Pick<UsersContext, 'sealer' | 'clock'>,
+  trx: Kysely<Schema>,
+  address: string,
+  login: PendingLogin | UnknownLogin,
+): Promise<{ readonly id: string; readonly challenge: string } | undefined> {
   const networkHash = sha256(findSite(address))
   if (!(await admitRow(trx, { networkHash, now: clock() }))) return undefined
-  const id = createRandomToken()
+  const [id, challenge] = [createRandomToken(), createRandomToken()]
+  const state = JSON.stringify({ login, challenge })
   await trx
     .insertInto('pending_login')
     .values({
       id_hash: sha256(id),
-      state_sealed: sealer.seal(JSON.stringify(login), toSealedCell(sha256(id))),
+      state_sealed: sealer.seal(state, toSealedCell(sha256(id))),
       network_hash: networkHash,
       expires_at: clock() + LIFETIME.interaction,
     })
     .execute()
-  return id
+  return { id, challenge }
 }
 
 export function setPendingCookie(context: UsersContext, reply: FastifyReply, id: string): void {
@@ -73,7 +100,28 @@ export async function findPendingLogin(
   request: FastifyRequest,
 ): Promise<FoundLogin | undefined> {
   const id = request.cookies[definePendingCookie(context).name]
-  if (id === undefined) return undefined
+  const found = id === undefined ? undefined : await findById(context, id)
+  return found && isKnown(found) ? found : undefined
+}
+
+/** Finds the sign-in of this browser that waits for any passkey. */
+export async function findPasskeyLogin(
+  context: UsersContext,
+  request: FastifyRequest,
+): Promise<Found<UnknownLogin> | undefined> {
+  const id = request.cookies[definePendingCookie(context).name]
+  const found = id === undefined ? undefined : await findById(context, id)
+  return found && !isKnown(found) ? found : undefined
+}
+
+function isKnown(found: Found<PendingLogin> | Found<UnknownLogin>): found is FoundLogin {
+  return found.login.userId !== undefined
+}
+
+async function findById(
+  context: UsersContext,
+  id: string,
+): Promise<Found<PendingLogin> | Found<UnknownLogin> | undefined> {
   const row = await context.store.db
     .selectFrom('pending_login')
     .selectAll()
@@ -81,7 +129,7 @@ export async function findPendingLogin(
     .where('expires_at', '>', context.clock())
     .executeTakeFirst()
   const text = row && context.sealer.tryOpen(row.state_sealed, toSealedCell(row.id_hash))
-  return text === undefined ? undefined : { idHash: sha256(id), login: JSON.parse(text) }
+  return text === undefined ? undefined : { idHash: sha256(id), ...JSON.parse(text) }
 }
 
 /** Ends a pending sign-in by compare-and-set: each step works once. */
