@@ -71,8 +71,7 @@ export {
   type Search,
   type StreamedContent,
 } from './request.ts'
-export type { FhirResponse, ResponseVersion } from './response.ts'
-export { type Failure, toResponse } from './response.ts'
+export type { Failure, FhirResponse, ResponseVersion } from './response.ts'
 export type {
   HistoryEntry,
   HistoryPage,
@@ -82,3 +81,4 @@ export type {
   StoredVersion,
 } from './stored-version.ts'
 export { createTurns } from './take-turns.ts'
+export { toResponse } from './to-response.ts'

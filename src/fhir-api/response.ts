@@ -1,15 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { SentContent } from '../audit/index.ts'
 import { type Failed, fail } from '../core/index.ts'
-import {
-  createEntryFailure,
-  createErrorResponse,
-  type ErrorResponse,
-  type FhirProblem,
-  type NativeContent,
-  type OperationOutcome,
-  toErrorResponse,
-} from '../fhir/index.ts'
+import type { FhirProblem, NativeContent, OperationOutcome } from '../fhir/index.ts'
 
 /** The version that a response describes. */
 export interface ResponseVersion {
@@ -119,112 +111,4 @@ interface Lost<Problem> {
 /** The failure of a transaction because of one entry. */
 export function failEntry(entry: number, cause: Failure, entries?: readonly FhirResponse[]): Failure {
   return fail({ problem: 'entry-failed', entry, cause, entries })
-}
-
-/** The one place where a failure becomes a response. */
-export function toResponse(failure: Failure): FhirResponse {
-  const { status, outcome, headers } = explain(failure)
-  const entries = failure.problem === 'entry-failed' ? failure.entries : undefined
-  return { status, headers, body: JSON.stringify(outcome), ...(entries && { entries }) }
-}
-
-const MAY_BE_DONE =
-  'The change may have been carried out. Read the resource before you send the request again.'
-
-function explain(failure: Failure): ErrorResponse {
-  switch (failure.problem) {
-    case 'upstream-unreachable':
-      return createErrorResponse(
-        503,
-        'transient',
-        `The upstream FHIR server does not answer. ${failure.mayBeDone ? MAY_BE_DONE : 'Try again soon.'}`,
-        { 'retry-after': '2' },
-      )
-    case 'upstream-late':
-      return createErrorResponse(
-        504,
-        'transient',
-        `The upstream FHIR server did not answer in time.${failure.mayBeDone ? ` ${MAY_BE_DONE}` : ''}`,
-      )
-    case 'too-many-waiting':
-      return createErrorResponse(
-        429,
-        'throttled',
-        `More than ${failure.limit} requests of this grant are waiting for the FHIR server. Try again soon.`,
-        { 'retry-after': '2' },
-      )
-    case 'too-many-contents':
-      return createErrorResponse(
-        503,
-        'transient',
-        `Cannot receive content: ${failure.limit} others are being received. Try again soon.`,
-        { 'retry-after': '5' },
-      )
-    case 'upstream-broken':
-      return createErrorResponse(502, 'transient', 'The upstream FHIR server sent an invalid response.')
-    case 'upstream-declined': {
-      const { status, outcome, retryAfter, allow } = failure
-      const headers = {
-        ...(retryAfter !== undefined && { 'retry-after': retryAfter }),
-        ...(allow !== undefined && { allow }),
-      }
-      return { status, outcome, headers }
-    }
-    case 'overwritten':
-      return createErrorResponse(
-        409,
-        'conflict',
-        `Cannot create ${failure.type}/${failure.id}: another client created it at the same time, and the upstream FHIR server has replaced it. The audit trail has a record of this`,
-      )
-    case 'deleted-newer':
-      return createErrorResponse(
-        409,
-        'conflict',
-        `Cannot delete ${failure.type}/${failure.id}: another client changed it at the same time, and the upstream FHIR server has deleted the new version. The audit trail has a record of this`,
-      )
-    // The status of an uncertain outcome: the other entries are carried out.
-    case 'undeleted':
-      return createErrorResponse(
-        502,
-        'conflict',
-        `Cannot delete ${failure.type}/${failure.id}: it was changed at the same time, and the upstream FHIR server has carried out the transaction without this entry`,
-      )
-    case 'referred':
-      return createErrorResponse(
-        409,
-        'conflict',
-        `Cannot delete ${failure.type}/${failure.id}: other resources refer to it`,
-      )
-    case 'unbound-create':
-      return createErrorResponse(
-        405,
-        'not-supported',
-        `Cannot create this ${failure.type} with PUT: the upstream FHIR server could replace another resource. Use POST ${failure.type}`,
-        { allow: 'GET, HEAD' },
-      )
-    case 'no-version':
-      return createErrorResponse(
-        501,
-        'not-supported',
-        `Cannot write this ${failure.type}: the upstream FHIR server does not return its version`,
-      )
-    case 'excluded-type':
-      return createErrorResponse(
-        404,
-        'not-found',
-        `Cannot find ${failure.type} here: the gateway does not read this type from the upstream FHIR server`,
-      )
-    case 'absent-job':
-      return createErrorResponse(
-        404,
-        'not-found',
-        'There is no such job: use the status URL as the client that started the job received it',
-      )
-    case 'entry-failed':
-      return failure.isComposed
-        ? explain(failure.cause)
-        : createEntryFailure(failure.entry, explain(failure.cause))
-    default:
-      return toErrorResponse(failure)
-  }
 }

@@ -72,10 +72,8 @@ export { isFhirPathPatch } from './patch/operations.ts'
 export { type CurrentVersion, describeStaleness, isUnchanged } from './preconditions.ts'
 export {
   type AnyProblem,
-  createEntryFailure,
-  createErrorResponse,
+  createFaultsOutcome,
   createOutcome,
-  type ErrorResponse,
   type FhirProblem,
   type IssueCode,
   type OperationOutcome,
@@ -83,7 +81,6 @@ export {
   type OutcomeIssue,
   type Refused,
   refuseOutsideGrant,
-  toErrorResponse,
 } from './problem.ts'
 export { parseReference, type ResourceReference } from './reference.ts'
 export type { FhirRequest, Preconditions } from './request.ts'

@@ -5,7 +5,8 @@ import { toProblem } from '../../web/index.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Context, Handler } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, type FhirResponse, toResponse } from '../response.ts'
+import type { Failure, FhirResponse } from '../response.ts'
+import { toResponse } from '../to-response.ts'
 import {
   type BundleBudget,
   describeFailedEntry,

@@ -5,8 +5,9 @@ import { createOutcome, type Entry, type EntryInteraction, findJsonExcess, limit
 import { toProblem } from '../../web/index.ts'
 import type { ReadBudget } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, type FhirResponse, toResponse } from '../response.ts'
+import type { Failure, FhirResponse } from '../response.ts'
 import { createTurns } from '../take-turns.ts'
+import { toResponse } from '../to-response.ts'
 
 /** An entry as a request of its own: it is decided separately from the Bundle. */
 export function toEntryRequest(bundle: FhirRequest, entry: Entry): FhirRequest<EntryInteraction> | Failure {

@@ -9,8 +9,9 @@ import { validateInTurns } from '../interactions/plan-write.ts'
 import { attempt, Conflict } from '../interactions/write.ts'
 import { describeWrite, mayReadContent, respondToWrite } from '../interactions/write-response.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, type FhirResponse, failEntry, toResponse } from '../response.ts'
+import { type Failure, type FhirResponse, failEntry } from '../response.ts'
 import { createTurns } from '../take-turns.ts'
+import { toResponse } from '../to-response.ts'
 import {
   type BundleBudget,
   createReadBudget,

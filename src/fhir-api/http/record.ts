@@ -5,7 +5,8 @@ import type { Interaction, Misunderstood } from '../../fhir/index.ts'
 import type { Grant } from '../../smart/index.ts'
 import { listDecided } from '../bundle/entry.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, type FhirResponse, toResponse } from '../response.ts'
+import type { Failure, FhirResponse } from '../response.ts'
+import { toResponse } from '../to-response.ts'
 import type { FhirApi } from './fhir-api.ts'
 import { recordPatients } from './record-stream.ts'
 
@@ -31,13 +32,13 @@ export async function recordOutcome(
   input: AuditInput,
   outcome: FhirResponse | Failure,
 ): Promise<FhirResponse> {
-  const response = respondWith(api, outcome)
-  if (api.audit) await record(api, request, input, describe(response), getFailure(outcome))
-  return recordStream(api, request, input, response)
+  const response = toCountedResponse(api, outcome)
+  if (api.audit) await writeRecord(api, request, input, toAuditOutcome(response), getFailure(outcome))
+  return recordStreamed(api, request, input, response)
 }
 
 /** Records the patients of a response that is sent as a stream, unless its contents are known. */
-export function recordStream(
+export function recordStreamed(
   api: FhirApi,
   request: FastifyRequest,
   input: AuditInput,
@@ -46,15 +47,15 @@ export function recordStream(
   const { audit, baseUrl } = api
   const { body, contents } = response
   if (!audit || body === undefined || typeof body === 'string' || contents) return response
-  const finished = describeRequest(api, request, input, describe(response))
+  const finished = describeFinished(api, request, input, toAuditOutcome(response))
   return {
     ...response,
     body: recordPatients(body, baseUrl, patients => audit.recordPatients(finished, patients)),
   }
 }
 
-/** The response to send. */
-export function respondWith(
+/** The response to send. A refusal of its content is counted. */
+export function toCountedResponse(
   { decisions }: Pick<FhirApi, 'decisions'>,
   outcome: FhirResponse | Failure,
 ): FhirResponse {
@@ -69,26 +70,26 @@ function makeResponse(outcome: FhirResponse | Failure): FhirResponse {
 }
 
 /** Resolves when the record is in the audit trail, to which `audit/fhir/fhir-audit.ts` passes it. */
-export function record(
+export function writeRecord(
   api: FhirApi,
   request: FastifyRequest,
   input: AuditInput,
   outcome: AuditOutcome,
   failure?: Failure,
 ): Promise<void> | undefined {
-  return api.audit?.record(describeRequest(api, request, input, outcome, failure))
+  return api.audit?.record(describeFinished(api, request, input, outcome, failure))
 }
 
-export function describeOutcome(
+export function describeResponse(
   api: FhirApi,
   request: FastifyRequest,
   input: AuditInput,
   outcome: FhirResponse | Failure,
 ): FinishedRequest {
-  return describeRequest(api, request, input, describe(makeResponse(outcome)), getFailure(outcome))
+  return describeFinished(api, request, input, toAuditOutcome(makeResponse(outcome)), getFailure(outcome))
 }
 
-export function describeRequest(
+export function describeFinished(
   api: FhirApi,
   request: FastifyRequest,
   { interaction, by, body, entries, rejectedGrant }: AuditInput,
@@ -112,7 +113,7 @@ export function describeRequest(
   }
 }
 
-function describe(response: FhirResponse): AuditOutcome {
+function toAuditOutcome(response: FhirResponse): AuditOutcome {
   const { status, location, headers, body, contents, deleted, after, before, documents, entries } = response
   return {
     status,
@@ -122,7 +123,7 @@ function describe(response: FhirResponse): AuditOutcome {
     after,
     before,
     documents,
-    entries: entries?.map(describe),
+    entries: entries?.map(toAuditOutcome),
   }
 }
 

@@ -24,12 +24,12 @@ import type { Failure, FhirResponse } from '../response.ts'
 import { type FhirApi, findInteraction, readBytes } from './fhir-api.ts'
 import {
   type AuditOutcome,
-  describeOutcome,
-  describeRequest,
-  record,
+  describeFinished,
+  describeResponse,
   recordOutcome,
-  recordStream,
-  respondWith,
+  recordStreamed,
+  toCountedResponse,
+  writeRecord,
 } from './record.ts'
 
 // The responses of public interactions are the same for everybody, and contain no patient data.
@@ -84,7 +84,7 @@ export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<
   if (isFailure(allowed)) return recordOutcome(api, request, { interaction }, allowed)
   const { audit } = api
   const context = createContext(api, allowed)
-  if (!audit) return respondWith(api, await performDurably(context, allowed))
+  if (!audit) return toCountedResponse(api, await performDurably(context, allowed))
   if (mayWrite(allowed.interaction) && !isAboutAudit(interaction))
     return performWrite(api, audit, request, context, allowed)
   try {
@@ -131,7 +131,8 @@ async function recordError(
   allowed: FhirRequest,
   error: unknown,
 ): Promise<never> {
-  if (!(error instanceof AuditUnavailable)) await record(api, request, allowed, findOutcomeOfError(error))
+  if (!(error instanceof AuditUnavailable))
+    await writeRecord(api, request, allowed, findOutcomeOfError(error))
   throw error
 }
 
@@ -165,8 +166,8 @@ async function performWrite(
   context: Context,
   allowed: FhirRequest,
 ): Promise<FhirResponse> {
-  const describe = (outcome: FhirResponse | Failure) => describeOutcome(api, request, allowed, outcome)
-  const begun = describeRequest(api, request, allowed, UNKNOWN)
+  const describe = (outcome: FhirResponse | Failure) => describeResponse(api, request, allowed, outcome)
+  const begun = describeFinished(api, request, allowed, UNKNOWN)
   const { session } = context
   if (session.local?.announce) {
     const audited = {
@@ -186,9 +187,9 @@ async function performWrite(
   try {
     const outcome = await performDurably(context, allowed)
     await audit.complete(intent, describe(outcome))
-    return recordStream(api, request, allowed, respondWith(api, outcome))
+    return recordStreamed(api, request, allowed, toCountedResponse(api, outcome))
   } catch (error) {
-    await audit.complete(intent, describeRequest(api, request, allowed, findOutcomeOfError(error)))
+    await audit.complete(intent, describeFinished(api, request, allowed, findOutcomeOfError(error)))
     throw error
   }
 }

@@ -1,5 +1,6 @@
 import { fail, isFailure, isRecord } from '../../core/index.ts'
 import {
+  createFaultsOutcome,
   type EverythingType,
   type Fault,
   failSearch,
@@ -12,7 +13,6 @@ import {
   readPostedParams,
   readRecommendedBody,
   selectLastN,
-  toErrorResponse,
 } from '../../fhir/index.ts'
 import { findResource } from '../access/find-resource.ts'
 import { buildUrl, bundleJson, entryJson } from '../bundle-json.ts'
@@ -141,8 +141,7 @@ function checkProfiles(type: string, requested: string | undefined, resource: un
 }
 
 function listIssues(faults: readonly Fault[]): readonly OutcomeIssue[] {
-  const issues =
-    faults.length === 0 ? [] : toErrorResponse(fail({ problem: 'invalid-resource', faults })).outcome.issue
+  const issues = faults.length === 0 ? [] : createFaultsOutcome(faults).issue
   return faults.some(it => it.severity === undefined) ? issues : [VALID, ...issues]
 }
 

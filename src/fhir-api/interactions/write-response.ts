@@ -5,8 +5,9 @@ import { checkStored, findResource, isWithin } from '../access/find-resource.ts'
 import type { Committed, VersionedWrite } from '../backend.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import { type FhirResponse, toResponse } from '../response.ts'
+import type { FhirResponse } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
+import { toResponse } from '../to-response.ts'
 
 /** The response to a change without its content, also for the audit trail. */
 export function describeWrite(write: VersionedWrite, committed: Committed): FhirResponse {

@@ -47,7 +47,7 @@ type Handle = (context: AuthContext, visit: Visit) => Promise<FastifyReply>
 export function addFactorRoutes(app: FastifyInstance, context: AuthContext): void {
   const serve = (handle: Handle, needsRecentSignIn: boolean) =>
     requireLogin(context, async (request, reply, login) => {
-      if (context.providers.findByIssuer(login.issuer)?.kind === 'oidc')
+      if (context.rules.findByIssuer(login.issuer)?.kind === 'oidc')
         return sendOfProvider(context, reply, login)
       if (needsRecentSignIn && !isRecentLogin(login, context.clock()))
         return signInAgain(

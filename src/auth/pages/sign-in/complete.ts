@@ -68,8 +68,8 @@ export async function completeLogin(
   if (stored.step) return sendToStep(context, reply, stored, pending)
   clearPendingCookie(context, reply)
   const { id, userId } = stored
-  const { providers, metrics } = context
-  metrics.signIns.add([providers.findByIssuer(authenticated.provider?.issuer)?.id ?? 'password', 'success'])
+  const { rules, metrics } = context
+  metrics.signIns.add([rules.findByIssuer(authenticated.provider?.issuer)?.id ?? 'password', 'success'])
   setLoginCookie(context, reply, id)
   request.log.info({ clinicianId: userId }, 'Clinician logged in')
   const returnPath = takeReturnPath(context, reply) ?? paths.portal
@@ -118,7 +118,7 @@ export function signInAgain(
   returnPath: string,
 ): FastifyReply {
   rememberReturnPath(context, reply, returnPath)
-  const provider = context.providers.findByIssuer(issuer)
+  const provider = context.rules.findByIssuer(issuer)
   if (provider?.kind === 'oidc')
     return reply.redirect(`${paths.loginProviders}/${provider.id}?prompt=login`, 302)
   const directory = provider ? `&provider=${provider.id}` : ''

@@ -46,12 +46,12 @@ interface ProviderLogout {
 }
 
 async function findProviderLogout(
-  { providers, settings, sealer }: AuthContext,
+  { providers, rules, settings, sealer }: AuthContext,
   { issuer }: Login,
   idToken: string | undefined,
   returnTo: string | undefined,
 ): Promise<ProviderLogout | undefined> {
-  const provider = providers.findByIssuer(issuer)
+  const provider = rules.findByIssuer(issuer)
   if (provider?.kind !== 'oidc') return undefined
   const url = await providers.getClient(provider).findLogoutUrl()
   if (url === undefined) return undefined

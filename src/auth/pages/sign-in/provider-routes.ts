@@ -57,7 +57,7 @@ async function handleCallback(context: AuthContext, reply: FastifyReply): Promis
   const { request } = reply
   const state = readParameters(request.query).get('state') ?? ''
   const signIn = await takePendingSignIn(context, request, reply, state)
-  const provider = signIn && context.providers.findByIssuer(signIn.issuer)
+  const provider = signIn && context.rules.findByIssuer(signIn.issuer)
   if (!signIn || provider?.kind !== 'oidc')
     return refuseSignIn(context, reply, new SignInRefusal('expired'), {})
   const { interaction = '' } = signIn

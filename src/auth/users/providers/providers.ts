@@ -1,10 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import {
-  getProviderIssuer,
-  type LoginProvider,
-  type OidcProvider,
-  type Settings,
-} from '../../../config/index.ts'
+import type { LoginProvider, OidcProvider, Settings } from '../../../config/index.ts'
 import { checkDirectory } from './ldap.ts'
 import {
   checkOidcProvider,
@@ -25,7 +20,6 @@ export interface Providers {
   /** The sign-in methods as the sign-in page shows them: `password`, and the providers. */
   readonly ordered: readonly ('password' | LoginProvider)[]
   find(id: string): LoginProvider | undefined
-  findByIssuer(issuer: unknown): LoginProvider | undefined
   getClient(provider: OidcProvider): ProviderClient
   /** With several providers, a response must show which one sent it, against mix-up attacks (RFC 9700, 4.4). */
   readonly canBeMixedUp: boolean
@@ -94,7 +88,6 @@ export function createProviders(
       return opened.length > 1
     },
     find: id => login.providers.find(provider => provider.id === id),
-    findByIssuer: issuer => login.providers.find(provider => getProviderIssuer(provider) === issuer),
     getClient(provider) {
       const found = opened.find(known => known.provider.id === provider.id)
       if (!found) throw new Error(`There is no provider ${provider.id}`)

@@ -54,7 +54,7 @@ const UNREACHABLE = 'The keys of the provider could not be fetched'
 
 /** OIDC Back-Channel Logout, 2.6. */
 async function readLogoutToken(context: UsersContext, text: string): Promise<LogoutToken | Fault> {
-  const provider = context.providers.findByIssuer(decodeJwt(text)?.claims.iss)
+  const provider = context.rules.findByIssuer(decodeJwt(text)?.claims.iss)
   if (provider?.kind !== 'oidc') return makeFault('The logout_token has no known issuer')
   const claims = await context.providers.getClient(provider).verify(text)
   if (isFailure(claims))
