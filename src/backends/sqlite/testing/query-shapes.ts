@@ -63,6 +63,7 @@ export const READS: readonly string[] = [
   'Observation?date=le2020&_sort=-date&_count=5',
   'Observation?value-quantity=ge120&_sort=value-quantity&_count=5',
   'Observation?patient=PATIENT&_sort=-date&_count=5',
+  'Patient?family=jones1,jones3,jones5&_total=none&_count=200',
   'Observation?patient.family=smith&_count=5',
   'Observation?code=8480-6&_include=Observation:patient&_count=5',
   'Observation?patient=PATIENT&_summary=count',

@@ -11,7 +11,7 @@ import {
 import { compareValues, type SqlValue } from '../../repository/database.ts'
 import type { Names } from '../../repository/names.ts'
 import { buildComparison, buildEntryMatch, type EntryClause, findFirstAfter } from './entry-match.ts'
-import { any, FALSE, list, name, type Sql, sql } from './sql.ts'
+import { any, FALSE, list, name, type Sql, sql, union } from './sql.ts'
 
 /** The clauses that depend on one resource alone. */
 type OwnClause = Exclude<SearchClause, { kind: 'chain' | 'has' }>
@@ -39,6 +39,9 @@ export function selectByEntries(names: Names, type: string, clause: EntryClause)
   const column = buildColumnCondition(clause, 'o')
   if (column)
     return sql`SELECT o.rid FROM resource o WHERE o.tid = ${names.typeId(type)} AND o.deleted = 0 AND ${column}`
+  // SQLite reads all values of the parameter for a condition on several texts.
+  if (clause.kind === 'string' && clause.values.length > 1)
+    return union(clause.values.map(value => selectByEntries(names, type, { ...clause, values: [value] })))
   const { table, where } = buildEntryMatch(clause)
   return sql`SELECT e.rid FROM ${name(table)} e WHERE e.nid = ${names.parameterId(type, clause.parameter)} AND ${where}`
 }
