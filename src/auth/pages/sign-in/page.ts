@@ -101,7 +101,8 @@ function renderTestLogin({ username, password, others }: TestLogin): Html {
   return html`<p class="note">Test login on this computer: <code>${username}</code>, password <code>${password}</code>.${others.length > 0 && html` With the same password: ${list}.`}</p>`
 }
 
-function describeAccount({ brand, form }: LoginPageOptions): string {
+function describeAccount({ brand, form, above }: LoginPageOptions): string {
+  if (form !== undefined && above.length > 0) return 'Choose how to sign in.'
   if (form === undefined) return 'Use the account of your organization.'
   return form === 'own' ? `Use your ${brand.name} account.` : `Use your ${form.name}.`
 }
@@ -112,7 +113,7 @@ function describeOtherForm(form: NonNullable<LoginPageOptions['form']>): string 
 }
 
 function renderForm(
-  { pendingId, username, problem }: LoginPageOptions,
+  { pendingId, username, problem, above }: LoginPageOptions,
   form: NonNullable<LoginPageOptions['form']>,
 ): Html {
   return html`<form method="post" action="/login">
@@ -120,7 +121,7 @@ ${pendingId !== undefined && html`<input type="hidden" name="interaction" value=
 ${form !== 'own' && html`<input type="hidden" name="provider" value="${form.id}">`}
 ${renderField({ name: 'username', label: 'Username', autocomplete: 'username', required: true, value: username })}
 ${renderField({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: problem !== undefined })}
-<button class="btn btn--wide">Sign in</button>
+<button class="btn btn--wide${above.length > 0 && ' btn--quiet'}">Sign in</button>
 </form>`
 }
 

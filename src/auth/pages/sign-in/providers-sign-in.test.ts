@@ -516,6 +516,7 @@ describe('a sign-in that fails', () => {
       const settings = { login: { order, passwords: true, secondFactor: 'none' as const, providers } }
       const server = await openSignInServer(await open(), providers, { settings })
       const { body } = await server.openBrowser().get('/login')
+      assert.equal(body.match(/class="btn btn--wide"/g)?.length, 1, 'one main button')
       return body.match(/Other account|Hospital account|name="password"/g)
     }
     assert.deepEqual(await list([]), ['name="password"', 'Hospital account', 'Other account'])
