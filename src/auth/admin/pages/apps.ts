@@ -152,7 +152,13 @@ function defineAppAction(verb: string, { signIn, page, perform }: ClientOperatio
     async ask(request) {
       const client = await findApp(request)
       if (!client) return failUnknown()
-      return { ...page, section: SECTION, back: buildAppPath(client.id), title: page.title(client.name) }
+      return {
+        ...page,
+        section: SECTION,
+        back: buildAppPath(client.id),
+        title: page.title(client.name),
+        facts: [['Client id', html`<code>${client.id}</code>`]],
+      }
     },
     async perform(request) {
       const changed = await perform(request.admin, request.params.id ?? '')

@@ -255,6 +255,7 @@ describe('/admin', () => {
     const path = `/admin/clinicians/${await findId('leaver')}`
     const leaver = await auth.logIn('leaver')
     assert.match((await admin.get(path)).body, /data-label="Address">127\.0\.0\.1</)
+    assert.match((await admin.get(`${path}/remove`)).body, /<dt>Username<\/dt><dd><code>leaver<\/code>/)
     assert.equal((await performAction(`${path}/remove`)).headers.location, '/admin/clinicians?done=removed')
     assert.match((await admin.get('/admin/clinicians?done=removed')).body, /The user is removed\./)
     assert.equal((await admin.get(path)).statusCode, 404)
@@ -268,6 +269,7 @@ describe('/admin', () => {
     const page = (await admin.get('/admin/apps/sallyport-app')).body
     const path = /href="(\/admin\/grants\/[^"]+)"/.exec(page)?.[1] ?? ''
     assert.match(page, /href="\/admin\/apps\/sallyport-app">Demo app</)
+    assert.match((await admin.get('/admin/apps/sallyport-app/disable')).body, /<code>sallyport-app<\/code>/)
     const question = (await admin.get(path)).body
     assert.match(question, /Demo app <code>sallyport-app<\/code>[\s\S]*<code>clinician<\/code>/)
     assert.match(question, /<dt>Patient<\/dt><dd>Juniper, Alba <code>juniper<\/code>/)

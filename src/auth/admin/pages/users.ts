@@ -131,6 +131,10 @@ function defineUserAction(
         section: SECTION,
         back: buildUserPath(user),
         title: page.title(user.displayName),
+        facts: [
+          ['Username', html`<code>${user.username}</code>`],
+          ['FHIR user', html`<code>${user.fhirUser}</code>`],
+        ],
         fields: isAboutLink ? renderLinkFields(request) : undefined,
       }
     },
