@@ -44,6 +44,7 @@ describe('/lab', () => {
     const patient = page.getByRole('combobox', { name: 'Patient' })
     await patient.fill('junip')
     await page.getByRole('option', { name: /Juniper, Alba / }).waitFor()
+    await inspectOnEveryScreen(page, 'lab-picker')
     await patient.press('Enter')
     await page.getByText('Opens Demo app for Juniper, Alba').waitFor()
     assert.equal((await readLink(page)).searchParams.get('patient'), 'patient-1')

@@ -100,7 +100,9 @@ describe('the lab off loopback', () => {
     const page = await administrator.get('/lab', HTTPS)
     assert.equal(page.statusCode, 200)
     assert.match(page.body, /href="\/admin\/apps">Registered apps/)
-    assert.equal((await clinician.get('/lab', HTTPS)).statusCode, 403)
+    for (const path of ['/lab', '/lab/find?what=user&text=a'])
+      assert.equal((await clinician.get(path, HTTPS)).statusCode, 403, path)
+    assert.equal((await administrator.get('/lab/find?what=user&text=a', HTTPS)).statusCode, 200)
     for (const path of ['/apps', '/apps/new', '/apps/edit', '/apps/remove']) {
       assert.equal((await administrator.get(path, HTTPS)).statusCode, 404, path)
       assert.equal((await clinician.post(path, { client_id: 'x' }, HTTPS)).statusCode, 404, path)

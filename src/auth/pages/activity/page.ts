@@ -40,7 +40,7 @@ export function renderActivityPage(context: AuthContext, options: ActivityPageOp
     { title: 'Activity', current: 'activity', scripts: ['activity.js'] },
     html`${renderPageHead(
       'Activity',
-      'Every OAuth and FHIR request by launch, with the reason for each decision.',
+      html`Every OAuth and FHIR request by launch, with the reason for each decision. Times are in the zone ${renderZoneName('UTC')}.`,
       html`<p class="base"><span>FHIR base</span> <span class="url">${settings.fhirBaseUrl}</span></p>`,
     )}
 ${renderFilters(options)}
@@ -50,7 +50,7 @@ ${renderFilters(options)}
         : groups.map(group => renderGroup(group, { view, names, explainRequest, hooks }))
     }</div>
 ${renderOlderLink(options)}
-<p class="small muted after">Times are in the zone ${renderZoneName('UTC')}. Search values that could name a person are hidden. Tokens, codes and secrets are never shown or stored here.</p>`,
+<p class="small muted after">Search values that could name a person are hidden. Tokens, codes and secrets are never shown or stored here.</p>`,
   )
 }
 
