@@ -48,6 +48,7 @@ describe('smart.login.providers', () => {
         fhirUser: { kind: 'search', search: 'Practitioner?identifier=urn:x|{employee_number}' },
         allow: { claim: 'groups', values: ['clinicians', 'nurses, all'] },
         admin: { claim: 'groups', values: ['sallyport-admins'] },
+        users: 'clinicians',
         acrValues: ['urn:mfa'],
         maxAge: 28_800,
         provision: true,
@@ -103,7 +104,19 @@ smart.login.providers:
       fault(', fhir-user: { claim: x, template: "Practitioner/{x}" }'),
       'fhir-user: expected exactly one of claim, template and search',
     )
-    assert.match(fault(', fhir-user: { template: "Patient/{x}" }'), /fhir-user: expected/)
+    assert.match(fault(', fhir-user: { template: "Group/{x}" }'), /fhir-user: expected/)
+    assert.equal(fault(', fhir-user: { template: "Patient/{x}" }'), 'fhir-user must name a Practitioner')
+    assert.equal(fault(', users: patients'), 'users: patients needs acr-values')
+    const patients = ', users: patients, acr-values: [high]'
+    assert.equal(fault(`${patients}, fhir-user: { search: "Patient?identifier=urn:x|{x}" }`), '')
+    assert.equal(
+      fault(`${patients}, fhir-user: { search: "Practitioner?identifier=urn:x|{x}" }`),
+      'fhir-user must name a Patient',
+    )
+    assert.equal(
+      fault(`${patients}, admin: { claim: groups, values: [a] }`),
+      'patients cannot be administrators',
+    )
     assert.equal(fault(', allow: { claim: groups }'), 'allow: expected a claim and a list of values')
     assert.equal(fault(', provision: true'), 'provision needs fhir-user')
     assert.match(fault(', client-secret: x, client-key-file: y'), /expected one of client-secret/)
@@ -168,6 +181,7 @@ describe('the variables of a single provider', () => {
         fhirUser: { kind: 'claim', claim: 'fhirUser' },
         allow: { claim: 'groups', values: ['a', 'b'] },
         admin: { claim: 'roles', values: ['c'] },
+        users: 'clinicians',
         acrValues: [],
         maxAge: undefined,
         provision: true,

@@ -10,7 +10,7 @@ export interface ClaimRule {
   readonly values: readonly string[]
 }
 
-/** How a user's Practitioner follows from the claims. */
+/** How a user's Practitioner, or Patient, follows from the claims. */
 export type FhirUserRule =
   | { readonly kind: 'claim'; readonly claim: string }
   | { readonly kind: 'template'; readonly template: string }
@@ -133,9 +133,13 @@ function makeFhirUserRule(kind: string, text: string): FhirUserRule | undefined 
   if (kind === 'claim') return /^[^\s{}?]+$/.test(text) ? { kind, claim: text } : undefined
   const placeholder = /\{[^{}\s]+\}/.test(text)
   if (kind === 'template')
-    return placeholder && /^Practitioner\/[^?\s]+$/.test(text) ? { kind, template: text } : undefined
+    return placeholder && /^(?:Practitioner|Patient)\/[^?\s]+$/.test(text)
+      ? { kind, template: text }
+      : undefined
   if (kind === 'search')
-    return placeholder && /^Practitioner\?[^\s=]+=\S+$/.test(text) ? { kind, search: text } : undefined
+    return placeholder && /^(?:Practitioner|Patient)\?[^\s=]+=\S+$/.test(text)
+      ? { kind, search: text }
+      : undefined
   return undefined
 }
 
@@ -164,6 +168,8 @@ const OIDC = {
   'client-secret-file': defineOptional(types.path),
   'client-key-file': defineOptional(types.path),
   scopes: defineOptional(types.oidcScopes, DEFAULT_SCOPES),
+  /** Patients and related persons, or clinicians. */
+  users: defineOptional(types.oneOf('clinicians', 'patients'), 'clinicians'),
   'acr-values': defineOptional(types.acrValues, []),
   'max-age': defineOptional(types.wholeNumber(0, 31_536_000)),
 }
@@ -216,6 +222,7 @@ function readProvider(entry: unknown, index: number): LoginProvider {
   const label = `provider ${typeof entry.id === 'string' ? entry.id : index + 1}`
   const provider = entry.kind === 'ldap' ? readLdap(entry, label) : readOidc(entry, label)
   if (provider.provision && !provider.fhirUser) throw createFault(label, 'provision needs fhir-user')
+  checkUsers(provider, label)
   return provider
 }
 
@@ -225,6 +232,19 @@ function readOidc(entry: Readonly<Record<string, unknown>>, label: string): Oidc
   if (secrets.filter(secret => secret !== undefined).length > 1)
     throw createFault(label, 'expected one of client-secret, client-secret-file and client-key-file')
   return { ...read, kind: 'oidc', name: read.name ?? read.id }
+}
+
+/** A provider is for clinicians or for patients. For patients it must say how sure it is of them: `acr-values`. */
+function checkUsers(provider: LoginProvider, label: string): void {
+  const isForPatients = provider.kind === 'oidc' && provider.users === 'patients'
+  const { fhirUser, admin } = provider
+  const type = isForPatients ? 'Patient' : 'Practitioner'
+  const rule =
+    fhirUser?.kind === 'template' ? fhirUser.template : fhirUser?.kind === 'search' && fhirUser.search
+  if (rule && !rule.startsWith(type)) throw createFault(label, `fhir-user must name a ${type}`)
+  if (!isForPatients) return
+  if (provider.acrValues.length === 0) throw createFault(label, 'users: patients needs acr-values')
+  if (admin) throw createFault(label, 'patients cannot be administrators')
 }
 
 function readLdap(entry: Readonly<Record<string, unknown>>, label: string): LdapProvider {

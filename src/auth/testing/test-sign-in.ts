@@ -26,6 +26,7 @@ export function makeProvider(
     fhirUser: { kind: 'claim', claim: 'fhirUser' },
     allow: undefined,
     admin: undefined,
+    users: 'clinicians',
     acrValues: [],
     maxAge: undefined,
     provision: true,

@@ -7,7 +7,7 @@ import { after, before, beforeEach, describe, it } from 'node:test'
 import { eachDatabaseIfThorough } from '../../../../test/support/databases.ts'
 import { change, HOSPITAL_CLIENT, Hospital, KEY_CLIENT_ID } from '../../../../test/support/hospital.ts'
 import { rsaPair } from '../../../../test/support/rsa-pair.ts'
-import { createAuditor } from '../../../audit/index.ts'
+import { createAuditor, findRecords } from '../../../audit/index.ts'
 import type { OidcProvider } from '../../../config/index.ts'
 import { computeThumbprint } from '../../../jwt/index.ts'
 import { makeCommandLine } from '../../admin/action.ts'
@@ -353,6 +353,72 @@ describe('the account of a provider’s user', () => {
     assert.equal(await attempt(auth), '403 no-practitioner')
     auth.fhir.fail('no-response')
     assert.equal(await attempt(auth), '503 fhir-unavailable')
+  })
+})
+
+eachDatabaseIfThorough((_name, open) => {
+  describe('a provider for patients', () => {
+    const HIGH = 'urn:high'
+    const ALBA = { preferred_username: 'alba', name: 'Alba Juniper', employee_number: 'n-1' }
+    const search = { kind: 'search', search: 'Patient?identifier=urn:y|{employee_number}' } as const
+    const provider = () => makeProvider(hospital, { users: 'patients', acrValues: [HIGH], fhirUser: search })
+    const person = (id: string, value: string) => ({
+      resourceType: 'Patient' as const,
+      id,
+      identifier: [{ system: 'urn:y', value }],
+    })
+    const openServer = async (
+      resources = [person('juniper', 'n-1'), person('a', 'n-2'), person('b', 'n-2')],
+    ) => {
+      const store = await open()
+      const audit = createAuditor({ store, failure: 'refuse' })
+      return openSignInServer(store, [provider()], { resources, audit })
+    }
+
+    it('signs patients in to their own record, with a sufficient acr (SIGNIN-15)', async () => {
+      hospital.users = { 'user-1': ALBA }
+      const auth = await openServer()
+      const browser = auth.openBrowser()
+      assert.equal(describeSignIn(await signIn(browser, hospital, 'user-1')), '302 /portal')
+      assert.notEqual((await browser.get('/portal')).statusCode, 200, 'the portal is not for patients')
+      const account = await auth.store.db
+        .selectFrom('clinician')
+        .selectAll()
+        .where('username', '=', 'alba')
+        .executeTakeFirst()
+      assert.deepEqual([account?.fhir_user_id, Boolean(account?.admin)], ['Patient/juniper', false])
+      assert.equal(describeSignIn(await signIn(browser, hospital, 'user-1')), '302 /portal', 'again')
+    })
+
+    it('refuses an insufficient acr with a page and an audit record (SIGNIN-15)', async () => {
+      hospital.users = { 'user-1': ALBA }
+      const auth = await openServer()
+      for (const acr of ['urn:low', undefined]) {
+        hospital.tamper = change({ acr })
+        const refused = await signIn(auth.openBrowser(), hospital, 'user-1')
+        assert.equal(describeSignIn(refused), '403 weak-authentication')
+        assert.match(refused.body, /A stronger way of signing in is required/)
+        const [record] = await findRecords(auth.store, { events: [{ kind: 'login' }], limit: 1 })
+        assert.match(record?.reason ?? '', /acr of the id_token is not one of acr-values/)
+      }
+    })
+
+    it('refuses patients who are not in the record, or there twice, and clinicians (SIGNIN-15)', async () => {
+      const auth = await openServer()
+      for (const [claims, kind] of [
+        [{ ...ALBA, employee_number: 'n-9' }, 'no-patient'],
+        [{ ...ALBA, employee_number: 'n-2' }, 'several-patients'],
+      ] as const) {
+        hospital.users = { 'user-1': claims }
+        assert.equal(describeSignIn(await signIn(auth.openBrowser(), hospital, 'user-1')), `403 ${kind}`)
+      }
+      const link = { issuer: hospital.issuer, subject: 'user-1' }
+      const clock = () => auth.time.now
+      const admin = { ...auth, audit: createAuditor({ store: auth.store }), clock, ...makeCommandLine('t@t') }
+      await linkUser({ ...admin, rules: auth.rules }, { username: 'clinician' }, link)
+      hospital.users = { 'user-1': ALBA }
+      assert.equal(describeSignIn(await signIn(auth.openBrowser(), hospital, 'user-1')), '403 other-users')
+    })
   })
 })
 

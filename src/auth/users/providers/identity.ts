@@ -54,8 +54,13 @@ export function readNames(provider: LoginProvider, claims: Claims): AccountNames
   return { username, displayName: name.slice(0, MAX_NAME_CHARACTERS) || username }
 }
 
-/** The Practitioner that the claims name, or a search for it. */
-export type PractitionerQuery =
+/** The kind of resource that the users of a provider are. */
+export function getUserType(provider: LoginProvider): 'Practitioner' | 'Patient' {
+  return provider.kind === 'oidc' && provider.users === 'patients' ? 'Patient' : 'Practitioner'
+}
+
+/** The Practitioner, or the Patient, that the claims name, or a search for it. */
+export type UserQuery =
   | { readonly kind: 'id'; readonly id: string }
   | { readonly kind: 'search'; readonly query: string }
 
@@ -63,15 +68,16 @@ export function mapFhirUser(
   provider: LoginProvider,
   claims: Claims,
   fhirBaseUrl: string,
-): PractitionerQuery | SignInRefusal {
+): UserQuery | SignInRefusal {
   const { fhirUser } = provider
+  const type = getUserType(provider)
   if (!fhirUser) return new SignInRefusal('bad-claims', 'The provider has no fhir-user setting')
   switch (fhirUser.kind) {
     case 'claim':
-      return readReference(readTextClaim(claims, fhirUser.claim), fhirUser.claim, fhirBaseUrl)
+      return readReference(readTextClaim(claims, fhirUser.claim), fhirUser.claim, type, fhirBaseUrl)
     case 'template': {
       const filled = fillPlaceholders(fhirUser.template, claims, text => text)
-      return isFailure(filled) ? filled : readReference(filled, 'template', fhirBaseUrl)
+      return isFailure(filled) ? filled : readReference(filled, 'template', type, fhirBaseUrl)
     }
     case 'search': {
       const filled = fillPlaceholders(fhirUser.search, claims, encodeSearchValue)
@@ -83,16 +89,17 @@ export function mapFhirUser(
 function readReference(
   text: string | undefined,
   name: string,
+  wanted: 'Practitioner' | 'Patient',
   fhirBaseUrl: string,
-): PractitionerQuery | SignInRefusal {
+): UserQuery | SignInRefusal {
   if (text === undefined) return new SignInRefusal('bad-claims', `The claim ${name} is missing`)
   const below = text.startsWith(`${fhirBaseUrl}/`) ? text.slice(fhirBaseUrl.length + 1) : text
   if (/^[a-z][a-z0-9+.-]*:/i.test(below))
     return new SignInRefusal('bad-claims', `The ${name} names another FHIR server`)
   const [type, id = '', ...more] = below.split('/')
-  return type === 'Practitioner' && isId(id) && more.length === 0
+  return type === wanted && isId(id) && more.length === 0
     ? { kind: 'id', id }
-    : new SignInRefusal('bad-claims', `The ${name} does not name a Practitioner`)
+    : new SignInRefusal('bad-claims', `The ${name} does not name a ${wanted}`)
 }
 
 function fillPlaceholders(

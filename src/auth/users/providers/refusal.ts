@@ -55,7 +55,7 @@ const TEXTS = {
   'weak-authentication': {
     status: 403,
     title: 'A stronger sign-in is required',
-    text: 'Your organization requires another way of signing in, such as a second factor, or a more recent sign-in.',
+    text: 'A stronger way of signing in is required, such as a second factor, or a more recent sign-in.',
     advice: ADVICE.again,
   },
   'not-allowed': {
@@ -105,6 +105,24 @@ const TEXTS = {
     title: 'Your account matches several practitioners',
     text: 'The FHIR server has more than one practitioner that matches your account.',
     advice: ADVICE.administrator,
+  },
+  'no-patient': {
+    status: 403,
+    title: 'You are not in the health record',
+    text: 'The FHIR server has no patient that matches your account.',
+    advice: ADVICE.administrator,
+  },
+  'several-patients': {
+    status: 403,
+    title: 'Your account matches several patients',
+    text: 'The FHIR server has more than one patient that matches your account.',
+    advice: ADVICE.administrator,
+  },
+  'other-users': {
+    status: 403,
+    title: 'This sign-in is for other users',
+    text: 'Patients and clinicians sign in with different providers.',
+    advice: 'Choose another way to sign in.',
   },
   'fhir-unavailable': {
     status: 503,

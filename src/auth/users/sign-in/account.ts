@@ -3,12 +3,17 @@ import { getProviderIssuer, type LoginProvider } from '../../../config/index.ts'
 import { isFailure } from '../../../core/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import type { Schema } from '../../../store/index.ts'
-import { createUserLookup, type LookupContext, listResources } from '../../base/fhir-reader.ts'
-import type { User } from '../../base/user.ts'
+import {
+  createUserLookup,
+  type LookupContext,
+  type LookupType,
+  listResources,
+} from '../../base/fhir-reader.ts'
+import { formatFhirUser, isPatientUser, type User } from '../../base/user.ts'
 import type { UsersContext } from '../context.ts'
 import { NO_PASSWORD } from '../passwords.ts'
 import { checkAllowed, isAdministratorBy } from '../providers/groups.ts'
-import { mapFhirUser, type PractitionerQuery, readNames } from '../providers/identity.ts'
+import { getUserType, mapFhirUser, readNames, type UserQuery } from '../providers/identity.ts'
 import { SignInRefusal } from '../providers/refusal.ts'
 import { isUsableAccount } from '../validity/rule.ts'
 
@@ -16,7 +21,7 @@ import { isUsableAccount } from '../validity/rule.ts'
 export interface Account {
   readonly issuer: string
   readonly subject: string
-  /** `linked`: by an administrator, with the clinician's own Practitioner. Otherwise the claims decide. */
+  /** `linked`: by an administrator, with the user's own resource. Otherwise the claims decide. */
   readonly kind: 'linked' | 'provisioned' | 'new'
   /** Undefined for a new account. */
   readonly userId: string | undefined
@@ -66,10 +71,14 @@ async function findOnce(
   const link = await findLink(context.store.db, issuer, subject)
   if (link && !isUsableAccount(link, context.rules)) return new SignInRefusal('disabled')
   if (!link && !provider.provision) return new SignInRefusal('unknown-subject')
+  const type = getUserType(provider)
+  // A provider for patients signs in no clinician, and the other way round, whatever is linked.
+  if (link && isPatientUser({ fhirUserId: link.fhir_user_id }) !== (type === 'Patient'))
+    return new SignInRefusal('other-users')
   const mapped = link && !link.provisioned ? readLinked(link) : readMapped(context, provider, claims)
   if (isFailure(mapped)) return mapped
   const { query, username, displayName } = mapped
-  const fhirUserId = await findPractitioner(context, query)
+  const fhirUserId = await findUserResource(context, mapped.type ?? type, query)
   if (isFailure(fhirUserId)) return fhirUserId
   const kind = link ? (link.provisioned ? 'provisioned' : 'linked') : 'new'
   const account = { issuer, subject, kind, userId: link?.id, username, displayName, fhirUserId } as const
@@ -93,15 +102,16 @@ export function findLink(db: Kysely<Schema>, issuer: string, subject: string) {
 }
 
 function readLinked({ username, display_name, fhir_user_id }: Link) {
-  const id = fhir_user_id.replace(/^Practitioner\//, '')
-  return { username, displayName: display_name, query: { kind: 'id', id } as const }
+  const [type, ...rest] = formatFhirUser(fhir_user_id).split('/') as [LookupType, ...string[]]
+  const id = rest.join('/')
+  return { username, displayName: display_name, type, query: { kind: 'id', id } as const }
 }
 
 function readMapped({ settings }: AccountContext, provider: LoginProvider, claims: Claims) {
   const names = readNames(provider, claims)
   if (isFailure(names)) return names
   const query = mapFhirUser(provider, claims, settings.fhirBaseUrl)
-  return isFailure(query) ? query : { ...names, query }
+  return isFailure(query) ? query : { ...names, type: undefined, query }
 }
 
 async function isUsernameTaken(
@@ -156,20 +166,23 @@ function toColumns({ username, displayName, fhirUserId }: Account) {
   return { username, display_name: displayName, fhir_user_id: fhirUserId }
 }
 
-/** Finds the one Practitioner on the FHIR server, and returns its id. */
-async function findPractitioner(
+/** Finds the one resource of a user on the FHIR server, and returns its id, with the type unless it is a Practitioner. */
+async function findUserResource(
   context: LookupContext,
-  query: PractitionerQuery,
+  type: LookupType,
+  query: UserQuery,
 ): Promise<string | SignInRefusal> {
-  const read = await createUserLookup(context, 'Practitioner')
+  const isClinician = type === 'Practitioner'
+  const none = isClinician ? 'no-practitioner' : 'no-patient'
+  const read = await createUserLookup(context, type)
   const result =
-    query.kind === 'id'
-      ? await read.resource('Practitioner', query.id)
-      : await read(`${query.query}&_count=2`)
+    query.kind === 'id' ? await read.resource(type, query.id) : await read(`${query.query}&_count=2`)
   if (result.kind === 'unavailable') return new SignInRefusal('fhir-unavailable', result.reason)
-  if (result.kind === 'absent') return new SignInRefusal('no-practitioner')
-  const found = query.kind === 'id' ? [result.resource] : listResources(result.resource, 'Practitioner')
+  if (result.kind === 'absent') return new SignInRefusal(none)
+  const found = query.kind === 'id' ? [result.resource] : listResources(result.resource, type)
   const [first, second] = found.flatMap(({ id }) => id ?? [])
-  if (first === undefined) return new SignInRefusal('no-practitioner')
-  return second === undefined ? first : new SignInRefusal('several-practitioners')
+  if (first === undefined) return new SignInRefusal(none)
+  if (second !== undefined)
+    return new SignInRefusal(isClinician ? 'several-practitioners' : 'several-patients')
+  return isClinician ? first : `${type}/${first}`
 }

@@ -48,8 +48,9 @@ function isStrongEnough(
   return isRecent && (acrValues.length === 0 || acrValues.some(value => value === acr))
 }
 
-export function describeMapping({ fhirUser }: LoginProvider): string {
-  return sha256(JSON.stringify(fhirUser ?? null))
+export function describeMapping(provider: LoginProvider): string {
+  const users = provider.kind === 'oidc' ? provider.users : 'clinicians'
+  return sha256(JSON.stringify([provider.fhirUser ?? null, users]))
 }
 
 export function describeDirectory(provider: LoginProvider): string | undefined {
