@@ -175,7 +175,8 @@ function fhirclientBrowserApp(app: Express, url: string): void {
 /** Picks the app in the portal, launches and allows it, and reads what it shows. */
 async function launchThirdParty(page: Page, name: string): Promise<Seen> {
   await pickPatient(page, 'Juniper, Alba')
-  await page.getByRole('link', { name }).click()
+  await page.getByText('Choose another app').click()
+  await page.getByRole('button', { name }).click()
   await page.getByLabel('No encounter').check()
   await page.getByRole('button', { name: /^Launch (?!settings)/ }).click()
   await page.getByRole('heading', { name: new RegExp(`^Allow ${name}`) }).waitFor()
@@ -208,7 +209,8 @@ describe('third-party clients', () => {
     const { page } = await open()
     await signIn(page, stack)
     await pickPatient(page, 'Juniper, Alba')
-    await page.getByRole('link', { name: 'fhirclient-browser-app' }).click()
+    await page.getByText('Choose another app').click()
+    await page.getByRole('button', { name: 'fhirclient-browser-app' }).click()
     await page.getByLabel('No encounter').check()
     await page.getByRole('button', { name: /^Launch (?!settings)/ }).click()
     await page.getByRole('button', { name: 'Don’t allow' }).click()
