@@ -67,6 +67,7 @@ export const LIMITS = {
     scope: MAX_SCOPE_LIST_CHARACTERS,
     login_hint: 256,
     acr_values: 1_024,
+    claims: 4_096,
     id_token_hint: 8_192,
     launch: 256,
   },

@@ -1,5 +1,5 @@
 import { Failing } from '../../core/index.ts'
-/** RFC 6749, 4.1.2.1 and 5.2; RFC 7591, 3.2.2; OIDC Core, 3.1.2.6. */
+/** RFC 6749, 4.1.2.1 and 5.2; RFC 7591, 3.2.2; OIDC Core, 3.1.2.6; OIDC Unmet Authentication Requirements. */
 export type RefusalCode =
   | 'invalid_request'
   | 'invalid_client'
@@ -12,6 +12,7 @@ export type RefusalCode =
   | 'login_required'
   | 'consent_required'
   | 'interaction_required'
+  | 'unmet_authentication_requirements'
   | 'request_not_supported'
   | 'request_uri_not_supported'
   | 'registration_not_supported'

@@ -1,3 +1,4 @@
+import { isRecord, parseJson } from '../../../core/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { Refusal, type RefusalCode } from '../../base/refusal.ts'
 import type { AuthContext } from '../context.ts'
@@ -21,6 +22,7 @@ const READ = [
   'prompt',
   'max_age',
   'acr_values',
+  'claims',
   'id_token_hint',
   'login_hint',
   'request',
@@ -92,6 +94,21 @@ export function checkMaxAge({ parameters }: RequestInput): Finding | Refusal {
 export function checkAcrValues({ parameters }: RequestInput): Finding {
   const acrValues = (parameters.get('acr_values') ?? '').split(' ').filter(value => value !== '')
   return acrValues.length === 0 ? {} : { acrValues }
+}
+
+/**
+ * Of `claims` (OIDC Core, 5.5), only an essential `acr` is read. Ignoring it would give an app a weaker sign-in than it must have
+ * (5.5.1.1).
+ */
+export function checkEssentialAcr({ parameters }: RequestInput): Finding | Refusal {
+  const text = parameters.get('claims')
+  if (text === undefined) return {}
+  const claims = parseJson(text)
+  if (!isRecord(claims)) return new Refusal('invalid_request', 'The parameter claims is not a JSON object.')
+  const acr = isRecord(claims.id_token) ? claims.id_token.acr : undefined
+  if (!isRecord(acr) || acr.essential !== true) return {}
+  const values = [acr.value, acr.values].flat().filter(value => typeof value === 'string')
+  return values.length === 0 ? {} : { acrValues: values, essentialAcr: values }
 }
 
 /** An ID token of this server, expired or not, that names the expected user. */

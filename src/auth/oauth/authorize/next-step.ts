@@ -43,6 +43,11 @@ export function chooseNextStep({
   const silent = request.prompts.includes('none')
   if (!login || !isRecent(login, request) || needsStepUp(login, hasSecondFactor, request, silent))
     return silent ? makeRefusal('login_required', 'The user must log in.') : { kind: 'login' }
+  if (request.essentialAcr && !request.essentialAcr.some(value => meetsAcr(login, value)))
+    return makeRefusal(
+      'unmet_authentication_requirements',
+      'The sign-in of the user meets none of the required authentication context classes.',
+    )
   if (request.expectedSubject !== undefined && request.expectedSubject !== login.user.id)
     return makeRefusal(
       'login_required',
@@ -86,7 +91,7 @@ function needsStepUp(
 }
 
 function makeRefusal(
-  code: 'login_required' | 'consent_required' | 'interaction_required',
+  code: 'login_required' | 'consent_required' | 'interaction_required' | 'unmet_authentication_requirements',
   description: string,
 ): NextStep {
   return { kind: 'refuse', refusal: new Refusal(code, description) }

@@ -36,6 +36,8 @@ export interface AuthorizationRequest {
   readonly maxAge?: number
   /** The requested authentication context classes, in order of preference. */
   readonly acrValues?: readonly string[]
+  /** Those of which the login must meet one. */
+  readonly essentialAcr?: readonly string[]
   /** The user of the `id_token_hint`. */
   readonly expectedSubject?: string
   readonly loginHint?: string

@@ -13,6 +13,7 @@ import { readExtension } from '../hooks.ts'
 import { type FoundLaunch, findLaunch, refuseLaunch } from '../launch/launch-token.ts'
 import {
   checkAcrValues,
+  checkEssentialAcr,
   checkIdTokenHint,
   checkLengths,
   checkMaxAge,
@@ -64,6 +65,7 @@ const CHECKS: readonly Check[] = [
   checkPrompt,
   checkMaxAge,
   checkAcrValues,
+  checkEssentialAcr,
   (input, { keys, settings }) => checkIdTokenHint(input, keys, settings.issuerUrl),
   // The scope first, so that its errors do not depend on the launch token.
   checkScope,

@@ -348,6 +348,16 @@ const OAUTH: readonly Row[] = [
     'Send “none”, or any of “login”, “consent” and “select_account”.',
   ],
   [
+    /unmet_authentication_requirements/,
+    'The app requires a stronger sign-in (an essential “acr”) than the user has.',
+    'Ask the user to add a second factor, or request a class of “acr_values_supported” with “acr_values”, which is voluntary.',
+  ],
+  [
+    /parameter claims/,
+    'The parameter “claims” could not be read.',
+    'Send “claims” as a JSON object, percent-encoded (OIDC Core, 5.5).',
+  ],
+  [
     /max_age/,
     'The value of “max_age” is not a number.',
     'Send the seconds since the last sign-in, in digits.',

@@ -7,6 +7,7 @@ import { makeCertificate } from '../../../../test/support/certificate.ts'
 import { SERVICE, startDirectory } from '../../../../test/support/directory.ts'
 import { createAuditor, findRecords } from '../../../audit/index.ts'
 import type { LdapProvider } from '../../../config/index.ts'
+import { readCodes, readEnrolment, TestPhone } from '../../testing/second-factor.ts'
 import type { TestAuthServer } from '../../testing/test-auth-server.ts'
 import { describeSignIn, openSignInServer } from '../../testing/test-sign-in.ts'
 import { openTestStore } from '../../testing/test-store.ts'
@@ -96,6 +97,32 @@ describe('sign-in at a directory (LDAP)', () => {
     assert.match(body, /Use your Hospital account\./)
     assert.match(body, /<input type="hidden" name="provider" value="staff">/)
     assert.match(body, /href="\/login\?provider=password">Sallyport account</)
+  })
+
+  it('asks administrators of a group for a second factor, after the password of the directory (FACTOR-5)', async () => {
+    const admin = { claim: 'groups', values: ['clinicians'] }
+    const login = {
+      order: [],
+      passwords: true,
+      secondFactor: 'administrators' as const,
+      providers: [makeProvider({ admin })],
+    }
+    const server = await openSignInServer(await open(), login.providers, { settings: { login } })
+    const browser = server.openBrowser()
+    const form = { username: 'ada', password: 'password of ada', provider: 'staff' }
+    assert.equal(describeSignIn(await browser.post('/login', form)), '302 /login/enrol')
+    assert.equal((await browser.get('/admin')).headers.location, '/login')
+    const { body } = await browser.get('/login/enrol')
+    const phone = new TestPhone(server, body)
+    const proof = { enrolment: readEnrolment(body), code: phone.getCode() }
+    assert.equal(readCodes(await browser.post('/login/enrol', proof)).length, 10)
+    assert.equal((await browser.get('/admin')).statusCode, 200)
+    const again = server.openBrowser()
+    assert.equal(describeSignIn(await again.post('/login', form)), '302 /login/second-factor')
+    const done = await again.post('/login/second-factor', { code: phone.takeNextCode() })
+    assert.equal(describeSignIn(done), '302 /portal')
+    const rows = await server.store.db.selectFrom('login').select(['issuer', 'amr']).execute()
+    assert.deepEqual(rows.at(-1), { issuer: 'ldap:staff', amr: '["pwd","otp","mfa"]' })
   })
 
   it('comes first if the settings say so, and passwords of the clinician table still work', async () => {

@@ -186,6 +186,15 @@ eachDatabase((_name, _open, create) => {
       await auth.addUser(plain)
       const weak = await decode(await auth.logIn(plain), { acr_values: MFA })
       assert.deepEqual(weak, { acr: undefined, amr: ['pwd'] }, 'voluntary: there is no second factor')
+      const claims = JSON.stringify({ id_token: { acr: { essential: true, values: ['urn:other', MFA] } } })
+      assert.deepEqual(await decode(before, { claims }), { acr, amr }, 'essential, and met')
+      const weakLaunch = { launch: await auth.launch(await auth.logIn(plain)), claims }
+      for (const prompt of [undefined, 'none']) {
+        const refused = await auth.authorize(await auth.logIn(plain), { ...weakLaunch, prompt })
+        assert.equal(readRedirect(refused).error, 'unmet_authentication_requirements')
+      }
+      const broken = await auth.authorize(before, { claims: '{' })
+      assert.equal(readRedirect(broken).error, 'invalid_request')
       const { acr_values_supported: supported } = (
         await before.get('/.well-known/openid-configuration')
       ).json()
