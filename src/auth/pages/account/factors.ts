@@ -24,7 +24,7 @@ import {
   storeFactor,
 } from '../../users/factors/enrolment.ts'
 import { FACTOR_KINDS, type Factor, listFactors } from '../../users/factors/factors.ts'
-import { mustKeepFactor, removeFactor, renameFactor } from '../../users/factors/own-factors.ts'
+import { mustKeepFactor, REQUIRED, removeFactor, renameFactor } from '../../users/factors/own-factors.ts'
 import { countRecoveryCodes, replaceRecoveryCodes } from '../../users/factors/recovery-codes.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireLogin } from '../../users/login.ts'
@@ -236,14 +236,15 @@ async function askToRemove(context: AuthContext, visit: Visit): Promise<FastifyR
   const factor = factors.find(({ id }) => id === parameters.get('factor'))
   if (!factor) return reply.redirect(paths.accountFactors, 302)
   const isLast = factors.length === 1
+  if (isLast && mustKeepFactor(context, login)) return sendRefused(context, visit, REQUIRED)
   return reply.sendPage(
     renderSignedInPage(
       context,
       login,
       { title: 'Remove a second factor', current: 'account', width: 'flow' },
       html`${renderPageHead(html`Remove <bdi>${factor.name}</bdi>?`)}
-<p>Your sign-ins in other browsers end, and apps lose the access that you gave them there.${isLast && ' It is your last second factor: your password alone will sign you in.'}</p>
-<form class="actions" method="post" action="${paths.accountFactorsRemove}">${renderHidden({ factor: factor.id })}<button class="btn btn--danger">Remove</button><a class="btn btn--quiet" href="${paths.accountFactors}">Keep it</a></form>`,
+<div class="stack"><p>Your sign-ins in other browsers end, and apps lose the access that you gave them there.${isLast && ' It is your last second factor: your password alone will sign you in.'}</p>
+<form class="actions" method="post" action="${paths.accountFactorsRemove}">${renderHidden({ factor: factor.id })}<button class="btn btn--danger">Remove</button><a class="btn btn--quiet" href="${paths.accountFactors}">Keep it</a></form></div>`,
     ),
   )
 }

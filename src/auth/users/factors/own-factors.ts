@@ -8,6 +8,8 @@ import { keepAccess } from '../validity/facts.ts'
 import { computeAccountMark, needsSecondFactor } from '../validity/rule.ts'
 import { type Factor, listFactors, removeFactors } from './factors.ts'
 
+export const REQUIRED = 'Your organization requires a second factor. Add another one first.'
+
 /** Whether a user who is signed in must keep a second factor. */
 export function mustKeepFactor({ rules }: Pick<UsersContext, 'rules'>, { issuer, admin }: Login): boolean {
   return needsSecondFactor(rules, { issuer, evidence: undefined, isAdmin: admin })
@@ -31,8 +33,7 @@ export function removeFactor(
     const factor = factors.find(({ id }) => id === factorId)
     if (!factor) return makeFault('It was removed before.')
     if (factors.length > 1) await trx.deleteFrom('factor').where('id', '=', factorId).execute()
-    else if (mustKeepFactor(context, login))
-      return makeFault('Your organization requires a second factor. Add another one first.')
+    else if (mustKeepFactor(context, login)) return makeFault(REQUIRED)
     else await removeFactors(trx, login.user.id)
     await trx
       .updateTable('clinician')
