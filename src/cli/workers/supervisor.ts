@@ -1,5 +1,5 @@
 import cluster from 'node:cluster'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createSerialize } from '../../cache/index.ts'
 import type { Settings } from '../../config/index.ts'
@@ -53,7 +53,7 @@ function openSlots({
   // Round robin is the default: a shared socket gives most connections to the busiest process.
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({
-    exec: join(import.meta.dirname, '../main.ts'),
+    exec: join(import.meta.dirname, `../main${extname(import.meta.filename)}`),
     args: [],
     serialization: 'advanced',
     ...(logsToStderr && { stdio: ['inherit', 2, 2, 'ipc'] }),

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { extname } from 'node:path'
 import { setImmediate as letOthersRun } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Kysely } from 'kysely'
@@ -161,7 +162,7 @@ interface Outcome {
 
 /** The thread takes tens of milliseconds to start. A larger young generation would only take memory. */
 function startMover(path: string): Mover {
-  const thread = new Worker(new URL('./trail-thread.ts', import.meta.url), {
+  const thread = new Worker(new URL(`./trail-thread${extname(import.meta.filename)}`, import.meta.url), {
     workerData: path,
     resourceLimits: { maxYoungGenerationSizeMb: 2 },
   })
