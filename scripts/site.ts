@@ -1,0 +1,65 @@
+/**
+ * `npm run docs [folder]`: the documentation as a static website in `site/`. Every Markdown page of the project becomes a page,
+ * with the headings of docs/README.md as its navigation, and so do the decision vectors. Fails for a link that leads nowhere.
+ */
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { createIndex } from 'pagefind'
+import { findLinkFaults } from './site/links.ts'
+import { readNavigation } from './site/navigation.ts'
+import { formatPage } from './site/page.ts'
+import { HOME, nameOutput } from './site/paths.ts'
+import { renderMarkdown } from './site/render.ts'
+import { formatVectorPages } from './site/vectors.ts'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const folder = resolve(process.argv[2] ?? join(ROOT, 'site'))
+
+const sources = new Map(listPages().map(path => [path, readFileSync(join(ROOT, path), 'utf8')]))
+const navigation = readNavigation(sources.get(HOME) ?? '')
+const pages = new Map<string, string>()
+for (const [path, text] of sources) {
+  const { title, content, headings } = renderMarkdown(text, path, file => sources.has(file))
+  pages.set(nameOutput(path), formatPage({ path: nameOutput(path), title, content, headings, navigation }))
+}
+for (const { path, title, content } of formatVectorPages(join(ROOT, 'vectors')))
+  pages.set(path, formatPage({ path, title, content, headings: [], navigation }))
+
+rmSync(folder, { recursive: true, force: true })
+for (const [path, text] of pages) {
+  mkdirSync(dirname(join(folder, path)), { recursive: true })
+  writeFileSync(join(folder, path), text)
+}
+cpSync(join(ROOT, 'docs/images'), join(folder, 'docs/images'), { recursive: true })
+for (const name of ['sallyport.css', 'icon.svg', 'logo.svg'])
+  cpSync(join(ROOT, 'src/web/assets', name), join(folder, 'assets', name))
+for (const name of ['site.css', 'search.js'])
+  cpSync(join(import.meta.dirname, 'site', name), join(folder, 'assets', name))
+await makeSearchIndex()
+
+const faults = findLinkFaults(folder)
+for (const fault of faults) console.error(fault)
+console.log(`${pages.size} pages in ${folder}`)
+if (faults.length > 0) process.exitCode = 1
+
+function listPages(): readonly string[] {
+  const below = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.md'))
+    .map(name => `docs/${name}`)
+  return [
+    'README.md',
+    'ARCHITECTURE.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    'CHANGELOG.md',
+    'vectors/README.md',
+    ...below,
+  ]
+}
+
+async function makeSearchIndex(): Promise<void> {
+  const { index, errors } = await createIndex({})
+  if (!index) throw new Error(`Cannot index the pages: ${errors.join('; ')}`)
+  await index.addDirectory({ path: folder })
+  await index.writeFiles({ outputPath: join(folder, 'pagefind') })
+}
