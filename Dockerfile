@@ -14,7 +14,7 @@ RUN mkdir -p /image/usr/bin /image/etc /image/tmp /data && \
     echo 'sallyport:x:10001:10001::/var/lib/sallyport:/sbin/nologin' > /image/etc/passwd && \
     chmod 1777 /image/tmp
 # The packages that the servers need, in the versions of the lock file.
-RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/node-* node_modules/.bin && \
+RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-* node_modules/.bin && \
     mv node_modules /image/opt/sallyport/
 
 FROM scratch
