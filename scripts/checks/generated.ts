@@ -1,5 +1,6 @@
-import { formatCommandHelp, HOW } from '../../src/cli/command-line.ts'
+import { formatCommandHelp } from '../../src/cli/command-line.ts'
 import { commandNames, loadCommand } from '../../src/cli/commands/index.ts'
+import { HOW } from '../../src/core/index.ts'
 import type { Sources } from './modules.ts'
 import { settingsReference } from './settings-reference.ts'
 import { listTests } from './specification.ts'

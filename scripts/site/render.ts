@@ -61,7 +61,7 @@ function moveLinks(tokens: Token[], source: string, isPage: (path: string) => bo
   for (const token of tokens) {
     if (token.type === 'link_close' && isUnlinked) hide(token)
     if (token.type !== 'link_open') continue
-    const href = token.attrGet('href') ?? ''
+    const href = String(token.attrGet('href') ?? '')
     isUnlinked = false
     if (/^[a-z][a-z0-9+.-]*:|^#/i.test(href)) continue
     const [file = '', anchor] = href.split('#')

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { describeError, escapeLines } from '../core/index.ts'
+import { describeError, escapeLines, HOW } from '../core/index.ts'
 import {
   type Arguments,
   CommandFailure,
@@ -118,8 +118,6 @@ function fail(io: Io, lines: readonly string[], exitCode: ExitCode): ExitCode {
 function formatMessage(message: string): string {
   return (message.split('\n')[0] ?? '').trim() || 'Failed for an unknown reason'
 }
-
-export const HOW = 'npm run -s sallyport --'
 
 function formatOverview(): string {
   return `Sallyport: a SMART-on-FHIR launch and authorization layer for any FHIR R4 server

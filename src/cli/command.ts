@@ -20,8 +20,8 @@ export interface Output {
   readonly columns?: number
 }
 
-/** 0: success; 1: failure, with a line on stderr; 2: wrong usage; 3: `explain` says refused. */
-export type ExitCode = 0 | 1 | 2 | 3
+/** 0: success; 1: failure, with a line on stderr; 2: wrong usage; 3 and 4: an answer that scripts must not overlook. */
+export type ExitCode = 0 | 1 | 2 | 3 | 4
 
 export interface Arguments {
   /** By option. Of an option that is repeated, the last value counts, unless a command reads several. */

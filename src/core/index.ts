@@ -6,6 +6,7 @@ export { computeDistance } from './distance.ts'
 export { describeError, findCode, hasCode, isTimeout, scrub } from './errors.ts'
 export { type Failed, Failing, fail, isFailure, mapOrFail } from './failure.ts'
 export { groupBy } from './group-by.ts'
+export { HOW } from './how.ts'
 export { isRecord, parseJson, readText } from './json.ts'
 export {
   escapeLine,

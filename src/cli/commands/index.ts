@@ -19,6 +19,8 @@ const dataImport = () => import('./data-import.ts')
 const data = () => import('./data.ts')
 const checkSetup = () => import('./check-setup.ts')
 const checkUpstream = () => import('./check.ts')
+const upgrade = () => import('./upgrade.ts')
+const health = () => import('./health.ts')
 
 const commands = {
   start: { summary: 'Start all servers, or only the servers that you name', load: start },
@@ -77,6 +79,12 @@ const commands = {
     summary: 'Check whether a FHIR server works as the upstream of the gateway',
     load: checkUpstream,
   },
+  'upgrade check': {
+    summary: 'Show whether this version can replace the running one without a stop',
+    load: upgrade,
+  },
+  'upgrade apply': { summary: 'Apply the migrations of this version to the database', load: upgrade },
+  health: { summary: 'Ask the servers of this machine whether they run', load: health },
 } satisfies Record<string, { readonly summary: string; readonly load: Load }>
 
 export type CommandName = keyof typeof commands
