@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { sallyport } from '../../test/support/command-line.ts'
 import { OPERATION_COMMANDS } from '../auth/index.ts'
-import { readOptions } from './command-line.ts'
 import { commandNames } from './commands/index.ts'
+import { readOptions } from './usage.ts'
 
 const https = {
   SMART_ISSUER_URL: 'https://localhost:9000',
@@ -87,6 +87,9 @@ Options:
   const wrong: readonly (readonly [args: string, line: RegExp])[] = [
     ['brew', /^Unknown command brew: see npm run -s sallyport -- --help\n$/],
     ['clinician brew', /^Unknown command clinician brew: see npm run -s sallyport -- clinician --help\n$/],
+    ['clinican add', /^Unknown command clinican add, did you mean clinician add\?\n$/],
+    ['udit', /^Unknown command udit, did you mean audit\?\n$/],
+    ['client add --redirect-url x', /^Unknown option '--redirect-url', did you mean --redirect-uri\?\n$/],
     ['settings --brew', /^Unknown option '--brew': see npm run -s sallyport -- settings --help\n$/],
     ['settings now', /^Unexpected argument now: see npm run -s sallyport -- settings --help\n$/],
     [

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { describeError, escapeLines, HOW } from '../core/index.ts'
+import { describeError, escapeLines, findNearest, HOW } from '../core/index.ts'
 import {
   type Arguments,
   CommandFailure,
@@ -12,6 +12,7 @@ import {
   type Output,
 } from './command.ts'
 import { type CommandName, commandNames, getSummary, loadCommand } from './commands/index.ts'
+import { readOptions } from './usage.ts'
 import { wrapHelp } from './wrap-help.ts'
 
 /** Every failure becomes a line on stderr and an exit code. */
@@ -64,33 +65,23 @@ function parseCommand(command: NamedCommand, args: readonly string[]): Arguments
     return { ...parsed, help }
   } catch (error) {
     // The first sentence names the option; the rest of Node's message explains `--`.
-    const reason = describeError(error).split('. ')[0]
-    throw failMisuse(`${reason}: see ${help}`)
+    const reason = describeError(error).split('. ')[0] ?? ''
+    const unknown = /^Unknown option '--([^']+)'/.exec(reason)?.[1]
+    const meant = unknown && findNearest(unknown, Object.keys(readOptions(command.usage)))
+    throw failMisuse(`${reason}${meant ? `, did you mean --${meant}?` : `: see ${help}`}`)
   }
-}
-
-type Options = Readonly<Record<string, { type: 'boolean' } | { type: 'string'; multiple: true }>>
-
-/** The options that a usage lists, or names in its first lines. `--name <text>` has a value. */
-export function readOptions(usage: string): Options {
-  const [first = ''] = usage.trim().split('\n\n')
-  const named = first.matchAll(/--(\w[\w-]*)( "?<\w)?/g)
-  const listed = usage.matchAll(/^ {2}--(\w[\w-]*)( "?<\w)?/gm)
-  return Object.fromEntries(
-    [...named, ...listed].map(([, name = '', value]) => [
-      name,
-      value === undefined ? { type: 'boolean' } : { type: 'string', multiple: true },
-    ]),
-  )
 }
 
 function handleUnknownCommand(first: string, second: string | undefined, io: Io): ExitCode {
   const group = commandNames.filter(name => name.startsWith(`${first} `))
-  if (group.length === 0) throw failMisuse(`Unknown command ${first}: see ${HOW} --help`)
-  if (second === undefined || second === '--help' || second === '-h') {
+  if (group.length > 0 && (second === undefined || second === '--help' || second === '-h')) {
     return print(io, formatGroupHelp(first, group), second === undefined ? 2 : 0)
   }
-  throw failMisuse(`Unknown command ${first} ${second}: see ${HOW} ${first} --help`)
+  const isPair = second !== undefined && !second.startsWith('-')
+  const written = isPair ? `${first} ${second}` : first
+  const meant = findNearest(written, commandNames)
+  const help = group.length > 0 ? `${HOW} ${first} --help` : `${HOW} --help`
+  throw failMisuse(`Unknown command ${written}${meant ? `, did you mean ${meant}?` : `: see ${help}`}`)
 }
 
 function print(io: Io, text: string, exitCode: ExitCode = 0): ExitCode {

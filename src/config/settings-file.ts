@@ -1,25 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parse } from 'yaml'
-import { computeDistance, describeError, isRecord } from '../core/index.ts'
+import { describeError, findNearest, HOW, isRecord } from '../core/index.ts'
 import { readSecretFile } from './secret-file.ts'
 import { mayBeFile } from './setting-row.ts'
 import type { SettingType } from './setting-types.ts'
 import type { SettingKey } from './settings.ts'
 import { readEach, SettingsError } from './settings-error.ts'
 import { settingRows, settingsTable } from './table.ts'
-
-export function findNearest(name: string, names: readonly string[]): string | undefined {
-  const written = name.toLowerCase()
-  const begun = names.find(candidate => written.length > 8 && candidate.toLowerCase().startsWith(written))
-  if (begun !== undefined) return begun
-  const ranked = names
-    .map(candidate => ({ candidate, distance: computeDistance(written, candidate.toLowerCase()) }))
-    .sort((a, b) => a.distance - b.distance)[0]
-  return ranked !== undefined && ranked.distance <= Math.max(2, name.length / 5)
-    ? ranked.candidate
-    : undefined
-}
 
 export type FileTexts = ReadonlyMap<SettingKey, string>
 
@@ -71,7 +59,7 @@ function findKey(name: string, shownAs: string): { readonly key: SettingKey; rea
     name,
     settingRows.map(([, row]) => row.name),
   )
-  const expected = meant ?? 'a name that `npm run -s sallyport -- settings` prints'
+  const expected = meant ?? `a name that \`${HOW} settings\` prints`
   throw new SettingsError(`Cannot use ${shownAs}: unknown setting ${name}; expected ${expected}`)
 }
 

@@ -1,3 +1,16 @@
+/** The name that was probably meant. */
+export function findNearest(name: string, names: readonly string[]): string | undefined {
+  const written = name.toLowerCase()
+  const begun = names.find(candidate => written.length > 8 && candidate.toLowerCase().startsWith(written))
+  if (begun !== undefined) return begun
+  const ranked = names
+    .map(candidate => ({ candidate, distance: computeDistance(written, candidate.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance)[0]
+  return ranked !== undefined && ranked.distance <= Math.max(2, name.length / 5)
+    ? ranked.candidate
+    : undefined
+}
+
 /**
  * The optimal string alignment distance of two texts: each added, missing, changed or swapped letter counts one. Its cost
  * is the product of their lengths.

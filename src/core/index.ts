@@ -2,7 +2,7 @@
  * The ground floor, which every module may import: expected failures, descriptions of errors, reading of JSON, the
  * distance of two texts, texts without controls, groups, remembered values, the length of a day. Pure, and imports nothing.
  */
-export { computeDistance } from './distance.ts'
+export { computeDistance, findNearest } from './distance.ts'
 export { describeError, findCode, hasCode, isTimeout, scrub } from './errors.ts'
 export { type Failed, Failing, fail, isFailure, mapOrFail } from './failure.ts'
 export { groupBy } from './group-by.ts'

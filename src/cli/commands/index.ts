@@ -21,6 +21,7 @@ const checkSetup = () => import('./check-setup.ts')
 const checkUpstream = () => import('./check.ts')
 const upgrade = () => import('./upgrade.ts')
 const health = () => import('./health.ts')
+const completion = () => import('./completion.ts')
 
 const commands = {
   start: { summary: 'Start all servers, or only the servers that you name', load: start },
@@ -84,6 +85,7 @@ const commands = {
     load: upgrade,
   },
   'upgrade apply': { summary: 'Apply the migrations of this version to the database', load: upgrade },
+  completion: { summary: 'Print a script that completes commands in bash, zsh or fish', load: completion },
   health: { summary: 'Ask the servers of this machine whether they run', load: health },
 } satisfies Record<string, { readonly summary: string; readonly load: Load }>
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findNearest } from './settings-file.ts'
+import { findNearest } from './distance.ts'
 
 describe('findNearest', () => {
   const names = ['SMART_BIND', 'SMART_SECRET', 'SMART_ISSUER_URL']

@@ -1,0 +1,115 @@
+import { HOW } from '../../core/index.ts'
+import { type Command, failMisuse } from '../command.ts'
+import { readOptions } from '../usage.ts'
+
+const completion: Command = {
+  usage: `
+Usage: ${HOW} completion <bash|zsh|fish>
+
+Prints a script that completes commands and options of \`sallyport\` with Tab.
+Load it where your shell starts:
+
+  bash   echo 'eval "$(sallyport completion bash)"' >> ~/.bashrc
+  zsh    echo 'eval "$(sallyport completion zsh)"' >> ~/.zshrc
+  fish   sallyport completion fish > ~/.config/fish/completions/sallyport.fish`,
+  positionals: { min: 1, max: 1 },
+  async run({ positionals: [shell = ''], help }, io) {
+    const format = SHELLS[shell]
+    if (!format) throw failMisuse(`Unknown shell ${shell}: see ${help}`)
+    io.stdout.write(format(await listWords()))
+    return 0
+  },
+}
+
+/** The words that may follow the beginning of a command line. */
+interface Words {
+  /** Commands and groups of commands: '', `client`, `client add`. */
+  readonly after: string
+  readonly words: readonly { readonly word: string; readonly about: string }[]
+}
+
+async function listWords(): Promise<readonly Words[]> {
+  // Imported here, because the list of commands loads this file.
+  const { commandNames, getSummary, loadCommand } = await import('./index.ts')
+  const beginnings = new Map<string, Map<string, string>>()
+  for (const name of commandNames) {
+    const parts = name.split(' ')
+    parts.forEach((word, index) => {
+      const after = parts.slice(0, index).join(' ')
+      const words = beginnings.get(after) ?? new Map()
+      beginnings.set(after, words)
+      const isWhole = index === parts.length - 1
+      if (isWhole || !words.has(word)) words.set(word, isWhole ? getSummary(name) : `Commands for ${word}`)
+    })
+    const words = beginnings.get(name) ?? new Map()
+    beginnings.set(name, words)
+    for (const option of [...Object.keys(readOptions((await loadCommand(name)).usage)), 'help'])
+      words.set(`--${option}`, '')
+  }
+  return [...beginnings]
+    .map(([after, words]) => ({ after, words: [...words].map(([word, about]) => ({ word, about })) }))
+    .sort((a, b) => b.after.length - a.after.length)
+}
+
+function formatBash(beginnings: readonly Words[]): string {
+  const cases = formatCases(beginnings, words => `words='${words.map(({ word }) => word).join(' ')}'`)
+  return `_sallyport() {
+  local current=\${COMP_WORDS[COMP_CWORD]} words=''
+  case "\${COMP_WORDS[*]:1:COMP_CWORD-1}" in
+${cases}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _sallyport sallyport
+`
+}
+
+function formatZsh(beginnings: readonly Words[]): string {
+  const describe = ({ word, about }: Words['words'][number]) =>
+    quote(about === '' ? word : `${word}:${about.replaceAll(':', '\\:')}`)
+  const cases = formatCases(beginnings, words => `found=(${words.map(describe).join(' ')})`)
+  return `#compdef sallyport
+_sallyport() {
+  local -a found
+  case "\${words[2,CURRENT-1]}" in
+${cases}
+  esac
+  _describe command found || _files
+}
+compdef _sallyport sallyport
+`
+}
+
+/** The longer beginnings come first. Options may stand between a command and the word to complete. */
+function formatCases(beginnings: readonly Words[], set: (words: Words['words']) => string): string {
+  return beginnings
+    .map(({ after, words }) => `    ${after === '' ? "''" : `'${after}'|'${after} '*`}) ${set(words)} ;;`)
+    .join('\n')
+}
+
+function formatFish(beginnings: readonly Words[]): string {
+  const lines = beginnings.flatMap(({ after, words }) =>
+    words.map(({ word, about }) => {
+      const what = word.startsWith('--') ? `-l ${word.slice(2)}` : `-f -a ${word}`
+      return `complete -c sallyport -n "__sallyport_after ${quote(after)}" ${what}${about === '' ? '' : ` -d ${quote(about)}`}`
+    }),
+  )
+  return `function __sallyport_after
+  set -l typed (string join ' ' -- (commandline -opc)[2..-1])
+  test "$typed" = "$argv[1]"; or begin; test -n "$argv[1]"; and string match -q -- "$argv[1] -*" "$typed"; end
+end
+${lines.join('\n')}
+`
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}
+
+const SHELLS: Readonly<Record<string, (beginnings: readonly Words[]) => string>> = {
+  bash: formatBash,
+  zsh: formatZsh,
+  fish: formatFish,
+}
+
+export const commands = { completion }
