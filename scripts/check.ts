@@ -10,6 +10,8 @@ const CHECKS: readonly (readonly [name: string, command: string, ...args: string
   ['types', 'tsc', '-p', '.'],
   ['modules', 'node', 'scripts/check-modules.ts'],
   ['docs', 'node', 'scripts/check-docs.ts'],
+  ['public types', 'node', 'scripts/api-report.ts'],
+  ['licences', 'node', 'scripts/check-licences.ts'],
   ['unused', 'knip', '--no-config-hints'],
   ['tests', 'npm', 'test', '--silent'],
 ]

@@ -64,8 +64,9 @@ export function startProcess(
   args: readonly string[],
   { env, folder }: Place,
   by: 'node' | 'npm' = 'node',
+  main = join(ROOT, 'src/cli/main.ts'),
 ): Started {
-  const command = by === 'npm' ? ['npm', ...args] : [process.execPath, join(ROOT, 'src/cli/main.ts'), ...args]
+  const command = by === 'npm' ? ['npm', ...args] : [process.execPath, main, ...args]
   const [file = '', ...rest] = command
   const child = spawn(file, rest, {
     cwd: by === 'npm' ? ROOT : folder,
