@@ -13,6 +13,9 @@ RUN mkdir -p /image/usr/bin /image/etc /image/tmp /data && \
     ldd /image/usr/bin/node | grep -o '/[^ ]*' | xargs -I{} cp -L --parents {} /image && \
     echo 'sallyport:x:10001:10001::/var/lib/sallyport:/sbin/nologin' > /image/etc/passwd && \
     chmod 1777 /image/tmp
+# The bill of materials of the image, in the image.
+RUN PATH="$PWD/node_modules/.bin:$PATH" node_modules/.bin/node scripts/release/sbom.ts --image /image > /tmp/image.cdx.json && \
+    mv /tmp/image.cdx.json /image/opt/sallyport/
 # The packages that the servers need, in the versions of the lock file.
 RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-* node_modules/.bin && \
     mv node_modules /image/opt/sallyport/

@@ -1,0 +1,84 @@
+/**
+ * `npm run image [-- <folder>]`: builds the container image `localhost/sallyport:<version>` with Buildah. With a folder, also
+ * writes it there as an archive, with its bill of materials. The build starts from the image that the Dockerfile names, or
+ * from `BUILD_IMAGE`; `BUILD_IMAGE=mmdebstrap` makes one from Debian's packages, where no image can be pulled.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const BASE = 'localhost/sallyport-build'
+/** Works without kernel modules, such as inside another container. */
+const STORAGE = ['--storage-driver', process.env.STORAGE_DRIVER ?? 'vfs']
+
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+const image = `localhost/sallyport:${version}`
+build()
+const [, , folder] = process.argv
+if (folder !== undefined) save(resolve(folder))
+
+function build(): void {
+  const revision = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' }).stdout.trim()
+  const npmSettings = join(homedir(), '.npmrc')
+  run('buildah', [
+    ...STORAGE,
+    ...['bud', '--format', 'docker', '--isolation', 'chroot', '--network', 'host'],
+    ...(existsSync(npmSettings) ? ['--volume', `${npmSettings}:/root/.npmrc:ro`] : []),
+    ...chooseBase(process.env.BUILD_IMAGE),
+    ...['--build-arg', `VERSION=${version}`, '--build-arg', `REVISION=${revision}`],
+    ...['--tag', image, '.'],
+  ])
+}
+
+function chooseBase(wanted: string | undefined): readonly string[] {
+  if (wanted === undefined) return []
+  if (wanted !== 'mmdebstrap') return ['--build-arg', `BUILD_IMAGE=${wanted}`]
+  makeBase()
+  return ['--build-arg', `BUILD_IMAGE=${BASE}`]
+}
+
+/** Debian with Node and npm. */
+function makeBase(): void {
+  const made = mkdtempSync(join(tmpdir(), 'sallyport-base-'))
+  try {
+    const archive = join(made, 'base.tar')
+    const packages = '--include=nodejs,npm,libatomic1,ca-certificates'
+    run('mmdebstrap', ['--variant=minbase', packages, 'bookworm', archive])
+    run('podman', [...STORAGE, 'import', archive, BASE])
+  } finally {
+    rmSync(made, { recursive: true, force: true })
+  }
+}
+
+function save(into: string): void {
+  run('podman', [
+    ...STORAGE,
+    'save',
+    '--format',
+    'oci-archive',
+    '--output',
+    join(into, `sallyport-${version}.oci.tar`),
+    image,
+  ])
+  const container = capture('buildah', [...STORAGE, 'from', image]).trim()
+  try {
+    const root = capture('buildah', [...STORAGE, 'mount', container]).trim()
+    const bill = readFileSync(join(root, 'opt/sallyport/image.cdx.json'))
+    writeFileSync(join(into, 'image.cdx.json'), bill)
+  } finally {
+    run('buildah', [...STORAGE, 'rm', container])
+  }
+}
+
+function run(command: string, args: readonly string[]): void {
+  const { status, error } = spawnSync(command, args, { cwd: ROOT, stdio: 'inherit' })
+  if (status !== 0) throw new Error(`${command} failed: ${error?.message ?? `exit code ${status}`}`)
+}
+
+function capture(command: string, args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8' })
+  if (status !== 0) throw new Error(`${command} failed: ${stderr}`)
+  return stdout
+}

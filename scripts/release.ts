@@ -1,0 +1,110 @@
+/**
+ * `npm run release -- 0.2.0`: releases what is committed. Checks everything, sets version and CHANGELOG, keeps the databases
+ * of this version for tests of later upgrades, makes package, image (if Buildah is installed), bills of materials and
+ * checksums in `release/`, and commits and tags the release. Pushing the tag and publishing are left to a person.
+ */
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { startPostgres } from '../test/support/postgres.ts'
+import { saveRelease } from '../test/support/release-data.ts'
+import { follows, releaseChanges } from './release/changelog.ts'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const OUTPUT = join(ROOT, 'release')
+const version = process.argv[2] ?? ''
+
+await release()
+
+async function release(): Promise<void> {
+  const { version: before } = JSON.parse(readText('package.json'))
+  if (!follows(version, before))
+    stop(`give a version after ${before}, such as 0.${Number(before.split('.')[1]) + 1}.0`)
+  if (capture('git', 'status', '--porcelain') !== '') stop('commit or remove your changes first')
+  const changes = releaseChanges(readText('CHANGELOG.md'), version, new Date().toISOString().slice(0, 10))
+  if (typeof changes === 'string') stop(changes)
+  run('npm', 'run', '--silent', 'check')
+
+  run('npm', 'version', version, '--no-git-tag-version')
+  writeFileSync(join(ROOT, 'CHANGELOG.md'), changes.changelog)
+  setChartVersion()
+  await keepDatabases()
+  run('git', 'add', '--all')
+  run('git', 'commit', '--quiet', '--message', `release: ${version}`)
+
+  rmSync(OUTPUT, { recursive: true, force: true })
+  mkdirSync(OUTPUT)
+  writeFileSync(join(OUTPUT, 'notes.md'), `${changes.notes}\n`)
+  run('npm', 'run', '--silent', 'build')
+  run('npm', 'pack', './dist', '--pack-destination', OUTPUT)
+  writeFileSync(join(OUTPUT, 'package.cdx.json'), capture('node', 'scripts/release/sbom.ts'))
+  makeImage()
+  writeChecksums()
+  run('git', 'tag', '--annotate', `v${version}`, '--message', `Sallyport ${version}`)
+  process.stdout.write(`\nReleased ${version}: ${readdirSync(OUTPUT).join(', ')} in release/.
+Publish with: git push --follow-tags\n`)
+}
+
+function setChartVersion(): void {
+  const path = join(ROOT, 'deploy/helm/sallyport/Chart.yaml')
+  const chart = readFileSync(path, 'utf8')
+  writeFileSync(
+    path,
+    chart
+      .replace(/^version: .*$/m, `version: ${version}`)
+      .replace(/^appVersion: .*$/m, `appVersion: ${version}`),
+  )
+}
+
+async function keepDatabases(): Promise<void> {
+  const postgres = await startPostgres()
+  try {
+    await saveRelease(join(ROOT, 'test/releases', version), postgres.url)
+  } finally {
+    await postgres.stop()
+  }
+}
+
+function makeImage(): void {
+  if (spawnSync('buildah', ['--version']).status !== 0) {
+    process.stderr.write('NOT MADE: the image and its bill of materials, because Buildah is not installed\n')
+    return
+  }
+  run('node', 'scripts/image.ts', OUTPUT)
+}
+
+function writeChecksums(): void {
+  const lines = readdirSync(OUTPUT).map(name => {
+    const hash = createHash('sha256')
+      .update(readFileSync(join(OUTPUT, name)))
+      .digest('hex')
+    return `${hash}  ${name}\n`
+  })
+  writeFileSync(join(OUTPUT, 'SHA256SUMS'), lines.join(''))
+}
+
+function readText(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8')
+}
+
+function run(command: string, ...args: readonly string[]): void {
+  process.stdout.write(`> ${command} ${args.join(' ')}\n`)
+  if (spawnSync(command, args, { cwd: ROOT, stdio: 'inherit' }).status !== 0)
+    stop(`${command} ${args[0]} failed`)
+}
+
+function capture(command: string, ...args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd: ROOT,
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+  })
+  if (status !== 0) stop(`${command} ${args[0]} failed: ${stderr}`)
+  return stdout
+}
+
+function stop(reason: string): never {
+  process.stderr.write(`Cannot release ${version}: ${reason}\n`)
+  process.exit(1)
+}
