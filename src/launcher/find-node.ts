@@ -31,7 +31,8 @@ export function findNode(machine: Machine = thisMachine): 'this' | { readonly pa
   if (parseMajor(version) >= REQUIRED_MAJOR) return 'this'
   const needed = `Sallyport needs Node ${REQUIRED_MAJOR} or later, and this is ${version}`
   const name = PACKAGES[`${platform}-${arch}`]
-  if (name === undefined) return `${needed}: install it, there is no package with Node for ${platform} on ${arch}.`
+  if (name === undefined)
+    return `${needed}: install it, there is no package with Node for ${platform} on ${arch}.`
   const folder = machine.findPackage(name)
   if (folder === undefined)
     return `${needed}: install it, or install Sallyport with its optional dependencies, which contain it (${name}).`

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
+import { findNode } from './find-node.ts'
 /**
  * The command `sallyport` of the installed package. It runs on Node 20 and finds a Node that can run the servers: this one if
  * it is new enough, otherwise the one that was installed beside the package.
  */
 import { runHere, runWith } from './run.ts'
-import { findNode } from './find-node.ts'
 
 const node = findNode()
 if (node === 'this') await runHere()

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import type { NewUser, UserDescription } from '../../auth/index.ts'
 import { readSettings, type Settings } from '../../config/index.ts'
-import { isUsername, ON_PLAIN_LINE } from '../../core/index.ts'
+import { HOW, isUsername, ON_PLAIN_LINE } from '../../core/index.ts'
 import { isId } from '../../fhir/index.ts'
 import {
   type Arguments,
@@ -24,11 +24,11 @@ import { performCommand, withSealer } from '../with-store.ts'
 
 const accountAdd: Command = {
   usage: `
-Usage: npm run -s sallyport -- account add --username <name> [--patient <id>] [--related-person <id>]… [--display-name <text>]
+Usage: ${HOW} account add --username <name> [--patient <id>] [--related-person <id>]… [--display-name <text>]
 
 A patient who signs in to apps with access to their own record only, or a related person with access to the records of the
 patients they act for. Prompts for the password, or reads it from the first line of standard input (at most 72 bytes):
-  echo "$PASSWORD" | npm run -s sallyport -- account add --username alba --patient patient-1
+  echo "$PASSWORD" | ${HOW} account add --username alba --patient patient-1
 
 Options:
   --username <name>        login name
@@ -51,7 +51,7 @@ Options:
 
 const accountSet: Command = {
   usage: `
-Usage: npm run -s sallyport -- account set --username <name> [--patient <id>] [--related-person <id>]… [--no-related-persons]
+Usage: ${HOW} account set --username <name> [--patient <id>] [--related-person <id>]… [--no-related-persons]
          [--display-name <text>]
 
 Changes only the given properties, at once. A user who no longer acts for a patient loses the sign-ins and the access of apps.

@@ -14,7 +14,7 @@ import {
   readRegisteredKeys,
 } from '../../auth/index.ts'
 import { readSettings } from '../../config/index.ts'
-import { isFailure } from '../../core/index.ts'
+import { HOW, isFailure } from '../../core/index.ts'
 import { parseScope } from '../../smart/index.ts'
 import {
   type Arguments,
@@ -56,12 +56,12 @@ const describingUsage = `\
 
 const clientAdd: Command = {
   usage: `
-Usage: npm run -s sallyport -- client add --id <id> --redirect-uri <url> --scope "<scopes>"
+Usage: ${HOW} client add --id <id> --redirect-uri <url> --scope "<scopes>"
          (--public | --secret | --jwks-url <url> | --jwks-file <file>)
          [--launch-url <url>] [--post-logout-redirect-uri <url>] [--first-party]
          [--pkce <required|optional>] [--no-iss-parameter]
          [--name <text>] [--description <text>] [--logo-url <url>]
-       npm run -s sallyport -- client add --id <id> (--admin | --audit) (--secret | --jwks-url <url> | --jwks-file <file>) [--name <text>]
+       ${HOW} client add --id <id> (--admin | --audit) (--secret | --jwks-url <url> | --jwks-file <file>) [--name <text>]
 
 Options:
   --id <id>                 client id
@@ -106,7 +106,7 @@ const CLEARED = Object.fromEntries(
 
 const clientSet: Command = {
   usage: `
-Usage: npm run -s sallyport -- client set --id <id> [--<option> <value>]… [--clear <option>]…
+Usage: ${HOW} client set --id <id> [--<option> <value>]… [--clear <option>]…
 
 Changes only the properties that you name. A new scope revokes the access that users gave the app, within 5 seconds: they
 have to consent again. Other changes, including a new secret or new keys, do not affect existing access. Access tokens of a

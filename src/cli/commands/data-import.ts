@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Settings } from '../../config/index.ts'
-import { describeError, findCode, hasCode, isFailure } from '../../core/index.ts'
+import { describeError, findCode, HOW, hasCode, isFailure } from '../../core/index.ts'
 import type {
   FoundFiles,
   ImportProgress,
@@ -17,7 +17,7 @@ import { findDataFile, loadSettings } from '../with-store.ts'
 
 const dataImport: Command = {
   usage: `
-Usage: npm run -s sallyport -- data import [--to <url>] <file or folder>...
+Usage: ${HOW} data import [--to <url>] <file or folder>...
 
 Reads NDJSON, Bundles (collection, transaction, batch, searchset, document) and single resources, plain or compressed with
 gzip, and folders of these with their subfolders. Works while the servers run, while they are stopped, and before the
@@ -32,7 +32,7 @@ the gateway's credentials.
 Exit code: 0 if everything was imported, 1 if a resource was refused or a file could not be read.
 
 Example:
-  npm run -s sallyport -- data import export/ extra.ndjson.gz`,
+  ${HOW} data import export/ extra.ndjson.gz`,
   positionals: { min: 1, max: 1000 },
   async run(args, io) {
     const settings = loadSettings(io)

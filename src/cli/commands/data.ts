@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises'
 import { sql, type Transaction } from 'kysely'
 import type { Repository } from '../../backends/sqlite/index.ts'
 import { FOR_TESTS, type Settings } from '../../config/index.ts'
-import { describeError, hasCode } from '../../core/index.ts'
+import { describeError, HOW, hasCode } from '../../core/index.ts'
 import { keepRevoked, type Schema } from '../../store/index.ts'
 import { type Arguments, type Command, CommandFailure, failMisuse, type Io, isSet } from '../command.ts'
 import { requireDeveloperTools } from '../require-developer-tools.ts'
@@ -14,7 +14,7 @@ import { administer, findDataFile, loadSettings, withSealer } from '../with-stor
 
 const dataExport: Command = {
   usage: `
-Usage: npm run -s sallyport -- data export <file or folder>
+Usage: ${HOW} data export <file or folder>
 
 Writes the current version of every resource of the embedded server as NDJSON: to a file whose name ends with .ndjson, or
 to a folder with one file for each resource type. Overwrites no file. Works while the servers run: the export has the
@@ -23,7 +23,7 @@ resources of one moment. The audit trail records it. The files contain patient d
 To import them: data import <file or folder>
 
 Example:
-  npm run -s sallyport -- data export backup/`,
+  ${HOW} data export backup/`,
   positionals: { min: 1, max: 1 },
   async run({ positionals: [target = ''] }, io) {
     const settings = loadSettings(io)
@@ -104,7 +104,7 @@ function describeReason(error: unknown): string {
 
 const dataReset: Command = {
   usage: `
-Usage: npm run -s sallyport -- data reset [--all] [--yes]
+Usage: ${HOW} data reset [--all] [--yes]
 
 Removes all FHIR resources of the embedded server, with their history, and creates the sample patients again. Works while the
 servers run. ${FOR_TESTS}

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { CommandContext, CommandRequest } from '../../auth/index.ts'
 import { FOR_TESTS, type Settings } from '../../config/index.ts'
-import { isFailure, isRecord } from '../../core/index.ts'
+import { HOW, isFailure, isRecord } from '../../core/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import {
@@ -28,7 +28,7 @@ const TESTS_ONLY = `${FOR_TESTS} The audit trail names the command line.`
 
 const token: Command = {
   usage: `
-Usage: npm run -s sallyport -- token --client <id> [--patient <id>] [--scope "<scopes>"] [--encounter <id>] [--user <username>]
+Usage: ${HOW} token --client <id> [--patient <id>] [--scope "<scopes>"] [--encounter <id>] [--user <username>]
 
 Prints an access token, as if the user had launched the app and allowed all scopes that can be granted to it. The token
 cannot be refreshed. ${TESTS_ONLY}
@@ -39,7 +39,7 @@ ${commonUsage}
                       on standard error
 
 Example:
-  token=$(npm run -s sallyport -- token --client my-app --patient patient-1 --scope "patient/Observation.rs")
+  token=$(${HOW} token --client my-app --patient patient-1 --scope "patient/Observation.rs")
   curl -H "Authorization: Bearer $token" http://localhost:8080/fhir/Observation`,
   async run(args, io) {
     const scope = getOptional(args, 'scope')
@@ -56,7 +56,7 @@ Example:
 
 const launch: Command = {
   usage: `
-Usage: npm run -s sallyport -- launch --client <id> --patient <id> [--encounter <id>] [--user <username>] [--open]
+Usage: ${HOW} launch --client <id> --patient <id> [--encounter <id>] [--user <username>] [--open]
 
 Prints a link that launches the app for the patient, as the portal does. It works once, within 5 minutes. The user signs in
 when the app asks for authorization. ${TESTS_ONLY}
@@ -66,7 +66,7 @@ ${commonUsage}
   --open              also open the link in the browser ($BROWSER, or the default browser)
 
 Example:
-  npm run -s sallyport -- launch --client my-app --patient patient-1 --open`,
+  ${HOW} launch --client my-app --patient patient-1 --open`,
   async run(args, io) {
     const { loadTestCommands } = await import('../../auth/index.ts')
     const { issueLaunchByCommand } = await loadTestCommands()

@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
 import { readSettings, type Settings } from '../../config/index.ts'
-import { parseJson } from '../../core/index.ts'
+import { HOW, parseJson } from '../../core/index.ts'
 import { type Explanation, explain, type Question } from '../../interceptor/index.ts'
 import type { ScopeContext } from '../../smart/index.ts'
 import {
@@ -20,8 +20,8 @@ import { findOfferedOperations, readFhirUser, readUserFilter } from '../start/fi
 /** Evaluates the interceptor's decision without a server, token or data. */
 const explainCommand: Command = {
   usage: `
-Usage: npm run -s sallyport -- explain --method GET --url "/Condition?patient=1" --scope "patient/Condition.rs" --patient 1
-       npm run -s sallyport -- explain --jsonl < requests.jsonl
+Usage: ${HOW} explain --method GET --url "/Condition?patient=1" --scope "patient/Condition.rs" --patient 1
+       ${HOW} explain --jsonl < requests.jsonl
 
 Options:
   --method <method>      GET, HEAD, POST, PUT, PATCH or DELETE (default: GET)

@@ -1,4 +1,5 @@
 import { OPERATION_COMMANDS } from '../../auth/index.ts'
+import { HOW } from '../../core/index.ts'
 import { type Command, getSubject } from '../command.ts'
 import { performCommand } from '../with-store.ts'
 
@@ -17,7 +18,7 @@ function defineCommand({
   const [noun, verb] = name.split(' ')
   return {
     usage: `
-Usage: npm run -s sallyport -- ${name} --${option} <${option === 'id' ? 'id' : 'name'}>
+Usage: ${HOW} ${name} --${option} <${option === 'id' ? 'id' : 'name'}>
 ${help}`,
     positionals: { min: 0, max: 1 },
     async run(args, io) {

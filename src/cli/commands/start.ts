@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Configuration, Settings } from '../../config/index.ts'
 import { readConfiguration, SettingsError } from '../../config/index.ts'
+import { HOW } from '../../core/index.ts'
 import { createLogger, version } from '../../web/index.ts'
 import { type Command, formatColumns, type Io, isSet } from '../command.ts'
 import type { TestLogin } from '../start/auth.ts'
@@ -66,9 +67,9 @@ providers and the certificates again; if anything is invalid, nothing changes.
                and everything else on standard error. Exit with a code other than 0 if they cannot within 60 s
 
 Example (npm run -s prints nothing of its own):
-  npm run -s sallyport -- start --ephemeral --ready
+  ${HOW} start --ephemeral --ready
 
-To see the settings in effect: npm run -s sallyport -- settings`,
+To see the settings in effect: ${HOW} settings`,
   positionals: { min: 0, max: 3 },
   async run(args, io) {
     const names = chooseServers(args.positionals)
