@@ -108,7 +108,7 @@ describe('npm run build', () => {
   for (const node of NODES)
     for (const [name, host] of Object.entries(HOSTS))
       it(`makes a package whose interceptor guards a ${name} server on ${node === olderNode ? 'an older Node' : 'Node 26'} (LIBRARY-7)`, async () => {
-        writeFileSync(join(folder, `${name}.mjs`), `${host}\n${ASK}`)
+        writeFileSync(join(folder, `${name}.mjs`), `${ASK}\n${host}`)
         const { stdout } = await run(node, [`${name}.mjs`], { cwd: folder })
         assert.equal(stdout.trim(), '401 login')
       })
@@ -141,18 +141,21 @@ describe('npm run build', () => {
       const child = spawn(node, [launcher, 'start', '--ephemeral', '--ready'], {
         cwd: empty,
         env: { PATH: process.env.PATH, HOME: empty, SMART_SAMPLE_PATIENTS: '2' },
-        stdio: ['ignore', 'pipe', 'inherit'],
+        stdio: ['ignore', 'pipe', 'ignore'],
       })
-      const [line] = await once(child.stdout.setEncoding('utf8'), 'data')
-      const ready = JSON.parse(String(line).split('\n')[0] ?? '')
-      const user = new HttpUser({
-        settings: { issuerUrl: ready.issuer, appUrl: ready.app },
-        user: { username: 'clinician', password: 'sallyport', name: '' },
-      })
-      await user.signIn()
-      await user.launch('patient-1')
-      assert.equal((await user.api('summary')).status, 200)
-      child.kill('SIGTERM')
+      try {
+        const [line] = await once(child.stdout.setEncoding('utf8'), 'data')
+        const ready = JSON.parse(String(line).split('\n')[0] ?? '')
+        const user = new HttpUser({
+          settings: { issuerUrl: ready.auth, appUrl: ready.app },
+          user: { username: 'clinician', password: 'sallyport', name: '' },
+        })
+        await user.signIn()
+        await user.launch('patient-1')
+        assert.equal((await user.api('summary')).status, 200)
+      } finally {
+        child.kill('SIGTERM')
+      }
       const [exitCode] = await once(child, 'close')
       assert.equal(exitCode, 0)
     })

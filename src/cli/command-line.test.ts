@@ -34,7 +34,7 @@ describe('sallyport', () => {
         [],
         name,
       )
-      assert.match(stdout, /^Usage: npm /m)
+      assert.match(stdout, /^Usage: npm run -s sallyport -- /m)
     }
   })
 
@@ -72,7 +72,7 @@ Options:
       const { exitCode, stdout, stderr } = await sallyport([...name.split(' '), '--help'])
       assert.equal(exitCode, 0)
       assert.equal(stderr, '')
-      assert.match(stdout, /^Usage: npm /m)
+      assert.match(stdout, /^Usage: npm run -s sallyport -- /m)
     })
   }
 

@@ -28,7 +28,7 @@ function joinContinued(lines: readonly string[]): readonly string[] {
   for (const line of lines) {
     const before = joined.at(-1) ?? ''
     const isContinued = /^ {8,}\S/.test(line) && /^ {2}\S.* {2,}\S|^ {8,}\S/.test(before)
-    if (isContinued && !line.includes('npm ')) joined.splice(-1, 1, `${before} ${line.trim()}`)
+    if (isContinued && !/npm |sallyport /.test(line)) joined.splice(-1, 1, `${before} ${line.trim()}`)
     else joined.push(line)
   }
   return joined
@@ -36,10 +36,10 @@ function joinContinued(lines: readonly string[]): readonly string[] {
 
 function wrapLine(line: string): string {
   if (line.length <= COLUMNS) return line
-  const usage = /^(?:Usage: | {7})(?=npm |curl )/.exec(line)?.[0]
+  const usage = /^(?:Usage: | {7})(?=npm |sallyport |curl )/.exec(line)?.[0]
   if (usage !== undefined)
     return wrap(splitUsage(line.slice(usage.length)), { first: usage, rest: ' '.repeat(usage.length + 2) })
-  const command = /^ {2}(?=[^-].*(?:npm run|curl) )/.exec(line)?.[0]
+  const command = /^ {2}(?=[^-].*(?:npm run|sallyport|curl) )/.exec(line)?.[0]
   if (command !== undefined)
     return wrap(splitUsage(line.trim()), { first: command, rest: '    ', last: ' \\' })
   const option = /^ {2}\S.*? {2,}(?=\S)/.exec(line)?.[0]

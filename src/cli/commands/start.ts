@@ -52,7 +52,7 @@ const ARRIVING_MS = 100
 
 const start: Command = {
   usage: `
-Usage: npm start [-- [auth|fhir|app …] [--ephemeral] [--ready]]
+Usage: ${HOW} start [auth|fhir|app …] [--ephemeral] [--ready]
 
 Without names, starts the auth server, the FHIR server and the app server, with an embedded database and sample patients.
 With names, starts only those servers, as on separate hosts. The servers call each other over HTTP. They run in one process, or
@@ -66,7 +66,7 @@ providers and the certificates again; if anything is invalid, nothing changes.
                {"auth":"http://localhost:9000","fhir":"…","app":"…"},
                and everything else on standard error. Exit with a code other than 0 if they cannot within 60 s
 
-Example (npm run -s prints nothing of its own):
+Example:
   ${HOW} start --ephemeral --ready
 
 To see the settings in effect: ${HOW} settings`,
