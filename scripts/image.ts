@@ -13,6 +13,9 @@ const BASE = 'localhost/sallyport-build'
 /** Works without kernel modules, such as inside another container. */
 const STORAGE = ['--storage-driver', process.env.STORAGE_DRIVER ?? 'vfs']
 
+/** The registry that this machine uses. */
+const npmSettings = join(homedir(), '.npmrc')
+
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const image = `localhost/sallyport:${version}`
 build()
@@ -21,7 +24,6 @@ if (folder !== undefined) save(resolve(folder))
 
 function build(): void {
   const revision = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' }).stdout.trim()
-  const npmSettings = join(homedir(), '.npmrc')
   run('buildah', [
     ...STORAGE,
     ...['bud', '--format', 'docker', '--isolation', 'chroot', '--network', 'host'],
@@ -39,13 +41,17 @@ function chooseBase(wanted: string | undefined): readonly string[] {
   return ['--build-arg', `BUILD_IMAGE=${BASE}`]
 }
 
-/** Debian with Node and npm. */
+/** Debian with Node and npm. Debian's own npm is too old for the lock file. */
 function makeBase(): void {
   const made = mkdtempSync(join(tmpdir(), 'sallyport-base-'))
   try {
     const archive = join(made, 'base.tar')
-    const packages = '--include=nodejs,npm,libatomic1,ca-certificates'
-    run('mmdebstrap', ['--variant=minbase', packages, 'bookworm', archive])
+    run('mmdebstrap', [
+      ...['--variant=minbase', '--include=nodejs,npm,libatomic1,ca-certificates'],
+      ...(existsSync(npmSettings) ? [`--customize-hook=copy-in ${npmSettings} /root`] : []),
+      '--customize-hook=chroot "$1" npm install --global npm@10',
+      ...['bookworm', archive],
+    ])
     run('podman', [...STORAGE, 'import', archive, BASE])
   } finally {
     rmSync(made, { recursive: true, force: true })
