@@ -12,6 +12,7 @@ import {
   type Output,
 } from './command.ts'
 import { type CommandName, commandNames, getSummary, loadCommand } from './commands/index.ts'
+import { withTicker } from './ticker.ts'
 import { readOptions } from './usage.ts'
 import { wrapHelp } from './wrap-help.ts'
 
@@ -50,7 +51,7 @@ async function runCommand(command: NamedCommand, args: readonly string[], io: Io
   const count = parsed.positionals.length
   if (count > max) throw failMisuse(`Unexpected argument ${parsed.positionals[max]}: see ${parsed.help}`)
   if (count < min) failMissing(parsed, 'argument')
-  return command.run(parsed, io)
+  return withTicker(command.busy, io.stderr, () => command.run(parsed, io))
 }
 
 function parseCommand(command: NamedCommand, args: readonly string[]): Arguments {

@@ -34,6 +34,8 @@ export interface Arguments {
 export interface Command {
   /** The text of `--help` below the name and summary. It also defines the options. */
   readonly usage: string
+  /** What it does, for commands that may take seconds without a word: `Verifying the trail`. */
+  readonly busy?: string
   /** By default none. */
   readonly positionals?: { readonly min: number; readonly max: number }
   run(args: Arguments, io: Io): Promise<ExitCode>

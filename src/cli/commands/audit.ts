@@ -183,6 +183,7 @@ function describeEvent({ kind, method, request, repeats }: KeptRecord): string {
 }
 
 const auditVerify: Command = {
+  busy: 'Verifying the trail',
   usage: `
 Usage: npm run -s sallyport -- audit verify [--head <head>] [--adopt] [--json]
 

@@ -21,6 +21,7 @@ import { withClient } from './check.ts'
 /** A certificate that expires sooner is a problem. */
 const CERTIFICATE_DAYS = 14
 const checkCommand: Command = {
+  busy: 'Checking',
   usage: `
 Usage: npm run -s sallyport -- check [--json]
 

@@ -14,6 +14,7 @@ import { readUpstreamTls } from '../start/files.ts'
 import { readUpstreamAuth } from '../start/gateway.ts'
 
 const checkUpstreamCommand: Command = {
+  busy: 'Checking the FHIR server',
   usage: `
 Usage: npm run -s sallyport -- check upstream [--url <base>] [--write] [--json]
 

@@ -1,6 +1,7 @@
 import { appendFileSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
+import { setImmediate } from 'node:timers/promises'
 import { sql, type Transaction } from 'kysely'
 import type { Repository } from '../../backends/sqlite/index.ts'
 import { FOR_TESTS, type Settings } from '../../config/index.ts'
@@ -13,6 +14,7 @@ import { loadSamplePatients } from '../start/sample-patients.ts'
 import { administer, findDataFile, loadSettings, withSealer } from '../with-store.ts'
 
 const dataExport: Command = {
+  busy: 'Exporting',
   usage: `
 Usage: ${HOW} data export <file or folder>
 
@@ -32,7 +34,7 @@ Example:
     const { openRepository } = await import('../../backends/sqlite/index.ts')
     const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
     try {
-      const count = exportTo(resolve(io.cwd, target), repository)
+      const count = await exportTo(resolve(io.cwd, target), repository)
       io.stdout.write(`Exported ${count.toLocaleString('en')} resources to ${target}\n`)
       return 0
     } catch (error) {
@@ -51,7 +53,7 @@ function findExported(settings: Settings): string {
   return file
 }
 
-function exportTo(path: string, repository: Repository): number {
+async function exportTo(path: string, repository: Repository): Promise<number> {
   const isFile = path.endsWith('.ndjson') && !(existsSync(path) && statSync(path).isDirectory())
   if (!isFile) mkdirSync(path, { recursive: true })
   const files = new Map<string, LineWriter>()
@@ -63,6 +65,8 @@ function exportTo(path: string, repository: Repository): number {
       files.set(name, file)
       file.write(content)
       count++
+      // Lets the terminal show that the export goes on.
+      if (count % 1000 === 0) await setImmediate()
     }
     return count
   } finally {

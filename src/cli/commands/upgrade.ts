@@ -17,6 +17,7 @@ interface Finding {
 }
 
 const check: Command = {
+  busy: 'Reading the database',
   usage: `
 Usage: ${HOW} upgrade check [--json]
 
@@ -42,6 +43,7 @@ Exit code: 0 for rolling, 3 for stop needed, 4 for refused.`,
 }
 
 const apply: Command = {
+  busy: 'Applying the migrations',
   usage: `
 Usage: ${HOW} upgrade apply
 
