@@ -1,6 +1,9 @@
+import { createAdminApiDocument } from '../../src/auth/index.ts'
 import { formatCommandHelp } from '../../src/cli/command-line.ts'
 import { commandNames, loadCommand } from '../../src/cli/commands/index.ts'
 import { HOW } from '../../src/core/index.ts'
+import { createOpenApiDocument } from '../../src/session/index.ts'
+import { formatApiReference } from './api-reference.ts'
 import type { Sources } from './modules.ts'
 import { settingsReference } from './settings-reference.ts'
 import { listTests } from './specification.ts'
@@ -14,6 +17,20 @@ export async function generatePages(sources: Sources): Promise<ReadonlyMap<strin
     [SPECIFICATION, listTests(sources.get(SPECIFICATION) ?? '', sources)],
     ['docs/settings.md', settingsReference()],
     ['docs/cli.md', await renderCliReference()],
+    [
+      'docs/session-api.md',
+      formatApiReference(
+        createOpenApiDocument('http://localhost:8081', 'session'),
+        'The app server describes it at `/docs`, and as OpenAPI at `/api/openapi.json`.',
+      ),
+    ],
+    [
+      'docs/administration-api.md',
+      formatApiReference(
+        createAdminApiDocument('http://localhost:9000'),
+        'The auth server describes it as OpenAPI at `/admin/api/openapi.json`. [The guide](how-to/administer-by-api.md) has examples.',
+      ),
+    ],
   ])
 }
 
@@ -31,14 +48,14 @@ async function renderCliReference(): Promise<string> {
 |---|---|
 ${list.join('\n')}
 
-${sections.join('\n')}`
+${sections.join('\n')}`.replaceAll(HOW, 'sallyport')
 }
 
 const INTRODUCTION = `# Command line
 
 <!-- Generated from the help texts in src/cli/commands by \`npm run reference\`. Change them there. -->
 
-Run a command in the folder of the project:
+Run a command where the settings and the data folder are. In a clone, write \`npm run -s sallyport --\` instead of \`sallyport\`.
 
 \`\`\`sh
 ${HOW} <command> [options]
@@ -53,5 +70,6 @@ running servers within 5 seconds. The [audit trail](audit.md) records every comm
 | 0 | success |
 | 1 | the command failed; standard error has the reason |
 | 2 | the command line is wrong: an unknown command or option, or a missing or invalid value |
-| 3 | \`explain\` only: the request would be refused |
+| 3 | \`explain\`: the request would be refused; \`upgrade check\`: a stop is needed |
+| 4 | \`upgrade check\`: refused |
 `

@@ -76,7 +76,7 @@ export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
         return sendResult(reply, endpoint, result)
       },
     })
-  const sendDocument = createDocument(createOpenApiDocument(context.settings.issuerUrl, ENDPOINTS))
+  const sendDocument = createDocument(createAdminApiDocument(context.settings.issuerUrl))
   app.get(`${paths.adminApi}/openapi.json`, (_request, reply) => sendDocument(reply))
 }
 
@@ -166,8 +166,8 @@ const ERRORS = {
   503: 'A component is unavailable (`temporarily_unavailable`). Try again.',
 } as const
 
-function createOpenApiDocument(issuerUrl: string, endpoints: readonly Endpoint[]) {
-  const byPath = Map.groupBy(endpoints, ({ path }) => `${paths.adminApi}${path.replace(/:(\w+)/g, '{$1}')}`)
+export function createAdminApiDocument(issuerUrl: string) {
+  const byPath = Map.groupBy(ENDPOINTS, ({ path }) => `${paths.adminApi}${path.replace(/:(\w+)/g, '{$1}')}`)
   const info = {
     title: 'Sallyport administration API',
     description: `For clients that are registered with \`client add --admin\`. Their token for \`${ADMIN_SCOPE}\` is valid for five minutes. Every action writes an audit record.`,
