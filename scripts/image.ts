@@ -13,8 +13,12 @@ const BASE = 'localhost/sallyport-build'
 /** Works without kernel modules, such as inside another container. */
 const STORAGE = ['--storage-driver', process.env.STORAGE_DRIVER ?? 'vfs']
 
-/** The registry that this machine uses. */
-const npmSettings = join(homedir(), '.npmrc')
+/** How npm reaches its registry from this machine, for the build: file here, and where the build finds it. */
+const NPM_FILES: readonly (readonly [file: string, target: string])[] = [
+  [join(homedir(), '.npmrc'), '/root/.npmrc'],
+  [process.env.NODE_EXTRA_CA_CERTS ?? '', '/etc/ssl/extra.pem'],
+]
+const npmFiles = NPM_FILES.filter(([file]) => existsSync(file))
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const image = `localhost/sallyport:${version}`
@@ -27,7 +31,8 @@ function build(): void {
   run('buildah', [
     ...STORAGE,
     ...['bud', '--format', 'docker', '--isolation', 'chroot', '--network', 'host'],
-    ...(existsSync(npmSettings) ? ['--volume', `${npmSettings}:/root/.npmrc:ro`] : []),
+    ...npmFiles.flatMap(([file, target]) => ['--volume', `${file}:${target}:ro`]),
+    ...['--build-arg', 'NODE_EXTRA_CA_CERTS=/etc/ssl/extra.pem'],
     ...chooseBase(process.env.BUILD_IMAGE),
     ...['--build-arg', `VERSION=${version}`, '--build-arg', `REVISION=${revision}`],
     ...['--tag', image, '.'],
@@ -48,8 +53,8 @@ function makeBase(): void {
     const archive = join(made, 'base.tar')
     run('mmdebstrap', [
       ...['--variant=minbase', '--include=nodejs,npm,libatomic1,ca-certificates'],
-      ...(existsSync(npmSettings) ? [`--customize-hook=copy-in ${npmSettings} /root`] : []),
-      '--customize-hook=chroot "$1" npm install --global npm@10',
+      ...npmFiles.map(([file, target]) => `--customize-hook=upload ${file} ${target}`),
+      '--customize-hook=chroot "$1" env NODE_EXTRA_CA_CERTS=/etc/ssl/extra.pem npm install --global npm@10',
       ...['bookworm', archive],
     ])
     run('podman', [...STORAGE, 'import', archive, BASE])
