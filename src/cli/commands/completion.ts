@@ -1,6 +1,7 @@
 import { HOW } from '../../core/index.ts'
 import { type Command, failMisuse } from '../command.ts'
 import { readOptions } from '../usage.ts'
+import { type Load, table } from './table.ts'
 
 const completion: Command = {
   usage: `
@@ -29,22 +30,22 @@ interface Words {
 }
 
 async function listWords(): Promise<readonly Words[]> {
-  // Imported here, because the list of commands loads this file.
-  const { commandNames, getSummary, loadCommand } = await import('./index.ts')
   const beginnings = new Map<string, Map<string, string>>()
-  for (const name of commandNames) {
+  const open = (after: string) => {
+    const words = beginnings.get(after) ?? new Map<string, string>()
+    beginnings.set(after, words)
+    return words
+  }
+  for (const [name, { summary, load }] of Object.entries(table)) {
     const parts = name.split(' ')
     parts.forEach((word, index) => {
-      const after = parts.slice(0, index).join(' ')
-      const words = beginnings.get(after) ?? new Map()
-      beginnings.set(after, words)
-      const isWhole = index === parts.length - 1
-      if (isWhole || !words.has(word)) words.set(word, isWhole ? getSummary(name) : `Commands for ${word}`)
+      const words = open(parts.slice(0, index).join(' '))
+      if (index === parts.length - 1) words.set(word, summary)
+      else if (!words.has(word)) words.set(word, `Commands for ${word}`)
     })
-    const words = beginnings.get(name) ?? new Map()
-    beginnings.set(name, words)
-    for (const option of [...Object.keys(readOptions((await loadCommand(name)).usage)), 'help'])
-      words.set(`--${option}`, '')
+    const file: Awaited<ReturnType<Load>> = await load()
+    for (const option of [...Object.keys(readOptions(file.commands[name]?.usage ?? '')), 'help'])
+      open(name).set(`--${option}`, '')
   }
   return [...beginnings]
     .map(([after, words]) => ({ after, words: [...words].map(([word, about]) => ({ word, about })) }))
