@@ -5,6 +5,7 @@
  */
 
 export { type Admin, AdminFailure, listAll, makeCommandLine } from './admin/action.ts'
+export { createAdminApiDocument } from './admin/api/routes.ts'
 export { describeAnyUser } from './admin/api/users.ts'
 export {
   addClient,

@@ -12,7 +12,7 @@ import {
   verifyTrail,
 } from '../../audit/index.ts'
 import type { Settings } from '../../config/index.ts'
-import { escapeLine } from '../../core/index.ts'
+import { escapeLine, HOW } from '../../core/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import {
   type Arguments,
@@ -60,7 +60,7 @@ function isAfter(record: KeptRecord, other: KeptRecord): boolean {
 
 const audit: Command = {
   usage: `
-Usage: npm run -s sallyport -- audit [options]
+Usage: ${HOW} audit [options]
 
 Prints the newest records of the audit trail, the newest last. Each line has the time, the result and status, the event,
 the patient, the app, the launch, and the scope that allowed the request or the reason for the refusal.
@@ -185,7 +185,7 @@ function describeEvent({ kind, method, request, repeats }: KeptRecord): string {
 const auditVerify: Command = {
   busy: 'Verifying the trail',
   usage: `
-Usage: npm run -s sallyport -- audit verify [--head <head>] [--adopt] [--json]
+Usage: ${HOW} audit verify [--head <head>] [--adopt] [--json]
 
 Recomputes the hash chain over the audit trail, even while the servers run. Finds records that were changed, removed, inserted,
 reordered or filed under other patients after the servers sealed them, which they do about a second after writing. Needs the

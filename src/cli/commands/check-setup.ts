@@ -10,7 +10,7 @@ import {
   type Settings,
   SettingsError,
 } from '../../config/index.ts'
-import { DAY_MS, describeError, fail, isFailure, parseJson } from '../../core/index.ts'
+import { DAY_MS, describeError, fail, HOW, isFailure, parseJson } from '../../core/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type Command, formatColumns, type Io, isSet, printJson } from '../command.ts'
 import { readFeedTls, readPolicy, readTls, readTrustedIssuers, readUpstreamTls } from '../start/files.ts'
@@ -23,7 +23,7 @@ const CERTIFICATE_DAYS = 14
 const checkCommand: Command = {
   busy: 'Checking',
   usage: `
-Usage: npm run -s sallyport -- check [--json]
+Usage: ${HOW} check [--json]
 
 Validates an installation without changing it, whether the servers run or not: the settings and the files that they name,
 certificates (key, expiry, host names), the database, the folder of the FHIR data, the secret, the sign-in providers and the upstream FHIR server. Prints a line

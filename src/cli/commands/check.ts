@@ -1,6 +1,6 @@
 import type { Finding, Recommendation, Send, UpstreamReport } from '../../backends/upstream/index.ts'
 import { listEffectiveSettings, readConfiguration, type Settings } from '../../config/index.ts'
-import { describeError, findCode } from '../../core/index.ts'
+import { describeError, findCode, HOW } from '../../core/index.ts'
 import {
   type Command,
   CommandFailure,
@@ -16,7 +16,7 @@ import { readUpstreamAuth } from '../start/gateway.ts'
 const checkUpstreamCommand: Command = {
   busy: 'Checking the FHIR server',
   usage: `
-Usage: npm run -s sallyport -- check upstream [--url <base>] [--write] [--json]
+Usage: ${HOW} check upstream [--url <base>] [--write] [--json]
 
 Tries everything that the gateway relies on, and prints a table with the results and the settings that it recommends:
   ok       the server behaves as FHIR R4 defines
@@ -33,7 +33,7 @@ Options:
 Exit code: 0 if the server can be used with the settings in effect, 1 if a result or a setting is unsafe.
 
 Example:
-  npm run -s sallyport -- check upstream --url http://localhost:8888/fhir --write`,
+  ${HOW} check upstream --url http://localhost:8888/fhir --write`,
   async run(args, io) {
     const configuration = readConfiguration(io.env, io.cwd)
     const { fhir } = configuration.settings

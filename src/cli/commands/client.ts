@@ -1,4 +1,5 @@
 import type { ClientRow } from '../../auth/index.ts'
+import { HOW } from '../../core/index.ts'
 import { type Command, formatColumns, getSubject, isSet, printJson } from '../command.ts'
 import { performCommand, withStore } from '../with-store.ts'
 
@@ -6,7 +7,7 @@ const AUTHENTICATIONS = { none: 'public', client_secret: 'secret', private_key_j
 
 const clientList: Command = {
   usage: `
-Usage: npm run -s sallyport -- client list [--json]
+Usage: ${HOW} client list [--json]
 
 Options:
   --json  print JSON, as the administration API returns it
@@ -36,7 +37,7 @@ To see all properties of an app: client show --id <id>`,
 
 const clientShow: Command = {
   usage: `
-Usage: npm run -s sallyport -- client show --id <id> [--json]
+Usage: ${HOW} client show --id <id> [--json]
 
 Options:
   --json  print JSON, as the administration API returns it`,

@@ -1,5 +1,6 @@
 import type { UserChanges, UserDescription } from '../../auth/index.ts'
 import { getProviderIssuer, readSettings } from '../../config/index.ts'
+import { HOW } from '../../core/index.ts'
 import {
   type Arguments,
   type Command,
@@ -18,11 +19,11 @@ import { addAccount, notePassword, noteUnknown, readNewPassword, readUsername } 
 
 const clinicianAdd: Command = {
   usage: `
-Usage: npm run -s sallyport -- clinician add --username <name> --display-name <text> --fhir-user <practitioner id> [--admin]
+Usage: ${HOW} clinician add --username <name> --display-name <text> --fhir-user <practitioner id> [--admin]
 
 The clinician can log in at once. Prompts for the password, or reads it from the first line of standard input (at most
 72 bytes):
-  echo "$PASSWORD" | npm run -s sallyport -- clinician add --username ada --display-name "Dr. Ada Byron" --fhir-user practitioner-7
+  echo "$PASSWORD" | ${HOW} clinician add --username ada --display-name "Dr. Ada Byron" --fhir-user practitioner-7
 
 Options:
   --username <name>        login name
@@ -48,7 +49,7 @@ function readPractitioner(text: string, { env, cwd }: Io): string {
 
 const clinicianList: Command = {
   usage: `
-Usage: npm run -s sallyport -- clinician list [--json]
+Usage: ${HOW} clinician list [--json]
 
 Options:
   --json  print JSON, as the administration API returns it`,
@@ -84,7 +85,7 @@ function describeState({ disabled, isForLoopback, admin, adminProviders }: UserD
 
 const clinicianSetPassword: Command = {
   usage: `
-Usage: npm run -s sallyport -- clinician set-password --username <name> [--keep-apps]
+Usage: ${HOW} clinician set-password --username <name> [--keep-apps]
 
 Options:
   --username <name>  the clinician
@@ -109,7 +110,7 @@ standard input (at most 72 bytes).`,
 
 const clinicianSet: Command = {
   usage: `
-Usage: npm run -s sallyport -- clinician set --username <name> [--admin | --no-admin] [--display-name <text>]
+Usage: ${HOW} clinician set --username <name> [--admin | --no-admin] [--display-name <text>]
          [--fhir-user <practitioner id>]
 
 Changes only the given properties, at once. An identity provider that names a user an administrator (smart.login.providers) does so
@@ -152,7 +153,7 @@ function readChanges(args: Arguments, io: Io): UserChanges {
 
 const clinicianLink: Command = {
   usage: `
-Usage: npm run -s sallyport -- clinician link --username <name> --issuer <issuer> --subject <subject>
+Usage: ${HOW} clinician link --username <name> --issuer <issuer> --subject <subject>
 
 The user of the identity provider then signs in as this clinician, with the clinician's own Practitioner. A user has one
 link: a new one replaces it.

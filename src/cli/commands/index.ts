@@ -1,93 +1,13 @@
-import type { Command, NamedCommand } from '../command.ts'
-
-type Load = () => Promise<{ readonly commands: Readonly<Record<string, Command>> }>
-
-// Commands load on demand: `--help` loads none of them, and `settings` not the FHIR server.
-const start = () => import('./start.ts')
-const settings = () => import('./settings.ts')
-const account = () => import('./account.ts')
-const clinician = () => import('./clinician.ts')
-const operations = () => import('./operation.ts')
-const login = () => import('./login.ts')
-const clientRegistration = () => import('./client-registration.ts')
-const client = () => import('./client.ts')
-const keys = () => import('./keys.ts')
-const audit = () => import('./audit.ts')
-const explain = () => import('./explain.ts')
-const developer = () => import('./developer.ts')
-const dataImport = () => import('./data-import.ts')
-const data = () => import('./data.ts')
-const checkSetup = () => import('./check-setup.ts')
-const checkUpstream = () => import('./check.ts')
-const upgrade = () => import('./upgrade.ts')
-const health = () => import('./health.ts')
-const completion = () => import('./completion.ts')
+import type { NamedCommand } from '../command.ts'
+import { type Load, table } from './table.ts'
 
 const commands = {
-  start: { summary: 'Start all servers, or only the servers that you name', load: start },
-  settings: { summary: 'Print the settings in effect, with secrets masked', load: settings },
-  'account add': { summary: 'Add a patient or a related person who signs in to apps', load: account },
-  'account set': { summary: 'Change an account: name, Patient, RelatedPersons', load: account },
-  'clinician add': { summary: 'Add a clinician', load: clinician },
-  'clinician list': { summary: 'List the clinicians', load: clinician },
-  'clinician set': { summary: 'Change a clinician: name, Practitioner, administrator', load: clinician },
-  'clinician set-password': {
-    summary: "Set a password; end the clinician's logins and app access",
-    load: clinician,
+  ...table,
+  completion: {
+    summary: 'Print a script that completes commands in bash, zsh or fish',
+    load: () => import('./completion.ts'),
   },
-  'clinician reset-second-factor': {
-    summary: 'Remove the second factors of a clinician who lost them',
-    load: operations,
-  },
-  'clinician disable': { summary: 'Disable a clinician; end the logins and app access', load: operations },
-  'clinician enable': { summary: 'Enable a disabled clinician', load: operations },
-  'clinician remove': { summary: 'Remove a clinician or an account, with all access', load: operations },
-  'clinician link': {
-    summary: "Link a clinician to a user of the hospital's identity provider",
-    load: clinician,
-  },
-  'login explain': {
-    summary: 'Show who would be signed in with the claims of an identity provider, or why not',
-    load: login,
-  },
-  'client add': { summary: 'Register an app', load: clientRegistration },
-  'client list': { summary: 'List the registered apps', load: client },
-  'client show': { summary: 'Show the properties of a registered app', load: client },
-  'client set': { summary: 'Change a registered app', load: clientRegistration },
-  'client approve': { summary: 'Approve an app that registered itself', load: operations },
-  'client disable': { summary: 'Disable an app and revoke its access', load: operations },
-  'client enable': { summary: 'Enable a disabled app', load: operations },
-  'client remove': { summary: 'Remove an app and revoke its access', load: operations },
-  'keys rotate': { summary: 'Replace the signing key without failed requests', load: keys },
-  'keys withdraw': { summary: 'Remove a leaked signing key at once', load: keys },
-  'keys list': { summary: 'List the signing keys', load: keys },
-  audit: { summary: 'List audit records: logins, launches, tokens, sessions and FHIR requests', load: audit },
-  'audit verify': { summary: 'Verify that no audit record was changed or removed', load: audit },
-  explain: { summary: 'Show whether a request would be allowed, and why', load: explain },
-  token: { summary: 'Print an access token for tests of an app', load: developer },
-  launch: { summary: 'Print a link that launches an app for a patient', load: developer },
-  'data import': {
-    summary: 'Import FHIR resources into the embedded or another FHIR server',
-    load: dataImport,
-  },
-  'data export': { summary: 'Export the FHIR resources of the embedded server as NDJSON', load: data },
-  'data reset': { summary: 'Remove all FHIR resources and create the sample patients again', load: data },
-  check: {
-    summary: 'Validate settings, certificates, database, sign-in providers and upstream',
-    load: checkSetup,
-  },
-  'check upstream': {
-    summary: 'Check whether a FHIR server works as the upstream of the gateway',
-    load: checkUpstream,
-  },
-  'upgrade check': {
-    summary: 'Show whether this version can replace the running one without a stop',
-    load: upgrade,
-  },
-  'upgrade apply': { summary: 'Apply the migrations of this version to the database', load: upgrade },
-  completion: { summary: 'Print a script that completes commands in bash, zsh or fish', load: completion },
-  health: { summary: 'Ask the servers of this machine whether they run', load: health },
-} satisfies Record<string, { readonly summary: string; readonly load: Load }>
+} satisfies typeof table & Record<string, { readonly summary: string; readonly load: Load }>
 
 export type CommandName = keyof typeof commands
 

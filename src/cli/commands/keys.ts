@@ -1,3 +1,4 @@
+import { HOW } from '../../core/index.ts'
 import {
   type Arguments,
   type Command,
@@ -15,7 +16,7 @@ import { performCommand, withStore } from '../with-store.ts'
 
 const keysRotate: Command = {
   usage: `
-Usage: npm run -s sallyport -- keys rotate
+Usage: ${HOW} keys rotate
 
 Publishes a new key at once. The key signs tokens a few seconds later, when every server has fetched it. The old key stays
 published until the last token that it signed has expired. The auth server also rotates keys by age
@@ -32,7 +33,7 @@ published until the last token that it signed has expired. The auth server also 
 
 const keysWithdraw: Command = {
   usage: `
-Usage: npm run -s sallyport -- keys withdraw (--kid <kid> | --all)
+Usage: ${HOW} keys withdraw (--kid <kid> | --all)
 
 Every server refuses tokens signed with the removed key within 5 seconds. A new key signs at once. Requests may fail for a
 few seconds, until every server has fetched the new key. Apps then renew their tokens. If no key leaked, use keys rotate.
@@ -70,7 +71,7 @@ async function withdrawAll(args: Arguments, io: Io): Promise<ExitCode> {
 
 const keysList: Command = {
   usage: `
-Usage: npm run -s sallyport -- keys list [--json]
+Usage: ${HOW} keys list [--json]
 
 Options:
   --json  print JSON, as the administration API returns it`,

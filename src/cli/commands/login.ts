@@ -1,5 +1,5 @@
 import { ensureSecret, getProviderIssuer, type LoginProvider } from '../../config/index.ts'
-import { isRecord } from '../../core/index.ts'
+import { HOW, isRecord } from '../../core/index.ts'
 import { createSealer } from '../../store/index.ts'
 import {
   type Arguments,
@@ -15,7 +15,7 @@ import { loadSettings, openConfiguredStore } from '../with-store.ts'
 
 const loginExplain: Command = {
   usage: `
-Usage: npm run -s sallyport -- login explain --claims <file> [--provider <id>] [--json]
+Usage: ${HOW} login explain --claims <file> [--provider <id>] [--json]
 
 Decides as a sign-in does, without signing anyone in: groups, links, mapping, and the Practitioner on the FHIR server, which must
 run. The claims are not verified.

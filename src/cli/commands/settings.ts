@@ -1,10 +1,11 @@
 import { type EffectiveSetting, listEffectiveSettings, readConfiguration } from '../../config/index.ts'
+import { HOW } from '../../core/index.ts'
 import { type Command, isSet, printJson } from '../command.ts'
 
 /** Prints in the format of the settings file, so that lines can be copied. */
 const settings: Command = {
   usage: `
-Usage: npm run -s sallyport -- settings [--json]
+Usage: ${HOW} settings [--json]
 
 Reads the environment and sallyport.yaml (or the file named in SMART_CONFIG), as start does. Prints each setting with its
 value, its environment variable and the source of the value. If the servers would refuse to start with these settings,

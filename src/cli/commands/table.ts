@@ -34,6 +34,10 @@ export const table = {
     summary: "Set a password; end the clinician's logins and app access",
     load: clinician,
   },
+  'clinician reset-second-factor': {
+    summary: 'Remove the second factors of a clinician who lost them',
+    load: operations,
+  },
   'clinician disable': { summary: 'Disable a clinician; end the logins and app access', load: operations },
   'clinician enable': { summary: 'Enable a disabled clinician', load: operations },
   'clinician remove': { summary: 'Remove a clinician or an account, with all access', load: operations },
