@@ -290,7 +290,11 @@ describe('docs/tutorials/ci.md', () => {
     for (const name of ['ci', 'tmp']) mkdirSync(join(folder, name))
     for (const file of ['ci/requests.test.mjs', 'ci/requests-test.sh'])
       writeFileSync(join(folder, file), readBlock(file))
-    symlinkSync(resolve(import.meta.dirname, '..'), join(folder, 'sallyport'))
+    // As if it were installed.
+    const command = join(folder, 'node_modules/.bin/sallyport')
+    mkdirSync(dirname(command), { recursive: true })
+    const main = resolve(import.meta.dirname, '../src/cli/main.ts')
+    writeFileSync(command, `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`, { mode: 0o755 })
     const { stdout } = await promisify(execFile)('bash', ['ci/requests-test.sh'], {
       cwd: folder,
       env: {

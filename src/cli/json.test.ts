@@ -29,6 +29,7 @@ const READING: Readonly<Record<string, { readonly args: readonly string[]; reado
   'audit verify': { args: [], members: 'seals records unsealed problems' },
   explain: { args: ['--url', '/Patient/1', '--scope', 'patient/Patient.r'], members: 'allowed status text' },
   check: { args: [], members: 'level subject text' },
+  'upgrade check': { args: [], members: 'version verdict findings' },
   'check upstream': { args: ['--url', 'http://localhost:1'], members: '' },
 }
 
