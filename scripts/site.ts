@@ -22,7 +22,7 @@ for (const [path, text] of sources) {
   const { title, content, headings } = renderMarkdown(text, path, file => sources.has(file))
   pages.set(nameOutput(path), formatPage({ path: nameOutput(path), title, content, headings, navigation }))
 }
-for (const { path, title, content } of formatVectorPages(join(ROOT, 'vectors')))
+for (const { path, title, content } of formatVectorPages())
   pages.set(path, formatPage({ path, title, content, headings: [], navigation }))
 
 rmSync(folder, { recursive: true, force: true })

@@ -1,6 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { type Html, html } from '../../src/web/html.ts'
+
+const FOLDER = resolve(import.meta.dirname, '../../vectors')
+
+interface VectorFile {
+  readonly name: string
+  readonly description: string
+  readonly vectors: readonly Vector[]
+}
 
 interface VectorPage {
   readonly path: string
@@ -8,29 +16,29 @@ interface VectorPage {
   readonly content: Html
 }
 
-/** Members that every vector of a file may have, in the order in which they are shown. */
 type Vector = Readonly<Record<string, unknown>> & { readonly id: string; readonly why?: string }
 
-/** One page for each file of decision vectors, one row for each vector. */
-export function formatVectorPages(folder: string): readonly VectorPage[] {
-  return readdirSync(folder)
+export function readVectorFiles(): readonly VectorFile[] {
+  return readdirSync(FOLDER)
     .filter(name => name.endsWith('.json'))
     .map(name => {
-      const { description, ...file } = JSON.parse(readFileSync(join(folder, name), 'utf8'))
-      const vectors = Object.values(file).filter(isVectors).flat()
-      const title = `Decision vectors: ${name.replace('.json', '')}`
-      return {
-        path: `vectors/${name.replace('.json', '.html')}`,
-        title,
-        content: html`<h1>${title}</h1>
-<p>${description} ${vectors.length} vectors of <code>vectors/${name}</code>. <a href="index.html">What the members mean</a></p>
-${vectors.map(formatVector)}`,
-      }
+      const { description, vectors, tokens, flows } = JSON.parse(readFileSync(join(FOLDER, name), 'utf8'))
+      return { name, description, vectors: vectors ?? tokens ?? flows }
     })
 }
 
-function isVectors(value: unknown): value is readonly Vector[] {
-  return Array.isArray(value) && value.every(item => typeof item?.id === 'string')
+/** One page for each file of decision vectors, one row for each vector. */
+export function formatVectorPages(): readonly VectorPage[] {
+  return readVectorFiles().map(({ name, description, vectors }) => {
+    const title = `Decision vectors: ${name.replace('.json', '')}`
+    return {
+      path: `vectors/${name.replace('.json', '.html')}`,
+      title,
+      content: html`<h1>${title}</h1>
+<p>${description} ${vectors.length} vectors of <code>vectors/${name}</code>. <a href="index.html">What the members mean</a></p>
+${vectors.map(formatVector)}`,
+    }
+  })
 }
 
 function formatVector({ id, why, ...members }: Vector): Html {
