@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { SignJWT } from 'jose'
 import { Pool } from 'undici'
 import { samplePatients } from '../sample-patients/index.ts'
-import { type Auditor, createAuditor, fhirAudit, noAudit, startSealing } from '../src/audit/index.ts'
+import { type Auditor, createAuditor, createFhirAudit, noAudit, startSealing } from '../src/audit/index.ts'
 import { fhirServer, openRepository } from '../src/backends/sqlite/index.ts'
 import { createInterceptor } from '../src/interceptor/index.ts'
 import { createSealer, openStore } from '../src/store/index.ts'
@@ -64,7 +64,7 @@ async function serve(variant: Variant, folder: string, jwk: string): Promise<voi
     dataFile: join(folder, 'fhir.db'),
     smartConfiguration: {},
     ...(variant !== 'unguarded' && { guard }),
-    ...(isAudited && { audit: fhirAudit({ auditor, store, fhirBaseUrl: BASE }) }),
+    ...(isAudited && { audit: createFhirAudit({ auditor, store, fhirBaseUrl: BASE }) }),
   })
   await app.listen({ port: 0, host: '127.0.0.1' })
   process.on('message', () => process.send?.(process.cpuUsage()))

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { samplePatients } from '../sample-patients/index.ts'
-import { createAuditor, fhirAudit } from '../src/audit/index.ts'
+import { createAuditor, createFhirAudit } from '../src/audit/index.ts'
 import { fhirServer, openRepository } from '../src/backends/sqlite/index.ts'
 import { createInterceptor } from '../src/interceptor/index.ts'
 import { authUrl, fhirBaseUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
@@ -90,7 +90,7 @@ async function createGuard({ fetch, clock }: TestIssuer, folder: string) {
   const store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
   return {
     guard: createInterceptor({ authUrl, fhirBaseUrl, fetch, clock, contexts: SCOPES }),
-    audit: fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl }),
+    audit: createFhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl }),
   }
 }
 

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import httpProxy from '@fastify/http-proxy'
 import { fastify } from 'fastify'
-import { createAuditor, fhirAudit } from '../src/audit/index.ts'
+import { createAuditor, createFhirAudit } from '../src/audit/index.ts'
 import { createGateway } from '../src/backends/upstream/index.ts'
 import { createInterceptor } from '../src/interceptor/index.ts'
 import { authUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
@@ -145,7 +145,7 @@ async function createAudit() {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-bench-'))
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
-  return fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: baseUrl })
+  return createFhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: baseUrl })
 }
 
 if (role === undefined) await measure()

@@ -1,7 +1,7 @@
 /** `X-Provenance`, which both FHIR servers handle alike. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { createAuditor, fhirAudit, findRecords } from '../src/audit/index.ts'
+import { createAuditor, createFhirAudit, findRecords } from '../src/audit/index.ts'
 import type { Resource } from '../src/fhir/index.ts'
 import { fhirBaseUrl } from '../src/interceptor/testing/test-issuer.ts'
 import type { Store } from '../src/store/index.ts'
@@ -36,7 +36,7 @@ eachDatabaseIfThorough((_, openStore) => {
       let fhir: GuardedFhir
       before(async () => {
         store = await openStore()
-        const audit = fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl })
+        const audit = createFhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl })
         fhir = await startGuardedFhir(DATA, {}, (guard, baseUrl) => open(guard, baseUrl, audit))
       })
       after(() => fhir.close())

@@ -1,9 +1,24 @@
 import { sql, type Transaction } from 'kysely'
-import { type AuditRecord, countAnonymous, KINDS_COUNTED } from '../audit-record/index.ts'
+import {
+  type AuditRecord,
+  countAnonymous,
+  createPatientRecord,
+  createRecords,
+  type FinishedRequest,
+  KINDS_COUNTED,
+} from '../audit-record/index.ts'
 import { isDatabaseUnavailable, prepareInsert, type Schema, type Store } from '../store/index.ts'
+import { type AuditEventServer, serveAuditEvents } from './fhir/serve-events.ts'
 import { doLater } from './later.ts'
-import { type Delivery, toRow } from './record.ts'
-import { createIntent, deliverOnce, removeIntents, toDeliveries } from './trail/intents.ts'
+import { toRow } from './to-row.ts'
+import {
+  createIntent,
+  type Delivery,
+  deliverOnce,
+  removeIntents,
+  toDeliveries,
+  withUnknownOutcome,
+} from './trail/intents.ts'
 
 /** Every server that has an auditor records a request before it responds (AUDIT-2). */
 export interface Auditor {
@@ -129,7 +144,10 @@ export function createAuditor(options: AuditorOptions): StoreAuditor {
     }
   }
 
-  /** The trail is `store/trail.ts`. It resolves when the rows are on disk. */
+  /**
+   * Resolves when the rows are on disk. The trail (`store/trail.ts`) collects them for one commit; the writer of SQLite is
+   * `addRow` in `store/sqlite/trail.ts`, that of PostgreSQL is in `store/postgres.ts`.
+   */
   async function add(records: readonly AuditRecord[]): Promise<void> {
     const rows = records.map(record => toRow(record))
     try {
@@ -216,5 +234,44 @@ async function insertOrSkip(trx: Transaction<Schema>, records: readonly AuditRec
     throw error
   } finally {
     await sql`release savepoint audit`.execute(trx)
+  }
+}
+
+/** The audit of a FHIR server: it makes records of requests (`audit-record/finished.ts`), and serves AuditEvents. */
+export interface FhirAudit extends AuditEventServer, Pick<Auditor, 'prepare' | 'deliver' | 'redeliver'> {
+  /** Await before sending the response. Rejects if the record cannot be stored: then the response must not be sent. */
+  record(finished: FinishedRequest): Promise<void>
+  /** Records the patients of a response that was too long to be read before it was sent. */
+  recordPatients(finished: FinishedRequest, patients: readonly string[]): Promise<void>
+  /** For a server that stores the records with the change and delivers them. */
+  createRecords(finished: FinishedRequest): readonly AuditRecord[]
+  /** The record of a change whose outcome is not yet known. */
+  createBegunRecords(begun: FinishedRequest): readonly AuditRecord[]
+  /** Before and after a change at another server: see `Auditor`. */
+  intend(begun: FinishedRequest): Promise<string | undefined>
+  complete(intent: string | undefined, finished: FinishedRequest): Promise<void>
+}
+
+export interface FhirAuditOptions {
+  readonly auditor: Auditor
+  readonly store: Store
+  readonly fhirBaseUrl: string
+}
+
+export function createFhirAudit({ auditor, store, fhirBaseUrl }: FhirAuditOptions): FhirAudit {
+  // That of a Bundle is filed under the patients of its entries.
+  const begunRecord = (begun: FinishedRequest) => createRecords(begun, fhirBaseUrl)[0]
+  return {
+    ...serveAuditEvents(store, fhirBaseUrl),
+    prepare: auditor.prepare,
+    deliver: auditor.deliver,
+    redeliver: auditor.redeliver,
+    record: finished => auditor.record(...createRecords(finished, fhirBaseUrl)),
+    recordPatients: (finished, patients) =>
+      auditor.record(createPatientRecord(finished, patients, fhirBaseUrl)),
+    createRecords: finished => (auditor.keeps ? createRecords(finished, fhirBaseUrl) : []),
+    createBegunRecords: begun => (auditor.keeps ? [withUnknownOutcome(begunRecord(begun))] : []),
+    intend: begun => auditor.intend(begunRecord(begun)),
+    complete: (intent, finished) => auditor.complete(intent, ...createRecords(finished, fhirBaseUrl)),
   }
 }

@@ -4,8 +4,8 @@
  * and no patient name. The servers record their actions; this module stores, finds and converts the records, and
  * decides nothing.
  *
- * How a record of a FHIR request reaches the disk: `fhir/fhir-audit.ts` has it made (`audit-record/finished.ts`),
- * `auditor.ts` adds it to `store.trail` (`store/trail.ts`), and `store/sqlite/trail.ts` or `store/postgres.ts` writes it.
+ * How a record of a FHIR request reaches the disk: `auditor.ts` has it made (`audit-record/finished.ts`) and adds it to
+ * `store.trail` (`store/trail.ts`); `store/sqlite/trail.ts` or `store/postgres.ts` writes it.
  */
 
 export {
@@ -20,6 +20,9 @@ export {
   type AuditorOptions,
   AuditUnavailable,
   createAuditor,
+  createFhirAudit,
+  type FhirAudit,
+  type FhirAuditOptions,
   noAudit,
   type StoreAuditor,
 } from './auditor.ts'
@@ -32,11 +35,9 @@ export {
   startFeed,
 } from './feed/feed.ts'
 export { createFhirSender, createSyslogSender } from './feed/senders.ts'
-export { auditRefusal, isAboutAudit } from './fhir/audit-trail.ts'
-export { type FhirAudit, type FhirAuditOptions, fhirAudit } from './fhir/fhir-audit.ts'
+export { auditRefusal, isAboutAudit } from './fhir/serve-events.ts'
 export { type AuditEventOptions, formatRepeats, toAuditEvent } from './fhir/to-audit-event.ts'
 export { doLater, type Later } from './later.ts'
-export { type Delivery, UNKNOWN_AFTER_MS } from './record.ts'
 export { createEventIds, type EventIds, openEventIds } from './trail/event-ids.ts'
 export {
   countRecords,
@@ -48,7 +49,12 @@ export {
   type Parties,
   type TrailPosition,
 } from './trail/find.ts'
-export { reportUnknownOutcomes, startReportingUnknown } from './trail/intents.ts'
+export {
+  type Delivery,
+  reportUnknownOutcomes,
+  startReportingUnknown,
+  UNKNOWN_AFTER_MS,
+} from './trail/intents.ts'
 export { adoptSeals, sealTrail, startSealing, startSweepingAudit, sweepAudit } from './trail/seal.ts'
 export type { RecordFilter } from './trail/terms.ts'
 export { type Verification, verifyTrail } from './trail/verify.ts'

@@ -3,7 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { samplePatients } from '../../sample-patients/index.ts'
-import { type Auditor, createAuditor, fhirAudit, noAudit, type StoreAuditor } from '../../src/audit/index.ts'
+import {
+  type Auditor,
+  createAuditor,
+  createFhirAudit,
+  noAudit,
+  type StoreAuditor,
+} from '../../src/audit/index.ts'
 import { buildSmartConfiguration, createAuthServer, initialize } from '../../src/auth/index.ts'
 import { keepFirstSigningKey } from '../../src/auth/oauth/keys/signing-key.ts'
 import { fhirServer, openRepository } from '../../src/backends/sqlite/index.ts'
@@ -144,7 +150,7 @@ async function guardedFhirServer(
       logger,
       clock,
       guard: settings.developerTools ? applyTokenFailures(guard) : guard,
-      audit: fhirAudit({ auditor: audit, store, fhirBaseUrl }),
+      audit: createFhirAudit({ auditor: audit, store, fhirBaseUrl }),
       smartConfiguration: buildSmartConfiguration(settings),
       web: { acceptsHost: createHostCheck(settings) },
     }),

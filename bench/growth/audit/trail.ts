@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
-import { fhirAudit, noAudit, sweepAudit } from '../../../src/audit/index.ts'
+import { createFhirAudit, noAudit, sweepAudit } from '../../../src/audit/index.ts'
 import { fullAccess } from '../../../src/smart/index.ts'
 import { createSealer, type Store } from '../../../src/store/index.ts'
 import type { DataSet, Request } from '../measure.ts'
@@ -41,7 +41,7 @@ const FEWER: Readonly<Record<string, number>> = {
 }
 
 export function openTrail(store: Store): DataSet {
-  const audit = fhirAudit({ auditor: noAudit, store, fhirBaseUrl: BASE })
+  const audit = createFhirAudit({ auditor: noAudit, store, fhirBaseUrl: BASE })
   const middle = `${END - (DAYS * DAY) / 2}.0`
   const search = async (query: string) => {
     const found = await audit.serve({

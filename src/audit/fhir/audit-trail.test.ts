@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import type { OperationOutcome as Outcome } from '../../fhir/index.ts'
 import { DatabaseUnavailable, openStore, type Store } from '../../store/index.ts'
-import { createAuditor, fhirAudit, findRecords, OUTCOME_UNKNOWN, toAuditEvent } from '../index.ts'
+import { createAuditor, createFhirAudit, findRecords, OUTCOME_UNKNOWN, toAuditEvent } from '../index.ts'
 import { BASE, describeAudited, openAudited, refuseRecords } from '../testing/audited-fhir.ts'
 import { createEventIds } from '../trail/event-ids.ts'
 
@@ -301,7 +301,7 @@ describe('a FHIR server whose audit store is unavailable', () => {
 
   async function openAway(failure: 'refuse' | 'allow') {
     const audit = {
-      ...fhirAudit({
+      ...createFhirAudit({
         auditor: createAuditor({ store: unreachable, failure }),
         store: unreachable,
         fhirBaseUrl: BASE,

@@ -7,7 +7,7 @@ import { type FhirServerOptions, fhirServer } from '../../backends/sqlite/index.
 import { createOutcome, refuseOutsideGrant } from '../../fhir/index.ts'
 import { type Access, type Authenticator, fullAccess, type Grant, parseScopes } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
-import { createAuditor, fhirAudit, findRecords, type KeptRecord, openEventIds } from '../index.ts'
+import { createAuditor, createFhirAudit, findRecords, type KeptRecord, openEventIds } from '../index.ts'
 
 export const BASE = 'http://fhir.test/fhir'
 
@@ -84,7 +84,7 @@ export async function openAudited(
   more: Partial<FhirServerOptions> = {},
 ): Promise<{ readonly app: FastifyInstance; readonly ask: Ask; readonly flush: () => Promise<void> }> {
   const auditor = createAuditor({ store })
-  const audit = fhirAudit({ auditor, store, fhirBaseUrl: BASE })
+  const audit = createFhirAudit({ auditor, store, fhirBaseUrl: BASE })
   const app = await fhirServer({
     baseUrl: BASE,
     dataFile: ':memory:',

@@ -4,7 +4,7 @@ import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode
 import { eachDatabase } from '../../../test/support/databases.ts'
 import type { AuditRecord } from '../../audit-record/index.ts'
 import { createSealer, type Store, sweep } from '../../store/index.ts'
-import { toRow } from '../record.ts'
+import { toRow } from '../to-row.ts'
 import {
   countRecords,
   type FindOptions,

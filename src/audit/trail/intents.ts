@@ -1,7 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { type AuditRecord, OUTCOME_UNKNOWN } from '../../audit-record/index.ts'
 import { type JobOptions, repeatInOneProcess, type Store } from '../../store/index.ts'
-import { type Delivery, toRow, UNKNOWN_AFTER_MS } from '../record.ts'
+import { toRow } from '../to-row.ts'
+
+/** A record that is durable elsewhere. Its id is in the trail once. */
+export interface Delivery {
+  readonly id: string
+  readonly record: AuditRecord
+}
+
+/** Longer than a change can take, at an upstream or in a batch. */
+export const UNKNOWN_AFTER_MS = 10 * 60_000
 
 const MAX_AT_ONCE = 500
 

@@ -8,7 +8,7 @@ import {
   type Sealer,
   type Store,
 } from '../../store/index.ts'
-import { toRow } from '../record.ts'
+import { toRow } from '../to-row.ts'
 import type { KeptRecord } from './find.ts'
 import { followTrail, readOn, type TrailReader, waitForSettledId } from './follow.ts'
 

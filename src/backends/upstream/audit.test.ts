@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { createAuditor, fhirAudit, findRecords } from '../../audit/index.ts'
+import { createAuditor, createFhirAudit, findRecords } from '../../audit/index.ts'
 import { refuseRecords } from '../../audit/testing/audited-fhir.ts'
 import { type Access, fullAccess } from '../../smart/index.ts'
 import { openStore, type Store } from '../../store/index.ts'
@@ -29,7 +29,7 @@ describe('the audit trail of the gateway', () => {
       member,
     })
     auditor = createAuditor({ store })
-    const audit = fhirAudit({ auditor, store, fhirBaseUrl: BASE })
+    const audit = createFhirAudit({ auditor, store, fhirBaseUrl: BASE })
     const limits = { responseLimit: LIMIT, bodyLimit: 5 * LIMIT, contentLimit: 10 * LIMIT }
     fhir = await startGatewayWithUpstream({ guard, audit, ...limits })
   })

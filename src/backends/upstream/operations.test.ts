@@ -11,7 +11,7 @@ import {
   type TestCaller,
 } from '../../../test/support/guarded-fhir.ts'
 import { openSqliteStore } from '../../../test/support/sqlite-store.ts'
-import { createAuditor, fhirAudit, findRecords } from '../../audit/index.ts'
+import { createAuditor, createFhirAudit, findRecords } from '../../audit/index.ts'
 import { listGatewayOperations, parsePassedOperation, type Resource } from '../../fhir/index.ts'
 import type { Store } from '../../store/index.ts'
 import { createGateway } from './server.ts'
@@ -62,7 +62,7 @@ before(async () => {
       profile: 'strict',
       upstreamUrl: upstream.url,
       smartConfiguration: {},
-      audit: fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: baseUrl }),
+      audit: createFhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: baseUrl }),
     }),
   )
 })

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
-import { fhirAudit } from '../../audit/index.ts'
+import { createFhirAudit } from '../../audit/index.ts'
 import type { FhirServerOptions } from '../../backends/sqlite/index.ts'
 import { createHostCheck, type Settings } from '../../config/index.ts'
 import { describeError } from '../../core/index.ts'
@@ -67,7 +67,7 @@ export async function openFhir(
   const relayed = findRelayedConfiguration(parts)
   const given = {
     guard: settings.developerTools ? applyTokenFailures(interceptor) : interceptor,
-    audit: fhirAudit({ auditor: audit, store, fhirBaseUrl: settings.fhirBaseUrl }),
+    audit: createFhirAudit({ auditor: audit, store, fhirBaseUrl: settings.fhirBaseUrl }),
     smartConfiguration: relayed ? relayed.current : buildSmartConfiguration(settings),
     checks: [
       { name: 'key set', check: async () => requireKeySet(interceptor.ready()) },

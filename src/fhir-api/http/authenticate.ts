@@ -5,8 +5,8 @@ import type { Authenticated, AuthFailure } from '../../smart/index.ts'
 import { answerPreflight, setCors } from '../../web/index.ts'
 import type { StreamedContent } from '../request.ts'
 import type { Failure } from '../response.ts'
+import { recordOutcome } from './audit-request.ts'
 import { type FhirApi, findInteraction } from './fhir-api.ts'
-import { recordOutcome } from './record.ts'
 import { sendResponse } from './send-response.ts'
 
 declare module 'fastify' {

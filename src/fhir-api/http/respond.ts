@@ -21,7 +21,6 @@ import type { Context } from '../context.ts'
 import { handle } from '../handle.ts'
 import type { FhirRequest } from '../request.ts'
 import type { Failure, FhirResponse } from '../response.ts'
-import { type FhirApi, findInteraction, readBytes } from './fhir-api.ts'
 import {
   type AuditOutcome,
   describeFinished,
@@ -30,7 +29,8 @@ import {
   recordStreamed,
   toCountedResponse,
   writeRecord,
-} from './record.ts'
+} from './audit-request.ts'
+import { type FhirApi, findInteraction, readBytes } from './fhir-api.ts'
 
 // The responses of public interactions are the same for everybody, and contain no patient data.
 const anonymous: Authenticated = {

@@ -16,7 +16,7 @@ import { checkExchange, type Exchange, readForm } from './check-exchange.ts'
 import { holdPreflight } from './check-response.ts'
 import { type ConfigurationResponse, createConfigurationReader } from './configuration.ts'
 import type { Observed } from './observe.ts'
-import { createObserver } from './record.ts'
+import { createObserver } from './record-listeners.ts'
 
 export interface HostGuard {
   /** Checks the token, and whether a scope permits the request, before the body is read. */

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { openSqliteStore } from '../../../../test/support/sqlite-store.ts'
-import { createAuditor, fhirAudit } from '../../../audit/index.ts'
+import { createAuditor, createFhirAudit } from '../../../audit/index.ts'
 import { type Authenticator, fullAccess } from '../../../smart/index.ts'
 import { BASE, client, createAuthenticator, type Fhir } from '../../sqlite/testing/fhir.ts'
 import { createGateway, type GatewayOptions } from '../index.ts'
@@ -60,7 +60,7 @@ export async function startRecordedGateway(
 ): Promise<Fhir> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
   const store = await openSqliteStore(`sqlite:${join(folder, 'audit.db')}`)
-  const audit = fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: BASE })
+  const audit = createFhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: BASE })
   const fhir = await startGateway(upstreamUrl, { ...options, audit })
   fhir.app.addHook('onClose', async () => {
     await store.close()

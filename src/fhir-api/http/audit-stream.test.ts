@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
-import { recordPatients } from './record-stream.ts'
+import { recordPatients } from './audit-stream.ts'
 
 const BASE = 'http://fhir.test/fhir'
 

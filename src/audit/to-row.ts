@@ -61,11 +61,3 @@ function toStorable(text: string | undefined): string | null {
 function replaceUnstorable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\ufffd')
 }
-
-export interface Delivery {
-  readonly id: string
-  readonly record: AuditRecord
-}
-
-/** Longer than a change can take, at an upstream or in a batch. */
-export const UNKNOWN_AFTER_MS = 10 * 60_000

@@ -7,8 +7,8 @@ import { listDecided } from '../bundle/entry.ts'
 import type { FhirRequest } from '../request.ts'
 import type { Failure, FhirResponse } from '../response.ts'
 import { toResponse } from '../to-response.ts'
+import { recordPatients } from './audit-stream.ts'
 import type { FhirApi } from './fhir-api.ts'
-import { recordPatients } from './record-stream.ts'
 
 /** The request, as far as it is known. */
 interface AuditInput {
@@ -69,7 +69,7 @@ function makeResponse(outcome: FhirResponse | Failure): FhirResponse {
   return isFailure(outcome) ? toResponse(outcome) : outcome
 }
 
-/** Resolves when the record is in the audit trail, to which `audit/fhir/fhir-audit.ts` passes it. */
+/** Resolves when `audit/auditor.ts`, which makes the record, has it on disk. */
 export function writeRecord(
   api: FhirApi,
   request: FastifyRequest,

@@ -15,7 +15,7 @@ import { createPatientCache, isShown, searchAudit } from './search.ts'
 import { toAuditEvent } from './to-audit-event.ts'
 
 /** Serves `AuditEvent` from the trail, regardless of the server's own data or upstream. */
-export interface AuditTrail {
+export interface AuditEventServer {
   serve<P extends AnyProblem>(
     asked: AuditQuestion<P>,
   ): Promise<{ readonly status: 200; readonly body: string } | FhirProblem | P>
@@ -33,7 +33,7 @@ export function isAboutAudit(interaction: Interaction): boolean {
   return 'type' in interaction && interaction.type === 'AuditEvent' && interaction.kind !== 'operation'
 }
 
-export function openAuditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
+export function serveAuditEvents(store: Store, fhirBaseUrl: string): AuditEventServer {
   return {
     async serve<P extends AnyProblem>({
       interaction,
