@@ -1,6 +1,7 @@
 /**
  * The ground floor, which every module may import: expected failures, descriptions of errors, reading of JSON, the
- * distance of two texts, texts without controls, groups, remembered values, the length of a day. Pure, and imports nothing.
+ * distance of two texts, texts without controls, own keys of tables, groups, remembered values, the length of a day. Pure,
+ * and imports nothing.
  */
 export { computeDistance, findNearest } from './distance.ts'
 export { describeError, findCode, hasCode, isTimeout, scrub } from './errors.ts'
@@ -8,6 +9,7 @@ export { type Failed, Failing, fail, isFailure, mapOrFail } from './failure.ts'
 export { groupBy } from './group-by.ts'
 export { HOW } from './how.ts'
 export { isRecord, parseJson, readText } from './json.ts'
+export { findOwn } from './own.ts'
 export {
   escapeLine,
   escapeLines,

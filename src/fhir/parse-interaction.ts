@@ -1,4 +1,4 @@
-import { isFailure } from '../core/index.ts'
+import { findOwn, isFailure } from '../core/index.ts'
 import { isResourceType } from './definitions.ts'
 import type { Interaction, Misunderstood, Params } from './interaction.ts'
 import { createMisunderstood, isId, parsePath } from './interaction.ts'
@@ -63,7 +63,7 @@ function isNotAllowed(parsed: Parsed): parsed is Misunderstood {
 function parseUnlisted(request: FhirRequest): Parsed {
   const segments = parsePath(request.path)
   if (isFailure(segments)) return segments
-  const method = Object.hasOwn(METHODS, request.method) ? METHODS[request.method] : undefined
+  const method = findOwn(METHODS, request.method)
   if (!method)
     return createMisunderstood(
       405,

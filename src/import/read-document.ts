@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Failed, fail, isFailure, isRecord } from '../core/index.ts'
+import { type Failed, fail, findOwn, isFailure, isRecord } from '../core/index.ts'
 import { parseExact, toPlain } from '../fhir/index.ts'
 import { parseConditionalReference } from '../fhir-api/index.ts'
 import type { InputFile } from './find-files.ts'
@@ -132,7 +132,7 @@ const NOT_IMPORTED: Readonly<Record<string, string>> = {
 
 /** Why no entry of a Bundle of this type is imported; undefined if they are. */
 export function findBundleFault(type: unknown): string | undefined {
-  return typeof type === 'string' ? NOT_IMPORTED[type] : undefined
+  return typeof type === 'string' ? findOwn(NOT_IMPORTED, type) : undefined
 }
 
 export function readEntry(value: unknown): BundleEntry {

@@ -305,4 +305,10 @@ describe('AuditEvents and IHE BALP', () => {
       false,
     ])
   })
+
+  it('have the interaction that another server reports, whatever it is', () => {
+    const event = toAuditEvent({ ...record, interaction: 'constructor' }, { fhirBaseUrl: '', ids })
+    assert.match(JSON.stringify(event.subtype), /"code":"constructor"/)
+    assert.equal(event.action, 'E')
+  })
 })

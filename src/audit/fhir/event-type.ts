@@ -1,4 +1,5 @@
 import type { AuditKind } from '../../audit-record/index.ts'
+import { findOwn } from '../../core/index.ts'
 import type { EventKind } from '../trail/terms.ts'
 
 /**
@@ -161,7 +162,7 @@ export const EVENT_KINDS: readonly EventKind[] = [
 export function findEventType(kind: string, interaction: string | null): readonly [Coding, Coding] {
   if (kind !== 'fhir')
     return EVENTS[kind as Exclude<AuditKind, 'fhir'>] ?? [application, createOwnCoding(kind, kind)]
-  const code = INTERACTIONS[interaction ?? '']
+  const code = findOwn(INTERACTIONS, interaction ?? '')
   return [
     restful,
     code === undefined
@@ -173,7 +174,7 @@ export function findEventType(kind: string, interaction: string | null): readonl
 export function findAction(kind: string, interaction: string | null): 'C' | 'R' | 'U' | 'D' | 'E' {
   if (kind === 'api') return 'R'
   if (kind !== 'fhir') return 'E'
-  switch (INTERACTIONS[interaction ?? '']) {
+  switch (findOwn(INTERACTIONS, interaction ?? '')) {
     case 'read':
     case 'vread':
     case 'history-instance':

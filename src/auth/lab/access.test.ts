@@ -103,6 +103,12 @@ describe('the lab off loopback', () => {
     for (const path of ['/lab', '/lab/find?what=user&text=a'])
       assert.equal((await clinician.get(path, HTTPS)).statusCode, 403, path)
     assert.equal((await administrator.get('/lab/find?what=user&text=a', HTTPS)).statusCode, 200)
+    // Keys that every object has: they once returned the settings of the server.
+    for (const what of ['constructor', 'toString', 'valueOf', '__proto__', 'x'])
+      assert.equal(
+        (await administrator.get(`/lab/find?what=${what}`, HTTPS)).body,
+        '{"error":"invalid_request"}',
+      )
     for (const path of ['/apps', '/apps/new', '/apps/edit', '/apps/remove']) {
       assert.equal((await administrator.get(path, HTTPS)).statusCode, 404, path)
       assert.equal((await clinician.post(path, { client_id: 'x' }, HTTPS)).statusCode, 404, path)

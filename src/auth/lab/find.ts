@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { findOwn } from '../../core/index.ts'
 import { containsText } from '../../store/index.ts'
 import { chooseRecordNumber, formatDate, formatName, type Person } from '../../web/index.ts'
 import { createFhirReader } from '../base/fhir-reader.ts'
@@ -28,7 +29,7 @@ export function addFindRoute(app: FastifyInstance, context: AuthContext): void {
       const problem = findPageProblem(context, request, login)
       if (problem) return reply.code(problem.status).send({ error: problem.error })
       const { get } = readParameters(request.query)
-      const find = FINDERS[get('what') as keyof typeof FINDERS]
+      const find = findOwn(FINDERS, get('what') ?? '')
       const text = get('text')?.trim() ?? ''
       if (!find || findSearchFault(text) !== undefined)
         return reply.code(400).send({ error: 'invalid_request' })
@@ -37,11 +38,13 @@ export function addFindRoute(app: FastifyInstance, context: AuthContext): void {
   )
 }
 
-const FINDERS = {
-  client: (context: AuthContext, _login: Login, text: string) => findApps(context, text),
-  user: (context: AuthContext, _login: Login, text: string) => findUsers(context, text),
+const FINDERS: Readonly<
+  Record<string, (context: AuthContext, login: Login, text: string) => Promise<readonly Found[]>>
+> = {
+  client: (context, _login, text) => findApps(context, text),
+  user: (context, _login, text) => findUsers(context, text),
   patient: findPeople,
-} as const
+}
 
 export async function findApps({ store: { db } }: AuthContext, text: string): Promise<readonly Found[]> {
   const rows = await db

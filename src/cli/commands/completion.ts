@@ -1,4 +1,4 @@
-import { HOW } from '../../core/index.ts'
+import { findOwn, HOW } from '../../core/index.ts'
 import { type Command, failMisuse } from '../command.ts'
 import { readOptions } from '../usage.ts'
 import { type Load, table } from './table.ts'
@@ -15,7 +15,7 @@ Load it where your shell starts:
   fish   sallyport completion fish > ~/.config/fish/completions/sallyport.fish`,
   positionals: { min: 1, max: 1 },
   async run({ positionals: [shell = ''], help }, io) {
-    const format = SHELLS[shell]
+    const format = findOwn(SHELLS, shell)
     if (!format) throw failMisuse(`Unknown shell ${shell}: see ${help}`)
     io.stdout.write(format(await listWords()))
     return 0

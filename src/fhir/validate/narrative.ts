@@ -1,3 +1,5 @@
+import { findOwn } from '../../core/index.ts'
+
 const elements: ReadonlySet<string> = new Set(
   (
     'a abbr acronym address b bdo big blockquote br caption cite code col colgroup dd dfn div dl dt em h1 h2 h3 h4 h5 h6 hr i ' +
@@ -129,7 +131,7 @@ function decodeEntities(text: string): string {
   return text.replace(/&(?:([a-z]+)|#(x?)([\da-fA-F]+));/g, (_all, name: string | undefined, hex, digits) =>
     name === undefined
       ? String.fromCodePoint(Number.parseInt(digits, hex === 'x' ? 16 : 10))
-      : (NAMED[name] ?? ''),
+      : (findOwn(NAMED, name) ?? ''),
   )
 }
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { fail, isFailure } from '../../core/index.ts'
+import { fail, findOwn, isFailure } from '../../core/index.ts'
 import {
   formatDose,
   formatMedicine,
@@ -124,7 +124,7 @@ const DOUBTS: Readonly<Record<string, string>> = {
 }
 
 function formatDoubt(code: string | undefined): string | undefined {
-  return code === undefined ? undefined : DOUBTS[code]
+  return code === undefined ? undefined : findOwn(DOUBTS, code)
 }
 
 const MEDICINES_CARD = { id: 'h-medicines', title: 'Medicines' } as const

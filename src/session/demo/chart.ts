@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../core/index.ts'
+import { DAY_MS, findOwn } from '../../core/index.ts'
 import { type Decimal, formatDigits } from '../../fhir/index.ts'
 import { formatDate, type Html, html } from '../../web/index.ts'
 import { findEffectiveTime } from '../api/lists.ts'
@@ -14,7 +14,7 @@ const SYSTEMS: Readonly<Record<string, string>> = {
 
 export function formatCode(concept: CodeableConcept | undefined): string | undefined {
   const coding = concept?.coding?.find(({ code, system }) => code !== undefined && system !== undefined)
-  const system = coding?.system === undefined ? undefined : SYSTEMS[coding.system]
+  const system = coding?.system === undefined ? undefined : findOwn(SYSTEMS, coding.system)
   return system === undefined ? undefined : `${system} ${coding?.code}`
 }
 

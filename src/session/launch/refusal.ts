@@ -1,4 +1,4 @@
-import { type Failed, fail } from '../../core/index.ts'
+import { type Failed, fail, findOwn } from '../../core/index.ts'
 import { type ErrorPageOptions, type Html, html } from '../../web/index.ts'
 import type { AppSettings } from '../context.ts'
 import { type Failure, findServer, toResponse } from '../failure.ts'
@@ -177,7 +177,7 @@ const OAUTH_ERROR_TEXTS: Readonly<Record<string, readonly [status: number, title
 const OTHER_ERROR = [400, 'This launch was refused', 'The sign-in server refused to open the app.'] as const
 
 function describeOAuthError(error: string, description: string | undefined): RefusalTexts {
-  const known = Object.hasOwn(OAUTH_ERROR_TEXTS, error) ? OAUTH_ERROR_TEXTS[error] : undefined
+  const known = findOwn(OAUTH_ERROR_TEXTS, error)
   const [status, title, text] = known ?? OTHER_ERROR
   return {
     status,

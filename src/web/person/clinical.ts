@@ -1,3 +1,4 @@
+import { findOwn } from '../../core/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 import { type Html, html } from '../html.ts'
 import { NOT_KNOWN, NOT_RECORDED, renderDateTime } from './date.ts'
@@ -69,7 +70,7 @@ function findTitle(resource: Resource): string | undefined {
 }
 
 function findTerm(terms: Readonly<Record<string, string>>, code: string | undefined): string | undefined {
-  return code !== undefined && Object.hasOwn(terms, code) ? terms[code] : undefined
+  return code === undefined ? undefined : findOwn(terms, code)
 }
 
 function readTextAt(resource: Resource, ...path: readonly (string | number)[]): string | undefined {

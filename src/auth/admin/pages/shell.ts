@@ -1,4 +1,4 @@
-import { isFailure } from '../../../core/index.ts'
+import { findOwn, isFailure } from '../../../core/index.ts'
 import {
   type Html,
   html,
@@ -136,7 +136,7 @@ export function readDone(
   messages: Readonly<Record<string, string>>,
 ): string | undefined {
   const name = form.get('done') ?? ''
-  return Object.hasOwn(messages, name) ? messages[name] : undefined
+  return findOwn(messages, name)
 }
 
 /** The lists of a section, by the `state` of the URL. */

@@ -1,3 +1,5 @@
+import { findOwn } from '../../../core/index.ts'
+
 /** The types that a wildcard offers one by one on the consent page, in this order: US Core and related types. */
 export const OFFERED_TYPES = [
   'Patient',
@@ -52,5 +54,5 @@ const CATEGORIES: Readonly<Record<string, readonly string[]>> = {
 }
 
 export function listCategories(type: string): readonly string[] {
-  return (Object.hasOwn(CATEGORIES, type) ? CATEGORIES[type] : undefined) ?? []
+  return findOwn(CATEGORIES, type) ?? []
 }

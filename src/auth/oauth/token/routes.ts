@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isFailure } from '../../../core/index.ts'
+import { findOwn, isFailure } from '../../../core/index.ts'
 import { paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
 import {
@@ -143,7 +143,7 @@ async function readRequest(
 const issueTokens: GrantHandler<UnsignedTokens> = async (context, request) => {
   const name = request.form.get('grant_type')
   if (name === undefined) return new Refusal('invalid_request', 'The parameter grant_type is missing.')
-  const grantType = Object.hasOwn(GRANT_TYPES, name) ? GRANT_TYPES[name] : undefined
+  const grantType = findOwn(GRANT_TYPES, name)
   return grantType
     ? grantType(context, request)
     : new Refusal('unsupported_grant_type', 'The grant_type is not supported.', {

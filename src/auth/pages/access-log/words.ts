@@ -1,5 +1,7 @@
 /** Accesses in the words of patients. */
+
 import type { KeptRecord } from '../../../audit/index.ts'
+import { findOwn } from '../../../core/index.ts'
 import { describeKind, joinWithAnd } from '../consent/texts.ts'
 import type { WhoseRecord } from '../whose.ts'
 import { CHANGING, type Visit } from './visits.ts'
@@ -73,10 +75,10 @@ function nameData({ resource_type: type, request }: KeptRecord): readonly string
   if (type === null || type === '*' || request?.includes('$everything')) return [WHOLE_RECORD]
   if (GENERAL.has(type)) return []
   const codes = type === 'Observation' ? listCategories(request ?? '') : []
-  const named = codes.map(code => (Object.hasOwn(CATEGORIES, code) ? CATEGORIES[code] : undefined))
+  const named = codes.map(code => findOwn(CATEGORIES, code))
   const known = named.filter(noun => noun !== undefined)
   if (known.length > 0 && known.length === named.length) return known
-  return [(Object.hasOwn(NOUNS, type) ? NOUNS[type] : undefined) ?? describeKind(type).noun]
+  return [findOwn(NOUNS, type) ?? describeKind(type).noun]
 }
 
 /** The codes of `category=laboratory` or `category=<system>|laboratory`. */

@@ -1,3 +1,4 @@
+import { findOwn } from '../../../core/index.ts'
 import { parseScope, type ResourceScope } from '../../../smart/index.ts'
 import { type Html, html, renderField } from '../../../web/index.ts'
 import { OFFERED_TYPES } from '../../oauth/authorize/offered.ts'
@@ -72,7 +73,10 @@ function describeOffered(scope: string): OfferedScope {
   const parsed = parseScope(scope)
   return {
     scope,
-    text: parsed?.kind === 'resource' ? describeData(parsed) : (PLAIN[scope] ?? 'A scope of this server.'),
+    text:
+      parsed?.kind === 'resource'
+        ? describeData(parsed)
+        : (findOwn(PLAIN, scope) ?? 'A scope of this server.'),
   }
 }
 
