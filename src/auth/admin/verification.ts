@@ -59,6 +59,29 @@ async function keepReport({ db }: Store, report: VerificationReport, now: number
     .execute()
 }
 
+const RUNNING = JSON.stringify({ state: 'running' } satisfies VerificationReport)
+
+/** Whether this verification may run: one at a time, of all processes. */
+async function claimVerification({ store, clock }: Pick<Admin, 'store' | 'clock'>): Promise<boolean> {
+  const kept = { value: RUNNING, changed_at: clock(), expires_at: null }
+  const { numInsertedOrUpdatedRows } = await store.db
+    .insertInto('runtime_value')
+    .values({ name: NAME, ...kept })
+    .onConflict(conflict =>
+      conflict
+        .column('name')
+        .doUpdateSet(kept)
+        .where(({ or, eb }) =>
+          or([
+            eb('runtime_value.value', '<>', RUNNING),
+            eb('runtime_value.changed_at', '<', clock() - MAX_RUN_MS),
+          ]),
+        ),
+    )
+    .executeTakeFirstOrThrow()
+  return numInsertedOrUpdatedRows === 1n
+}
+
 export const HEAD = /^\d{1,15}:[\w-]{43}$/
 
 /** Verifies the audit trail, records that, and keeps the result. */
@@ -88,9 +111,8 @@ export async function startVerification(
     return new AdminFailure('forbidden', 'you are not an administrator')
   if (options.head !== undefined && !HEAD.test(options.head))
     return new AdminFailure('invalid', 'a head is a number, a colon and a hash')
-  if ((await findVerification(admin)).state === 'running')
+  if (!(await claimVerification(admin)))
     return new AdminFailure('conflict', 'another verification is running')
-  await keepReport(admin.store, { state: 'running' }, admin.clock())
   const verified = verifyRecords(admin, sealer, options).catch(async (error: unknown) => {
     await keepReport(admin.store, { state: 'failed' }, admin.clock())
     return new AdminFailure('unavailable', `the verification failed: ${describeError(error)}`)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eachDatabaseIfThorough } from '../../../../test/support/databases.ts'
-import { createAuditor } from '../../../audit/index.ts'
+import { createAuditor, findRecords } from '../../../audit/index.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 
 eachDatabaseIfThorough((_name, open) => {
@@ -54,6 +54,18 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal((await find())[1], 'The audit trail was changed: the last verification found it.')
       const page = (await (await ready.logIn('ada')).get('/admin/audit/verify')).body
       assert.match(page, /The audit trail was changed\.[\s\S]*Seal 3 is missing/)
+    })
+
+    it('verifies the audit trail once at a time, however many ask (ADMIN-24)', async () => {
+      const store = await open()
+      const auth = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
+      await auth.addUser('ada', { admin: true })
+      const browser = await auth.logIn('ada')
+      await Promise.all(Array.from({ length: 8 }, () => browser.post('/admin/audit/verify', {})))
+      const records = await findRecords(store, { events: [{ kind: 'admin' }], limit: 20 })
+      assert.equal(records.filter(({ request }) => request === 'audit verify').length, 1)
+      await browser.post('/admin/audit/verify', {})
+      assert.match((await browser.get('/admin/audit/verify')).body, /No change found\./)
     })
   })
 })
