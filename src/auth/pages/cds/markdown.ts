@@ -97,13 +97,14 @@ function renderItem(lines: readonly string[], depth: number): Html {
   return html`${renderInline(first.trim())}${others.some(line => line.trim() !== '') && renderBlocks(others, depth)}`
 }
 
+/** A row has only its own cells: many short rows below many heads would become a very long page. */
 function renderTable(lines: readonly string[]): readonly [number, Html] {
   const length = countUntil(lines, line => !line.includes('|'))
   const [head = [], , ...rows] = lines.slice(0, length).map(splitCells)
   return [
     length,
     html`<table class="table"><thead><tr>${head.map(cell => html`<th scope="col">${renderInline(cell)}</th>`)}</tr></thead>
-<tbody>${rows.map(row => html`<tr>${head.map((_, at) => html`<td>${renderInline(row[at] ?? '')}</td>`)}</tr>`)}</tbody></table>`,
+<tbody>${rows.map(row => html`<tr>${row.slice(0, head.length).map(cell => html`<td>${renderInline(cell)}</td>`)}</tr>`)}</tbody></table>`,
   ]
 }
 
