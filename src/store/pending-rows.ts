@@ -37,7 +37,7 @@ export function limitPendingRows(
   const countOfNetwork = prepareQuery((db, { networkHash, now }: Requester) =>
     countPending(db, table, now).where('network_hash', '=', networkHash),
   )
-  // Both counts use only the index on these two columns. Rows of users who are logged in have no network.
+  // Both counts use only the index on these two columns. Rows of users who are logged in, or know their password, have no network.
   const countInAll = prepareQuery((db, { now }: Requester) =>
     countPending(db, table, now).where('network_hash', '>', ''),
   )

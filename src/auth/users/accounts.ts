@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import { prepareQuery, type Schema, type Store } from '../../store/index.ts'
 import type { User } from '../base/user.ts'
 import { hashPassword } from './passwords.ts'
@@ -114,4 +114,16 @@ export async function seedClinician(
     .onConflict(conflict => conflict.doNothing())
     .executeTakeFirst()
   return result.numInsertedOrUpdatedRows === 1n
+}
+
+export type Account = Selectable<Schema['clinician']>
+
+/** Reads an account, and locks it until the transaction ends. */
+export function lockAccount(trx: Kysely<Schema>, id: string): Promise<Account | undefined> {
+  return trx
+    .updateTable('clinician')
+    .set(({ ref }) => ({ display_name: ref('display_name') }))
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
 }

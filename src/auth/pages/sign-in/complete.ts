@@ -11,10 +11,8 @@ import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { beginLogin, findLastLogin, setLoginCookie } from '../../users/login.ts'
 import type { ProviderLogin } from '../../users/providers/provider-login.ts'
-import { SignInRefusal } from '../../users/providers/refusal.ts'
 import { findNextStep, type LoginStep } from '../../users/sign-in/next-step.ts'
 import { clearPendingCookie, setPendingCookie, storePendingLogin } from '../../users/sign-in/pending-login.ts'
-import { sendErrorPage } from '../page-parts.ts'
 
 /** An authenticated user, who is not logged in yet. */
 export interface AuthenticatedUser {
@@ -56,7 +54,7 @@ export async function completeLogin(
     const event = { kind: 'login', status: 302, user, ...describeLaunch(pending) } as const
     const next = methods && (await findNextStep(context, trx, { userId: user.id, provider, methods }))
     if (next) {
-      const pendingId = await storePendingLogin(context, trx, request.ip, next.login)
+      const pendingId = await storePendingLogin(context, trx, next.login)
       await auditEvent(context, request, { ...event, reason: STEPS[next.step].reason }, trx)
       return { step: next.step, pendingId }
     }
@@ -80,13 +78,9 @@ export async function completeLogin(
 function sendToStep(
   context: AuthContext,
   reply: FastifyReply,
-  { step, pendingId }: { readonly step: LoginStep; readonly pendingId: string | undefined },
+  { step, pendingId }: { readonly step: LoginStep; readonly pendingId: string },
   pending: PendingAuthorization | undefined,
 ): FastifyReply {
-  if (pendingId === undefined) {
-    const { status, title, paragraphs: text } = new SignInRefusal('busy')
-    return sendErrorPage(reply, context, { kind: 'unavailable', status, title, text })
-  }
   setPendingCookie(context, reply, pendingId)
   return reply.redirect(withInteraction(STEPS[step].path, pending), 302)
 }

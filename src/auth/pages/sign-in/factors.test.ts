@@ -5,6 +5,7 @@ import { createAuditor, findRecords } from '../../../audit/index.ts'
 import { openStore, type Store } from '../../../store/index.ts'
 import { makeCommandLine } from '../../admin/action.ts'
 import { changeUser, USER_OPERATIONS } from '../../admin/user-operations.ts'
+import { LIMITS } from '../../base/limits.ts'
 import { addPhone, readCodes, readEnrolment, TestPhone } from '../../testing/second-factor.ts'
 import { testSettings } from '../../testing/settings.ts'
 import { decodeClaims, readRedirect, TestAuthServer } from '../../testing/test-auth-server.ts'
@@ -261,6 +262,43 @@ eachDatabase((_name, _open, create) => {
       assert.equal((await enter(browser, phone.takeNextCode())).headers.location, '/login/new-password')
       assert.equal((await browser.post('/login/new-password', chosen)).headers.location, '/portal')
       assert.equal(await isSignedIn(browser), true)
+    })
+
+    it('is added once, also by two simultaneous forms, so that no code works twice (FACTOR-2)', async () => {
+      const username = `user-${count++}`
+      await auth.addUser(username)
+      const browser = await auth.logIn(username)
+      const { body } = await browser.get('/account/factors/add')
+      const phone = new TestPhone(auth, body)
+      const form = { enrolment: readEnrolment(body), code: phone.getCode() }
+      const pages = await Promise.all([1, 2].map(() => browser.post('/account/factors/add', form)))
+      assert.deepEqual(pages.map(({ statusCode }) => statusCode).sort(), [200, 409])
+      const code = phone.takeNextCode()
+      assert.equal((await enter(await passFirstStep(username), code)).statusCode, 302)
+      assert.equal((await enter(await passFirstStep(username), code)).statusCode, 401)
+    })
+
+    it('is asked for while others of the network start as many sign-ins as they may (FACTOR-1)', async () => {
+      const { username } = await add()
+      await auth.openBrowser().get('/login/passkey')
+      const [row] = await auth.store.db
+        .selectFrom('pending_login')
+        .selectAll()
+        .where('network_hash', '<>', '')
+        .execute()
+      assert.ok(row)
+      const flood = Array.from({ length: LIMITS.pendingPerNetwork }, (_, at) => ({
+        ...row,
+        id_hash: `${at}`,
+      }))
+      for (let at = 0; at < flood.length; at += 100)
+        await auth.store.db
+          .insertInto('pending_login')
+          .values(flood.slice(at, at + 100))
+          .execute()
+      assert.equal((await auth.openBrowser().get('/login/passkey')).statusCode, 503)
+      await passFirstStep(username)
+      await auth.store.db.deleteFrom('pending_login').execute()
     })
 
     it('is reset by an administrator, which ends all access (FACTOR-7)', async () => {

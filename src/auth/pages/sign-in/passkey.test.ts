@@ -141,6 +141,14 @@ eachDatabase((_name, open) => {
       }
     })
 
+    it('is refused with an id that no database stores (FACTOR-8)', async () => {
+      const { browser } = await start()
+      for (const id of ['\0', 'a\0b', '\ud800', '']) {
+        const response = await browser.post('/login/passkey', { credential: JSON.stringify({ id }) })
+        assert.equal(response.statusCode, 401, JSON.stringify(id))
+      }
+    })
+
     it('is offered where browsers have passkeys: with https or on localhost, not at an IP address', () => {
       const find = (issuerUrl: string) => findRelyingParty({ issuerUrl })?.id
       assert.deepEqual(

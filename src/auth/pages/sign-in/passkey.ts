@@ -7,6 +7,7 @@ import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import { findPendingAuthorization, type PendingAuthorization } from '../../oauth/authorize/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
+import { lockAccount } from '../../users/accounts.ts'
 import { findFactorOf } from '../../users/factors/factors.ts'
 import { METHODS } from '../../users/factors/methods.ts'
 import {
@@ -19,7 +20,6 @@ import {
 } from '../../users/factors/passkeys.ts'
 import { NO_PASSWORD } from '../../users/passwords.ts'
 import { SignInRefusal } from '../../users/providers/refusal.ts'
-import { lockAccount } from '../../users/sign-in/next-step.ts'
 import {
   consumePendingLogin,
   findPasskeyLogin,

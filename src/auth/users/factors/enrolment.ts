@@ -2,6 +2,7 @@ import type { Transaction } from 'kysely'
 import { createRandomToken, type Schema } from '../../../store/index.ts'
 import { type Fault, makeFault } from '../../base/fault.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
+import { lockAccount } from '../accounts.ts'
 import type { UsersContext } from '../context.ts'
 import { addTotp, FACTOR_KINDS, listFactors } from './factors.ts'
 import { METHODS } from './methods.ts'
@@ -51,7 +52,7 @@ export interface ProvedFactor {
   readonly described: string
   /** How the user has authenticated with it. */
   readonly methods: readonly string[]
-  /** False if another account has it. */
+  /** False if this account or another one has it. */
   store(trx: Transaction<Schema>): Promise<boolean>
 }
 
@@ -110,22 +111,20 @@ function proveTotp(
   return {
     described: FACTOR_KINDS.totp,
     methods: METHODS.code,
-    async store(trx) {
-      await addTotp(context, trx, { userId, name, secret: enrolment.secret, step })
-      return true
-    },
+    store: trx => addTotp(context, trx, { userId, name, secret: enrolment.secret, step }),
   }
 }
 
-/** Stores a second factor. With the first one, the user gets recovery codes. */
+/** Stores a second factor. With the first one, the user gets recovery codes. Locks the account until the transaction ends. */
 export async function storeFactor(
   trx: Transaction<Schema>,
   userId: string,
   factor: ProvedFactor,
 ): Promise<readonly string[] | Fault> {
+  await lockAccount(trx, userId)
   if ((await listFactors(trx, userId)).length >= LIMITS.factors)
     return makeFault(`An account has at most ${LIMITS.factors} second factors.`)
-  if (!(await factor.store(trx))) return makeFault('This passkey was added before.')
+  if (!(await factor.store(trx))) return makeFault(`This ${factor.described.toLowerCase()} was added before.`)
   return (await countRecoveryCodes(trx, userId)) > 0 ? [] : replaceRecoveryCodes(trx, userId)
 }
 

@@ -26,12 +26,17 @@ export function findFactorOf(db: Kysely<Schema>, credentialId: string): Promise<
 
 const toSecretCell = (id: string) => ({ table: 'factor', column: 'secret_sealed', row: id }) as const
 
-/** Stores an authenticator app. The code that proved it is used up. */
+/**
+ * Stores an authenticator app. The code that proved it is used up. Returns false if the user has it: stored twice, it would
+ * accept each code twice. The account must be locked.
+ */
 export async function addTotp(
   { sealer, clock }: Pick<UsersContext, 'sealer' | 'clock'>,
   trx: Transaction<Schema>,
   { userId, name, secret, step }: Record<'userId' | 'name' | 'secret', string> & { readonly step: number },
-): Promise<void> {
+): Promise<boolean> {
+  const factors = await listFactors(trx, userId)
+  if (factors.some(factor => openSecret(sealer, factor) === secret)) return false
   const id = randomUUID()
   await trx
     .insertInto('factor')
@@ -46,6 +51,14 @@ export async function addTotp(
       used_at: clock(),
     })
     .execute()
+  return true
+}
+
+function openSecret(
+  sealer: UsersContext['sealer'],
+  { id, secret_sealed: sealed }: Pick<Factor, 'id' | 'secret_sealed'>,
+): string | undefined {
+  return sealed === null ? undefined : sealer.tryOpen(sealed, toSecretCell(id))
 }
 
 /** A code of an authenticator app that was not used before. */
@@ -60,10 +73,11 @@ export function findTotp(
   factors: readonly Factor[],
   code: string,
 ): FoundCode | undefined {
-  for (const { id, secret_sealed: sealed, last_step: lastStep } of factors) {
-    const secret = sealed === null ? undefined : sealer.tryOpen(sealed, toSecretCell(id))
-    const step = secret === undefined ? undefined : findTotpStep(secret, code, { now: clock(), lastStep })
-    if (step !== undefined) return { factorId: id, step }
+  for (const factor of factors) {
+    const secret = openSecret(sealer, factor)
+    const times = { now: clock(), lastStep: factor.last_step }
+    const step = secret === undefined ? undefined : findTotpStep(secret, code, times)
+    if (step !== undefined) return { factorId: factor.id, step }
   }
   return undefined
 }

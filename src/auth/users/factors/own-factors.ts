@@ -2,6 +2,7 @@ import type { Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
 import { type Fault, makeFault } from '../../base/fault.ts'
 import { runTransaction } from '../../base/transaction.ts'
+import { lockAccount } from '../accounts.ts'
 import type { UsersContext } from '../context.ts'
 import type { Login } from '../find-login.ts'
 import { keepAccess } from '../validity/facts.ts'
@@ -23,15 +24,10 @@ export function removeFactor(
   record: (trx: Transaction<Schema>, factor: Factor) => Promise<void>,
 ): Promise<Factor | Fault> {
   return runTransaction(context.store.db, async trx => {
-    const before = await trx
-      .updateTable('clinician')
-      .set(({ ref }) => ({ display_name: ref('display_name') }))
-      .where('id', '=', login.user.id)
-      .returningAll()
-      .executeTakeFirstOrThrow()
+    const before = await lockAccount(trx, login.user.id)
     const factors = await listFactors(trx, login.user.id)
     const factor = factors.find(({ id }) => id === factorId)
-    if (!factor) return makeFault('It was removed before.')
+    if (!before || !factor) return makeFault('It was removed before.')
     if (factors.length > 1) await trx.deleteFrom('factor').where('id', '=', factorId).execute()
     else if (mustKeepFactor(context, login)) return makeFault(REQUIRED)
     else await removeFactors(trx, login.user.id)

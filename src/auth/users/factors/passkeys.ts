@@ -157,10 +157,10 @@ export interface UsedPasskey {
   readonly newCount: number
 }
 
-/** The id of the passkey that a response names. */
+/** The id of the passkey that a response names. JSON may contain a NUL, which PostgreSQL does not accept. */
 export function readCredentialId(text: string): string | undefined {
   const id = parseResponse(text)?.id
-  return typeof id === 'string' ? id : undefined
+  return typeof id === 'string' && /^[\w-]+$/.test(id) ? id : undefined
 }
 
 /**

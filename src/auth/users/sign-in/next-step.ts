@@ -1,6 +1,7 @@
-import type { Kysely, Selectable, Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
 import type { User } from '../../base/user.ts'
+import { type Account, lockAccount } from '../accounts.ts'
 import type { UsersContext } from '../context.ts'
 import { listFactors } from '../factors/factors.ts'
 import { type AccessRules, computeAccountMark, isUsableAccount, needsSecondFactor } from '../validity/rule.ts'
@@ -8,8 +9,6 @@ import { consumePendingLogin, type FoundLogin, type PendingLogin } from './pendi
 
 /** What a user must do after the password. */
 export type LoginStep = 'second-factor' | 'new-password' | 'enrol'
-
-type Account = Selectable<Schema['clinician']>
 
 /**
  * Decides the next step of a sign-in. Undefined if there is none. The second factor comes first, so that a password alone
@@ -76,14 +75,4 @@ export async function takeStep(
   return isSame && (await chooseStep(trx, rules, account, found.login)) === step
     ? { id: account.id, fhirUserId: account.fhir_user_id }
     : undefined
-}
-
-/** Reads an account, and locks it until the transaction ends. */
-export function lockAccount(trx: Kysely<Schema>, id: string): Promise<Account | undefined> {
-  return trx
-    .updateTable('clinician')
-    .set(({ ref }) => ({ display_name: ref('display_name') }))
-    .where('id', '=', id)
-    .returningAll()
-    .executeTakeFirst()
 }

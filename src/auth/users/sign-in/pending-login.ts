@@ -44,32 +44,36 @@ const admitRow = limitPendingRows('pending_login', {
   inAll: LIMITS.pending,
 })
 
-/** Stores a sign-in that needs another step, and returns the value of its cookie. Undefined if too many of the network are pending. */
+/**
+ * Stores a sign-in that needs another step, and returns the value of its cookie. Its row has no network, and so is neither
+ * limited nor deleted: others, who know no password, cannot keep users from their second factor.
+ */
 export async function storePendingLogin(
   context: Pick<UsersContext, 'sealer' | 'clock'>,
   trx: Kysely<Schema>,
-  address: string,
   login: PendingLogin,
-): Promise<string | undefined> {
-  return (await storeLogin(context, trx, address, login))?.id
+): Promise<string> {
+  return (await storeLogin(context, trx, '', login)).id
 }
 
 /** Stores a sign-in that waits for any passkey. Undefined if too many of the network are pending. */
-export function startPasskeyLogin(
+export async function startPasskeyLogin(
   context: Pick<UsersContext, 'store' | 'sealer' | 'clock'>,
   address: string,
 ): Promise<{ readonly id: string; readonly challenge: string } | undefined> {
-  return storeLogin(context, context.store.db, address, { userId: undefined })
+  const { store, clock } = context
+  const networkHash = sha256(findSite(address))
+  return (await admitRow(store.db, { networkHash, now: clock() }))
+    ? storeLogin(context, store.db, networkHash, { userId: undefined })
+    : undefined
 }
 
 async function storeLogin(
   { sealer, clock }: Pick<UsersContext, 'sealer' | 'clock'>,
   trx: Kysely<Schema>,
-  address: string,
+  networkHash: string,
   login: PendingLogin | UnknownLogin,
-): Promise<{ readonly id: string; readonly challenge: string } | undefined> {
-  const networkHash = sha256(findSite(address))
-  if (!(await admitRow(trx, { networkHash, now: clock() }))) return undefined
+): Promise<{ readonly id: string; readonly challenge: string }> {
   const [id, challenge] = [createRandomToken(), createRandomToken()]
   const state = JSON.stringify({ login, challenge })
   await trx
