@@ -121,7 +121,7 @@ describe('error pages', () => {
     await inApp(app.page)
     await stack.fhir.close()
     await portal.page.goto(`${stack.settings.issuerUrl}/portal`)
-    assert.equal(await refusalOn(portal.page), 'Patient records are unavailable')
+    assert.equal(await refusalOn(portal.page), 'Patient records cannot be reached')
     await portal.page.getByText('downtime procedure').waitFor()
     await inspectOnEveryScreen(portal.page, 'portal-away')
     await app.page.reload()

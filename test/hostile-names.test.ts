@@ -4,6 +4,8 @@ import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import type { Resource } from '../src/fhir/index.ts'
 import { expectAccessible, useBrowser } from './support/browser.ts'
+import { crawl } from './support/crawl.ts'
+import { HttpUser } from './support/http-user.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { logIn, openPatient } from './support/walk.ts'
 
@@ -70,30 +72,6 @@ function expectIsolated(path: string, body: string): void {
   assert.doesNotMatch(text, /[\u0590-\u08ff]/, path)
 }
 
-/** Every page of the auth server that the links of these pages lead to. */
-async function crawl(page: Page, paths: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const { issuerUrl } = stack.settings
-  const bodies = new Map<string, string>()
-  const waiting = [...paths]
-  const kinds = new Map<string, number>()
-  for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
-    const { pathname, search } = new URL(path, issuerUrl)
-    const kind = pathname.replace(/\/[\w-]{20,}|\/hostile|\/patient-\d+/g, '/:id')
-    kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
-    if (bodies.has(pathname + search) || (kinds.get(kind) ?? 0) > 4) continue
-    const response = await page.request.get(`${issuerUrl}${pathname}${search}`)
-    if (!response.headers()['content-type']?.startsWith('text/html')) continue
-    const body = await response.text()
-    bodies.set(pathname + search, body)
-    for (const [, href = ''] of body.matchAll(/<a\b[^>]*? href="([^"]*)"/g)) {
-      const url = new URL(href.replaceAll('&amp;', '&'), `${issuerUrl}${path}`)
-      if (url.origin === issuerUrl && !/logout|export/.test(url.pathname))
-        waiting.push(url.pathname + url.search)
-    }
-  }
-  return bodies
-}
-
 /** The texts of an element in the order in which they are shown on each line. */
 async function readShown(page: Page, selector: string): Promise<string> {
   return page.locator(selector).evaluate(element => {
@@ -116,26 +94,19 @@ async function readShown(page: Page, selector: string): Promise<string> {
 
 describe('names that contain controls of direction', () => {
   it('change nothing around them on any page of the auth server (HTTP-14)', async () => {
-    const { page } = await open()
-    await logIn(page, stack)
-    await page.request.get(
-      `${stack.settings.issuerUrl}/oauth2/authorize?client_id=${encodeURIComponent(hostile('x'))}`,
+    const { issuerUrl } = stack.settings
+    const user = new HttpUser(stack)
+    await user.signIn()
+    await user.request(`${issuerUrl}/oauth2/authorize?client_id=${encodeURIComponent(hostile('x'))}`)
+    const starts = ['/portal?patient=hostile', `/portal?search=${encodeURIComponent(hostile('Family'))}`]
+    const bodies = await crawl(
+      user,
+      starts.map(path => `${issuerUrl}${path}`),
     )
-    const bodies = await crawl(page, [
-      '/portal',
-      '/portal?patient=hostile',
-      `/portal?search=${encodeURIComponent(hostile('Family'))}`,
-      '/manage',
-      '/account',
-      '/activity',
-      '/admin',
-      '/apps',
-      '/lab',
-    ])
-    for (const [path, body] of bodies) expectIsolated(path, body)
-    const shown = [...bodies].filter(([, body]) => body.includes('<bdi>יעל</bdi>')).map(([path]) => path)
+    for (const [url, body] of bodies) expectIsolated(url, body)
+    const shown = [...bodies].filter(([, body]) => body.includes('<bdi>יעל</bdi>')).map(([url]) => url)
     for (const path of ['/portal', '/portal?patient=hostile', '/admin/apps', '/admin/clinicians', '/apps'])
-      assert.ok(shown.includes(path), `${path} shows a hostile name: ${shown}`)
+      assert.ok(shown.includes(`${issuerUrl}${path}`), `${path} shows a hostile name: ${shown}`)
   })
 
   it('leave the question of the consent page, the record and the lists in order (HTTP-14)', async () => {

@@ -167,7 +167,7 @@ describe('an EHR launch', () => {
     await logIn(page, stack)
     await openPatient(page, stack)
     await page.getByRole('link', { name: 'Launch settings for developers' }).click()
-    await page.getByLabel('Skip login').check()
+    await page.getByLabel('Skip sign-in').check()
     await page.getByLabel('Simulated error').selectOption('fhir:429')
     await page.getByRole('button', { name: 'Create link' }).click()
     await page.getByText(/^curl -s /).waitFor()

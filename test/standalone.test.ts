@@ -171,7 +171,7 @@ describe('a standalone launch', () => {
     await page.getByRole('listitem').filter({ hasText: 'An app that you allowed' }).first().waitFor()
     await expectAccessible(page)
     await page.goto(`${stack.settings.issuerUrl}/home`)
-    await page.getByRole('link', { name: 'End access of Helio Trends' }).waitFor()
+    await page.getByRole('link', { name: 'Remove access of Helio Trends' }).waitFor()
     await inspectOnEveryScreen(page, 'home')
     for (const name of ['sign-ins', 'password']) {
       await page.goto(`${stack.settings.issuerUrl}/account/${name}`)

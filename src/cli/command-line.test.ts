@@ -23,6 +23,18 @@ describe('sallyport', () => {
     assert.equal((await sallyport(['help'])).stdout, stdout)
   })
 
+  it('calls an app an app and a sign-in a sign-in, in the help of every command', async () => {
+    const terms = `${commandNames.join('|')}|client (id|credentials)|(--|post-|smart\\.)[\\w.-]+|test login`
+    for (const name of commandNames) {
+      const { stdout } = await sallyport([...name.split(' '), '--help'])
+      const text = stdout
+        .replace(/^ *Usage:[\s\S]*?\n\n|^ {2}--kind <which>.*/gm, '')
+        .replace(/\s+/g, ' ')
+        .replace(new RegExp(terms, 'g'), '')
+      assert.doesNotMatch(text, /\b(clients?|logins?|log(ged)? (in|out)|logout)\b/i, name)
+    }
+  })
+
   it('prints help in 80 columns, for every command', async () => {
     const groups = new Set(
       commandNames.flatMap(name => (name.split(' ')[1] === undefined ? [] : [name.split(' ')[0] ?? ''])),

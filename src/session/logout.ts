@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../core/index.ts'
-import { type Html, html, renderPageHead, stripQuery } from '../web/index.ts'
+import { type Html, html, renderDanger, renderPageHead, stripQuery } from '../web/index.ts'
 import { renderOpenSessions } from './demo/open-sessions.ts'
 import { renderEndedPage, renderFailurePage, type StatePage } from './demo/states.ts'
 import type { Failure } from './failure.ts'
@@ -67,6 +67,6 @@ function renderAskPage(session: Session): Html {
   return renderAppPage(
     { title: 'End session', width: 'flow' },
     html`${renderPageHead('End this session?', 'This closes the record, and the app can no longer read it. To open it again, launch the app from the patient list.')}
-<form class="actions" method="post" action="${path}/logout"><button class="btn">End session</button><a class="btn btn--quiet" href="${path}">Keep working</a></form>`,
+<form class="actions" method="post" action="${path}/logout">${renderDanger('End session')}<a class="btn btn--quiet" href="${path}">Keep working</a></form>`,
   )
 }

@@ -32,6 +32,17 @@ export function renderActions(...actions: readonly Action[]): Html {
   )}</div>`
 }
 
+/** A button or a link for what cannot be undone: it ends or removes something. The only red one. */
+export function renderDanger(
+  text: Html | string,
+  { href, size }: { readonly href?: string; readonly size?: 'small' } = {},
+): Html {
+  const kind = html`class="btn btn--danger${size && ` btn--${size}`}"`
+  return href === undefined
+    ? html`<button ${kind}>${text}</button>`
+    : html`<a ${kind} href="${href}">${text}</a>`
+}
+
 /** Explains why a list is empty, and offers one action. */
 export function renderEmptyState(options: {
   readonly title: string

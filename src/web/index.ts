@@ -19,6 +19,7 @@ export {
   renderChoice,
   renderContact,
   renderCopyable,
+  renderDanger,
   renderEmptyState,
   renderErrorArt,
   renderFacts,

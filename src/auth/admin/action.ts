@@ -70,7 +70,7 @@ export type AdminFailureCode =
   | 'forbidden'
   | 'unavailable'
 
-/** An operation that changed nothing. The reason is the end of a sentence: `there is no client growth`. */
+/** An operation that changed nothing. The reason is the end of a sentence: `there is no app growth`. */
 export class AdminFailure extends Failing {
   readonly code: AdminFailureCode
   readonly reason: string

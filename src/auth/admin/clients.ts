@@ -69,7 +69,7 @@ export const CLIENT_OPERATIONS = {
       button: 'Approve app',
       isDangerous: false,
     },
-    link: { text: 'Approve', style: '', isOffered: client => !client.approved },
+    link: { text: 'Approve', isMain: true, isOffered: client => !client.approved },
     command: {
       done: 'Approved',
       help: `
@@ -103,7 +103,7 @@ the app first: client show --id <id>`,
       text: 'The app is treated like an unknown one. Its access tokens are refused within 5 seconds, for all users.',
       button: 'Disable app',
     },
-    link: { text: 'Disable', style: 'btn--danger', isOffered: client => !client.disabled },
+    link: { text: 'Disable', isOffered: client => !client.disabled },
     command: {
       done: 'Disabled',
       help: `
@@ -133,7 +133,7 @@ to consent again.`,
       text: 'The app loses its registration and all access. Its access tokens are refused within 5 seconds, for all users.',
       button: 'Remove app',
     },
-    link: { text: 'Remove', style: 'btn--danger', isOffered: client => !client.isConfigured },
+    link: { text: 'Remove', isOffered: client => !client.isConfigured },
     command: { done: 'Removed', help: "\nFHIR servers refuse the app's access tokens within 5 seconds." },
     perform: removeClient,
   },
@@ -203,7 +203,7 @@ export async function rotateClientSecret(admin: Admin, id: string): Promise<Chan
   if (isFailure(client)) return client
   return client.auth_method === 'client_secret'
     ? changeClient(admin, id, { newSecret: true }, 'rotate-secret')
-    : new AdminFailure('conflict', `the client ${id} has no secret`)
+    : new AdminFailure('conflict', `the app ${id} has no secret`)
 }
 
 /** A disabled client is treated like an unknown one, and its access ends. It does not get the access back. */
@@ -289,7 +289,7 @@ async function getRow(trx: Transaction<Schema>, id: string): Promise<ClientRow> 
 }
 
 function failUnknown(id: string): AdminFailure {
-  return new AdminFailure('not_found', `there is no client ${id}`)
+  return new AdminFailure('not_found', `there is no app ${id}`)
 }
 
 /** The properties of a client for the audit trail: of its keys the ids, and of its secret nothing. */

@@ -46,7 +46,7 @@ export async function listGrants(
   { clientId, userId, after, limit }: GrantFilter,
 ): Promise<ListPage<GrantDescription> | AdminFailure> {
   if (clientId === undefined && userId === undefined)
-    return new AdminFailure('invalid', 'a list of grants needs a client or a clinician')
+    return new AdminFailure('invalid', 'a list of grants needs client_id or clinician_id')
   const position = readPosition(after)
   const rows = await selectGrants(store.db)
     .$if(clientId !== undefined, query => query.where('grant.client_id', '=', clientId ?? ''))

@@ -3,18 +3,18 @@ export interface Question {
   title(name: string): string
   readonly text: string
   readonly button: string
-  readonly isDangerous?: boolean
+  /** False: it can be undone. Otherwise its button and the link to its page are red. */
+  readonly isDangerous?: false
 }
 
 /** The link to that page, on the page of the app or user. */
 export interface ActionLink<Subject> {
   readonly text: string
-  /** By default `btn--quiet`. */
-  readonly style?: string
+  readonly isMain?: true
   isOffered(subject: Subject): boolean
 }
 
-/** The words of a command. `client disable growth` prints `Disabled client growth`. */
+/** The words of a command. `client disable growth` prints `Disabled app growth`. */
 export interface CommandWords {
   /** The text of `--help` below the usage. */
   readonly help?: string

@@ -5,6 +5,7 @@ import { CLIENT_OPERATIONS, type ClientOperation } from './clients.ts'
 import type { CommandWords } from './operation.ts'
 import { POLICY_CHANGED } from './system.ts'
 import { USER_OPERATIONS, type UserOperation } from './user-operations.ts'
+import type { UserKind } from './users.ts'
 
 /** Every operation of administrators. */
 export const OPERATIONS: readonly Operation[] = [
@@ -16,16 +17,16 @@ export const OPERATIONS: readonly Operation[] = [
   SHOW_RECORD,
 ]
 
-function listUserOperations(kind: string): readonly Operation[] {
+function listUserOperations(kind: UserKind): readonly Operation[] {
   return Object.entries<UserOperation>(USER_OPERATIONS)
     .filter(([, { verb }]) => verb === undefined)
     .map(([verb, { signIn }]) => ({ name: `${kind} ${verb}`, signIn }))
 }
 
-/** An operation on one app or clinician that is also a command. */
+/** An operation on one app or user that is also a command. */
 interface OperationCommand extends CommandWords {
   readonly name: string
-  /** The option with the app or the clinician. */
+  /** The option with the app or the user. */
   readonly option: 'id' | 'username'
   perform(admin: Admin, subject: string): Promise<object | AdminFailure>
 }
@@ -34,16 +35,23 @@ export const OPERATION_COMMANDS: readonly OperationCommand[] = [
   ...Object.entries<ClientOperation>(CLIENT_OPERATIONS).flatMap(([verb, { command, perform }]) =>
     command && perform ? [{ ...command, name: `client ${verb}`, option: 'id' as const, perform }] : [],
   ),
-  ...Object.entries<UserOperation>(USER_OPERATIONS).flatMap(([verb, { command, perform }]) =>
+  ...listUserCommands('clinician'),
+  ...listUserCommands('account'),
+]
+
+function listUserCommands(kind: UserKind): readonly OperationCommand[] {
+  return Object.entries<UserOperation>(USER_OPERATIONS).flatMap(([verb, { command, perform }]) =>
     command && perform
       ? [
           {
             ...command,
-            name: `clinician ${verb}`,
+            name: `${kind} ${verb}`,
             option: 'username' as const,
-            perform: (admin: Admin, username: string) => perform(admin, { username }, {}),
+            // `clinician …` also finds the accounts of patients, as in the first release.
+            perform: (admin, username) =>
+              perform(admin, kind === 'account' ? { username, kind } : { username }, {}),
           },
         ]
       : [],
-  ),
-]
+  )
+}

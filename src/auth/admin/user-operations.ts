@@ -157,7 +157,7 @@ export const USER_OPERATIONS = {
     command: {
       done: 'Reset the second factor of',
       help: `
-Removes all second factors and recovery codes of a clinician who lost them. All sign-ins end, and apps lose their access. Set a new
+Removes all second factors and recovery codes of a user who lost them. All sign-ins end, and apps lose their access. Set a new
 password too if somebody else may know the old one.`,
     },
     perform: (admin, target, { keep_apps }) => resetSecondFactor(admin, target, { keepApps: keep_apps }),
@@ -169,6 +169,7 @@ password too if somebody else may know the old one.`,
       title: name => `Make ${name} an administrator?`,
       text: 'Administrators use this area: they change apps, users and keys, and read the audit trail.',
       button: 'Make administrator',
+      isDangerous: false,
     },
     link: { text: 'Make administrator', isOffered: user => user.kind === 'clinician' && !user.admin },
     perform: (admin, target) => changeUser(admin, target, { admin: true }),
@@ -191,12 +192,12 @@ password too if somebody else may know the old one.`,
       text: 'The user cannot sign in. All sign-ins end, and apps lose the access that the user gave them.',
       button: 'Disable user',
     },
-    link: { text: 'Disable', style: 'btn--danger', isOffered: user => !user.isSelf && !user.disabled },
+    link: { text: 'Disable', isOffered: user => !user.isSelf && !user.disabled },
     command: {
       done: 'Disabled',
       help: `
-FHIR servers refuse the clinician's access tokens within 5 seconds. After clinician enable, the clinician can log in again,
-but apps do not get their access back.`,
+FHIR servers refuse the user's access tokens within 5 seconds. Once enabled, the user can sign in again, but apps do not get
+their access back.`,
     },
     perform: (admin, target) => changeUser(admin, target, { disabled: true }),
   },
@@ -226,13 +227,13 @@ but apps do not get their access back.`,
       text: 'The account is deleted, all sign-ins end, and apps lose the access that the user gave them. This cannot be undone. Audit records stay. If an identity provider creates accounts, it creates this one again at the next sign-in: to keep the user out, disable the account.',
       button: 'Remove user',
     },
-    link: { text: 'Remove', style: 'btn--danger', isOffered: user => !user.isSelf },
+    link: { text: 'Remove', isOffered: user => !user.isSelf },
     command: {
       done: 'Removed',
       help: `
 Deletes the account with its links, sign-ins and the access that the user gave apps. FHIR servers refuse the access tokens
 within 5 seconds. Audit records stay. An identity provider that creates accounts creates it again at the next sign-in: to keep
-the user out, use clinician disable.`,
+the user out, disable the account.`,
     },
     perform: removeUser,
   },

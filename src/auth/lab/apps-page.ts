@@ -4,6 +4,7 @@ import {
   renderActions,
   renderAlert,
   renderCopyable,
+  renderDanger,
   renderEmptyState,
   renderHidden,
   renderPageHead,
@@ -83,7 +84,7 @@ function renderApps({ settings }: AuthContext, apps: readonly Client[]): Html {
       html`<div class="actions">${client.launchUrl !== undefined && renderAction(labPaths.lab, 'Launch', client)}${renderAction(labPaths.appsCode, 'Code', client)}${
         isFixed(settings, client)
           ? html`<span class="small muted">${isConfigured(settings, client) ? 'Set in the settings' : 'Changed by administrators only'}</span>`
-          : html`${renderAction(labPaths.appsEdit, 'Change', client)}${renderAction(labPaths.appsRemove, 'Remove', client, 'danger')}`
+          : html`${renderAction(labPaths.appsEdit, 'Change', client)}${renderDanger(nameAction('Remove', client), { href: buildUrl(labPaths.appsRemove, client), size: 'small' })}`
       }</div>`,
     ]),
   )
@@ -95,8 +96,12 @@ export function isFixed(settings: AuthContext['settings'], client: Client): bool
   return isConfigured(settings, client) || firstParty || isProgramScope(scope) || hasOwnScope(scope)
 }
 
-function renderAction(path: string, text: string, client: Client, kind = 'quiet'): Html {
-  return html`<a class="btn btn--${kind} btn--small" href="${buildUrl(path, client)}">${text}<span class="sr"> ${client.name}</span></a>`
+function renderAction(path: string, text: string, client: Client): Html {
+  return html`<a class="btn btn--quiet btn--small" href="${buildUrl(path, client)}">${nameAction(text, client)}</a>`
+}
+
+function nameAction(text: string, { name }: Client): Html {
+  return html`${text}<span class="sr"> ${name}</span>`
 }
 
 /** A page with this app chosen. */
@@ -189,7 +194,7 @@ export function renderRemoveAppPage(context: AuthContext, login: Login, client: 
 <form class="card card__body stack" method="post" action="${labPaths.appsRemove}">
 ${renderHidden({ client: client.id })}
 <div>${renderAppIdentity(client)}</div>
-<div class="actions"><button class="btn btn--danger">Remove app</button><a class="btn btn--quiet" href="${labPaths.apps}">Keep app</a></div>
+<div class="actions">${renderDanger('Remove app')}<a class="btn btn--quiet" href="${labPaths.apps}">Keep app</a></div>
 </form>`,
   )
 }

@@ -34,10 +34,10 @@ export async function registerLabClient(
       .executeTakeFirst()
     if (known?.disabled) return failLink('client: an administrator disabled it')
     if (known && known.expires_at === null) return undefined
-    if (!known && (await isFull(trx))) return failLink(`The lab has ${MAX_CLIENTS} clients. Name one of them`)
+    if (!known && (await isFull(trx))) return failLink(`The lab has ${MAX_CLIENTS} apps. Name one of them`)
     const { onLoopback } = context.settings
     await storeClient(trx, { clientId, launchUrl, onLoopback, now: context.clock() })
-    const reason = 'The lab registered the client for a day'
+    const reason = 'The lab registered the app for a day'
     await auditEvent(context, request, { kind: 'register', status: 201, client: clientId, reason }, trx)
     return undefined
   })

@@ -146,7 +146,7 @@ ${field({ name: 'launch_url', label: 'Launch URL', hint: 'Empty: the registered 
 <div class="lab__context" id="encounters" data-live>${renderEncounters(view)}</div>
 </div>
 </section>
-<section class="card card__body lab__context"><fieldset><legend class="legend">Pages and PKCE</legend><div class="choices choices--grid">${box('skip_login', '1', 'Skip login', 'Nobody signs in: the launch is authorized as its user.')}${box('skip_consent', '1', 'Skip consent', 'All requested scopes are granted, as if the user had allowed them.')}${box('pkce', 'optional', 'PKCE is optional', 'The app may omit code_challenge, as apps written for SMART 1 do.')}</div></fieldset></section>
+<section class="card card__body lab__context"><fieldset><legend class="legend">Pages and PKCE</legend><div class="choices choices--grid">${box('skip_login', '1', 'Skip sign-in', 'Nobody signs in: the launch is authorized as its user.')}${box('skip_consent', '1', 'Skip consent', 'All requested scopes are granted, as if the user had allowed them.')}${box('pkce', 'optional', 'PKCE is optional', 'The app may omit code_challenge, as apps written for SMART 1 do.')}</div></fieldset></section>
 <section class="card card__body lab__context" id="scopes" data-live>${renderScopePicker({
     legend: 'Scopes granted at most',
     hint: client

@@ -133,9 +133,9 @@ export function sendUnavailable(
   return sendErrorPage(reply, context, {
     kind: 'unavailable',
     status: 502,
-    title: 'Patient records are unavailable',
+    title: 'Patient records cannot be reached',
     text: [
-      `The FHIR server has been unreachable since ${formatSince(since, now)}. You are still signed in, and nothing you did was lost.`,
+      `The FHIR server has not responded since ${formatSince(since, now)}. You are still signed in, and nothing you did was lost.`,
       'If this is urgent, use your usual downtime procedure. Do not rely on a page you opened earlier.',
     ],
     code: 'FHIR server unreachable',

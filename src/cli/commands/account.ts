@@ -31,7 +31,7 @@ patients they act for. Prompts for the password, or reads it from the first line
   echo "$PASSWORD" | ${HOW} account add --username alba --patient patient-1
 
 Options:
-  --username <name>        login name
+  --username <name>        name to sign in with
   --patient <id>           id of the Patient resource, for example patient-1 or Patient/patient-1
   --related-person <id>    id of a RelatedPerson resource, which names the patient; once for each patient
   --display-name <text>    name shown on pages; by default the username`,

@@ -43,6 +43,35 @@ describe('sallyport clinician', () => {
   })
 })
 
+describe('sallyport account', () => {
+  it('resets the second factor of an account, disables, enables and removes it, and no clinician', async () => {
+    await run('account add --username alba --patient p2', 'correct horse\n')
+    const store = await openStore(`sqlite:${join(cwd, 'data', 'sallyport.db')}`)
+    const users = await store.db.selectFrom('clinician').select(['id', 'username']).execute()
+    for (const { id, username } of users)
+      await store.db
+        .insertInto('factor')
+        .values({ id: username, clinician_id: id, kind: 'totp', name: 'Phone', created_at: 1 })
+        .execute()
+    const factors = () => store.db.selectFrom('factor').select('id').execute()
+    const refused = await run('account reset-second-factor ada')
+    assert.equal(refused.stderr, 'Cannot reset-second-factor account: there is no account ada\n')
+    assert.deepEqual(await run('account reset-second-factor alba'), {
+      exitCode: 0,
+      stdout: 'Reset the second factor of account alba\n',
+      stderr: '',
+    })
+    assert.deepEqual(await factors(), [{ id: 'ada' }])
+    assert.deepEqual((await readRecords()).at(-1)?.request, 'account reset-second-factor alba')
+    for (const verb of ['disable', 'enable', 'remove']) {
+      assert.equal((await run(`account ${verb} ada`)).exitCode, 1, verb)
+      assert.equal((await run(`account ${verb} alba`)).exitCode, 0, verb)
+    }
+    await store.close()
+    assert.match((await run('clinician list')).stdout, /ada +Ada/)
+  })
+})
+
 describe('the audit record of a command', () => {
   it('has the user of the operating system and the host (ADMIN-2)', async () => {
     assert.equal((await run('clinician set ada --admin')).exitCode, 0)
@@ -89,7 +118,7 @@ describe('sallyport client', () => {
     assert.match((await run('client list')).stdout, /console .* disabled/)
     assert.deepEqual(await run('client enable console'), {
       exitCode: 0,
-      stdout: 'Enabled client console\n',
+      stdout: 'Enabled app console\n',
       stderr: '',
     })
     assert.match((await run('client list')).stdout, /console .* approved/)

@@ -36,12 +36,12 @@ const describingUsage = `\
                             private-use scheme (com.example.app:/callback). Not needed if all scopes are system/ scopes.
                             For a public app, http://127.0.0.1/… and http://[::1]/… match every port; localhost does not
   --post-logout-redirect-uri <url>
-                            URL to which the app may redirect after a logout; repeat the option for several
+                            URL to which the app may redirect after a sign-out; repeat the option for several
   --scope "<scopes>"        scopes that the app may request, separated by spaces; also the default if a request has no scope
-  --public                  public client: a browser or native app, with PKCE and without a secret
-  --secret                  confidential client with a generated secret, which is printed once
-  --jwks-url <url>          confidential client with keys (private_key_jwt), published at this URL; not fetched now
-  --jwks-file <file>        confidential client with keys, from a file of public keys
+  --public                  public: a browser or native app, with PKCE and without a secret
+  --secret                  confidential: with a generated secret, which is printed once
+  --jwks-url <url>          confidential: with keys (private_key_jwt), published at this URL; not fetched now
+  --jwks-file <file>        confidential: with keys, from a file of public keys
   --launch-url <url>        launch URL, to which the portal sends the browser. If it has a fragment (https://…/#/launch),
                             iss and launch are added before the fragment
   --pkce <required|optional>
@@ -65,7 +65,7 @@ Usage: ${HOW} client add --id <id> --redirect-uri <url> --scope "<scopes>"
 
 Options:
   --id <id>                 client id
-  --admin                   a client of the administration API, not an app: it gets tokens for ${ADMIN_SCOPE} by client
+  --admin                   a program that uses the administration API, not an app: it gets tokens for ${ADMIN_SCOPE} by client
                             credentials
   --audit                   a FHIR server that adds records to the audit trail, not an app: it gets tokens for
                             ${AUDIT_SCOPE} by client credentials
@@ -83,7 +83,7 @@ ${describingUsage}`,
     const app = { ...CLIENT_DEFAULTS, ...described, authMethod, scope }
     const fault = findClientIdFault(id) ?? findClientFault(app, { isByAdministrator: program !== undefined })
     if (fault) throw describeFault(fault)
-    const added = await performCommand(io, `Cannot add client ${id}`, admin => addClient(admin, id, app))
+    const added = await performCommand(io, `Cannot add app ${id}`, admin => addClient(admin, id, app))
     io.stdout.write(`client_id: ${id}\n`)
     printSecret(added.secret, io)
     noteScopes(scope, io)
@@ -122,12 +122,12 @@ ${describingUsage}
     const described = readDescription(args, io)
     const changes = { ...readCleared(getSeveral(args, 'clear')), ...described }
     if (Object.keys(changes).length === 0) throw failMisuse('Nothing to change: specify an option')
-    const { secret } = await performCommand(io, 'Cannot change client', async admin => {
+    const { secret } = await performCommand(io, 'Cannot change app', async admin => {
       const result = await changeClient(admin, id, changes)
       if (isFailure(result) && result.fault) throw describeFault(result.fault)
       return result
     })
-    io.stdout.write(`Changed client ${id}\n`)
+    io.stdout.write(`Changed app ${id}\n`)
     printSecret(secret, io)
     if (described.scope !== undefined) noteScopes(described.scope, io)
     return 0

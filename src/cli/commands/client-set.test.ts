@@ -26,7 +26,7 @@ eachDatabaseIfThorough((_, __, create) => {
       const before = await row()
       await run('client', 'set', 'growth', '--launch-url', 'https://app.example/launch', '--first-party')
       const done = await run('client', 'set', 'growth', '--name', 'Growth', '--clear', 'launch-url')
-      assert.deepEqual(done, { exitCode: 0, stdout: 'Changed client growth\n', stderr: '' })
+      assert.deepEqual(done, { exitCode: 0, stdout: 'Changed app growth\n', stderr: '' })
       assert.deepEqual(await row(), { ...before, name: 'Growth', first_party: true })
     })
 
@@ -101,10 +101,7 @@ eachDatabaseIfThorough((_, __, create) => {
         assert.equal(done.exitCode, exitCode)
       }
       const unknown = await run('client', 'set', 'nobody', '--name', 'x')
-      assert.deepEqual(
-        [unknown.exitCode, unknown.stderr],
-        [1, 'Cannot change client: there is no client nobody\n'],
-      )
+      assert.deepEqual([unknown.exitCode, unknown.stderr], [1, 'Cannot change app: there is no app nobody\n'])
       assert.deepEqual(await row(), before)
     })
   })
@@ -121,10 +118,7 @@ eachDatabaseIfThorough((_, __, create) => {
         /^id +growth\nname +Growth chart\nauthentication +secret, stored as a hash\nconsent +asked\nstate +approved\nredirect-uri +https:\/\/app\.example\/callback\npost-logout-redirect-uri +https:\/\/app\.example\/bye\nscope +launch\n +patient\/Observation\.rs\nregistered +20\S+Z\n$/,
       )
       for (const hidden of [secret, sha256(secret)]) assert.equal(stdout.includes(hidden), false)
-      assert.match(
-        (await run('client', 'show', 'nobody')).stderr,
-        /^Cannot show client: there is no client nobody/,
-      )
+      assert.match((await run('client', 'show', 'nobody')).stderr, /^Cannot show app: there is no app nobody/)
     })
   })
 })

@@ -157,7 +157,7 @@ eachDatabaseIfThorough((_, __, create) => {
       assert.deepEqual(await run(...APP, '--secret'), {
         exitCode: 1,
         stdout: '',
-        stderr: 'Cannot add client growth: the id is taken\n',
+        stderr: 'Cannot add app growth: the id is taken\n',
       })
       assert.equal((await rows())[0]?.auth_method, 'none')
     })
@@ -174,7 +174,7 @@ eachDatabaseIfThorough((_, __, create) => {
       assert.match((await run('client', 'show', 'growth')).stdout, /^state +unverified: /m)
       assert.deepEqual(await run('client', 'approve', 'growth'), {
         exitCode: 0,
-        stdout: 'Approved client growth\n',
+        stdout: 'Approved app growth\n',
         stderr: '',
       })
       assert.match((await run('client', 'list')).stdout, /growth +growth +public +asked +approved\n/)
@@ -183,7 +183,7 @@ eachDatabaseIfThorough((_, __, create) => {
       assert.deepEqual(await run('client', 'approve', 'nobody'), {
         exitCode: 1,
         stdout: '',
-        stderr: 'Cannot approve client: there is no client nobody\n',
+        stderr: 'Cannot approve app: there is no app nobody\n',
       })
       await run('client', 'set', 'second', '--name', 'Second')
       assert.equal((await rows())[1]?.approved, false)
@@ -213,14 +213,14 @@ eachDatabaseIfThorough((_, __, create) => {
       )
       assert.deepEqual(await run('client', 'remove', '--id', 'growth'), {
         exitCode: 0,
-        stdout: 'Removed client growth\n',
+        stdout: 'Removed app growth\n',
         stderr: '',
       })
       assert.deepEqual(await rows(), [])
       assert.deepEqual(await run('client', 'remove', 'growth'), {
         exitCode: 1,
         stdout: '',
-        stderr: 'Cannot remove client: there is no client growth\n',
+        stderr: 'Cannot remove app: there is no app growth\n',
       })
     })
   })

@@ -45,7 +45,7 @@ Options:
   async run(args, io) {
     const id = getSubject(args, 'id')
     const { describeClient, findClientRow } = await import('../../auth/index.ts')
-    const client = await performCommand(io, 'Cannot show client', admin => findClientRow(admin, id))
+    const client = await performCommand(io, 'Cannot show app', admin => findClientRow(admin, id))
     if (isSet(args, 'json')) printJson(io, describeClient(client))
     else io.stdout.write(`${formatColumns(listRows(client))}\n`)
     return 0

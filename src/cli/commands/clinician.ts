@@ -21,12 +21,12 @@ const clinicianAdd: Command = {
   usage: `
 Usage: ${HOW} clinician add --username <name> --display-name <text> --fhir-user <practitioner id> [--admin]
 
-The clinician can log in at once. Prompts for the password, or reads it from the first line of standard input (at most
+The clinician can sign in at once. Prompts for the password, or reads it from the first line of standard input (at most
 72 bytes):
   echo "$PASSWORD" | ${HOW} clinician add --username ada --display-name "Dr. Ada Byron" --fhir-user practitioner-7
 
 Options:
-  --username <name>        login name
+  --username <name>        name to sign in with
   --display-name <text>    name shown on pages
   --fhir-user <id>         id of the Practitioner resource, for example practitioner-7 or Practitioner/practitioner-7
   --admin                  the clinician is an administrator`,

@@ -114,7 +114,7 @@ Removes all FHIR resources of the embedded server, with their history, and creat
 servers run. ${FOR_TESTS}
 
 Options:
-  --all  also remove all apps, clinicians, logins and sessions, and revoke all tokens; the demo app and the test login are
+  --all  also remove all apps, users, sign-ins and sessions, and revoke all tokens; the demo app and the test login are
          created again. Signing keys and the audit trail stay
   --yes  do not ask`,
   async run(args, io) {

@@ -3,7 +3,7 @@ import { HOW } from '../../core/index.ts'
 import { type Command, getSubject } from '../command.ts'
 import { performCommand } from '../with-store.ts'
 
-/** The commands of operations on one app or clinician, which the table of operations describes. */
+/** The commands of operations on one app or user, which the table of operations describes. */
 export const commands = Object.fromEntries(
   OPERATION_COMMANDS.map(operation => [operation.name, defineCommand(operation)]),
 )
@@ -15,7 +15,8 @@ function defineCommand({
   done,
   perform,
 }: (typeof OPERATION_COMMANDS)[number]): Command {
-  const [noun, verb] = name.split(' ')
+  const [group = '', verb] = name.split(' ')
+  const noun = group === 'client' ? 'app' : group
   return {
     usage: `
 Usage: ${HOW} ${name} --${option} <${option === 'id' ? 'id' : 'name'}>

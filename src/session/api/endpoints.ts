@@ -62,18 +62,18 @@ function readMetadata(session: Session, now: number): Static<typeof SessionMetad
 const Profile = Type.Object(
   {
     subject: Type.String({ description: 'Subject of the id_token.' }),
-    fhirUser: Type.Optional(Type.String({ description: 'Practitioner/<practitioner_id>' })),
+    fhirUser: Type.Optional(Type.String({ description: 'For example Practitioner/<id>.' })),
     name: Type.Optional(Type.String()),
     practitionerId: Type.Optional(Type.String({ description: 'Omitted if the user is not a Practitioner.' })),
   },
   { additionalProperties: false },
 )
 
-/** The clinician profile (API-3), from the ID token that was validated at the launch. */
+/** The profile of the user (API-3), from the ID token that was validated at the launch. */
 export const meEndpoint = defineEndpoint({
   path: '/api/me',
-  title: 'Clinician',
-  description: 'The signed-in clinician.',
+  title: 'User',
+  description: 'The signed-in user.',
   scopes: ['openid', 'fhirUser'],
   query: NoQuery,
   body: Profile,

@@ -9,6 +9,7 @@ import {
   type Person,
   readPerson,
   renderBadge,
+  renderDanger,
   renderDate,
   renderDateTime,
   renderName,
@@ -111,7 +112,7 @@ function listCells({ session, patient }: OpenSession, open: readonly OpenSession
     html`<a href="${path}">${name}</a>${isSimilar && html`&ensp;${renderBadge('Similar name', 'warn')}`}<span class="sub">${who}</span>`,
     renderDateTime(session.createdAt),
     renderDateTime(session.endsAt),
-    html`<form method="post" action="${path}/logout"><button class="btn btn--quiet btn--small">End session<span class="sr"> of ${name}</span></button></form>`,
+    html`<form method="post" action="${path}/logout">${renderDanger(html`End session<span class="sr"> of ${name}</span>`, { size: 'small' })}</form>`,
   ]
 }
 

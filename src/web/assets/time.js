@@ -17,7 +17,8 @@ const FORMS = {
   clock: ({ hour, minute }) => `${hour}:${minute}`,
   time: parts => `${FORMS.clock(parts)} ${parts.timeZoneName}`,
   minutes: parts => `${FORMS.date(parts)} ${FORMS.time(parts)}`,
-  seconds: parts => `${FORMS.date(parts)} ${FORMS.clock(parts)}:${parts.second} ${parts.timeZoneName}`,
+  exact: parts => `${FORMS.clock(parts)}:${parts.second} ${parts.timeZoneName}`,
+  seconds: parts => `${FORMS.date(parts)} ${FORMS.exact(parts)}`,
   milliseconds: parts => `${FORMS.clock(parts)}:${parts.second}.${parts.fractionalSecond}`,
 }
 

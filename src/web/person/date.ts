@@ -159,8 +159,8 @@ const MOMENTS = {
   date: (at: number, zone: string) => formatDate(at, zone),
   time: (at: number, zone: string) => formatTime(at, { zone, withZone: true }),
   clock: (at: number, zone: string) => formatTime(at, { zone }),
-  seconds: (at: number, zone: string) =>
-    `${formatDate(at, zone)} ${formatTime(at, { zone, seconds: true, withZone: true })}`,
+  exact: (at: number, zone: string) => formatTime(at, { zone, seconds: true, withZone: true }),
+  seconds: (at: number, zone: string) => `${formatDate(at, zone)} ${MOMENTS.exact(at, zone)}`,
   minutes: (at: number, zone: string) =>
     `${formatDate(at, zone)} ${formatTime(at, { zone, withZone: true })}`,
   milliseconds: (at: number, zone: string) =>

@@ -377,7 +377,7 @@ describe('the administration API', () => {
       /admin/,
     ],
     ['DELETE', '/keys/nothing', undefined, 404, /nothing/],
-    ['GET', '/grants', undefined, 400, /client or a clinician/],
+    ['GET', '/grants', undefined, 400, /client_id or clinician_id/],
     ['GET', '/audit?since=yesterday', undefined, 400, /since|time/],
     ['GET', '/audit/export?format=pdf', undefined, 400, /format/],
     ['GET', '/policy/patients/absent', undefined, 404, /absent/],

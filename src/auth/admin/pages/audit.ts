@@ -9,15 +9,14 @@ import {
 } from '../../../audit/index.ts'
 import { isFailure, isRecord } from '../../../core/index.ts'
 import {
-  formatTime,
   type Html,
   html,
   renderAlert,
   renderBadge,
-  renderDate,
   renderDateTime,
   renderEmptyState,
   renderField,
+  renderMoment,
 } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
@@ -168,15 +167,7 @@ interface AuditPage {
 
 function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
   const { view, records, older, names } = page
-  const columns = [
-    'Time (UTC)',
-    'Result',
-    'Event',
-    'Who',
-    'App',
-    'Patient',
-    { head: 'Details', isHidden: true },
-  ]
+  const columns = ['Time', 'Result', 'Event', 'Who', 'App', 'Patient', { head: 'Details', isHidden: true }]
   const rows = records.map(record => renderRow(record, names))
   return renderAdminPage(
     request,
@@ -256,8 +247,8 @@ ${renderInput('user', 'User', fields.user, choices.users)}
 ${renderInput('app', 'App', fields.app, choices.apps)}
 ${renderInput('patient', 'Patient id', fields.patient)}
 ${renderInput('launch', 'Launch id', fields.launch)}
-${renderInput('since', 'From', fields.since, undefined, 'date')}
-${renderInput('until', 'To', fields.until, undefined, 'date')}
+${renderInput('since', 'From (UTC)', fields.since, undefined, 'date')}
+${renderInput('until', 'To (UTC)', fields.until, undefined, 'date')}
 <p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink('/audit', 'Show all', 'btn btn--quiet btn--small')}</p>
 </form>`
 }
@@ -289,7 +280,7 @@ function renderInput(
 
 function renderRow(record: KeptRecord, names: Names) {
   return [
-    html`${renderDate(record.at, 'UTC')} <span class="sub">${formatTime(record.at, { seconds: true, zone: 'UTC' })}</span>`,
+    html`${renderMoment(record.at, { form: 'date' })} <span class="sub">${renderMoment(record.at, { form: 'exact' })}</span>`,
     html`${renderResult(record)} <span class="status">${record.status}</span>`,
     html`${describeEvent(record)}${record.reason !== null && html`<span class="sub">${record.reason}</span>`}`,
     describeUser(record, names) ?? '–',
@@ -303,12 +294,13 @@ function renderResult({ allowed }: KeptRecord): Html {
   return allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')
 }
 
-function describeEvent({ kind, interaction, resource_type: type, request, repeats }: KeptRecord): string {
+function describeEvent({ kind, interaction, resource_type: type, request, repeats }: KeptRecord): Html {
   const name = KINDS[kind as AuditKind] ?? kind
   const detail =
-    kind === 'admin' ? (request ?? '') : [interaction, type].filter(part => part !== null).join(' ')
-  const event = detail === '' ? name : `${name}: ${detail}`
-  return repeats === null ? event : `${event}, ${formatRepeats(repeats)}`
+    kind === 'admin'
+      ? html`<code>${request}</code>`
+      : [interaction, type].filter(part => part !== null).join(' ')
+  return html`${name}${detail !== '' && html`: ${detail}`}${repeats !== null && `, ${formatRepeats(repeats)}`}`
 }
 
 function describeUser({ subject, fhir_user, method, address }: KeptRecord, names: Names): string | undefined {
@@ -340,10 +332,7 @@ function renderRecordPage(request: AdminRequest, record: KeptRecord, names: Name
       actions: renderLink('/audit', 'All records', 'btn btn--quiet btn--small'),
     },
     html`${renderFacts([
-      [
-        'Time',
-        html`${renderDate(record.at, 'UTC')} ${formatTime(record.at, { seconds: true, withZone: true, zone: 'UTC' })}`,
-      ],
+      ['Time', renderMoment(record.at, { form: 'seconds' })],
       ['Result', html`${renderResult(record)} <span class="status">${record.status}</span>`],
       ['Event', describeEvent(record)],
       ['Reason', record.reason ?? undefined],

@@ -2,7 +2,7 @@ import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderDateTime } from '../../../web/index.ts'
 import { type GrantDescription, type GrantFilter, listGrants } from '../grants.ts'
 import type { AdminRequest } from './route.ts'
-import { renderLink, renderTable } from './shell.ts'
+import { renderDangerLink, renderLink, renderTable } from './shell.ts'
 
 const SHOWN = 50
 
@@ -46,10 +46,9 @@ function renderGrant({
     html`<details class="more"><summary>${countScopes(scope)}</summary><p class="url url--block">${scope}</p></details>`,
     renderDateTime(lastUsedAt),
     endsAt === undefined ? 'When it is revoked' : renderDateTime(endsAt),
-    renderLink(
+    renderDangerLink(
       `/grants/${encodeURIComponent(id)}/revoke`,
       html`Revoke<span class="sr"> access of ${clientName} for ${username}</span>`,
-      'btn btn--danger btn--small',
     ),
   ]
 }

@@ -1,7 +1,7 @@
 import { html, renderBadge, renderDateTime } from '../../../web/index.ts'
 import { type KeyDescription, listKeys } from '../keys.ts'
 import type { AdminRoute } from './route.ts'
-import { readDone, renderAdminPage, renderLink, renderTable } from './shell.ts'
+import { readDone, renderAdminPage, renderDangerLink, renderLink, renderTable } from './shell.ts'
 
 /** `/admin/keys`: the signing keys. */
 export const keyRoutes: readonly AdminRoute[] = [
@@ -44,10 +44,9 @@ function renderKey({ kid, state, created_at, signs_from, retired_at }: KeyDescri
     renderDateTime(Date.parse(created_at)),
     renderDateTime(Date.parse(signs_from)),
     retired_at === undefined ? 'No' : renderDateTime(Date.parse(retired_at)),
-    renderLink(
+    renderDangerLink(
       `/keys/${encodeURIComponent(kid)}/withdraw`,
       html`Withdraw<span class="sr"> ${kid}</span>`,
-      'btn btn--danger btn--small',
     ),
   ]
 }

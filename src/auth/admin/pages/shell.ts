@@ -4,6 +4,7 @@ import {
   html,
   renderAlert,
   renderCopyable,
+  renderDanger,
   renderPageHead,
   renderFacts as renderPlainFacts,
   renderTable as renderPlainTable,
@@ -14,7 +15,7 @@ import { paths } from '../../base/paths.ts'
 import { renderSignedInPage } from '../../pages/page-parts.ts'
 import type { AdminFailure, Operation } from '../action.ts'
 import type { Answered } from '../endpoint.ts'
-import type { ActionLink } from '../operation.ts'
+import type { ActionLink, Question } from '../operation.ts'
 import type { AdminRequest, AdminRoute, Answer } from './route.ts'
 
 /** The sections of the area, in the order of the navigation. */
@@ -82,7 +83,7 @@ function renderConfirmation(request: AdminRequest, asked: Confirmation): Html {
     request,
     { section, title, lead: text },
     html`<form class="card card__body stack" method="post" action="${stripQuery(request.request.url)}">${facts && renderPlainFacts(facts)}${fields}
-<div class="actions"><button class="btn${isDangerous && ' btn--danger'}">${button}</button><a class="btn btn--quiet" href="${paths.admin}${back}">Cancel</a></div></form>`,
+<div class="actions">${isDangerous ? renderDanger(button) : html`<button class="btn">${button}</button>`}<a class="btn btn--quiet" href="${paths.admin}${back}">Cancel</a></div></form>`,
   )
 }
 
@@ -218,15 +219,32 @@ export function renderActionLinks<Subject>(
   operations: Readonly<
     Record<
       string,
-      Pick<Operation, 'signIn'> & { readonly path?: string; readonly link?: ActionLink<Subject> }
+      Pick<Operation, 'signIn'> & {
+        readonly path?: string
+        readonly page?: Question
+        readonly link?: ActionLink<Subject>
+      }
     >
   >,
 ): Html {
   return html`${Object.entries(operations).map(
-    ([verb, { path: last = verb, link }]) =>
-      link?.isOffered(subject) &&
-      html`${renderLink(`${path}/${last}`, link.text, `btn ${link.style ?? 'btn--quiet'} btn--small`)}\n`,
+    ([verb, { path: last = verb, page, link }]) =>
+      link?.isOffered(subject) && html`${renderActionLink(`${path}/${last}`, link, page)}\n`,
   )}`
+}
+
+function renderActionLink(
+  path: string,
+  { text, isMain }: ActionLink<never>,
+  page: Question | undefined,
+): Html {
+  if (page && page.isDangerous !== false) return renderDangerLink(path, text)
+  return renderLink(path, text, `btn${isMain ? '' : ' btn--quiet'} btn--small`)
+}
+
+/** A link to the page of an action that cannot be undone. */
+export function renderDangerLink(path: string, text: Html | string): Html {
+  return renderDanger(text, { href: `${paths.admin}${path}`, size: 'small' })
 }
 
 export function renderLink(path: string, text: Html | string, kind = ''): Html {

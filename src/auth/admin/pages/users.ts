@@ -33,6 +33,7 @@ import {
   readState,
   renderActionLinks,
   renderAdminPage,
+  renderDangerLink,
   renderFacts,
   renderLink,
   renderNextPage,
@@ -59,7 +60,7 @@ export const userRoutes: readonly AdminRoute[] = [
         {
           section: SECTION,
           title: 'Users',
-          lead: 'Clinicians, and the accounts of patients and related persons.',
+          lead: 'Clinicians, patients and related persons who can sign in.',
           actions: renderLink('/clinicians/new', 'Add a user', 'btn'),
           done: readDone(request, DONE),
         },
@@ -367,10 +368,9 @@ function renderLinks(user: UserDescription): Html {
     html`<code class="url">${subject}</code>`,
     provisioned ? 'Created at the first sign-in' : 'Linked',
     renderDateTime(createdAt),
-    renderLink(
+    renderDangerLink(
       `${buildUserPath(user)}/unlink?${new URLSearchParams({ issuer, subject })}`,
       'Remove link',
-      'btn btn--danger btn--small',
     ),
   ])
   const columns = ['Issuer', 'Subject', 'Kind', 'Since', { head: 'Action', isHidden: true }]

@@ -4,6 +4,7 @@ import {
   type Html,
   html,
   renderAlert,
+  renderDanger,
   renderDateTime,
   renderEmptyState,
   renderHidden,
@@ -74,7 +75,7 @@ function sendOfProvider(context: AuthContext, reply: FastifyReply, login: Login)
     status: 403,
     title: 'Your second factor is not here',
     text: ['You sign in with another provider. Change your second factor there.'],
-    actions: [{ href: paths.accountSignIns, text: 'Your sign-ins' }],
+    actions: [{ href: paths.accountSignIns, text: 'Account' }],
     login,
     current: 'account',
   })
@@ -120,7 +121,7 @@ function renderFactors(factors: readonly Factor[]): Html {
       FACTOR_KINDS[kind],
       renderDateTime(created_at),
       used_at === null ? 'Never' : renderDateTime(used_at),
-      html`<a class="btn btn--danger btn--small" href="${paths.accountFactorsRemove}?factor=${id}">Remove</a>`,
+      renderDanger('Remove', { href: `${paths.accountFactorsRemove}?factor=${id}`, size: 'small' }),
     ]),
   )}</div>`
 }
@@ -244,7 +245,7 @@ async function askToRemove(context: AuthContext, visit: Visit): Promise<FastifyR
       { title: 'Remove a second factor', current: 'account', width: 'flow' },
       html`${renderPageHead(html`Remove <bdi>${factor.name}</bdi>?`)}
 <div class="stack"><p>Your sign-ins in other browsers end, and apps lose the access that you gave them there.${isLast && ' It is your last second factor: your password alone will sign you in.'}</p>
-<form class="actions" method="post" action="${paths.accountFactorsRemove}">${renderHidden({ factor: factor.id })}<button class="btn btn--danger">Remove</button><a class="btn btn--quiet" href="${paths.accountFactors}">Keep it</a></form></div>`,
+<form class="actions" method="post" action="${paths.accountFactorsRemove}">${renderHidden({ factor: factor.id })}${renderDanger('Remove')}<a class="btn btn--quiet" href="${paths.accountFactors}">Keep it</a></form></div>`,
     ),
   )
 }

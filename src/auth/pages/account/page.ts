@@ -3,6 +3,7 @@ import {
   html,
   renderAlert,
   renderBadge,
+  renderDanger,
   renderDateTime,
   renderHidden,
   renderPageHead,
@@ -48,7 +49,7 @@ export function renderSignInsPage(context: AuthContext, login: Login, signIns: r
       'Account',
       html`Browsers in which you are signed in${developerTools && ', and tokens that the command line issued for you'}. ${change}`,
       signIns.length > 1 &&
-        html`<form method="post" action="${paths.accountSignIns}"><button class="btn btn--danger">End all others</button></form>`,
+        html`<form method="post" action="${paths.accountSignIns}">${renderDanger('End all others')}</form>`,
     )}
 <div class="card card--clip">${renderTable(
       {
@@ -71,7 +72,7 @@ export function renderSignInsPage(context: AuthContext, login: Login, signIns: r
         renderDateTime(endsAt),
         id === login.idHash
           ? renderBadge('This browser', 'accent')
-          : html`<form method="post" action="${paths.accountSignIns}">${renderHidden({ signIn: id })}<button class="btn btn--danger btn--small">End</button></form>`,
+          : html`<form method="post" action="${paths.accountSignIns}">${renderHidden({ signIn: id })}${renderDanger('End', { size: 'small' })}</form>`,
       ]),
     )}</div>`,
   )

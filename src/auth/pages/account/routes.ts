@@ -68,7 +68,7 @@ function sendNoPasswords(context: AuthContext, reply: FastifyReply, login: Login
     status: 403,
     title: 'You have no password here',
     text: ['You sign in with another provider. Change your password there.'],
-    actions: [{ href: paths.accountSignIns, text: 'Your sign-ins' }],
+    actions: [{ href: paths.accountSignIns, text: 'Account' }],
     login,
     current: 'account',
   })

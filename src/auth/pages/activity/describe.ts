@@ -47,7 +47,7 @@ const DONE: Readonly<Record<string, string>> = {
   authorize: 'The app got a code',
   token: 'The app got an access token',
   refresh: 'The app got a new access token',
-  revoke: 'The clinician removed the access',
+  revoke: 'The user removed the access',
   register: 'The app registered itself',
 }
 

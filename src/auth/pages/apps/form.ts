@@ -36,7 +36,7 @@ const FIELDS = {
   jwks: ['jwks', 'Key set'],
   description: ['description', 'Description'],
   logoUrl: ['logo_url', 'Logo URL'],
-  postLogoutRedirectUris: ['post_logout_redirect_uris', 'Redirect URIs after logout'],
+  postLogoutRedirectUris: ['post_logout_redirect_uris', 'Redirect URIs after sign-out'],
   pkceRequired: ['pkce', 'PKCE'],
   issParameter: ['iss', 'iss'],
   firstParty: ['first_party', 'First-party'],

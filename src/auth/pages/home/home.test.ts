@@ -91,7 +91,7 @@ describe('/home', () => {
       body,
       /Heart Tracker[\s\S]*May use your record\. Reads conditions\. Until you end it, also while you are away\./,
     )
-    assert.match(body, /href="\/manage\/remove\?client=tracker">End access/)
+    assert.match(body, /href="\/manage\/remove\?client=tracker">Remove access/)
     assert.match(
       body,
       /13-Nov-2026<\/time> 14:00 UTC[\s\S]*Dr\. Robin Ahmadi[\s\S]*your goals[\s\S]*your devices[\s\S]*your procedures/,

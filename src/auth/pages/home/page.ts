@@ -23,7 +23,7 @@ import { readDays, readPeople } from '../access-log/read.ts'
 import { buildUrl, readView } from '../access-log/view.ts'
 import type { Visit } from '../access-log/visits.ts'
 import { joinWithAnd, summarizeScopes } from '../consent/texts.ts'
-import { type AppAccess, findAccess } from '../manage/page.ts'
+import { type AppAccess, findAccess, renderRemoval } from '../manage/page.ts'
 import { renderAsk, renderSignedInPage } from '../page-parts.ts'
 import { renderListedApp } from '../portal/apps.ts'
 import { describeWhose, formatFullName, type WhoseRecord } from '../whose.ts'
@@ -153,7 +153,7 @@ function renderApp({ client, scope, patients, endsAt }: AppAccess, names: Readon
       ? ['every record you may open']
       : new Set(patients.map(id => names.get(id) ?? 'another record'))
   return html`<li class="home__app"><div>${renderListedApp(client)}<span class="sub">${patients.length > 0 && `May use ${joinWithAnd([...used])}. `}${summarizeScopes(scope)}. ${endsAt === undefined ? 'Until you end it, also while you are away.' : html`Until ${renderDateTime(endsAt)}.`}</span></div>
-<a class="btn btn--danger btn--small" href="${paths.manageRemove}?client=${encodeURIComponent(client.id)}">End access<span class="sr"> of ${client.name}</span></a></li>`
+${renderRemoval(client)}</li>`
 }
 
 function renderPossible({ settings }: AuthContext): Html {

@@ -7,6 +7,7 @@ import {
   type Person,
   renderAlert,
   renderBadge,
+  renderDanger,
   renderDate,
   renderDateTime,
   renderEmptyState,
@@ -142,7 +143,7 @@ ${renderFacts([
   ['Records', renderPatients(client, patients, names)],
 ])}
 <p>You can open the app again later${!isPatientUser(login.user) && ', from the patient list or from the app itself'}.</p>
-<div class="actions"><button class="btn btn--danger">Remove access</button><a class="btn btn--quiet" href="${paths.manage}">Keep access</a></div>
+<div class="actions">${renderDanger('Remove access')}<a class="btn btn--quiet" href="${paths.manage}">Keep access</a></div>
 </form>`,
   )
 }
@@ -181,9 +182,15 @@ function renderAccess({ access, names }: ManageView): Html {
       endsAt === undefined
         ? html`<span class="nowrap">Until you remove it</span> ${renderBadge('Works while you are away', 'warn')}`
         : html`<span class="nowrap">${renderDateTime(endsAt)}</span>`,
-      html`<a class="btn btn--danger btn--small" href="${paths.manageRemove}?client=${encodeURIComponent(client.id)}">Remove<span class="sr"> ${client.name}</span></a>`,
+      renderRemoval(client),
     ]),
   )
+}
+
+/** The link to the page that removes the access of an app. */
+export function renderRemoval({ id, name }: Client): Html {
+  const text = html`Remove access<span class="sr"> of ${name}</span>`
+  return renderDanger(text, { href: `${paths.manageRemove}?client=${encodeURIComponent(id)}`, size: 'small' })
 }
 
 /** The permissions in words, and the exact scopes on demand. */

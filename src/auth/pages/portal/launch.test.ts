@@ -121,7 +121,7 @@ describe('POST /portal/launch', () => {
     const response = await browser.post('/portal/launch', { patientId: 'juniper' })
     auth.fhir.fail(undefined)
     assert.equal(response.statusCode, 502)
-    assert.match(response.body, /Patient records are unavailable/)
+    assert.match(response.body, /Patient records cannot be reached/)
   })
 
   it('reads launch URL and banner from the settings (LAUNCH-3, LAUNCH-6)', async () => {

@@ -493,7 +493,7 @@ describe('GET /portal', () => {
         const page = await browser.get('/portal?search=x')
         assert.equal(page.statusCode, 502)
         for (const text of [
-          'Patient records are unavailable',
+          'Patient records cannot be reached',
           'downtime procedure',
           'href="/portal?search=x"',
         ])
@@ -506,10 +506,10 @@ describe('GET /portal', () => {
     it('shows since when', async () => {
       auth.fhir.fail('no-response')
       const first = await browser.get('/portal')
-      const since = /has been unreachable since (\d\d:\d\d)/.exec(first.body)?.[1]
+      const since = /has not responded since (\d\d:\d\d)/.exec(first.body)?.[1]
       auth.time.now += 7 * 60_000
       const later = await browser.get('/portal')
-      assert.ok(since && later.body.includes(`has been unreachable since ${since}`))
+      assert.ok(since && later.body.includes(`has not responded since ${since}`))
       auth.fhir.fail(undefined)
     })
   })
