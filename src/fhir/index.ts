@@ -134,7 +134,7 @@ export {
   shapeResource,
   shapeResponse,
 } from './search/result-parameters.ts'
-export { escapeSearchValue, normalize } from './search/values.ts'
+export { escapeSearchValue, listAlternatives, normalize, takesAlternatives } from './search/values.ts'
 export { JsonSkimmer, OMITTED, type PartialResource, readPartial } from './skim-json.ts'
 export { streamContent } from './stream-content.ts'
 export { validate } from './validate/validate.ts'

@@ -1,5 +1,5 @@
 import { groupBy, remember } from '../core/index.ts'
-import { matches, type Permission, type ResourceReference } from '../fhir/index.ts'
+import { matches, type Permission, type ResourceReference, takesAlternatives } from '../fhir/index.ts'
 import type { Access, AccessFilter, Constraint } from './access-filter.ts'
 import { findPatientConstraint, isUnconditional, narrow, uniteConstraints } from './access-filter.ts'
 import {
@@ -165,11 +165,6 @@ function groupByName(constraints: readonly Constraint[]): ReadonlyMap<string, re
       known.push(at)
     }
   return places
-}
-
-// The values of `:not` exclude each other's matches, and `:missing` takes one value.
-function takesAlternatives(name: string): boolean {
-  return !/:(?:not|missing)\b/.test(name)
 }
 
 /** Identifies a constraint without one search parameter; undefined if its values cannot be merged. */

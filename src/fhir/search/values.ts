@@ -85,6 +85,16 @@ export function split(text: string, separator: ',' | '|' | '$'): readonly string
   return parts
 }
 
+/** The values of `:not` exclude each other's matches, and `:missing` takes one value. */
+export function takesAlternatives(name: string): boolean {
+  return !/:(?:not|missing)\b/.test(name)
+}
+
+/** The values any of which a resource may have: `category=a,b` (R4 search.html#combining). */
+export function listAlternatives(name: string, value: string): readonly string[] {
+  return takesAlternatives(name) ? split(value, ',') : [value]
+}
+
 /** `\,`, `\|`, `\$` and `\\` mean the second character; any other backslash means itself. */
 export function unescapeValue(text: string): string {
   return text.replace(/\\([,|$\\])/g, '$1')

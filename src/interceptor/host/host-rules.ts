@@ -3,6 +3,7 @@ import {
   findSearchParameter,
   type Interaction,
   limits,
+  listAlternatives,
   listCompartmentParameters,
   type Params,
   parseReference,
@@ -125,11 +126,12 @@ function isNarrowedTo(
 ): boolean {
   if (id !== undefined || panel !== undefined) return false
   const isSent = (pair: Params[number]) =>
-    includesPair(params, pair) && hasOnly(params, pair[0], it => includesPair(query, it))
+    params.some(it => isWithin(it, pair)) &&
+    hasOnly(params, pair[0], it => query.some(other => isWithin(it, other)))
   if (!query.every(isSent)) return false
   if (patient === undefined) return true
   if (type === 'Patient')
-    return inCompartment || hasOnly(params, '_id', it => includesPair([['_id', patient]], it))
+    return inCompartment || hasOnly(params, '_id', ([name, value]) => name === '_id' && value === patient)
   const naming = params.filter(([name]) => isCompartmentParameter(type, removeBrackets(name)))
   const isOwn = ([name, value]: Params[number]) => isPatient(name, value, patient, baseUrl)
   return (
@@ -144,8 +146,10 @@ function hasOnly(params: Params, name: string, isAccepted: (pair: Params[number]
   return same.length > 0 && same.every(isAccepted)
 }
 
-function includesPair(pairs: Params, [name, value]: Params[number]): boolean {
-  return pairs.some(([otherName, otherValue]) => otherName === name && otherValue === value)
+/** Whether a parameter of the search asks for nothing but values of a filter: scopes with `category=a` and `category=b` are one. */
+function isWithin([name, value]: Params[number], [filtered, values]: Params[number]): boolean {
+  const allowed = listAlternatives(filtered, values)
+  return name === filtered && listAlternatives(name, value).every(it => allowed.includes(it))
 }
 
 /** Many hosts read `patient[]=1` and `patient[0]=1` as `patient`. */

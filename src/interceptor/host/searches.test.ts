@@ -121,6 +121,37 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal((await host.send('GET /Observation/1', scope)).why, NOT_WITHIN)
     })
 
+    it('permits a search for any of the filters of several scopes of one type (LIBRARY-3)', async () => {
+      const scopes = 'patient/Observation.rs?category=vital-signs patient/Observation.rs?category=laboratory'
+      host.respondWith(makeBundle())
+      for (const query of [
+        'vital-signs',
+        'laboratory',
+        'laboratory,vital-signs',
+        'laboratory&category=vital-signs',
+      ])
+        assert.equal(
+          (await host.send(`GET /Observation?patient=1&category=${query}`, scopes)).status,
+          200,
+          query,
+        )
+      host.requests = 0
+      for (const query of ['survey', 'laboratory,survey', 'laboratory&category=survey', 'laboratory,', ''])
+        assert.equal(
+          (await host.send(`GET /Observation?patient=1&category=${query}`, scopes)).why,
+          NOT_WITHIN,
+          query,
+        )
+      const excluding = 'patient/Observation.rs?category:not=survey,laboratory'
+      for (const query of ['survey', 'survey,laboratory,vital-signs'])
+        assert.equal(
+          (await host.send(`GET /Observation?patient=1&category:not=${query}`, excluding)).why,
+          NOT_WITHIN,
+          query,
+        )
+      assert.equal(host.requests, 0)
+    })
+
     it('checks every resource in the response to a search', async () => {
       for (const stray of [
         makeCondition('2'),
