@@ -2,6 +2,7 @@ import type { SpanExportOptions } from '../web/index.ts'
 import type { ValueOf } from './setting-row.ts'
 import type { settingsTable } from './table.ts'
 
+/** The type of the settings, which follows from the table. `configuration.ts` reads their values. */
 type Table = typeof settingsTable
 
 /** The place of a setting in `Settings`: `fhir.upstream.profile`. */

@@ -1,6 +1,6 @@
 /**
  * SQLite files, below the store and the embedded FHIR server: connections with their statements, turns and waits of writers,
- * group commit, and the flush of the log. It contains no tables.
+ * group commit, and the flush of the log. The tables are in `store/migrations` and `backends/sqlite/repository`.
  */
 export { Connection, insertRows, type Row, type SqlValue } from './connection.ts'
 export { commit, type DatabaseFile, openDatabaseFile, writeInTurn } from './database-file.ts'

@@ -30,11 +30,11 @@ export {
 export {
   isPresent,
   type JobOptions,
-  keepRevoked,
   REFRESH_RETRY_MS,
   REMOVED,
   removeUntil,
   repeatInOneProcess,
+  revokeGrantTokens,
   startSweeping,
   sweep,
 } from './sweep.ts'

@@ -97,13 +97,13 @@ async function removeGrantsById(store: Store, ids: readonly string[], now: Insta
       return change(store, sql`delete from ${sql.table(table)} where ${isAmong(store, rows)}`)
     })
   await store.db.transaction().execute(async trx => {
-    await keepRevoked(trx, sql`id in (${list})`, now)
+    await revokeGrantTokens(trx, sql`id in (${list})`, now)
     await trx.deleteFrom('grant').where('id', 'in', ids).execute()
   })
 }
 
 /** Revokes the access tokens of grants that are deleted, as long as one of them could still be valid. */
-export async function keepRevoked(
+export async function revokeGrantTokens(
   trx: Kysely<Schema>,
   grants: RawBuilder<unknown>,
   now: Instant,

@@ -16,7 +16,7 @@ import {
   ID_TAKEN,
   type Registrar,
 } from '../oauth/clients/validate.ts'
-import { revokeClientTokens } from '../oauth/revocations.ts'
+import { revokeClientTokens } from '../oauth/revoked-tokens.ts'
 import {
   type Admin,
   AdminFailure,

@@ -2,7 +2,7 @@ import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox
 import { sql, type Transaction } from 'kysely'
 import { isFailure, isPlainLine, isUsername, ON_PLAIN_LINE } from '../../core/index.ts'
 import { isId } from '../../fhir/index.ts'
-import { createRandomToken, keepRevoked, type Schema } from '../../store/index.ts'
+import { createRandomToken, revokeGrantTokens, type Schema } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { removeFactors } from '../users/factors/factors.ts'
 import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../users/passwords.ts'
@@ -428,7 +428,7 @@ export function removeUser(admin: Admin, target: UserTarget): Promise<UserDescri
         'conflict',
         `the user has more than ${GRANTS_AT_ONCE} grants. Disable the account, and remove it when they have expired`,
       )
-    await keepRevoked(trx, sql`clinician_id = ${row.id}`, admin.clock())
+    await revokeGrantTokens(trx, sql`clinician_id = ${row.id}`, admin.clock())
     await trx.deleteFrom('clinician').where('id', '=', row.id).execute()
     return {
       operation: nameOperation(user.kind, 'remove'),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it, mock } from 'node:test'
 import { createAuditor, findRecords } from '../../audit/index.ts'
-import { computeRevocationKey } from '../oauth/revocation-list.ts'
+import { computeRevocationKey } from '../oauth/revocation/list.ts'
 import { decodeClaims, readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 import { SIMULATIONS } from './settings.ts'

@@ -7,7 +7,7 @@ import { findClient } from './clients/client.ts'
 import type { AuthContext } from './context.ts'
 import { findLiveGrant, type Grant } from './grants/grant.ts'
 import { verifyOwnJwt } from './keys/key-ring.ts'
-import { isClientTokenPrefix, isRevoked, makeClientTokenPrefix } from './revocations.ts'
+import { isClientTokenPrefix, isRevoked, makeClientTokenPrefix } from './revoked-tokens.ts'
 
 /** A valid access token of this server. */
 export interface AccessToken {

@@ -17,7 +17,10 @@ export function hasAccess(access: Access, type: string, permission: Permission):
   return access.filterFor(type, permission).length > 0 && !EXCLUDED_TYPES.has(type)
 }
 
-/** The access check of content from the upstream: fhir-api/access/access-check.ts decides. */
+/**
+ * The access check of content from the upstream: fhir-api/access/access-check.ts decides. The entries of a search that it
+ * refuses are dropped in search/check-page.ts.
+ */
 export function createContentCheck(
   context: GatewayContext,
   request: FhirRequest,

@@ -6,7 +6,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Repository } from '../../backends/sqlite/index.ts'
 import { FOR_TESTS, type Settings } from '../../config/index.ts'
 import { describeError, HOW, hasCode } from '../../core/index.ts'
-import { keepRevoked, type Schema } from '../../store/index.ts'
+import { revokeGrantTokens, type Schema } from '../../store/index.ts'
 import { type Arguments, type Command, CommandFailure, failMisuse, type Io, isSet } from '../command.ts'
 import { requireDeveloperTools } from '../require-developer-tools.ts'
 import { Closing } from '../start/parts.ts'
@@ -155,7 +155,7 @@ async function removeRegistered(trx: Transaction<Schema>): Promise<void> {
   const clients = await trx.selectFrom('client').select('client_id').execute()
   for (const { client_id } of clients) await deleteClient(trx, client_id, Date.now())
   // Grants of apps that have many, which are otherwise removed in steps.
-  await keepRevoked(trx, sql`1 = 1`, Date.now())
+  await revokeGrantTokens(trx, sql`1 = 1`, Date.now())
   for (const table of REGISTERED) await trx.deleteFrom(table).execute()
 }
 

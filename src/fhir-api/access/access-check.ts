@@ -56,7 +56,7 @@ interface CheckedContent {
 export function createAccessCheck(content: CheckedContent): AccessCheck | Promise<AccessCheck | Failure> {
   const { access, resources, baseUrl, standIn, findCompartmentPatients = findStoredPatients } = content
   const panels = findPanels(access, resources)
-  if (panels.size === 0) return createContentCheck(content, undefined)
+  if (panels.size === 0) return createCheckWith(content, undefined)
   const patients = new Set(resources.flatMap(it => [...findCompartmentPatients(it, baseUrl)]))
   if (patients.size === 0 && standIn !== undefined) patients.add(standIn)
   return createPanelCheck(content, [...panels], patients)
@@ -68,10 +68,10 @@ async function createPanelCheck(
   patients: ReadonlySet<string>,
 ): Promise<AccessCheck | Failure> {
   const membership = await content.panelMembers(panels, patients)
-  return isFailure(membership) ? membership : createContentCheck(content, membership)
+  return isFailure(membership) ? membership : createCheckWith(content, membership)
 }
 
-function createContentCheck(
+function createCheckWith(
   { access, baseUrl, excludedTypes }: CheckedContent,
   membership: PanelMembership | undefined,
 ): AccessCheck {

@@ -2,14 +2,14 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import {
   containsText,
   createRandomToken,
-  keepRevoked,
   REMOVED,
+  revokeGrantTokens,
   type Schema,
   type Store,
   sha256,
 } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { revokeClientTokens } from '../revocations.ts'
+import { revokeClientTokens } from '../revoked-tokens.ts'
 import { type Client, findRegisteredClient, findStoredRow, toClient } from './client.ts'
 import { storeOrigins } from './origins.ts'
 import {
@@ -118,8 +118,11 @@ export async function setClientApproved(
 const ROWS_AT_ONCE = 1_000
 
 /**
- * Removes an app with its grants. Its access ends at once: tokens by the revocation list (`revokeClientTokens`), grants because
- * their client is gone (`findEnd` in users/validity), and with them the sessions of its users, when they next need a token.
+ * Removes an app with its grants. Its access ends at once:
+ * - grants, because their client is gone (`selectGrants`), and with them the sessions of its users, when they next need a token;
+ * - access tokens of its users: `revokeGrantTokens`, or settle.ts if there are many rows;
+ * - access tokens of a backend service: `revokeClientTokens`.
+ *
  * The rows of an app with many are deleted by the next sweep, in small steps; until then its id cannot be registered again.
  * False if there is no such app.
  */
@@ -132,7 +135,7 @@ export async function deleteClient(trx: Transaction<Schema>, id: string, now: nu
     const ended = { disabled: true, enabled_at: now, expires_at: REMOVED }
     await trx.updateTable('client').set(ended).where('client_id', '=', id).execute()
   } else {
-    await keepRevoked(trx, sql`client_id = ${id}`, now)
+    await revokeGrantTokens(trx, sql`client_id = ${id}`, now)
     await trx.deleteFrom('client').where('client_id', '=', id).execute()
   }
   return true

@@ -4,7 +4,7 @@ import { sha256 } from '../../../store/index.ts'
 import { SigningClient } from '../../testing/signing-client.ts'
 import { decodeClaims, TestAuthServer } from '../../testing/test-auth-server.ts'
 import { openTestStore } from '../../testing/test-store.ts'
-import { makeClientTokenPrefix, revoke } from '../revocations.ts'
+import { makeClientTokenPrefix, revokeTokens } from '../revoked-tokens.ts'
 
 describe('client_credentials', () => {
   const open = openTestStore()
@@ -51,7 +51,7 @@ describe('client_credentials', () => {
     const token = (await ask('__launch-contexts.c')).json().access_token
     const knock = () => auth.openBrowser().post('/launch-contexts', '', { authorization: `Bearer ${token}` })
     const end = (createdAt: number) =>
-      revoke(
+      revokeTokens(
         auth.store.db,
         makeClientTokenPrefix({ id: 'back-end', createdAt }),
         auth.time.now,

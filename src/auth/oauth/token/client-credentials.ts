@@ -13,7 +13,7 @@ import {
   rememberScope,
 } from '../grants/grant-scope.ts'
 import { indexAllowedScopes, toCanonical } from '../grants/narrow.ts'
-import { makeClientTokenPrefix } from '../revocations.ts'
+import { makeClientTokenPrefix } from '../revoked-tokens.ts'
 import type { TokenRequest, UnsignedTokens } from './token-response.ts'
 
 // SMART 2.2, backend services: at most five minutes.

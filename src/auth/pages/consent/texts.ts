@@ -1,4 +1,7 @@
-/** The texts about scopes on the consent page and wherever the access of an app is described: kinds of data and actions. */
+/**
+ * The texts about scopes on the consent page and wherever the access of an app is described: kinds of data and actions.
+ * The other texts of the page are in page.ts and rows.ts.
+ */
 import { type Permission, parseScopes, type ResourceScope } from '../../../smart/index.ts'
 import { listCategories, type OFFERED_TYPES } from '../../oauth/authorize/offered.ts'
 

@@ -1,4 +1,7 @@
-/** The rights of a provider's user follow from groups: who may sign in (`allow`), and who is an administrator (`admin`). */
+/**
+ * The rights of a provider's user follow from groups: who may sign in (`allow`), and who is an administrator (`admin`).
+ * The groups of a directory are the claim `groups`, which ldap.ts reads. sign-in/account.ts asks for the rights.
+ */
 import type { ClaimRule, LoginProvider } from '../../../config/index.ts'
 import { isRecord } from '../../../core/index.ts'
 import type { Claims } from '../../../jwt/index.ts'

@@ -49,7 +49,7 @@ export class ParsedResource implements CheckedResource {
   }
 }
 
-/** Decides which entries of an upstream's page the caller sees. */
+/** Decides which entries of an upstream's page the caller sees. `createPageCheck` (plan.ts) makes that of a search. */
 export interface PageCheck {
   /** Whether a match has the properties that were searched for: an upstream may ignore a parameter. */
   matchesQuery?(resource: Resource): boolean

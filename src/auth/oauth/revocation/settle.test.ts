@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { CompiledQuery, Kysely } from 'kysely'
-import type { Schema } from '../../store/index.ts'
-import { TestAuthServer } from '../testing/test-auth-server.ts'
-import { openTestStore } from '../testing/test-store.ts'
+import type { Schema } from '../../../store/index.ts'
+import { TestAuthServer } from '../../testing/test-auth-server.ts'
+import { openTestStore } from '../../testing/test-store.ts'
 import { createSettling } from './settle.ts'
 
 /** The database, which notes the plan of each statement that reads or changes grants. */

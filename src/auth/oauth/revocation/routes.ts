@@ -1,21 +1,21 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
-import type { AuditRecord } from '../../audit/index.ts'
-import { isFailure, readText } from '../../core/index.ts'
-import { type Schema, sha256 } from '../../store/index.ts'
-import { auditEvent, describeRefusal } from '../base/audit.ts'
-import { paths } from '../base/paths.ts'
-import { Refusal } from '../base/refusal.ts'
-import { forbidCaching, readForm, readParameters, sendOAuthError } from '../base/request.ts'
-import { consumeProof, type VerifiedClient, verifyClient } from './clients/authenticate.ts'
-import type { Client } from './clients/client.ts'
-import { answerPreflight, createOriginHook, limitToClientOrigins } from './clients/origins.ts'
-import type { AuthContext } from './context.ts'
-import { type AuditedGrant, findGrantForAudit, revokeGrant } from './grants/grant.ts'
-import { verifyOwnJwt } from './keys/key-ring.ts'
-import type { PublicJwk } from './keys/signing-key.ts'
-import { createRevocationLists } from './revocation-list.ts'
-import { revoke } from './revocations.ts'
+import type { AuditRecord } from '../../../audit/index.ts'
+import { isFailure, readText } from '../../../core/index.ts'
+import { type Schema, sha256 } from '../../../store/index.ts'
+import { auditEvent, describeRefusal } from '../../base/audit.ts'
+import { paths } from '../../base/paths.ts'
+import { Refusal } from '../../base/refusal.ts'
+import { forbidCaching, readForm, readParameters, sendOAuthError } from '../../base/request.ts'
+import { consumeProof, type VerifiedClient, verifyClient } from '../clients/authenticate.ts'
+import type { Client } from '../clients/client.ts'
+import { answerPreflight, createOriginHook, limitToClientOrigins } from '../clients/origins.ts'
+import type { AuthContext } from '../context.ts'
+import { type AuditedGrant, findGrantForAudit, revokeGrant } from '../grants/grant.ts'
+import { verifyOwnJwt } from '../keys/key-ring.ts'
+import type { PublicJwk } from '../keys/signing-key.ts'
+import { revokeTokens } from '../revoked-tokens.ts'
+import { createRevocationLists } from './list.ts'
 
 /** `POST /oauth2/revoke` (RFC 7009), and `GET /oauth2/revocations`, the list for FHIR servers. */
 export function addRevokeRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -104,6 +104,6 @@ async function revokeToken(
   const { client_id, jti, exp, sub, patient } = verifyOwnJwt(token, 'at+jwt', keys) ?? {}
   if (client_id !== client.id || typeof jti !== 'string') return undefined
   if (typeof exp !== 'number' || exp * 1000 <= clock()) return undefined
-  if (!(await revoke(trx, jti, clock(), exp * 1000))) return undefined
+  if (!(await revokeTokens(trx, jti, clock(), exp * 1000))) return undefined
   return { subject: readText(sub), patient: readText(patient), launch: jti.split('.')[0] }
 }

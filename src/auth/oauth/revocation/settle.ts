@@ -1,11 +1,11 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { LIMITS } from '../base/limits.ts'
-import { keepGoodLogins, selectLogins } from '../users/find-login.ts'
-import { isUsableClient } from '../users/validity/rule.ts'
-import type { AuthContext } from './context.ts'
-import { keepGoodGrants, selectGrants } from './grants/grant.ts'
-import { revoke, revokeClientTokens } from './revocations.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { keepGoodLogins, selectLogins } from '../../users/find-login.ts'
+import { isUsableClient } from '../../users/validity/rule.ts'
+import type { AuthContext } from '../context.ts'
+import { keepGoodGrants, selectGrants } from '../grants/grant.ts'
+import { revokeClientTokens, revokeTokens } from '../revoked-tokens.ts'
 
 type SettleContext = Pick<AuthContext, 'store' | 'rules' | 'clock' | 'settings'>
 
@@ -14,8 +14,9 @@ const AT_ONCE = 100
 
 /**
  * Revokes grants that are no longer good, so that FHIR servers refuse their access tokens, and deletes logins that are not
- * (REVOKE-5). The rule refuses both already: this only makes it known. Looks at accounts and clients that changed, and the
- * first time, and after `invalidate`, at everything that may have valid tokens.
+ * (REVOKE-5). The rule refuses both already: this only makes it known. Looks at accounts and clients that changed, which
+ * triggers write to `access_change` (`NOTES` in store/migrations/0001-schema.ts), and the first time, and after
+ * `invalidate`, at everything that may have valid tokens.
  */
 export function createSettling(context: SettleContext): { settle(): Promise<void>; invalidate(): void } {
   let isComplete = false
@@ -165,5 +166,5 @@ async function endGrants(
     .execute()
   // The list of revocations drops grants when tokens without an extension have expired.
   for (const { id, extension } of ended)
-    if (extension !== null) await revoke(db, id, now, now + LIMITS.extensionTokenSeconds * 1000)
+    if (extension !== null) await revokeTokens(db, id, now, now + LIMITS.extensionTokenSeconds * 1000)
 }

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { setImmediate as yieldTurn } from 'node:timers/promises'
-import { createCachedFetch } from '../../cache/index.ts'
-import type { Store } from '../../store/index.ts'
-import { LIMITS } from '../base/limits.ts'
-import type { AuthContext } from './context.ts'
-import { computeMaxTokenSeconds } from './hooks.ts'
+import { createCachedFetch } from '../../../cache/index.ts'
+import type { Store } from '../../../store/index.ts'
+import { LIMITS } from '../../base/limits.ts'
+import type { AuthContext } from '../context.ts'
+import { computeMaxTokenSeconds } from '../hooks.ts'
 
 /** The list that FHIR servers fetch every two seconds, so that they need no introspection for each request. */
 export interface RevocationList {

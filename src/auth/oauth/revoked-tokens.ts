@@ -30,7 +30,7 @@ export async function revokeClientTokens(
 ): Promise<void> {
   const { client_id: id, created_at: createdAt, enabled_at } = client
   const prefix = makeClientTokenPrefix({ id, createdAt, enabledAt: enabled_at ?? undefined })
-  await revoke(db, prefix, now, now + BACKEND_TOKEN_MS)
+  await revokeTokens(db, prefix, now, now + BACKEND_TOKEN_MS)
 }
 
 /** False for the id of a grant, which is a UUID. */
@@ -42,7 +42,7 @@ export function isClientTokenPrefix(prefix: string): boolean {
  * Revokes one access token by its `jti`, or all with a `jti` prefix, until they have expired. False if they were revoked
  * before.
  */
-export async function revoke(
+export async function revokeTokens(
   db: Kysely<Schema>,
   id: string,
   now: number,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { sql } from 'kysely'
-import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
-import { LIMITS } from '../base/limits.ts'
-import { decodeClaims, TestAuthServer, unknownToken } from '../testing/test-auth-server.ts'
-import { TestBrowser } from '../testing/test-browser.ts'
-import { computeRevocationKey, type RevocationList } from './revocation-list.ts'
+import { eachDatabaseIfThorough } from '../../../../test/support/databases.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { decodeClaims, TestAuthServer, unknownToken } from '../../testing/test-auth-server.ts'
+import { TestBrowser } from '../../testing/test-browser.ts'
+import { computeRevocationKey, type RevocationList } from './list.ts'
 
 eachDatabaseIfThorough((_name, open) => {
   describe('POST /oauth2/revoke', () => {
