@@ -107,6 +107,38 @@ eachDatabase((_name, open) => {
         assert.deepEqual([(await listReported()).length, trail.waiting], [before + 3, 0])
       })
 
+      it('gets each request, whatever its sender wrote into it (AUDIT-24)', async () => {
+        const errors: unknown[] = []
+        const { issuerUrl: authUrl, fhirBaseUrl } = auth.settings
+        const sender = createTrailSender({
+          authUrl,
+          fhirBaseUrl,
+          clientId: 'lab-server',
+          credential: { secret: 'a secret' },
+          fetch: askAuth,
+          onError: error => errors.push(error),
+        })
+        const hostile = [
+          { address: 'root@server' },
+          { address: 'x'.repeat(5000) },
+          { method: 'M-SEARCH' },
+          { method: '\0' },
+          { token: 'onrtro:1f3b9a3e' },
+          { token: 'a b', launch: 'c d' },
+          { status: Number.NaN },
+          { status: 999 },
+          { id: 'a_b' },
+          { type: 'x', interaction: 'X', fhirUser: 'y', requestId: ' ' },
+          { reason: '\0\ud800', request: '\u202e' },
+        ]
+        const before = (await listReported()).length
+        for (const one of hostile)
+          sender.send({ at: Date.now(), server: 'fhir', kind: 'fhir', allowed: true, status: 200, ...one })
+        await sender.close()
+        assert.deepEqual([errors, sender.waiting], [[], 0])
+        assert.equal((await listReported()).length, before + hostile.length)
+      })
+
       it('gets them from a client with keys too', async () => {
         const client = new SigningClient('key-server', auth.time)
         await auth.addClient({

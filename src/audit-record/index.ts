@@ -13,3 +13,10 @@ export {
   OUTCOME_UNKNOWN,
   readFiledPatients,
 } from './record.ts'
+export {
+  isStatus,
+  isWithin,
+  OPTIONAL_MEMBERS,
+  type SentRecord,
+  toSentRecord,
+} from './sent-record.ts'

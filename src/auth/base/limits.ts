@@ -32,8 +32,9 @@ export const LIMITS = {
   accessRounds: 5,
   visitsListed: 200,
   accessChoices: 200,
-  /** Downloads of patients that run at the same time in one process. */
+  /** Downloads of patients that run at the same time in one process, in all and of one user. */
   accessDownloads: 20,
+  accessDownloadsPerUser: 2,
   /** Characters of the position of a later page of patients. */
   positionCharacters: 8_000,
   /** Characters and words of a patient search, in the portal and in the picker. */
@@ -133,9 +134,6 @@ export const LIMITS = {
   /** How late and how early an audit record of another server may be. */
   auditRecordsLateMs: 7 * DAY_MS,
   auditRecordsEarlyMs: 5 * 60_000,
-  /** Characters of a text, and patients, of an audit record of another server. */
-  auditTextCharacters: 2_000,
-  auditPatients: 1_001,
 } as const
 
 const SECOND = 1000

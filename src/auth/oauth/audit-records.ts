@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { AuditRecord, Delivery } from '../../audit/index.ts'
+import type { Delivery } from '../../audit/index.ts'
+import { isStatus, isWithin, OPTIONAL_MEMBERS, type SentRecord } from '../../audit-record/index.ts'
 import { LruMap } from '../../cache/index.ts'
 import { fail, isFailure, isRecord } from '../../core/index.ts'
-import { isId } from '../../fhir/index.ts'
 import { type Fault, makeFault } from '../base/fault.ts'
 import { LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
@@ -10,9 +10,6 @@ import { forbidCaching, readJson, sendOAuthError } from '../base/request.ts'
 import { authenticateBearer, type BearerFailure, sendBearerError } from './access-token.ts'
 import { AUDIT_SCOPE, findClient } from './clients/client.ts'
 import type { AuthContext } from './context.ts'
-
-/** A record as its sender describes it. Server, kind and sender are not its to say. */
-type SentRecord = Omit<AuditRecord, 'server' | 'kind' | 'anonymous' | 'details'>
 
 interface RefusedRecord {
   readonly id: string
@@ -137,52 +134,22 @@ function checkOwner(
 
 type Check = (value: unknown, now: number) => boolean
 
-const isText = (value: unknown) => typeof value === 'string' && value.length <= LIMITS.auditTextCharacters
-const isMatch = (pattern: RegExp) => (value: unknown) => typeof value === 'string' && pattern.test(value)
-const isWithin = (least: number, most: number) => (value: unknown) =>
-  Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most
-const isPatient = (value: unknown) => typeof value === 'string' && isId(value)
-
 const REQUIRED: Readonly<Record<string, Check>> = {
   // A record of the future or of long ago would change what is kept, and for how long.
   at: (value, now) => isWithin(now - LIMITS.auditRecordsLateMs, now + LIMITS.auditRecordsEarlyMs)(value),
   allowed: value => typeof value === 'boolean',
-  status: isWithin(0, 599),
-}
-
-const OPTIONAL: Readonly<Record<string, Check>> = {
-  interaction: isMatch(/^[a-z-]{1,40}$/),
-  method: isMatch(/^[A-Z]{1,10}$/),
-  request: isText,
-  type: isMatch(/^[A-Z*][A-Za-z]{0,63}$/),
-  id: isPatient,
-  patient: isPatient,
-  patients: value =>
-    Array.isArray(value) &&
-    value.length <= LIMITS.auditPatients &&
-    value.every(it => it === '*' || isPatient(it)),
-  client: isText,
-  subject: isText,
-  fhirUser: isMatch(/^[A-Z][A-Za-z]{0,63}\/[A-Za-z0-9.-]{1,64}$/),
-  by: isText,
-  reason: isText,
-  launch: isMatch(/^[\w-]{1,128}$/),
-  token: isMatch(/^[\w.-]{1,256}$/),
-  requestId: isMatch(/^[\w.:/+=-]{1,128}$/),
-  // With an @ it would be that of a command.
-  address: isMatch(/^[\w.:%-]{1,64}$/),
-  repeats: isWithin(1, 1_000_000_000),
+  status: isStatus,
 }
 
 function readRecord(value: unknown, now: number): SentRecord | Fault {
   if (!isRecord(value)) return makeFault('it is not an object')
   const unknown = Object.keys(value).find(
-    name => !Object.hasOwn(REQUIRED, name) && !Object.hasOwn(OPTIONAL, name),
+    name => !Object.hasOwn(REQUIRED, name) && !Object.hasOwn(OPTIONAL_MEMBERS, name),
   )
   if (unknown !== undefined) return makeFault(`there is no member ${JSON.stringify(unknown.slice(0, 40))}`)
   const wrong =
     Object.keys(REQUIRED).find(name => !REQUIRED[name]?.(value[name], now)) ??
-    Object.keys(value).find(name => OPTIONAL[name]?.(value[name], now) === false)
+    Object.keys(value).find(name => OPTIONAL_MEMBERS[name]?.(value[name]) === false)
   return wrong === undefined ? (value as unknown as SentRecord) : makeFault(`its ${wrong} is not valid`)
 }
 

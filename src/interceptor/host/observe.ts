@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isIP } from 'node:net'
 import {
   type AuditRecord,
   createRecords,
@@ -77,7 +78,8 @@ export function observe(
       location: typeof location === 'string' ? location : undefined,
       decided: entries.map(entry => ({ interaction: entry, decision: rest.authenticated?.decide(entry) })),
       requestId: findRequestId(request, response),
-      clientAddress: address ?? request.socket.remoteAddress,
+      // A host that trusts every proxy takes whatever the client writes.
+      clientAddress: address !== undefined && isIP(address) > 0 ? address : request.socket.remoteAddress,
     }
   }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type AuditRecord, countAnonymous, KINDS_COUNTED, OTHERS } from '../../audit-record/index.ts'
+import { type AuditRecord, countAnonymous, KINDS_COUNTED, toSentRecord } from '../../audit-record/index.ts'
 import { isRecord } from '../../core/index.ts'
 import type { DecisionTrail } from '../interceptor.ts'
 import { removeTrailingSlash } from '../token/check-claims.ts'
@@ -39,7 +39,7 @@ const SCOPE = 'sallyport/audit'
 const MAX_WAITING = 10_000
 const BATCH_RECORDS = 200
 /** Half of what the auth server takes in one request. */
-const BATCH_CHARACTERS = 500_000
+const BATCH_BYTES = 500_000
 const DELAY_MS = 500
 const MAX_DELAY_MS = 30_000
 const TIMEOUT_MS = 10_000
@@ -77,7 +77,8 @@ export function createTrailSender(options: TrailSenderOptions): TrailSender {
 
   function add(records: readonly AuditRecord[]): void {
     for (const record of records)
-      if (waiting.length < most) waiting.push({ id: randomUUID(), text: serialize(record) })
+      if (waiting.length < most)
+        waiting.push({ id: randomUUID(), text: JSON.stringify(toSentRecord(record)) })
       else onError(new Error(`Cannot keep an audit record: ${waiting.length} are waiting`))
     schedule()
   }
@@ -148,29 +149,13 @@ export function createTrailSender(options: TrailSenderOptions): TrailSender {
   }
 }
 
-const MAX_CHARACTERS = 2000
-const MAX_PATIENTS = 1000
-
-/**
- * The receiver knows from which server and of which kind a record is, and that anonymous ones were counted. It takes texts
- * and lists of these lengths; `*` stands for further patients.
- */
-function serialize({ server: _, kind: __, anonymous: ___, ...record }: AuditRecord): string {
-  return JSON.stringify(record, (_name, value: unknown) => {
-    if (typeof value === 'string') return value.slice(0, MAX_CHARACTERS)
-    return Array.isArray(value) && value.length > MAX_PATIENTS
-      ? [...value.slice(0, MAX_PATIENTS), OTHERS]
-      : value
-  })
-}
-
 /** The first records that one request may hold, at least one. */
 function takeBatch(waiting: readonly Waiting[]): readonly Waiting[] {
-  let characters = 0
+  let bytes = 0
   const most = waiting.slice(0, BATCH_RECORDS)
   const end = most.findIndex(({ text }, at) => {
-    characters += text.length
-    return at > 0 && characters > BATCH_CHARACTERS
+    bytes += Buffer.byteLength(text)
+    return at > 0 && bytes > BATCH_BYTES
   })
   return end < 0 ? most : most.slice(0, end)
 }

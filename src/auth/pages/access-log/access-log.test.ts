@@ -9,6 +9,7 @@ import { testSettings } from '../../testing/settings.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { patient } from '../../testing/test-fhir-server.ts'
+import { writeVisits } from './download.ts'
 
 const RESOURCES: readonly Resource[] = [
   ...['juniper', 'ashlar', 'dale'].map(id => patient(id, id, 'Alba')),
@@ -377,6 +378,23 @@ eachDatabaseIfThorough((_name, open) => {
         for (const id of [robin, 'condition-77', 'juniper']) assert.ok(!body.includes(id), id)
         await record([])
         assert.deepEqual((await browser.get('/account/access-log.json')).json(), [])
+      })
+
+      it('is refused to a user whose others still run, and to nobody else (PATIENTS-6)', async () => {
+        // Nothing of the rest is needed before the first line is read.
+        const start = async (id: string) => {
+          const parts = writeVisits({} as never, { id } as never, { format: 'csv' } as never)
+          await parts?.next()
+          return parts
+        }
+        const slow = [await start('slow'), await start('slow')]
+        assert.equal(await start('slow'), undefined)
+        const other = await start('other')
+        assert.ok(other)
+        for (const parts of [...slow, other]) await parts?.return(undefined)
+        const again = await start('slow')
+        assert.ok(again)
+        await again.return(undefined)
       })
     })
   })

@@ -60,15 +60,21 @@ export const DOWNLOADS = {
 
 export type DownloadFormat = keyof typeof DOWNLOADS
 
-let running = 0
+/** The users of the downloads that are running. */
+const running: string[] = []
 
-/** The visits of a filter, newest first, in parts. Undefined if too many downloads are running. */
+/**
+ * The visits of a filter, newest first, in parts. Undefined if too many downloads are running, of this user or in all: a user
+ * who reads slowly must not keep others from theirs.
+ */
 export function writeVisits(
   context: AuthContext,
   user: User,
   options: { readonly view: View; readonly whose: WhoseRecord; readonly format: DownloadFormat },
 ): AsyncGenerator<string> | undefined {
-  return running < LIMITS.accessDownloads ? generate(context, user, options) : undefined
+  const ofUser = running.filter(id => id === user.id).length
+  if (ofUser >= LIMITS.accessDownloadsPerUser || running.length >= LIMITS.accessDownloads) return undefined
+  return generate(context, user, options)
 }
 
 async function* generate(
@@ -76,7 +82,7 @@ async function* generate(
   user: User,
   { view, whose, format }: NonNullable<Parameters<typeof writeVisits>[2]>,
 ): AsyncGenerator<string> {
-  running++
+  running.push(user.id)
   try {
     const { head, end, format: formatEntry }: Format = DOWNLOADS[format]
     yield head
@@ -101,7 +107,7 @@ async function* generate(
     }
     yield end
   } finally {
-    running--
+    running.splice(running.indexOf(user.id), 1)
   }
 }
 
