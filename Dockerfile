@@ -7,7 +7,8 @@ FROM ${BUILD_IMAGE} AS build
 ARG NODE_EXTRA_CA_CERTS
 WORKDIR /build
 COPY package.json package-lock.json ./
-RUN npm ci --ignore-scripts
+COPY scripts/link-node.mjs scripts/
+RUN npm ci --ignore-scripts && node scripts/link-node.mjs
 COPY . .
 RUN PATH="$PWD/node_modules/.bin:$PATH" node_modules/.bin/node scripts/build.ts /image/opt/sallyport
 RUN mkdir -p /image/usr/bin /image/etc /image/tmp /data && \

@@ -5,9 +5,10 @@
 import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 const { optionalDependencies } = createRequire(import.meta.url)('../package.json')
-const modules = join(import.meta.dirname, '../node_modules')
+const modules = fileURLToPath(new URL('../node_modules', import.meta.url))
 const link = join(modules, '.bin/node')
 const installed = Object.keys(optionalDependencies)
   .map(name => join(modules, name, 'bin/node'))

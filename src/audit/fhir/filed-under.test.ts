@@ -75,7 +75,8 @@ describeAudited('an event', ({ ask, newest, recordsBy, findEventId }) => {
     assert.ok(juniper.includes('GET Condition/c1'))
     for (const line of juniper) assert.doesNotMatch(line, /c2|ashlar|gone/, line)
     const all = await requests('everyone', 'AuditEvent?patient=juniper&_count=1000')
-    for (const line of vain) assert.ok(all.includes(line), line)
+    // An id without a digit may be a name that somebody typed.
+    for (const line of vain) assert.ok(all.includes(line.replace('_id=ashlar', '_id=…')), line)
     const ashlar = await requests('ashlar', 'AuditEvent?_count=1000')
     assert.ok(ashlar.includes('GET Condition/c2'))
     assert.ok(!ashlar.some(line => line.includes('juniper')))
