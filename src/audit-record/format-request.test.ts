@@ -20,6 +20,9 @@ function kept(line: string): string {
 describe('formatRequest', () => {
   const cases: readonly (readonly [line: string, kept: string])[] = [
     ['GET /Patient/juniper', 'Patient/juniper'],
+    // The portal looks for a typed word as an id too.
+    ['GET /Patient?_id=juniper', 'Patient?_id=…'],
+    ['GET /Patient?_id=patient-1', 'Patient?_id=patient-1'],
     ['GET /Patient/juniper/_history/3', 'Patient/juniper/_history/3'],
     [
       'GET /Patient/juniper/Condition?clinical-status=active',
