@@ -65,13 +65,7 @@ describe('the container image', { skip: missing }, () => {
       SMART_APP_URL: appUrl,
       SMART_SAMPLE_PATIENTS: '2',
     }
-    const options = [
-      '--name',
-      name,
-      '--read-only',
-      '--cap-drop=all',
-      '--security-opt=no-new-privileges',
-    ]
+    const options = ['--name', name, '--read-only', '--cap-drop=all', '--security-opt=no-new-privileges']
     const variables = Object.entries(env).flatMap(([key, value]) => ['--env', `${key}=${value}`])
     const running = spawn('podman', [...PODMAN, ...RUN, ...options, ...variables, IMAGE], {
       stdio: ['ignore', 'inherit', 'inherit'],
