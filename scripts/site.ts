@@ -19,7 +19,7 @@ const sources = new Map(listPages().map(path => [path, readFileSync(join(ROOT, p
 const navigation = readNavigation(sources.get(HOME) ?? '')
 const pages = new Map<string, string>()
 for (const [path, text] of sources) {
-  const { title, content, headings } = renderMarkdown(text, path, file => sources.has(file))
+  const { title, content, headings } = renderMarkdown(text, path, isPage)
   pages.set(nameOutput(path), formatPage({ path: nameOutput(path), title, content, headings, navigation }))
 }
 for (const { path, title, content } of formatVectorPages())
@@ -33,7 +33,7 @@ for (const [path, text] of pages) {
 cpSync(join(ROOT, 'docs/images'), join(folder, 'docs/images'), { recursive: true })
 for (const name of ['sallyport.css', 'icon.svg', 'logo.svg'])
   cpSync(join(ROOT, 'src/web/assets', name), join(folder, 'assets', name))
-for (const name of ['site.css', 'search.js'])
+for (const name of ['site.css', 'search.js', 'page.js'])
   cpSync(join(import.meta.dirname, 'site', name), join(folder, 'assets', name))
 await makeSearchIndex()
 
@@ -41,6 +41,10 @@ const faults = findLinkFaults(folder)
 for (const fault of faults) console.error(fault)
 console.log(`${pages.size} pages in ${folder}`)
 if (faults.length > 0) process.exitCode = 1
+
+function isPage(file: string): boolean {
+  return sources.has(file) || /^vectors\/[\w-]+\.json$/.test(file)
+}
 
 function listPages(): readonly string[] {
   const below = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })

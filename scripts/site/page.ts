@@ -23,6 +23,7 @@ export function formatPage({ path, title, content, headings, navigation }: Page)
 <link rel="stylesheet" href="${to('assets/sallyport.css')}">
 <link rel="stylesheet" href="${to('assets/site.css')}">
 <script type="module" src="${to('assets/search.js')}"></script>
+<script type="module" src="${to('assets/page.js')}"></script>
 </head>
 <body class="site">
 <a class="skip" href="#content">Skip to content</a>
@@ -30,7 +31,7 @@ export function formatPage({ path, title, content, headings, navigation }: Page)
 <a class="site-home" href="${to('index.html')}">Sallyport</a>
 <a class="site-menu" href="#pages">Pages</a>
 <search class="site-search">
-<input type="search" id="search" placeholder="Search the documentation" aria-label="Search the documentation" autocomplete="off" data-index="${to('pagefind/pagefind.js')}">
+<input type="search" id="search" placeholder="Search" aria-label="Search the documentation" autocomplete="off" data-index="${to('pagefind/pagefind.js')}">
 <ol id="found" hidden></ol>
 </search>
 </header>
@@ -46,7 +47,7 @@ ${headings.length > 1 && html`<nav class="site-headings" aria-label="On this pag
 
 /** A search finds these pages after the others. */
 function isForMaintainers(path: string): boolean {
-  return /^(?:docs\/(?:decisions|internal|specification)|vectors)/.test(path)
+  return /^(?:docs\/(?:decisions|internal|specification|performance)|vectors|CHANGELOG)/.test(path)
 }
 
 function formatGroup({ title, links }: NavigationGroup, path: string): Html {

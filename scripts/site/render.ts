@@ -15,20 +15,35 @@ export interface Rendered {
   readonly headings: readonly Heading[]
 }
 
+/** Below each rule is a list of its tests, which most readers skip. */
+const SPECIFICATION = 'docs/specification.md'
+
 /** The pages are our own, so HTML in them stays as it is. */
 const markdown = new MarkdownIt({ html: true })
 markdown.renderer.rules.table_open = () => '<div class="scroll"><table>'
 markdown.renderer.rules.table_close = () => '</table></div>'
+markdown.renderer.rules.folded_list_open = () => '<details class="tests"><summary>Tests</summary><ul>'
+markdown.renderer.rules.folded_list_close = () => '</ul></details>'
 
 /** `isPage` tells whether a file of the project is a page of the website. */
 export function renderMarkdown(text: string, source: string, isPage: (path: string) => boolean): Rendered {
   const tokens = markdown.parse(text, {})
   const headings = nameHeadings(tokens)
+  if (source === SPECIFICATION) foldLists(tokens)
   for (const { children } of tokens) if (children) moveLinks(children, source, isPage)
   return {
     title: headings.find(({ level }) => level === 1)?.text ?? source,
     content: raw(markdown.renderer.render(tokens, markdown.options, {})),
     headings: headings.filter(({ level }) => level === 2),
+  }
+}
+
+/** Lists inside of lists are shown on demand. */
+function foldLists(tokens: readonly Token[]): void {
+  for (const token of tokens) {
+    if (token.level === 0) continue
+    if (token.type === 'bullet_list_open') token.type = 'folded_list_open'
+    if (token.type === 'bullet_list_close') token.type = 'folded_list_close'
   }
 }
 

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { isRecord } from '../../src/core/index.ts'
 import { type Html, html } from '../../src/web/html.ts'
 
 const FOLDER = resolve(import.meta.dirname, '../../vectors')
@@ -14,6 +15,11 @@ interface VectorPage {
   readonly path: string
   readonly title: string
   readonly content: Html
+}
+
+interface Request {
+  readonly method: string
+  readonly url: string
 }
 
 type Vector = Readonly<Record<string, unknown>> & { readonly id: string; readonly why?: string }
@@ -42,6 +48,17 @@ ${vectors.map(formatVector)}`,
 }
 
 function formatVector({ id, why, ...members }: Vector): Html {
-  return html`<details class="vector" id="${id}"><summary><code>${id}</code> ${why}</summary>
+  return html`<details class="vector" id="${id}"><summary><code>${id}</code> ${why}${formatRequest(members)}</summary>
 <dl>${Object.entries(members).map(([name, value]) => html`<dt>${name}</dt><dd><code>${typeof value === 'string' ? value : JSON.stringify(value)}</code></dd>`)}</dl></details>`
+}
+
+/** The request and its expected status, where a vector has them. */
+function formatRequest({ request, expected }: Omit<Vector, 'id'>): Html | false {
+  if (!isRequest(request)) return false
+  const status = isRecord(expected) && typeof expected.status === 'number' && ` → ${expected.status}`
+  return html` <code>${request.method} ${request.url}</code>${status}`
+}
+
+function isRequest(value: unknown): value is Request {
+  return isRecord(value) && typeof value.method === 'string' && typeof value.url === 'string'
 }
