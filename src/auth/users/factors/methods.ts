@@ -18,13 +18,15 @@ export const ACR_VALUES = {
 interface Authentication {
   readonly acr?: string | undefined
   readonly amr?: readonly string[] | undefined
-  /** The identity provider that authenticated the user, and says what its classes are. */
+  /** The identity provider that authenticated the user. An OpenID provider says what its classes are. */
   readonly issuer?: string | undefined
 }
 
 /** Whether a login meets a class. A passkey is more than a second factor. */
 export function meetsAcr({ acr, amr, issuer }: Authentication, value: string): boolean {
-  return acr === value || (issuer === undefined && listAcrValues(amr ?? []).includes(value))
+  // After the password of a directory, the second factor is one of this server.
+  const isOwn = issuer === undefined || issuer.startsWith('ldap:')
+  return acr === value || (isOwn && listAcrValues(amr ?? []).includes(value))
 }
 
 export function isOwnAcr(value: string): boolean {
