@@ -146,3 +146,66 @@ describe('every page', () => {
     assert.ok(reds.size > 8, [...reds].join())
   })
 })
+
+describe('an installation without data', () => {
+  let empty: Stack
+  let found: Pages
+  before(async () => {
+    empty = await startStack({ env: { SMART_SAMPLE_PATIENTS: '0' } })
+    await empty.store.db.deleteFrom('client').execute()
+    await empty.store.db.updateTable('clinician').set({ admin: true }).execute()
+    const user = new HttpUser(empty)
+    await user.signIn()
+    const { issuerUrl, appUrl } = empty.settings
+    const [{ id } = { id: '' }] = await empty.store.db.selectFrom('clinician').select('id').execute()
+    found = await crawl(
+      user,
+      ['/portal', '/portal?search=nobody', '/apps?search=nothing', '/admin/apps?search=nothing']
+        .map(path => `${issuerUrl}${path}`)
+        .concat(`${appUrl}/`, `${issuerUrl}/admin/clinicians/${id}`),
+    )
+  })
+  after(() => empty?.close())
+
+  it('has no list or table without content on any page', () => {
+    for (const [url, body] of found) {
+      const elements = body.replace(/<(title|script|style)\b[\s\S]*?<\/\1>/g, '')
+      assert.doesNotMatch(elements, /<(tbody|ul|ol|dl|nav|select|section)\b[^>]*>\s*<\/\1>/, url)
+      assert.doesNotMatch(elements, /<div class="(choices|card)[^"]*">\s*<\/div>/, url)
+      for (const [, text = ''] of elements.matchAll(/<div class="empty">[\s\S]*?<p>([\s\S]*?)<\/p>/g))
+        assert.match(text, /^[A-Z].{20,}\.$/, url)
+    }
+  })
+
+  const EMPTY: Readonly<Record<string, RegExp>> = {
+    '/portal': /No patients\..*import/s,
+    '/portal?search=nobody': /No patient matches/,
+    '/manage': /No app has access\..*after you launch it/s,
+    '/activity?result=refused': /No matching events/,
+    '/apps': /No apps yet\..*Register/s,
+    '/apps?search=nothing': /No app found/,
+    '/account/factors': /You have none\./,
+    '/admin/apps': /No apps yet\..*register/s,
+    '/admin/apps?search=nothing': /No app found/,
+    '/admin/apps?state=unverified': /No unverified apps\..*registers itself/s,
+    '/admin/apps?state=disabled': /No disabled apps\..*disables/s,
+    '/admin/clinicians?state=disabled': /No disabled users\..*disables/s,
+    '/admin/clinicians/':
+      /No app has access now\..*No account of an identity provider|No account of an identity provider.*No app has access now\./s,
+    '/admin/providers': /No sign-in providers/,
+    '/admin/audit?kind=login&amp;result=refused': /No matching records/,
+  }
+  it('says what would be in an empty list, and how it gets there', () => {
+    const { issuerUrl } = empty.settings
+    for (const [path, text] of Object.entries(EMPTY)) {
+      const wanted = `${issuerUrl}${path.replaceAll('&amp;', '&')}`
+      const [, body = 'not opened'] =
+        [...found].find(([url]) =>
+          path.endsWith('/')
+            ? url.startsWith(wanted) && !/\/[a-z-]+$/.test(url.slice(wanted.length))
+            : url === wanted,
+        ) ?? []
+      assert.match(body, text, path)
+    }
+  })
+})

@@ -1,7 +1,7 @@
 import type { HttpUser } from './http-user.ts'
 
 /** Pages of one kind that are opened: `/admin/audit/1`, `/admin/audit/2`. */
-const OF_A_KIND = 4
+const OF_A_KIND = 5
 
 /** Opens every page that links of these pages lead to, on the servers of these pages. Returns the HTML by URL. */
 export async function crawl(user: HttpUser, starts: readonly string[]): Promise<ReadonlyMap<string, string>> {

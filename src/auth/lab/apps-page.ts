@@ -50,11 +50,16 @@ export function renderAppsPage(context: AuthContext, login: Login, view: AppList
 <div class="stack">
 ${removed && html`<div role="status">${renderAlert('App removed.', 'Its access has ended.', 'ok')}</div>`}
 ${renderSearchForm({ action: labPaths.apps, label: 'Find an app by name', subject: 'Apps', value: search, maxCharacters: LIMITS.searchCharacters })}
-<div class="card${apps.length > 0 && ' card--clip'}">${apps.length === 0 ? NONE_FOUND : renderApps(context, apps)}</div>
+<div class="card${apps.length > 0 && ' card--clip'}">${apps.length === 0 ? (search === undefined ? NONE_YET : NONE_FOUND) : renderApps(context, apps)}</div>
 ${(page > 0 || hasMore) && html`<nav class="actions" aria-label="Pages">${page > 0 && renderPageLink('Previous', page - 1)}${hasMore && renderPageLink('Next', page + 1)}</nav>`}
 </div>`,
   )
 }
+
+const NONE_YET = renderEmptyState({
+  title: 'No apps yet',
+  text: 'Register an app: it then appears here, in the portal and in the lab.',
+})
 
 const NONE_FOUND = renderEmptyState({
   title: 'No app found',

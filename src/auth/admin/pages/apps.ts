@@ -1,13 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { isFailure } from '../../../core/index.ts'
-import {
-  type Html,
-  html,
-  renderAlert,
-  renderBadge,
-  renderDateTime,
-  renderEmptyState,
-} from '../../../web/index.ts'
+import { type Html, html, renderAlert, renderBadge, renderDateTime } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import { type Client, findRegisteredClient, isConfigured } from '../../oauth/clients/client.ts'
 import { CLIENT_DEFAULTS } from '../../oauth/clients/validate.ts'
@@ -44,6 +37,7 @@ import {
   renderFacts,
   renderLink,
   renderNextPage,
+  renderNone,
   renderSearch,
   renderSecret,
   renderTable,
@@ -78,7 +72,7 @@ export const appRoutes: readonly AdminRoute[] = [
         },
         html`${renderTabs('/apps', request, STATES)}
 ${renderSearch('/apps', 'Find an app by name or client id', request)}
-<div class="after">${rows.length === 0 ? renderNone() : renderTable('Apps, by client id', columns, rows)}</div>
+<div class="after">${rows.length === 0 ? renderNone(request, STATES, NOT_FOUND) : renderTable('Apps, by client id', columns, rows)}</div>
 ${renderNextPage('/apps', request, next)}`,
       )
     },
@@ -183,9 +177,30 @@ function buildAppPath(id: string): string {
 
 /** The lists of apps, by `state` of the URL. */
 const STATES = {
-  all: { text: 'All', filter: {} },
-  unverified: { text: 'Unverified', filter: { approved: false } },
-  disabled: { text: 'Disabled', filter: { disabled: true } },
+  all: {
+    text: 'All',
+    filter: {},
+    none: {
+      title: 'No apps yet',
+      text: 'An app appears here when somebody registers it, or when it registers itself.',
+    },
+  },
+  unverified: {
+    text: 'Unverified',
+    filter: { approved: false },
+    none: {
+      title: 'No unverified apps',
+      text: 'An app that registers itself appears here until an administrator approves it.',
+    },
+  },
+  disabled: {
+    text: 'Disabled',
+    filter: { disabled: true },
+    none: {
+      title: 'No disabled apps',
+      text: 'An app that an administrator disables appears here, and can be enabled again.',
+    },
+  },
 } as const
 
 /** Shows a new secret; otherwise the page of the app. */
@@ -220,9 +235,7 @@ const KINDS: Readonly<Record<ClientRow['auth_method'], string>> = {
   private_key_jwt: 'With keys',
 }
 
-function renderNone(): Html {
-  return html`<div class="card">${renderEmptyState({ title: 'No app found', text: 'No name or client id contains this text.' })}</div>`
-}
+const NOT_FOUND = { title: 'No app found', text: 'No name or client id contains this text.' } as const
 
 function renderRow(client: ClientRow, lastUse: number | undefined) {
   return [

@@ -23,6 +23,7 @@ import { paths } from '../../base/paths.ts'
 import { formatFhirUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { describeApp, findNames, type Names } from '../../pages/activity/describe.ts'
+import { renderAuditOff } from '../../pages/activity/page.ts'
 import { type AdminFailure, recordAction } from '../action.ts'
 import {
   type AuditView,
@@ -178,7 +179,7 @@ function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
       actions: html`${renderLink('/audit/verify', 'Verify', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.ndjson${buildAuditQuery(view)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildAuditQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
     },
     html`${renderFilters(page)}
-${records.length === 0 ? renderNone(older) : renderTable('Audit records, newest first', columns, rows)}
+${records.length === 0 ? renderNone(request, older) : renderTable('Audit records, newest first', columns, rows)}
 ${older && html`<p class="actions after">${renderLink(`/audit${buildAuditQuery(view, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
 <p class="small muted after">An export has the filtered records, at most ${LIMITS.exportedRecords.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,
   )
@@ -227,7 +228,8 @@ ${renderField({ name: 'head', label: 'Head of an earlier verification', hint: 'O
 }
 
 /** A page reads a bounded number of records, so it may find none although older ones match. */
-function renderNone(older: string | undefined): Html {
+function renderNone({ context }: AdminRequest, older: string | undefined): Html {
+  if (!context.settings.audit.kept) return html`<div class="card">${renderAuditOff()}</div>`
   return html`<div class="card">${renderEmptyState(
     older
       ? { title: 'No match among the newest records', text: 'Older records may match.' }

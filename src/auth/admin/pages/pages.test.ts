@@ -274,7 +274,10 @@ describe('/admin', () => {
     assert.match(question, /Demo app <code>sallyport-app<\/code>[\s\S]*<code>clinician<\/code>/)
     assert.match(question, /<dt>Patient<\/dt><dd>Juniper, Alba <code>juniper<\/code>/)
     assert.equal((await performAction(path)).headers.location, '/admin/apps/sallyport-app?done=revoked')
-    assert.match((await admin.get('/admin/apps/sallyport-app?done=revoked')).body, /revoked[\s\S]*None now/)
+    assert.match(
+      (await admin.get('/admin/apps/sallyport-app?done=revoked')).body,
+      /revoked[\s\S]*Nobody gives this app access now/,
+    )
     assert.equal((await admin.get(path)).statusCode, 404)
   })
 

@@ -5,6 +5,7 @@ import {
   renderAlert,
   renderCopyable,
   renderDanger,
+  renderEmptyState,
   renderPageHead,
   renderFacts as renderPlainFacts,
   renderTable as renderPlainTable,
@@ -140,10 +141,15 @@ export function readDone(
   return findOwn(messages, name)
 }
 
-/** The lists of a section, by the `state` of the URL. */
-type States = Readonly<Record<string, { readonly text: string }>> & {
-  readonly all: { readonly text: string }
+/** A list of a section. */
+interface State {
+  readonly text: string
+  /** Why it is empty, and how something gets there. */
+  readonly none: { readonly title: string; readonly text: string }
 }
+
+/** The lists of a section, by the `state` of the URL. */
+type States = Readonly<Record<string, State>> & { readonly all: State }
 
 export function readState<Known extends { readonly all: unknown }>(
   { form }: AdminRequest,
@@ -159,6 +165,13 @@ export function renderTabs(path: string, request: AdminRequest, states: States):
     ([state, { text }]) =>
       html`<li><a href="${paths.admin}${path}?state=${state}"${state === current && html` aria-current="page"`}>${text}</a></li>`,
   )}</ul></nav>`
+}
+
+/** An empty list: nothing has this state, or nothing matches the search. */
+export function renderNone(request: AdminRequest, states: States, notFound: State['none']): Html {
+  const { text } = readListing(request)
+  const none = text === undefined ? states[readState(request, states)]?.none : notFound
+  return html`<div class="card">${renderEmptyState(none ?? notFound)}</div>`
 }
 
 const MAX_SEARCH_CHARACTERS = 100

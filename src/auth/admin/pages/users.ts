@@ -1,13 +1,5 @@
 import { isFailure } from '../../../core/index.ts'
-import {
-  type Html,
-  html,
-  renderAlert,
-  renderBadge,
-  renderDateTime,
-  renderEmptyState,
-  renderField,
-} from '../../../web/index.ts'
+import { type Html, html, renderAlert, renderBadge, renderDateTime, renderField } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
@@ -37,6 +29,7 @@ import {
   renderFacts,
   renderLink,
   renderNextPage,
+  renderNone,
   renderSearch,
   renderSecret,
   renderTable,
@@ -66,7 +59,7 @@ export const userRoutes: readonly AdminRoute[] = [
         },
         html`${renderTabs('/clinicians', request, STATES)}
 ${renderSearch('/clinicians', 'Find a user by name or username', request)}
-<div class="after">${items.length === 0 ? renderNone() : renderTable('Users, by username', columns, items.map(renderRow))}</div>
+<div class="after">${items.length === 0 ? renderNone(request, STATES, NOT_FOUND) : renderTable('Users, by username', columns, items.map(renderRow))}</div>
 ${renderNextPage('/clinicians', request, next)}`,
       )
     },
@@ -251,9 +244,7 @@ function renderRelatedPersons(value: string): Html {
   })
 }
 
-function renderNone(): Html {
-  return html`<div class="card">${renderEmptyState({ title: 'No user found', text: 'No name or username contains this text.' })}</div>`
-}
+const NOT_FOUND = { title: 'No user found', text: 'No name or username contains this text.' } as const
 
 function renderRow(user: UserDescription) {
   return [
@@ -282,9 +273,30 @@ const DONE: Readonly<Record<string, string>> = {
 
 /** The lists of users, by `state` of the URL. */
 const STATES = {
-  all: { text: 'All', filter: {} },
-  administrators: { text: 'Administrators', filter: { admin: true } },
-  disabled: { text: 'Disabled', filter: { disabled: true } },
+  all: {
+    text: 'All',
+    filter: {},
+    none: {
+      title: 'No users yet',
+      text: 'A user appears here when somebody adds one, or at the first sign-in with an identity provider.',
+    },
+  },
+  administrators: {
+    text: 'Administrators',
+    filter: { admin: true },
+    none: {
+      title: 'No administrators',
+      text: 'A clinician whom you make an administrator, or whom an identity provider names one, appears here.',
+    },
+  },
+  disabled: {
+    text: 'Disabled',
+    filter: { disabled: true },
+    none: {
+      title: 'No disabled users',
+      text: 'A user whom an administrator disables appears here, and can be enabled again.',
+    },
+  },
 } as const
 
 async function renderUserPage(request: AdminRequest, user: UserDescription): Promise<Html> {
@@ -319,7 +331,7 @@ ${user.kind === 'account' && renderRelatedPersons(user.relatedPersons.map(id => 
 ${user.kind === 'account' && (await renderRecords(request, user))}
 <div class="actions"><button class="btn btn--quiet">Save</button></div></form>
 <h2 class="section__title subhead">Sign-ins now</h2>
-${signIns.length === 0 ? html`<p>None now.</p>` : renderSignIns(signIns)}
+${signIns.length === 0 ? html`<p>The user is not signed in now. A sign-in appears here until it ends.</p>` : renderSignIns(signIns)}
 <h2 class="section__title subhead">Provider accounts</h2>
 ${renderLinks(user)}
 <h2 class="section__title subhead">Apps with access</h2>

@@ -108,12 +108,16 @@ function compareText([, a]: Choice, [, b]: Choice): number {
   return a.localeCompare(b, 'en')
 }
 
+/** Without audit records, pages that show them are empty. */
+export function renderAuditOff(): Html {
+  return renderEmptyState({
+    title: 'The audit trail is off',
+    text: 'Nothing is recorded: the setting smart.server.audit turns it off.',
+  })
+}
+
 function renderEmpty({ view, kept }: ActivityPageOptions): Html {
-  if (!kept)
-    return renderEmptyState({
-      title: 'The audit trail is off',
-      text: 'The setting smart.server.audit turns it off.',
-    })
+  if (!kept) return renderAuditOff()
   if (isNarrowed(view))
     return renderEmptyState({
       ...(view.reference === undefined

@@ -105,7 +105,7 @@ export function renderScopePicker({ legend, hint, groups, chosen, error }: Scope
     )}</div></div></details>`
   return html`<fieldset class="stack stack--tight" aria-describedby="scope-about"><legend class="legend">${legend}</legend>
 <p class="field__hint" id="scope-about">${hint}</p>
-${groups.map(group)}
+${groups.filter(({ scopes }) => scopes.length > 0).map(group)}
 ${renderField({ name: 'scope', label: 'Other scopes', value: others, error, autofocus: error !== undefined, hint: html`Separated by spaces, such as <code>patient/Observation.rs?category=vital-signs</code>.` })}
 </fieldset>`
 }

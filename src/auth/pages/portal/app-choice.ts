@@ -53,11 +53,14 @@ export function renderAppChoice({ apps: { apps, hasMore }, chosen }: AppChoiceOp
   const others = apps.filter(({ client }) => client.id !== chosen.client.id)
   return html`<fieldset><legend class="legend">App</legend><div class="stack stack--tight">
 <div class="choices"><div class="choice choice--link" aria-current="true">${renderDetails(chosen.client, apps, renderAppIdentity)}</div></div>
-<details class="more"><summary>Choose another app</summary><div class="choices">${others.map(
+${
+  others.length + Number(hasMore) > 0 &&
+  html`<details class="more"><summary>Choose another app</summary><div class="choices">${others.map(
     ({ client }) =>
       html`<button class="choice choice--link" name="client" value="${client.id}" ${SHOW_AGAIN}>${renderDetails(client, apps, renderListedApp)}</button>
 `,
-  )}${hasMore && html`<button class="choice choice--link" name="apps" value="find" ${SHOW_AGAIN}><span class="choice__main">Find another app by name…</span></button>`}</div></details>
+  )}${hasMore && html`<button class="choice choice--link" name="apps" value="find" ${SHOW_AGAIN}><span class="choice__main">Find another app by name…</span></button>`}</div></details>`
+}
 </div></fieldset>`
 }
 
