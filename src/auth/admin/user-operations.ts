@@ -339,6 +339,8 @@ function findUserFault(
     return fail(`a display name has 1 to ${LIMITS.nameCharacters} characters ${ON_PLAIN_LINE}`)
   if (!types.includes(type) || !isId(id) || user.fhirUser.split('/').length !== 2)
     return fail(`a FHIR user of this kind is a reference to a ${types.join(' or ')}`)
+  if ((user.relatedPersons ?? []).length > LIMITS.relatedPersons)
+    return fail(`an account has at most ${LIMITS.relatedPersons} RelatedPersons`)
   if (!(user.relatedPersons ?? []).every(isId)) return fail('the id of a RelatedPerson is not valid')
   if ((user.relatedPersons ?? []).length > 0 && user.kind === 'clinician')
     return fail('only the account of a patient or of related persons acts for patients')

@@ -77,6 +77,8 @@ export const LIMITS = {
   pending: 10_000,
   /** Sign-ins with a provider that one browser may have in progress, each with a cookie. */
   signInsPerBrowser: 10,
+  /** RelatedPersons of an account: every page of its user reads all of them. */
+  relatedPersons: 50,
   /** Second factors of an account, and characters of the name of one. */
   factors: 10,
   factorNameCharacters: 60,

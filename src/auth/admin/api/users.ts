@@ -1,5 +1,6 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { isFailure } from '../../../core/index.ts'
+import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { type SignIn as FoundSignIn, findSignIns } from '../../users/sign-ins.ts'
 import { type Admin, AdminFailure } from '../action.ts'
@@ -73,7 +74,11 @@ const KINDS = {
     name: 'account of a patient or of related persons',
     example: '`Patient/1`, or `RelatedPerson/1` for a user who is not a patient.',
     shown: { related_persons: Type.Array(Type.String()) },
-    set: { related_persons: Type.Optional(Type.Array(Type.String(), { maxItems: 50, description: 'Ids.' })) },
+    set: {
+      related_persons: Type.Optional(
+        Type.Array(Type.String(), { maxItems: LIMITS.relatedPersons, description: 'Ids.' }),
+      ),
+    },
     filter: {},
     show: ({ relatedPersons }: UserDescription) => ({ related_persons: relatedPersons }),
   },

@@ -241,6 +241,11 @@ describe('/admin', () => {
     assert.match(body, /RelatedPerson\/r1\nRelatedPerson\/r2<\/textarea>/)
     assert.match(body, /The FHIR server has no RelatedPerson\/r1, RelatedPerson\/r2\./)
     assert.match(body, /Opens the records of: Patient\/juniper\./)
+    const many = Array.from({ length: 51 }, (_, at) => `r${at}`).join(' ')
+    assert.match(
+      (await admin.post(path, { ...form, relatedPersons: many })).body,
+      /at most 50 RelatedPersons/,
+    )
     await admin.post(path, { ...form, relatedPersons: '' })
     assert.doesNotMatch((await admin.get(path)).body, /RelatedPerson\/r|The FHIR server has no/)
     const actions = await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 100 })
