@@ -2,7 +2,12 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { endpointFaults, findSection, listDocumentedRoutes } from '../scripts/checks/endpoints.ts'
+import {
+  endpointFaults,
+  findSection,
+  listApiRoutes,
+  listDocumentedRoutes,
+} from '../scripts/checks/endpoints.ts'
 import { readConfiguration } from '../src/config/index.ts'
 import { listRoutes } from '../src/web/index.ts'
 import { type Stack, startStack } from './support/stack.ts'
@@ -24,12 +29,13 @@ before(async () => {
 after(() => stack?.close())
 
 describe(PAGE, () => {
-  for (const [name, heading] of [
-    ['auth', 'Auth server'],
-    ['app', 'App server'],
+  for (const [name, heading, api] of [
+    ['auth', 'Auth server', 'docs/administration-api.md'],
+    ['app', 'App server', 'docs/session-api.md'],
   ] as const) {
     it(`lists exactly the paths of the ${name} server (SERVICE-4)`, () => {
-      const listed = [...common, ...listDocumentedRoutes(findSection(text, heading))]
+      const own = listDocumentedRoutes(findSection(text, heading))
+      const listed = [...common, ...own, ...listApiRoutes(read(api))]
       assert.deepEqual(endpointFaults(PAGE, name, listed, served(stack[name])), [])
     })
   }

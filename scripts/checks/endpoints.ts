@@ -3,11 +3,18 @@ export interface Route {
   readonly path: string
 }
 
-/** Lines of docs/endpoints.md: `` | `GET` | `/portal` | … | `` in the section of a server. */
+/** Lines of docs/endpoints.md: `` | `GET`, `POST` | `/login` | … | `` in the section of a server. */
 export function listDocumentedRoutes(section: string): readonly Route[] {
-  return [...section.matchAll(/^\|\s*`([A-Z]+)`\s*\|\s*`([^`]+)`/gm)].map(([, method = '', path = '']) => ({
+  return [...section.matchAll(/^\|\s*((?:`[A-Z]+`(?:, )?)+)\s*\|\s*`([^`]+)`/gm)].flatMap(
+    ([, methods = '', path = '']) => [...methods.matchAll(/[A-Z]+/g)].map(([method]) => ({ method, path })),
+  )
+}
+
+/** Lines of a generated reference of an API: `` `GET /api/session` ``. */
+export function listApiRoutes(page: string): readonly Route[] {
+  return [...page.matchAll(/^`([A-Z]+) (\/[^`]+)`$/gm)].map(([, method = '', path = '']) => ({
     method,
-    path,
+    path: path.replace(/\{(\w+)\}/g, ':$1'),
   }))
 }
 
