@@ -52,12 +52,13 @@ import { makeSignedInBar } from './pages/page-parts.ts'
 import { addPickerRoutes } from './pages/picker/routes.ts'
 import { addLaunchRoutes } from './pages/portal/launch.ts'
 import { addPortalRoutes } from './pages/portal/routes.ts'
-import { addFactorSteps } from './pages/sign-in/factors.ts'
+import { addEnrolRoutes } from './pages/sign-in/enrol.ts'
 import { addEndSessionRoutes, addLogoutRoutes } from './pages/sign-in/logout.ts'
 import { addNewPasswordRoutes } from './pages/sign-in/new-password.ts'
 import { addPasskeyRoutes } from './pages/sign-in/passkey.ts'
 import { addProviderRoutes } from './pages/sign-in/provider-routes.ts'
 import { addLoginRoutes } from './pages/sign-in/routes.ts'
+import { addSecondFactorRoutes } from './pages/sign-in/second-factor.ts'
 import { createPasswordCheck } from './users/check-password.ts'
 import { findCurrentLogin, hasLoginCookie } from './users/login.ts'
 import { listOwnPatients } from './users/own-records.ts'
@@ -185,7 +186,8 @@ export const loadTestCommands = () => import('./lab/command-line.ts')
 
 function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addLoginRoutes(app, context)
-  addFactorSteps(app, context)
+  addSecondFactorRoutes(app, context)
+  addEnrolRoutes(app, context)
   addPasskeyRoutes(app, context)
   addNewPasswordRoutes(app, context)
   addProviderRoutes(app, context)

@@ -4,6 +4,7 @@ import { isFailure, isPlainLine, isUsername, ON_PLAIN_LINE } from '../../core/in
 import { isId } from '../../fhir/index.ts'
 import { createRandomToken, revokeGrantTokens, type Schema } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
+import { lockAccount } from '../users/accounts.ts'
 import { removeFactors } from '../users/factors/factors.ts'
 import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../users/passwords.ts'
 import { keepAccess } from '../users/validity/facts.ts'
@@ -577,12 +578,7 @@ function performOnUser(
 /** Finds a user and locks it, so that simultaneous changes follow each other. */
 async function lockRow(trx: Transaction<Schema>, target: UserTarget): Promise<UserRow | undefined> {
   const found = await findRow(trx, target)
-  return trx
-    .updateTable('clinician')
-    .set(({ ref }) => ({ display_name: ref('display_name') }))
-    .where('id', '=', found?.id ?? '')
-    .returningAll()
-    .executeTakeFirst()
+  return found && lockAccount(trx, found.id)
 }
 
 function failUnknown({ kind = 'clinician', ...target }: UserTarget): AdminFailure {

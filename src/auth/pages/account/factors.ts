@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isFailure } from '../../../core/index.ts'
+import { isFailure, toPlainLine } from '../../../core/index.ts'
 import {
   type Html,
   html,
@@ -17,23 +17,23 @@ import { paths } from '../../base/paths.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
 import { runTransaction } from '../../base/transaction.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import {
-  openEnrolment,
-  proveFactor,
-  readFactorName,
-  startEnrolment,
-  storeFactor,
-} from '../../users/factors/enrolment.ts'
+import { storeFactor } from '../../users/factors/enrolment.ts'
 import { FACTOR_KINDS, type Factor, listFactors } from '../../users/factors/factors.ts'
 import { mustKeepFactor, REQUIRED, removeFactor, renameFactor } from '../../users/factors/own-factors.ts'
 import { countRecoveryCodes, replaceRecoveryCodes } from '../../users/factors/recovery-codes.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireLogin } from '../../users/login.ts'
 import { isRecentLogin } from '../../users/login-rights.ts'
-import { ENROLMENT_SCRIPTS, renderEnrolment, renderRecoveryCodes } from '../factors/parts.ts'
+import {
+  ENROLMENT_SCRIPTS,
+  type EnrolmentFault,
+  findStatus,
+  readEnrolment,
+  renderEnrolment,
+} from '../factors/enrolment.ts'
+import { renderRecoveryCodes } from '../factors/recovery-codes.ts'
 import { renderSignedInPage, sendErrorPage } from '../page-parts.ts'
 import { signInAgain } from '../sign-in/complete.ts'
-import { makePasskeyRequest, nameServer } from '../sign-in/factors.ts'
 
 interface Visit {
   readonly request: FastifyRequest
@@ -138,7 +138,7 @@ async function rename(
   context: AuthContext,
   { request, reply, login, parameters }: Visit,
 ): Promise<FastifyReply> {
-  const name = readFactorName(parameters.get('name'))
+  const name = toPlainLine(parameters.get('name') ?? '').slice(0, LIMITS.factorNameCharacters)
   await context.store.db.transaction().execute(async trx => {
     const isRenamed = name !== '' && (await renameFactor(trx, login, parameters.get('factor') ?? '', name))
     const event = { kind: 'admin', status: 303, user: login.user, reason: 'Second factor renamed' } as const
@@ -150,41 +150,23 @@ async function rename(
 async function sendAddForm(
   context: AuthContext,
   { reply, login }: Visit,
-  fault?: { readonly text: string; readonly sealed: string },
+  fault?: EnrolmentFault,
 ): Promise<FastifyReply> {
-  const known = fault && openEnrolment(context, login.user.id, fault.sealed)
-  const enrolment = known ? { ...known, sealed: fault.sealed } : startEnrolment(context, login.user.id)
   const page = renderSignedInPage(
     context,
     login,
     { title: 'Add a second factor', current: 'account', width: 'flow', scripts: ENROLMENT_SCRIPTS },
     html`${renderPageHead('Add a second factor', html`<a href="${paths.accountFactors}">Your second factors</a>`)}
-<div class="card card__body">${renderEnrolment({
-      enrolment,
-      user: login.user,
-      issuer: nameServer(context),
-      passkey: await makePasskeyRequest(context, login.user, enrolment.challenge),
-      action: paths.accountFactorsAdd,
-      hidden: {},
-      fault: fault?.text,
-    })}</div>`,
+<div class="card card__body">${await renderEnrolment(context, { user: login.user, action: paths.accountFactorsAdd, fault })}</div>`,
   )
-  return reply.sendPage(page, { status: fault ? 400 : 200 })
+  return reply.sendPage(page, { status: findStatus(fault) })
 }
 
 async function add(context: AuthContext, visit: Visit): Promise<FastifyReply> {
   const { request, reply, login, parameters } = visit
   const { user } = login
-  const sealed = parameters.get('enrolment') ?? ''
-  const enrolment = openEnrolment(context, user.id, sealed)
-  if (!enrolment) return sendAddForm(context, visit)
-  const factor = await proveFactor(context, enrolment, {
-    userId: user.id,
-    name: parameters.get('name'),
-    code: parameters.get('code'),
-    credential: parameters.get('credential'),
-  })
-  if (isFailure(factor)) return sendAddForm(context, visit, { text: factor.text, sealed })
+  const factor = await readEnrolment(context, user.id, parameters)
+  if (isFailure(factor)) return sendAddForm(context, visit, factor)
   const codes = await runTransaction(context.store.db, async trx => {
     const stored = await storeFactor(trx, user.id, factor)
     const event = { kind: 'admin', status: 303, user, reason: `${factor.described} added` } as const

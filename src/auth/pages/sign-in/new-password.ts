@@ -15,30 +15,21 @@ import {
   renderNewPasswordFields,
   SAME_PASSWORD,
 } from '../new-password.ts'
-import { completeLogin, withInteraction } from './complete.ts'
 import { renderGate } from './page.ts'
-import { requireStep, type StepRequest } from './pending.ts'
+import { completeStep, requireStep, type StepRequest } from './step.ts'
 
 /** `/login/new-password`: a user whose password somebody else chose chooses another one before anything else. */
 export function addNewPasswordRoutes(app: FastifyInstance, context: AuthContext): void {
-  app.get(
-    paths.loginNewPassword,
-    requireStep(context, 'new-password', async (reply, step) => sendForm(context, reply, step)),
-  )
-  app.post(
-    paths.loginNewPassword,
-    requireStep(context, 'new-password', (reply, step) => changePassword(context, reply, step)),
-  )
+  app.get(paths.loginNewPassword, requireStep(context, 'new-password', sendForm))
+  app.post(paths.loginNewPassword, requireStep(context, 'new-password', changePassword))
 }
 
-function sendForm(
+async function sendForm(
   { brand }: AuthContext,
   reply: FastifyReply,
-  step: StepRequest,
+  { pending, account, formTargets }: StepRequest,
   fault?: PasswordFault,
-): FastifyReply {
-  const { pending, account } = step
-  const formTargets = pending ? [pending.request.redirectUri] : []
+): Promise<FastifyReply> {
   const page = renderNewPasswordPage(brand, account.username, pending?.id, fault)
   return reply.sendPage(page, { status: fault ? 400 : 200, formTargets })
 }
@@ -48,7 +39,7 @@ async function changePassword(
   reply: FastifyReply,
   step: StepRequest,
 ): Promise<FastifyReply> {
-  const { found, account, pending, parameters } = step
+  const { found, account, parameters } = step
   const form = readNewPassword(parameters)
   const fault = findPasswordFault(form, account.username)
   if (fault) return sendForm(context, reply, step, fault)
@@ -66,9 +57,7 @@ async function changePassword(
     await auditEvent(context, reply.request, event, trx)
     return user
   }
-  const { methods } = found.login
-  const retry = async () => reply.redirect(withInteraction(paths.login, pending), 303)
-  return completeLogin(context, reply, { store, methods, retry }, pending)
+  return completeStep(context, reply, step, { store, methods: found.login.methods })
 }
 
 function renderNewPasswordPage(

@@ -27,7 +27,7 @@ import {
   startPasskeyLogin,
 } from '../../users/sign-in/pending-login.ts'
 import { isUsableAccount } from '../../users/validity/rule.ts'
-import { renderPasskeyForm } from '../factors/parts.ts'
+import { renderPasskeyForm } from '../factors/passkey-form.ts'
 import { sendErrorPage } from '../page-parts.ts'
 import { completeLogin, describeLaunch, withInteraction } from './complete.ts'
 import { renderGate } from './page.ts'

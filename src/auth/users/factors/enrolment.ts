@@ -59,7 +59,6 @@ export interface ProvedFactor {
 /** What a form that adds a second factor sends. */
 interface EnrolmentAnswer {
   readonly userId: string
-  readonly name: string | undefined
   readonly code: string | undefined
   readonly credential: string | undefined
 }
@@ -68,23 +67,18 @@ interface EnrolmentAnswer {
 export function proveFactor(
   context: EnrolmentContext & Pick<UsersContext, 'settings'>,
   enrolment: Enrolment,
-  answer: EnrolmentAnswer,
+  { userId, code = '', credential }: EnrolmentAnswer,
 ): ProvedFactor | Fault | Promise<ProvedFactor | Fault> {
-  const { userId, code = '', credential } = answer
   return credential === undefined
-    ? proveTotp(context, enrolment, { userId, name: readFactorName(answer.name, FACTOR_KINDS.totp), code })
-    : provePasskey(context, enrolment, {
-        userId,
-        name: readFactorName(answer.name, FACTOR_KINDS.passkey),
-        credential,
-      })
+    ? proveTotp(context, enrolment, { userId, code })
+    : provePasskey(context, enrolment, { userId, credential })
 }
 
 /** Checks a new passkey. */
 async function provePasskey(
   { settings, clock }: EnrolmentContext & Pick<UsersContext, 'settings'>,
   { challenge }: Enrolment,
-  { userId, name, credential }: Record<'userId' | 'name' | 'credential', string>,
+  { userId, credential }: Record<'userId' | 'credential', string>,
 ): Promise<ProvedFactor | Fault> {
   const party = findRelyingParty(settings)
   const passkey = party && (await verifyNewPasskey(party, challenge, credential))
@@ -92,7 +86,7 @@ async function provePasskey(
   return {
     described: FACTOR_KINDS.passkey,
     methods: METHODS.passkey,
-    store: trx => addPasskey(trx, { userId, name, passkey, now: clock() }),
+    store: trx => addPasskey(trx, { userId, name: FACTOR_KINDS.passkey, passkey, now: clock() }),
   }
 }
 
@@ -100,7 +94,7 @@ async function provePasskey(
 function proveTotp(
   context: EnrolmentContext,
   enrolment: Enrolment,
-  { userId, name, code }: Record<'userId' | 'name' | 'code', string>,
+  { userId, code }: Record<'userId' | 'code', string>,
 ): ProvedFactor | Fault {
   const typed = code.replace(/\s/g, '')
   const step = isTotpCode(typed)
@@ -111,7 +105,7 @@ function proveTotp(
   return {
     described: FACTOR_KINDS.totp,
     methods: METHODS.code,
-    store: trx => addTotp(context, trx, { userId, name, secret: enrolment.secret, step }),
+    store: trx => addTotp(context, trx, { userId, name: FACTOR_KINDS.totp, secret: enrolment.secret, step }),
   }
 }
 
@@ -126,10 +120,4 @@ export async function storeFactor(
     return makeFault(`An account has at most ${LIMITS.factors} second factors.`)
   if (!(await factor.store(trx))) return makeFault(`This ${factor.described.toLowerCase()} was added before.`)
   return (await countRecoveryCodes(trx, userId)) > 0 ? [] : replaceRecoveryCodes(trx, userId)
-}
-
-/** The name that a user gives a second factor. */
-export function readFactorName(text: string | undefined, otherwise = ''): string {
-  const name = (text ?? '').replace(/[\p{Cc}\p{Cf}]/gu, '').trim()
-  return name === '' ? otherwise : name.slice(0, LIMITS.factorNameCharacters)
 }

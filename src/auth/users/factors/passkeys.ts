@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { Kysely, Transaction } from 'kysely'
-import { isRecord } from '../../../core/index.ts'
+import { isRecord, parseJson } from '../../../core/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
 import type { UsersContext } from '../context.ts'
@@ -208,10 +208,6 @@ export async function consumePasskey(
 }
 
 function parseResponse(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isRecord(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text)
+  return isRecord(value) ? value : undefined
 }

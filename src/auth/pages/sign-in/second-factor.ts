@@ -1,0 +1,163 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Kysely, Transaction } from 'kysely'
+import type { Schema } from '../../../store/index.ts'
+import { html, renderField, renderHidden } from '../../../web/index.ts'
+import { auditEvent } from '../../base/audit.ts'
+import { paths } from '../../base/paths.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import { createAttemptLimit } from '../../users/attempt.ts'
+import { consumeTotp, findTotp, listFactors } from '../../users/factors/factors.ts'
+import { METHODS } from '../../users/factors/methods.ts'
+import {
+  consumePasskey,
+  findRelyingParty,
+  requestPasskey,
+  verifyPasskey,
+} from '../../users/factors/passkeys.ts'
+import { consumeRecoveryCode, hasRecoveryCode, readRecoveryCode } from '../../users/factors/recovery-codes.ts'
+import { takeStep } from '../../users/sign-in/next-step.ts'
+import { renderPasskeyForm } from '../factors/passkey-form.ts'
+import { describeLaunch } from './complete.ts'
+import { renderGate } from './page.ts'
+import { completeStep, requireStep, type StepRequest } from './step.ts'
+
+/** `/login/second-factor`: the step of a sign-in that asks for a second factor. */
+export function addSecondFactorRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(paths.loginFactor, requireStep(context, 'second-factor', sendForm))
+  app.post(paths.loginFactor, requireStep(context, 'second-factor', checkFactor))
+}
+
+async function sendForm(
+  context: AuthContext,
+  reply: FastifyReply,
+  step: StepRequest,
+  problem?: { readonly status: 401 | 429; readonly text: string },
+): Promise<FastifyReply> {
+  const { found, account, pending, formTargets } = step
+  const factors = await listFactors(context.store.db, account.id)
+  const passkeys = factors.filter(({ kind }) => kind === 'passkey')
+  const party = passkeys.length > 0 ? findRelyingParty(context.settings) : undefined
+  const hidden = { interaction: pending?.id }
+  const hasApp = passkeys.length < factors.length
+  const page = renderGate(
+    { title: 'Second step', brand: context.brand, scripts: ['passkey.js'] },
+    html`<div class="signin">
+<h1>Second step</h1>
+<p class="muted">You are signing in as <b><bdi>${account.display_name}</bdi></b>.</p>
+${
+  party &&
+  html`${renderPasskeyForm({ action: paths.loginFactor, hidden, request: requestPasskey(party, found.challenge, passkeys), button: 'Use your passkey' })}
+<p class="muted" data-without-passkey>This browser cannot use your passkey.</p>`
+}
+<form method="post" action="${paths.loginFactor}">
+${renderHidden(hidden)}
+${renderField({
+  name: 'code',
+  label: hasApp ? 'Code' : 'Recovery code',
+  autocomplete: 'one-time-code',
+  required: true,
+  autofocus: !party,
+  error: problem?.text,
+  hint: hasApp
+    ? 'The 6 digits that your authenticator app shows now, or one of your recovery codes.'
+    : 'If you do not have your passkey with you. Each of your recovery codes works once.',
+})}
+<button class="btn btn--wide${party && ' btn--quiet'}">Continue</button>
+</form>
+<p class="muted">No phone, no passkey and no recovery codes? An administrator can reset your second factor.</p>
+</div>`,
+  )
+  return reply.sendPage(page, { status: problem?.status ?? 200, formTargets })
+}
+
+/** What shows that the user has a second factor, and what uses it up. */
+interface Proof {
+  readonly methods: readonly string[]
+  readonly reason: string
+  consume(trx: Kysely<Schema>): Promise<boolean>
+}
+
+async function findProof(
+  context: AuthContext,
+  { found, account, parameters }: StepRequest,
+): Promise<Proof | undefined> {
+  const { store, settings, clock } = context
+  const userId = account.id
+  const factors = await listFactors(store.db, userId)
+  const credential = parameters.get('credential')
+  if (credential !== undefined) {
+    const party = findRelyingParty(settings)
+    const used = party && (await verifyPasskey(party, found.challenge, factors, credential))
+    return (
+      used && {
+        methods: METHODS.passkey,
+        reason: 'Signed in with password and passkey',
+        consume: trx => consumePasskey(trx, used, clock()),
+      }
+    )
+  }
+  const text = parameters.get('code') ?? ''
+  const recovery = readRecoveryCode(text)
+  if (recovery !== undefined)
+    return (await hasRecoveryCode(store.db, userId, recovery))
+      ? {
+          methods: METHODS.code,
+          reason: 'Signed in with a recovery code',
+          consume: trx => consumeRecoveryCode(trx, userId, recovery),
+        }
+      : undefined
+  const code = findTotp(context, factors, text.replace(/\s/g, ''))
+  return (
+    code && {
+      methods: METHODS.code,
+      reason: 'Signed in with an authenticator app',
+      consume: trx => consumeTotp(trx, code, clock()),
+    }
+  )
+}
+
+async function checkFactor(
+  context: AuthContext,
+  reply: FastifyReply,
+  step: StepRequest,
+): Promise<FastifyReply> {
+  const { found, account, pending } = step
+  const limit = createAttemptLimit(context, {
+    username: `second factor/${account.id}`,
+    address: reply.request.ip,
+    isEverywhere: true,
+  })
+  const refuse = async (status: 401 | 429, reason: string, text: string) => {
+    context.metrics.signIns.add(['second-factor', status === 429 ? 'too-many' : 'wrong'])
+    const user = { id: account.id, fhirUserId: account.fhir_user_id }
+    const event = { kind: 'login', allowed: false, status, user, reason, ...describeLaunch(pending) } as const
+    await auditEvent(context, reply.request, event)
+    return sendForm(context, reply, step, { status, text })
+  }
+  const reservation = await limit.reserve()
+  if (!reservation) {
+    reply.header('retry-after', String(context.settings.loginFailureWindowSeconds))
+    return refuse(429, 'Too many failed attempts', 'Too many attempts. Wait a few minutes and try again.')
+  }
+  const proof = await findProof(context, step)
+  if (!proof)
+    return refuse(
+      401,
+      'Wrong second factor',
+      step.parameters.get('credential') === undefined
+        ? 'This code is wrong or was used before. Wait for the next one.'
+        : 'The passkey could not be verified. Sign in again, or use a code.',
+    )
+  const store = async (trx: Transaction<Schema>) => {
+    const user = await takeStep(context, trx, found, 'second-factor')
+    if (!user || !(await proof.consume(trx))) return undefined
+    await limit.clear(trx)
+    await reservation.release(trx)
+    return user
+  }
+  return completeStep(context, reply, step, {
+    store,
+    methods: [...found.login.methods, ...proof.methods],
+    reason: proof.reason,
+  })
+}
