@@ -227,7 +227,7 @@ function skipSpaceBefore(text: string, end: number): number {
 }
 
 /** The index of the quotation mark that ends the string, or the length of the text. */
-export function findStringEnd(text: string, start: number): number {
+function findStringEnd(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0
     while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++

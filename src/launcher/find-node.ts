@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 
 /** The oldest Node that runs the servers. */
-export const REQUIRED_MAJOR = 26
+const REQUIRED_MAJOR = 26
 
 /** Packages that contain a Node, by `process.platform` and `process.arch`. */
 const PACKAGES: Readonly<Record<string, string>> = {

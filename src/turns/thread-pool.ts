@@ -1,5 +1,5 @@
 /** What may use libuv's thread pool, which has four threads (docs/limits.md). */
-export const THREAD_POOL_LIMITS = {
+const THREAD_POOL_LIMITS = {
   /** One thread stays free for files and the names of hosts. */
   atOnce: 3,
   waiting: 4_000,

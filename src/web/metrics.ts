@@ -63,7 +63,7 @@ export interface ServerReports {
 }
 
 /** The metrics of an instance. Every server reports those of its process, which count once. */
-export function formatReports(reports: readonly ServerReports[]): string {
+function formatReports(reports: readonly ServerReports[]): string {
   const [first] = reports
   return formatFamilies(
     mergeFamilies([

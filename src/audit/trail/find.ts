@@ -28,7 +28,7 @@ export interface RecordPage {
 const READ_FOR_PAGE = 2000
 
 /** Rows that are read for a count at most. */
-export const MAX_COUNTED = 10_000
+const MAX_COUNTED = 10_000
 
 /** Rows of all ranges of a search that are read at once. With many ranges, fewer rows of each are read. */
 const READ_IN_ALL = 100_000

@@ -105,7 +105,7 @@ async function* writeRecords(
 }
 
 /** A record as JSON, without the members that have no value. */
-export function describeRecord(record: KeptRecord): Readonly<Record<string, unknown>> {
+function describeRecord(record: KeptRecord): Readonly<Record<string, unknown>> {
   const values = listColumns().map(name => [name, record[name]] as const)
   return {
     ...Object.fromEntries(values.filter(([, value]) => value !== null)),

@@ -86,7 +86,7 @@ function toDescription(row: UsableGrant): GrantDescription {
 }
 
 /** Finds a grant that can still be used. */
-export async function findGrant(
+async function findGrant(
   { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
   id: string,
 ): Promise<GrantDescription | AdminFailure> {

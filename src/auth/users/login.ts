@@ -17,11 +17,7 @@ import type { AccessRules, Basis } from './validity/rule.ts'
 const NOTED_MS = 60_000
 
 /** Records that a login is in use, at most once a minute, to save writes. */
-export async function recordLoginUse(
-  { db }: Store,
-  { idHash, lastUsedAt }: Login,
-  now: number,
-): Promise<void> {
+async function recordLoginUse({ db }: Store, { idHash, lastUsedAt }: Login, now: number): Promise<void> {
   if (now - lastUsedAt < NOTED_MS) return
   await db.updateTable('login').set({ seen_at: now }).where('id_hash', '=', idHash).execute()
 }

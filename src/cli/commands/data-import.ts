@@ -89,7 +89,7 @@ function describeNothingFound({ unreadable, skipped }: FoundFiles): string {
  * Imports into a temporary repository, which checks every resource, and sends the accepted resources to another
  * FHIR server.
  */
-export async function importTo(
+async function importTo(
   address: string,
   settings: Settings,
   found: FoundFiles,

@@ -149,7 +149,7 @@ function readQuestion(members: Readonly<Record<string, unknown>>, defaults: Defa
   }
 }
 
-export function readSearchLetter(value: unknown): 'r' | 's' | undefined {
+function readSearchLetter(value: unknown): 'r' | 's' | undefined {
   return value === 'r' || value === 's' ? value : undefined
 }
 

@@ -197,11 +197,7 @@ export function dependsOnTypeAlone(type: string, params: Params, baseUrl: string
 }
 
 /** Whether an upstream server may resolve a conditional reference: the caller may search all that it depends on. */
-export function maySearchAll(
-  { type, params }: ConditionalReference,
-  access: Access,
-  baseUrl: string,
-): boolean {
+function maySearchAll({ type, params }: ConditionalReference, access: Access, baseUrl: string): boolean {
   return access.filterFor(type, 's') === 'everything' && dependsOnTypeAlone(type, params, baseUrl)
 }
 

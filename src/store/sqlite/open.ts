@@ -75,7 +75,7 @@ export async function openSqlite(
  * it. Here, plain reads use a separate connection and see committed data. Everything else takes its turn on the
  * write connection, and a transaction (always `begin immediate`) holds its turn to the end.
  */
-export class SqliteDriver implements Driver {
+class SqliteDriver implements Driver {
   readonly #file: DatabaseFile
   readonly #availability: Availability
 

@@ -20,7 +20,7 @@ interface PartialDate {
 const FHIR_DATE = /^(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?$/
 
 /** Returns the time zone of this server, which the environment variable `TZ` sets. */
-export function getLocalZone(): string {
+function getLocalZone(): string {
   return localZone
 }
 

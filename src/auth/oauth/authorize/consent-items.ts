@@ -32,7 +32,7 @@ export function listConsentItems(grantable: string): readonly ConsentItem[] {
 }
 
 /** Splits every resource scope into its read and write halves. */
-export function splitScopes(grantable: string): readonly ConsentItem[] {
+function splitScopes(grantable: string): readonly ConsentItem[] {
   return parseScopes(grantable)
     .filter(scope => scope.kind === 'resource')
     .flatMap(scope => [makeHalf(scope, false) ?? [], makeHalf(scope, true) ?? []].flat())

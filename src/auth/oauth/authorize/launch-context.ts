@@ -52,7 +52,7 @@ export function describeAvailableContext(
 /** The context that scopes depend on: `patient/` needs a patient, `launch` a launch, and so on. */
 export type AvailableContext = Pick<ScopeTerms, 'launched' | 'hasPatient' | 'hasEncounter' | 'atMost'>
 
-export const NO_CONTEXT: AvailableContext = { launched: false, hasPatient: false, hasEncounter: false }
+const NO_CONTEXT: AvailableContext = { launched: false, hasPatient: false, hasEncounter: false }
 
 export function makeScopeTerms(
   settings: AuthSettings,

@@ -144,7 +144,7 @@ export type Credentials =
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 /** Reads the client's credentials. Only one method may be used (RFC 6749, 2.3). */
-export function readCredentials(authorization: string | undefined, form: Parameters): Credentials | Refusal {
+function readCredentials(authorization: string | undefined, form: Parameters): Credentials | Refusal {
   const methods = [authorization, form.get('client_secret'), findAssertion(form)]
   if (methods.filter(method => method !== undefined).length > 1)
     return new Refusal('invalid_request', 'The client must use one authentication method only.')

@@ -14,7 +14,7 @@ import {
   isNumber,
 } from './patient-queries.ts'
 
-export const PATIENTS_LISTED = 20
+const PATIENTS_LISTED = 20
 
 export interface PatientQuery {
   readonly search: string | undefined

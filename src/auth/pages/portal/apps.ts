@@ -53,7 +53,7 @@ function renderInitials({ name }: Client): Html {
 }
 
 /** The host of the app's URL, or the scheme of a native app. */
-export function findAppHost({ redirectUris, launchUrl, id }: Client): string {
+function findAppHost({ redirectUris, launchUrl, id }: Client): string {
   const text = redirectUris[0] ?? launchUrl
   return text === undefined ? id : readHost(text)
 }

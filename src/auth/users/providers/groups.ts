@@ -20,7 +20,7 @@ export function checkAllowed(provider: LoginProvider, claims: Claims): SignInRef
 }
 
 /** OIDC Core, 5.6.2: the claim is elsewhere. Entra ID does this for a user of many groups. */
-export function isDistributed(claims: Claims, name: string): boolean {
+function isDistributed(claims: Claims, name: string): boolean {
   const names = claims._claim_names
   return isRecord(names) && Object.hasOwn(names, name) && !Object.hasOwn(claims, name)
 }

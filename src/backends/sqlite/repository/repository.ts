@@ -259,7 +259,7 @@ export function isVersionNumber(text: string): boolean {
 }
 
 /** The content to store, with the server's id, version and time in place of the sender's. */
-export function formatContent(resource: ExactResource, id: string, version: number, updated: number): string {
+function formatContent(resource: ExactResource, id: string, version: number, updated: number): string {
   const { resourceType, id: _id, meta, ...rest } = resource
   const stamp = { ...meta, versionId: String(version), lastUpdated: new Date(updated).toISOString() }
   return formatExact({ resourceType, id, meta: stamp, ...rest })

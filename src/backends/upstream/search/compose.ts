@@ -80,7 +80,7 @@ function choosePageSize({ isComplete }: PlannedPortion, { count }: Query, shown:
 }
 
 /** The resources within the caller's access that refer to the matches of a page by reverse includes. */
-export async function findReverseIncludes(
+async function findReverseIncludes(
   context: GatewayContext,
   request: FhirRequest,
   rules: readonly IncludeRule[],
