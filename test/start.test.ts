@@ -176,6 +176,23 @@ describe('sallyport start', () => {
     assert.ok(exitCode === 1 || signal === 'SIGTERM', `${exitCode} ${signal}`)
   })
 
+  it('off loopback, prints a random password that the first sign-in replaces, unless the setting sets it (LOGIN-3)', async () => {
+    const bind = {
+      SMART_BIND: '0.0.0.0',
+      SMART_SECRET: 'a secret of more than 32 characters',
+      SMART_ALLOW_HTTP: 'true',
+      SMART_CLIENT_LAUNCH_URL: 'http://localhost/launch',
+    }
+    const random = await place(bind)
+    const started = start(random, ['auth'])
+    await started.printed(RUNNING)
+    const [, password = ''] = /clinician \/ (\S+) \(shown only once\)/.exec(started.stdout()) ?? []
+    assert.match(await logIn(random, 'clinician', password), /\/login\/new-password$/)
+    const set = await place({ ...bind, SMART_SEED_CLINICIAN_PASSWORD: 'of the operator' })
+    await start(set, ['auth']).printed(RUNNING)
+    assert.match(await logIn(set, 'clinician', 'of the operator'), /\/portal$/)
+  })
+
   it('starts the FHIR server alone, reports readiness only with a key set, and completes requests after the signal (SERVICE-2, START-2)', async () => {
     const here = await place()
     const started = start(here, ['fhir'])

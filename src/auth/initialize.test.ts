@@ -99,6 +99,15 @@ eachDatabase((_name, open, create) => {
       assert.equal(clinician?.fhir_user_id, 'dr-7')
     })
 
+    it('has the random password that a start prints replaced at the first sign-in, and no other (LOGIN-3)', async () => {
+      for (const isPasswordRandom of [true, false]) {
+        const store = await open()
+        await initialize({ settings: testSettings, store, sealer: seal, isPasswordRandom })
+        const [clinician] = await store.db.selectFrom('clinician').select('must_change_password').execute()
+        assert.equal(clinician && Boolean(clinician.must_change_password), isPasswordRandom)
+      }
+    })
+
     it('stops the start if the secret cannot decrypt the key (KEY-2)', async () => {
       const store = await open()
       await initialize({ settings: testSettings, store, sealer: seal })

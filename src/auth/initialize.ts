@@ -15,6 +15,8 @@ export interface InitializeOptions {
   readonly clock?: () => number
   /** The bcrypt cost of the password of the test clinician. */
   readonly passwordCost?: number
+  /** Whether the password of the test clinician is random and printed: it is replaced at the first sign-in. */
+  readonly isPasswordRandom?: boolean
 }
 
 export interface Initialized {
@@ -33,13 +35,15 @@ export async function initialize({
   practitionerId = SAMPLE_PRACTITIONER,
   clock = Date.now,
   passwordCost,
+  isPasswordRandom = false,
 }: InitializeOptions): Promise<Initialized> {
   await makeFirstSigningKey(store, sealer, clock())
   // Fails if the key was sealed with another secret.
   await createKeyRing({ store, sealer, clock, publishedForMs: 0 }).getSigningKey()
   await registerOwnClient(store, settings, clock())
   const { seedClinicianPassword: password, onLoopback: isForLoopback } = settings
-  return { seeded: await seedClinician(store, { password, practitionerId, passwordCost, isForLoopback }) }
+  const clinician = { password, practitionerId, passwordCost, isForLoopback }
+  return { seeded: await seedClinician(store, { ...clinician, mustChangePassword: isPasswordRandom }) }
 }
 
 /** Registers the demo app's client, and updates its URLs and scope at every start, so that changed settings take effect. */

@@ -84,6 +84,7 @@ interface TestClinician {
   readonly practitionerId: string
   readonly passwordCost: number | undefined
   readonly isForLoopback: boolean
+  readonly mustChangePassword: boolean
 }
 
 /**
@@ -92,14 +93,21 @@ interface TestClinician {
  */
 export async function seedClinician(
   { db }: Store,
-  { password, practitionerId, passwordCost, isForLoopback }: TestClinician,
+  { password, practitionerId, passwordCost, isForLoopback, mustChangePassword }: TestClinician,
 ): Promise<boolean> {
   const existing = await db.selectFrom('clinician').select('id').limit(1).executeTakeFirst()
   if (existing) return false
   const passwordHash = await hashPassword(password, passwordCost)
   const result = await db
     .insertInto('clinician')
-    .columns(['username', 'password_hash', 'display_name', 'fhir_user_id', 'for_loopback'])
+    .columns([
+      'username',
+      'password_hash',
+      'display_name',
+      'fhir_user_id',
+      'for_loopback',
+      'must_change_password',
+    ])
     .expression(
       db
         .selectNoFrom([
@@ -108,6 +116,7 @@ export async function seedClinician(
           sql<string>`cast(${TEST_CLINICIAN.displayName} as text)`.as('display_name'),
           sql<string>`cast(${practitionerId} as text)`.as('fhir_user_id'),
           sql<boolean>`cast(${isForLoopback} as boolean)`.as('for_loopback'),
+          sql<boolean>`cast(${mustChangePassword} as boolean)`.as('must_change_password'),
         ])
         .where(({ not, exists, selectFrom }) => not(exists(selectFrom('clinician').select('id')))),
     )

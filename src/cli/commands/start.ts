@@ -99,7 +99,16 @@ To see the settings in effect: ${HOW} settings`,
     // A terminal that closes sends SIGHUP too, and then the process ends.
     if (!io.stdin.isTTY) process.on('SIGHUP', () => void controls.reload())
     const trustedIssuers = names.includes('fhir') ? readTrustedIssuers(settings) : []
-    const parts = { names, settings, trustedIssuers, live, controls, logger, logsToStderr: forScripts }
+    const parts = {
+      names,
+      settings,
+      trustedIssuers,
+      live,
+      controls,
+      logger,
+      logsToStderr: forScripts,
+      isPasswordRandom: !settings.onLoopback && !isPasswordSet(configuration),
+    }
     const started = await (settings.workers === 1
       ? startServers(parts, printLine)
       : startWorkers(parts, printLine))
@@ -155,6 +164,10 @@ function formatUrls({ issuerUrl, fhirBaseUrl, appUrl }: Settings, names: readonl
   return JSON.stringify(Object.fromEntries(names.map(name => [name, urls[name]])))
 }
 
+function isPasswordSet({ sources }: Pick<Configuration, 'sources'>): boolean {
+  return sources.get('seedClinicianPassword') !== 'default'
+}
+
 /** What a start prints: the URLs, the test login and how to stop (START-1). */
 export function formatBanner(
   { settings, sources }: Configuration,
@@ -169,8 +182,7 @@ export function formatBanner(
     fhir: listFhirRows(settings),
     app: [['App server', settings.appUrl]],
   } satisfies Record<ServerName, readonly (readonly string[])[]>
-  const passwordIsSet = sources.get('seedClinicianPassword') !== 'default'
-  const login = testLogin ? listLoginRows(testLogin, passwordIsSet, settings.onLoopback) : []
+  const login = testLogin ? listLoginRows(testLogin, isPasswordSet({ sources }), settings.onLoopback) : []
   const { workers, metrics } = settings
   const rows = [
     ...names.flatMap(name => addresses[name]),

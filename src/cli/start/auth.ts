@@ -22,12 +22,12 @@ export interface PreparedAuth {
 
 /** Creates the first keys, client and clinician. Call it in one process, before `openAuth`. */
 export async function prepareAuth(
-  { settings }: Pick<Parts, 'settings'>,
+  { settings, isPasswordRandom = false }: Pick<Parts, 'settings' | 'isPasswordRandom'>,
   storage: Storage,
   printLine: PrintLine,
 ): Promise<PreparedAuth> {
   const { initialize, seedSampleAccounts, describeMadeForLoopback } = await import('../../auth/index.ts')
-  const { seeded } = await initialize({ settings, ...storage })
+  const { seeded } = await initialize({ settings, ...storage, isPasswordRandom })
   if (seeded && hasSampleAccounts(settings)) await seedSampleAccounts(storage.store)
   const unusable = await describeMadeForLoopback(storage.store, settings)
   if (unusable !== undefined) printLine(unusable)

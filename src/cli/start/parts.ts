@@ -48,6 +48,8 @@ export interface Parts {
   readonly live: LiveState
   readonly controls: Controls
   readonly logger: Logger
+  /** Whether the start makes up and prints a password for the test clinician. */
+  readonly isPasswordRandom?: boolean
   /** Standard output is for a script. */
   readonly logsToStderr?: boolean
   /** Serializes conditional writes of all workers. */
