@@ -64,7 +64,7 @@ describe('the website of the documentation', () => {
     await page.goto(at('vectors/index.html'))
     await page.getByRole('link', { name: 'bundles.json' }).click()
     await page
-      .getByText(/POST .* → \d+/)
+      .getByText(/POST .*, \d+/)
       .first()
       .waitFor()
   })

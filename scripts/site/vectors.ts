@@ -55,7 +55,7 @@ function formatVector({ id, why, ...members }: Vector): Html {
 /** The request and its expected status, where a vector has them. */
 function formatRequest({ request, expected }: Omit<Vector, 'id'>): Html | false {
   if (!isRequest(request)) return false
-  const status = isRecord(expected) && typeof expected.status === 'number' && ` → ${expected.status}`
+  const status = isRecord(expected) && typeof expected.status === 'number' && `, ${expected.status}`
   return html` <code>${request.method} ${request.url}</code>${status}`
 }
 
