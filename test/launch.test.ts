@@ -233,6 +233,37 @@ describe('an EHR launch', () => {
     advice.respond(() => ({ cards: [] }))
   })
 
+  it('moves nothing when cards arrive, keeps Launch in view, and leads to a missing choice (CDS-9)', async () => {
+    const arrive = Promise.withResolvers<void>()
+    const card = { indicator: 'critical', source: { label: 'Guideline' }, detail: DETAIL }
+    advice.respond(async () => {
+      await arrive.promise
+      return { cards: ['First', 'Second', 'Third'].map(summary => ({ ...card, summary })) }
+    })
+    const { page, faults } = await open()
+    await logIn(page, stack)
+    // Without an encounter in progress, none is chosen.
+    let patient = 2
+    do await openPatient(page, stack, `patient-${patient++}`)
+    while ((await page.getByRole('radio', { checked: true }).count()) > 0)
+    const button = page.getByRole('button', { name: /^Launch Demo app/ })
+    const before = await button.boundingBox()
+    arrive.resolve()
+    await page.getByRole('heading', { name: 'Third' }).waitFor()
+    assert.deepEqual(await button.boundingBox(), before)
+    const { height = 0 } = page.viewportSize() ?? {}
+    assert.ok(before && before.y + before.height <= height, 'Launch is in view')
+    await inspectOnEveryScreen(page, 'portal-three-cards')
+    await button.click()
+    await page.getByText('No encounter chosen.').waitFor()
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('name')), 'encounterId')
+    assert.deepEqual(
+      faults.filter(fault => !/status of 400/.test(fault)),
+      [],
+    )
+    advice.respond(() => ({ cards: [] }))
+  })
+
   it('registers an app in the browser, and launches it from the portal (LAB-8)', async () => {
     const { page, faults } = await open()
     await logIn(page, stack)

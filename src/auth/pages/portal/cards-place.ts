@@ -8,7 +8,8 @@ export function buildCardsUrl(patientId: string): string {
 /** The section for the cards on the portal page. A script loads them; without scripts, a link leads to their page. */
 export function renderCardsPlace(patientId: string): Html {
   const url = buildCardsUrl(patientId)
-  return renderSection(url, html`<p><a href="${url}">Show decision support</a></p>`)
+  // Its height does not depend on the cards: what is below must not move when they arrive, under somebody's pointer.
+  return html`<div class="cds-place" tabindex="0">${renderSection(url, html`<p><a href="${url}">Show decision support</a></p>`)}</div>`
 }
 
 export function renderSection(url: string, content: Html): Html {

@@ -28,7 +28,7 @@ export function renderNonePicked(): Html {
     {
       id: 'picked',
       title: 'No patient selected',
-      text: 'Select a patient from the list. Then choose the encounter and launch the app. No record is opened before that.',
+      text: 'Select a patient from the list. Then choose the encounter and launch the app. The app opens no record before that.',
     },
   )}</section>`
 }
@@ -67,8 +67,8 @@ export function renderPicked(options: PickedOptions): Html {
   return html`<div>
 <p class="portal__back"><a href="${buildPortalUrl({ ...view })}">${renderIcon('back')}All patients</a></p>
 <section class="card card--clip portal__picked" aria-labelledby="picked">
-${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: entered === undefined })}
-${renderAlikeWarning(picked.alike)}
+<div class="portal__whose">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: entered === undefined })}
+${renderAlikeWarning(picked.alike)}</div>
 ${options.hasCards && renderCardsPlace(picked.person.id)}
 <div class="card__body">${chosen ? renderLaunch({ ...options, chosen }) : renderNoApp(options)}</div>
 </section>
@@ -101,12 +101,12 @@ ${(apps.length > 1 || hasMore) && appChoice}
 ${renderEncounterChoice(encounters, { page: paths.portal, isAll: allEncounters, chosen: entered?.encounterId, fault: entered?.fault?.field === 'encounterId' ? entered.fault.text : undefined })}
 ${renderMoreOptions(entered)}
 <div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${renderIcon('launch')}</button>
-<p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}${developerPages && html` <a href="${developerPages.apps}/new">Register an app</a>`}</p>${
-    // After the button that launches, which the Enter key presses.
-    developerPages &&
-    html`<p class="small"><button class="btn btn--text" formaction="${developerPages.launchSettings}" formmethod="get">Launch settings for developers</button></p>`
-  }</div>
-</form>`
+<p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}</p></div>
+${
+  // After the button that launches, which the Enter key presses.
+  developerPages &&
+  html`<p class="small"><button class="btn btn--text" formaction="${developerPages.launchSettings}" formmethod="get">Launch settings for developers</button> <a href="${developerPages.apps}/new">Register an app</a></p>`
+}</form>`
 }
 
 /** The number of encounters that are shown at first, so that the launch button stays on the first screen. */
@@ -133,12 +133,13 @@ export function renderEncounterChoice(
   const running = listed.filter(encounter => encounter.inProgress)
   const usual = running.length === 1 ? running[0]?.id : listed.length === 0 ? '' : undefined
   const checked = chosen ?? (fault === undefined ? usual : undefined)
-  const row = (encounter: Encounter) => renderEncounter(encounter, encounter.id === checked)
+  const row = (encounter: Encounter, index: number) =>
+    renderEncounter(encounter, encounter.id === checked, fault !== undefined && index === 0)
   const earlier = listed.slice(IN_SIGHT)
   return html`<fieldset${fault !== undefined && html` aria-describedby="encounter-error"`}><legend class="legend">Encounter</legend><div class="stack stack--tight">
 ${fault !== undefined && html`<div id="encounter-error">${renderAlert('No encounter chosen.', fault, 'bad')}</div>`}
 <div class="choices">${listed.slice(0, IN_SIGHT).map(row)}
-${earlier.length > 0 && html`<div class="choices__earlier" id="earlier">${earlier.map(row)}${total > listed.length && renderRest(listed.length, total, isAll ? undefined : page)}</div>`}
+${earlier.length > 0 && html`<div class="choices__earlier" id="earlier">${earlier.map(encounter => row(encounter, IN_SIGHT))}${total > listed.length && renderRest(listed.length, total, isAll ? undefined : page)}</div>`}
 ${renderChoice({ type: 'radio', name: 'encounterId', value: '', text: 'No encounter', meta: 'The app opens with the patient only', isChecked: checked === '' })}</div>
 ${earlier.length > 0 && html`<p class="choices__more"><a class="moreof" href="#earlier">Show ${earlier.length} earlier ${earlier.length === 1 ? 'encounter' : 'encounters'}</a>${total > listed.length && ` of ${total - Math.min(IN_SIGHT, listed.length)}`}</p>`}
 </div></fieldset>`
@@ -152,8 +153,9 @@ function renderRest(shown: number, total: number, page: string | undefined): Htm
 function renderEncounter(
   { id, title, status, inProgress, start, end, who }: Encounter,
   checked: boolean,
+  isFocused: boolean,
 ): Html {
-  return html`<label class="choice"><input type="radio" name="encounterId" value="${id}"${checked && html` checked`}>
+  return html`<label class="choice"><input type="radio" name="encounterId" value="${id}"${checked && html` checked`}${isFocused && html` autofocus`}>
 <span class="choice__main">${title}</span>${renderBadge(status, inProgress ? 'accent' : undefined)}
 <span class="choice__meta">${inProgress && 'Started '}${formatEncounterTime({ start, end })}${who !== undefined && `, ${who}`}</span></label>
 `
