@@ -133,11 +133,11 @@ export const USER_OPERATIONS = {
       input: Type.Object(KEEP_APPS, CLOSED),
     },
     page: {
-      title: name => `End the sessions of ${name}?`,
+      title: name => `End the sign-ins of ${name}?`,
       text: 'All sign-ins end, and apps lose the access that the user gave them. The user can sign in again.',
-      button: 'End sessions',
+      button: 'End sign-ins',
     },
-    link: { text: 'End sessions', isOffered: () => true },
+    link: { text: 'End sign-ins', isOffered: () => true },
     perform: (admin, target, { keep_apps }) => endSessions(admin, target, { keepApps: keep_apps }),
   },
   'reset-second-factor': {
