@@ -7,6 +7,8 @@
 export { type Admin, AdminFailure, listAll, makeCommandLine } from './admin/action.ts'
 export { createAdminApiDocument } from './admin/api/routes.ts'
 export { describeAnyUser } from './admin/api/users.ts'
+export { describeUnknown, findWho } from './admin/audit.ts'
+export { findUsernames } from './admin/audit-who.ts'
 export {
   addClient,
   type ClientRow,

@@ -108,8 +108,7 @@ function translateIdentifier(
 ): Translated | undefined {
   const [{ system, code } = {}, ...more] = values
   if (code === undefined || more.length > 0) return undefined
-  if (parameter === 'agent' && system === OWN_SYSTEMS.client && found.client === undefined)
-    return { client: code }
+  if (parameter === 'agent' && system === OWN_SYSTEMS.client && !found.clients) return { clients: [code] }
   if (parameter === 'entity' && system === OWN_SYSTEMS.launch && found.launch === undefined)
     return { launch: code }
   return undefined

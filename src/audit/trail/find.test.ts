@@ -65,17 +65,19 @@ const FILTERS: Readonly<Record<string, RecordFilter>> = {
   'no patient': { patients: [] },
   'many patients': { patients: nameMany('ada', 50) },
   'a patient, whoever acted': { filedUnder: 'ada' },
-  'a patient and a subject': { filedUnder: 'ada', subject: 'account3' },
+  'a patient and a subject': { filedUnder: 'ada', actor: { subjects: ['account3'] } },
+  'whoever acted': { actor: { subjects: ['account3'], fhirUsers: ['Practitioner/1'], operators: ['x@y'] } },
+  'whoever acted, by the FHIR user alone': { actor: { fhirUsers: ['Practitioner/1'] } },
   'many patients alone': { onlyPatients: nameMany('ada', 50) },
   'many ids': { ids: Array.from({ length: 1000 }, (_, at) => 1 + 50 * at) },
   'many users': { users: nameMany('Practitioner/1', 300) },
   'a patient alone': { onlyPatients: ['ada'] },
   'a user': { users: ['Practitioner/1'] },
-  'an app': { client: 'app2' },
+  'an app': { clients: ['app2'] },
   'a launch': { launch: 'launch5' },
   'the reference of a failed request': { reference: 'request3' },
   'apps other than one': { otherThanClient: 'app2', events: [{ kind: 'fhir' }] },
-  'an app, a kind and a time': { client: 'app1', events: [{ kind: 'token' }], since: 1000 },
+  'an app, a kind and a time': { clients: ['app1'], events: [{ kind: 'token' }], since: 1000 },
   'a patient alone and a launch': { onlyPatients: ['ada', 'p9'], launch: 'launch5' },
   'a patient and an outcome': { patients: ['bea'], outcomes: ['4', '8'] },
 }
@@ -93,10 +95,13 @@ function isMatch(record: KeptRecord, filter: RecordFilter): boolean {
     filter.outcomes?.includes(outcome),
     filter.patients?.some(id => among.includes(id) || record.fhir_user === `Patient/${id}`),
     filter.filedUnder === undefined || among.includes(filter.filedUnder),
-    filter.subject === undefined || filter.subject === record.subject,
+    filter.actor === undefined ||
+      filter.actor.subjects?.includes(record.subject ?? '') ||
+      filter.actor.fhirUsers?.includes(record.fhir_user ?? '') ||
+      false,
     filter.onlyPatients?.some(id => id === patient),
     filter.users?.some(user => user === record.fhir_user),
-    filter.client === undefined || filter.client === record.client_id,
+    filter.clients === undefined || filter.clients.includes(record.client_id ?? ''),
     filter.otherThanClient === undefined || filter.otherThanClient !== record.client_id,
     filter.launch === undefined || filter.launch === record.launch_id,
     filter.reference === undefined ||

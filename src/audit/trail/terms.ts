@@ -24,13 +24,21 @@ export interface RecordFilter {
   readonly onlyPatients?: readonly string[] | undefined
   /** `Practitioner/1` */
   readonly users?: readonly string[] | undefined
-  /** The `sub` of the token. */
-  readonly subject?: string | undefined
-  readonly client?: string | undefined
+  /** Whoever acted, by any of these. */
+  readonly actor?: ActorFilter | undefined
+  readonly clients?: readonly string[] | undefined
   readonly otherThanClient?: string | undefined
   readonly launch?: string | undefined
   /** The request id of a refused or failed request. */
   readonly reference?: string | undefined
+}
+
+export interface ActorFilter {
+  /** The `sub` of the token. */
+  readonly subjects?: readonly string[]
+  readonly fhirUsers?: readonly string[]
+  /** Users of operating systems, who ran commands. */
+  readonly operators?: readonly string[]
 }
 
 type Condition = RawBuilder<boolean>
@@ -56,8 +64,8 @@ export interface Term {
 export const EVERYTHING: readonly Range[] = [createRange(sql`true`)]
 
 export function listTerms(filter: RecordFilter): readonly Term[] {
-  const { ids, events, allowed, outcomes, patients, filedUnder, onlyPatients, users, subject } = filter
-  const { client, otherThanClient, launch, reference } = filter
+  const { ids, events, allowed, outcomes, patients, filedUnder, onlyPatients, users, actor } = filter
+  const { clients, otherThanClient, launch, reference } = filter
   return [
     ...(ids ? [hasId(ids)] : []),
     ...(reference === undefined ? [] : [hasReference(reference)]),
@@ -66,8 +74,8 @@ export function listTerms(filter: RecordFilter): readonly Term[] {
     ...(patients ? [concerns(patients)] : []),
     ...(filedUnder === undefined ? [] : [isFiledUnder([filedUnder])]),
     ...(users ? [equals('fhir_user', users)] : []),
-    ...(subject === undefined ? [] : [{ condition: isAmong('subject', [subject]) }]),
-    ...(client === undefined ? [] : [equals('client_id', [client])]),
+    ...(actor ? [isOf(actor)] : []),
+    ...(clients ? [equals('client_id', clients)] : []),
     ...(otherThanClient === undefined ? [] : [isOfOtherClient(otherThanClient)]),
     ...(events ? [isEvent(events)] : []),
     ...(outcomes ? [hasOutcome(outcomes)] : []),
@@ -102,6 +110,14 @@ function isAmong(column: string, values: readonly (string | number)[]): Conditio
 function hasReference(reference: string): Term {
   const condition = sql<boolean>`${INDEXED.failed} and request_id = ${reference}`
   return { condition, ranges: [createRange(condition)] }
+}
+
+/** Subjects have no index. */
+function isOf({ subjects = [], fhirUsers = [], operators = [] }: ActorFilter): Term {
+  const user = equals('fhir_user', fhirUsers)
+  if (subjects.length === 0 && operators.length === 0) return user
+  const ran = sql<boolean>`(kind = 'admin' and method = 'sallyport' and ${isAmong('address', operators)})`
+  return { condition: or([isAmong('subject', subjects), user.condition, ran]) }
 }
 
 function isOfOtherClient(client: string): Term {

@@ -10,6 +10,8 @@ import {
   toAuditEvent,
 } from '../../audit/index.ts'
 import { DAY_MS, isFailure } from '../../core/index.ts'
+import type { Resource } from '../../fhir/index.ts'
+import type { Store } from '../../store/index.ts'
 import { formatCsvRow } from '../../web/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import type { Parameters } from '../base/request.ts'
@@ -19,8 +21,10 @@ import {
   type ListPage,
   type Operation,
   type PageRequest,
+  type Properties,
   recordAction,
 } from './action.ts'
+import { findActor, findApps, findUsernames } from './audit-who.ts'
 import { CLOSED, defineEndpoint, PAGE_QUERY, PageOf, StreamedText, Time, toPage } from './endpoint.ts'
 
 export const LIST_RECORDS: Operation = { name: 'audit list', signIn: 'never asks' }
@@ -32,27 +36,44 @@ const PAGE = 100
 
 type ExportOptions = AuditEventOptions
 
-/** NDJSON has AuditEvents, CSV the columns of the table. */
+type Username = string | undefined
+
+/** NDJSON has AuditEvents, CSV the columns of the table and the username. */
 export const EXPORT_FORMATS = {
   ndjson: {
     type: 'application/x-ndjson; charset=utf-8',
     head: '',
-    format: (record: KeptRecord, options: ExportOptions) =>
-      `${JSON.stringify(toAuditEvent(record, options))}\n`,
+    format: (record: KeptRecord, username: Username, options: ExportOptions) =>
+      `${JSON.stringify(addUsername(toAuditEvent(record, options), record, username))}\n`,
   },
-  csv: { type: 'text/csv; charset=utf-8', head: `${listColumns().join(',')}\r\n`, format: formatCsv },
+  csv: {
+    type: 'text/csv; charset=utf-8',
+    head: `${[...listColumns(), 'username'].join(',')}\r\n`,
+    format: formatCsv,
+  },
 } as const
 
 export type ExportFormat = keyof typeof EXPORT_FORMATS
+
+/** How often a page that is not full looks further. */
+const LOOKED = 25
 
 /** Lists audit records, newest first. A page may have fewer than `limit`, and others may follow. */
 export async function listRecords(
   { store }: Pick<Admin, 'store'>,
   { after, limit, ...filter }: RecordFilter & PageRequest,
 ): Promise<ListPage<KeptRecord>> {
-  const found = await findPage(store, { ...filter, after: readPosition(after), limit: limit + 1 })
-  const items = found.records.slice(0, limit)
-  const last = found.records.length > limit ? items.at(-1) : found.next
+  const records: KeptRecord[] = []
+  let next = readPosition(after)
+  let looked = 0
+  do {
+    const found = await findPage(store, { ...filter, after: next, limit: limit + 1 - records.length })
+    records.push(...found.records)
+    next = found.next
+    await yieldTurn()
+  } while (next && records.length <= limit && ++looked < LOOKED)
+  const items = records.slice(0, limit)
+  const last = records.length > limit ? items.at(-1) : next
   return { items, next: last && formatPosition(last) }
 }
 
@@ -71,10 +92,21 @@ let exporting = 0
 export async function exportRecords(
   admin: Admin,
   format: ExportFormat,
-  { fhirBaseUrl, ...filter }: RecordFilter & Pick<ExportOptions, 'fhirBaseUrl'>,
+  {
+    fhirBaseUrl,
+    filter,
+    unknown,
+  }: Pick<AuditView, 'filter' | 'unknown'> & Pick<ExportOptions, 'fhirBaseUrl'>,
 ): Promise<AsyncGenerator<string> | AdminFailure> {
   if (exporting >= LIMITS.exports) return new AdminFailure('unavailable', 'other exports are running')
-  await recordAction(admin, { operation: EXPORT_RECORDS, target: format, after: { ...filter } })
+  await recordAction(admin, {
+    operation: EXPORT_RECORDS,
+    target: format,
+    after: describeFilter(filter, unknown),
+  })
+  const isNobody =
+    unknown.length > 0 && (await listRecords(admin, { ...filter, limit: 1 })).items.length === 0
+  if (isNobody) return new AdminFailure('invalid', describeUnknown(unknown))
   return writeRecords(admin, format, filter, { fhirBaseUrl, ids: await openEventIds(admin.store) })
 }
 
@@ -92,7 +124,8 @@ async function* writeRecords(
     for (let left: number = LIMITS.exportedRecords; left > 0; ) {
       const limit = Math.min(PAGE, left)
       const { records, next } = await findPage(store, { ...filter, after, limit })
-      yield records.map(record => formatRecord(record, options)).join('')
+      const usernames = await findUsernames(store, records)
+      yield records.map(record => formatRecord(record, usernames.get(record.subject ?? ''), options)).join('')
       left -= records.length
       after = records.length === limit ? records.at(-1) : next
       if (!after) return
@@ -105,12 +138,13 @@ async function* writeRecords(
 }
 
 /** A record as JSON, without the members that have no value. */
-function describeRecord(record: KeptRecord): Readonly<Record<string, unknown>> {
+function describeRecord(record: KeptRecord, username: Username): Readonly<Record<string, unknown>> {
   const values = listColumns().map(name => [name, record[name]] as const)
   return {
     ...Object.fromEntries(values.filter(([, value]) => value !== null)),
     at: new Date(record.at).toISOString(),
     allowed: Boolean(record.allowed),
+    ...(username !== undefined && { username }),
     ...(record.details !== null && { details: JSON.parse(record.details) }),
   }
 }
@@ -124,10 +158,18 @@ function listColumns(): readonly (keyof KeptRecord)[] {
   ]
 }
 
-function formatCsv(record: KeptRecord): string {
-  return formatCsvRow(
-    listColumns().map(name => (name === 'at' ? new Date(record.at).toISOString() : record[name])),
+function formatCsv(record: KeptRecord, username: Username): string {
+  const values = listColumns().map(name => (name === 'at' ? new Date(record.at).toISOString() : record[name]))
+  return formatCsvRow([...values, username ?? null])
+}
+
+/** FHIR has a place for the name that somebody signs in with: `agent.altId`. */
+function addUsername(event: Resource, { subject }: KeptRecord, username: Username): Resource {
+  if (username === undefined || !Array.isArray(event.agent)) return event
+  const agent = event.agent.map(one =>
+    one.who?.identifier?.value === subject ? { ...one, altId: username } : one,
   )
+  return { ...event, agent }
 }
 
 /** Records and grants of a client that are read for its last use. */
@@ -170,27 +212,61 @@ async function findLastUse({ store }: Pick<Admin, 'store'>, clientId: string): P
 export interface AuditView {
   readonly fields: Readonly<Record<Field, string>>
   readonly filter: RecordFilter
+  /** The user and the app that nobody knows, as they were typed. */
+  readonly unknown: readonly string[]
 }
 
 const FIELDS = ['kind', 'result', 'user', 'app', 'patient', 'launch', 'since', 'until'] as const
 type Field = (typeof FIELDS)[number]
 
-export function readAuditView(form: Parameters): AuditView {
+export async function readAuditView({ store }: Pick<Admin, 'store'>, form: Parameters): Promise<AuditView> {
   const read = (name: Field) => form.get(name)?.trim() ?? ''
   const fields = Object.fromEntries(FIELDS.map(name => [name, read(name)])) as Record<Field, string>
   const { kind, result, user, app, patient, launch, since, until } = fields
+  const { unknown, ...who } = await findWho(store, user, app)
   return {
     fields,
+    unknown,
     filter: {
       events: kind === '' ? undefined : [{ kind }],
       allowed: result === 'allowed' || result === 'refused' ? result === 'allowed' : undefined,
-      users: user === '' ? undefined : [user],
-      client: app === '' ? undefined : app,
+      ...who,
       patients: patient === '' ? undefined : [patient.replace(/^Patient\//, '')],
       launch: launch === '' ? undefined : launch,
       since: readDay(since),
       before: addDay(readDay(until)),
     },
+  }
+}
+
+interface Who extends Pick<RecordFilter, 'actor' | 'clients'> {
+  readonly unknown: readonly string[]
+}
+
+/** Resolves the names of a user and of an app. */
+export async function findWho(store: Store, user = '', app = ''): Promise<Who> {
+  const [actor, apps] = await Promise.all([
+    user === '' ? undefined : findActor(store, user),
+    app === '' ? undefined : findApps(store, app),
+  ])
+  return {
+    actor: actor?.filter,
+    clients: apps?.filter,
+    unknown: [...(actor?.isUnknown ? [user] : []), ...(apps?.isUnknown ? [app] : [])],
+  }
+}
+
+/** Somebody who reads "no record" must not think that a known user did nothing. */
+export function describeUnknown(unknown: readonly string[]): string {
+  return `no account, app, FHIR user or operator is known as ${unknown.join(' or ')}`
+}
+
+/** The filter as the audit trail records it. A text that names nobody may be the name of a patient. */
+export function describeFilter({ actor, ...filter }: RecordFilter, unknown: readonly string[]): Properties {
+  return {
+    ...filter,
+    ...(actor && { actor }),
+    ...(unknown.length > 0 && { actor: undefined, clients: undefined, unknown: true }),
   }
 }
 
@@ -220,27 +296,36 @@ const FILTER = {
   kind: Type.Optional(Type.String({ description: 'For example `fhir`, `login`, `admin`.' })),
   outcome: Type.Optional(Type.Union([Type.Literal('allowed'), Type.Literal('refused')])),
   patient: Type.Optional(Type.String({ description: 'The id of a patient.' })),
-  user: Type.Optional(Type.String({ description: 'For example `Practitioner/1`.' })),
-  client_id: Type.Optional(Type.String()),
+  user: Type.Optional(
+    Type.String({
+      description:
+        'A username, a name, the id of an account, a FHIR user (`Practitioner/1`) or who ran commands (`root@ward-3`).',
+    }),
+  ),
+  client_id: Type.Optional(Type.String({ description: 'The id or the name of an app.' })),
   launch: Type.Optional(Type.String()),
 }
 
 const AuditFilter = Type.Object(FILTER, CLOSED)
 
-function readFilter(query: Static<typeof AuditFilter>): RecordFilter | AdminFailure {
+async function readFilter(
+  { store }: Pick<Admin, 'store'>,
+  query: Static<typeof AuditFilter>,
+): Promise<Pick<AuditView, 'filter' | 'unknown'> | AdminFailure> {
   const { since, before, kind, outcome, patient, user, client_id, launch } = query
   const [from, until] = [since, before].map(text => (text === undefined ? undefined : Date.parse(text)))
   if (Number.isNaN(from) || Number.isNaN(until)) return new AdminFailure('invalid', 'a time is not valid')
-  return {
+  const { unknown, ...who } = await findWho(store, user, client_id)
+  const filter = {
     since: from,
     before: until,
     events: kind === undefined ? undefined : [{ kind }],
     allowed: outcome === undefined ? undefined : outcome === 'allowed',
     patients: patient === undefined ? undefined : [patient.replace(/^Patient\//, '')],
-    users: user === undefined ? undefined : [user],
-    client: client_id,
+    ...who,
     launch,
   }
+  return { filter, unknown }
 }
 
 const AuditRecord = Type.Object(
@@ -265,11 +350,14 @@ export const auditEndpoints = [
     result: PageOf(AuditRecord),
     operation: LIST_RECORDS,
     async handle({ admin, query: { after, limit, ...query } }) {
-      const filter = readFilter(query)
-      if (isFailure(filter)) return filter
-      await recordAction(admin, { operation: LIST_RECORDS, after: query })
-      const page = await listRecords(admin, { ...filter, after, limit })
-      return toPage(page, describeRecord)
+      const read = await readFilter(admin, query)
+      if (isFailure(read)) return read
+      await recordAction(admin, { operation: LIST_RECORDS, after: describeFilter(read.filter, read.unknown) })
+      const page = await listRecords(admin, { ...read.filter, after, limit })
+      if (read.unknown.length > 0 && page.items.length === 0 && page.next === undefined)
+        return new AdminFailure('invalid', describeUnknown(read.unknown))
+      const usernames = await findUsernames(admin.store, page.items)
+      return toPage(page, record => describeRecord(record, usernames.get(record.subject ?? '')))
     },
   }),
   defineEndpoint({
@@ -284,10 +372,10 @@ export const auditEndpoints = [
     streams: Object.values(EXPORT_FORMATS).map(({ type }) => type),
     operation: EXPORT_RECORDS,
     async handle({ admin, context, query: { format, ...query } }) {
-      const filter = readFilter(query)
-      if (isFailure(filter)) return filter
+      const read = await readFilter(admin, query)
+      if (isFailure(read)) return read
       const { fhirBaseUrl } = context.settings
-      const parts = await exportRecords(admin, format, { ...filter, fhirBaseUrl })
+      const parts = await exportRecords(admin, format, { ...read, fhirBaseUrl })
       return isFailure(parts) ? parts : new StreamedText(EXPORT_FORMATS[format].type, parts)
     },
   }),

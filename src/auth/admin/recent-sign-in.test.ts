@@ -114,7 +114,8 @@ const ATTEMPTS = {
   'log-level set': admin => setLogLevel(admin, { controls }, 'debug'),
   'provider test': admin => testProvider(admin, { providers }, 'hospital'),
   'audit verify': admin => startVerification(admin, sealer, {}),
-  'audit export': admin => exportRecords(admin, 'csv', { fhirBaseUrl: 'http://localhost:8080/fhir' }),
+  'audit export': admin =>
+    exportRecords(admin, 'csv', { filter: {}, unknown: [], fhirBaseUrl: 'http://localhost:8080/fhir' }),
 } satisfies Record<string, Attempt>
 
 /** What may happen after a sign-in of any age. Everything else asks: add a row only for what gives nobody access. */

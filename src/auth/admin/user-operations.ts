@@ -587,6 +587,6 @@ function failUnknown({ kind = 'clinician', ...target }: UserTarget): AdminFailur
 }
 
 function toProperties(user: UserDescription): Properties {
-  const { id, kind, isForLoopback, adminProviders, links, ...properties } = user
+  const { kind, isForLoopback, adminProviders, links, ...properties } = user
   return { ...properties, links: links.map(({ issuer, subject }) => ({ issuer, subject })) }
 }

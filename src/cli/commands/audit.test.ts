@@ -119,6 +119,7 @@ eachDatabaseIfThorough((name, _open, create) => {
       assert.equal((await lines('--since', '2020-01-01')).length, 3)
       assert.deepEqual(await lines('--patient', 'Patient/juniper'), [read])
       assert.deepEqual(await lines('--client', 'other'), [refused])
+      assert.deepEqual(await lines('--until', '15m'), [login, read])
       assert.deepEqual(await lines('--launch', 'l-1'), [read])
       assert.deepEqual(await lines('--outcome', 'refused'), [refused])
       assert.deepEqual(await lines('--kind', 'login'), [login])
@@ -135,6 +136,49 @@ eachDatabaseIfThorough((name, _open, create) => {
         ['--limit', '0'],
       ])
         assert.equal((await run(...bad)).exitCode, 2, bad.join(' '))
+    })
+
+    it('names who ran a command, and finds users and operators', async () => {
+      const url = await create()
+      const store = await openStore(url)
+      const { id } = await store.db
+        .insertInto('clinician')
+        .values({ username: 'ada', display_name: 'Dr. Ada', fhir_user_id: 'p1', password_hash: '' })
+        .returning('id')
+        .executeTakeFirstOrThrow()
+      const event = { server: 'auth', allowed: true, status: 200 } as const
+      await createAuditor({ store }).record(
+        {
+          ...event,
+          at: now - 2,
+          kind: 'login',
+          subject: id,
+          fhirUser: 'Practitioner/p1',
+          address: '10.0.0.9',
+        },
+        {
+          ...event,
+          at: now - 1,
+          kind: 'admin',
+          method: 'sallyport',
+          request: 'keys rotate',
+          address: 'root@vm',
+        },
+        { ...event, at: now, kind: 'admin', allowed: false, status: 403, reason: 'Not an administrator' },
+      )
+      await store.close()
+      const run = (...args: readonly string[]) =>
+        sallyport(['audit', ...args], { env: { SMART_DATABASE_URL: url } })
+      const { stdout } = await run()
+      assert.match(stdout, /login {2}username=ada {2}user=Practitioner\/p1 {2}from=10\.0\.0\.9\n/)
+      assert.match(stdout, /sallyport keys rotate {2}by=root@vm\n/)
+      assert.match(stdout, /refused 403 {2}admin {2}Not an administrator\n/)
+      for (const user of ['ada', 'Dr. Ada', id, 'Practitioner/p1'])
+        assert.match((await run('--user', user)).stdout, /^\S+ {2}allowed 200 {2}login .*\n$/, user)
+      assert.match((await run('--user', 'root@vm')).stdout, /^.*keys rotate.*\n$/)
+      const nobody = await run('--user', 'eve')
+      assert.equal(nobody.exitCode, 1)
+      assert.match(nobody.stderr, /no account, app, FHIR user or operator is known as eve/)
     })
 
     it('shows why access ended, and how many anonymous requests a record counts', async () => {
@@ -192,7 +236,10 @@ eachDatabaseIfThorough((name, _open, create) => {
       }
       const kept = await findRecords(store, { limit: 20, order: 'oldest', events: [{ kind: 'admin' }] })
       await store.close()
-      assert.match((await run('audit --kind admin')).stdout, /Z {2}allowed 200 {2}sallyport client add app\n/)
+      assert.match(
+        (await run('audit --kind admin')).stdout,
+        /Z {2}allowed 200 {2}sallyport client add app {2}by=/,
+      )
       assert.deepEqual(
         kept.map(({ method, request }) => `${method} ${request}`),
         [

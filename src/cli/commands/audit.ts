@@ -11,12 +11,12 @@ import {
   type Verification,
   verifyTrail,
 } from '../../audit/index.ts'
-import type { Settings } from '../../config/index.ts'
 import { escapeLine, HOW } from '../../core/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import {
   type Arguments,
   type Command,
+  CommandFailure,
   failMisuse,
   getOptional,
   getText,
@@ -63,12 +63,16 @@ const audit: Command = {
 Usage: ${HOW} audit [options]
 
 Prints the newest records of the audit trail, the newest last. Each line has the time, the result and status, the event,
-the patient, the app, the launch, and the scope that allowed the request or the reason for the refusal.
+the patient, the app, the user or who ran a command, the launch, the address, and the scope that allowed the request or the
+reason for the refusal.
 
 Options:
   --since <when>      only later records: 90s, 15m, 2h, 7d, or a date (2026-11-15, 2026-11-15T04:00Z)
+  --until <when>      only earlier records
+  --user <who>        only records of this user: a username, a name, the id of an account (also of a removed one), a FHIR
+                      user (Practitioner/1), or who ran commands (root@ward-3)
   --patient <id>      only records about this patient
-  --client <id>       only records of this app
+  --client <app>      only records of this app: its id or its name
   --launch <id>       only records of this launch
   --outcome <which>   allowed or refused
   --kind <which>      fhir, login, logout, launch, authorize, token, refresh, introspect, revoke, register, admin,
@@ -77,17 +81,22 @@ Options:
   --json              print each record as a FHIR AuditEvent on one line
   --follow            keep printing new records, until Ctrl-C`,
   async run(args, io) {
-    const filter = readFilter(args, Date.now())
+    const times = readFilter(args, Date.now())
     const limit = readLimit(args)
-    await withStore(io, async store => {
+    const { describeUnknown, findWho } = await import('../../auth/index.ts')
+    return withStore(io, async store => {
+      const { unknown, ...who } = await findWho(store, getText(args, 'user'), getText(args, 'client'))
+      const filter = { ...times, ...who }
       const ids = await openEventIds(store)
-      const print = createPrinter(io, isSet(args, 'json'), loadSettings(io), ids)
+      const print = createPrinter(io, store, isSet(args, 'json'), ids)
       const found = await findRecords(store, { ...filter, limit })
-      for (const record of found.toReversed()) print(record)
+      await print(found.toReversed())
+      if (found.length === 0 && unknown.length > 0)
+        throw new CommandFailure(`Cannot list records: ${describeUnknown(unknown)}`)
       if (found.length === 0) io.stderr.write('The audit trail contains no such record.\n')
       if (isSet(args, 'follow')) await follow(store, filter, found[0], print)
+      return 0 as const
     })
-    return 0
   },
 }
 
@@ -97,37 +106,42 @@ async function follow(
   store: Store,
   filter: RecordFilter,
   newest: KeptRecord | undefined,
-  print: (record: KeptRecord) => void,
+  print: Print,
 ): Promise<never> {
   const look = await followTrail(store, filter, newest, Date.now())
   for (;;) {
     await pause(LOOK_MS)
-    for (const record of await look()) print(record)
+    await print(await look())
   }
 }
 
-function createPrinter(
-  { stdout }: Io,
-  asJson: boolean,
-  settings: Settings,
-  ids: EventIds,
-): (record: KeptRecord) => void {
-  return record => {
-    stdout.write(
-      `${asJson ? JSON.stringify(toAuditEvent(record, { ...settings, ids })) : formatLine(record)}\n`,
-    )
+type Print = (records: readonly KeptRecord[]) => Promise<void>
+
+function createPrinter(io: Io, store: Store, asJson: boolean, ids: EventIds): Print {
+  const settings = loadSettings(io)
+  return async records => {
+    const { findUsernames } = await import('../../auth/index.ts')
+    const usernames = await findUsernames(store, records)
+    for (const record of records) {
+      const line = asJson
+        ? JSON.stringify(toAuditEvent(record, { ...settings, ids }))
+        : formatLine(record, usernames.get(record.subject ?? ''))
+      io.stdout.write(`${line}\n`)
+    }
   }
 }
 
 function readFilter(args: Arguments, now: number): RecordFilter {
-  const [since, patient, kind] = ['since', 'patient', 'kind'].map(option => getText(args, option))
+  const [since, until, patient, kind] = ['since', 'until', 'patient', 'kind'].map(option =>
+    getText(args, option),
+  )
   const outcome = getText(args, 'outcome')
   if (outcome !== undefined && outcome !== 'allowed' && outcome !== 'refused')
     throw failMisuse('Cannot use --outcome: expected allowed or refused')
   return {
-    since: since === undefined ? undefined : parseTime(since, now),
+    since: since === undefined ? undefined : parseTime('since', since, now),
+    before: until === undefined ? undefined : parseTime('until', until, now),
     patients: patient === undefined ? undefined : [patient.replace(/^Patient\//, '')],
-    client: getText(args, 'client'),
     launch: getText(args, 'launch'),
     events: kind === undefined ? undefined : [{ kind }],
     allowed: outcome === undefined ? undefined : outcome === 'allowed',
@@ -136,11 +150,11 @@ function readFilter(args: Arguments, now: number): RecordFilter {
 
 const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-function parseTime(text: string, now: number): number {
+function parseTime(option: string, text: string, now: number): number {
   const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
   if (count !== undefined) return now - Number(count) * (UNITS[unit] ?? 0)
   const time = /^\d{4}-\d{2}-\d{2}(T|$)/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(time)) throw failMisuse('Cannot use --since: expected 90s, 15m, 2h, 7d or a date')
+  if (Number.isNaN(time)) throw failMisuse(`Cannot use --${option}: expected 90s, 15m, 2h, 7d or a date`)
   return time
 }
 
@@ -151,15 +165,18 @@ function readLimit(args: Arguments): number {
   return limit
 }
 
-function formatLine(record: KeptRecord): string {
-  const { at, allowed, status, decided_by, reason } = record
+function formatLine(record: KeptRecord, username: string | undefined): string {
+  const { at, allowed, status, decided_by, reason, address } = record
+  const isCommand = record.method === 'sallyport'
   const facts = [
     record.patient_id && `patient=${record.patient_id}`,
     record.patients && `patients=${shortenList(record.patients.trim().split(' '))}`,
     record.client_id && `client=${record.client_id}`,
+    username !== undefined && `username=${username}`,
     record.fhir_user && `user=${record.fhir_user}`,
+    isCommand && address && `by=${address}`,
     record.launch_id && `launch=${record.launch_id}`,
-    record.repeats !== null && record.address && `from=${record.address}`,
+    !isCommand && address && `from=${address}`,
     allowed && decided_by && `by=${decided_by}`,
     reason,
   ]
@@ -178,8 +195,8 @@ function shortenList(patients: readonly string[]): string {
 
 function describeEvent({ kind, method, request, repeats }: KeptRecord): string {
   if (repeats !== null) return `${kind} (${formatRepeats(repeats)})`
-  const hasRequest = kind === 'fhir' || kind === 'api' || kind === 'admin'
-  return hasRequest ? `${method ?? ''} ${request || '[base]'}` : kind
+  const hasRequest = kind === 'fhir' || kind === 'api' || (kind === 'admin' && request !== null)
+  return hasRequest ? `${method ?? ''} ${request || '[base]'}`.trimStart() : kind
 }
 
 const auditVerify: Command = {

@@ -20,7 +20,6 @@ import {
 } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { formatFhirUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { describeApp, findNames, type Names } from '../../pages/activity/describe.ts'
 import { renderAuditOff } from '../../pages/activity/page.ts'
@@ -28,6 +27,8 @@ import { type AdminFailure, recordAction } from '../action.ts'
 import {
   type AuditView,
   buildAuditQuery,
+  describeFilter,
+  describeUnknown,
   EXPORT_FORMATS,
   type ExportFormat,
   exportRecords,
@@ -73,8 +74,9 @@ export const auditRoutes: readonly AdminRoute[] = [
     path: '/audit',
     async handle(request) {
       const { context, form } = request
-      const view = readAuditView(form)
-      await recordAction(request.admin, { operation: LIST_RECORDS, after: { ...view.filter } })
+      const view = await readAuditView(request.admin, form)
+      const after = describeFilter(view.filter, view.unknown)
+      await recordAction(request.admin, { operation: LIST_RECORDS, after })
       const { items: records, next: older } = await listRecords(request.admin, {
         ...view.filter,
         after: form.get('after'),
@@ -133,14 +135,14 @@ async function findChoices({ store }: AuthContext): Promise<Choices> {
   const [users, apps] = await Promise.all([
     store.db
       .selectFrom('clinician')
-      .select(['fhir_user_id', 'display_name'])
+      .select(['username', 'display_name'])
       .orderBy('username')
       .limit(OFFERED)
       .execute(),
     store.db.selectFrom('client').select(['client_id', 'name']).orderBy('client_id').limit(OFFERED).execute(),
   ])
   return {
-    users: users.map(row => [formatFhirUser(row.fhir_user_id), row.display_name]),
+    users: users.map(row => [row.username, row.display_name]),
     apps: apps.map(row => [row.client_id, row.name]),
   }
 }
@@ -149,7 +151,7 @@ async function findChoices({ store }: AuthContext): Promise<Choices> {
 async function sendExport(request: AdminRequest, format: ExportFormat): Promise<FastifyReply | AdminFailure> {
   const { admin, context, reply, form } = request
   const { fhirBaseUrl } = context.settings
-  const parts = await exportRecords(admin, format, { ...readAuditView(form).filter, fhirBaseUrl })
+  const parts = await exportRecords(admin, format, { ...(await readAuditView(admin, form)), fhirBaseUrl })
   if (isFailure(parts)) return parts
   return reply
     .type(EXPORT_FORMATS[format].type)
@@ -179,7 +181,7 @@ function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
       actions: html`${renderLink('/audit/verify', 'Verify', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.ndjson${buildAuditQuery(view)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildAuditQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
     },
     html`${renderFilters(page)}
-${records.length === 0 ? renderNone(request, older) : renderTable('Audit records, newest first', columns, rows)}
+${records.length === 0 ? renderNone(request, page) : renderTable('Audit records, newest first', columns, rows)}
 ${older && html`<p class="actions after">${renderLink(`/audit${buildAuditQuery(view, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
 <p class="small muted after">An export has the filtered records, at most ${LIMITS.exportedRecords.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,
   )
@@ -228,8 +230,14 @@ ${renderField({ name: 'head', label: 'Head of an earlier verification', hint: 'O
 }
 
 /** A page reads a bounded number of records, so it may find none although older ones match. */
-function renderNone({ context }: AdminRequest, older: string | undefined): Html {
+function renderNone({ context }: AdminRequest, { older, view: { unknown } }: AuditPage): Html {
   if (!context.settings.audit.kept) return html`<div class="card">${renderAuditOff()}</div>`
+  if (unknown.length > 0 && !older)
+    return renderAlert(
+      'Unknown user or app.',
+      `${describeUnknown(unknown).replace(/^n/, 'N')}. Check the spelling: this does not say that there are no records.`,
+      'warn',
+    )
   return html`<div class="card">${renderEmptyState(
     older
       ? { title: 'No match among the newest records', text: 'Older records may match.' }

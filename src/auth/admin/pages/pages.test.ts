@@ -252,7 +252,14 @@ describe('/admin', () => {
     const record = actions.find(({ request }) => request === 'account set tove')
     assert.deepEqual(JSON.parse(record?.details ?? '').after, { relatedPersons: [] })
     await admin.post(path, { ...form, fhirUser: 'Patient/nobody', relatedPersons: '' })
-    assert.match((await admin.get(path)).body, /alert--warn[\s\S]*has no Patient\/nobody/)
+    assert.match(
+      (await admin.get(path)).body,
+      /alert--warn[\s\S]*has no Patient\/nobody[\s\S]*it opens no record/,
+    )
+    await auth.addUser('locum', { fhir_user_id: 'nobody' })
+    const locum = (await admin.get(`/admin/clinicians/${await findId('locum')}`)).body
+    assert.match(locum, /has no Practitioner\/nobody[\s\S]*All other access works/)
+    assert.doesNotMatch(locum, /opens no record,/)
   })
 
   it('removes a user after a confirmation, but not oneself (ADMIN-24)', async () => {
@@ -376,6 +383,73 @@ describe('/admin', () => {
       assert.match((await admin.get('/admin/audit?kind=admin')).body, new RegExp(`audit show ${id}`))
       for (const unknown of ['x', '0', '9'.repeat(30)])
         assert.equal((await admin.get(`/admin/audit/${unknown}`)).statusCode, 404)
+    })
+
+    it('finds a user by username, name, account and FHIR user, and an app by its name (ADMIN-21)', async () => {
+      const store = await open()
+      const audit = createAuditor({ store })
+      const server = await TestAuthServer.open(store, { audit })
+      await server.addUser('root1', { admin: true })
+      await server.addClient({ client_id: 'growth', name: 'Growth Chart' })
+      await server.addUser('mia', { fhir_user_id: 'shared' })
+      await server.addUser('mio', { fhir_user_id: 'shared' })
+      const officer = await server.logIn('root1')
+      const [{ id = '' } = {}, other] = await store.db
+        .selectFrom('clinician')
+        .select('id')
+        .where('fhir_user_id', '=', 'shared')
+        .orderBy('username')
+        .execute()
+      const event = { server: 'fhir', kind: 'fhir', allowed: true, status: 200 } as const
+      const fhirUser = 'Practitioner/shared'
+      await audit.record(
+        { ...event, at: 1, request: 'of-mia', subject: id, fhirUser, client: 'growth' },
+        { ...event, at: 2, request: 'of-mio', subject: other?.id, fhirUser },
+        {
+          ...event,
+          at: 3,
+          kind: 'admin',
+          method: 'sallyport',
+          address: 'alice as root@vm',
+          request: 'of-alice',
+        },
+      )
+      const find = async (query: Readonly<Record<string, string>>) => {
+        const { body } = await officer.get(
+          `/admin/audit/export.csv?${new URLSearchParams({ until: '1970-01-01', ...query })}`,
+        )
+        return [...body.matchAll(/,(of-\w+),/g)].map(([, name]) => name).toSorted()
+      }
+      for (const user of ['mia', 'MIA', 'Dr. mia', id])
+        assert.deepEqual(await find({ user }), ['of-mia'], user)
+      assert.deepEqual(await find({ user: 'mi' }), ['of-mia', 'of-mio'])
+      assert.deepEqual(await find({ user: fhirUser }), ['of-mia', 'of-mio'])
+      for (const user of ['alice as root@vm', 'alice', 'root'])
+        assert.deepEqual(await find({ user }), ['of-alice'], user)
+      assert.deepEqual(await find({ app: 'growth chart' }), ['of-mia'])
+      assert.match(
+        (await officer.get('/admin/audit/export.csv?user=mia')).body,
+        /,username\r\n[\s\S]*,mia\r\n/,
+      )
+      const ndjson = (await officer.get('/admin/audit/export.ndjson?user=mia')).body
+      assert.match(ndjson, /"altId":"mia"/)
+
+      await officer.get(`/admin/clinicians/${id}/remove`)
+      await officer.post(`/admin/clinicians/${id}/remove`, {})
+      assert.equal(
+        await store.db.selectFrom('clinician').select('id').where('id', '=', id).executeTakeFirst(),
+        undefined,
+      )
+      for (const user of ['mia', 'Dr. mia', id]) assert.deepEqual(await find({ user }), ['of-mia'], user)
+
+      const nobody = (await officer.get('/admin/audit?user=Juniper%20Ash')).body
+      assert.match(nobody, /No account, app, FHIR user or operator is known as Juniper Ash/)
+      assert.equal((await officer.get('/admin/audit/export.csv?user=nobody')).statusCode, 400)
+      const kept = await findRecords(store, { events: [{ kind: 'admin' }], limit: 100 })
+      assert.ok(
+        kept.every(({ details }) => !details?.includes('Juniper Ash')),
+        'it may be the name of a patient',
+      )
     })
 
     it('exports the filtered records, and records the export (ADMIN-21)', async () => {

@@ -313,14 +313,14 @@ async function renderUserPage(request: AdminRequest, user: UserDescription): Pro
       actions: renderActionLinks(buildUserPath(user), { ...user, isSelf, hasPasswords }, USER_OPERATIONS),
       done: readDone(request, DONE),
     },
-    html`${unknown && unknown.length > 0 && renderUnknown(unknown)}
+    html`${unknown && unknown.length > 0 && renderUnknown(user, unknown)}
 ${renderFacts([
   ['State', renderState(user)],
   ['Username', html`<code>${user.username}</code>`],
   ['Kind', KINDS[user.kind]],
   ['Password', user.hasPassword ? 'Yes' : 'No: signs in with an identity provider'],
   ['Second factors', user.secondFactors],
-  ['Audit', renderLink(`/audit?${new URLSearchParams({ user: user.fhirUser })}`, 'Records of this user')],
+  ['Audit', renderLink(`/audit?${new URLSearchParams({ user: user.username })}`, 'Records of this user')],
 ])}
 <h2 class="section__title subhead">${user.kind === 'account' ? 'Name, FHIR user and related persons' : 'Name and FHIR user'}</h2>
 <form class="card card__body stack" method="post" action="${paths.admin}${buildUserPath(user)}">
@@ -339,11 +339,18 @@ ${grants}`,
   )
 }
 
-/** Apps could not read who their user is, and a policy could not find the patients of the user. */
-function renderUnknown(references: readonly string[]): Html {
+/**
+ * The record of a patient is the resource itself, or named by it. What a clinician opens depends on the scopes of the app, and
+ * on the resource only if a rule of the policy compares patients with it.
+ */
+function renderUnknown({ kind }: UserDescription, references: readonly string[]): Html {
+  const consequence =
+    kind === 'account'
+      ? 'Until it exists, it opens no record, and apps cannot read who the user is.'
+      : 'Apps cannot read who the user is, and rules of the policy that compare patients with the user find none. All other access works: disable the account if it should open no record.'
   return renderAlert(
     `The FHIR server has no ${references.join(', ')}.`,
-    'Until it exists, it opens no record, and apps cannot read who the user is. Create or import it, or correct the reference below.',
+    `${consequence} Create or import it, or correct the reference below.`,
     'warn',
   )
 }

@@ -165,8 +165,8 @@ function makeFilter({ patient, since, until }: View): RecordFilter {
 
 function narrow({ app, kind }: View, person: KeptRecord | undefined): RecordFilter {
   return {
-    client: app,
-    subject: person?.subject ?? undefined,
+    clients: app === undefined ? undefined : [app],
+    ...(person?.subject && { actor: { subjects: [person.subject] } }),
     ...(kind === 'changed' && {
       events: CHANGING.map(interaction => ({ kind: 'fhir', interaction })),
     }),

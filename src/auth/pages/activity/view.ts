@@ -84,7 +84,7 @@ export function buildFilter(view: View, now: number): RecordFilter {
   const kinds = kind === undefined ? Object.keys(KINDS) : [kind]
   return {
     events: kinds.map(name => ({ kind: name })),
-    client: app,
+    clients: app === undefined ? undefined : [app],
     otherThanClient: showsPortal(view) ? undefined : PORTAL_CLIENT,
     launch,
     patients: patient === undefined ? undefined : [patient],
