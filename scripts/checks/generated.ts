@@ -52,7 +52,7 @@ async function renderCliReference(): Promise<string> {
 |---|---|
 ${list.join('\n')}
 
-${sections.join('\n')}`.replaceAll(HOW, 'sallyport')
+${sections.join('\n').replaceAll(HOW, 'sallyport')}`
 }
 
 const INTRODUCTION = `# Command line
@@ -62,7 +62,7 @@ const INTRODUCTION = `# Command line
 Run a command where the settings and the data folder are. In a clone, write \`npm run -s sallyport --\` instead of \`sallyport\`.
 
 \`\`\`sh
-${HOW} <command> [options]
+sallyport <command> [options]
 \`\`\`
 
 Every command prints its help text with \`--help\`. Commands read the same [settings](settings.md) as the servers. They work on the
