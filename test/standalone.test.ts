@@ -171,7 +171,7 @@ describe('a standalone launch', () => {
     await page.getByRole('listitem').filter({ hasText: 'An app that you allowed' }).first().waitFor()
     await expectAccessible(page)
     await page.goto(`${stack.settings.issuerUrl}/home`)
-    await page.getByRole('link', { name: 'Remove access of Helio Trends' }).waitFor()
+    await page.getByRole('link', { name: 'End access of Helio Trends' }).waitFor()
     await inspectOnEveryScreen(page, 'home')
     for (const name of ['sign-ins', 'password']) {
       await page.goto(`${stack.settings.issuerUrl}/account/${name}`)
@@ -202,7 +202,11 @@ describe('consent and /manage', () => {
     await page.getByRole('button', { name: 'Continue' }).click()
 
     await page.getByRole('heading', { level: 1, name: 'Allow Helio Trends to use this record?' }).waitFor()
+    // Enter in a checkbox must not be a decision.
+    await page.getByRole('checkbox', { name: /^Conditions/ }).press('Enter')
     await page.getByRole('checkbox', { name: /^Conditions/ }).uncheck()
+    const decision = page.getByRole('region', { name: 'Your decision' })
+    await decision.getByText('The app may add entries. It keeps access while you are away.').waitFor()
     await page.getByText('Choose which measurements').click()
     for (const part of [
       'Laboratory results',
@@ -215,7 +219,8 @@ describe('consent and /manage', () => {
     assert.match(await page.locator('li', { hasText: 'Choose which measurements' }).innerText(), /In part/)
     await inspectOnEveryScreen(page, 'consent-chosen')
     await page.getByRole('checkbox', { name: /^Add measurements/ }).uncheck()
-    await page.getByRole('button', { name: 'Allow access' }).click()
+    assert.equal(await decision.getByText('The app may add entries.').isVisible(), false)
+    await page.getByRole('button', { name: 'Allow access' }).press('Enter')
     await page.getByRole('heading', { name: 'Opened' }).waitFor()
 
     const tokens = last()
@@ -226,10 +231,10 @@ describe('consent and /manage', () => {
 
     await page.goto(`${stack.settings.issuerUrl}/manage`)
     await inspectOnEveryScreen(page, 'manage')
-    await page.getByRole('link', { name: 'Remove Helio Trends' }).click()
+    await page.getByRole('link', { name: 'End access of Helio Trends' }).click()
     await inspectOnEveryScreen(page, 'manage-remove')
-    await page.getByRole('button', { name: 'Remove access' }).click()
-    await page.getByText('Helio Trends can no longer access any record').waitFor()
+    await page.getByRole('button', { name: 'End access' }).click()
+    await page.getByText('Helio Trends can no longer use any record on your behalf').waitFor()
     await assertRefusedSoon(tokens)
     assert.deepEqual(faults, [])
   })

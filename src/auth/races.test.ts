@@ -337,7 +337,7 @@ eachDatabase((_name, open) => {
       const denied = await decide('deny')
       assert.ok(readRedirect(allowed ?? assert.fail()).code)
       assert.equal(denied.statusCode, 400)
-      assert.match(denied.body, /This sign-in has ended/)
+      assert.match(denied.body, /This request was already answered/)
     })
   })
 })

@@ -106,8 +106,8 @@ export interface ErrorPageOptions {
   readonly title: string
   /** Paragraphs: the effect on the record, and the advice. */
   readonly text: readonly (Html | string)[]
-  /** Error code or status, for the support staff. */
-  readonly code: string
+  /** Error code or status, for the support staff. Undefined where nothing failed. */
+  readonly code: string | undefined
   /** Contains no token and no patient name. */
   readonly reason?: string | undefined
   /** The request id. */
@@ -156,7 +156,7 @@ function listFacts({
   brand,
 }: ErrorPageOptions): (readonly [string, Html | string])[] {
   return [
-    ['Error', html`<code>${code}</code>`],
+    ...(code === undefined ? [] : [['Error', html`<code>${code}</code>`] as const]),
     ...(reason === undefined ? [] : [['Reason', reason] as const]),
     ...facts,
     ['Time', renderMoment(now, { form: 'seconds' })],

@@ -84,13 +84,13 @@ export async function sendStep(reply: FastifyReply, context: AuthContext, step: 
       return sendErrorPage(reply, context, {
         kind: 'ended',
         status: 400,
-        title: 'This sign-in has ended',
+        title: 'This request was already answered',
         text: [
-          'It was already completed, or it took longer than 10 minutes. No record was opened.',
-          'Open the app again, from the patient list or from the app itself.',
+          'It was answered before, or it took longer than 10 minutes. This page changed nothing: an app that you allowed keeps its access, and an app that you did not allow has none.',
+          'To use the app, open it again.',
         ],
-        code: 'invalid_request',
-        actions: [START_PAGE],
+        code: login?.mayViewActivity === true ? 'invalid_request' : undefined,
+        actions: [START_PAGE, ...(login ? [{ href: paths.manage, text: 'Apps with access' }] : [])],
         login,
         isRecorded: true,
       })

@@ -81,14 +81,14 @@ interface ErrorOptions
   /** The user who is signed in, if the page has their bar. */
   readonly login?: Login | undefined
   readonly current?: SignedInPage
-  /** Whether developers get a link to the event. */
+  /** Whether those who may open the activity page get a link to the event. */
   readonly isRecorded?: boolean
 }
 
 /** Sends a page about a refusal, or about another problem. Its code is the status unless the options have another. */
 export function sendErrorPage(
   reply: FastifyReply,
-  { settings, brand, clock }: Pick<AuthContext, 'settings' | 'brand' | 'clock'>,
+  { brand, clock }: Pick<AuthContext, 'brand' | 'clock'>,
   { status, login, current, isRecorded = false, ...options }: ErrorOptions,
 ): FastifyReply {
   const { id } = reply.request
@@ -96,7 +96,7 @@ export function sendErrorPage(
     kind: 'refused',
     code: String(status),
     reference: id,
-    referenceUrl: isRecorded ? linkReference(settings, id) : undefined,
+    referenceUrl: isRecorded && login?.mayViewActivity === true ? linkReference(id) : undefined,
     now: clock(),
     brand,
     ...(login && { bar: makeSignedInBar(login, current) }),
@@ -152,7 +152,7 @@ function renderServers({ issuerUrl, fhirBaseUrl }: AuthSettings, { reason }: Una
 </ul>`
 }
 
-/** Links the reference of an error page to its event, for developers. */
-function linkReference({ developerTools }: AuthSettings, reference: string): string | undefined {
-  return developerTools ? `${paths.activity}?${new URLSearchParams({ reference })}` : undefined
+/** Links the reference of an error page to its event. */
+function linkReference(reference: string): string {
+  return `${paths.activity}?${new URLSearchParams({ reference })}`
 }

@@ -13,7 +13,7 @@ const MIN_CHARACTERS = 8
 export const NO_PASSWORD = ''
 
 /** The rules of new passwords, for the forms that take one. */
-export const PASSWORD_RULES = `At least ${MIN_CHARACTERS} characters and at most ${MAX_BYTES} bytes, without your username. Passwords that many people use are refused.`
+export const PASSWORD_RULES = `At least ${MIN_CHARACTERS} and at most ${MAX_BYTES} characters, without your username. Passwords that many people use are refused.`
 
 /** Words that an attacker of this server tries first. */
 const OWN_WORDS = ['sallyport', 'clinician']
@@ -21,7 +21,8 @@ const OWN_WORDS = ['sallyport', 'clinician']
 /** Why a new password is refused, as the end of a sentence; undefined if it is accepted. */
 export function findNewPasswordFault(password: string, username: string): string | undefined {
   if ([...password].length < MIN_CHARACTERS) return `use at least ${MIN_CHARACTERS} characters`
-  if (Buffer.byteLength(password) > MAX_BYTES) return `use at most ${MAX_BYTES} bytes`
+  if (Buffer.byteLength(password) > MAX_BYTES)
+    return `use at most ${MAX_BYTES} characters, fewer with letters such as é`
   if (password.includes('\0')) return 'use no NUL character'
   if (contains(password, username)) return 'use a password without the username'
   const isKnown = isCommonPassword(password) || OWN_WORDS.some(word => contains(password, word))

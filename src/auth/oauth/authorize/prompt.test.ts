@@ -193,7 +193,7 @@ describe('the login for GET /oauth2/authorize', () => {
       assert.equal(responses.filter(one => one.headers.location?.includes('code=')).length, 1)
       const late = await fresh.get(`/oauth2/resume?interaction=${interaction}`)
       assert.equal(late.statusCode, 400)
-      assert.match(late.body, /This sign-in has ended/)
+      assert.match(late.body, /This request was already answered/)
     })
   })
 })

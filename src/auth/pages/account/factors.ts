@@ -117,11 +117,14 @@ function renderFactors(factors: readonly Factor[]): Html {
       columns: ['Name', 'Kind', 'Added', 'Last used', { head: 'Action', isHidden: true }],
     },
     factors.map(({ id, kind, name, created_at, used_at }) => [
-      html`<form class="rename" method="post" action="${paths.accountFactors}">${renderHidden({ factor: id })}<input class="input" name="name" value="${name}" maxlength="${LIMITS.factorNameCharacters}" aria-label="Name of ${name}" autocomplete="off" required><button class="btn btn--quiet btn--small">Rename</button></form>`,
+      html`<form class="rename" method="post" action="${paths.accountFactors}">${renderHidden({ factor: id })}<input class="input" name="name" value="${name}" maxlength="${LIMITS.factorNameCharacters}" aria-label="Name of ${name}" autocomplete="off" required><button class="btn btn--quiet btn--small">Rename<span class="sr"> ${name}</span></button></form>`,
       FACTOR_KINDS[kind],
       renderDateTime(created_at),
       used_at === null ? 'Never' : renderDateTime(used_at),
-      renderDanger('Remove', { href: `${paths.accountFactorsRemove}?factor=${id}`, size: 'small' }),
+      renderDanger(html`Remove<span class="sr"> ${name}</span>`, {
+        href: `${paths.accountFactorsRemove}?factor=${id}`,
+        size: 'small',
+      }),
     ]),
   )}</div>`
 }

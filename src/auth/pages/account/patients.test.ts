@@ -87,6 +87,28 @@ describe('a patient who signs in', () => {
       assert.equal(decodeClaims(token).fhirUser, 'http://localhost:8080/fhir/Patient/juniper')
   })
 
+  it('is told the truth about a request that was answered before, in plain words', async () => {
+    const asked = await auth.authorize(browser, STANDALONE)
+    const url = asked.headers.location ?? ''
+    const form = readForm((await browser.get(url)).body)
+    await browser.post('/oauth2/consent', `${form}&decision=allow`)
+    const { body, statusCode } = await browser.get(url)
+    assert.equal(statusCode, 400)
+    assert.match(body, /already answered[\s\S]*an app that you allowed keeps its access/)
+    assert.match(body, /href="\/manage"/)
+    assert.doesNotMatch(body, /No record was opened|patient list|invalid_request|href="\/activity/)
+  })
+
+  it('reads plain words on the account pages, and beforehand what a new password ends', async () => {
+    const account = (await browser.get('/account/sign-ins')).body
+    assert.match(account, /Two-step sign-in/)
+    assert.doesNotMatch(account, /command line|Second factors/)
+    const password = (await browser.get('/account/password')).body
+    assert.match(password, /ends your sign-ins in other browsers, and the access of your apps/)
+    assert.doesNotMatch(password, /bytes/)
+    assert.match((await auth.openBrowser().get('/login')).body, /name="username"[^>]* autofocus/)
+  })
+
   it('reads the FHIR server as that patient (PATIENTS-2)', async () => {
     auth.fhir.requests.length = 0
     await browser.get('/manage')

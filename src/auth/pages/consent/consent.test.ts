@@ -208,21 +208,23 @@ describe('/oauth2/consent', () => {
       assert.equal((await auth.exchange(code, APP)).json().scope, 'launch patient/Patient.rs')
     })
 
-    it('responds with access_denied if no scope was approved', async () => {
+    it('asks again if nothing was selected, and grants nothing', async () => {
       const response = await auth.authorize(mainBrowser, {
         ...APP,
         client_id: 'reader',
         scope: 'user/Patient.rs',
       })
       const form = readForm((await mainBrowser.get(response.headers.location ?? '')).body)
-      const answer = readRedirect(await decide(clearScopes(form, 'user/Patient.rs'), 'allow'))
-      assert.equal(answer.error, 'access_denied')
+      const nothing = await decide(clearScopes(form, 'user/Patient.rs'), 'allow')
+      assert.equal(nothing.statusCode, 400)
+      assert.match(nothing.body, /Nothing is selected\.[\s\S]*choose “Don’t allow”/)
+      assert.equal(readRedirect(await decide(readForm(nothing.body), 'deny')).error, 'access_denied')
     })
   })
 
   it('explains offline access, and when access ends without it', async () => {
     const { page } = await asked('launch online_access offline_access patient/Patient.rs')
-    assert.match(page.body, /Keep access[\s\S]*while you are signed out, until you remove it/)
+    assert.match(page.body, /Keep access[\s\S]*while you are signed out, until you end it/)
     assert.match(page.body, /ends when you sign out, and at \d\d:\d\d \S+ at the latest/)
     const other = await asked('launch patient/Patient.rs')
     assert.match(other.page.body, /its access ends after 5 minutes/)

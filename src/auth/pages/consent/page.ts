@@ -4,6 +4,7 @@ import {
   type Html,
   html,
   type Person,
+  renderAlert,
   renderAlikeWarning,
   renderDate,
   renderFacts,
@@ -43,6 +44,8 @@ export interface ConsentPageOptions {
   /** Whether the user has just picked the patient. */
   readonly picked: boolean
   readonly isChecked: IsChecked
+  /** Whether the user allowed access, but cleared every row. */
+  readonly selectedNothing: boolean
   readonly now: number
 }
 
@@ -61,17 +64,29 @@ export function renderConsentPage(options: ConsentPageOptions): Html {
   const after = html`<div class="decide" role="region" aria-label="Your decision"><div class="wrap wrap--mid">
 <button class="btn" form="consent" name="decision" value="allow">Allow access</button>
 <button class="btn btn--quiet" form="consent" name="decision" value="deny">Don’t allow</button>
-<p class="decide__note">Signed in as ${login.user.displayName}</p>
+<p class="decide__note">${renderIncluded(options)}Signed in as ${login.user.displayName}</p>
 </div></div>`
   const whose = patient && describeWhoseRecord(login, patient)
   const use = whose === undefined ? '' : ` to use ${whose}`
   return renderPage(
     { title: `Allow ${client.name}`, brand, bar, width: 'mid', sampleData, after },
     html`${renderPageHead(`Allow ${client.name}${use}?`, html`The app at <b>${readHost(options.redirectUri)}</b> requests the access below. Clear anything that it should not have.`)}
+${options.selectedNothing && renderAlert('Nothing is selected.', 'Select what the app may use, or choose “Don’t allow”. Nothing was shared yet.', 'bad')}
 ${renderUnverifiedWarning(client)}
 ${renderPatient(options)}
 <div class="consent">${renderForm(options)}${renderAbout(options)}</div>`,
   )
+}
+
+/** What goes beyond reading now. It may be far up the page, so it is repeated beside the button. CSS follows the checkboxes. */
+function renderIncluded({ scope }: ConsentPageOptions): Html | undefined {
+  const writes = listConsentItems(scope).filter(item => item.writes)
+  const staysToo = hasScope(scope, 'offline_access')
+  if (writes.length === 0 && !staysToo) return undefined
+  const verbs = describeWrites(writes).toLowerCase()
+  return html`${writes.length > 0 && html`<span class="decide__writes">The app may ${verbs} entries. </span>`}${
+    staysToo && html`<span class="decide__stays">It keeps access while you are away. </span>`
+  }`
 }
 
 /** Patients and relatives read whose record it is. Clinicians see it in the banner. */
@@ -89,11 +104,18 @@ function renderPatient({ patient, now }: ConsentPageOptions): Html | undefined {
   }${renderAlikeWarning(alike)}</section>`
 }
 
+/**
+ * Enter in a checkbox activates the first submit button of a form. This one does nothing: a form outside of a dialog ignores
+ * the method `dialog` (HTML, form submission). Chromium skips a disabled button, WebKit one that is not rendered.
+ */
+const NO_IMPLICIT_SUBMISSION = html`<button class="sr" formmethod="dialog" tabindex="-1" aria-hidden="true"></button>`
+
 function renderForm(options: ConsentPageOptions): Html {
   const { pendingId, login, scope, patient, encounterId, isChecked } = options
   const items = listConsentItems(scope)
   const writes = items.filter(item => item.writes)
   return html`<form class="consent__ask" id="consent" method="post" action="${paths.consent}">
+${NO_IMPLICIT_SUBMISSION}
 ${renderHidden({ interaction: pendingId, clinician: login.user.id, patient: patient?.id ?? '', encounter: encounterId ?? '' })}
 ${renderReadSections(options, items)}
 ${writes.length > 0 && renderSection('write', describeWrites(writes), html`${writes.map(item => renderWriteRow(item, isChecked))}`)}
@@ -159,16 +181,19 @@ function renderOfflineRow(options: ConsentPageOptions): Html {
     {
       value: 'offline_access',
       title: 'Keep access',
-      text: `The app can use the access selected above while you are signed out, until you remove it under Apps with access. Otherwise, ${otherwise}`,
+      text: `The app can use the access selected above while you are signed out, until you end it under Apps with access. Otherwise, ${otherwise}`,
     },
     isChecked,
   )
 }
 
 function renderAbout({ client, redirectUri, scope, wanted }: ConsentPageOptions): Html {
-  const facts: readonly (readonly [string, Html | string])[] = [
+  const technical: readonly (readonly [string, Html | string])[] = [
     ['Returns to', html`<code>${redirectUri}</code>`],
     ['Client id', html`<code>${client.id}</code>`],
+    ['Exact scopes', html`<span class="url url--block">${scope}</span>`],
+  ]
+  const facts: readonly (readonly [string, Html | string])[] = [
     ['Registered', renderDate(client.createdAt)],
     ['Requested but not registered for', listUnregistered(scope, wanted)],
     ['Not requested', listNotRequested(wanted)],
@@ -178,7 +203,7 @@ function renderAbout({ client, redirectUri, scope, wanted }: ConsentPageOptions)
 <div class="appid">${renderAppTile(client)}<p>${renderAppName(client)}<span class="sub">${readHost(redirectUri)}</span></p></div>
 ${client.description !== undefined && html`<p>${client.description}</p>`}
 ${renderFacts(facts.filter(([, value]) => value !== ''))}
-<details class="more"><summary>Exact scopes</summary><p class="url url--block">${scope}</p></details>
+<details class="more"><summary>Technical details</summary>${renderFacts(technical)}</details>
 </div></aside>`
 }
 

@@ -4,6 +4,7 @@ import { createFhirReader } from '../../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
+import { applyApproval, listConsentItems } from '../../oauth/authorize/consent-items.ts'
 import {
   describeAvailableContext,
   makeScopeTerms,
@@ -46,6 +47,8 @@ export function addConsentRoutes(app: FastifyInstance, context: AuthContext): vo
       const decided = { ...pending, approvedScopes }
       switch (form.get('decision')) {
         case 'allow':
+          if (selectsNothing(context, state, approvedScopes))
+            return sendConsentPage(reply, context, waiting, scope => approvedScopes.has(scope), true)
           return sendStep(
             reply,
             context,
@@ -80,6 +83,7 @@ async function sendConsentPage(
   context: AuthContext,
   { pending, state, login }: Waiting,
   isChecked: IsChecked,
+  selectedNothing = false,
 ): Promise<FastifyReply> {
   const { client, request } = state
   const { settings, clock } = context
@@ -98,9 +102,26 @@ async function sendConsentPage(
     accessTokenTtlSeconds: settings.accessTokenTtlSeconds,
     picked: request.picked !== undefined,
     isChecked,
+    selectedNothing,
     now: clock(),
   })
-  return reply.sendPage(page, { formTargets: [request.redirectUri], images: listLogos(client) })
+  return reply.sendPage(page, {
+    status: selectedNothing ? 400 : 200,
+    formTargets: [request.redirectUri],
+    images: listLogos(client),
+  })
+}
+
+/** Whether the app requests data, and the user cleared all of it. */
+function selectsNothing(
+  context: AuthContext,
+  state: AuthorizationState,
+  approvedScopes: ReadonlySet<string>,
+): boolean {
+  const { scope } = computeGrantable(context, state)
+  return (
+    listConsentItems(scope).length > 0 && listConsentItems(applyApproval(scope, approvedScopes)).length === 0
+  )
 }
 
 /** Finds the patient of the request. `person` is undefined if the record cannot be read. */

@@ -5,18 +5,19 @@ import { describeCategory, describeKind, describePermissions, describeScope, des
 /** Whether a checkbox is checked when the page is shown; at first all are. */
 export type IsChecked = (scope: string) => boolean
 
-const STATE = html`<span class="scope__state"><span class="on">Allowed</span><span class="part">In part</span><span class="off">Not allowed</span></span>`
+const STATE = html`<span class="scope__state"><span class="on">Selected</span><span class="part">In part</span><span class="off">Left out</span></span>`
 
 interface Row {
   readonly value: string
   readonly title: Html | string
   readonly text: string
   readonly more?: Html | undefined
+  readonly writes?: boolean
 }
 
 /** A row with a checkbox. CSS shows the state at its end. */
-export function renderRow({ value, title, text, more }: Row, isChecked: IsChecked): Html {
-  return html`<li><label class="scope">${renderCheckbox(value, isChecked)}<span class="scope__title">${title}</span>${STATE}<span class="scope__text">${text}</span></label>${more}</li>`
+export function renderRow({ value, title, text, more, writes = false }: Row, isChecked: IsChecked): Html {
+  return html`<li${writes && html` class="writes"`}><label class="scope">${renderCheckbox(value, isChecked)}<span class="scope__title">${title}</span>${STATE}<span class="scope__text">${text}</span></label>${more}</li>`
 }
 
 /** A row without a checkbox. */
@@ -45,6 +46,7 @@ export function renderWriteRow({ scope, parts }: ConsentItem, isChecked: IsCheck
       title: html`${describePermissions(scope.permissions, 's')} ${noun}${only}&ensp;${renderBadge('Writes to the record', 'warn')}${renderScopeBadge(scope.context)}`,
       text: describeWrite(scope.permissions),
       more: renderParts(scope.type, parts, isChecked),
+      writes: true,
     },
     isChecked,
   )

@@ -91,7 +91,7 @@ describe('/home', () => {
       body,
       /Heart Tracker[\s\S]*May use your record\. Reads conditions\. Until you end it, also while you are away\./,
     )
-    assert.match(body, /href="\/manage\/remove\?client=tracker">Remove access/)
+    assert.match(body, /href="\/manage\/remove\?client=tracker">End access/)
     assert.match(
       body,
       /13-Nov-2026<\/time> 14:00 UTC[\s\S]*Dr\. Robin Ahmadi[\s\S]*your goals[\s\S]*your devices[\s\S]*your procedures/,
@@ -107,6 +107,7 @@ describe('/home', () => {
     const { body } = await (await auth.logIn('mother')).get('/home')
     assert.match(body, />Zoë child-0<\/h2>[\s\S]*You act for this person/)
     assert.match(body, /may use the record of Zoë child-0, and see who looked at it/)
+    assert.doesNotMatch(body, /your health record/)
     await addAccount(
       'carer',
       'RelatedPerson/r-child-0',

@@ -161,10 +161,10 @@ function renderPossible({ settings }: AuthContext): Html {
     'can',
     'What you can do here',
     html`<div class="home__part stack"><ul class="bullets">
-<li><b>Use an app</b>: open the app, choose to connect it to your health record, and sign in here when it asks. You decide what it may use.</li>
+<li><b>Use an app</b>: open the app, choose to connect it to the hospital or practice, and sign in here when it asks. You decide what it may use.</li>
 <li><a href="${paths.manage}">End the access of an app</a>, at any time.</li>
 <li><a href="${paths.accountAccessLog}">See who looked</a>, and download the list.</li>
-<li>${settings.login.passwords ? html`<a href="${paths.accountPassword}">Change your password</a>, or ` : ''}<a href="${paths.accountSignIns}">see where you are signed in</a>.</li>
+<li>${settings.login.passwords ? html`<a href="${paths.accountPassword}">Change your password</a>, <a href="${paths.accountFactors}">set up two-step sign-in</a>, or ` : ''}<a href="${paths.accountSignIns}">see where you are signed in</a>.</li>
 </ul><p class="small muted">The record itself is shown by the apps that you allow, not on these pages.</p></div>`,
   )
 }

@@ -65,7 +65,7 @@ eachDatabaseIfThorough((_name, open) => {
         (await browser.get('/manage/remove?client=helio')).body,
         /Records<\/dt><dd><span class="family">Juniper</,
       )
-      assert.match(body, /Until you remove it<\/span>[\s\S]*Works while you are away/)
+      assert.match(body, /When you end it<\/span>[\s\S]*Works while you are away/)
       assert.match(body, /One of them keeps access while you are away/)
       assert.ok(body.includes(SCOPES))
     })
@@ -123,14 +123,14 @@ eachDatabaseIfThorough((_name, open) => {
       const { body } = await browser.get('/manage')
       assert.match(
         body,
-        /52 patients[\s\S]*Juniper[\s\S]*patient-0[\s\S]*patient-48<\/li><li>2 others, used earlier/,
+        /52 records[\s\S]*Juniper[\s\S]*patient-0[\s\S]*patient-48<\/li><li>2 others, used earlier/,
       )
       await db.deleteFrom('grant').where('patient_id', 'like', 'patient-%').execute()
     })
 
     it('asks for confirmation on a page that changes nothing', async () => {
       const page = await browser.get('/manage/remove?client=helio')
-      assert.match(page.body, /Remove Helio &lt;Trends&gt;’s access\?/)
+      assert.match(page.body, /End Helio &lt;Trends&gt;’s access\?/)
       assert.match((await browser.get('/manage')).body, /Helio/)
       assert.equal((await browser.get('/manage/remove?client=nobody')).headers.location, '/manage')
     })
@@ -145,7 +145,7 @@ eachDatabaseIfThorough((_name, open) => {
       const page = await browser.get(response.headers.location ?? '')
       assert.match(
         page.body,
-        /role="status"[\s\S]*Access removed[\s\S]*Helio &lt;Trends&gt; can no longer access any record/,
+        /role="status"[\s\S]*Access ended[\s\S]*Helio &lt;Trends&gt; can no longer use any record on your behalf/,
       )
       const refresh = (token: string) => auth.refresh(token, { client_id: 'helio' })
       assert.equal((await refresh(mine.refresh_token)).json().error, 'invalid_grant')
@@ -170,8 +170,8 @@ eachDatabaseIfThorough((_name, open) => {
     })
 
     it('reports no removal that did not happen', async () => {
-      assert.doesNotMatch((await browser.get('/manage?removed=helio')).body, /Access removed/)
-      assert.doesNotMatch((await browser.get('/manage?removed=%3Cb%3E')).body, /Access removed/)
+      assert.doesNotMatch((await browser.get('/manage?removed=helio')).body, /Access ended/)
+      assert.doesNotMatch((await browser.get('/manage?removed=%3Cb%3E')).body, /Access ended/)
       assert.equal((await browser.post('/manage/remove', { client: 'nobody' })).headers.location, '/manage')
     })
   })

@@ -36,7 +36,7 @@ export interface AppAccess {
   /** The ids of the patients, last used first; `every` with `user/` scopes. */
   readonly patients: readonly string[] | 'every'
   readonly lastUsedAt: number
-  /** Undefined: until the user removes it. */
+  /** Undefined: until the user ends it. */
   readonly endsAt: number | undefined
 }
 
@@ -118,9 +118,9 @@ export function renderManagePage(context: AuthContext, login: Login, view: Manag
       'Apps with access',
       html`${isPatientUser(login.user) ? 'Apps that you allowed to use a health record.' : 'Apps that use patient records on your behalf.'}${offline > 0 && ` ${describeCount(offline)} access while you are away.`}`,
     )}
-${removed && html`<div role="status">${renderAlert('Access removed.', `${removed.name} can no longer access any record.`, 'ok')}</div>`}
+${removed && html`<div role="status">${renderAlert('Access ended.', `${removed.name} can no longer use any record on your behalf.`, 'ok')}</div>`}
 <div class="card${access.length > 0 && ' card--clip'}">${access.length === 0 ? renderEmpty(login) : renderAccess(view)}</div>
-${access.length > 0 && html`<p class="small muted after">Removal takes effect within seconds: the app’s requests are then refused. The app keeps the data that it has already read.</p>`}`,
+${access.length > 0 && html`<p class="small muted after">When you end the access of an app, its requests are refused within seconds. The app keeps the data that it has already read.</p>`}`,
   )
 }
 
@@ -133,17 +133,17 @@ export function renderRemovePage(
   return renderSignedInPage(
     context,
     login,
-    { title: `Remove ${client.name}`, current: 'manage', width: 'flow' },
-    html`${renderPageHead(`Remove ${client.name}’s access?`, 'Its requests will be refused. The app keeps the data that it has already read.')}
+    { title: `End access of ${client.name}`, current: 'manage', width: 'flow' },
+    html`${renderPageHead(`End ${client.name}’s access?`, 'Its requests will be refused. The app keeps the data that it has already read.')}
 <form class="card card__body stack" method="post" action="${paths.manageRemove}">
 ${renderHidden({ client: client.id })}
 <div>${renderAppIdentity(client)}</div>
 ${renderFacts([
   ['Permissions', summarizeScopes(scope)],
-  ['Records', renderPatients(client, patients, names)],
+  ['Records', renderPatients(client, patients, names, true)],
 ])}
 <p>You can open the app again later${!isPatientUser(login.user) && ', from the patient list or from the app itself'}.</p>
-<div class="actions">${renderDanger('Remove access')}<a class="btn btn--quiet" href="${paths.manage}">Keep access</a></div>
+<div class="actions">${renderDanger('End access')}<a class="btn btn--quiet" href="${paths.manage}">Keep access</a></div>
 </form>`,
   )
 }
@@ -180,16 +180,16 @@ function renderAccess({ access, names }: ManageView): Html {
       renderPatients(client, patients, names),
       renderDateTime(lastUsedAt),
       endsAt === undefined
-        ? html`<span class="nowrap">Until you remove it</span> ${renderBadge('Works while you are away', 'warn')}`
+        ? html`<span class="nowrap">When you end it</span> ${renderBadge('Works while you are away', 'warn')}`
         : html`<span class="nowrap">${renderDateTime(endsAt)}</span>`,
       renderRemoval(client),
     ]),
   )
 }
 
-/** The link to the page that removes the access of an app. */
+/** The link to the page that ends the access of an app. */
 export function renderRemoval({ id, name }: Client): Html {
-  const text = html`Remove access<span class="sr"> of ${name}</span>`
+  const text = html`End access<span class="sr"> of ${name}</span>`
   return renderDanger(text, { href: `${paths.manageRemove}?client=${encodeURIComponent(id)}`, size: 'small' })
 }
 
@@ -198,15 +198,20 @@ export function renderPermissions({ name }: Client, scope: string): Html {
   return html`${summarizeScopes(scope)}<details class="more"><summary>Exact scopes<span class="sr"> of ${name}</span></summary><p class="url url--block">${scope}</p></details>`
 }
 
-function renderPatients(client: Client, patients: AppAccess['patients'], names: ManageView['names']): Html {
+function renderPatients(
+  client: Client,
+  patients: AppAccess['patients'],
+  names: ManageView['names'],
+  isOpen = false,
+): Html {
   if (patients === 'every') return html`All you may see`
   if (patients.length === 0) return html`None`
-  const count = `${patients.length} patients`
+  const count = `${patients.length} records`
   const [only] = patients
   if (only !== undefined && patients.length === 1) return renderPatient(only, names.get(only))
   const listed = patients.slice(0, LIMITS.patientsListed)
   const others = patients.length - listed.length
-  return html`<details class="more"><summary>${count}<span class="sr"> of ${client.name}</span></summary><ul>${listed.map(
+  return html`<details class="more"${isOpen && html` open`}><summary>${count}<span class="sr"> of ${client.name}</span></summary><ul>${listed.map(
     id => html`<li>${renderPatient(id, names.get(id))}</li>`,
   )}${others > 0 && html`<li>${others === 1 ? '1 other' : `${others} others`}, used earlier</li>`}</ul></details>`
 }

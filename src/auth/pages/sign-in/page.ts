@@ -116,11 +116,12 @@ function renderForm(
   { pendingId, username, problem, above }: LoginPageOptions,
   form: NonNullable<LoginPageOptions['form']>,
 ): Html {
+  const knowsUser = problem !== undefined || username !== undefined
   return html`<form method="post" action="/login">
 ${pendingId !== undefined && html`<input type="hidden" name="interaction" value="${pendingId}">`}
 ${form !== 'own' && html`<input type="hidden" name="provider" value="${form.id}">`}
-${renderField({ name: 'username', label: 'Username', autocomplete: 'username', required: true, value: username })}
-${renderField({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: problem !== undefined })}
+${renderField({ name: 'username', label: 'Username', autocomplete: 'username', required: true, value: username, autofocus: above.length === 0 && !knowsUser })}
+${renderField({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: knowsUser })}
 <button class="btn btn--wide${above.length > 0 && ' btn--quiet'}">Sign in</button>
 </form>`
 }
