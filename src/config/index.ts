@@ -34,6 +34,7 @@ export {
 export { type LogoFile, readLogo } from './logo-file.ts'
 export { parsePolicyText } from './policy-text.ts'
 export { ensureSecret } from './secret-file.ts'
+export { findSecurityWarnings } from './security-warnings.ts'
 export { LOG_LEVELS, type LogLevel } from './setting-types.ts'
 export type { Settings } from './settings.ts'
 export { SettingsError } from './settings-error.ts'

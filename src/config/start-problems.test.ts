@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
+import { parse } from 'yaml'
 import { type Environment, readConfiguration } from './configuration.ts'
+import { findSecurityWarnings } from './security-warnings.ts'
 
 const folder = '/nowhere'
 const problems = (env: Environment) => readConfiguration(env, folder).problems
@@ -118,6 +121,57 @@ describe('start problems and warnings', () => {
     assert.deepEqual(problems({ ...deployed, ...framed, ...unsafe }), [
       'SMART_APP_URL must be https with SMART_APP_FRAME_ORIGINS',
     ])
+  })
+
+  it('accepts the environment of compose.yaml', () => {
+    const file = new URL('../../compose.yaml', import.meta.url)
+    const { services } = parse(readFileSync(file, 'utf8'), { merge: true })
+    const ours = Object.entries<{ command?: readonly string[]; environment: Environment }>(services).filter(
+      ([, { command }]) => command?.[0] === 'start',
+    )
+    assert.deepEqual(
+      ours.map(([name]) => name),
+      ['auth', 'fhir', 'app'],
+    )
+    for (const [name, { environment }] of ours) {
+      const filled = Object.entries(environment).map(([variable, text]) => [
+        variable,
+        text?.replaceAll(/\$\{[^}]*\}/g, 'q8VtZ2mXc4Ls7Wd1Yk9RfHbJpN3gAu5E'),
+      ])
+      const { problems: found, warnings } = readConfiguration(Object.fromEntries(filled), folder)
+      assert.deepEqual([...found, ...warnings], [], name)
+    }
+  })
+
+  it('warns off loopback about settings that make a deployment less secure', () => {
+    const find = (env: Environment) =>
+      findSecurityWarnings(readConfiguration({ ...deployed, ...env }, folder).settings).map(
+        ({ code }) => code,
+      )
+    const secure = {
+      SMART_SECRET: 'q8VtZ2mXc4Ls7Wd1Yk9RfHbJpN3gAu5E',
+      SMART_LOGIN_SECOND_FACTOR: 'administrators',
+      SMART_POLICY_FILE: '/etc/policy.yaml',
+    }
+    assert.deepEqual(find(secure), [])
+    const provider = { SMART_LOGIN_ISSUER: 'https://idp.example', SMART_LOGIN_CLIENT_ID: 'x' }
+    const rows: readonly (readonly [Environment, string])[] = [
+      [{ SMART_AUDIT: 'false' }, 'audit-off'],
+      [{ SMART_AUDIT_FAILURE: 'allow' }, 'audit-failure'],
+      [{ SMART_LOGIN_SECOND_FACTOR: 'none' }, 'second-factor'],
+      [{ ...provider, SMART_LOGIN_ADMIN: 'groups=admins' }, 'admin-provider'],
+      [{ SMART_POLICY_FILE: undefined }, 'policy'],
+      [{ SMART_DATABASE_URL: 'postgres://u:p@db.example/s' }, 'database'],
+      [{ SMART_DATABASE_URL: 'postgres://u:p@db.example/s?sslmode=require' }, 'database'],
+      [{ SMART_ALLOW_HTTP: 'true' }, 'http'],
+      [{ SMART_OPEN_METRICS: 'true' }, 'metrics'],
+      [{ SMART_LOGIN_FAILURE_LIMIT: '1000' }, 'failure-limit'],
+      [{ SMART_SECRET: 'abababababababababababababababababab' }, 'secret'],
+    ]
+    for (const [env, code] of rows) assert.deepEqual(find({ ...secure, ...env }), [code])
+    for (const url of ['postgres://u:p@localhost/s', 'postgres://u:p@db.example/s?sslmode=verify-full'])
+      assert.deepEqual(find({ ...secure, SMART_DATABASE_URL: url }), [])
+    assert.deepEqual(findSecurityWarnings(readConfiguration({ SMART_AUDIT: 'false' }, folder).settings), [])
   })
 
   it('warns about plain http behind https URLs without a configured proxy', () => {

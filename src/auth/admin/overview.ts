@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { sql } from 'kysely'
 import { countRecords } from '../../audit/index.ts'
+import { findSecurityWarnings } from '../../config/index.ts'
 import { isFailure } from '../../core/index.ts'
 import { isPresent } from '../../store/index.ts'
 import { createUserLookup, type LookupType } from '../base/fhir-reader.ts'
@@ -63,6 +64,7 @@ export async function findOverview(
     findTrailMatters(admin, context),
     findUserMatters(context),
     findLoopbackMatters(context),
+    findSecurityMatters(context),
   ])
   return { counts, attention: found.flat() }
 }
@@ -156,6 +158,7 @@ function findSignInMatters({ refused_sign_ins: refused }: Overview['counts']): r
 const VERIFIED_DAYS = 30
 
 async function findTrailMatters(admin: Admin, { settings }: AuthContext): Promise<readonly Matter[]> {
+  if (!settings.audit.kept && !settings.onLoopback) return []
   if (!settings.audit.kept) return [{ code: 'trail-off', text: 'The audit trail is off.', path: '/system' }]
   const text = describeVerification(await findVerification(admin), admin.clock())
   return text === undefined ? [] : [{ code: 'audit-verification', text, path: '/audit/verify' }]
@@ -232,6 +235,16 @@ async function findKnownIds(
     for (const { resource } of entries) if (resource?.id !== undefined) known.add(resource.id)
   }
   return known
+}
+
+/** Settings that `sallyport check` warns about too. */
+function findSecurityMatters({ settings, providers }: AuthContext): readonly Matter[] {
+  const login = { secondFactor: providers.secondFactor, providers: providers.all }
+  return findSecurityWarnings({ ...settings, login }).map(({ code, text }) => ({
+    code: `settings-${code}`,
+    text,
+    path: '/system',
+  }))
 }
 
 async function findLoopbackMatters({ store, rules }: AuthContext): Promise<readonly Matter[]> {

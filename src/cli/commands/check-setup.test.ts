@@ -62,6 +62,20 @@ describe('sallyport check', () => {
     )
   })
 
+  it('warns off loopback about settings that make a deployment less secure (CHECK-1)', async () => {
+    const settings = { SMART_AUDIT: 'false', SMART_OPEN_METRICS: 'true' }
+    const warnings = async (more: Readonly<Record<string, string>>) =>
+      listLines((await check({ ...settings, ...more })).stdout, 'warning').filter(line =>
+        line.startsWith('security'),
+      )
+    assert.deepEqual(await warnings({}), [])
+    const found = await warnings({ SMART_ISSUER_URL: 'https://auth.example' })
+    assert.match(
+      found.join('\n'),
+      /SMART_AUDIT=false: nothing is recorded\.[\s\S]*every clinician can open every patient\./,
+    )
+  })
+
   it('lists every invalid setting, and exits with 1 (CHECK-1)', async () => {
     const { exitCode, stdout } = await check({ SMART_WORKERS: 'many', SMART_APP_PORT: 'x' })
     assert.equal(exitCode, 1)

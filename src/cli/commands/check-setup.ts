@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import type { Send } from '../../backends/upstream/index.ts'
 import {
   type Configuration,
+  findSecurityWarnings,
   type LoginProvider,
   readConfiguration,
   type Settings,
@@ -86,10 +87,16 @@ function readOrFail(io: Io) {
   }
 }
 
-function describeSettings({ problems, warnings, startWarnings }: Configuration): readonly Finding[] {
+function describeSettings({
+  settings,
+  problems,
+  warnings,
+  startWarnings,
+}: Configuration): readonly Finding[] {
   return [
     ...problems.map(problem => makeFinding('problem', 'settings')(`The servers do not start: ${problem}.`)),
     ...[...warnings, ...startWarnings].map(makeFinding('warning', 'settings')),
+    ...findSecurityWarnings(settings).map(({ text }) => makeFinding('warning', 'security')(text)),
     ...(problems.length === 0 ? [makeFinding('ok', 'settings')('The settings are valid.')] : []),
   ]
 }

@@ -56,6 +56,15 @@ eachDatabaseIfThorough((_name, open) => {
       assert.match(page, /The audit trail was changed\.[\s\S]*Seal 3 is missing/)
     })
 
+    it('names settings that make a deployment less secure (ADMIN-24)', async () => {
+      const store = await open()
+      const settings = { onLoopback: false, allowHttp: true }
+      const server = await TestAuthServer.open(store, { audit: createAuditor({ store }), settings })
+      await server.addUser('ada', { admin: true })
+      const { body } = await (await server.logIn('ada')).get('/admin')
+      assert.match(body, /SMART_ALLOW_HTTP=true: tokens[\s\S]*href="\/admin\/system"[^>]*>See settings/)
+    })
+
     it('verifies the audit trail once at a time, however many ask (ADMIN-24)', async () => {
       const store = await open()
       const auth = await TestAuthServer.open(store, { audit: createAuditor({ store }) })

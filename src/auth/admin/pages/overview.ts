@@ -43,6 +43,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
   audit: 'Verify',
   users: 'See users',
   made: 'See users',
+  settings: 'See settings',
 }
 
 function renderAttention(matters: readonly Matter[]): Html {

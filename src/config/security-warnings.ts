@@ -1,0 +1,99 @@
+import { isLoopbackUrl } from './derive.ts'
+import type { Settings } from './settings.ts'
+
+type Checked = Pick<
+  Settings,
+  | 'onLoopback'
+  | 'audit'
+  | 'databaseUrl'
+  | 'allowHttp'
+  | 'metrics'
+  | 'secret'
+  | 'loginFailureLimit'
+  | 'loginFailureLimitPerAddress'
+> & {
+  readonly fhir: Pick<Settings['fhir'], 'policyFile'>
+  readonly login: Pick<Settings['login'], 'secondFactor' | 'providers'>
+}
+
+interface SecurityWarning {
+  readonly code: string
+  readonly text: string
+}
+
+interface Row {
+  readonly text: string
+  applies(settings: Checked): boolean
+}
+
+/** A random secret has more: 32 bytes in hexadecimal have fewer once in a million times. */
+const DIFFERENT_CHARACTERS = 10
+
+/** Ten times the defaults. */
+const MANY_FAILURES = 100
+const MANY_FAILURES_OF_ADDRESS = 10_000
+
+/** Settings that are allowed, and that a reviewer of a deployment asks about. */
+const WARNINGS: Readonly<Record<string, Row>> = {
+  'audit-off': {
+    text: 'SMART_AUDIT=false: nothing is recorded.',
+    applies: ({ audit }) => !audit.kept,
+  },
+  'audit-failure': {
+    text: 'SMART_AUDIT_FAILURE=allow: requests are answered although they cannot be recorded.',
+    applies: ({ audit }) => audit.kept && audit.failure === 'allow',
+  },
+  'second-factor': {
+    text: 'SMART_LOGIN_SECOND_FACTOR=none: a password alone opens every account, also of administrators.',
+    applies: ({ login }) => login.secondFactor === 'none',
+  },
+  'admin-provider': {
+    text: 'A sign-in provider names administrators without acr-values: their second factor is not checked here.',
+    applies: ({ login }) =>
+      login.secondFactor !== 'none' &&
+      login.providers.some(
+        provider => provider.kind === 'oidc' && provider.admin && provider.acrValues.length === 0,
+      ),
+  },
+  policy: {
+    text: 'SMART_POLICY_FILE is not set: every clinician can open every patient.',
+    applies: ({ fhir }) => fhir.policyFile === undefined,
+  },
+  database: {
+    text: 'SMART_DATABASE_URL has no sslmode=verify-full: the connection to PostgreSQL may be read or redirected.',
+    applies: ({ databaseUrl }) => isUnverified(databaseUrl),
+  },
+  http: {
+    text: 'SMART_ALLOW_HTTP=true: tokens and records may be sent unencrypted.',
+    applies: ({ allowHttp }) => allowHttp,
+  },
+  metrics: {
+    text: 'SMART_OPEN_METRICS=true: anybody who reaches a server can read its metrics.',
+    applies: ({ metrics }) => metrics.isOpen,
+  },
+  'failure-limit': {
+    text: 'SMART_LOGIN_FAILURE_LIMIT or SMART_LOGIN_FAILURE_LIMIT_PER_ADDRESS is far above its default: passwords can be guessed.',
+    applies: ({ loginFailureLimit, loginFailureLimitPerAddress }) =>
+      loginFailureLimit > MANY_FAILURES || loginFailureLimitPerAddress > MANY_FAILURES_OF_ADDRESS,
+  },
+  secret: {
+    text: 'SMART_SECRET has few different characters: create it with openssl rand -base64 32.',
+    applies: ({ secret }) => secret !== undefined && new Set(secret).size < DIFFERENT_CHARACTERS,
+  },
+}
+
+/** Settings that make a deployment less secure (SETTING-7). None on loopback. */
+export function findSecurityWarnings(settings: Checked): readonly SecurityWarning[] {
+  if (settings.onLoopback) return []
+  return Object.entries(WARNINGS)
+    .filter(([, { applies }]) => applies(settings))
+    .map(([code, { text }]) => ({ code, text }))
+}
+
+/** A database on this machine needs no encryption. */
+function isUnverified(databaseUrl: string): boolean {
+  if (!/^postgres(ql)?:/.test(databaseUrl)) return false
+  const { host, searchParams } = new URL(databaseUrl)
+  if (host === '' || isLoopbackUrl(`http://${host}`)) return false
+  return searchParams.get('sslmode') !== 'verify-full'
+}
