@@ -27,7 +27,8 @@ describe('/home', () => {
   let auth: TestAuthServer
   let browser: TestBrowser
   before(async () => {
-    auth = await TestAuthServer.open(await open(), { resources: RESOURCES })
+    const store = await open()
+    auth = await TestAuthServer.open(store, { resources: RESOURCES, audit: createAuditor({ store }) })
     await addAccount('alba', 'Patient/juniper')
     await auth.addClient({
       client_id: 'tracker',
@@ -58,7 +59,7 @@ describe('/home', () => {
     const { body } = await browser.get('/home')
     assert.match(body, /signed in as <b>Name of alba<\/b>/)
     assert.match(body, />Alba Juniper<\/h2>[\s\S]*Your own record/)
-    assert.match(body, /No app\. When you allow an app/)
+    assert.match(body, /You have allowed no app\. When you allow an app/)
     assert.match(body, /Nobody has opened your record lately/)
     assert.match(body, /Ask the hospital or practice that keeps the record/)
     assert.match(body, /<a href="\/home" aria-current="page">Start/)
@@ -99,7 +100,7 @@ describe('/home', () => {
     assert.doesNotMatch(body, /insurance/)
     assert.match(body, /href="\/account\/access-log\?patient=juniper">Everyone who looked at your record/)
     await browser.post('/manage/remove', { client: 'tracker' })
-    assert.match((await browser.get('/home')).body, /No app\. When you allow an app/)
+    assert.match((await browser.get('/home')).body, /You have allowed no app\. When you allow an app/)
   })
 
   it('names the patients for whom a relative acts, a bounded number of them (PATIENTS-8)', async () => {
@@ -116,6 +117,27 @@ describe('/home', () => {
     const many = (await (await auth.logIn('carer')).get('/home')).body
     assert.equal(many.match(/You act for this person/g)?.length, LIMITS.homeRecords)
     assert.match(many, /2 more records/)
+  })
+
+  it('shows apps of other people that have access to the record now (PATIENTS-8)', async () => {
+    await addAccount('father', 'RelatedPerson/r-child-1', ['r-child-1'])
+    await addAccount('aunt', 'RelatedPerson/r-child-1', ['r-child-1'])
+    const [father, aunt] = [await auth.logIn('father'), await auth.logIn('aunt')]
+    assert.match((await aunt.get('/home')).body, /No app of another person is known to have access/)
+    const { code = '' } = readRedirect(
+      await auth.authorize(father, { ...APP, scope: 'launch/patient patient/Condition.rs offline_access' }),
+    )
+    await auth.exchange(code, APP)
+    const { body } = await aunt.get('/home')
+    assert.match(
+      body,
+      /Apps of other people[\s\S]*Heart Tracker[\s\S]*Allowed by Name of father\. Reads conditions/,
+    )
+    assert.match(body, /Apps that you allowed[\s\S]*You have allowed no app/)
+    assert.doesNotMatch((await father.get('/home')).body, /Allowed by/)
+    assert.doesNotMatch((await browser.get('/home')).body, /Allowed by/)
+    await father.post('/manage/remove', { client: 'tracker' })
+    assert.doesNotMatch((await aunt.get('/home')).body, /Allowed by/)
   })
 
   it('says that an account opens no record, or that records cannot be reached (PATIENTS-8)', async () => {

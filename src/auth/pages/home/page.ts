@@ -15,6 +15,7 @@ import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
+import type { UsableGrant } from '../../oauth/grants/grant.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
 import { type Actors, findActors } from '../access-log/actors.ts'
@@ -27,6 +28,7 @@ import { type AppAccess, findAccess, renderRemoval } from '../manage/page.ts'
 import { renderAsk, renderSignedInPage } from '../page-parts.ts'
 import { renderListedApp } from '../portal/apps.ts'
 import { describeWhose, formatFullName, type WhoseRecord } from '../whose.ts'
+import { findGrantsOfOthers, renderGrantsOfOthers } from './others.ts'
 
 /** What a patient or relative sees first. */
 export interface Home {
@@ -42,6 +44,7 @@ interface OpenRecord {
   readonly person: Person | undefined
   readonly visits: readonly Visit[]
   readonly actors: Actors
+  readonly ofOthers: readonly UsableGrant[]
 }
 
 export async function readHome(context: AuthContext, user: User): Promise<Home> {
@@ -60,13 +63,14 @@ async function readRecord(
   people: readonly Person[],
   patient: string,
 ): Promise<OpenRecord> {
-  const { days } = await readDays(context, user, readView(readParameters({}), [patient]))
+  const { days, read } = await readDays(context, user, readView(readParameters({}), [patient]))
   const visits = days.flatMap(day => day.visits).slice(0, LIMITS.homeVisits)
   return {
     whose: describeWhose(user, people, patient),
     person: people.find(({ id }) => id === patient),
     visits,
     actors: await findActors(context, user.id, visits.flat()),
+    ofOthers: await findGrantsOfOthers(context, user, patient, read),
   }
 }
 
@@ -114,7 +118,7 @@ const NO_RECORD = renderAlert(
   'warn',
 )
 
-function renderRecord({ whose, person, visits, actors }: OpenRecord): Html {
+function renderRecord({ whose, person, visits, actors, ofOthers }: OpenRecord): Html {
   const name = person ? formatFullName(person) : 'Name temporarily unavailable'
   const id = `record-${whose.patient}`
   const log = buildUrl({ patient: whose.patient })
@@ -127,6 +131,7 @@ ${
     : renderVisits(visits, { actors, whose }, true)
 }
 <p class="home__part"><a href="${log}">Everyone who looked at ${whose.record}</a></p>
+${renderGrantsOfOthers(ofOthers)}
 </section>`
 }
 
@@ -134,9 +139,9 @@ function renderApps({ access, records }: Home): Html {
   const names = new Map(isFailure(records) ? [] : records.map(({ whose }) => [whose.patient, whose.record]))
   return renderCard(
     'apps',
-    'Apps with access now',
+    'Apps that you allowed',
     access.length === 0
-      ? html`<p class="home__part">No app. When you allow an app to use a record, it is listed here, and you can end its access at any time.</p>`
+      ? html`<p class="home__part">You have allowed no app. When you allow an app to use a record, it is listed here, and you can end its access at any time.</p>`
       : html`<ul class="visits">${access.slice(0, LIMITS.appsListed).map(one => renderApp(one, names))}</ul>
 <p class="home__part"><a href="${paths.manage}">${access.length > LIMITS.appsListed ? `All ${access.length} apps with access` : 'Details of these apps'}</a></p>`,
   )
