@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import type { Transaction } from 'kysely'
 import { type Auditor, createAuditor, noAudit } from '../audit/index.ts'
 import type { Admin, AdminFailure } from '../auth/index.ts'
@@ -22,6 +23,12 @@ export function loadSettings(io: Io): Settings {
   return settings
 }
 
+/** A command that was run in the wrong folder finds nothing: a new data folder shows why. */
+export function noteNewFolder({ dataDir, databaseUrl }: Settings, io: Io): void {
+  const isInFolder = databaseUrl.startsWith(`sqlite:${resolve(dataDir)}`)
+  if (isInFolder && !existsSync(dataDir)) io.stderr.write(`New data folder: ${resolve(dataDir)}\n`)
+}
+
 export function openConfiguredStore(settings: Settings, more: StoreOptions = {}): Promise<Store> {
   return openStore(settings.databaseUrl, { ...getStoreOptions(settings), ...more })
 }
@@ -40,6 +47,7 @@ export async function withStore<T>(
   use: (store: Store, settings: Settings) => Promise<T>,
 ): Promise<T> {
   const settings = loadSettings(io)
+  noteNewFolder(settings, io)
   const store = await openConfiguredStore(settings)
   try {
     return await use(store, settings)

@@ -79,8 +79,11 @@ describe('sallyport token', () => {
       'token --client no-app --patient one',
       'Cannot issue token: There is no app no-app, or the app is disabled: see client list.',
     ],
-    ['token --client my-app --patient three', 'Cannot find Patient/three'],
-    ['token --client my-app --patient two --encounter visit', 'Cannot find Encounter/visit of this patient'],
+    ['token --client my-app --patient three', `Cannot find Patient/three in ${join(folder, 'fhir.db')}`],
+    [
+      'token --client my-app --patient two --encounter visit',
+      `Cannot find Encounter/visit of this patient in ${join(folder, 'fhir.db')}`,
+    ],
     [
       'token --client my-app --patient one --user nobody',
       'Cannot issue token: There is no user nobody, or the user is disabled.',
@@ -94,6 +97,19 @@ describe('sallyport token', () => {
       assert.deepEqual(await run(line), { exitCode: 1, stdout: '', stderr: `${reason}\n` })
     })
   }
+
+  it('does not look for the patient of another FHIR server, which it does not know (CLI-7)', async () => {
+    const other = { SMART_DATA_DIR: join(folder, 'other'), SMART_FHIR_BASE_URL: 'http://localhost:3000/fhir' }
+    const added = await run(
+      'client add --id my-app --public --redirect-uri http://localhost:1/cb --scope patient/Patient.rs',
+      other,
+    )
+    assert.equal(added.stderr, `New data folder: ${other.SMART_DATA_DIR}\n`)
+    const { stdout, stderr } = await run('token --client my-app --patient 1', other)
+    assert.equal(stderr, '')
+    const { claims } = decodeJwt(stdout.trim()) ?? {}
+    assert.deepEqual([claims?.patient, claims?.aud], ['1', other.SMART_FHIR_BASE_URL])
+  })
 
   it('refuses a backend service', async () => {
     await run('client add --id service --jwks-url https://service.example/jwks --scope system/Patient.rs')

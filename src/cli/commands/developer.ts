@@ -16,7 +16,7 @@ import {
 } from '../command.ts'
 import { findOperator } from '../operator.ts'
 import { requireDeveloperTools } from '../require-developer-tools.ts'
-import { findDataFile, loadSettings, openAuditor, withSealer } from '../with-store.ts'
+import { findDataFile, loadSettings, noteNewFolder, openAuditor, withSealer } from '../with-store.ts'
 
 const commonUsage = `\
   --client <id>       a registered app
@@ -96,6 +96,7 @@ async function withCommandContext<T>(
 ): Promise<T> {
   const settings = loadSettings(io)
   requireDeveloperTools(settings, 'do this')
+  noteNewFolder(settings, io)
   await checkSubject(settings, request)
   return withSealer(settings, async (store, sealer) => {
     await initializeOnce(settings, store, sealer)
@@ -121,11 +122,14 @@ async function initializeOnce(settings: Settings, store: Store, sealer: Sealer):
   await initialize({ settings, store, sealer })
 }
 
-/** Finds a mistyped id early. The gateway's upstream is not asked: the FHIR server decides every request anyway. */
+/**
+ * Finds a mistyped id early, in the data of the embedded server. Other FHIR servers are not asked: they decide every request
+ * anyway, and need not run.
+ */
 async function checkSubject(settings: Settings, { patientId, encounterId }: CommandRequest): Promise<void> {
   if (settings.fhir.upstreamUrl !== undefined) return
   const file = findDataFile(settings)
-  if (!existsSync(file)) throw new CommandFailure('Cannot find patients: start the FHIR server once')
+  if (!existsSync(file)) return
   const { openRepository, parseContent } = await import('../../backends/sqlite/index.ts')
   const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
   try {
@@ -134,9 +138,9 @@ async function checkSubject(settings: Settings, { patientId, encounterId }: Comm
       return stored?.deleted === false ? parseContent(stored) : undefined
     }
     if (patientId !== undefined && !find('Patient', patientId))
-      throw new CommandFailure(`Cannot find Patient/${patientId}`)
+      throw new CommandFailure(`Cannot find Patient/${patientId} in ${file}`)
     if (encounterId !== undefined && !isOfPatient(find('Encounter', encounterId), patientId))
-      throw new CommandFailure(`Cannot find Encounter/${encounterId} of this patient`)
+      throw new CommandFailure(`Cannot find Encounter/${encounterId} of this patient in ${file}`)
   } finally {
     repository.close()
   }
