@@ -3,19 +3,30 @@
  * `node_modules`. Launcher and interceptor run on Node 20; only the interceptor has types and no dependency.
  */
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 
 const ROOT = resolve(import.meta.dirname, '..')
+/** What the README links to. The sources of the program and the records for its developers are left out. */
+const DOCUMENTATION = [
+  'README.md',
+  'SECURITY.md',
+  'CHANGELOG.md',
+  'ARCHITECTURE.md',
+  'docs',
+  'examples',
+  'vectors',
+  'deploy',
+]
 const folder = resolve(process.argv[2] ?? join(ROOT, 'dist'))
 
 rmSync(folder, { recursive: true, force: true })
 compile('tsconfig.build.json')
 // The second one replaces the modules that both have.
 compile('tsconfig.build-node20.json')
-for (const path of ['src/web/assets', 'src/fhir/definitions/r4.json', 'LICENSE']) copy(path)
-for (const path of ['README.md', 'SECURITY.md', 'CHANGELOG.md'])
-  writeFileSync(join(folder, path), removeRelativeLinks(readFileSync(join(ROOT, path), 'utf8')))
+for (const path of ['src/web/assets', 'src/fhir/definitions/r4.json', 'LICENSE', ...DOCUMENTATION]) copy(path)
+for (const path of globSync('**/*.md', { cwd: folder, exclude: ['node_modules'] }))
+  adaptPage(join(folder, path))
 writeFileSync(join(folder, 'package.json'), `${JSON.stringify(createManifest(), undefined, 2)}\n`)
 
 function compile(project: string): void {
@@ -25,7 +36,7 @@ function compile(project: string): void {
 
 function copy(path: string): void {
   mkdirSync(dirname(join(folder, path)), { recursive: true })
-  cpSync(join(ROOT, path), join(folder, path), { recursive: true })
+  cpSync(join(ROOT, path), join(folder, path), { recursive: true, filter: isForUsers })
 }
 
 function createManifest(): object {
@@ -51,7 +62,15 @@ function createManifest(): object {
   }
 }
 
-/** The package does not contain the pages and sources that the documents link to. */
-function removeRelativeLinks(markdown: string): string {
-  return markdown.replace(/\[([^\]]+)\]\((?!https?:|#)[^)]*\)/g, '$1')
+function isForUsers(path: string): boolean {
+  return !/\.test\.ts$|\/examples\/upstream\.ts$|\/docs\/internal$/.test(path)
+}
+
+/** A link to a file that the package does not contain becomes its text. */
+function adaptPage(file: string): void {
+  const page = readFileSync(file, 'utf8')
+  const adapted = page.replace(/(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)#]*)[^)]*\)/g, (link, text, path) =>
+    existsSync(join(dirname(file), path)) ? link : text,
+  )
+  writeFileSync(file, adapted)
 }

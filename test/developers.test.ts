@@ -1,6 +1,7 @@
 /** The pages for app developers in a real browser: the lab, the registered apps with their code, the activity. */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -278,25 +279,34 @@ describe('/apps', () => {
         child.kill()
       }
     }
-    const { privateKey, publicKey } = rsaPair()
-    const jwks = JSON.stringify({
-      keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'k1', alg: 'RS384', use: 'sig' }],
-    })
-    const code = await register(page, {
-      name: 'Backend',
-      kind: 'With keys',
-      jwks,
-      scope: 'system/Patient.rs',
-    })
-    writeFileSync(join(folder, 'private-key.pem'), privateKey.export({ format: 'pem', type: 'pkcs8' }))
     const hasJwt = isPython && spawnSync('python3', ['-c', 'import jwt, cryptography']).status === 0
     if (!hasJwt) t.diagnostic('PyJWT is not installed: the Python code of a backend service was NOT run')
-    for (const [title = '', command = '', file = ''] of [
-      ['Plain fetch', process.execPath, 'backend.mjs'],
-      ...(hasJwt ? [['Python', 'python3', 'backend.py']] : []),
-    ]) {
-      const child = run(command, file, code.get(title) ?? assert.fail(title), { KID: 'k1' })
-      assert.match(await text(child.stdout), /"resourceType": "Bundle"/, title)
+    for (const [alg, { privateKey, publicKey }] of [
+      ['RS384', rsaPair()],
+      ['ES384', generateKeyPairSync('ec', { namedCurve: 'P-384' })],
+    ] as const) {
+      const jwks = JSON.stringify({
+        keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'k1', alg, use: 'sig' }],
+      })
+      const code = await register(page, {
+        name: `Backend ${alg}`,
+        kind: 'With keys',
+        jwks,
+        scope: 'system/Patient.rs',
+      })
+      assert.match(
+        code.get('Python') ?? '',
+        /"ES384" if isinstance\(key, EllipticCurvePrivateKey\) else "RS384"/,
+      )
+      writeFileSync(join(folder, 'private-key.pem'), privateKey.export({ format: 'pem', type: 'pkcs8' }))
+      for (const [title = '', command = '', file = ''] of [
+        ['Plain fetch', process.execPath, 'backend.mjs'],
+        ...(hasJwt ? [['Python', 'python3', 'backend.py']] : []),
+      ]) {
+        const start = (KID: string) => run(command, file, code.get(title) ?? assert.fail(title), { KID })
+        assert.match(await text(start('k1').stdout), /"resourceType": "Bundle"/, title)
+        assert.match(await text(start('unknown').stderr), /The client assertion was refused/, title)
+      }
     }
   })
 })

@@ -80,8 +80,9 @@ Options:
   })
 
   for (const name of commandNames) {
-    it(`explains ${name} with --help`, async () => {
+    it(`explains ${name} with --help and help ${name}`, async () => {
       const { exitCode, stdout, stderr } = await sallyport([...name.split(' '), '--help'])
+      assert.equal((await sallyport(['help', ...name.split(' ')])).stdout, stdout)
       assert.equal(exitCode, 0)
       assert.equal(stderr, '')
       assert.match(stdout, /^Usage: npm run -s sallyport -- /m)

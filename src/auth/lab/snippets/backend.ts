@@ -52,10 +52,13 @@ export function backendPython({ clientId, scope, fhirBaseUrl, request }: Snippet
 import os
 import time
 import uuid
+from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 import jwt
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 CLIENT_ID = ${quote(clientId)}
 SCOPE = ${quote(scope)}
@@ -63,17 +66,20 @@ FHIR = ${quote(fhirBaseUrl)}
 
 
 def get_json(url, data=None, headers={}):
-    with urlopen(Request(url, data=data, headers=headers)) as response:
-        return json.load(response)
+    try:
+        with urlopen(Request(url, data=data, headers=headers)) as response:
+            return json.load(response)
+    except HTTPError as error:
+        raise RuntimeError(error.read().decode()) from error
 
 
 def sign_assertion(audience):
-    with open("private-key.pem") as file:
-        key = file.read()
+    with open("private-key.pem", "rb") as file:
+        key = load_pem_private_key(file.read(), None)
+    algorithm = "ES384" if isinstance(key, EllipticCurvePrivateKey) else "RS384"
     now = int(time.time())
     claims = {"iss": CLIENT_ID, "sub": CLIENT_ID, "aud": audience, "exp": now + 300, "iat": now, "jti": str(uuid.uuid4())}
-    # ES384 for a key on the curve P-384.
-    return jwt.encode(claims, key, algorithm="RS384", headers={"kid": os.environ["KID"]})
+    return jwt.encode(claims, key, algorithm=algorithm, headers={"kid": os.environ["KID"]})
 
 
 token_endpoint = get_json(FHIR + "/.well-known/smart-configuration")["token_endpoint"]
