@@ -48,6 +48,7 @@ export {
   readRegisteredKeys,
 } from './oauth/clients/validate.ts'
 export { buildSmartConfiguration, type SmartConfigurationSettings } from './oauth/discovery.ts'
+export { listScopeNotes } from './oauth/grants/scope-notes.ts'
 export { canOpenSigningKeys, makeNextSigningKey, withdrawSigningKey } from './oauth/keys/signing-key.ts'
 export {
   type AuthServerOptions,

@@ -16,7 +16,8 @@ import { paths } from '../base/paths.ts'
 import { type Client, isConfigured, isProgramScope } from '../oauth/clients/client.ts'
 import { hasOwnScope } from '../oauth/clients/validate.ts'
 import type { AuthContext } from '../oauth/context.ts'
-import { type AppFormOptions, renderAppForm } from '../pages/apps/form.ts'
+import { listScopeNotes } from '../oauth/grants/scope-notes.ts'
+import { type AppFormOptions, renderAppForm, renderFaultAlert } from '../pages/apps/form.ts'
 import { renderPermissions } from '../pages/manage/page.ts'
 import { renderSignedInPage } from '../pages/page-parts.ts'
 import { renderAppIdentity, renderListedApp } from '../pages/portal/apps.ts'
@@ -119,7 +120,7 @@ export function renderAppFormPage(
   login: Login,
   options: Omit<AppFormOptions, 'action' | 'cancel' | 'check' | 'isAdministrator'>,
 ): Html {
-  const { client, fault } = options
+  const { client, faults } = options
   const title = client ? `Change ${client.name}` : 'Register an app'
   const action = client ? labPaths.appsEdit : labPaths.appsNew
   return renderSignedInPage(
@@ -128,7 +129,7 @@ export function renderAppFormPage(
     { title, current: 'apps', width: 'mid', scripts: ['appform.js'] },
     html`${renderPageHead(title, client ? 'New scopes end the access that users gave the app: they have to consent again.' : 'It then appears in the portal and in the lab. Users are asked for their consent.')}
 <div class="stack">
-${fault && renderAlert(client ? 'Not saved.' : 'Not registered.', 'Correct the marked field.', 'bad')}
+${faults && renderFaultAlert(options)}
 ${renderAppForm({ ...options, action, cancel: labPaths.apps, check: labPaths.appsCheck, isAdministrator: false })}
 </div>`,
   )
@@ -160,6 +161,7 @@ export function renderStoredApp(
     html`${renderPageHead(client.name)}
 <div class="stack">
 ${event !== undefined && html`<div role="status">${renderAlert(event, secret === undefined ? 'Your app needs these values.' : 'Copy the secret now: it is not shown again.', secret === undefined ? 'ok' : 'warn')}</div>`}
+${listScopeNotes(client.scope, context.settings.fhir.searchPermission).map(note => renderAlert('Scopes:', `${note}${note.endsWith('?') ? '' : '.'}`, 'warn'))}
 <section class="card card__body stack stack--tight" aria-label="Values for the app">
 ${values.map(([label, value]) => value !== undefined && renderCopyable(label, value))}
 </section>

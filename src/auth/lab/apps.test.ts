@@ -122,6 +122,7 @@ describe('/apps', () => {
         /javascript:alert\(1\): expected https/,
       ],
       [{ redirect_uris: '' }, 'redirect_uris', /Expected at least one/],
+      [{ redirect_uris: 'https://a.example/*' }, 'redirect_uris', /compared exactly/],
       [{ launch_url: '/launch' }, 'launch_url', /absolute URL/],
       [{ scope: 'patient/Nothing.rs' }, 'scope', /no resource type Nothing/],
       [{ scope: 'openid __launch-contexts.c' }, 'scope', /Only an administrator/],
@@ -146,6 +147,26 @@ describe('/apps', () => {
     }
     assert.equal((await add({ auth_method: 'other', client_id: 'never' })).statusCode, 400)
     assert.equal(await find('never'), undefined)
+  })
+
+  it('marks all faults of a form at once (LAB-8)', async () => {
+    const page = await add({ client_id: 'sallyport-app', name: '', redirect_uris: 'x', logo_url: 'y' })
+    assert.match(page.body, /Correct the marked fields/)
+    const marked = [...page.body.matchAll(/ id="(\w+)"[^>]* aria-invalid="true"/g)].map(([, name]) => name)
+    assert.deepEqual(marked, ['name', 'redirect_uris', 'logo_url'])
+    assert.equal([...page.body.matchAll(/ autofocus/g)].length, 1)
+  })
+
+  it('notes scopes that can never work, with what was probably meant (AUTHORIZE-7)', async () => {
+    const scope = 'launch/ecounter patient/Condition.s patient/Observation.rs?categry=laboratory openid'
+    const { body } = await add({ client_id: 'noted', scope })
+    for (const note of [
+      'launch/ecounter is never granted, did you mean launch/encounter?',
+      'patient/Condition.s is never granted: a search needs r on this server',
+      'patient/Observation.rs?categry=laboratory permits nothing: Observation has no search parameter categry, did you mean category?',
+    ])
+      assert.ok(body.includes(note), note)
+    assert.doesNotMatch((await add({ client_id: 'right' })).body, /never granted|permits nothing/)
   })
 
   it('changes an app, and a new scope ends the access that users gave it (LAB-8)', async () => {
@@ -197,7 +218,6 @@ describe('/apps', () => {
       launch_url: 'x: expected an absolute URL.',
       scope: 'patient/Nothing.rs: FHIR R4 has no resource type Nothing.',
       jwks: 'It is not JSON.',
-      jwks_url: 'An app that signs needs keys, or the URL of its keys.',
     })
   })
 

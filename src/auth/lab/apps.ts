@@ -149,7 +149,8 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
     { form, client }: { readonly form: Parameters; readonly client?: Client },
   ): FastifyReply {
     if (isFailure(result) && result.fault) {
-      const page = renderAppFormPage(context, login, { form, fault: result.fault, client })
+      const faults = listFormFaults(form, { isAdministrator: false }, result.fault)
+      const page = renderAppFormPage(context, login, { form, faults, client })
       return reply.sendPage(page, { status: 400 })
     }
     if (isFailure(result)) return reply.redirect(labPaths.apps, 303)

@@ -9,13 +9,13 @@ import {
   changeClient,
   findClientFault,
   findClientIdFault,
+  listScopeNotes,
   normalizeScope,
   PLAIN_FIELDS,
   readRegisteredKeys,
 } from '../../auth/index.ts'
 import { readSettings } from '../../config/index.ts'
 import { HOW, isFailure } from '../../core/index.ts'
-import { parseScope } from '../../smart/index.ts'
 import {
   type Arguments,
   type Command,
@@ -150,16 +150,8 @@ function printSecret(secret: string | undefined, io: Io): void {
 
 /** Prints the scopes that are not granted as written (AUTHORIZE-7). */
 function noteScopes(scope: string, io: Io): void {
-  if (readSettings(io.env, io.cwd).fhir.searchPermission === 's') return
-  for (const text of scope.split(' ')) {
-    const parsed = parseScope(text)
-    if (parsed?.kind !== 'resource' || !parsed.permissions.has('s') || parsed.permissions.has('r')) continue
-    const what =
-      parsed.permissions.size === 1 ? `${text} is never granted` : `${text} is granted without its s`
-    io.stderr.write(
-      `Note: ${what}: a search needs r on this server (smart.fhir.search-letter), so request rs\n`,
-    )
-  }
+  const { searchPermission } = readSettings(io.env, io.cwd).fhir
+  for (const note of listScopeNotes(scope, searchPermission)) io.stderr.write(`Note: ${note}\n`)
 }
 
 function describeFault({ property, value, text }: ClientFault): CommandFailure {

@@ -98,6 +98,17 @@ eachDatabaseIfThorough((_, __, create) => {
       assert.equal((await run('client', 'set', 'growth', '--name', 'x')).stderr, '')
     })
 
+    it('notes misspelt scopes, with what was probably meant', async () => {
+      const { run } = await setUp()
+      const scope =
+        'launch/ecounter patient/Observation.rs?categry=x patient/Observation.rs?category:in=x&_tag=y'
+      assert.equal(
+        (await run(...APP.slice(0, -1), scope, '--public')).stderr,
+        'Note: launch/ecounter is never granted, did you mean launch/encounter?\n' +
+          'Note: patient/Observation.rs?categry=x permits nothing: Observation has no search parameter categry, did you mean category?\n',
+      )
+    })
+
     it('prints a generated secret once and stores its hash (CLIENT-9)', async () => {
       const { run, rows } = await setUp()
       const { exitCode, stdout } = await run(...APP, '--secret')

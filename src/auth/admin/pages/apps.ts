@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto'
+import type { FastifyReply } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
-import { type Html, html, renderAlert, renderBadge, renderDateTime } from '../../../web/index.ts'
+import { type Html, html, renderBadge, renderDateTime } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import { type Client, findRegisteredClient, isConfigured } from '../../oauth/clients/client.ts'
-import { CLIENT_DEFAULTS } from '../../oauth/clients/validate.ts'
+import { CLIENT_DEFAULTS, type ClientFault } from '../../oauth/clients/validate.ts'
 import {
   type AppFormOptions,
   fillAppForm,
+  listFormFaults,
   NEW_APP,
   readAppForm,
   renderAppForm,
+  renderFaultAlert,
 } from '../../pages/apps/form.ts'
 import { summarizeScopes } from '../../pages/consent/texts.ts'
 import { AdminFailure } from '../action.ts'
@@ -88,14 +91,14 @@ ${renderNextPage('/apps', request, next)}`,
     path: '/apps/new',
     operation: CLIENT_OPERATIONS.add,
     async handle(request) {
-      const { admin, form, reply } = request
+      const { admin, form } = request
       const app = readAppForm(form, { isAdministrator: true })
       const id = form.get('client_id')?.trim() || randomUUID()
       const added = isFailure(app)
         ? failProperty(app)
         : await addClient(admin, id, { ...CLIENT_DEFAULTS, ...app })
       return isFailure(added) && added.fault
-        ? reply.sendPage(renderFormPage(request, { form, fault: added.fault }), { status: 400 })
+        ? sendFaults(request, added.fault)
         : showChanged(request, added, 'registered')
     },
   },
@@ -122,13 +125,13 @@ ${renderNextPage('/apps', request, next)}`,
     path: '/apps/:id/edit',
     operation: CLIENT_OPERATIONS.set,
     async handle(request) {
-      const { admin, form, reply } = request
+      const { admin, form } = request
       const client = await findApp(request)
       if (!client || isConfigured(request.context.settings, client)) return failUnknown()
       const read = readAppForm(form, { isAdministrator: true })
       const changed = isFailure(read) ? failProperty(read) : await changeClient(admin, client.id, read)
       return isFailure(changed) && changed.fault
-        ? reply.sendPage(renderFormPage(request, { form, client, fault: changed.fault }), { status: 400 })
+        ? sendFaults(request, changed.fault, client)
         : showChanged(request, changed, 'saved')
     },
   },
@@ -252,11 +255,17 @@ function renderState({ disabled, approved }: ClientRow): Html {
   return approved ? renderBadge('Active', 'ok') : renderBadge('Unverified', 'warn')
 }
 
+function sendFaults(request: AdminRequest, fault: ClientFault, client?: Client): FastifyReply {
+  const { form, reply } = request
+  const faults = listFormFaults(form, { isAdministrator: true }, fault)
+  return reply.sendPage(renderFormPage(request, { form, faults, client }), { status: 400 })
+}
+
 function renderFormPage(
   request: AdminRequest,
-  options: Pick<AppFormOptions, 'form' | 'fault' | 'client'>,
+  options: Pick<AppFormOptions, 'form' | 'faults' | 'client'>,
 ): Html {
-  const { client, fault } = options
+  const { client, faults } = options
   const path = client ? `${buildAppPath(client.id)}/edit` : '/apps/new'
   const cancel = `${paths.admin}${client ? buildAppPath(client.id) : '/apps'}`
   return renderAdminPage(
@@ -266,7 +275,7 @@ function renderFormPage(
       title: client ? `Change ${client.name}` : 'Register an app',
       lead: client && 'New scopes end the access that users gave the app: they have to consent again.',
     },
-    html`${fault && renderAlert(client ? 'Not saved.' : 'Not registered.', 'Correct the marked field.', 'bad')}
+    html`${faults && renderFaultAlert(options)}
 ${renderAppForm({ ...options, action: `${paths.admin}${path}`, cancel, isAdministrator: true })}`,
   )
 }

@@ -8,6 +8,7 @@ import type { Client } from './client.ts'
 export function findRedirectUriFault(text: string): string | undefined {
   const url = parseAbsoluteUrl(text)
   if (isFailure(url)) return url.text
+  if (text.includes('*')) return 'expected a URL without *: redirect URIs are compared exactly'
   return url.protocol === 'https:' || isLoopbackHttp(url) || isPrivateUse(url)
     ? undefined
     : 'expected https, http on loopback, or a private-use scheme'

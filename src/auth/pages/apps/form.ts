@@ -1,6 +1,14 @@
 import { isFailure } from '../../../core/index.ts'
 import { findJsonExcess } from '../../../fhir/index.ts'
-import { type Field, type Html, html, renderChoice, renderField, renderHidden } from '../../../web/index.ts'
+import {
+  type Field,
+  type Html,
+  html,
+  renderAlert,
+  renderChoice,
+  renderField,
+  renderHidden,
+} from '../../../web/index.ts'
 import { joinRepeated, type Parameters, readParameters } from '../../base/request.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import type { ClientChanges } from '../../oauth/clients/store-client.ts'
@@ -54,12 +62,22 @@ export function readAppForm(form: Parameters, options: FormOptions): FormPropert
   return faults[0] ?? app
 }
 
-/** The faults of a form that is being filled in, by the names of its fields: the first one of each field. */
-export function listFormFaults(form: Parameters, options: FormOptions): ReadonlyMap<string, string> {
+/** The faults of a form by the names of its fields: the first one of each field. `found` was found when it was stored. */
+export function listFormFaults(
+  form: Parameters,
+  options: FormOptions,
+  found?: ClientFault,
+): ReadonlyMap<string, string> {
   const { app, faults } = parseAppForm(form, options)
   const id = form.get('client_id')?.trim()
-  const idFault = id === undefined ? undefined : findClientIdFault(id)
-  const all = [...faults, ...(idFault ? [idFault] : []), ...listClientFaults({ ...CLIENT_DEFAULTS, ...app })]
+  const idFault = id === undefined || id === '' ? undefined : findClientIdFault(id)
+  const registrar = { isByAdministrator: options.isAdministrator }
+  const all = [
+    ...(found ? [found] : []),
+    ...faults,
+    ...(idFault ? [idFault] : []),
+    ...listClientFaults({ ...CLIENT_DEFAULTS, ...app }, registrar),
+  ]
   return new Map(all.toReversed().map(fault => [FIELDS[fault.property][0], describeFault(fault)]))
 }
 
@@ -91,7 +109,8 @@ function parseAppForm(form: Parameters, { isAdministrator }: FormOptions): Parse
     postLogoutRedirectUris: lines('postLogoutRedirectUris'),
     scope,
     authMethod: authMethod ?? 'none',
-    jwks: isFailure(keys) ? undefined : keys,
+    // Not undefined if it is unreadable, so that the URL is not missing.
+    jwks: isFailure(keys) ? '' : keys,
     jwksUrl: authMethod === 'private_key_jwt' ? text('jwksUrl') : undefined,
     pkceRequired: text('pkceRequired') !== 'optional',
     issParameter: text('issParameter') !== 'omit',
@@ -146,7 +165,8 @@ export function fillAppForm(client: Client): Parameters {
 export interface AppFormOptions extends FormOptions {
   readonly action: string
   readonly form: Parameters
-  readonly fault?: ClientFault | undefined
+  /** By the names of fields. */
+  readonly faults?: ReadonlyMap<string, string> | undefined
   /** The app that is changed; undefined for a new one. */
   readonly client?: Client | undefined
   readonly cancel: string
@@ -158,12 +178,19 @@ type FieldOptions = Partial<Pick<Field, 'hint' | 'required' | 'rows'>>
 
 /** The form of an app. Works without scripts. */
 export function renderAppForm(options: AppFormOptions): Html {
-  const { action, client, cancel, isAdministrator, form, fault } = options
+  const { action, client, cancel, isAdministrator, form, faults } = options
+  const [faulty] = Object.values(FIELDS).filter(([name]) => faults?.has(name))
   const field = (property: ClientFault['property'], more: FieldOptions = {}) => {
     const [name, label] = FIELDS[property]
-    const error = fault?.property === property ? describeFault(fault) : undefined
     const value = form.get(name) ?? ''
-    return renderField({ name, label, value, error, autofocus: error !== undefined, ...more })
+    return renderField({
+      name,
+      label,
+      value,
+      error: faults?.get(name),
+      autofocus: faulty?.[0] === name,
+      ...more,
+    })
   }
   const box = (name: string, value: string, text: string, meta: string) =>
     renderChoice({ type: 'checkbox', name, value, text, meta, isChecked: form.get(name) === value })
@@ -177,7 +204,7 @@ ${renderScopePicker({
   hint: 'The scopes that the app may request. Users allow them, or some of them.',
   groups: ALL_SCOPES,
   chosen: form.get('scope') ?? '',
-  error: fault?.property === 'scope' ? describeFault(fault) : undefined,
+  error: faults?.get('scope'),
 })}
 ${renderMethods(options)}
 <div class="fields appform__keys">
@@ -205,7 +232,7 @@ const METHODS = [
   ],
 ] as const
 
-function renderMethods({ form, fault, client }: AppFormOptions): Html {
+function renderMethods({ form, faults, client }: AppFormOptions): Html {
   const [name, label] = FIELDS.authMethod
   const replacesSecret =
     client?.authMethod === 'client_secret' &&
@@ -214,15 +241,19 @@ function renderMethods({ form, fault, client }: AppFormOptions): Html {
     ([value, text, meta]) =>
       renderChoice({ type: 'radio', name, value, text, meta, isChecked: form.get(name) === value }),
   )}${replacesSecret}</div>${
-    fault?.property === 'authMethod' &&
-    html`<p class="field__error" id="${name}-error">${describeFault(fault)}</p>`
+    faults?.has(name) && html`<p class="field__error" id="${name}-error">${faults.get(name)}</p>`
   }</fieldset>`
 }
 
 const BELOW: readonly ClientFault['property'][] = ['id', 'description', 'logoUrl', 'postLogoutRedirectUris']
 
-function hasFaultBelow({ fault }: AppFormOptions): boolean {
-  return fault !== undefined && BELOW.includes(fault.property)
+function hasFaultBelow({ faults }: AppFormOptions): boolean {
+  return BELOW.some(property => faults?.has(FIELDS[property][0]))
+}
+
+export function renderFaultAlert({ client, faults }: Pick<AppFormOptions, 'client' | 'faults'>): Html {
+  const what = faults?.size === 1 ? 'Correct the marked field.' : 'Correct the marked fields.'
+  return renderAlert(client ? 'Not saved.' : 'Not registered.', what, 'bad')
 }
 
 function describeFault({ value, text }: ClientFault): string {
