@@ -54,6 +54,8 @@ export interface DeveloperPages {
   }[]
   /** The registered apps; with `/new`, where an app is registered. */
   readonly apps: string
+  /** Where an app is changed. */
+  readonly changeApp: (id: string) => string
   /** The settings of a launch. The launch form of the portal can be sent there. */
   readonly launchSettings: string
 }

@@ -31,6 +31,18 @@ describe('GET /activity with the lab', () => {
     assert.match(await show(), /data-key="of-command".*?<p class="run__facts">[^\n]*Command line</s)
   })
 
+  it('links from an event to the page that changes its app (ACTIVITY-3)', async () => {
+    await auth.addClient({ client_id: 'growth', name: 'Growth chart' })
+    const refused = await auth
+      .openBrowser()
+      .get('/oauth2/authorize?client_id=growth&redirect_uri=https://x.example')
+    const body = await show(`?reference=${refused.headers['x-request-id']}`)
+    assert.match(
+      body,
+      /Growth chart <code>growth<\/code> <a href="\/apps\/edit\?client=growth">Change this app</,
+    )
+  })
+
   it('marks a simulated error, and explains that the lab simulated it (ACTIVITY-6)', async () => {
     const query = { client: 'sallyport-app', patient: 'juniper', redirect: '0', user: 'clinician' }
     const link = new URLSearchParams({ ...query, simulate: 'token:invalid_grant' })

@@ -24,6 +24,10 @@ export function makeDeveloperPages({ onLoopback }: Pick<AuthSettings, 'onLoopbac
       ...(onLoopback ? [{ page: 'apps', href: labPaths.apps, text: 'Registered apps' } as const] : []),
     ],
     apps: onLoopback ? labPaths.apps : `${paths.admin}/apps`,
+    changeApp: id =>
+      onLoopback
+        ? `${labPaths.appsEdit}?${new URLSearchParams({ client: id })}`
+        : `${paths.admin}/apps/${encodeURIComponent(id)}/edit`,
     launchSettings: labPaths.lab,
   }
 }

@@ -147,7 +147,7 @@ describe('GET /activity after OAuth requests', () => {
       audit: createAuditor({ store }),
       settings: { developerTools: true },
       explainRequest: question =>
-        explain({ ...question, searchPermission: 'r', contexts: ['patient', 'user'] }, FHIR_BASE),
+        explain({ ...question, searchPermission: 'r', contexts: ['patient', 'user', 'system'] }, FHIR_BASE),
     })
     await auth.addClient({ client_id: 'secretive', auth_method: 'client_secret', secret_hash: sha256('top') })
     browser = await auth.logIn()
@@ -188,6 +188,42 @@ describe('GET /activity after OAuth requests', () => {
     assert.match(group, /Claims of the ID token.*<dt>exp<\/dt><dd><code>\d+ \(2026-11-13T14:05:00Z\)/s)
     const secrets = [code, tokens.access_token, tokens.refresh_token, tokens.id_token, again.access_token]
     for (const secret of [...secrets, VERIFIER, 'nonce-1']) assert.equal(body.includes(secret), false)
+  })
+
+  it('advises a backend service to request system/ scopes (ACTIVITY-4)', async () => {
+    const launch = 'client-1'
+    const event = { launch, client: 'secretive', server: 'auth', allowed: true, status: 200 } as const
+    const audit = createAuditor({ store: auth.store })
+    await audit.record({ ...event, at: auth.time.now, kind: 'token', by: 'system/Patient.rs' })
+    await audit.record({
+      ...event,
+      at: auth.time.now + 1,
+      server: 'fhir',
+      kind: 'fhir',
+      allowed: false,
+      status: 403,
+      method: 'GET',
+      request: 'Condition',
+      reason: 'Insufficient scope for GET on Condition. Required: patient/Condition.r or patient/*.rs',
+      requestId: 'of-backend',
+    })
+    const advice = await explainRefusal({ headers: { 'x-request-id': 'of-backend' } })
+    assert.match(advice, /Any one of these scopes would permit it: system\/Condition\.r, system\/\*\.rs/)
+    assert.doesNotMatch(advice, /patient\/Condition|launch the app/)
+  })
+
+  it('names the app of an event without a launch (ACTIVITY-1)', async () => {
+    await auth.store.db
+      .updateTable('client')
+      .set({ name: 'Growth chart' })
+      .where('client_id', '=', 'secretive')
+      .execute()
+    const refused = await auth
+      .openBrowser()
+      .get('/oauth2/authorize?client_id=secretive&redirect_uri=https://x.example')
+    const body = await show(`?reference=${refused.headers['x-request-id']}`)
+    assert.match(body, /<b>Authorize<\/b> <span class="muted">Growth chart<\/span>/)
+    assert.match(body, /<dt>App<\/dt><dd>Growth chart <code>secretive<\/code>/)
   })
 
   it('shows that the app got fewer scopes than it requested (ACTIVITY-3)', async () => {

@@ -1,16 +1,26 @@
 import { formatRepeats, type KeptRecord } from '../../../audit/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
+import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import { formatTime, type Html, html, renderBadge, renderFacts, renderMoment } from '../../../web/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import type { Comparison } from '../../base/refusal.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { describeDecision, describeOrigin, type LaunchGroup, type Names, nameKind } from './describe.ts'
+import {
+  describeApp,
+  describeDecision,
+  describeOrigin,
+  type LaunchGroup,
+  type Names,
+  nameKind,
+} from './describe.ts'
 import { type Advice, adviseOn } from './explain.ts'
 import { buildUrl, type View } from './view.ts'
 
 export interface EventsOptions extends Pick<AuthContext, 'explainRequest' | 'hooks'> {
   readonly view: View
   readonly names: Names
+  /** The page that changes an app. */
+  readonly changeApp: ((id: string) => string) | undefined
 }
 
 /** Renders a launch with its events. The script recognizes both by `data-key`. */
@@ -55,7 +65,7 @@ function renderEvent(record: KeptRecord, group: LaunchGroup, options: EventsOpti
   const advice = adviseOn(record, group, options)
   return html`<li class="event${!allowed && ' event--refused'}${isFound && ' event--found'}" data-key="${id}">
 <details class="event__line"${isFound && html` open`}><summary>${renderLine(record, options)}</summary>
-<div class="event__body">${renderBody(record, options.names)}</div></details>
+<div class="event__body">${renderBody(record, options)}</div></details>
 ${advice && renderAdvice(advice, isFound)}</li>`
 }
 
@@ -65,8 +75,13 @@ function renderLine(record: KeptRecord, { names, hooks }: EventsOptions): Html {
   const decidedBy = scope === undefined ? title : html`<code>${insertBreaks(scope)}</code>`
   return html`<span class="event__time">${renderMoment(record.at, { form: 'milliseconds', ...UTC })}</span>
 <span class="event__result">${record.allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')} <span class="event__status">${record.status}</span></span>
-<span class="event__what">${renderWhat(record)}</span>
+<span class="event__what">${renderWhat(record)}${isAlone(record) && html` <span class="muted">${describeApp(record, names)}</span>`}</span>
 <span class="event__why">${decidedBy !== undefined && html`<span class="event__by">${decidedBy}</span> `}${why}${note && html` ${renderBadge(note.badge, 'warn')}`}</span>`
+}
+
+/** Whether the group of a record does not name the app. */
+function isAlone({ launch_id, client_id }: KeptRecord): boolean {
+  return launch_id === null && client_id !== null && client_id !== PORTAL_CLIENT
 }
 
 /** A count stands for several requests, possibly with different URLs. */
@@ -93,10 +108,10 @@ function renderAdvice({ cause, action, scope }: Advice, isOpen: boolean): Html {
 ${scope !== undefined && html`<p>Scopes of the token: <code>${scope}</code></p>`}</div></details>`
 }
 
-function renderBody(record: KeptRecord, names: Names): Html {
+function renderBody(record: KeptRecord, options: EventsOptions): Html {
   const { detail, compared = [], claims = {} } = readDetails(record.details)
   return html`${compared.length > 0 && renderComparisons(compared)}
-${renderFacts(listFacts(record, detail, names), 'kv--table')}
+${renderFacts(listFacts(record, detail, options), 'kv--table')}
 ${Object.entries(claims).map(([name, values]) => renderClaims(name, values, record.decided_by))}`
 }
 
@@ -112,7 +127,7 @@ function renderComparisons(compared: readonly Comparison[]): Html {
 function listFacts(
   record: KeptRecord,
   detail: string | undefined,
-  names: Names,
+  { names, changeApp }: EventsOptions,
 ): readonly (readonly [string, Html | string])[] {
   const { at, reason, decided_by, patient_id, subject, client_id, launch_id, request_id } = record
   const { reportedBy } = readDetails(record.details)
@@ -121,7 +136,7 @@ function listFacts(
     ['Reason', reason],
     ['Exact reason', detail],
     [record.kind === 'fhir' ? 'Decided by' : 'Scopes', decided_by && html`<code>${decided_by}</code>`],
-    ['App', client_id && html`<code>${client_id}</code>`],
+    ['App', client_id && renderApp(client_id, names.app(client_id), changeApp)],
     ['User', subject && (names.user(subject) ?? subject)],
     ['Patient', patient_id && html`<code>${patient_id}</code>`],
     ['Launch', launch_id && html`<code>${launch_id}</code>`],
@@ -129,6 +144,11 @@ function listFacts(
     ['Reference', request_id && html`<code>${request_id}</code>`],
   ]
   return facts.flatMap(([label, value]) => (value ? [[label, value] as const] : []))
+}
+
+function renderApp(id: string, name: string | undefined, changeApp: EventsOptions['changeApp']): Html {
+  const link = name !== undefined && changeApp && html` <a href="${changeApp(id)}">Change this app</a>`
+  return html`${name !== undefined && name !== id && html`${name} `}<code>${id}</code>${link}`
 }
 
 const CLAIM_TITLES: Readonly<Record<string, string>> = {

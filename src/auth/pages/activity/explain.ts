@@ -1,6 +1,7 @@
 import type { KeptRecord } from '../../../audit/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import type { ExplainRequest } from '../../base/context.ts'
+import { isForSystemsOnly } from '../../oauth/clients/validate.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findScope, type LaunchGroup } from './describe.ts'
 
@@ -108,11 +109,16 @@ function adviseOnScope(
   // Without its body, a Bundle is not understood.
   if (explained?.status !== 403) return { cause, action: REQUEST_SCOPE, scope }
   const hint = explained.hint === undefined ? '' : `${explained.hint}. `
-  return { cause: explained.text, action: `${hint}${REQUEST_SCOPE}`, scope }
+  // The response names patient/ scopes, which a backend service cannot get; the hint names its own.
+  return scope !== undefined && isForSystemsOnly(scope)
+    ? { cause: explained.text.replace(/ Required: .*/, ''), action: `${hint}${REQUEST_SYSTEM_SCOPE}`, scope }
+    : { cause: explained.text, action: `${hint}${REQUEST_SCOPE}`, scope }
 }
 
 const REQUEST_SCOPE =
   'Make the app request a scope that permits this, register the app for it, and launch the app again: a token keeps the scopes that it was issued with.'
+const REQUEST_SYSTEM_SCOPE =
+  'Register the app for such a scope, and request a new token with it: a token keeps the scopes that it was issued with.'
 const OUTSIDE =
   'The scopes permit requests of this kind, so the resource itself is outside the grant: it belongs to another patient, does not match the filter of a scope, or does not exist.'
 const CHECK_RESOURCE =

@@ -47,7 +47,15 @@ ${renderFilters(options)}
 <div id="activity" class="stack" data-live="${isLive ? 'on' : 'off'}">${
       groups.length === 0
         ? renderEmpty(options)
-        : groups.map(group => renderGroup(group, { view, names, explainRequest, hooks }))
+        : groups.map(group =>
+            renderGroup(group, {
+              view,
+              names,
+              explainRequest,
+              hooks,
+              changeApp: login.developerPages?.changeApp,
+            }),
+          )
     }</div>
 ${renderOlderLink(options)}
 <p class="small muted after">Search values that could name a person are hidden. Tokens, codes and secrets are never shown or stored here.</p>`,
