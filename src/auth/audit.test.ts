@@ -71,6 +71,33 @@ eachDatabaseIfThorough((_name, open) => {
       ])
     })
 
+    it('records the attempts of a disabled app as its own', async () => {
+      const { code } = await launched()
+      const { refresh_token: token } = (await auth.exchange(code)).json()
+      await (await auth.store.trail.read()).deleteFrom('audit_event').execute()
+      const setDisabled = (disabled: boolean) =>
+        auth.store.db
+          .updateTable('client')
+          .set({ disabled })
+          .where('client_id', '=', 'sallyport-app')
+          .execute()
+      await setDisabled(true)
+      try {
+        assert.equal((await auth.refresh(token)).json().error, 'invalid_client')
+        assert.equal((await auth.exchange('unknown')).json().error, 'invalid_client')
+        await auditor.flush()
+        assert.deepEqual(
+          (await records()).map(({ kind, allowed, client_id }) => [kind, allowed, client_id]),
+          [
+            ['refresh', false, 'sallyport-app'],
+            ['token', false, 'sallyport-app'],
+          ],
+        )
+      } finally {
+        await setDisabled(false)
+      }
+    })
+
     it('records once who reused a refresh token and that the grant ended', async () => {
       const { launch, code } = await launched()
       const { refresh_token: first } = (await auth.exchange(code)).json()

@@ -3,7 +3,7 @@ import { ENDPOINTS } from './api/routes.ts'
 import { SHOW_RECORD } from './audit.ts'
 import { CLIENT_OPERATIONS, type ClientOperation } from './clients.ts'
 import type { CommandWords } from './operation.ts'
-import { POLICY_CHANGED } from './system.ts'
+import { POLICY_CHANGED, SETTINGS_CHANGED } from './system.ts'
 import { USER_OPERATIONS, type UserOperation } from './user-operations.ts'
 import type { UserKind } from './users.ts'
 
@@ -14,6 +14,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...listUserOperations('account'),
   ...ENDPOINTS.flatMap(({ operation }) => operation ?? []),
   POLICY_CHANGED,
+  SETTINGS_CHANGED,
   SHOW_RECORD,
 ]
 

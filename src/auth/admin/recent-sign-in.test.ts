@@ -31,7 +31,14 @@ import type { UserKind } from './users.ts'
 import { startVerification } from './verification.ts'
 
 /** Operations that only read or record a consequence, and whose functions need a whole server. */
-const READ_ONLY = ['audit list', 'audit show', 'policy changed', 'policy explain', 'policy validate']
+const READ_ONLY = [
+  'audit list',
+  'audit show',
+  'policy changed',
+  'policy explain',
+  'policy validate',
+  'settings changed',
+]
 
 const sealer = createSealer('test secret')
 const controls: Controls = {
@@ -110,7 +117,7 @@ const ATTEMPTS = {
   'grant revoke': revokeGrantById,
   'keys rotate': admin => rotateKeys(admin, sealer),
   'keys withdraw': async admin => withdrawKey(admin, sealer, (await listKeys(admin))[0]?.kid ?? ''),
-  'settings reload': admin => reloadSettings(admin, { controls }),
+  'settings reload': admin => reloadSettings(admin, { controls, providers }),
   'log-level set': admin => setLogLevel(admin, { controls }, 'debug'),
   'provider test': admin => testProvider(admin, { providers }, 'hospital'),
   'audit verify': admin => startVerification(admin, sealer, {}),
@@ -138,6 +145,7 @@ const WITHOUT_RECENT_SIGN_IN: readonly string[] = [
   'policy explain',
   'policy validate',
   'provider test',
+  'settings changed',
 ]
 
 eachDatabaseIfThorough((_, open) => {

@@ -2,18 +2,26 @@ import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import { FEATURE_NAMES, LOG_LEVELS, type LogLevel, listFeatures } from '../../config/index.ts'
+import {
+  FEATURE_NAMES,
+  LOG_LEVELS,
+  type LoginProvider,
+  type LogLevel,
+  listFeatures,
+} from '../../config/index.ts'
 import { isFailure, isRecord } from '../../core/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type CheckResult, getGatherer, version } from '../../web/index.ts'
 import type { Controls, Reloaded } from '../base/context.ts'
 import type { AuthContext } from '../oauth/context.ts'
-import { type Admin, AdminFailure, compare, type Operation, recordAction } from './action.ts'
+import { type Admin, AdminFailure, compare, type Operation, type Properties, recordAction } from './action.ts'
 import { CLOSED, defineEndpoint, formatTime, NONE, Time } from './endpoint.ts'
 
 export const RELOAD_SETTINGS: Operation = { name: 'settings reload', signIn: 'asks' }
 /** A consequence of a reload. */
 export const POLICY_CHANGED: Operation = { name: 'policy changed', signIn: 'never asks' }
+/** A consequence of a reload. */
+export const SETTINGS_CHANGED: Operation = { name: 'settings changed', signIn: 'never asks' }
 const SET_LOG_LEVEL: Operation = { name: 'log-level set', signIn: 'never asks' }
 
 export interface ServerState {
@@ -90,13 +98,18 @@ export function describeSystem({ settings, store, providers, controls, clock }: 
  */
 export async function reloadSettings(
   admin: Admin,
-  { controls }: Pick<AuthContext, 'controls'>,
+  context: Pick<AuthContext, 'controls' | 'providers'>,
 ): Promise<Exclude<Reloaded, { readonly problems: readonly string[] }> | AdminFailure> {
+  const { controls } = context
   const before = controls.getPolicy()
+  const settings = describeLive(context)
   await recordAction(admin, { operation: RELOAD_SETTINGS })
   const reloaded = await controls.reload()
   if (reloaded.problems) return new AdminFailure('conflict', reloaded.problems.join('; '))
   const after = controls.getPolicy()
+  const change = compare(settings, describeLive(context))
+  if (Object.keys(change.after ?? {}).length > 0)
+    await recordAction(admin, { operation: SETTINGS_CHANGED, ...change })
   if (!isDeepStrictEqual(before, after))
     await recordAction(admin, {
       operation: POLICY_CHANGED,
@@ -104,6 +117,31 @@ export async function reloadSettings(
     })
   await announce(admin.store, 'reload', randomUUID(), admin.clock())
   return reloaded
+}
+
+/** The settings that a reload may change, without secrets. The policy has a record of its own. */
+function describeLive({ controls, providers }: Pick<AuthContext, 'controls' | 'providers'>): Properties {
+  return {
+    logLevel: controls.getLogLevel(),
+    passwords: providers.passwords,
+    secondFactor: providers.secondFactor,
+    providers: providers.all.map(describeProvider),
+  }
+}
+
+/** What decides who signs in, without secrets. */
+function describeProvider(provider: LoginProvider): Properties {
+  const { id, kind, name, admin, provision } = provider
+  return {
+    id,
+    kind,
+    name,
+    admin,
+    provision,
+    ...(provider.kind === 'oidc'
+      ? { issuer: provider.issuer, clientId: provider.clientId, acrValues: provider.acrValues }
+      : { url: provider.url }),
+  }
 }
 
 /** Sets the level of the log on all instances, until their next start. */

@@ -1,6 +1,7 @@
 import { compare, hash } from 'bcrypt'
 import { runInThreadPool } from '../../turns/index.ts'
 import { isCommonPassword } from './common-passwords.ts'
+import { isMostly, isPredictable } from './predictable.ts'
 
 export const PASSWORD_COST = 10
 
@@ -24,9 +25,11 @@ export function findNewPasswordFault(password: string, username: string): string
   if (Buffer.byteLength(password) > MAX_BYTES)
     return `use at most ${MAX_BYTES} characters, fewer with letters such as é`
   if (password.includes('\0')) return 'use no NUL character'
-  if (contains(password, username)) return 'use a password without the username'
+  if (contains(password, username) || isMostly(password, username))
+    return 'use a password without the username'
   const isKnown = isCommonPassword(password) || OWN_WORDS.some(word => contains(password, word))
-  return isKnown ? 'use another password, because many people use this one' : undefined
+  if (isKnown) return 'use another password, because many people use this one'
+  return isPredictable(password) ? 'use a password that is not a sequence of characters' : undefined
 }
 
 /** A short name is in many passwords by chance. */

@@ -25,10 +25,10 @@ const ADA = [
 ]
 
 eachDatabaseIfThorough((_, __, create) => {
-  async function setUp(content?: 'empty') {
+  async function setUp(content?: 'empty', more: Readonly<Record<string, string>> = {}) {
     const SMART_DATABASE_URL = await create(content)
     const run = (args: readonly string[], stdin: string | ReturnType<typeof terminal> = '') =>
-      sallyport(args, { env: { SMART_DATABASE_URL }, stdin })
+      sallyport(args, { env: { SMART_DATABASE_URL, ...more }, stdin })
     const look = async <T>(use: (store: Store) => Promise<T>) => {
       const store = await openStore(SMART_DATABASE_URL)
       return use(store).finally(() => store.close())
@@ -139,6 +139,15 @@ eachDatabaseIfThorough((_, __, create) => {
       )
       const better = await run(['clinician', 'set-password', 'ada'], 'correct horse\n')
       assert.deepEqual([better.exitCode, better.stderr], [0, ''])
+    })
+
+    it('refuses a password off loopback that is easy to guess', async () => {
+      const { run, rows } = await setUp(undefined, { SMART_ISSUER_URL: 'https://auth.example' })
+      const refused = await run(ADA, 'Summer2026!\n')
+      assert.equal(refused.exitCode, 2)
+      assert.match(refused.stderr, /many people use this one/)
+      assert.ok(!(await rows()).some(({ username }) => username === 'ada'))
+      assert.equal((await run(ADA, 'correct horse\n')).exitCode, 0)
     })
 
     it('prompts for the password twice on a terminal without echo', async () => {

@@ -58,7 +58,7 @@ Without names, starts the auth server, the FHIR server and the app server, with 
 With names, starts only those servers, as on separate hosts. The servers call each other over HTTP. They run in one process, or
 in as many as SMART_WORKERS sets.
 On SIGTERM or Ctrl-C the servers finish running requests and exit with code 0. On SIGHUP they read the policy, the sign-in
-providers and the certificates again; if anything is invalid, nothing changes.
+providers, who needs a second factor, the log level and the certificates again; if anything is invalid, nothing changes.
 
   --ephemeral  keep all data in a temporary folder, which is removed at the end, and use free ports. Other commands use
                the same data with SMART_CONFIG=<file>, which is printed, unless the environment names other data

@@ -32,7 +32,7 @@ ${renderFacts(listFacts(request.context))}`,
     ask: async () => ({
       section: 'system',
       title: 'Reload the settings?',
-      text: 'The servers reload the policy file, the sign-in providers, the log level and the certificates. If anything is invalid, nothing changes.',
+      text: 'The servers reload the policy file, the sign-in providers, who needs a second factor, the log level and the certificates. If anything is invalid, nothing changes.',
       button: 'Reload settings',
       back: '/system',
       isDangerous: false,
@@ -89,6 +89,7 @@ function listFacts(context: AuthContext) {
     ['Database', system.database === 'sqlite' ? 'SQLite' : 'PostgreSQL'],
     ['FHIR data', system.upstreamUrl ?? 'Embedded FHIR server'],
     ['Sign-in', [...(system.passwords ? ['passwords'] : []), ...system.providers].join(', ')],
+    ['Second factor', SECOND_FACTOR[context.providers.secondFactor]],
     ['Policy', describePolicy(system.policyRules)],
     ['Audit trail', system.audit ? 'On' : 'Off'],
     ['Log level', system.logLevel],
@@ -96,6 +97,12 @@ function listFacts(context: AuthContext) {
     ...system.features.map(({ title, isOn }) => [title, isOn ? 'On' : 'Off'] as const),
   ] as const
 }
+
+const SECOND_FACTOR = {
+  none: 'Not required: users who added one need it',
+  administrators: 'Required of administrators',
+  all: 'Required of everybody with a password',
+} as const
 
 /** The policy in one sentence, from its number of rules. */
 export function describePolicy(rules: number | undefined): string {

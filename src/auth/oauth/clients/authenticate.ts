@@ -5,7 +5,7 @@ import { type Comparison, Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { AuthContext } from '../context.ts'
 import { type AssertedClient, checkAssertion, consumeAssertion, decodeAssertion } from './assertion.ts'
-import { type Client, findClient } from './client.ts'
+import { type Client, findClient, findRegisteredClient } from './client.ts'
 
 /** A client with valid credentials. An assertion has not been consumed yet. */
 export type VerifiedClient = AssertedClient | { readonly client: Client; readonly claims?: undefined }
@@ -40,7 +40,7 @@ export async function verifyClient(
     const verified = await checkAssertion(context, credentials)
     if (!isFailure(verified)) return verified
     const named = credentials.clientId ?? readNamedClient(credentials.assertion)
-    const client = named === undefined ? undefined : await findClient(context.store.db, context, named)
+    const client = named === undefined ? undefined : await findRegisteredClient(context.store.db, named)
     const refusal = refuseAssertion(verified.text, client)
     return client && client.authMethod !== 'private_key_jwt'
       ? refusal.withComparison(compareMethods('private_key_jwt', client))
@@ -50,13 +50,20 @@ export async function verifyClient(
     credentials.kind === 'refresh-token'
       ? await findClientOfRefreshToken(context, credentials.refreshToken)
       : await findClient(context.store.db, context, credentials.clientId)
-  if (!client) return refuseUnknown(credentials)
+  if (!client) return refuseUnusable(context, credentials)
   const checked = checkCredentials(client, credentials)
   if (!isFailure(checked)) return { client: checked }
   return checked.withComparison(compareMethods(nameMethod(credentials, authorization), client))
 }
 
-function refuseUnknown(credentials: Exclude<Credentials, { readonly kind: 'assertion' }>): Refusal {
+/** The attempts of a client that was disabled are recorded as its own. */
+async function refuseUnusable(
+  { store }: AuthContext,
+  credentials: Exclude<Credentials, { readonly kind: 'assertion' }>,
+): Promise<Refusal> {
+  const id = credentials.kind === 'refresh-token' ? undefined : credentials.clientId
+  const registered = id === undefined ? undefined : await findRegisteredClient(store.db, id)
+  if (registered) return refuseClient('the client is disabled or cannot be used here', registered)
   const refusal = refuseClient('the client is not registered')
   return credentials.kind === 'refresh-token'
     ? refusal

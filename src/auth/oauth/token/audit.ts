@@ -68,7 +68,7 @@ async function auditRefusedTokens(
         expected: [grant.client],
       })
     : refusal
-  const parties = { ...grant, client: clientId, anonymous: grant === undefined && !isProven }
+  const parties = { ...grant, client: clientId ?? grant?.client, anonymous: grant === undefined && !isProven }
   const refused = makeRecord(context, request, { ...parties, kind, ...describeRefusal(explained) })
   const reason = refusal.known.endedGrant
   // The revocation of the grant has its own record, before the refusal.
