@@ -17,6 +17,7 @@ import {
 } from './index.ts'
 import { refuseRecords } from './testing/audited-fhir.ts'
 import { createEventIds } from './trail/event-ids.ts'
+import type { FindOptions } from './trail/find.ts'
 
 const ids = createEventIds(Buffer.alloc(32))
 
@@ -41,13 +42,13 @@ eachDatabase((_name, open) => {
         auditor.record(record({ at: 2000, allowed: false, status: 403, patient: 'bea', reason: 'No' })),
         auditor.record(record({ at: 3000, kind: 'login', server: 'auth' }), record({ at: 4000 })),
       ])
-      const ats = async (filter: object) =>
+      const ats = async (filter: Partial<FindOptions>) =>
         (await findRecords(store, { ...filter, limit: 10 })).map(({ at }) => at)
       assert.deepEqual(await ats({}), [4000, 3000, 2000, 1000])
       assert.deepEqual(await ats({ order: 'oldest' }), [1000, 2000, 3000, 4000])
       assert.deepEqual(await ats({ patients: ['ada', 'bea'] }), [2000, 1000])
       assert.deepEqual(await ats({ patients: [] }), [])
-      assert.deepEqual(await ats({ client: 'app' }), [1000])
+      assert.deepEqual(await ats({ clients: ['app'] }), [1000])
       assert.deepEqual(await ats({ launch: 'l1' }), [1000])
       assert.deepEqual(await ats({ allowed: false }), [2000])
       assert.deepEqual(await ats({ events: [{ kind: 'login' }] }), [3000])

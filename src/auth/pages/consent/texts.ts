@@ -144,15 +144,15 @@ export function describeWrite(permissions: ReadonlySet<Permission>): string {
   return `${added}The app cannot change or delete existing entries.`
 }
 
-/** Describes what an app may do: "Reads conditions and measurements; adds measurements". */
-export function summarizeScopes(scope: string): string {
+/** Describes what an app may do, to its user or to others: "Reads conditions and measurements; adds measurements". */
+export function summarizeScopes(scope: string, user: 'you' | 'they' = 'you'): string {
   const resources = parseScopes(scope).filter(part => part.kind === 'resource')
   const isOfUser = ({ context }: ResourceScope) => context === 'user'
   const actions = [
     ...listActions(resources.filter(resource => !isOfUser(resource))),
-    ...listActions(resources.filter(isOfUser)).map(action => `${action}, in every record you may open`),
+    ...listActions(resources.filter(isOfUser)).map(action => `${action}, in every record ${user} may open`),
   ]
-  return actions.length === 0 ? 'Knows who you are; reads no record' : capitalize(actions.join('; '))
+  return actions.length === 0 ? `Knows who ${user} are; reads no record` : capitalize(actions.join('; '))
 }
 
 const ACTIONS: readonly (readonly [verb: string, permissions: readonly Permission[]])[] = [

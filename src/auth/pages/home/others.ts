@@ -32,9 +32,12 @@ export async function findGrantsOfOthers(
     .orderBy('last_used_at', 'desc')
     .execute()
   const grants = await keepUsableGrants(store.db, rules, rows, clock())
+  // The newest of an app and a person: the last of the same key stays in a map.
   return [
-    ...new Map(grants.map(grant => [JSON.stringify([grant.client_id, grant.clinician_id]), grant])).values(),
-  ]
+    ...new Map(
+      grants.toReversed().map(grant => [JSON.stringify([grant.client_id, grant.clinician_id]), grant]),
+    ).values(),
+  ].toReversed()
 }
 
 export function renderGrantsOfOthers(grants: readonly UsableGrant[]): Html {
@@ -46,7 +49,7 @@ ${
         .slice(0, LIMITS.appsListed)
         .map(
           grant =>
-            html`<li class="home__app"><div><b>${grant.client_name}</b><span class="sub">Allowed by ${grant.display_name}. ${summarizeScopes(grant.scope)}.</span></div></li>`,
+            html`<li class="home__app"><div><b>${grant.client_name}</b><span class="sub">Allowed by ${grant.display_name}. ${summarizeScopes(grant.scope, 'they')}.</span></div></li>`,
         )}</ul>`
 }
 <p class="home__part small muted">Staff may also use apps that open many records. Whatever they open is listed under “Who looked”.</p>`
