@@ -45,7 +45,7 @@ describe('sallyport data export', () => {
     const again = await run('data export all.ndjson')
     assert.deepEqual([again.exitCode, again.stdout], [1, ''])
     assert.match(again.stderr, /^Cannot export to all\.ndjson: \S+ exists\n$/)
-    assert.match((await run('audit')).stdout, / {2}sallyport data export\n/)
+    assert.match((await run('audit')).stdout, / {2}sallyport data export {2}by=/)
   })
 
   it('does not export from an upstream or before there are data', async () => {
@@ -82,7 +82,7 @@ describe('sallyport data reset', () => {
     assert.equal(running.find('Patient', 'patient-1')?.version, 1)
     running.close()
     assert.match(await listOwn(run), /^my-app .*^ada /ms)
-    assert.match((await run('audit')).stdout, / {2}sallyport data reset\n/)
+    assert.match((await run('audit')).stdout, / {2}sallyport data reset {2}by=/)
   })
 
   it('also removes apps and clinicians with --all, and creates the demo app and the test login again (CLI-9)', async () => {
@@ -92,7 +92,10 @@ describe('sallyport data reset', () => {
     const listed = await listOwn(run)
     assert.doesNotMatch(listed, /^(my-app|ada) /m)
     assert.match(listed, /^sallyport-app .*^clinician /ms)
-    assert.match((await run('audit')).stdout, /client add my-app\n.* {2}sallyport data reset --all\n/s)
+    assert.match(
+      (await run('audit')).stdout,
+      /client add my-app {2}by=.* {2}sallyport data reset --all {2}by=/s,
+    )
     const repository = open()
     assert.equal(repository.count(), 0)
     repository.close()

@@ -126,7 +126,7 @@ eachDatabase((name, _open, create) => {
     const read = async (session: string, path: string) =>
       browser.get(path, { 'x-session-id': session.slice('/s/'.length) })
     const patientOf = async (session: string) => (await read(session, '/api/session')).json().patientId
-    const count = (body: string) => body.match(/class="btn btn--quiet btn--small">End session/g)?.length ?? 0
+    const count = (body: string) => body.match(/<button[^>]*>End session/g)?.length ?? 0
 
     beforeEach(async () => {
       setup.ehr.records.length = 0
