@@ -116,18 +116,20 @@ interface ShownSecret extends Pick<Confirmation, 'section' | 'back'> {
   readonly title: string
   readonly label: string
   readonly value: string
+  /** What the user has to do with it. */
+  readonly note?: string
 }
 
 /** Shows a value once: it is not stored. */
 export function renderSecret(
   request: AdminRequest,
-  { section, title, label, value, back }: ShownSecret,
+  { section, title, label, value, note, back }: ShownSecret,
 ): Html {
   return renderAdminPage(
     request,
     { section, title, scripts: ['copy.js'] },
     html`<div role="status">${renderAlert('Copy it now.', 'It is not shown again.', 'warn')}</div>
-<section class="card card__body stack stack--tight after" aria-label="${label}">${renderCopyable(label, value)}</section>
+<section class="card card__body stack stack--tight after" aria-label="${label}">${renderCopyable(label, value)}${note !== undefined && html`<p class="small">${note}</p>`}</section>
 <p class="actions after">${renderLink(back, 'Continue', 'btn btn--quiet')}</p>`,
   )
 }

@@ -167,6 +167,7 @@ function showChanged(
     title: `Password of ${user.displayName}`,
     label: `New password of ${user.username}`,
     value: user.password,
+    note: 'The user replaces it at the first sign-in.',
     back: buildUserPath(user),
   })
 }
