@@ -8,6 +8,7 @@ import { isPresent } from '../../store/index.ts'
 import { createUserLookup, type LookupType } from '../base/fhir-reader.ts'
 import { formatFhirUser } from '../base/user.ts'
 import type { AuthContext } from '../oauth/context.ts'
+import { NO_PASSWORD } from '../users/passwords.ts'
 import { checkProvider } from '../users/providers/providers.ts'
 import { describeMadeForLoopback } from '../users/validity/made-for-loopback.ts'
 import type { Admin } from './action.ts'
@@ -63,6 +64,7 @@ export async function findOverview(
     findSignInMatters(counts),
     findTrailMatters(admin, context),
     findUserMatters(context),
+    findFactorMatters(context),
     findLoopbackMatters(context),
     findSecurityMatters(context),
   ])
@@ -203,6 +205,35 @@ async function findUserMatters(context: AuthContext): Promise<readonly Matter[]>
     {
       code: 'users-unknown',
       text: `The FHIR server does not have the user of the ${who}.`,
+      path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
+    },
+  ]
+}
+
+/** Administrators whose password alone signs them in, off loopback. */
+async function findFactorMatters({ store, rules }: AuthContext): Promise<readonly Matter[]> {
+  if (rules.onLoopback) return []
+  const rows = await store.db
+    .selectFrom('clinician')
+    .select('username')
+    .where('admin', '=', true)
+    .where('disabled', '=', false)
+    .where('password_hash', '!=', NO_PASSWORD)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(selectFrom('factor').select('factor.id').whereRef('factor.clinician_id', '=', 'clinician.id')),
+      ),
+    )
+    .orderBy('username')
+    .limit(COMPARED)
+    .execute()
+  const names = rows.map(({ username }) => username)
+  if (names.length === 0) return []
+  const who = names.length === 1 ? 'An administrator has' : `${names.length} administrators have`
+  return [
+    {
+      code: 'administrators-one-factor',
+      text: `${who} no second factor: ${shortenNames(names)}.`,
       path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
     },
   ]

@@ -63,6 +63,16 @@ eachDatabaseIfThorough((_name, open) => {
       await server.addUser('ada', { admin: true })
       const { body } = await (await server.logIn('ada')).get('/admin')
       assert.match(body, /SMART_ALLOW_HTTP=true: tokens[\s\S]*href="\/admin\/system"[^>]*>See settings/)
+      assert.match(body, /An administrator has no second factor: ada\./)
+      const id = '00000000-0000-4000-8000-000000000001'
+      const { id: clinician_id } = await store.db
+        .selectFrom('clinician')
+        .select('id')
+        .where('username', '=', 'ada')
+        .executeTakeFirstOrThrow()
+      const factor = { id, clinician_id, kind: 'totp', name: 'Phone', created_at: 0 } as const
+      await store.db.insertInto('factor').values(factor).execute()
+      assert.doesNotMatch((await (await server.logIn('ada')).get('/admin')).body, /no second factor/)
     })
 
     it('verifies the audit trail once at a time, however many ask (ADMIN-24)', async () => {

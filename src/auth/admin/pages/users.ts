@@ -47,7 +47,7 @@ export const userRoutes: readonly AdminRoute[] = [
     async handle(request) {
       const filter = { ...readListing(request), ...STATES[readState(request, STATES)].filter, limit: SHOWN }
       const { items, next } = await listUsers(request.admin, filter)
-      const columns = ['User', 'Username', 'Kind', 'FHIR user', 'State', 'Sign-ins now']
+      const columns = ['User', 'Username', 'Kind', 'FHIR user', 'State', 'Second factors', 'Sign-ins now']
       return renderAdminPage(
         request,
         {
@@ -254,6 +254,7 @@ function renderRow(user: UserDescription) {
     KINDS[user.kind],
     html`<code>${user.fhirUser}</code>`,
     renderState(user),
+    user.secondFactors === 0 ? 'None' : user.secondFactors,
     user.signIns,
   ]
 }
