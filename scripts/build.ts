@@ -1,10 +1,11 @@
 /**
- * `npm run build [folder]`: the npm package (`npm pack ./dist`). Plain JavaScript, because Node does not strip types below
+ * `npm run build [-- <folder>] [--without-documentation]`: the npm package (`npm pack ./dist`). Plain JavaScript, because Node does not strip types below
  * `node_modules`. Launcher and interceptor run on Node 20; only the interceptor has types and no dependency.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
 
 const ROOT = resolve(import.meta.dirname, '..')
 /** What the README links to. The sources of the program and the records for its developers are left out. */
@@ -18,13 +19,18 @@ const DOCUMENTATION = [
   'vectors',
   'deploy',
 ]
-const folder = resolve(process.argv[2] ?? join(ROOT, 'dist'))
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { 'without-documentation': { type: 'boolean' } },
+})
+const folder = resolve(positionals[0] ?? join(ROOT, 'dist'))
+const documentation = values['without-documentation'] ? [] : DOCUMENTATION
 
 rmSync(folder, { recursive: true, force: true })
 compile('tsconfig.build.json')
 // The second one replaces the modules that both have.
 compile('tsconfig.build-node20.json')
-for (const path of ['src/web/assets', 'src/fhir/definitions/r4.json', 'LICENSE', ...DOCUMENTATION]) copy(path)
+for (const path of ['src/web/assets', 'src/fhir/definitions/r4.json', 'LICENSE', ...documentation]) copy(path)
 for (const path of globSync('**/*.md', { cwd: folder, exclude: ['node_modules'] }))
   adaptPage(join(folder, path))
 writeFileSync(join(folder, 'package.json'), `${JSON.stringify(createManifest(), undefined, 2)}\n`)
