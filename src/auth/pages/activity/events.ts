@@ -27,7 +27,7 @@ export interface EventsOptions extends Pick<AuthContext, 'explainRequest' | 'hoo
 export function renderGroup(group: LaunchGroup, options: EventsOptions): Html {
   const { title, launch, events, key } = group
   const { view } = options
-  return html`<section class="card card--clip run" data-key="${key}" aria-label="${title}, ${formatTime(events[0]?.at, { seconds: true, withZone: true, ...UTC })}">
+  return html`<section class="card card--clip run" data-key="${key}" aria-label="${title}, ${formatTime(events[0]?.at, { seconds: true, withZone: true, ...UTC })}, event ${events[0]?.id}">
 <div class="run__head"><h2>${title}</h2> ${renderNote(group, options)}
 <p class="run__facts">${renderGroupFacts(group, options)}</p>
 ${launch !== undefined && view.launch === undefined && html`<a class="run__only" href="${buildUrl(view, { launch, reference: undefined, before: undefined })}">Only this launch</a>`}</div>
