@@ -34,6 +34,14 @@ export const authTable = {
     about:
       'Lifetime of an access token. Tokens of backend services (`client_credentials`) live at most 300 s.',
   }),
+  offlineAccessMaxDays: defineFixed({
+    name: 'smart.server.offline-access-max-days',
+    env: 'SMART_OFFLINE_ACCESS_MAX_DAYS',
+    type: types.wholeNumber(0, 3650),
+    initial: '0',
+    about:
+      'Age at which access with `offline_access` ends, however often the app uses it: the user then allows the app again. A lower value also ends access that was given before. `0`: access ends only 100 days after its last use.',
+  }),
   keyMaxAgeDays: defineFixed({
     name: 'smart.server.key-max-age-days',
     env: 'SMART_KEY_MAX_AGE_DAYS',

@@ -103,6 +103,7 @@ describe('readSettings', () => {
       privateJwksHosts: [],
       openRegistration: true,
       registrationToken: undefined,
+      offlineAccessMaxDays: 0,
       keyMaxAgeDays: 90,
       audit: { kept: true, failure: 'refuse', days: 1095, activityClinicians: undefined },
       auditFeeds: {

@@ -170,7 +170,7 @@ async function describeRefreshToken(context: AuthContext, token: string): Promis
     client_id: grant.clientId,
     scope: grant.scope,
     iat: Math.floor(row.created_at / 1000),
-    exp: Math.floor(row.expires_at / 1000),
+    exp: Math.floor(Math.min(row.expires_at, grant.endsAt ?? row.expires_at) / 1000),
     ...describeUser(context, grant, grant.scope),
     ...buildContextMembers(context, grant),
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
+import { DAY_MS } from '../../../core/index.ts'
 import { lockRows, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { AuthSettings } from '../../base/settings.ts'
@@ -32,7 +33,7 @@ export interface Grant {
   /** The user's own resource in this grant: that of the clinician, or a RelatedPerson of the patient. */
   readonly fhirUserId: string
   readonly user: { readonly id: string; readonly displayName: string; readonly fhirUserId: string }
-  /** When it ends: undefined means never, 0 that it has ended. */
+  /** When it ends at the latest: undefined means never, 0 that it has ended. */
   readonly endsAt: number | undefined
 }
 
@@ -127,7 +128,7 @@ export async function findLiveGrant(
 ): Promise<Grant | undefined> {
   const { rows } = await selectGrant(db, { id })
   const [row] = await keepGoodGrants(db, rules, rows, clock())
-  return row && toGrant(row)
+  return row && toGrant(row, rules)
 }
 
 const selectGrant = prepareQuery((db, { id }: { id: string }) => selectGrants(db).where('grant.id', '=', id))
@@ -163,7 +164,7 @@ export function keepGoodGrants(
 ): Promise<readonly GrantRow[]> {
   return keepGood(db, rules, rows, now, row => ({
     isRevoked: row.revoked_at !== null,
-    endsAt: findLatestEnd(row),
+    endsAt: findLatestEnd(row, rules),
     client: {
       mark: row.client_mark,
       scope: row.client_scope,
@@ -176,12 +177,13 @@ export function keepGoodGrants(
   }))
 }
 
-/** When a grant ends: undefined means never, 0 that its login has ended. */
-function findLatestEnd({
-  scope,
-  login_expires_at,
-}: Pick<GrantRow, 'scope' | 'login_expires_at'>): number | undefined {
-  return hasScope(scope, 'offline_access') ? undefined : (login_expires_at ?? 0)
+/** When a grant ends at the latest: undefined means never, 0 that its login has ended. */
+function findLatestEnd(
+  { scope, created_at, login_expires_at }: Pick<GrantRow, 'scope' | 'created_at' | 'login_expires_at'>,
+  { offlineAccessMaxDays }: AccessRules,
+): number | undefined {
+  if (!hasScope(scope, 'offline_access')) return login_expires_at ?? 0
+  return offlineAccessMaxDays === 0 ? undefined : created_at + offlineAccessMaxDays * DAY_MS
 }
 
 /** A grant that can still be used. */
@@ -205,7 +207,7 @@ export async function keepUsableGrants(
     .filter(row => findLastUse(row, rules) > now)
     .map(row => {
       const isOffline = hasScope(row.scope, 'offline_access')
-      return { ...row, ends_at: isOffline ? undefined : findLastUse(row, rules) }
+      return { ...row, ends_at: isOffline ? findLatestEnd(row, rules) : findLastUse(row, rules) }
     })
 }
 
@@ -233,7 +235,7 @@ export function hasScope(scope: string, name: string): boolean {
   return scope.split(' ').includes(name)
 }
 
-function toGrant(row: GrantRow): Grant {
+function toGrant(row: GrantRow, rules: AccessRules): Grant {
   const { fromEhr = false, fhirUserId, ...extraContext } = row.context === null ? {} : JSON.parse(row.context)
   return {
     id: row.id,
@@ -254,7 +256,7 @@ function toGrant(row: GrantRow): Grant {
       displayName: row.display_name,
       fhirUserId: row.fhir_user_id,
     },
-    endsAt: findLatestEnd(row),
+    endsAt: findLatestEnd(row, rules),
   }
 }
 

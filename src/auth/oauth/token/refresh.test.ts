@@ -4,7 +4,7 @@ import { eachDatabase } from '../../../../test/support/databases.ts'
 import { sha256, sweep } from '../../../store/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
 import { decodeClaims, TestAuthServer, unknownToken } from '../../testing/test-auth-server.ts'
-import type { TestBrowser } from '../../testing/test-browser.ts'
+import { TestBrowser } from '../../testing/test-browser.ts'
 
 const OFFLINE = {
   client_id: 'offline',
@@ -236,6 +236,48 @@ eachDatabase((_name, open) => {
       auth.time.now += 100 * 86_400_000
       assert.equal((await auth.refresh(free, AS_OFFLINE)).json().error, 'invalid_grant')
       mainBrowser = await auth.logIn()
+    })
+
+    it('ends offline_access at its maximum age, however often it is used, also if it was given before the setting (REFRESH-1)', async () => {
+      const days = 30
+      const store = await open()
+      const limited = await TestAuthServer.open(store, { settings: { offlineAccessMaxDays: days } })
+      await limited.addClient({ client_id: 'offline' })
+      const secret_hash = sha256('secret')
+      await limited.addClient({ client_id: 'looker', auth_method: 'client_secret', secret_hash })
+      const looker = { client_id: 'looker', redirect_uri: 'https://looker.example/callback' }
+      const secret = { client_id: 'looker', client_secret: 'secret' }
+      const browser = await limited.logIn()
+      const start = limited.time.now
+      const code = await limited.getCode(browser, { ...OFFLINE, ...looker })
+      const own = (await limited.exchange(code, { ...looker, ...secret })).json()
+      let last = (await limited.exchange(await limited.getCode(browser, OFFLINE), AS_OFFLINE)).json()
+      assert.equal(last.refresh_token_expires_in, days * 86_400)
+      limited.time.now += 20 * 86_400_000
+      last = (await limited.refresh(last.refresh_token, AS_OFFLINE)).json()
+      const officer = await limited.logIn()
+      assert.match((await officer.get('/manage')).body, /Works while you are away/)
+      assert.match(
+        (await officer.get('/manage')).body,
+        new RegExp(new Date(start + days * 86_400_000).toISOString()),
+      )
+      limited.time.now = start + days * 86_400_000 - 60_000
+      last = (await limited.refresh(last.refresh_token, AS_OFFLINE)).json()
+      assert.deepEqual([last.expires_in, last.refresh_token_expires_in], [60, 60])
+
+      const shorter = await TestAuthServer.open(store, { settings: { offlineAccessMaxDays: 7 } })
+      shorter.time.now = start + 8 * 86_400_000
+      assert.equal((await shorter.refresh(last.refresh_token, AS_OFFLINE)).json().error, 'invalid_grant')
+      const introspected = await new TestBrowser(shorter.app).post('/oauth2/introspect', {
+        token: own.refresh_token,
+        ...secret,
+      })
+      assert.deepEqual(introspected.json(), { active: false })
+      assert.match((await (await shorter.logIn()).get('/manage')).body, /No app has access/)
+
+      limited.time.now += 60_000
+      assert.equal((await limited.refresh(last.refresh_token, AS_OFFLINE)).json().error, 'invalid_grant')
+      assert.match((await (await limited.logIn()).get('/manage')).body, /No app has access/)
     })
 
     it('continues if the same clinician logs in again, and ends if another one does (REFRESH-1)', async () => {

@@ -100,12 +100,12 @@ export function buildTokens(
   }
 }
 
-// A token must not outlive a grant that ends with the login.
+// A token must not outlive its grant.
 function computeLifetime({ endsAt }: Grant, now: number, longestSeconds: number): number {
   return endsAt === undefined ? longestSeconds : Math.min(longestSeconds, Math.ceil((endsAt - now) / 1000))
 }
 
-/** `online_access` ends with the login; `offline_access` has no fixed end. */
+/** `online_access` ends with the login; `offline_access` has an end only by a setting. */
 function computeRenewal({ endsAt }: Grant, now: number): { refresh_token_expires_in?: number } {
   return endsAt === undefined
     ? {}
@@ -163,7 +163,7 @@ export async function createRefreshToken(
 ): Promise<string | undefined> {
   if (!hasScope(grant.scope, 'online_access') && !hasScope(grant.scope, 'offline_access')) return undefined
   const token = createRandomToken()
-  const expiresAt = grant.endsAt ?? now + LIFETIME.offlineRefresh
+  const expiresAt = Math.min(grant.endsAt ?? Number.POSITIVE_INFINITY, now + LIFETIME.offlineRefresh)
   await insertRefreshToken(db, {
     token_hash: sha256(token),
     grant_id: grant.id,

@@ -41,6 +41,7 @@ export interface ConsentPageOptions {
   readonly encounterId: string | undefined
   readonly searchPermission: 'r' | 's'
   readonly accessTokenTtlSeconds: number
+  readonly offlineAccessMaxDays: number
   /** Whether the user has just picked the patient. */
   readonly picked: boolean
   readonly isChecked: IsChecked
@@ -165,7 +166,7 @@ function describeWrites(writes: readonly ConsentItem[]): string {
 }
 
 function renderOfflineRow(options: ConsentPageOptions): Html {
-  const { scope, wanted, login, accessTokenTtlSeconds, isChecked } = options
+  const { scope, wanted, login, accessTokenTtlSeconds, offlineAccessMaxDays, isChecked } = options
   const latest = formatTime(login.createdAt + LIFETIME.login, { withZone: true })
   const minutes = Math.ceil(accessTokenTtlSeconds / 60)
   const otherwise = hasScope(scope, 'online_access')
@@ -181,10 +182,15 @@ function renderOfflineRow(options: ConsentPageOptions): Html {
     {
       value: 'offline_access',
       title: 'Keep access',
-      text: `The app can use the access selected above while you are signed out, until you end it under Apps with access. Otherwise, ${otherwise}`,
+      text: `The app can use the access selected above while you are signed out, until you end it under Apps with access${describeMaximum(offlineAccessMaxDays)}. Otherwise, ${otherwise}`,
     },
     isChecked,
   )
+}
+
+function describeMaximum(days: number): string {
+  if (days === 0) return ''
+  return `, and for ${days === 1 ? '1 day' : `${days} days`} at most`
 }
 
 function renderAbout({ client, redirectUri, scope, wanted }: ConsentPageOptions): Html {

@@ -100,6 +100,7 @@ async function sendConsentPage(
     encounterId: resolveLaunchContext(state.launch, request.picked)?.encounterId,
     searchPermission: settings.fhir.searchPermission,
     accessTokenTtlSeconds: settings.accessTokenTtlSeconds,
+    offlineAccessMaxDays: settings.offlineAccessMaxDays,
     picked: request.picked !== undefined,
     isChecked,
     selectedNothing,

@@ -152,12 +152,15 @@ function renderCard(id: string, title: string, body: Html): Html {
 ${body}</section>`
 }
 
-function renderApp({ client, scope, patients, endsAt }: AppAccess, names: ReadonlyMap<string, string>): Html {
+function renderApp(
+  { client, scope, patients, endsAt, isOffline }: AppAccess,
+  names: ReadonlyMap<string, string>,
+): Html {
   const used =
     patients === 'every'
       ? ['every record you may open']
       : new Set(patients.map(id => names.get(id) ?? 'another record'))
-  return html`<li class="home__app"><div>${renderListedApp(client)}<span class="sub">${patients.length > 0 && `May use ${joinWithAnd([...used])}. `}${summarizeScopes(scope)}. ${endsAt === undefined ? 'Until you end it, also while you are away.' : html`Until ${renderDateTime(endsAt)}.`}</span></div>
+  return html`<li class="home__app"><div>${renderListedApp(client)}<span class="sub">${patients.length > 0 && `May use ${joinWithAnd([...used])}. `}${summarizeScopes(scope)}. Until ${endsAt === undefined ? 'you end it' : renderDateTime(endsAt)}${isOffline && ', also while you are away'}.</span></div>
 ${renderRemoval(client)}</li>`
 }
 

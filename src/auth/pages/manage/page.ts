@@ -22,7 +22,7 @@ import { paths } from '../../base/paths.ts'
 import { isPatientUser } from '../../base/user.ts'
 import { type Client, findClient } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { keepUsableGrants, selectGrants, type UsableGrant } from '../../oauth/grants/grant.ts'
+import { hasScope, keepUsableGrants, selectGrants, type UsableGrant } from '../../oauth/grants/grant.ts'
 import type { Login } from '../../users/find-login.ts'
 import { summarizeScopes } from '../consent/texts.ts'
 import { renderSignedInPage } from '../page-parts.ts'
@@ -38,6 +38,8 @@ export interface AppAccess {
   readonly lastUsedAt: number
   /** Undefined: until the user ends it. */
   readonly endsAt: number | undefined
+  /** Whether it goes on after the sign-in. */
+  readonly isOffline: boolean
 }
 
 /** Finds the apps with current access on behalf of this user, last used first. */
@@ -93,6 +95,7 @@ function summarizeAccess(client: Client, grants: readonly UsableGrant[]): AppAcc
       : [...new Set(grants.flatMap(grant => grant.patient_id ?? []))],
     lastUsedAt: grants[0]?.last_used_at ?? 0,
     endsAt: ends.length < grants.length ? undefined : ends.reduce((last, end) => Math.max(last, end), 0),
+    isOffline: hasScope(scope, 'offline_access'),
   }
 }
 
@@ -109,7 +112,7 @@ interface ManageView {
 
 export function renderManagePage(context: AuthContext, login: Login, view: ManageView): Html {
   const { access, names, removed } = view
-  const offline = access.filter(({ endsAt }) => endsAt === undefined).length
+  const offline = access.filter(({ isOffline }) => isOffline).length
   return renderSignedInPage(
     context,
     login,
@@ -174,14 +177,12 @@ function renderAccess({ access, names }: ManageView): Html {
         { head: 'Action', isHidden: true },
       ],
     },
-    access.map(({ client, scope, patients, lastUsedAt, endsAt }) => [
+    access.map(({ client, scope, patients, lastUsedAt, endsAt, isOffline }) => [
       renderListedApp(client),
       renderPermissions(client, scope),
       renderPatients(client, patients, names),
       renderDateTime(lastUsedAt),
-      endsAt === undefined
-        ? html`<span class="nowrap">When you end it</span> ${renderBadge('Works while you are away', 'warn')}`
-        : html`<span class="nowrap">${renderDateTime(endsAt)}</span>`,
+      html`<span class="nowrap">${endsAt === undefined ? 'When you end it' : renderDateTime(endsAt)}</span>${isOffline && html` ${renderBadge('Works while you are away', 'warn')}`}`,
       renderRemoval(client),
     ]),
   )

@@ -14,6 +14,8 @@ export interface AccessRules {
   /** Whether users may sign in with a password of this server. */
   readonly passwords: boolean
   readonly accessTokenTtlSeconds: number
+  /** 0: access with `offline_access` has no maximum age. */
+  readonly offlineAccessMaxDays: number
   /** Who needs a second factor besides a password. */
   readonly secondFactor: Settings['login']['secondFactor']
   findByIssuer(issuer: unknown): LoginProvider | undefined
@@ -21,14 +23,18 @@ export interface AccessRules {
 
 /** `getLogin` is called for each decision, because the providers may change while the servers run. */
 export function makeRules(
-  settings: Pick<Settings, 'onLoopback' | 'developerTools' | 'accessTokenTtlSeconds'>,
+  settings: Pick<
+    Settings,
+    'onLoopback' | 'developerTools' | 'accessTokenTtlSeconds' | 'offlineAccessMaxDays'
+  >,
   getLogin: () => Pick<Settings['login'], 'passwords' | 'secondFactor' | 'providers'>,
 ): AccessRules {
-  const { onLoopback, developerTools, accessTokenTtlSeconds } = settings
+  const { onLoopback, developerTools, accessTokenTtlSeconds, offlineAccessMaxDays } = settings
   return {
     onLoopback,
     developerTools,
     accessTokenTtlSeconds,
+    offlineAccessMaxDays,
     get passwords() {
       return getLogin().passwords
     },
