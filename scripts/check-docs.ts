@@ -1,7 +1,7 @@
 /**
  * `npm run check:docs`: the generated pages are current, every link has a target, the indexes list every page, every decision
  * says when to revisit it, and every error is described. A shell and systemd read every setting alike, and the sources have
- * every quoted message. Every rule of docs/specification.md has a test, every row of docs/internal/smart-conformance.md names an
+ * every quoted message. The changelog has each heading once in a version. Every rule of docs/specification.md has a test, every row of docs/internal/smart-conformance.md names an
  * existing test, every cited rule exists, and no document outside the repository is cited. test/docs.test.ts compares the
  * endpoints with the servers.
  */
@@ -9,6 +9,7 @@ import { findAssignmentFaults } from './checks/assignments.ts'
 import { findDecisionFaults } from './checks/decisions.ts'
 import { findErrorFaults } from './checks/errors.ts'
 import { generatePages } from './checks/generated.ts'
+import { findHeadingFaults } from './checks/headings.ts'
 import { findIndexFaults, findLinkFaults } from './checks/links.ts'
 import { findMessageFaults } from './checks/messages.ts'
 import { findPathFaults } from './checks/paths.ts'
@@ -42,6 +43,7 @@ conclude('docs', [
   ...[...generated].flatMap(([page, expected]) =>
     checkPage(page, text => (text === expected ? [] : [`${page}: not current, run npm run reference`])),
   ),
+  ...checkPage('CHANGELOG.md', text => findHeadingFaults('CHANGELOG.md', text)),
   ...checkPage('docs/errors.md', text => findErrorFaults('docs/errors.md', text, sources)),
   ...checkPage('docs/specification.md', text => [
     ...findRuleFaults('docs/specification.md', text, sources),

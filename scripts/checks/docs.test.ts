@@ -4,6 +4,7 @@ import { findAssignmentFaults } from './assignments.ts'
 import { findDecisionFaults } from './decisions.ts'
 import { endpointFaults, findSection, listDocumentedRoutes } from './endpoints.ts'
 import { findErrorFaults, findNames } from './errors.ts'
+import { findHeadingFaults } from './headings.ts'
 import { findIndexFaults, findLinkFaults } from './links.ts'
 import { findMessageFaults } from './messages.ts'
 import { findPathFaults } from './paths.ts'
@@ -324,5 +325,22 @@ describe('endpointFaults', () => {
       endpointFaults('p', 'auth', listDocumentedRoutes(findSection(page, 'Auth server')), served),
       ['p: auth serves POST /login, not listed', 'p: auth does not serve GET /portal'],
     )
+  })
+})
+
+describe('findHeadingFaults', () => {
+  const faults = (...headings: readonly string[]) => findHeadingFaults('CHANGELOG.md', headings.join('\n\n'))
+
+  it('accepts a heading that every version has', () => {
+    assert.deepEqual(faults('# Changelog', '## 0.2.0', '### Pages', '## 0.1.0', '### Pages'), [])
+  })
+
+  it('names a version, or a section of a version, that occurs twice', () => {
+    assert.deepEqual(faults('## 0.2.0', '## 0.1.0', '## 0.2.0'), [
+      'CHANGELOG.md: has the heading "0.2.0" twice',
+    ])
+    assert.deepEqual(faults('## 0.2.0', '### Pages', '### Gateway', '### Pages'), [
+      'CHANGELOG.md: has the heading "Pages" twice',
+    ])
   })
 })

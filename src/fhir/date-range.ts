@@ -1,3 +1,4 @@
+import { HOUR_MS, MINUTE_MS } from '../core/index.ts'
 import { FRACTION_DIGITS } from './limits.ts'
 
 /** The milliseconds that a date or time covers, both ends inclusive. */
@@ -28,8 +29,8 @@ export function parseDateRange(text: string): DateRange | undefined {
     return undefined
   const start =
     toMilliseconds(Number(year), Number(month), Number(day)) +
-    Number(hour) * 3_600_000 +
-    Number(minute) * 60_000
+    Number(hour) * HOUR_MS +
+    Number(minute) * MINUTE_MS
   return toRangeInMinute(start - offset, second, fraction)
 }
 
@@ -60,7 +61,7 @@ function parseOffset(zone: string | undefined): number | undefined {
   const hours = Number(zone.slice(1, 3))
   const minutes = Number(zone.slice(4))
   if (hours > 14 || minutes > 59) return undefined
-  return (zone.startsWith('-') ? -1 : 1) * (hours * 3_600_000 + minutes * 60_000)
+  return (zone.startsWith('-') ? -1 : 1) * (hours * HOUR_MS + minutes * MINUTE_MS)
 }
 
 /** `Date.UTC` would read the years 0 to 99 as 1900 to 1999. */

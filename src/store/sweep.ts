@@ -1,22 +1,27 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/index.ts'
 import type { Instant, Schema } from './schema.ts'
 import type { Store } from './store.ts'
-
-const HOUR = 3_600_000
 
 /**
  * Codes and grants are kept beyond their use so that a replay still finds and revokes its grant, and so that access
  * tokens of a revoked grant stay revoked.
  */
-const KEPT = { launchToken: HOUR, loginFailure: HOUR, code: HOUR, grant: 48 * HOUR, signingKey: 168 * HOUR }
+const KEPT = {
+  launchToken: HOUR_MS,
+  loginFailure: HOUR_MS,
+  code: HOUR_MS,
+  grant: 2 * DAY_MS,
+  signingKey: 7 * DAY_MS,
+}
 
 /**
  * How long a refresh may be retried: the successor of a used refresh token stays readable. Longer than any client
  * waits for a response.
  */
-export const REFRESH_RETRY_MS = 60_000
+export const REFRESH_RETRY_MS = MINUTE_MS
 
 /** The column that ends a row, and how long the row is kept after that. An index has its rows in order. */
 const EXPIRING = [
@@ -52,7 +57,7 @@ export const REMOVED = 0
 export const isPresent = sql<boolean>`(expires_at is null or expires_at > ${sql.lit(REMOVED)})`
 
 /** The longest configurable lifetime of an access token. */
-const MAX_TOKEN_MS = 24 * HOUR
+const MAX_TOKEN_MS = DAY_MS
 
 /** Deletes expired and removed clients, each after everything that belongs to it. */
 async function removeClients(store: Store, now: Instant): Promise<void> {
@@ -221,7 +226,9 @@ async function findEndedGrants({ db }: Store, ids: readonly string[], end: Insta
 /** A failed sweep is reported and repeated at the next interval. */
 export function startSweeping(store: Store, options: JobOptions): { stop(): Promise<void> } {
   const grants = startGrantWalk()
-  return repeatInOneProcess(store, 'sweep', { everyMs: 60_000, ...options }, now => sweep(store, now, grants))
+  return repeatInOneProcess(store, 'sweep', { everyMs: MINUTE_MS, ...options }, now =>
+    sweep(store, now, grants),
+  )
 }
 
 export interface JobOptions {
@@ -244,7 +251,7 @@ const INTERVALS = 2
 export function repeatInOneProcess(
   store: Store,
   job: string,
-  { clock = Date.now, everyMs = 60_000, leaseMs = INTERVALS * everyMs, hasWork, onError }: JobOptions,
+  { clock = Date.now, everyMs = MINUTE_MS, leaseMs = INTERVALS * everyMs, hasWork, onError }: JobOptions,
   work: (now: Instant) => Promise<unknown>,
 ): { stop(): Promise<void> } {
   const holder = randomUUID()

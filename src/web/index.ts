@@ -98,6 +98,7 @@ export {
   formatDate,
   formatSince,
   formatTime,
+  MONTHS,
   NOT_KNOWN,
   NOT_RECORDED,
   renderDate,

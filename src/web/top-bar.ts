@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../core/index.ts'
 import type { Brand } from './brand.ts'
 import { renderIcon, renderLogo } from './components.ts'
 import { type Html, html } from './html.ts'
@@ -98,7 +99,7 @@ function renderStep(name: string, index: number, current: number): Html {
   return html`<li><span class="steps__no steps__no--next">${index + 1}</span><span>${name}</span></li>`
 }
 
-const SOON_MS = 5 * 60_000
+const SOON_MS = 5 * MINUTE_MS
 
 /** Whether a session is in its last five minutes. */
 export function endsSoon(endsAt: number, now: number): boolean {
@@ -127,7 +128,7 @@ export function renderCountdown(options: {
 /** `29 min left`, `2 h 5 min left`, `Less than a minute left`, `Ended`. */
 export function formatTimeLeft(ms: number): string {
   if (ms <= 0) return 'Ended'
-  const minutes = Math.floor(ms / 60_000)
+  const minutes = Math.floor(ms / MINUTE_MS)
   if (minutes === 0) return 'Less than a minute left'
   if (minutes < 60) return `${minutes} min left`
   const rest = minutes % 60

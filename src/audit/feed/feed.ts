@@ -1,4 +1,5 @@
 import type { Transaction } from 'kysely'
+import { MINUTE_MS } from '../../core/index.ts'
 import { type JobOptions, repeatInOneProcess, type Schema, type Store } from '../../store/index.ts'
 import type { KeptRecord } from '../trail/find.ts'
 import { findLastId, followTrail, type TrailReader } from '../trail/follow.ts'
@@ -23,7 +24,7 @@ export interface FeedOptions extends JobOptions {
 }
 
 const RECORDS_AT_ONCE = 100
-const RETRY_REFUSED_MS = 10 * 60_000
+const RETRY_REFUSED_MS = 10 * MINUTE_MS
 
 /** A receiver that refuses more has a fault that does not concern single records: the feed waits. */
 const MAX_REFUSED = 1000

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type AuditRecord, OUTCOME_UNKNOWN } from '../../audit-record/index.ts'
+import { MINUTE_MS } from '../../core/index.ts'
 import { type JobOptions, repeatInOneProcess, type Store } from '../../store/index.ts'
 import { toRow } from '../to-row.ts'
 
@@ -10,7 +11,7 @@ export interface Delivery {
 }
 
 /** Longer than a change can take, at an upstream or in a batch. */
-export const UNKNOWN_AFTER_MS = 10 * 60_000
+export const UNKNOWN_AFTER_MS = 10 * MINUTE_MS
 
 const MAX_AT_ONCE = 500
 
@@ -99,10 +100,8 @@ export async function removeIntents({ db }: Store, ids: readonly string[]): Prom
       .execute()
 }
 
-const MINUTE = 60_000
-
 export function startReportingUnknown(store: Store, options: JobOptions): { stop(): Promise<void> } {
-  return repeatInOneProcess(store, 'audit-unknown', { everyMs: MINUTE, ...options }, now =>
+  return repeatInOneProcess(store, 'audit-unknown', { everyMs: MINUTE_MS, ...options }, now =>
     reportUnknownOutcomes(store, now),
   )
 }

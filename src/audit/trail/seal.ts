@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Kysely, Selectable } from 'kysely'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/index.ts'
 import {
   type JobOptions,
   removeUntil,
@@ -19,9 +20,6 @@ export const BEGINNING = { number: 0, last_id: 0, hash: '' } as const
 
 /** Reading and hashing them takes a few milliseconds. */
 const RECORDS_OF_A_SEAL = 250
-const MINUTE = 60_000
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
 
 /**
  * The hash of a seal covers the hash of the seal before and its records: a change, removal, insertion or another order
@@ -159,7 +157,7 @@ export function startSealing(store: Store, sealer: Sealer, options: JobOptions):
   const process: TrailReader['process'] = async (...input) => {
     await maker.process(...input)
     if (clock() < headDueAt) return
-    headDueAt = clock() + MINUTE
+    headDueAt = clock() + MINUTE_MS
     await recordHead(store, clock())
   }
   return followTrail(store, 'seal', { ...maker, process }, options)
@@ -181,7 +179,7 @@ export async function recordHead(store: Store, now: number): Promise<void> {
     .updateTable('audit_cursor')
     .set(row)
     .where('feed', '=', row.feed)
-    .where('moved_at', '<=', now - HOUR)
+    .where('moved_at', '<=', now - HOUR_MS)
     .executeTakeFirst()
   const last = numUpdatedRows > 0n ? await findLastSeal(store) : undefined
   if (!last) return
@@ -212,7 +210,7 @@ export async function sweepAudit(
   now: number,
 ): Promise<number> {
   await sealTrail(store, sealer)
-  const last = await findRemovable(store, now - days * DAY, feeds)
+  const last = await findRemovable(store, now - days * DAY_MS, feeds)
   if (!last) return 0
   await store.db
     .updateTable('audit_seal')
@@ -233,7 +231,7 @@ export function startSweepingAudit(
   retention: Retention,
   options: JobOptions,
 ): { stop(): Promise<void> } {
-  return repeatInOneProcess(store, 'audit-sweep', { everyMs: HOUR, ...options }, now =>
+  return repeatInOneProcess(store, 'audit-sweep', { everyMs: HOUR_MS, ...options }, now =>
     sweepAudit(store, sealer, retention, now),
   )
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { sql } from 'kysely'
 import { countRecords } from '../../audit/index.ts'
 import { findSecurityWarnings } from '../../config/index.ts'
-import { isFailure } from '../../core/index.ts'
+import { DAY_MS, isFailure } from '../../core/index.ts'
 import { isPresent } from '../../store/index.ts'
 import { createUserLookup, type LookupType } from '../base/fhir-reader.ts'
 import { formatFhirUser } from '../base/user.ts'
@@ -46,8 +46,6 @@ interface Overview {
   readonly counts: Static<typeof Counts>
   readonly attention: readonly Matter[]
 }
-
-const DAY_MS = 86_400_000
 
 /** The state of the deployment at a glance: counts, and what needs attention. */
 export async function findOverview(

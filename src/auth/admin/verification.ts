@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { type Verification, verifyTrail } from '../../audit/index.ts'
-import { describeError } from '../../core/index.ts'
+import { describeError, HOUR_MS } from '../../core/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import { type Admin, AdminFailure, type Operation, recordAction } from './action.ts'
 import { CLOSED, defineEndpoint, formatTime, Time } from './endpoint.ts'
@@ -32,7 +32,7 @@ export interface VerificationReport extends Partial<Verification> {
 const NAME = 'audit-verification'
 
 /** A verification that has not ended by then was interrupted. */
-const MAX_RUN_MS = 3_600_000
+const MAX_RUN_MS = HOUR_MS
 
 /** The last verification of the audit trail, by a page, the API or the command line. */
 export async function findVerification({

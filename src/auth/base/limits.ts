@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../core/index.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/index.ts'
 import { MAX_SCOPE_LIST_CHARACTERS } from '../../smart/index.ts'
 import { REFRESH_RETRY_MS } from '../../store/index.ts'
 
@@ -137,29 +137,27 @@ export const LIMITS = {
   auditSenders: 1_000,
   /** How late and how early an audit record of another server may be. */
   auditRecordsLateMs: 7 * DAY_MS,
-  auditRecordsEarlyMs: 5 * 60_000,
+  auditRecordsEarlyMs: 5 * MINUTE_MS,
 } as const
 
-const SECOND = 1000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
+const SECOND_MS = 1000
 
 /** Lifetimes in milliseconds. The lifetime of access tokens is a setting. */
 export const LIFETIME = {
-  launchToken: 5 * MINUTE,
+  launchToken: 5 * MINUTE_MS,
   /** From the arrival of an authorization request to its code. */
-  interaction: 10 * MINUTE,
-  code: 60 * SECOND,
-  login: 8 * HOUR,
+  interaction: 10 * MINUTE_MS,
+  code: 60 * SECOND_MS,
+  login: 8 * HOUR_MS,
   /** An unused `offline_access` refresh token; each use restarts it. §170.315(g)(10) requires three months. */
-  offlineRefresh: 100 * 24 * HOUR,
+  offlineRefresh: 100 * DAY_MS,
   /** How long a refresh request may be repeated if the response was lost. */
   refreshRetry: REFRESH_RETRY_MS,
-  portalToken: 60 * SECOND,
+  portalToken: 60 * SECOND_MS,
   /** The access of a CDS service, which ends with its response. */
-  cdsToken: 60 * SECOND,
+  cdsToken: 60 * SECOND_MS,
   /** The launch link of a card. */
-  cdsLink: 5 * MINUTE,
+  cdsLink: 5 * MINUTE_MS,
 } as const
 
 /** How recent a sign-in must be before an administrator gives access (ADMIN-4). */

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Delivery } from '../../audit/index.ts'
 import { isStatus, isWithin, OPTIONAL_MEMBERS, type SentRecord } from '../../audit-record/index.ts'
 import { LruMap } from '../../cache/index.ts'
-import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { fail, isFailure, isRecord, MINUTE_MS } from '../../core/index.ts'
 import { type Fault, makeFault } from '../base/fault.ts'
 import { LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
@@ -152,8 +152,6 @@ function readRecord(value: unknown, now: number): SentRecord | Fault {
     Object.keys(value).find(name => OPTIONAL_MEMBERS[name]?.(value[name]) === false)
   return wrong === undefined ? (value as unknown as SentRecord) : makeFault(`its ${wrong} is not valid`)
 }
-
-const MINUTE_MS = 60_000
 
 /** Counts the records of each sender in a minute, in this process. Returns whether it may send so many more. */
 function createRate(clock: () => number): (sender: string, records: number) => boolean {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { Resource } from '../../fhir/index.ts'
-import { condition, patient, readIssue, readNextLink } from '../sqlite/testing/fhir.ts'
-import { BROKEN, NOT_WITHIN, useHostileGateway } from './testing/hostile-gateway.ts'
+import { condition, NOT_WITHIN, patient, readIssue, readNextLink } from '../sqlite/testing/fhir.ts'
+import { BROKEN, useHostileGateway } from './testing/hostile-gateway.ts'
 import { json, searchset } from './testing/hostile-upstream.ts'
 
 const { all, ann, fhir, upstream } = await useHostileGateway()

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { BASE, condition, observation, patient, readIds, readIssue } from '../sqlite/testing/fhir.ts'
-import { makeOutside, NOT_WITHIN, useHostileGateway } from './testing/hostile-gateway.ts'
+import {
+  BASE,
+  condition,
+  NOT_WITHIN,
+  observation,
+  patient,
+  readIds,
+  readIssue,
+} from '../sqlite/testing/fhir.ts'
+import { makeOutside, useHostileGateway } from './testing/hostile-gateway.ts'
 import { json, searchset } from './testing/hostile-upstream.ts'
 
 const { all, ann, fhir, upstream } = await useHostileGateway()

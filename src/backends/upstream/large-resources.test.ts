@@ -5,13 +5,14 @@ import type { Resource } from '../../fhir/index.ts'
 import {
   condition,
   createAuthenticator,
+  NOT_WITHIN,
   patientAccess,
   type Reply,
   readIds,
   readIssue,
   readNextLink,
 } from '../sqlite/testing/fhir.ts'
-import { NOT_WITHIN, useHostileGateway } from './testing/hostile-gateway.ts'
+import { useHostileGateway } from './testing/hostile-gateway.ts'
 import { json, searchset } from './testing/hostile-upstream.ts'
 import { startGateway } from './testing/start-gateway.ts'
 

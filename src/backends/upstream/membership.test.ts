@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { condition, readIds, readIssue } from '../sqlite/testing/fhir.ts'
-import { NOT_WITHIN } from './testing/hostile-gateway.ts'
+import { condition, NOT_WITHIN, readIds, readIssue } from '../sqlite/testing/fhir.ts'
 import { searchset } from './testing/hostile-upstream.ts'
 import { managedBy, team, usePanelledGateway } from './testing/panelled-gateway.ts'
 

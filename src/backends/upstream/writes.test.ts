@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { exclusive } from '../../fhir-api/testing/write-suite.ts'
-import { condition, createAuthenticator, type Fhir, patient, readIssue } from '../sqlite/testing/fhir.ts'
+import {
+  condition,
+  createAuthenticator,
+  type Fhir,
+  NOT_WITHIN,
+  patient,
+  readIssue,
+} from '../sqlite/testing/fhir.ts'
 import { type HostileUpstream, json, startHostile } from './testing/hostile-upstream.ts'
 import { startGateway } from './testing/start-gateway.ts'
 
-const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
 const guard = createAuthenticator({ ann: exclusive })
 
 describe('a write that another write precedes', () => {

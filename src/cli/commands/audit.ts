@@ -11,7 +11,7 @@ import {
   type Verification,
   verifyTrail,
 } from '../../audit/index.ts'
-import { escapeLine, HOW } from '../../core/index.ts'
+import { DAY_MS, escapeLine, HOUR_MS, HOW, MINUTE_MS } from '../../core/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import {
   type Arguments,
@@ -148,7 +148,12 @@ function readFilter(args: Arguments, now: number): RecordFilter {
   }
 }
 
-const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const UNITS: Readonly<Record<string, number>> = {
+  s: 1000,
+  m: MINUTE_MS,
+  h: HOUR_MS,
+  d: DAY_MS,
+}
 
 function parseTime(option: string, text: string, now: number): number {
   const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? []

@@ -1,5 +1,5 @@
 import { createCachedFetch } from '../../cache/index.ts'
-import { describeError } from '../../core/index.ts'
+import { describeError, MINUTE_MS } from '../../core/index.ts'
 import { NotReady } from '../../web/index.ts'
 
 export interface RelayedConfiguration {
@@ -16,7 +16,7 @@ interface RelayedOptions {
   readonly warn: (text: string) => void
 }
 
-const FRESH_MS = 300_000
+const FRESH_MS = 5 * MINUTE_MS
 
 const RETRY_MS = 2_000
 

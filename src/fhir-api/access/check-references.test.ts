@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import { BASE, condition, createAuthenticator, readIssue } from '../../backends/sqlite/testing/fhir.ts'
-import { makeOutside, NOT_WITHIN } from '../../backends/upstream/testing/hostile-gateway.ts'
+import {
+  BASE,
+  condition,
+  createAuthenticator,
+  NOT_WITHIN,
+  readIssue,
+} from '../../backends/sqlite/testing/fhir.ts'
+import { makeOutside } from '../../backends/upstream/testing/hostile-gateway.ts'
 import { json, searchset, startHostile } from '../../backends/upstream/testing/hostile-upstream.ts'
 import { startGateway } from '../../backends/upstream/testing/start-gateway.ts'
 import { type Access, fullAccess } from '../../smart/index.ts'

@@ -5,6 +5,7 @@ import {
   condition,
   createAuthenticator,
   type Fhir,
+  NOT_WITHIN,
   observation,
   patientAccess,
   readIssue,
@@ -16,7 +17,6 @@ import { startTwoPatients } from './two-patients.ts'
 
 const makeOutside = (element: string) =>
   `403 forbidden: Cannot store ${element}: the resource that it refers to does not exist, or is not covered by the token`
-const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
 
 /** Reads and writes within a grant. */
 export function testAccess(target: Target): void {

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import type { InjectOptions } from 'fastify'
-import { BASE, type Fhir, readIssue } from '../../backends/sqlite/testing/fhir.ts'
+import { BASE, type Fhir, NOT_WITHIN, readIssue } from '../../backends/sqlite/testing/fhir.ts'
 import { needs, type Target } from './target.ts'
 import { startTwoPatients } from './two-patients.ts'
 
-const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
 const HTML = Buffer.from('<script>alert(1)</script>\u0000\u00ff', 'latin1')
 const JSON_ACCEPTED = { accept: 'application/fhir+json' }
 

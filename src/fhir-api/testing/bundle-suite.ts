@@ -5,6 +5,7 @@ import {
   condition,
   createAuthenticator,
   type Fhir,
+  NOT_WITHIN,
   observation,
   patient,
   patientAccess,
@@ -15,7 +16,6 @@ import { type Access, fullAccess } from '../../smart/index.ts'
 import { needs, type Target } from './target.ts'
 import { exclusive, most } from './write-suite.ts'
 
-const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
 const blind: Access = { filterFor: (_type, permission) => (permission === 'r' ? [] : 'everything') }
 const panel = { patients: new Set<string>(), organizations: ['north'], careTeams: [] }
 const lee: Access = { filterFor: () => [{ panel, exclusive: true }] }

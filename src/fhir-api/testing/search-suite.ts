@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
-import { type Fhir, readIds, readIssue, readNextLink } from '../../backends/sqlite/testing/fhir.ts'
+import {
+  type Fhir,
+  NOT_WITHIN,
+  readIds,
+  readIssue,
+  readNextLink,
+} from '../../backends/sqlite/testing/fhir.ts'
 import { type Capability, type DefineTest, needs, type Target } from './target.ts'
 import { startTwoPatients } from './two-patients.ts'
-
-const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
 
 /** Searches and histories within a grant. */
 export function testSearchesWithin(target: Target): void {

@@ -5,6 +5,7 @@ import {
   condition,
   createAuthenticator,
   type Fhir,
+  NOT_WITHIN,
   observation,
   patient,
   type Reply,
@@ -14,7 +15,6 @@ import {
 import { type Access, fullAccess } from '../../smart/index.ts'
 import { needs, type Target } from './target.ts'
 
-const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
 const PATCH = { 'content-type': 'application/json-patch+json' }
 
 /** May create patients, and write resources that belong to one patient only. */

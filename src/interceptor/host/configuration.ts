@@ -1,4 +1,5 @@
 import { createCachedFetch } from '../../cache/index.ts'
+import { MINUTE_MS } from '../../core/index.ts'
 import type { Refused } from '../../fhir/index.ts'
 import { refuse } from '../refuse.ts'
 import type { Fetch } from '../token/key-set.ts'
@@ -26,7 +27,7 @@ export const CONFIGURATION_HEADERS = {
 /** Pages of other origins may read it, unless the host has its own CORS rules. */
 export const ANY_ORIGIN = ['access-control-allow-origin', '*'] as const
 
-const FRESH_MS = 5 * 60_000
+const FRESH_MS = 5 * MINUTE_MS
 // Limits how often anonymous requests make us ask the auth server.
 const RETRY_MS = 2_000
 const TIMEOUT_MS = 5_000

@@ -1,4 +1,5 @@
 import { type Cached, createCachedFetch, type Fetched } from '../../cache/index.ts'
+import { MINUTE_MS } from '../../core/index.ts'
 import { type Algorithm, readKeySet, type VerificationKey } from '../../jwt/index.ts'
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
@@ -26,7 +27,7 @@ export interface KeySet {
   keepFresh(): Promise<void>
 }
 
-const REFRESH_MS = 5 * 60_000
+const REFRESH_MS = 5 * MINUTE_MS
 // An unknown `kid` may be a new key or made up, so this limits how often it causes a fetch.
 const AGAIN_MS = 5_000
 const RETRY_MS = 500

@@ -1,6 +1,6 @@
 import { DAY_MS, findOwn } from '../../core/index.ts'
 import { type Decimal, formatDigits } from '../../fhir/index.ts'
-import { formatDate, type Html, html } from '../../web/index.ts'
+import { formatDate, type Html, html, MONTHS } from '../../web/index.ts'
 import { findEffectiveTime } from '../api/lists.ts'
 import type { CodeableConcept, Observation } from '../records/resources.ts'
 
@@ -89,8 +89,6 @@ const RIGHT = 336
 const TOP = 12
 const BOTTOM = 150
 const INSET = 13
-
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
 
 interface Scale {
   x(at: number): number

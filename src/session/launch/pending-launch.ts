@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../core/index.ts'
 import {
   createRandomToken,
   limitPendingRows,
@@ -10,7 +11,7 @@ import { defineAppCookie } from '../context.ts'
 import { PENDING_LAUNCHES, PENDING_LAUNCHES_IN_ALL, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
 import type { AppContext } from '../oauth/context.ts'
 
-const LIFETIME_MS = 10 * 60_000
+const LIFETIME_MS = 10 * MINUTE_MS
 const toSealedCell = (stateHash: string) =>
   ({ table: 'app_launch', column: 'code_verifier_sealed', row: stateHash }) as const
 const toLaunchCell = (stateHash: string) =>

@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { ServerMetadata } from 'openid-client'
 import { createCachedFetch } from '../../cache/index.ts'
-import { DAY_MS, fail, isFailure } from '../../core/index.ts'
+import { DAY_MS, fail, isFailure, MINUTE_MS } from '../../core/index.ts'
 import { toPlain } from '../../fhir/index.ts'
 import { fetchJson, type Result } from '../failure.ts'
 
@@ -68,7 +68,7 @@ function resolveEndpoints(
   return resolved
 }
 
-const FRESH_MS = 5 * 60_000
+const FRESH_MS = 5 * MINUTE_MS
 const STALE_MS = DAY_MS
 
 /** Call it only with a configured FHIR base: it sends a request to that base. */

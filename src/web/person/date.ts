@@ -1,11 +1,24 @@
-import { DAY_MS } from '../../core/index.ts'
+import { DAY_MS, HOUR_MS } from '../../core/index.ts'
 import { type Html, html } from '../html.ts'
 
 /** Texts for a missing value. A blank would read as "none". */
 export const NOT_RECORDED = 'Not recorded'
 export const NOT_KNOWN = 'Not known'
 
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
+export const MONTHS = [
+  'Jan',
+  'Feb',
+  'Mar',
+  'Apr',
+  'May',
+  'Jun',
+  'Jul',
+  'Aug',
+  'Sep',
+  'Oct',
+  'Nov',
+  'Dec',
+] as const
 
 /** A FHIR date or dateTime, or milliseconds since 1970. */
 export type When = string | number
@@ -187,8 +200,6 @@ export function renderMoment(
 export function renderZoneName(zone = getLocalZone()): Html {
   return html`<span data-zone-name>${zone}</span>`
 }
-
-const HOUR_MS = 3_600_000
 
 type WholeDate = Required<PartialDate>
 

@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import { createCachedFetch } from '../../../cache/index.ts'
+import { MINUTE_MS } from '../../../core/index.ts'
 import { type Claims, decodeJwt, readKeySet, signJwt, verifySignature } from '../../../jwt/index.ts'
 import type { Schema, Sealer, Store } from '../../../store/index.ts'
 import { NotReady } from '../../../web/index.ts'
@@ -32,7 +33,7 @@ const FRESH_MS = 2_000
  * How long a key is published before it signs. By command: longer than instances cache keys, and than interceptors wait
  * between two fetches for an unknown key (5 s). By age: longer than anyone caches key sets.
  */
-export const KEY_LEAD_MS = { byCommand: 8_000, byAge: 10 * 60_000 } as const
+export const KEY_LEAD_MS = { byCommand: 8_000, byAge: 10 * MINUTE_MS } as const
 
 type Row = Selectable<Schema['signing_key']>
 

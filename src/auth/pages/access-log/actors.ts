@@ -1,6 +1,6 @@
 import type { KeptRecord } from '../../../audit/index.ts'
 import { LruMap } from '../../../cache/index.ts'
-import { isRecord } from '../../../core/index.ts'
+import { isRecord, MINUTE_MS } from '../../../core/index.ts'
 import { parseReference, type Resource } from '../../../fhir/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import { type PersonName, readPerson } from '../../../web/index.ts'
@@ -75,7 +75,7 @@ interface Clinician {
 }
 
 /** How long names and roles are kept. */
-const KEPT_MS = 5 * 60_000
+const KEPT_MS = 5 * MINUTE_MS
 
 type Kept = LruMap<Clinician & { readonly until: number }>
 const keptByContext = new WeakMap<AuthContext, Kept>()

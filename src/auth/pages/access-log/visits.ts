@@ -1,4 +1,5 @@
 import type { KeptRecord } from '../../../audit/index.ts'
+import { MINUTE_MS } from '../../../core/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import { isPatientUser } from '../../base/user.ts'
 
@@ -23,7 +24,7 @@ export interface Day {
 }
 
 /** A longer pause begins another visit. */
-const PAUSE_MS = 30 * 60_000
+const PAUSE_MS = 30 * MINUTE_MS
 
 /** Groups records, which are newest first, by day and visit. */
 export function groupByDay(records: readonly KeptRecord[]): readonly Day[] {

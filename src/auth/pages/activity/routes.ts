@@ -1,6 +1,7 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { countRecords, findPage, type KeptRecord, listParties } from '../../../audit/index.ts'
+import { HOUR_MS } from '../../../core/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
@@ -12,7 +13,7 @@ import { findFirstEvents, findNames, groupByLaunch, limitLaunches } from './desc
 import { type ActivityPageOptions, renderActivityPage } from './page.ts'
 import { buildFilter, readView, type View } from './view.ts'
 
-const COUNTED_MS = 3_600_000
+const COUNTED_MS = HOUR_MS
 
 /** `GET /activity`: every OAuth and FHIR request by launch, allowed or refused. */
 export function addActivityRoutes(app: FastifyInstance, context: AuthContext): void {

@@ -1,4 +1,5 @@
 import type { RecordFilter } from '../../../audit/index.ts'
+import { MINUTE_MS } from '../../../core/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
@@ -88,7 +89,7 @@ export function buildFilter(view: View, now: number): RecordFilter {
     otherThanClient: showsPortal(view) ? undefined : PORTAL_CLIENT,
     launch,
     patients: patient === undefined ? undefined : [patient],
-    since: time && now - TIMES[time][1] * 60_000,
+    since: time && now - TIMES[time][1] * MINUTE_MS,
   }
 }
 

@@ -16,7 +16,7 @@ import {
 } from 'openid-client'
 import { createCachedFetch } from '../../../cache/index.ts'
 import type { OidcProvider } from '../../../config/index.ts'
-import { type Failed, fail } from '../../../core/index.ts'
+import { type Failed, fail, MINUTE_MS } from '../../../core/index.ts'
 import {
   type Algorithm,
   type Claims,
@@ -30,7 +30,7 @@ import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
 
 const TIMEOUT_SECONDS = 5
 /** How long metadata and keys are used without a new fetch. */
-const METADATA_FRESH_MS = 10 * 60_000
+const METADATA_FRESH_MS = 10 * MINUTE_MS
 /** How long a provider counts as reachable after a response. */
 const REACHABLE_MS = 10_000
 /** No second attempt within this time, so that an unreachable provider costs little. */

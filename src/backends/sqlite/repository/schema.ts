@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../../core/index.ts'
 import type { Migration } from '../../../store/index.ts'
 
 /**
@@ -96,7 +97,7 @@ CREATE INDEX span_high ON span (nid, high, rid);
 `
 
 /** The widest range of a resource without a row in `span`, in milliseconds for dates. */
-export const WIDTHS: Readonly<Record<string, number>> = { date: 86_400_000, quantity: 0, string: 0 }
+export const WIDTHS: Readonly<Record<string, number>> = { date: DAY_MS, quantity: 0, string: 0 }
 
 /** The migrations in order. A released one never changes: add a new one. */
 export const MIGRATIONS: readonly Migration[] = [

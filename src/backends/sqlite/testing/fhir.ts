@@ -6,6 +6,9 @@ import { type FhirServerOptions, fhirServer } from '../index.ts'
 
 export const BASE = 'http://fhir.test/fhir'
 
+/** The response to a request outside the grant, as `readIssue` shows it. */
+export const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
+
 /** What came back. */
 export interface Reply {
   readonly status: number

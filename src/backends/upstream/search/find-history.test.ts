@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { condition, type Reply, readIssue, readNextLink } from '../../sqlite/testing/fhir.ts'
-import { NOT_WITHIN, useHostileGateway } from '../testing/hostile-gateway.ts'
+import { condition, NOT_WITHIN, type Reply, readIssue, readNextLink } from '../../sqlite/testing/fhir.ts'
+import { useHostileGateway } from '../testing/hostile-gateway.ts'
 import { json } from '../testing/hostile-upstream.ts'
 
 const { ann, upstream } = await useHostileGateway({ versionAccess: 'version' })

@@ -5,7 +5,6 @@ import type { GatewayOptions } from '../index.ts'
 import { describeLine, type HostileUpstream, startHostile } from './hostile-upstream.ts'
 import { startGateway } from './start-gateway.ts'
 
-export const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
 /** The response to content whose element refers to a resource outside the grant, or an absent one. */
 export const makeOutside = (element: string) =>
   `403 forbidden: Cannot store ${element}: the resource that it refers to does not exist, or is not covered by the token`
