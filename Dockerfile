@@ -5,6 +5,8 @@ ARG BUILD_IMAGE=docker.io/library/node:26-bookworm-slim
 FROM ${BUILD_IMAGE} AS build
 # The file of a certificate authority of your own, if one stands between the build and the registry of npm.
 ARG NODE_EXTRA_CA_CERTS
+# The file with your settings of npm, such as another registry.
+ARG NPM_CONFIG_USERCONFIG
 WORKDIR /build
 COPY package.json package-lock.json ./
 COPY scripts/link-node.mjs scripts/

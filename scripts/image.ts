@@ -13,12 +13,13 @@ const BASE = 'localhost/sallyport-build'
 /** Works without kernel modules, such as inside another container. */
 const STORAGE = ['--storage-driver', process.env.STORAGE_DRIVER ?? 'vfs']
 
-/** How npm reaches its registry from this machine, for the build: file here, and where the build finds it. */
-const NPM_FILES: readonly (readonly [file: string, target: string])[] = [
-  [join(homedir(), '.npmrc'), '/root/.npmrc'],
-  [process.env.NODE_EXTRA_CA_CERTS ?? '', '/etc/ssl/extra.pem'],
+/** How npm reaches its registry from this machine, for the build: file here, where the build finds it, and the variable that says so. */
+const NPM_FILES: readonly (readonly [file: string, target: string, variable: string])[] = [
+  [join(homedir(), '.npmrc'), '/etc/sallyport-npmrc', 'NPM_CONFIG_USERCONFIG'],
+  [process.env.NODE_EXTRA_CA_CERTS ?? '', '/etc/ssl/extra.pem', 'NODE_EXTRA_CA_CERTS'],
 ]
 const npmFiles = NPM_FILES.filter(([file]) => existsSync(file))
+const npmVariables = npmFiles.map(([, target, variable]) => `${variable}=${target}`)
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const image = `localhost/sallyport:${version}`
@@ -30,20 +31,25 @@ function build(): void {
   const revision = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' }).stdout.trim()
   run('buildah', [
     ...STORAGE,
-    ...['bud', '--format', 'docker', '--isolation', 'chroot', '--network', 'host'],
-    ...npmFiles.flatMap(([file, target]) => ['--volume', `${file}:${target}:ro`]),
-    ...['--build-arg', 'NODE_EXTRA_CA_CERTS=/etc/ssl/extra.pem'],
+    'bud',
+    '--format=docker',
+    '--isolation=chroot',
+    '--network=host',
+    ...npmFiles.map(([file, target]) => `--volume=${file}:${target}:ro`),
+    ...npmVariables.map(variable => `--build-arg=${variable}`),
     ...chooseBase(process.env.BUILD_IMAGE),
-    ...['--build-arg', `VERSION=${version}`, '--build-arg', `REVISION=${revision}`],
-    ...['--tag', image, '.'],
+    `--build-arg=VERSION=${version}`,
+    `--build-arg=REVISION=${revision}`,
+    `--tag=${image}`,
+    '.',
   ])
 }
 
 function chooseBase(wanted: string | undefined): readonly string[] {
   if (wanted === undefined) return []
-  if (wanted !== 'mmdebstrap') return ['--build-arg', `BUILD_IMAGE=${wanted}`]
+  if (wanted !== 'mmdebstrap') return [`--build-arg=BUILD_IMAGE=${wanted}`]
   makeBase()
-  return ['--build-arg', `BUILD_IMAGE=${BASE}`]
+  return [`--build-arg=BUILD_IMAGE=${BASE}`]
 }
 
 /** Debian with Node and npm. Debian's own npm is too old for the lock file. */
@@ -52,10 +58,12 @@ function makeBase(): void {
   try {
     const archive = join(made, 'base.tar')
     run('mmdebstrap', [
-      ...['--variant=minbase', '--include=nodejs,npm,libatomic1,ca-certificates'],
+      '--variant=minbase',
+      '--include=nodejs,npm,libatomic1,ca-certificates',
       ...npmFiles.map(([file, target]) => `--customize-hook=upload ${file} ${target}`),
-      '--customize-hook=chroot "$1" env NODE_EXTRA_CA_CERTS=/etc/ssl/extra.pem npm install --global npm@10',
-      ...['bookworm', archive],
+      `--customize-hook=chroot "$1" env ${npmVariables.join(' ')} npm install --global npm@10`,
+      'bookworm',
+      archive,
     ])
     run('podman', [...STORAGE, 'import', archive, BASE])
   } finally {

@@ -16,7 +16,10 @@ const IMAGE = `localhost/sallyport:${version}`
 /** What this machine needs, such as `--runtime runc` or `--ulimit nofile=4096:4096`. */
 const readOptions = (variable: string) => process.env[variable]?.split(' ') ?? []
 const PODMAN = [
-  ...['--storage-driver', process.env.STORAGE_DRIVER ?? 'vfs', '--cgroup-manager', 'cgroupfs'],
+  '--storage-driver',
+  process.env.STORAGE_DRIVER ?? 'vfs',
+  '--cgroup-manager',
+  'cgroupfs',
   ...readOptions('PODMAN_OPTIONS'),
 ]
 const RUN = ['run', '--network', 'host', ...readOptions('PODMAN_RUN_OPTIONS')]
