@@ -2,13 +2,23 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
+import { startCdsService, type TestCdsService } from '../src/auth/testing/test-cds-service.ts'
 import { expectAccessible, inspectOnEveryScreen, useBrowser } from './support/browser.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { logIn, openPatient } from './support/walk.ts'
 
 let stack: Stack
+let advice: TestCdsService
 before(async () => {
-  stack = await startStack()
+  advice = await startCdsService()
+  stack = await startStack({
+    env: {
+      SMART_CDS_URL: advice.url,
+      SMART_CDS_SERVICE: 'heart',
+      SMART_CDS_NAME: 'Heart advice',
+      SMART_CDS_CLIENT_ID: 'app-0',
+    },
+  })
   const { db } = stack.store
   const app = await db.selectFrom('client').selectAll().executeTakeFirstOrThrow()
   for (let at = 0; at < 12; at++)
@@ -22,8 +32,22 @@ before(async () => {
       })
       .execute()
 })
-after(() => stack?.close())
+after(() => Promise.all([stack?.close(), advice?.close()]))
 const open = useBrowser()
+
+/** The encounters that are in view as a whole, between the patient banner and the launch button. */
+async function countInView(page: Page): Promise<number> {
+  return page.evaluate(() => {
+    const edge = (selector: string) => document.querySelector(selector)?.getBoundingClientRect()
+    const [banner, bar] = [edge('.portal__whose'), edge('.launch__bar')]
+    if (!banner || !bar || bar.bottom > innerHeight) return 0
+    return [...document.querySelectorAll('label.choice:has([name="encounterId"])')].filter(choice => {
+      const { top, bottom, left } = choice.getBoundingClientRect()
+      const isInFront = (y: number) => choice.contains(document.elementFromPoint(left + 3, y))
+      return top >= banner.bottom && bottom <= bar.top && isInFront(top + 3) && isInFront(bottom - 3)
+    }).length
+  })
+}
 
 /** Chooses an encounter that is not the usual one, and types an intent. */
 async function fillIn(page: Page): Promise<string> {
@@ -89,6 +113,41 @@ describe('the launch form, without scripts', () => {
     await page.locator('input[name="encounterId"]').first().focus()
     await page.keyboard.press('Enter')
     await page.waitForURL(`${stack.settings.appUrl}/s/*`)
+  })
+})
+
+describe('the launch form in a small window', () => {
+  it('shows at least three encounters beside patient, cards and apps, with Launch in view (PORTAL-12)', async () => {
+    advice.respond(() => ({
+      cards: ['Potassium is high', 'Vaccination is due'].map(summary => ({
+        summary,
+        indicator: 'critical',
+        source: { label: 'Guideline' },
+        detail: 'Measure it again before the next dose.',
+      })),
+    }))
+    const { page, faults } = await open({ viewport: { width: 1280, height: 720 } })
+    await logIn(page, stack)
+    await openPatient(page, stack)
+    await page.locator('.patient__warn').waitFor()
+    await page.getByRole('heading', { name: 'Vaccination is due' }).waitFor()
+    assert.ok((await countInView(page)) >= 3, 'without scrolling')
+    for (const [width, height] of [
+      [1024, 600],
+      [390, 664],
+    ] as const) {
+      await page.setViewportSize({ width, height })
+      await page.evaluate(() => {
+        const top = document
+          .querySelector('.launch fieldset:has([name="encounterId"])')
+          ?.getBoundingClientRect().top
+        const banner = document.querySelector('.portal__whose')?.getBoundingClientRect().height
+        scrollBy(0, (top ?? 0) - (banner ?? 0))
+      })
+      assert.ok((await countInView(page)) >= 3, `${width} x ${height}, scrolled to the encounters`)
+    }
+    advice.respond(() => ({ cards: [] }))
+    assert.deepEqual(faults, [])
   })
 })
 

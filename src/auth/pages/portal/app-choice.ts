@@ -51,7 +51,7 @@ const SHOW_AGAIN = html`formaction="${paths.portal}" formmethod="get"`
  */
 export function renderAppChoice({ apps: { apps, hasMore }, chosen }: AppChoiceOptions): Html {
   const others = apps.filter(({ client }) => client.id !== chosen.client.id)
-  return html`<fieldset><legend class="legend">App</legend><div class="stack stack--tight">
+  return html`<fieldset class="launch__app"><legend class="legend">App</legend><div class="stack stack--tight">
 <div class="choices"><div class="choice choice--link" aria-current="true">${renderDetails(chosen.client, apps, renderAppIdentity)}</div></div>
 ${
   others.length + Number(hasMore) > 0 &&

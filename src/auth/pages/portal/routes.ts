@@ -122,8 +122,7 @@ export async function sendPortal(
       footer: html`<span class="base">FHIR base <span class="url">${settings.fhirBaseUrl}</span> ${renderBadge('Available', 'ok')}</span>`,
       scripts: hasCards && picked ? ['cards.js'] : [],
     },
-    html`${renderPageHead(isLimited(context, login) ? 'My patients' : 'Patients')}
-<div class="portal${picked && ' portal--picked'}">${renderList({ list, ...view, pickedId: patient, client: query.client, now })}${renderBeside(picked, beside)}</div>`,
+    html`<div class="portal${picked && ' portal--picked'}">${renderPageHead(isLimited(context, login) ? 'My patients' : 'Patients')}${renderList({ list, ...view, pickedId: patient, client: query.client, now })}${renderBeside(picked, beside)}</div>`,
   )
   // A content security policy with all registered apps could exceed the limits of browsers.
   return reply.sendPage(document, {
