@@ -90,7 +90,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   addTracing(app, options.name)
   addHooks(app, options)
   drainUnread(app, options.largestBody)
-  addUnknownRoutes(app, path => options.allowedMethods?.(path) ?? listMethods(path))
+  addUnknownRoutes(app, options, path => options.allowedMethods?.(path) ?? listMethods(path))
   await app.register(formbody, { bodyLimit: FORM_BYTES })
   app.removeContentTypeParser('text/plain')
   boundJson(app)
@@ -212,10 +212,19 @@ function isHostAccepted({ raw }: FastifyRequest, { acceptsHost }: ServerOptions)
   return host === undefined || acceptsHost(host)
 }
 
-/** Sends 404, or 405 for a path that has other methods, before the body is parsed. */
-function addUnknownRoutes(app: FastifyInstance, listMethods: (path: string) => readonly string[]): void {
+/** Sends 404, or 405 for a path that has other methods, before the body is parsed. A page is found with a slash after it. */
+function addUnknownRoutes(
+  app: FastifyInstance,
+  { errorStyle = () => 'page' }: ServerOptions,
+  listMethods: (path: string) => readonly string[],
+): void {
   const sendUnknown = (request: FastifyRequest, reply: FastifyReply) => {
-    const allow = listMethods(stripQuery(request.url))
+    const path = stripQuery(request.url)
+    const page = /^(\/(?![/\\]).*[^/])\/$/.exec(path)?.[1]
+    const isPage = request.method === 'GET' && page !== undefined && errorStyle(page) === 'page'
+    if (isPage && listMethods(page).includes('GET'))
+      return reply.redirect(page + request.url.slice(path.length), 302)
+    const allow = listMethods(path)
     const isKnown = allow.length > 0 && !allow.includes(request.method)
     return reply.sendProblem(isKnown ? { kind: 'method-not-allowed', allow } : { kind: 'not-found' })
   }

@@ -28,6 +28,8 @@ export const paths = {
   home: '/home',
   manage: '/manage',
   manageRemove: '/manage/remove',
+  /** The pages of the user's account begin with it. */
+  account: '/account',
   accountPassword: '/account/password',
   accountSignIns: '/account/sign-ins',
   /** The second factors of the user. */

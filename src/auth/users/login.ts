@@ -11,6 +11,7 @@ import { listAcrValues } from './factors/methods.ts'
 import { findLoginByHash, type Login } from './find-login.ts'
 import { isDeveloper, mayViewActivity } from './login-rights.ts'
 import type { ProviderLogin } from './providers/provider-login.ts'
+import { findRequestedPage, rememberReturnPath } from './return-path.ts'
 import { isOffline, readBasis } from './validity/facts.ts'
 import type { AccessRules, Basis } from './validity/rule.ts'
 
@@ -199,11 +200,21 @@ function isNavigation({ headers }: FastifyRequest): boolean {
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 type LoginHandler = (request: FastifyRequest, reply: FastifyReply, login: Login) => Promise<FastifyReply>
 
+/** Redirects to the login page. The sign-in returns to the page that the user wanted. */
+export function sendToLogin(
+  context: UsersContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  if (isNavigation(request)) rememberReturnPath(context, reply, findRequestedPage(request))
+  return reply.redirect(paths.login, 302)
+}
+
 /** Redirects to the login page without a login. */
 export function requireLogin(context: UsersContext, handle: LoginHandler): Handler {
   return async (request, reply) => {
     const login = await findCurrentLogin(context, request)
-    return login ? handle(request, reply, login) : reply.redirect(paths.login, 302)
+    return login ? handle(request, reply, login) : sendToLogin(context, request, reply)
   }
 }
 

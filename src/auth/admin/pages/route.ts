@@ -10,9 +10,9 @@ import { joinRepeated, type Parameters, readParameters } from '../../base/reques
 import { isPatientUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { makeSignedInBar, sendErrorPage } from '../../pages/page-parts.ts'
-import { rememberReturnPath, signInAgain } from '../../pages/sign-in/complete.ts'
+import { signInAgain } from '../../pages/sign-in/complete.ts'
 import { findLoginByHash, type Login } from '../../users/find-login.ts'
-import { findCurrentLogin } from '../../users/login.ts'
+import { findCurrentLogin, sendToLogin } from '../../users/login.ts'
 import {
   type Admin,
   type AdminFailure,
@@ -66,7 +66,7 @@ export function addAdminRoutes(
     acceptFiles(area)
     const authorize = async (request: FastifyRequest, reply: FastifyReply) => {
       const login = await findCurrentLogin(context, request)
-      if (!login) return signIn(context, request, reply)
+      if (!login) return sendToLogin(context, request, reply)
       if (!login.admin) return refuse(context, request, reply, login)
       logins.set(request, login)
       return undefined
@@ -109,7 +109,7 @@ function addRoute(
     url: `${paths.admin}${path}`,
     async handler(request, reply) {
       const login = getLogin(request)
-      if (!login) return signIn(context, request, reply)
+      if (!login) return sendToLogin(context, request, reply)
       const admin = asClinician(context, request, login)
       const stale = operation && givesAccess(operation) ? requireRecentSignIn(admin) : undefined
       if (stale && method === 'GET') return signInAgain(context, reply, login, request.url)
@@ -170,13 +170,6 @@ function sendFailure(
     text: [sentence],
     actions: [{ href: paths.admin, text: 'Administration' }],
   })
-}
-
-/** A form cannot be repeated after the sign-in, so the user returns to the start of the area. */
-function signIn(context: AuthContext, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const isPage = request.method !== 'POST'
-  rememberReturnPath(context, reply, isPage ? request.url : paths.admin)
-  return reply.redirect(paths.login, isPage ? 302 : 303)
 }
 
 async function refuse(

@@ -230,7 +230,7 @@ async function askToRemove(context: AuthContext, visit: Visit): Promise<FastifyR
       { title: 'Remove a second factor', current: 'account', width: 'flow' },
       html`${renderPageHead(html`Remove <bdi>${factor.name}</bdi>?`)}
 <div class="stack"><p>Your sign-ins in other browsers end, and apps lose the access that you gave them there.${isLast && ' It is your last second factor: your password alone will sign you in.'}</p>
-<form class="actions" method="post" action="${paths.accountFactorsRemove}">${renderHidden({ factor: factor.id })}${renderDanger('Remove')}<a class="btn btn--quiet" href="${paths.accountFactors}">Keep it</a></form></div>`,
+<form class="actions" method="post" action="${paths.accountFactorsRemove}?factor=${factor.id}">${renderHidden({ factor: factor.id })}${renderDanger('Remove')}<a class="btn btn--quiet" href="${paths.accountFactors}">Keep it</a></form></div>`,
     ),
   )
 }

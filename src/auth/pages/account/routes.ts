@@ -16,6 +16,11 @@ import { renderPasswordPage, renderSignInsPage } from './page.ts'
 export function addAccountRoutes(app: FastifyInstance, context: AuthContext): void {
   const { passwords } = context.settings.login
   app.get(
+    paths.account,
+    requireLogin(context, async (_request, reply) => reply.redirect(paths.accountSignIns, 302)),
+  )
+
+  app.get(
     paths.accountPassword,
     requireLogin(context, async (request, reply, login) => {
       if (!passwords) return sendNoPasswords(context, reply, login)

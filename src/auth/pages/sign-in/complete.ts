@@ -1,9 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
-import { type CookieDefinition, defineCookie } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
-import { LIFETIME } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { User } from '../../base/user.ts'
 import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
@@ -11,6 +9,7 @@ import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { beginLogin, findLastLogin, setLoginCookie } from '../../users/login.ts'
 import type { ProviderLogin } from '../../users/providers/provider-login.ts'
+import { findReturnPath, forgetReturnPath, rememberReturnPath } from '../../users/return-path.ts'
 import { findNextStep, type LoginStep } from '../../users/sign-in/next-step.ts'
 import { clearPendingCookie, setPendingCookie, storePendingLogin } from '../../users/sign-in/pending-login.ts'
 
@@ -70,7 +69,8 @@ export async function completeLogin(
   metrics.signIns.add([rules.findByIssuer(authenticated.provider?.issuer)?.id ?? 'password', 'success'])
   setLoginCookie(context, reply, id)
   request.log.info({ clinicianId: userId }, 'Clinician logged in')
-  const returnPath = takeReturnPath(context, reply) ?? paths.portal
+  const returnPath = findReturnPath(context, request) ?? paths.portal
+  forgetReturnPath(context, reply)
   const next = pending ? withInteraction(paths.resume, pending) : returnPath
   return authenticated.showFirst?.(reply, next) ?? reply.redirect(next, 302)
 }
@@ -95,15 +95,6 @@ export function describeLaunch(pending: PendingAuthorization | undefined) {
   return pending && { client: pending.request.clientId, launch: pending.request.launchId }
 }
 
-/** A cookie keeps the path, because a sign-in has several ways, some through other sites. */
-function defineReturnCookie({ settings }: AuthContext): CookieDefinition {
-  const cookie = defineCookie(settings.issuerUrl, 'sallyport-return')
-  return { ...cookie, attributes: { ...cookie.attributes, maxAge: LIFETIME.interaction / 1000 } }
-}
-
-/** A cookie has at most 4096 bytes (RFC 6265, 6.1), and escapes take three each. */
-const MAX_PATH_CHARACTERS = 1000
-
 /** Redirects to the sign-in method that the user used before. The sign-in returns to the path. */
 export function signInAgain(
   context: AuthContext,
@@ -117,27 +108,6 @@ export function signInAgain(
     return reply.redirect(`${paths.loginProviders}/${provider.id}?prompt=login`, 302)
   const directory = provider ? `&provider=${provider.id}` : ''
   return reply.redirect(`${paths.login}?prompt=login${directory}`, 302)
-}
-
-/** Remembers the page that the next sign-in of this browser returns to. */
-export function rememberReturnPath(context: AuthContext, reply: FastifyReply, path: string): void {
-  const { name, attributes } = defineReturnCookie(context)
-  reply.setCookie(name, path.length > MAX_PATH_CHARACTERS ? paths.admin : path, attributes)
-}
-
-/** Pages that need a recent sign-in begin with one of these paths. */
-const RETURN_PATHS = [`${paths.admin}/`, `${paths.accountFactors}/`]
-
-/** Forgets the page and returns its path: only one that needs a recent sign-in, whoever set the cookie. */
-function takeReturnPath(context: AuthContext, reply: FastifyReply): string | undefined {
-  const { name, attributes } = defineReturnCookie(context)
-  const path = reply.request.cookies[name]
-  if (path === undefined) return undefined
-  reply.clearCookie(name, attributes)
-  const { origin } = new URL(context.settings.issuerUrl)
-  const url = URL.parse(path, origin)
-  const isOurs = url?.origin === origin && RETURN_PATHS.some(start => `${url.pathname}/`.startsWith(start))
-  return isOurs ? url.pathname + url.search : undefined
 }
 
 /** The audit records of refused attempts with a password. */

@@ -12,6 +12,7 @@ import type { AuthContext } from '../../oauth/context.ts'
 import { verifyOwnJwt } from '../../oauth/keys/key-ring.ts'
 import type { Login } from '../../users/find-login.ts'
 import { clearLoginCookie, endLogin, findIdToken, findLastLogin, requireLogin } from '../../users/login.ts'
+import { forgetReturnPath } from '../../users/return-path.ts'
 import { sendStep } from '../authorize.ts'
 import { makeSignedInBar } from '../page-parts.ts'
 import { renderAppName } from '../portal/apps.ts'
@@ -32,6 +33,7 @@ async function logOut(
     })
   }
   clearLoginCookie(context, reply)
+  forgetReturnPath(context, reply)
   const logout = login && (await findProviderLogout(context, login, idToken, returnTo))
   if (!logout) return reply.redirect(returnTo ?? `${paths.login}?signed-out=1`, 302)
   const formTargets = [logout.url, ...(returnTo === undefined ? [] : [returnTo])]

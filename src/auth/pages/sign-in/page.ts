@@ -32,6 +32,8 @@ export interface LoginPageOptions {
   readonly signedOut?: boolean
   /** Whether the login of this browser has ended by itself. */
   readonly expired?: boolean
+  /** The user opened another page without a login: again, after a sign-out in another tab, or for the first time. */
+  readonly wanted?: 'again' | 'page' | undefined
   /** Whether the user is signed in, and must authenticate again. */
   readonly again?: boolean
   /** Shown on loopback with the embedded FHIR server. */
@@ -73,13 +75,14 @@ function renderCover(brand: Brand): Html {
 }
 
 function renderSignIn(options: LoginPageOptions): Html {
-  const { brand, form, above, others, app, problem, signedOut, expired, again, testLogin } = options
+  const { brand, form, above, others, app, problem, signedOut, expired, again, wanted, testLogin } = options
   return html`<div class="signin">
 <h1>Sign in</h1>
 <p class="muted">${describeAccount(options)}</p>
 ${problem !== undefined && renderAlert(problem, '', 'bad')}
 ${signedOut && renderAlert('You are signed out.', '', 'ok')}
 ${expired && problem === undefined && renderAlert('Your sign-in has ended.', 'Sign in again to continue.')}
+${wanted && problem === undefined && renderAlert(wanted === 'again' ? 'You were signed out.' : 'You are not signed in.', 'Sign in to go on to the page that you wanted.')}
 ${again && problem === undefined && renderAlert('Sign in again to continue.', `This page needs a sign-in in the last ${RECENT_SECONDS / 60} minutes.`)}
 ${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.`, 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}
 ${above.length > 0 && renderWays(options, above, 'main')}
