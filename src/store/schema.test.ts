@@ -180,6 +180,7 @@ const SHAPE: Shape = {
     successor_sealed: 'nullable',
   },
   revocation: { id: 'required', revoked_at: 'required', expires_at: 'required' },
+  wrong_code: { id: 'required', clinician_id: 'required', at: 'required' },
   used_assertion: { client_id: 'required', jti_hash: 'required', expires_at: 'required' },
   app_key: {
     generation: 'required',

@@ -18,6 +18,7 @@ export interface Schema {
   recovery_code: RecoveryCodeTable
   login: LoginTable
   login_failure: LoginFailureTable
+  wrong_code: WrongCodeTable
   recent_use: RecentUseTable
   launch_token: LaunchTokenTable
   authorization_request: AuthorizationRequestTable
@@ -216,6 +217,13 @@ interface LoginFailureTable {
   at: Instant
   /** Set while it is not known whether the attempt fails. */
   attempt: string | null
+}
+
+/** A wrong code of an authenticator app, for a limit that lasts longer than that of other failures. */
+interface WrongCodeTable {
+  id: string
+  clinician_id: string
+  at: Instant
 }
 
 /** LAUNCH-5. */

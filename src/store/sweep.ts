@@ -12,6 +12,7 @@ import type { Store } from './store.ts'
 const KEPT = {
   launchToken: HOUR_MS,
   loginFailure: HOUR_MS,
+  wrongCode: DAY_MS,
   code: HOUR_MS,
   grant: 2 * DAY_MS,
   signingKey: 7 * DAY_MS,
@@ -31,6 +32,7 @@ const EXPIRING = [
   ['pending_sign_in', 'expires_at', 0],
   ['login', 'expires_at', 0],
   ['login_failure', 'at', KEPT.loginFailure],
+  ['wrong_code', 'at', KEPT.wrongCode],
   ['app_launch', 'expires_at', 0],
   ['app_session', 'idle_expires_at', 0],
   ['app_session', 'max_expires_at', 0],

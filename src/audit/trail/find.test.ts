@@ -67,6 +67,7 @@ const FILTERS: Readonly<Record<string, RecordFilter>> = {
   'a patient, whoever acted': { filedUnder: 'ada' },
   'a patient and a subject': { filedUnder: 'ada', actor: { subjects: ['account3'] } },
   'whoever acted': { actor: { subjects: ['account3'], fhirUsers: ['Practitioner/1'], operators: ['x@y'] } },
+  'an account': { actor: { subjects: ['account3', 'absent'] } },
   'whoever acted, by the FHIR user alone': { actor: { fhirUsers: ['Practitioner/1'] } },
   'many patients alone': { onlyPatients: nameMany('ada', 50) },
   'many ids': { ids: Array.from({ length: 1000 }, (_, at) => 1 + 50 * at) },
@@ -165,6 +166,23 @@ eachDatabase((_, open) => {
       await other.trail.append(rows.map(row => toRow({ ...createRecord(100), ...row, patients: undefined })))
       const { next } = await findPage(other, { onlyPatients: ['ada'], launch: 'rare', limit: 5 })
       assert.equal(next?.at, 11)
+    })
+
+    it('of an account are found at once, however many newer ones others have (AUDIT-16)', async () => {
+      const other = await open()
+      const rows = Array.from({ length: 2_500 }, (_, at) => ({
+        ...createRecord(100),
+        at: 10 + at,
+        subject: at < 3 ? 'rare' : 'other',
+      }))
+      await other.trail.append(rows.map(toRow))
+      const { records } = await findPage(other, { actor: { subjects: ['rare'] }, limit: 5 })
+      assert.deepEqual(
+        records.map(({ at }) => at),
+        [12, 11, 10],
+      )
+      const commands = await findPage(other, { actor: { subjects: ['rare'], operators: ['x@y'] }, limit: 5 })
+      assert.equal(commands.records.length, 3)
     })
 
     it('have no patients left after they are deleted', async () => {

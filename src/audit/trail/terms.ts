@@ -112,12 +112,16 @@ function hasReference(reference: string): Term {
   return { condition, ranges: [createRange(condition)] }
 }
 
-/** Subjects have no index. */
 function isOf({ subjects = [], fhirUsers = [], operators = [] }: ActorFilter): Term {
-  const user = equals('fhir_user', fhirUsers)
-  if (subjects.length === 0 && operators.length === 0) return user
+  const named = [equals('subject', subjects), equals('fhir_user', fhirUsers)]
   const ran = sql<boolean>`(kind = 'admin' and method = 'sallyport' and ${isAmong('address', operators)})`
-  return { condition: or([isAmong('subject', subjects), user.condition, ran]) }
+  const ranges = named.flatMap(term => term.ranges)
+  return {
+    condition: or([...named.map(term => term.condition), ran]),
+    ...(operators.length === 0
+      ? { ranges }
+      : { ranges: [...ranges, createRange(inIndex({ kind: 'admin' }))], hasOthers: true as const }),
+  }
 }
 
 function isOfOtherClient(client: string): Term {

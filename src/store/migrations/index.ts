@@ -1,5 +1,6 @@
 import type { Migration } from '../migration.ts'
 import { schema } from './0001-schema.ts'
+import { who } from './0002-who.ts'
 
 /** Every migration, in the order in which it is applied. */
-export const migrations: readonly Migration[] = [schema]
+export const migrations: readonly Migration[] = [schema, who]

@@ -1,0 +1,20 @@
+import type { Migration } from '../migration.ts'
+
+/** Finds the records of an account, and who has access to what, without reading all rows. Counts wrong one-time codes. */
+export const who: Migration = {
+  name: '0002-who',
+  needs: '0001-schema',
+  list: dialect => [
+    // Every index of SQLite ends with the rowid, which is the id of a record.
+    `create index audit_event_subject on audit_event (subject, ${dialect === 'sqlite' ? 'at' : 'at, id'}) where subject is not null`,
+    'create index grant_created_at on "grant" (created_at, id)',
+    'create index grant_patient_id_created_at on "grant" (patient_id, created_at, id) where patient_id is not null',
+    `create table wrong_code (
+      id text primary key not null,
+      clinician_id text not null references clinician (id) on delete cascade,
+      at bigint not null
+    )`,
+    'create index wrong_code_clinician_id_at on wrong_code (clinician_id, at)',
+    'create index wrong_code_at on wrong_code (at)',
+  ],
+}
