@@ -175,7 +175,7 @@ eachDatabase((_, open) => {
         at: 10 + at,
         subject: at < 3 ? 'rare' : 'other',
       }))
-      await other.trail.append(rows.map(toRow))
+      await other.trail.append(rows.map(row => toRow(row)))
       const { records } = await findPage(other, { actor: { subjects: ['rare'] }, limit: 5 })
       assert.deepEqual(
         records.map(({ at }) => at),

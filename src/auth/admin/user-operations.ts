@@ -6,6 +6,7 @@ import { createRandomToken, revokeGrantTokens, type Schema } from '../../store/i
 import { LIMITS } from '../base/limits.ts'
 import { lockAccount } from '../users/accounts.ts'
 import { removeFactors } from '../users/factors/factors.ts'
+import { forgetWrongCodes } from '../users/factors/wrong-codes.ts'
 import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../users/passwords.ts'
 import { keepAccess } from '../users/validity/facts.ts'
 import { computeAccountMark } from '../users/validity/rule.ts'
@@ -461,6 +462,7 @@ export async function setPassword(
     // With a password that only its owner knows, a sample account is one like others.
     const for_loopback = row.for_loopback && (admin.isForLoopback ?? false)
     const must_change_password = isIssued(admin)
+    await forgetWrongCodes(trx, row.id)
     return storeAndEnd(trx, row, { password_hash, must_change_password, for_loopback }, keepApps)
   })
   return isFailure(user) ? user : { ...user, password }
@@ -490,6 +492,7 @@ function resetSecondFactor(
   return performOnUser(admin, target, 'reset-second-factor', async (trx, row, before) => {
     if (before.secondFactors === 0) return new AdminFailure('conflict', 'the user has no second factor')
     await removeFactors(trx, row.id)
+    await forgetWrongCodes(trx, row.id)
     return storeAndEnd(trx, row, { access_version: row.access_version + 1 }, keepApps)
   })
 }

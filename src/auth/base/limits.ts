@@ -81,6 +81,8 @@ export const LIMITS = {
   signInsPerBrowser: 10,
   /** RelatedPersons of an account: every page of its user reads all of them. */
   relatedPersons: 50,
+  /** Wrong codes of authenticator apps in 24 hours, for an account. */
+  wrongCodesPerDay: 20,
   /** Second factors of an account, and characters of the name of one. */
   factors: 10,
   factorNameCharacters: 60,

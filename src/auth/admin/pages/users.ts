@@ -1,7 +1,9 @@
 import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderAlert, renderBadge, renderDateTime, renderField } from '../../../web/index.ts'
+import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
+import { countWrongCodes } from '../../users/factors/wrong-codes.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
 import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
 import { AdminFailure } from '../action.ts'
@@ -307,6 +309,8 @@ async function renderUserPage(request: AdminRequest, user: UserDescription): Pro
   const hasPasswords = request.context.providers.passwords
   const unknown = await findUnknown(request.context, listFhirUsers(user))
   const signIns = await findSignIns(request.admin, user.id)
+  const { store, clock } = request.admin
+  const wrongCodes = await countWrongCodes(store.db, user.id, clock())
   return renderAdminPage(
     request,
     {
@@ -322,6 +326,7 @@ ${renderFacts([
   ['Kind', KINDS[user.kind]],
   ['Password', user.hasPassword ? 'Yes' : 'No: signs in with an identity provider'],
   ['Second factors', user.secondFactors],
+  ...(wrongCodes === 0 ? [] : [['Wrong codes in the last 24 hours', renderWrongCodes(wrongCodes)] as const]),
   ['Audit', renderLink(`/audit?${new URLSearchParams({ user: user.username })}`, 'Records of this user')],
 ])}
 <h2 class="section__title subhead">${user.kind === 'account' ? 'Name, FHIR user and related persons' : 'Name and FHIR user'}</h2>
@@ -339,6 +344,12 @@ ${renderLinks(user)}
 <h2 class="section__title subhead">Apps with access</h2>
 ${grants}`,
   )
+}
+
+/** Only somebody who knows the password can cause them. */
+function renderWrongCodes(count: number): Html {
+  const isFull = count >= LIMITS.wrongCodesPerDay
+  return html`${count} ${isFull && renderBadge('Codes refused', 'bad')}<span class="sub">${isFull && 'No code of an authenticator app is accepted until fewer are left. '}Somebody who knows the password may be guessing: a new password starts the count again.</span>`
 }
 
 /**

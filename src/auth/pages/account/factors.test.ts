@@ -57,6 +57,22 @@ describe('/account/factors', () => {
     )
   })
 
+  it('ends the other sign-ins when one is added, and keeps this one and apps that work without the user (ACCOUNT-4)', async () => {
+    await auth.addUser('adder')
+    await auth.addClient({ client_id: 'lasting', scope: 'launch offline_access patient/*.rs' })
+    const app = { client_id: 'lasting', redirect_uri: 'https://lasting.example/callback' }
+    const [browser, elsewhere] = [await auth.logIn('adder'), await auth.logIn('adder')]
+    const scope = 'launch offline_access patient/*.rs'
+    const kept = (await auth.exchange(await auth.getCode(elsewhere, { ...app, scope }), app)).json()
+    const lost = (await auth.exchange(await auth.getCode(elsewhere))).json()
+    assert.match((await browser.get('/account/factors/add')).body, /sign-ins in other browsers end/)
+    await addPhone(auth, browser)
+    assert.equal((await browser.get('/portal')).statusCode, 200)
+    assert.equal((await elsewhere.get('/portal')).headers.location, '/login')
+    assert.equal((await auth.refresh(kept.refresh_token, app)).statusCode, 200)
+    assert.equal((await auth.refresh(lost.refresh_token)).json().error, 'invalid_grant')
+  })
+
   it('needs a recent sign-in for every change, and returns to the page (ACCOUNT-4)', async () => {
     const browser = await auth.logIn()
     auth.time.now += 300_000

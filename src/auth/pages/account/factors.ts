@@ -19,7 +19,13 @@ import { runTransaction } from '../../base/transaction.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { storeFactor } from '../../users/factors/enrolment.ts'
 import { FACTOR_KINDS, type Factor, listFactors } from '../../users/factors/factors.ts'
-import { mustKeepFactor, REQUIRED, removeFactor, renameFactor } from '../../users/factors/own-factors.ts'
+import {
+  endOtherSignIns,
+  mustKeepFactor,
+  REQUIRED,
+  removeFactor,
+  renameFactor,
+} from '../../users/factors/own-factors.ts'
 import { countRecoveryCodes, replaceRecoveryCodes } from '../../users/factors/recovery-codes.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireLogin } from '../../users/login.ts'
@@ -31,7 +37,7 @@ import {
   readEnrolment,
   renderEnrolment,
 } from '../factors/enrolment.ts'
-import { renderRecoveryCodes } from '../factors/recovery-codes.ts'
+import { describeCodesLeft, renderRecoveryCodes } from '../factors/recovery-codes.ts'
 import { renderSignedInPage, sendErrorPage } from '../page-parts.ts'
 import { signInAgain } from '../sign-in/complete.ts'
 
@@ -130,7 +136,7 @@ function renderFactors(factors: readonly Factor[]): Html {
 }
 
 function renderCodesCard(left: number): Html {
-  const state = left === 0 ? 'You have no recovery codes left.' : `You have ${left} recovery codes left.`
+  const state = `${describeCodesLeft(left)}.`
   return html`<section class="card card__body stack"><h2>Recovery codes</h2>
 ${left < 3 && renderAlert(state, 'Make new ones.', 'warn')}
 <p>${left >= 3 && `${state} `}Each signs you in once if you lose your second factor. New codes replace the old ones.</p>
@@ -159,7 +165,7 @@ async function sendAddForm(
     context,
     login,
     { title: 'Add a second factor', current: 'account', width: 'flow', scripts: ENROLMENT_SCRIPTS },
-    html`${renderPageHead('Add a second factor', html`<a href="${paths.accountFactors}">Your second factors</a>`)}
+    html`${renderPageHead('Add a second factor', html`Your sign-ins in other browsers end. <a href="${paths.accountFactors}">Your second factors</a>`)}
 <div class="card card__body">${await renderEnrolment(context, { user: login.user, action: paths.accountFactorsAdd, fault })}</div>`,
   )
   return reply.sendPage(page, { status: findStatus(fault) })
@@ -173,7 +179,9 @@ async function add(context: AuthContext, visit: Visit): Promise<FastifyReply> {
   const codes = await runTransaction(context.store.db, async trx => {
     const stored = await storeFactor(trx, user.id, factor)
     const event = { kind: 'admin', status: 303, user, reason: `${factor.described} added` } as const
-    if (!isFailure(stored)) await auditEvent(context, request, event, trx)
+    if (isFailure(stored)) return stored
+    await endOtherSignIns(trx, login, { keepsApps: true })
+    await auditEvent(context, request, event, trx)
     return stored
   })
   if (isFailure(codes)) return sendRefused(context, visit, codes.text)

@@ -10,3 +10,9 @@ export function renderRecoveryCodes(
 <div class="card card__body"><div class="copy"><pre class="codes">${codes.join('\n')}</pre><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div></div>
 <div class="actions"><a class="btn" href="${next.href}">${next.text}</a></div></div>`
 }
+
+/** How many recovery codes a user has. */
+export function describeCodesLeft(left: number): string {
+  if (left === 0) return 'You have no recovery codes left'
+  return left === 1 ? 'You have 1 recovery code left' : `You have ${left} recovery codes left`
+}

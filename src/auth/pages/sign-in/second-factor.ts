@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Kysely, Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
-import { html, renderField, renderHidden } from '../../../web/index.ts'
+import { type Html, html, renderAlert, renderField, renderHidden } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -14,9 +14,16 @@ import {
   requestPasskey,
   verifyPasskey,
 } from '../../users/factors/passkeys.ts'
-import { consumeRecoveryCode, hasRecoveryCode, readRecoveryCode } from '../../users/factors/recovery-codes.ts'
+import {
+  consumeRecoveryCode,
+  countRecoveryCodes,
+  hasRecoveryCode,
+  readRecoveryCode,
+} from '../../users/factors/recovery-codes.ts'
+import { reserveCode } from '../../users/factors/wrong-codes.ts'
 import { takeStep } from '../../users/sign-in/next-step.ts'
 import { renderPasskeyForm } from '../factors/passkey-form.ts'
+import { describeCodesLeft } from '../factors/recovery-codes.ts'
 import { describeLaunch } from './complete.ts'
 import { renderGate } from './page.ts'
 import { completeStep, requireStep, type StepRequest } from './step.ts'
@@ -74,6 +81,7 @@ ${renderField({
 interface Proof {
   readonly methods: readonly string[]
   readonly reason: string
+  readonly isRecovery?: true
   consume(trx: Kysely<Schema>): Promise<boolean>
 }
 
@@ -103,6 +111,7 @@ async function findProof(
       ? {
           methods: METHODS.code,
           reason: 'Signed in with a recovery code',
+          isRecovery: true,
           consume: trx => consumeRecoveryCode(trx, userId, recovery),
         }
       : undefined
@@ -139,6 +148,11 @@ async function checkFactor(
     reply.header('retry-after', String(context.settings.loginFailureWindowSeconds))
     return refuse(429, 'Too many failed attempts', 'Too many attempts. Wait a few minutes and try again.')
   }
+  const guess = isGuessable(step) ? await reserveCode(context, account.id) : undefined
+  if (isGuessable(step) && !guess) {
+    await reservation.release(context.store.db)
+    return refuse(429, 'Too many wrong codes in 24 hours', TOO_MANY_CODES)
+  }
   const proof = await findProof(context, step)
   if (!proof)
     return refuse(
@@ -148,16 +162,44 @@ async function checkFactor(
         ? 'This code is wrong or was used before. Wait for the next one.'
         : 'The passkey could not be verified. Sign in again, or use a code.',
     )
+  let codesLeft = 0
   const store = async (trx: Transaction<Schema>) => {
     const user = await takeStep(context, trx, found, 'second-factor')
     if (!user || !(await proof.consume(trx))) return undefined
     await limit.clear(trx)
     await reservation.release(trx)
+    await guess?.release(trx)
+    if (proof.isRecovery) codesLeft = await countRecoveryCodes(trx, user.id)
     return user
   }
   return completeStep(context, reply, step, {
     store,
     methods: [...found.login.methods, ...proof.methods],
     reason: proof.reason,
+    ...(proof.isRecovery && {
+      showFirst: (shown: FastifyReply, next: string) =>
+        shown.sendPage(renderCodesLeft(context, codesLeft, next)),
+    }),
   })
+}
+
+const TOO_MANY_CODES =
+  'Too many wrong codes for this account in 24 hours. Use a recovery code or a passkey, or ask an administrator.'
+
+/** A code of an authenticator app has few digits. A recovery code or a passkey cannot be guessed. */
+function isGuessable({ parameters }: StepRequest): boolean {
+  return (
+    parameters.get('credential') === undefined && readRecoveryCode(parameters.get('code') ?? '') === undefined
+  )
+}
+
+/** The user is signed in, and sees that the code is used up. */
+function renderCodesLeft({ brand }: AuthContext, left: number, next: string): Html {
+  return renderGate(
+    { title: 'You used a recovery code', brand },
+    html`<div class="signin"><h1>You used a recovery code</h1>
+<div class="stack">${renderAlert(`${describeCodesLeft(left)}.`, left < 3 ? 'Make new ones now.' : 'Cross out the one that you used: it does not work again.', left < 3 ? 'warn' : undefined)}
+<p class="muted">If you lost your phone or passkey, add a new one, and remove the lost one.</p>
+<div class="actions"><a class="btn" href="${next}">Continue</a><a class="btn btn--quiet" href="${paths.accountFactors}">Second factors</a></div></div></div>`,
+  )
 }

@@ -31,16 +31,31 @@ export function removeFactor(
     if (factors.length > 1) await trx.deleteFrom('factor').where('id', '=', factorId).execute()
     else if (mustKeepFactor(context, login)) return makeFault(REQUIRED)
     else await removeFactors(trx, login.user.id)
-    await trx
-      .updateTable('clinician')
-      .set({ access_version: before.access_version + 1 })
-      .where('id', '=', login.user.id)
-      .execute()
-    const kept = { accountId: login.user.id, mark: computeAccountMark(before) }
-    await keepAccess(trx, { ...kept, what: { loginIdHash: login.idHash } })
+    await endOtherSignIns(trx, login)
     await record(trx, factor)
     return factor
   })
+}
+
+/**
+ * Ends all other sign-ins of a user whose second factors changed, with their apps: somebody else may be signed in there.
+ * `keepsApps`: apps with `offline_access` keep their access.
+ */
+export async function endOtherSignIns(
+  trx: Transaction<Schema>,
+  { user, idHash }: Login,
+  { keepsApps = false } = {},
+): Promise<void> {
+  const before = await lockAccount(trx, user.id)
+  if (!before) return
+  await trx
+    .updateTable('clinician')
+    .set({ access_version: before.access_version + 1 })
+    .where('id', '=', user.id)
+    .execute()
+  const kept = { accountId: user.id, mark: computeAccountMark(before) }
+  if (keepsApps) await keepAccess(trx, { ...kept, what: 'offline' })
+  await keepAccess(trx, { ...kept, what: { loginIdHash: idHash } })
 }
 
 /** Renames one's own second factor. False if there is no such factor. */
