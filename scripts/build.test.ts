@@ -161,6 +161,35 @@ describe('npm run build', () => {
       assert.equal(exitCode, 0)
     })
 
+  for (const node of NODES)
+    it(`stops the servers if npx gets SIGTERM, on ${node === olderNode ? 'an older Node' : 'Node 26'} (PACKAGE-6)`, async () => {
+      const bin = join(folder, 'node_modules/.bin')
+      mkdirSync(bin, { recursive: true })
+      const command = join(bin, 'sallyport')
+      rmSync(command, { force: true })
+      writeFileSync(
+        command,
+        `#!/bin/sh\nexec "${node}" "${join(installed, 'src/launcher/main.js')}" "$@"\n`,
+        {
+          mode: 0o755,
+        },
+      )
+      const npx = spawn('npx', ['sallyport', 'start', '--ephemeral', '--ready'], {
+        cwd: folder,
+        env: { PATH: process.env.PATH, HOME: folder, SMART_SAMPLE_PATIENTS: '2' },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      let log = ''
+      npx.stderr.setEncoding('utf8').on('data', text => {
+        log += text
+      })
+      await once(npx.stdout, 'data')
+      npx.kill('SIGTERM')
+      // The servers hold the pipes open as long as they run.
+      await once(npx, 'close')
+      assert.match(log, /Stopped\.\n$/)
+    })
+
   it('says how to run a command as users of the package do (PACKAGE-4)', async () => {
     const launcher = join(installed, 'src/launcher/main.js')
     for (const args of [['--help'], ['start', '--help'], ['client', 'add', '--help']]) {

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { endWithNpx } from './end-with-npx.ts'
 
 // A name that the compiler does not follow: the rest of the program needs a newer Node than this file.
 const main = new URL('../cli/main.js', import.meta.url).href
 
 export async function runHere(): Promise<void> {
+  endWithNpx(() => process.kill(process.pid, 'SIGTERM'))
   await import(main)
 }
 
@@ -20,6 +22,7 @@ export function runWith(node: string): void {
   // A terminal sends SIGINT to both processes: the child decides when to end.
   process.on('SIGINT', () => {})
   for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal))
+  endWithNpx(() => child.kill('SIGTERM'))
   child.on('error', error => {
     process.stderr.write(`Cannot start ${node}: ${error.message}\n`)
     process.exitCode = 1
