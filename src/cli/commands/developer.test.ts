@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -9,7 +11,10 @@ import { decodeJwt } from '../../jwt/index.ts'
 import { openStore, sha256 } from '../../store/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-lab-'))
-const env = { SMART_DATA_DIR: folder }
+// Nothing listens there.
+const FHIR_URL = 'http://localhost:9/fhir'
+const env = { SMART_DATA_DIR: folder, SMART_FHIR_BASE_URL: FHIR_URL }
+const HINT = `If another FHIR server serves ${FHIR_URL}, start it first.`
 const run = (line: string, more: Readonly<Record<string, string>> = {}, stdin = '') =>
   sallyport(line.match(/"[^"]*"|\S+/g)?.map(part => part.replaceAll('"', '')) ?? [], {
     cwd: folder,
@@ -79,10 +84,13 @@ describe('sallyport token', () => {
       'token --client no-app --patient one',
       'Cannot issue token: There is no app no-app, or the app is disabled: see client list.',
     ],
-    ['token --client my-app --patient three', `Cannot find Patient/three in ${join(folder, 'fhir.db')}`],
+    [
+      'token --client my-app --patient three',
+      `Cannot find Patient/three in ${join(folder, 'fhir.db')}. ${HINT}`,
+    ],
     [
       'token --client my-app --patient two --encounter visit',
-      `Cannot find Encounter/visit of this patient in ${join(folder, 'fhir.db')}`,
+      `Cannot find Encounter/visit of this patient in ${join(folder, 'fhir.db')}. ${HINT}`,
     ],
     [
       'token --client my-app --patient one --user nobody',
@@ -110,6 +118,25 @@ describe('sallyport token', () => {
     const { claims } = decodeJwt(stdout.trim()) ?? {}
     assert.deepEqual([claims?.patient, claims?.aud], ['1', other.SMART_FHIR_BASE_URL])
   })
+
+  for (const [software, issued] of [
+    ['Another', true],
+    ['Sallyport', false],
+  ] as const)
+    it(`${issued ? 'issues' : 'refuses'} a token for a patient that fhir.db lacks if the FHIR server is ${software} (CLI-7)`, async () => {
+      const server = createServer(
+        (_request, response) => void response.end(`{"software":{"name":"${software}"}}`),
+      )
+      await once(server.listen(0, '127.0.0.1'), 'listening')
+      const { port } = server.address() as AddressInfo
+      try {
+        const other = { SMART_FHIR_BASE_URL: `http://127.0.0.1:${port}/fhir` }
+        const { stdout, stderr } = await run('token --client my-app --patient three', other)
+        assert.equal(decodeJwt(stdout.trim())?.claims.patient, issued ? 'three' : undefined, stderr)
+      } finally {
+        server.close()
+      }
+    })
 
   it('refuses a backend service', async () => {
     await run('client add --id service --jwks-url https://service.example/jwks --scope system/Patient.rs')
@@ -151,7 +178,7 @@ describe('sallyport launch', () => {
     const { stdout } = await run('launch --client my-app --patient one')
     const link = new URL(stdout.trim())
     assert.equal(`${link.origin}${link.pathname}`, 'http://localhost:1/launch')
-    assert.equal(link.searchParams.get('iss'), 'http://localhost:8080/fhir')
+    assert.equal(link.searchParams.get('iss'), FHIR_URL)
     const hash = sha256(link.searchParams.get('launch') ?? '')
     const row = await select(db =>
       db.selectFrom('launch_token').selectAll().where('token_hash', '=', hash).executeTakeFirstOrThrow(),

@@ -123,8 +123,8 @@ async function initializeOnce(settings: Settings, store: Store, sealer: Sealer):
 }
 
 /**
- * Finds a mistyped id early, in the data of the embedded server. Other FHIR servers are not asked: they decide every request
- * anyway, and need not run.
+ * Finds a mistyped id early, in the data of the embedded server. Other FHIR servers are not asked for it: they decide every
+ * request anyway.
  */
 async function checkSubject(settings: Settings, { patientId, encounterId }: CommandRequest): Promise<void> {
   if (settings.fhir.upstreamUrl !== undefined) return
@@ -137,13 +137,31 @@ async function checkSubject(settings: Settings, { patientId, encounterId }: Comm
       const stored = id === undefined ? undefined : repository.find(type, id)
       return stored?.deleted === false ? parseContent(stored) : undefined
     }
-    if (patientId !== undefined && !find('Patient', patientId))
-      throw new CommandFailure(`Cannot find Patient/${patientId} in ${file}`)
-    if (encounterId !== undefined && !isOfPatient(find('Encounter', encounterId), patientId))
-      throw new CommandFailure(`Cannot find Encounter/${encounterId} of this patient in ${file}`)
+    const missing =
+      patientId !== undefined && !find('Patient', patientId)
+        ? `Patient/${patientId}`
+        : encounterId !== undefined && !isOfPatient(find('Encounter', encounterId), patientId)
+          ? `Encounter/${encounterId} of this patient`
+          : undefined
+    // The file may be of an earlier start, before another server took its place.
+    if (missing !== undefined && !(await isAnotherServer(settings.fhirBaseUrl)))
+      throw new CommandFailure(
+        `Cannot find ${missing} in ${file}. If another FHIR server serves ${settings.fhirBaseUrl}, start it first.`,
+      )
   } finally {
     repository.close()
   }
+}
+
+const METADATA_MS = 2_000
+
+/** Whether a server responds, and its CapabilityStatement, which needs no token, is not that of the embedded server. */
+async function isAnotherServer(fhirBaseUrl: string): Promise<boolean> {
+  const signal = AbortSignal.timeout(METADATA_MS)
+  const response = await fetch(`${fhirBaseUrl}/metadata`, { signal }).catch(() => undefined)
+  if (!response) return false
+  const statement: unknown = await response.json().catch(() => undefined)
+  return !(isRecord(statement) && isRecord(statement.software) && statement.software.name === 'Sallyport')
 }
 
 function isOfPatient(encounter: Resource | undefined, patientId: string | undefined): boolean {

@@ -22,16 +22,17 @@ export interface PreparedAuth {
 
 /** Creates the first keys, client and clinician. Call it in one process, before `openAuth`. */
 export async function prepareAuth(
-  { settings, isPasswordRandom = false }: Pick<Parts, 'settings' | 'isPasswordRandom'>,
+  parts: Pick<Parts, 'names' | 'settings' | 'isPasswordRandom'>,
   storage: Storage,
   printLine: PrintLine,
 ): Promise<PreparedAuth> {
+  const { settings, isPasswordRandom = false } = parts
   const { initialize, seedSampleAccounts, describeMadeForLoopback } = await import('../../auth/index.ts')
   const { seeded } = await initialize({ settings, ...storage, isPasswordRandom })
   if (seeded && hasSampleAccounts(settings)) await seedSampleAccounts(storage.store)
   const unusable = await describeMadeForLoopback(storage.store, settings)
   if (unusable !== undefined) printLine(unusable)
-  return { testLogin: findTestLogin(storage, settings, seeded) }
+  return { testLogin: findTestLogin(storage, parts, seeded) }
 }
 
 /** On loopback, with all patients of the catalogue. */
@@ -74,7 +75,7 @@ export async function createExplainRequest(
 
 async function findTestLogin(
   { store }: Storage,
-  settings: Settings,
+  { names, settings }: Pick<Parts, 'names' | 'settings'>,
   seeded: boolean,
 ): Promise<TestLogin | undefined> {
   const { findTestAccounts, isPasswordOf, TEST_CLINICIAN } = await import('../../auth/index.ts')
@@ -86,8 +87,10 @@ async function findTestLogin(
     username: TEST_CLINICIAN.username,
     password,
     seeded,
-    // The records of the other accounts are sample patients.
-    samples: samples.filter(({ kind }) => kind === 'Admin' || hasSampleAccounts(settings)),
+    // The records of the other accounts are sample patients. A FHIR server elsewhere may have none.
+    samples: samples.filter(
+      ({ kind }) => kind === 'Admin' || (names.includes('fhir') && hasSampleAccounts(settings)),
+    ),
   }
   if (seeded) return found
   return hash !== undefined && (await isPasswordOf(hash, password)) ? found : undefined

@@ -5,6 +5,7 @@ import { noAudit } from '../../audit/index.ts'
 import { readSettings } from '../../config/index.ts'
 import { createSealer, type Store } from '../../store/index.ts'
 import { prepareAuth } from './auth.ts'
+import type { Parts } from './parts.ts'
 
 const NONE = {
   SMART_LOGIN_PASSWORDS: 'false',
@@ -13,9 +14,17 @@ const NONE = {
 }
 const GATEWAY = { SMART_FHIR_UPSTREAM_URL: 'http://localhost:7/r4' }
 
-async function listLogins(store: Store, env: Record<string, string> = {}) {
+async function listLogins(
+  store: Store,
+  env: Record<string, string> = {},
+  names: Parts['names'] = ['auth', 'fhir', 'app'],
+) {
   const storage = { store, sealer: createSealer('a secret of some length'), audit: noAudit }
-  const { testLogin } = await prepareAuth({ settings: readSettings(env, '/nowhere') }, storage, () => {})
+  const { testLogin } = await prepareAuth(
+    { names, settings: readSettings(env, '/nowhere') },
+    storage,
+    () => {},
+  )
   const login = await testLogin
   return login && [login.username, ...login.samples.map(({ username }) => username)]
 }
@@ -27,6 +36,11 @@ eachDatabaseIfThorough((_name, open) => {
       assert.deepEqual(await listLogins(store), ['clinician', 'admin', 'alba', 'mira'])
       assert.equal(await listLogins(store, NONE), undefined, 'no passwords')
       assert.deepEqual(await listLogins(store, GATEWAY), ['clinician', 'admin'], 'no sample patients')
+      assert.deepEqual(
+        await listLogins(store, {}, ['auth', 'app']),
+        ['clinician', 'admin'],
+        'another FHIR server',
+      )
       await store.db.updateTable('clinician').set({ disabled: true }).where('username', '=', 'mira').execute()
       assert.deepEqual(await listLogins(store), ['clinician', 'admin', 'alba'])
       await store.db
