@@ -43,6 +43,21 @@ describe('explain', () => {
     )
   })
 
+  it('names the resource type or scope that was probably meant (CLI-4)', () => {
+    for (const url of ['/Observaton', 'observation/1', '/Observations?patient=1'])
+      assert.equal(
+        ask(`GET ${url}`, 'patient/*.rs').hint,
+        'The resource type is misspelt: write Observation',
+        url,
+      )
+    const { hint = '' } = ask('GET /Observation', 'openid patient/Observaton.rs patient/Condition.sr')
+    assert.match(
+      hint,
+      /^patient\/Observaton\.rs permits nothing: write patient\/Observation\.rs\. patient\/Condition\.sr permits nothing: write patient\/Condition\.rs\. Any one of/,
+    )
+    assert.equal(ask('GET /Observation', 'patient/Observation.rs patient/Observaton.rs').hint, undefined)
+  })
+
   it('accepts a URL with and without a leading slash, and without a path', () => {
     for (const url of [
       '/Condition?patient=1',

@@ -1,6 +1,14 @@
 import { isFailure } from '../core/index.ts'
-import { type Interaction, type Misunderstood, parseInteraction } from '../fhir/index.ts'
-import type { AccessFilter, EnforcementPolicy, Panel, ScopeContext } from '../smart/index.ts'
+import { type Interaction, isResourceType, type Misunderstood, parseInteraction } from '../fhir/index.ts'
+import {
+  type AccessFilter,
+  type EnforcementPolicy,
+  MAX_SCOPES,
+  type Panel,
+  type ScopeContext,
+  suggestScope,
+  suggestType,
+} from '../smart/index.ts'
 import { checkRequest } from './decision/check-request.ts'
 import type { Decision } from './decision/decision.ts'
 import { explainOtherPatients } from './decision/decision.ts'
@@ -99,15 +107,38 @@ export function explain(question: Question, fhirBaseUrl: string): Explanation {
   }
   try {
     const interaction = parseQuestion(question)
-    if (isFailure(interaction)) return describeDecision({ allowed: false, refusal: interaction })
+    if (isFailure(interaction))
+      return addHint(describeDecision({ allowed: false, refusal: interaction }), suggestUrl(question))
     const body = typeof question.body === 'string' ? undefined : question.body
     const grant = readGrant({ scope, patient, fhirUser }, fhirBaseUrl)
     const explanation = describeDecision(checkRequest(interaction, body, grant, policy), interaction)
+    if (!explanation.allowed) return addHint(explanation, suggestScopes(question))
     const hint = explanation.within && explainOtherPatients(interaction, explanation.within, fhirBaseUrl)
-    return hint ? { ...explanation, hint } : explanation
+    return addHint(explanation, hint ?? undefined)
   } catch {
     return describeDecision({ allowed: false, refusal: { kind: 'broken' } })
   }
+}
+
+function addHint(explanation: Explanation, hint: string | undefined): Explanation {
+  return hint ? { ...explanation, hint: [hint, explanation.hint].filter(Boolean).join('. ') } : explanation
+}
+
+/** The probable URL, if its resource type is misspelt. */
+function suggestUrl({ url }: Question): string | undefined {
+  const [, type = ''] = /^\/?([A-Za-z]+)/.exec(url) ?? []
+  const meant = isResourceType(type) ? undefined : suggestType(type)
+  return meant && `The resource type is misspelt: write ${meant}`
+}
+
+/** The probable scopes, for those that permit nothing. */
+function suggestScopes({ scope }: Question): string | undefined {
+  const scopes = typeof scope === 'string' ? scope.split(' ') : scope
+  const hints = scopes.slice(0, MAX_SCOPES).flatMap(text => {
+    const meant = suggestScope(text)
+    return meant === undefined ? [] : [`${text} permits nothing: write ${meant}`]
+  })
+  return hints.length > 0 ? hints.join('. ') : undefined
 }
 
 function parseQuestion({ method, url, body }: Question): Interaction | Misunderstood {

@@ -75,3 +75,4 @@ export {
   type Scope,
   type ScopeContext,
 } from './scope.ts'
+export { suggestScope, suggestType } from './suggest-scope.ts'

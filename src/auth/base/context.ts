@@ -54,8 +54,8 @@ export interface DeveloperPages {
   }[]
   /** The registered apps; with `/new`, where an app is registered. */
   readonly apps: string
-  /** Where an app is changed. */
-  readonly changeApp: (id: string) => string
+  /** Where an app is changed; undefined for the app of the settings. */
+  readonly changeApp: (id: string) => string | undefined
   /** The settings of a launch. The launch form of the portal can be sent there. */
   readonly launchSettings: string
 }

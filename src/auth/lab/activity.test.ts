@@ -43,6 +43,37 @@ describe('GET /activity with the lab', () => {
     )
   })
 
+  it('does not offer to change the app of the settings (ACTIVITY-3)', async () => {
+    const refused = await auth
+      .openBrowser()
+      .get('/oauth2/authorize?client_id=sallyport-app&redirect_uri=https://x.example')
+    const body = await show(`?reference=${refused.headers['x-request-id']}`)
+    assert.match(body, /<dt>App<\/dt><dd>[^<]*<code>sallyport-app<\/code><\/dd>/)
+  })
+
+  it('links the error page of a lab launch to its event (ACTIVITY-5)', async () => {
+    const refused = await browser.get('/lab/launch?client=sallyport-app&patient=nobody', {
+      accept: 'text/html',
+    })
+    assert.match(refused.body, /href="\/activity\?reference=/)
+    assert.match(refused.body, /aria-label="Main"|<nav/)
+  })
+
+  it('names the scope that was probably meant by a misspelt one (ACTIVITY-3)', async () => {
+    await auth.getCode(browser, {
+      scope: 'launch patient/Patient.rs patient/Observaton.rs patient/Immunization.rs',
+    })
+    const body = await show('?kind=authorize')
+    assert.match(body, /patient\/Observaton\.rs permits nothing\./)
+    assert.match(body, /Write patient\/Observation\.rs instead of patient\/Observaton\.rs\./)
+    assert.match(body, /Not granted, or only in part: patient\/Immunization\.rs\./)
+    const refused = await auth.authorize(browser, { scope: 'patient/Observaton.rs' })
+    assert.match(
+      await show(`?reference=${refused.headers['x-request-id']}`),
+      /What to do:<\/b> Write patient\/Observation\.rs instead of/,
+    )
+  })
+
   it('marks a simulated error, and explains that the lab simulated it (ACTIVITY-6)', async () => {
     const query = { client: 'sallyport-app', patient: 'juniper', redirect: '0', user: 'clinician' }
     const link = new URLSearchParams({ ...query, simulate: 'token:invalid_grant' })

@@ -17,17 +17,22 @@ export const labPaths = {
 } as const
 
 /** Developers register apps on loopback, elsewhere administrators. */
-export function makeDeveloperPages({ onLoopback }: Pick<AuthSettings, 'onLoopback'>): DeveloperPages {
+export function makeDeveloperPages({
+  onLoopback,
+  app,
+}: Pick<AuthSettings, 'onLoopback' | 'app'>): DeveloperPages {
   return {
     links: [
       { page: 'developers', href: labPaths.lab, text: 'Lab' },
       ...(onLoopback ? [{ page: 'apps', href: labPaths.apps, text: 'Registered apps' } as const] : []),
     ],
     apps: onLoopback ? labPaths.apps : `${paths.admin}/apps`,
-    changeApp: id =>
-      onLoopback
+    changeApp(id) {
+      if (id === app.clientId) return undefined
+      return onLoopback
         ? `${labPaths.appsEdit}?${new URLSearchParams({ client: id })}`
-        : `${paths.admin}/apps/${encodeURIComponent(id)}/edit`,
+        : `${paths.admin}/apps/${encodeURIComponent(id)}/edit`
+    },
     launchSettings: labPaths.lab,
   }
 }

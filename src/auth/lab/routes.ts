@@ -14,7 +14,7 @@ import { describeLaunchProblem, UNKNOWN_USER } from '../oauth/launch-contexts.ts
 import { sendErrorPage } from '../pages/page-parts.ts'
 import { findUsableUser, TEST_CLINICIAN } from '../users/accounts.ts'
 import type { Login } from '../users/find-login.ts'
-import { beginLogin, requireClinician } from '../users/login.ts'
+import { beginLogin, findCurrentLogin, requireClinician } from '../users/login.ts'
 import { checkLaunch, findPageProblem, type Problem } from './access.ts'
 import { registerLabClient } from './client.ts'
 import { renderLabPage } from './page.ts'
@@ -191,6 +191,8 @@ async function sendProblem(
     text: [text],
     code: error,
     actions: [{ href: labPaths.lab, text: 'Go to the lab' }],
+    login: await findCurrentLogin(context, request),
+    current: 'developers',
     isRecorded: true,
   })
 }

@@ -298,12 +298,14 @@ describe('sallyport client add', () => {
       /^Cannot use --jwks-url .*: expected https, or http on loopback$/,
     ],
     [scope(' '), /^Cannot use --scope: expected at least one scope$/],
-    [scope('patient/Patient.sr'), /^Cannot use --scope patient\/Patient\.sr: expected for example/],
+    [scope('patient/Patient.sr'), /^Cannot use --scope patient\/Patient\.sr: write patient\/Patient\.rs$/],
+    [scope('lanch/patient'), /^Cannot use --scope lanch\/patient: write launch\/patient$/],
+    [scope('teapot'), /^Cannot use --scope teapot: expected for example patient\/Condition\.rs$/],
     [
       scope('patient/Patients.rs'),
-      /^Cannot use --scope patient\/Patients\.rs: FHIR R4 has no resource type Patients$/,
+      /^Cannot use --scope patient\/Patients\.rs: FHIR R4 has no resource type Patients: write Patient$/,
     ],
-    [scope('patient/patient.rs'), /FHIR R4 has no resource type patient$/],
+    [scope('patient/patient.rs'), /FHIR R4 has no resource type patient: write Patient$/],
     [
       [...APP, '--jwks-file', 'missing.json'],
       /^Cannot use --jwks-file: \/.*\/missing\.json does not exist$/,

@@ -1,6 +1,12 @@
 import { Failing, isPlainLine, ON_PLAIN_LINE } from '../../../core/index.ts'
 import { isResourceType } from '../../../fhir/index.ts'
-import { findScopeListFault, PORTAL_CLIENT, parseScope } from '../../../smart/index.ts'
+import {
+  findScopeListFault,
+  PORTAL_CLIENT,
+  parseScope,
+  suggestScope,
+  suggestType,
+} from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type Client, isProgramScope } from './client.ts'
 import { hasPrivateKey, serializeKeySet } from './key-sets.ts'
@@ -137,16 +143,23 @@ function findUrlFault(
   return undefined
 }
 
+const SCOPE_EXAMPLE = 'expected for example patient/Condition.rs'
+
 function findScopeFault(list: string): ClientFault | undefined {
   if (list.trim() === '') return new ClientFault('scope', 'expected at least one scope')
   const fault = findScopeListFault(list)
   if (fault !== undefined) return new ClientFault('scope', `it ${fault}`)
   for (const text of list.split(' ')) {
     const scope = parseScope(text)
-    if (scope === undefined)
-      return new ClientFault('scope', 'expected for example patient/Condition.rs', text)
-    if (scope.kind === 'resource' && scope.type !== '*' && !isResourceType(scope.type))
-      return new ClientFault('scope', `FHIR R4 has no resource type ${scope.type}`, text)
+    if (scope === undefined) {
+      const meant = suggestScope(text)
+      return new ClientFault('scope', meant === undefined ? SCOPE_EXAMPLE : `write ${meant}`, text)
+    }
+    if (scope.kind === 'resource' && scope.type !== '*' && !isResourceType(scope.type)) {
+      const meant = suggestType(scope.type)
+      const hint = meant === undefined ? '' : `: write ${meant}`
+      return new ClientFault('scope', `FHIR R4 has no resource type ${scope.type}${hint}`, text)
+    }
   }
   return undefined
 }

@@ -20,7 +20,7 @@ export interface EventsOptions extends Pick<AuthContext, 'explainRequest' | 'hoo
   readonly view: View
   readonly names: Names
   /** The page that changes an app. */
-  readonly changeApp: ((id: string) => string) | undefined
+  readonly changeApp: ((id: string) => string | undefined) | undefined
 }
 
 /** Renders a launch with its events. The script recognizes both by `data-key`. */
@@ -147,8 +147,8 @@ function listFacts(
 }
 
 function renderApp(id: string, name: string | undefined, changeApp: EventsOptions['changeApp']): Html {
-  const link = name !== undefined && changeApp && html` <a href="${changeApp(id)}">Change this app</a>`
-  return html`${name !== undefined && name !== id && html`${name} `}<code>${id}</code>${link}`
+  const href = name === undefined ? undefined : changeApp?.(id)
+  return html`${name !== undefined && name !== id && html`${name} `}<code>${id}</code>${href !== undefined && html` <a href="${href}">Change this app</a>`}`
 }
 
 const CLAIM_TITLES: Readonly<Record<string, string>> = {

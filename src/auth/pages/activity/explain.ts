@@ -1,4 +1,5 @@
 import type { KeptRecord } from '../../../audit/index.ts'
+import { suggestScope } from '../../../smart/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import type { ExplainRequest } from '../../base/context.ts'
 import { isForSystemsOnly } from '../../oauth/clients/validate.ts'
@@ -34,7 +35,20 @@ export function adviseOn(
       ? 'Correct the member of the registration that the reason names, and register the app again.'
       : 'Correct the parameter that the reason names, and send the request again.',
   ]
-  return { cause, action }
+  const misspelt = listMisspelt(findSentScopes(record)?.sent)
+  return { cause, action: [...misspelt.map(({ advice }) => advice), action].join(' ') }
+}
+
+function findSentScopes({ details }: KeptRecord) {
+  return readDetails(details).compared?.find(({ name }) => name === 'scope')
+}
+
+/** The scopes that permit nothing, with what was probably meant. */
+function listMisspelt(scopes = '') {
+  return scopes.split(' ').flatMap(scope => {
+    const meant = suggestScope(scope)
+    return meant === undefined ? [] : [{ scope, advice: `Write ${meant} instead of ${scope}.` }]
+  })
 }
 
 function removeCode(reason: string): string {
@@ -42,14 +56,19 @@ function removeCode(reason: string): string {
 }
 
 /** Undefined if all requested scopes were granted. */
-function adviseOnFewerScopes({ kind, details }: KeptRecord): Advice | undefined {
-  const scope = readDetails(details).compared?.find(({ name }) => name === 'scope')
-  const granted = new Set(scope?.expected[0]?.split(' '))
-  const missing = scope?.sent?.split(' ').filter(one => !granted.has(one)) ?? []
-  if (kind !== 'authorize' || missing.length === 0) return undefined
-  const isContext = (one: string) => FEWER.some(([name]) => name === one)
-  const others = missing.filter(one => !isContext(one))
-  const rows = FEWER.filter(([name]) => missing.includes(name))
+function adviseOnFewerScopes(record: KeptRecord): Advice | undefined {
+  const compared = findSentScopes(record)
+  const granted = new Set(compared?.expected[0]?.split(' '))
+  const missing = compared?.sent?.split(' ').filter(one => !granted.has(one)) ?? []
+  if (record.kind !== 'authorize' || missing.length === 0) return undefined
+  const misspelt = listMisspelt(missing.join(' '))
+  const isExplained = (one: string) =>
+    FEWER.some(([name]) => name === one) || misspelt.some(({ scope }) => scope === one)
+  const others = missing.filter(one => !isExplained(one))
+  const rows = [
+    ...FEWER.filter(([name]) => missing.includes(name)),
+    ...misspelt.map(({ scope, advice }) => [scope, `${scope} permits nothing.`, advice] as const),
+  ]
   const rest =
     others.length === 0
       ? []

@@ -6,6 +6,7 @@ import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import { findPendingAuthorization, type PendingAuthorization } from '../../oauth/authorize/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
+import { findCurrentLogin } from '../../users/login.ts'
 import { collectEvidence } from '../../users/providers/groups.ts'
 import { SignInRefusal } from '../../users/providers/refusal.ts'
 import { findAccount, storeAccount } from '../../users/sign-in/account.ts'
@@ -134,6 +135,7 @@ export async function refuseSignIn(
     text: paragraphs,
     code: kind,
     actions: [{ href: back, text: 'Back to sign-in' }],
+    login: await findCurrentLogin(context, request),
     isRecorded: true,
     ...(provider && { facts: [['Sign-in', provider.name]] }),
   })

@@ -550,7 +550,10 @@ describe('a sign-in that fails', () => {
         },
       ],
     )
+    assert.doesNotMatch(denied.body, /\/activity/)
     assert.equal((await browser.login()).headers.location, '/portal')
+    const again = await signIn(browser, hospital, 'user-2')
+    assert.match(again.body, /href="\/activity\?reference=/)
   })
 
   it('names an unreachable provider, and neither the start nor another provider waits for it (SIGNIN-10)', async () => {
