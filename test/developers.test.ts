@@ -92,7 +92,7 @@ describe('/lab', () => {
     const user = page.getByRole('combobox', { name: 'User' })
     await user.fill('alba')
     await page.getByRole('option', { name: /Alba Juniper.*patient/ }).click()
-    await page.getByText('for the own record as Alba Juniper').waitFor()
+    await page.getByText('for the user’s own record as Alba Juniper').waitFor()
     await page.getByText('Skip sign-in', { exact: true }).check()
     await page.getByText('Skip consent', { exact: true }).check()
     await page.waitForURL(/skip_consent/)

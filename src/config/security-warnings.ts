@@ -68,7 +68,7 @@ const WARNINGS: Readonly<Record<string, Row>> = {
     applies: ({ allowHttp }) => allowHttp,
   },
   metrics: {
-    text: 'SMART_OPEN_METRICS=true: anybody who reaches a server can read its metrics.',
+    text: 'SMART_OPEN_METRICS=true: anyone who can reach a server can read its metrics.',
     applies: ({ metrics }) => metrics.isOpen,
   },
   'failure-limit': {

@@ -22,7 +22,7 @@ const Counts = Type.Object(
     apps: Type.Integer(),
     clinicians: Type.Integer(),
     accounts: Type.Integer({ description: 'Of patients and related persons.' }),
-    sign_ins: Type.Integer({ description: 'Browsers in which somebody is signed in.' }),
+    sign_ins: Type.Integer({ description: 'Browsers with a signed-in user.' }),
     refused_sign_ins: Type.Optional(
       Type.Integer({ description: 'In the last 24 hours. Absent if there are too many to count.' }),
     ),

@@ -85,7 +85,7 @@ export const providerEndpoints = [
     method: 'POST',
     path: '/providers/:id/test',
     title: 'Test a sign-in provider',
-    description: 'Fetches metadata and keys, or searches the directory. Signs nobody in.',
+    description: 'Fetches metadata and keys, or searches the directory. Does not sign anyone in.',
     body: NONE,
     result: ProviderTest,
     operation: TEST_PROVIDER,

@@ -152,7 +152,7 @@ export const USER_OPERATIONS = {
     },
     page: {
       title: name => `Reset the second factor of ${name}?`,
-      text: 'All second factors and recovery codes are removed. All sign-ins end, and apps lose the access that the user gave them. Whoever knows the password can then sign in, and add a second factor: make sure that it is the user who asks.',
+      text: 'All second factors and recovery codes are removed. All sign-ins end, and apps lose the access that the user gave them. Anyone who knows the password can then sign in and add a second factor, so make sure that the request comes from the user.',
       button: 'Reset second factor',
     },
     link: { text: 'Reset second factor', isOffered: user => user.secondFactors > 0 },
@@ -160,7 +160,7 @@ export const USER_OPERATIONS = {
       done: 'Reset the second factor of',
       help: `
 Removes all second factors and recovery codes of a user who lost them. All sign-ins end, and apps lose their access. Set a new
-password too if somebody else may know the old one.`,
+password too if someone else may know the old one.`,
     },
     perform: (admin, target, { keep_apps }) => resetSecondFactor(admin, target, { keepApps: keep_apps }),
   },

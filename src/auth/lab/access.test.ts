@@ -61,7 +61,7 @@ describe('the lab off loopback', () => {
     auth.time.now += 5 * 60_000
     assert.match(
       await launch(administrator),
-      /^403 A launch of the lab needs a sign-in in the last 5 minutes/,
+      /^403 A launch of the lab needs a sign-in within the last 5 minutes/,
     )
     assert.deepEqual(await listClients(), ['sallyport-app'])
     assert.equal(await launch(await auth.logIn('admin')), '200 launched')

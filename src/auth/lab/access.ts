@@ -18,7 +18,7 @@ const CROSS_SITE = refuse('A page of another site may have opened this link. Ope
 const PLAIN_HTTP = refuse('Off loopback, the lab is available over https only.')
 const NOT_ADMINISTRATOR = refuse('Off loopback, the lab is for administrators who are signed in.')
 const NOT_RECENT = refuse(
-  `A launch of the lab needs a sign-in in the last ${RECENT_SECONDS / 60} minutes. Sign in again in the administration area, then open the link once more.`,
+  `A launch of the lab needs a sign-in within the last ${RECENT_SECONDS / 60} minutes. Sign in again in the administration area, then open the link once more.`,
 )
 
 function refuse(text: string): Problem {

@@ -2,7 +2,7 @@
 export const LAUNCH_KINDS = {
   ehr: {
     title: 'EHR launch',
-    text: 'A clinician opens the app for a patient, as from the portal. The app gets iss and launch, and asks for no patient.',
+    text: 'A clinician opens the app for a patient, as from the portal. The app gets iss and launch, so it does not ask for a patient.',
   },
   patient: {
     title: 'EHR launch by a patient',

@@ -85,7 +85,7 @@ function describeLaunch({ kind, client, user, patient, form }: LabView): Html {
   const app = html`Opens <b>${client?.name ?? form.get('client')}</b>`
   if (!hasContext(kind)) return html`${app} without a context. The user signs in and decides.`
   const simulate = form.get('simulate')
-  return html`${app} for <b>${patient ? formatName(patient.name) : 'the own record'}</b> as <b>${user?.displayName}</b>${
+  return html`${app} for <b>${patient ? formatName(patient.name) : 'the user’s own record'}</b> as <b>${user?.displayName}</b>${
     form.get('skip_login') === '1' && ', without a sign-in'
   }${form.get('skip_consent') === '1' && ', without consent'}.${simulate !== undefined && html` ${renderBadge(`Simulates ${simulate}`, 'warn')}`}`
 }
@@ -142,11 +142,11 @@ function renderForm(view: LabView): Html {
 ${renderPicker(view, { name: 'client', label: 'App', chosen: describeApp(view), listed: view.apps, isFree: true, hint: 'By name or client id. Empty: the app of the portal.' })}
 ${field({ name: 'launch_url', label: 'Launch URL', hint: 'Empty: the registered URL. With an unknown client id: registers the app for a day.' })}
 <div class="lab__context">${renderPicker(view, { name: 'user', label: 'User', chosen: describeUser(view), listed: view.users, hint: 'By name or username. Empty: the user who is signed in.' })}</div>
-<div class="lab__context">${renderPicker(view, { name: 'patient', label: 'Patient', chosen: view.patient && describePerson(view.patient), hint: kind === 'patient' ? 'By name, birth date, MRN or id. Empty: the own record.' : 'By name, birth date, MRN or id.' })}</div>
+<div class="lab__context">${renderPicker(view, { name: 'patient', label: 'Patient', chosen: view.patient && describePerson(view.patient), hint: kind === 'patient' ? 'By name, birth date, MRN or id. Empty: the user’s own record.' : 'By name, birth date, MRN or id.' })}</div>
 <div class="lab__context" id="encounters" data-live>${renderEncounters(view)}</div>
 </div>
 </section>
-<section class="card card__body lab__context"><fieldset><legend class="legend">Pages and PKCE</legend><div class="choices choices--grid">${box('skip_login', '1', 'Skip sign-in', 'Nobody signs in: the launch is authorized as its user.')}${box('skip_consent', '1', 'Skip consent', 'All requested scopes are granted, as if the user had allowed them.')}${box('pkce', 'optional', 'PKCE is optional', 'The app may omit code_challenge, as apps written for SMART 1 do.')}</div></fieldset></section>
+<section class="card card__body lab__context"><fieldset><legend class="legend">Pages and PKCE</legend><div class="choices choices--grid">${box('skip_login', '1', 'Skip sign-in', 'No sign-in page: the launch is authorized as its user.')}${box('skip_consent', '1', 'Skip consent', 'All requested scopes are granted, as if the user had allowed them.')}${box('pkce', 'optional', 'PKCE is optional', 'The app may omit code_challenge, as apps written for SMART 1 do.')}</div></fieldset></section>
 <section class="card card__body lab__context" id="scopes" data-live>${renderScopePicker({
     legend: 'Scopes granted at most',
     hint: client

@@ -5,8 +5,8 @@ const PLACES = {
   authorize: ['Authorization', 'The browser returns to the redirect URI with error instead of code.'],
   token: ['Token request', 'The exchange of the code fails.'],
   refresh: ['Refresh', 'The launch works, and every refresh fails.'],
-  'access-token': ['Access token', 'The token response is good, and the token is not.'],
-  fhir: ['FHIR requests', 'The launch works, and every FHIR request fails.'],
+  'access-token': ['Access token', 'The token response is valid, but the token is not.'],
+  fhir: ['FHIR requests', 'The launch works, but every FHIR request fails.'],
 } as const
 
 type ErrorName = Simulation extends `${string}:${infer Name}` ? Name : never
@@ -31,7 +31,7 @@ const TEXTS: Readonly<Record<ErrorName, string>> = {
   'bad-signature': 'The signature is wrong: the FHIR server refuses the token with 401.',
   401: 'The token is not accepted, as after a revocation. The app should refresh it, or launch again.',
   403: 'The token does not permit the request. The app should show what is missing.',
-  429: 'Too many requests. The app should wait as Retry-After says.',
+  429: 'Too many requests. The app should wait for the time in Retry-After.',
 }
 
 /** The simulated errors by place, each with a sentence. */

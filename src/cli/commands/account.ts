@@ -60,7 +60,7 @@ Options:
   --username <name>        the account
   --patient <id>           id of the user's own Patient resource
   --related-person <id>    id of a RelatedPerson resource, which names the patient; replaces all others, so name each
-  --no-related-persons     the user acts for nobody else
+  --no-related-persons     the user no longer acts for other patients
   --display-name <text>    name shown on pages`,
   positionals: { min: 0, max: 1 },
   async run(args, io) {

@@ -58,7 +58,7 @@ describe('sallyport check', () => {
     const { stdout } = await check({ ...data, SMART_ISSUER_URL: 'https://auth.example' })
     assert.match(
       listLines(stdout, 'warning').join('\n'),
-      /^public URL: Made on loopback, so that nobody can use them with a public URL: account alba\. To keep/m,
+      /^public URL: Created on loopback, and therefore disabled at a public URL: account alba\. To keep/m,
     )
   })
 

@@ -72,8 +72,8 @@ export function renderFramePage(
     },
     html`<p>${
       inFrame
-        ? 'You sign in in a separate window. Then the record opens here.'
-        : 'Your browser keeps no cookies for this part of the page, so the record cannot open here.'
+        ? 'You sign in using a separate window. Then the record opens here.'
+        : 'Your browser does not keep cookies for this part of the page, so the record cannot open here.'
     }</p>
 <div class="actions"><a class="btn" id="open-window" href="/launch?${query.toString()}" target="_blank"${
       inFrame && html` data-authorization-url="${authorizationUrl}"`

@@ -159,7 +159,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
     defineEndpoint({
       method: 'GET',
       path: `${own}/sign-ins`,
-      title: 'Browsers in which the user is signed in, the last used first',
+      title: 'Browsers in which the user is signed in, most recently used first',
       result: Type.Object({ items: Type.Array(SignIn) }, CLOSED),
       async handle({ admin, params: { id } }) {
         const user = await find(admin, id)

@@ -185,7 +185,7 @@ const STATES = {
     filter: {},
     none: {
       title: 'No apps yet',
-      text: 'An app appears here when somebody registers it, or when it registers itself.',
+      text: 'Apps appear here when an administrator or a developer registers them, or when they register themselves.',
     },
   },
   unverified: {

@@ -188,7 +188,7 @@ ${older && html`<p class="actions after">${renderLink(`/audit${buildAuditQuery(v
 }
 
 const VERIFIED: Readonly<Record<VerificationReport['state'], (report: VerificationReport) => Html>> = {
-  never: () => renderAlert('Not verified yet.', 'Nobody has verified this audit trail.', 'warn'),
+  never: () => renderAlert('Not verified yet.', 'This audit trail has never been verified.', 'warn'),
   running: () => renderAlert('Running.', 'Load this page again in a moment.'),
   failed: () =>
     renderAlert('Not finished.', 'The last verification was interrupted. Start it again.', 'warn'),
@@ -219,7 +219,7 @@ ${
     [
       'Head',
       head &&
-        html`<code class="url">${head}</code><span class="sub">Keep it outside of this server. With it, a later verification also finds that the end of the trail was removed.</span>`,
+        html`<code class="url">${head}</code><span class="sub">Keep it outside this server. A later verification can then also detect records removed from the end of the trail.</span>`,
     ],
   ])
 }

@@ -15,7 +15,7 @@ export async function renderGrants(
   const page = await listGrants(admin, { ...filter, after: form.get('grants'), limit: SHOWN })
   if (isFailure(page)) return html`<p>${page.sentence}</p>`
   if (page.items.length === 0 && page.next === undefined)
-    return html`<p>${filter.userId === undefined ? 'Nobody gives this app access now.' : 'No app has access now.'} Access appears here after a user launches an app or allows it to use a record.</p>`
+    return html`<p>${filter.userId === undefined ? 'No user gives this app access at present.' : 'No app has access now.'} Access appears here after a user launches an app or allows it to use a record.</p>`
   const columns = [
     'App',
     'User',

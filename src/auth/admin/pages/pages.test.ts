@@ -254,12 +254,12 @@ describe('/admin', () => {
     await admin.post(path, { ...form, fhirUser: 'Patient/nobody', relatedPersons: '' })
     assert.match(
       (await admin.get(path)).body,
-      /alert--warn[\s\S]*has no Patient\/nobody[\s\S]*it opens no record/,
+      /alert--warn[\s\S]*has no Patient\/nobody[\s\S]*it gives access to no record/,
     )
     await auth.addUser('locum', { fhir_user_id: 'nobody' })
     const locum = (await admin.get(`/admin/clinicians/${await findId('locum')}`)).body
     assert.match(locum, /has no Practitioner\/nobody[\s\S]*All other access works/)
-    assert.doesNotMatch(locum, /opens no record,/)
+    assert.doesNotMatch(locum, /gives access to no record,/)
   })
 
   it('removes a user after a confirmation, but not oneself (ADMIN-24)', async () => {
@@ -288,7 +288,7 @@ describe('/admin', () => {
     assert.equal((await performAction(path)).headers.location, '/admin/apps/sallyport-app?done=revoked')
     assert.match(
       (await admin.get('/admin/apps/sallyport-app?done=revoked')).body,
-      /revoked[\s\S]*Nobody gives this app access now/,
+      /revoked[\s\S]*No user gives this app access at present/,
     )
     assert.equal((await admin.get(path)).statusCode, 404)
   })

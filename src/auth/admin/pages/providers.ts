@@ -38,7 +38,7 @@ function renderProvidersPage(request: AdminRequest, tested?: ProviderTest): Html
     {
       section: 'providers',
       title: 'Sign-in providers',
-      lead: html`The providers of <code>smart.login.providers</code>. A test fetches metadata and keys, or connects to the directory. It signs nobody in.`,
+      lead: html`The providers of <code>smart.login.providers</code>. A test fetches metadata and keys, or connects to the directory. It does not sign anyone in.`,
     },
     html`${tested && renderTest(tested)}
 ${providers.length === 0 ? renderNone() : renderTable('Sign-in providers', columns, providers.map(renderProvider))}`,

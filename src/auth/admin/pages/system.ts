@@ -101,7 +101,7 @@ function listFacts(context: AuthContext) {
 const SECOND_FACTOR = {
   none: 'Not required: users who added one need it',
   administrators: 'Required of administrators',
-  all: 'Required of everybody with a password',
+  all: 'Required of everyone with a password',
 } as const
 
 /** The policy in one sentence, from its number of rules. */

@@ -243,7 +243,7 @@ function renderRelatedPersons(value: string): Html {
     label: 'Related persons',
     rows: 2,
     value,
-    hint: 'For somebody who acts for patients: RelatedPerson/<id>, one per line. Each names one patient.',
+    hint: 'For a person who acts for patients: RelatedPerson/<id>, one per line. Each names one patient.',
   })
 }
 
@@ -282,7 +282,7 @@ const STATES = {
     filter: {},
     none: {
       title: 'No users yet',
-      text: 'A user appears here when somebody adds one, or at the first sign-in with an identity provider.',
+      text: 'Users appear here when an administrator adds them, or at their first sign-in with an identity provider.',
     },
   },
   administrators: {
@@ -290,7 +290,7 @@ const STATES = {
     filter: { admin: true },
     none: {
       title: 'No administrators',
-      text: 'A clinician whom you make an administrator, or whom an identity provider names one, appears here.',
+      text: 'Clinicians appear here when you or an identity provider make them administrators.',
     },
   },
   disabled: {
@@ -359,8 +359,8 @@ function renderWrongCodes(count: number): Html {
 function renderUnknown({ kind }: UserDescription, references: readonly string[]): Html {
   const consequence =
     kind === 'account'
-      ? 'Until it exists, it opens no record, and apps cannot read who the user is.'
-      : 'Apps cannot read who the user is, and rules of the policy that compare patients with the user find none. All other access works: disable the account if it should open no record.'
+      ? 'Until it exists, it gives access to no record, and apps cannot read who the user is.'
+      : 'Apps cannot read who the user is, and policy rules that compare patients with the user match none. All other access works: disable the account if it should not open any record.'
   return renderAlert(
     `The FHIR server has no ${references.join(', ')}.`,
     `${consequence} Create or import it, or correct the reference below.`,

@@ -49,8 +49,8 @@ ${MEANING}</section>`,
 const MEANING = html`<details class="more"><summary>What the entries mean</summary><ul class="bullets">
 <li><b>Opened the record</b>: a person or an app asked for data of this record. One entry is one visit, which may be many requests.</li>
 <li><b>Changed the record</b>: something was added, changed or removed.</li>
-<li><b>Appeared in a list</b>: the name was among those of other patients, for example when staff searched for somebody. Nobody opened the record.</li>
-<li>Attempts that were refused are not shown: they saw nothing.</li>
+<li><b>Appeared in a list</b>: the name was among those of other patients, for example in a search by staff. The record was not opened.</li>
+<li>Refused attempts are not shown, because they revealed nothing.</li>
 </ul></details>`
 
 function renderRecords({ people, view }: AccessLog): Html {

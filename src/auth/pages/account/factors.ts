@@ -95,7 +95,7 @@ async function sendList(context: AuthContext, { reply, login }: Visit): Promise<
   const add = html`<a class="btn" href="${paths.accountFactorsAdd}">Add a second factor</a>`
   const lead = mustKeepFactor(context, login)
     ? 'Your organization requires one besides your password.'
-    : 'Besides your password, something that only you have. With one, a stolen password is not enough to sign in.'
+    : 'Something that only you have, in addition to your password. A stolen password is then not enough to sign in.'
   return reply.sendPage(
     renderSignedInPage(
       context,

@@ -230,7 +230,7 @@ describe('GET /activity after OAuth requests', () => {
     await auth.getCode(browser, { scope: 'launch patient/Patient.rs patient/Immunization.rs' })
     assert.match(
       await show('?kind=authorize'),
-      /not with all requested scopes.*patient\/Immunization\.rs<\/code>.*Granted<\/span> <code>launch patient\/Patient\.rs</s,
+      /but not all requested scopes.*patient\/Immunization\.rs<\/code>.*Granted<\/span> <code>launch patient\/Patient\.rs</s,
     )
   })
 
@@ -352,7 +352,7 @@ describe('GET /activity after OAuth requests', () => {
       [{ code_challenge_method: 'plain' }, /does not use PKCE/],
       [{ scope: 'patient/Nothing.rs' }, /None of the requested scopes/],
       [{ launch: unknownToken }, /not from this server/],
-      [{ response_type: 'token' }, /with a code in the query, in no other way/],
+      [{ response_type: 'token' }, /only with a code in the query/],
     ]
     for (const [different, expected] of cases)
       assert.match(await explainRefusal(await auth.authorize(browser, different)), expected)

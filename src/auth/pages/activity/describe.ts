@@ -38,7 +38,7 @@ export function describeDecision(record: KeptRecord, names: Names, hooks?: Hooks
 function describeOutcome({ kind, details }: KeptRecord): string {
   const scope = readDetails(details).compared?.find(({ name }) => name === 'scope')
   const isLess = kind === 'authorize' && scope && scope.sent !== scope.expected[0]
-  return isLess ? 'The app got a code, not with all requested scopes' : (DONE[kind] ?? '')
+  return isLess ? 'The app got a code, but not all requested scopes' : (DONE[kind] ?? '')
 }
 
 /** The outcome of an OAuth event without a reason. */

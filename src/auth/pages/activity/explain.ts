@@ -294,7 +294,7 @@ const OAUTH: readonly Row[] = [
   ],
   [
     /code is not valid.*used before/,
-    'The code was used before. As it may have been stolen, the whole access has ended.',
+    'The code was used before. It may have been stolen, so all access of this launch has ended.',
     'Exchange each code once. A page that is reloaded must not send its code again. Then launch the app again.',
   ],
   [
@@ -309,7 +309,7 @@ const OAUTH: readonly Row[] = [
   ],
   [
     /refresh token is not valid.*used before/,
-    'The refresh token was used before. As it may have been stolen, the whole access has ended.',
+    'The refresh token was used before. It may have been stolen, so all access of this launch has ended.',
     'Store the new refresh token of each response, and send one refresh at a time. Then launch the app again.',
   ],
   [
@@ -354,7 +354,7 @@ const OAUTH: readonly Row[] = [
   ],
   [
     /response_type|response_mode/,
-    'The server answers an authorization request with a code in the query, in no other way.',
+    'The server answers an authorization request only with a code in the query.',
     'Send “response_type=code”, and no “response_mode” or “response_mode=query”.',
   ],
   [
@@ -365,7 +365,7 @@ const OAUTH: readonly Row[] = [
   [
     /is longer than/,
     'A parameter is longer than the server accepts.',
-    'Shorten the parameter that the reason names. A long state belongs into the storage of the app.',
+    'Shorten the parameter that the reason names. Keep a long state in the storage of the app.',
   ],
   [
     /prompt/,
@@ -399,7 +399,7 @@ const OAUTH: readonly Row[] = [
   ],
   [
     /must be application/,
-    'The body has another content type than the endpoint reads.',
+    'The endpoint does not support the content type of the body.',
     'Send the content type that the reason names. The token endpoint reads application/x-www-form-urlencoded, not JSON.',
   ],
   [
@@ -419,7 +419,7 @@ const OAUTH: readonly Row[] = [
   ],
   [
     /no longer has access to this patient/,
-    'The user lost the access to the patient after the launch.',
+    'The user lost access to the patient after the launch.',
     'Launch the app for a patient whom the user may see.',
   ],
   [

@@ -22,7 +22,7 @@ const PLAIN: Readonly<Record<string, string>> = {
   fhirUser: 'The ID token names the Practitioner, Patient or RelatedPerson of the user. Needs openid.',
   profile: 'The ID token has the name of the user. Needs openid.',
   launch: 'The app can be launched from the portal, with its patient.',
-  'launch/patient': 'An app that starts by itself has the user choose a patient.',
+  'launch/patient': 'If the app starts by itself, the user chooses a patient.',
   'launch/encounter': 'The app gets the encounter, if one is chosen.',
   online_access: 'The app can refresh its token until the user signs out.',
   offline_access: 'The app can refresh its token after the user has signed out.',

@@ -72,7 +72,7 @@ export function renderConsentPage(options: ConsentPageOptions): Html {
   return renderPage(
     { title: `Allow ${client.name}`, brand, bar, width: 'mid', sampleData, after },
     html`${renderPageHead(`Allow ${client.name}${use}?`, html`The app at <b>${readHost(options.redirectUri)}</b> requests the access below. Clear anything that it should not have.`)}
-${options.selectedNothing && renderAlert('Nothing is selected.', 'Select what the app may use, or choose “Don’t allow”. Nothing was shared yet.', 'bad')}
+${options.selectedNothing && renderAlert('Nothing is selected.', 'Select what the app may use, or choose “Don’t allow”. Nothing has been shared yet.', 'bad')}
 ${renderUnverifiedWarning(client)}
 ${renderPatient(options)}
 <div class="consent">${renderForm(options)}${renderAbout(options)}</div>`,

@@ -6,7 +6,7 @@ export function renderRecoveryCodes(
   next: { readonly href: string; readonly text: string },
 ): Html {
   return html`<div class="stack">${renderAlert('Save these codes now.', 'They are not shown again.', 'warn')}
-<p>If you lose your phone or key, each of these codes signs you in once, with your password. Keep them where nobody else finds them: in a password manager, or printed.</p>
+<p>If you lose your phone or key, each of these codes signs you in once, with your password. Keep them where no one else can find them: in a password manager, or printed.</p>
 <div class="card card__body"><div class="copy"><pre class="codes">${codes.join('\n')}</pre><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div></div>
 <div class="actions"><a class="btn" href="${next.href}">${next.text}</a></div></div>`
 }

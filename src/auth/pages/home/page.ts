@@ -108,7 +108,7 @@ function describeRecords({ records }: Home): string {
 
 const UNREACHABLE = renderAlert(
   'Health records cannot be reached now.',
-  'Try again later. Apps with access are listed all the same.',
+  'Try again later. The apps with access are still listed.',
   'warn',
 )
 

@@ -119,7 +119,7 @@ export function renderNoPatients(search: string | undefined, all: string): Html 
   return search === undefined
     ? renderEmptyState({
         title: 'No patients',
-        text: 'The FHIR server has no patients that you may see. They appear here when they are imported, or when somebody gives you access to them.',
+        text: 'The FHIR server has no patients that you may see. They appear here when they are imported, or when you are given access to them.',
         action: { href: all, text: 'Try again' },
       })
     : renderEmptyState({

@@ -70,7 +70,7 @@ function renderNewPasswordPage(
     { title: 'Choose a password', brand },
     html`<div class="signin">
 <h1>Choose a password</h1>
-<p class="muted">An administrator set your present password. Choose one that only you know.</p>
+<p class="muted">An administrator set your current password. Choose one that only you know.</p>
 <form method="post" action="${paths.loginNewPassword}">
 ${renderHidden({ interaction })}
 <input type="hidden" name="username" value="${username}" autocomplete="username">

@@ -73,7 +73,7 @@ const TEXTS = {
   'unknown-subject': {
     status: 403,
     title: 'Your account is not known here',
-    text: 'You are signed in at your organization, but nobody has linked your account to a clinician.',
+    text: 'You are signed in at your organization, but your account is not linked to a clinician.',
     advice: ADVICE.administrator,
   },
   disabled: {
@@ -85,7 +85,7 @@ const TEXTS = {
   'username-taken': {
     status: 403,
     title: 'Your username is already in use here',
-    text: 'Another clinician has the username of your account. Accounts are never joined by name.',
+    text: 'Another clinician has the username of your account. Accounts are never merged by name.',
     advice: ADVICE.administrator,
   },
   'bad-claims': {

@@ -117,7 +117,7 @@ eachDatabase((_name, open) => {
     it('names what has ended, and how to keep it (ENDS-2)', async () => {
       assert.equal(await describeMadeForLoopback(store, { onLoopback: true }), undefined)
       const line = (await describeMadeForLoopback(store, { onLoopback: false })) ?? ''
-      assert.match(line, /^Made on loopback[^\n]*: accounts admin, alba, bob, clinician, mira; apps /)
+      assert.match(line, /^Created on loopback[^\n]*: accounts admin, alba, bob, clinician, mira; apps /)
       assert.match(line, /clinician set-password; to keep an app, run client approve\.$/)
     })
 

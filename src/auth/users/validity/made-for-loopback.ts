@@ -30,7 +30,7 @@ export async function describeMadeForLoopback(
   const parts = [formatNames('account', accounts), formatNames('app', clients)].filter(text => text !== '')
   return parts.length === 0
     ? undefined
-    : `Made on loopback, so that nobody can use them with a public URL: ${parts.join('; ')}. To keep an account, run clinician set-password; to keep an app, run client approve.`
+    : `Created on loopback, and therefore disabled at a public URL: ${parts.join('; ')}. To keep an account, run clinician set-password; to keep an app, run client approve.`
 }
 
 function formatNames(noun: string, rows: readonly { readonly name: string }[]): string {

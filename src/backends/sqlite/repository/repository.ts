@@ -274,7 +274,7 @@ export function parseContent(stored: Pick<Stored, 'content'>): Resource {
 const UNREADABLE: Fault = {
   path: 'AuditEvent',
   code: 'structure',
-  text: 'Not imported: the server serves AuditEvents from its own audit trail, so nobody could read this one',
+  text: 'Not imported: the server serves AuditEvents from its own audit trail, so this one could never be read',
 }
 
 function check(candidate: unknown): ExactResource | (Omit<RefusedResource, 'index'> & Failed) {
