@@ -35,6 +35,8 @@ interface Outcome {
 export interface Report {
   readonly passed: number
   readonly failed: number
+  /** The failures in full, to be repeated below what other files wrote after them. */
+  readonly failures: readonly string[]
   /** Groups whose process crashed, hung or ended with an error. Their tests are not counted. */
   readonly broken: readonly TestGroup[]
 }
@@ -56,12 +58,18 @@ export async function report(
   options: ReportOptions,
 ): Promise<Report> {
   const { formatName, write } = options
+  const failures: string[] = []
   const entries = new Map(
     [...groups].map(([entry, group]): [string, Progress] => [
       entry,
       { group, done: [], count: createCount(), broken: false },
     ]),
   )
+
+  function fail(text: string): void {
+    write(text)
+    failures.push(text)
+  }
 
   function finishFile(progress: Progress, file: string, { details }: Outcome): void {
     write(formatFile(formatName(file), progress.count, details.duration_ms))
@@ -76,7 +84,7 @@ export async function report(
       if (test.details.passed) write(`  ${test.name} passes: it is no longer to do\n`)
     } else if (!test.details.passed && !(isSuite && isCausedByTests(test.details.error))) {
       progress.count.failed += 1
-      write(formatFailure(test, formatName))
+      fail(formatFailure(test, formatName))
     } else if (!isSuite) {
       if (test.skip === undefined) progress.count.passed += 1
       else progress.count.skipped += 1
@@ -93,12 +101,12 @@ export async function report(
     if (files.length > 1) {
       if (onlyTestsFailed && progress.done.length === files.length) return
       progress.broken = true
-      write(formatBroken(progress.group, test, formatName))
+      fail(formatBroken(progress.group, test, formatName))
       return
     }
     if (!onlyTestsFailed) {
       progress.count.failed += 1
-      write(formatFailure(test, formatName))
+      fail(formatFailure(test, formatName))
     }
     finishFile(progress, test.name, test)
   }
@@ -114,14 +122,14 @@ export async function report(
   stream.on('test:stderr', ({ message }) => write(message))
   stream.resume()
   await new Promise<void>((resolve, reject) => stream.once('end', resolve).once('error', reject))
-  return total([...entries.values()])
+  return { ...count([...entries.values()]), failures }
 }
 
 function createCount(): FileCount {
   return { passed: 0, failed: 0, skipped: 0, todo: 0 }
 }
 
-function total(all: readonly Progress[]): Report {
+function count(all: readonly Progress[]): Omit<Report, 'failures'> {
   const counts = all.filter(({ broken }) => !broken).flatMap(({ done, count }) => [...done, count])
   return {
     passed: counts.reduce((sum, { passed }) => sum + passed, 0),

@@ -58,6 +58,14 @@ describe('npm test', () => {
     assert.match(out, /one is not two/)
   })
 
+  it('repeats at its end what failed before', () => {
+    write('a.test.ts', "it('breaks', () => assert.equal(1, 2, 'one is not two'))")
+    write('b.test.ts', PASSING)
+    const { out } = runTests(folder)
+    const end = out.slice(out.indexOf('What failed:'))
+    assert.match(end, /✖ breaks \S+a\.test\.ts\n.*one is not two[\s\S]*\n2 passed, 1 failed\n$/)
+  })
+
   it('counts a test that is to do neither as passed nor as failed', () => {
     const body =
       "it('open', { todo: 'later' }, () => assert.equal(1, 2))\nit('done', { todo: 'later' }, () => {})"

@@ -88,11 +88,15 @@ await globalSetup()
 // A pattern of names would match the name of the suite that a group makes of a file.
 const first = await runGroups(values.name === undefined ? groupTests(files) : files.map(createGroup))
 const again = first.broken.flatMap(group => group.files)
-const second = again.length === 0 ? { passed: 0, failed: 0 } : await runGroups(again.map(createGroup))
+const second =
+  again.length === 0 ? { passed: 0, failed: 0, failures: [] } : await runGroups(again.map(createGroup))
 await globalTeardown()
 
 const passed = first.passed + second.passed
 // A group whose process ended badly has failed, even if each of its files passes alone.
 const failed = first.failed + Math.max(second.failed, first.broken.length)
+const failures = [...first.failures, ...second.failures]
+// A log that was cut to its end still names what failed.
+if (failures.length > 0) process.stdout.write(`\nWhat failed:\n${failures.join('')}\n`)
 process.stdout.write(`${passed} passed, ${failed} failed\n`)
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0

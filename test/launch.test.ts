@@ -397,8 +397,8 @@ describe('an EHR launch', () => {
     await page.waitForURL('**/portal?*patient=*')
     // The focus is at the patient's name.
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'picked')
-    // Decision support and the choice of an app come first.
-    await tabTo(page, /^INPUT encounterId$/, 3)
+    // Decision support, which may arrive meanwhile, and the choice of an app come first.
+    await tabTo(page, /^INPUT encounterId$/, 6)
     await page.keyboard.press('ArrowUp')
     await tabTo(page, /^BUTTON Launch/, 4)
     await page.keyboard.press('Enter')
