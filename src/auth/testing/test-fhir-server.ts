@@ -102,8 +102,10 @@ function matches(resource: Resource, query: URLSearchParams): boolean {
   const names = ['name', 'family', 'given'].flatMap(parameter => query.getAll(parameter))
   const makePatient = query.get('patient')
   // A search by `system|value` is compared by its value.
-  const identifier = query.get('identifier')?.replace(/^.*[^\\]\|/, '') ?? null
-  const part = query.get('identifier:contains')
+  const numbers = listValues(query, 'identifier').map(value => value.replace(/^.*[^\\]\|/, ''))
+  const parts = listValues(query, 'identifier:contains')
+  const births = listValues(query, 'birthdate')
+  const recorded = JSON.stringify(resource.identifier ?? '')
   return (
     (query
       .get('_id')
@@ -111,15 +113,16 @@ function matches(resource: Resource, query: URLSearchParams): boolean {
       .includes(resource.id ?? '') ??
       true) &&
     (query.get('status') ?? resource.status) === resource.status &&
-    String(resource.birthDate).startsWith(query.get('birthdate') ?? '') &&
-    (part === null ||
-      JSON.stringify(resource.identifier ?? '')
-        .toLowerCase()
-        .includes(part.toLowerCase())) &&
-    (identifier === null || JSON.stringify(resource.identifier ?? '').includes(`"${identifier}"`)) &&
+    (births.length === 0 || births.some(birth => String(resource.birthDate).startsWith(birth))) &&
+    (parts.length === 0 || parts.some(part => recorded.toLowerCase().includes(part.toLowerCase()))) &&
+    (numbers.length === 0 || numbers.some(number => recorded.includes(`"${number}"`))) &&
     names.every(name => name.split(/(?<!\\),/).some(one => text.includes(`"${one.toLowerCase()}`))) &&
     (makePatient === null || JSON.stringify(resource.subject).includes(`Patient/${makePatient}"`))
   )
+}
+
+function listValues(query: URLSearchParams, parameter: string): readonly string[] {
+  return query.get(parameter)?.split(/(?<!\\),/) ?? []
 }
 
 export function patient(id: string, family: string, given: string, more: object = {}): Resource {

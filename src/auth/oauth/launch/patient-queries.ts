@@ -1,4 +1,6 @@
 import { LIMITS } from '../../base/limits.ts'
+import { findBirthDate } from './birth-date.ts'
+import { hasDigit, hasNumber, listSpellings } from './record-number.ts'
 
 /** Returns the reason why a search is too long. */
 export function findSearchFault(search: string | undefined): string | undefined {
@@ -9,36 +11,64 @@ export function findSearchFault(search: string | undefined): string | undefined 
     : undefined
 }
 
+/** Leaves out the labels that come with a number or a birth date that was copied. */
+export function dropLabels(search: string): string {
+  return search.replace(/(?<![\p{L}\p{N}])(?:MRN|DOB)(?![\p{L}\p{N}])[:#.\s]*(?=\S)/giu, '').trim()
+}
+
 /** The FHIR searches of a text. A patient that one of them finds matches the text. */
-export function buildPatientQueries(search: string): readonly string[] {
-  const birth = findBirthDate(search)
-  const words = splitWords(search)
-  const byBirth = birth ? birth.dates.map(date => buildBirthQuery(date, splitWords(birth.rest))) : []
+export function buildPatientQueries(text: string): readonly string[] {
+  const birth = findBirthDate(text)
+  const words = splitWords(text)
+  const byBirth = birth ? [buildBirthQuery(birth.dates, splitWords(birth.rest))] : []
   const [word = '', ...more] = words
-  if (more.length === 0)
-    return [
-      ...byBirth,
-      buildNumberQuery(word),
-      buildNameQuery(words),
-      ...(FHIR_ID.test(word) ? [`_id=${word}`] : []),
-    ]
-  // A name that is recorded as one text has no separate parts.
-  return birth ? byBirth : [buildNameQuery([search]), buildNameQuery(words)]
+  if (more.length === 0) {
+    const byNumber = buildNumberQuery(listSpellings(word))
+    // The digits of a date may be those of an MRN.
+    return birth
+      ? [...byBirth, byNumber, ...listNumberQueries(word, birth.isDay)]
+      : [byNumber, buildNameQuery(words)]
+  }
+  if (birth) return byBirth
+  const [parts, names] = [words.filter(hasDigit), words.filter(word => !hasDigit(word))]
+  return [
+    // A name that is recorded as one text has no separate parts.
+    buildNameQuery([text]),
+    buildNameQuery(words),
+    ...(hasNumber(text) ? [buildNumberQuery(listSpellings(text))] : []),
+    ...(parts.length > 0 && names.length > 0
+      ? [`${buildNameQuery(names)}&${buildNumberQuery(listSpellings(parts.join(' ')))}`]
+      : []),
+  ]
+}
+
+/** The searches of a text that is neither a name nor a whole number: by FHIR id, and by a part of a number. */
+export function buildOtherQueries(text: string): readonly string[] {
+  return findBirthDate(text) ? [] : listNumberQueries(text, false)
+}
+
+/** A birth date is not searched as an id, because the audit trail contains ids. */
+function listNumberQueries(text: string, isDay: boolean): readonly string[] {
+  return [
+    ...(FHIR_ID.test(text) && !isDay ? [`_id=${text}`] : []),
+    ...(hasNumber(text) ? [`identifier:contains=${listSpellings(text).map(encodeValue).join()}`] : []),
+  ]
 }
 
 /** FHIR R4, 2.24.0.1. */
 const FHIR_ID = /^[A-Za-z0-9.-]{1,64}$/
 
-function buildBirthQuery(date: string, names: readonly string[]): string {
-  return names.length === 0 ? `birthdate=${date}` : `birthdate=${date}&${buildNameQuery(names)}`
+function buildBirthQuery(dates: readonly string[], names: readonly string[]): string {
+  const query = `birthdate=${dates.join()}`
+  return names.length === 0 ? query : `${query}&${buildNameQuery(names)}`
 }
 
-export function buildNumberQuery(number: string): string {
-  return `identifier=${encodeValue(number)}`
+export function buildNumberQuery(spellings: readonly string[]): string {
+  return `identifier=${spellings.map(encodeValue).join()}`
 }
 
 // A server compares each part of a name separately, so the words may be in any order.
-function buildNameQuery(words: readonly string[]): string {
+export function buildNameQuery(words: readonly string[]): string {
   return words.map(word => `name=${encodeName(word)}`).join('&')
 }
 
@@ -50,85 +80,11 @@ export function encodeName(name: string): string {
 
 const APOSTROPHE = /['’ʼ]/g
 
-/** The search of a part of an MRN or another identifier. */
-export function buildPartOfNumberQuery(part: string): string {
-  return `identifier:contains=${encodeValue(part)}`
-}
-
-/** Completes digits to a number of the same form as an example: `4127` to `SYN-004127`. */
-export function completeNumber(digits: string, example: string | undefined): string | undefined {
-  const [, prefix, number = ''] = /^(.*?)(?<!\d)(\d+)$/.exec(example ?? '') ?? []
-  if (prefix === undefined || !/^\d+$/.test(digits) || digits.length > number.length) return undefined
-  return prefix + digits.padStart(number.length, '0')
-}
-
-/** Whether a text may be an MRN or a part of one: a word with a digit. */
-export function isNumber(search: string): boolean {
-  return /\d/.test(search) && splitWords(search).length === 1
-}
-
-function splitWords(search: string): readonly string[] {
+export function splitWords(search: string): readonly string[] {
   return search.split(/[\s,]+/).filter(word => word !== '')
 }
 
 // FHIR R4, 3.1.1.3.2: separators are escaped. A name from the FHIR server may contain a lone surrogate.
 function encodeValue(text: string): string {
   return encodeURIComponent(text.toWellFormed().replace(/[\\,|$]/g, '\\$&'))
-}
-
-const MONTHS = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ')
-
-const MONTH = String.raw`(?<month>${MONTHS.join('|')})[a-z]*\.?`
-const YEAR = String.raw`(?<year>(?:18|19|20)\d\d)`
-
-/** The usual notations. A month in letters comes before or after its day. */
-const NOTATIONS: readonly RegExp[] = [
-  String.raw`${YEAR}-(?<month>\d\d?)-(?<day>\d\d?)`,
-  String.raw`${YEAR}(?<month>\d\d)(?<day>\d\d)`,
-  String.raw`(?<first>\d\d?)[./-](?<second>\d\d?)[./-]${YEAR}`,
-  String.raw`(?<day>\d\d?)(?:st|nd|rd|th)?[\s.-]*${MONTH}[\s,-]*${YEAR}`,
-  String.raw`${MONTH}\s*(?<day>\d\d?)(?:st|nd|rd|th)?[\s,]+${YEAR}`,
-  String.raw`${MONTH}[\s,-]*${YEAR}`,
-  String.raw`${YEAR}-(?<month>\d\d)`,
-  YEAR,
-].map(notation => new RegExp(String.raw`(?<![\p{L}\p{N}-])${notation}(?![\p{L}\p{N}-])`, 'iu'))
-
-/** A birth date in a text, and the rest of the text. */
-interface BirthDate {
-  /** FHIR dates: two if day and month can be read in both orders. */
-  readonly dates: readonly string[]
-  readonly rest: string
-}
-
-/** Finds a birth date in one of the usual notations: `14-Mar-1958`, `14.3.1958`, `3/14/1958`, `1958-03-14`, `Mar 1958`. */
-function findBirthDate(text: string): BirthDate | undefined {
-  for (const notation of NOTATIONS) {
-    const match = notation.exec(text)
-    const dates = match?.groups ? readDates(match.groups) : []
-    if (match && dates.length > 0) return { dates, rest: text.replace(match[0], ' ').trim() }
-  }
-  return undefined
-}
-
-function readDates({ year = '', month, day, first, second }: Record<string, string | undefined>) {
-  const orders =
-    first === undefined
-      ? [[month, day]]
-      : [
-          [second, first],
-          [first, second],
-        ]
-  return [...new Set(orders.flatMap(([month, day]) => formatDate(year, month, day) ?? []))]
-}
-
-function formatDate(year: string, month: string | undefined, day: string | undefined): string | undefined {
-  if (month === undefined) return year
-  const number = MONTHS.indexOf(month.slice(0, 3).toLowerCase()) + 1 || Number(month)
-  const parts = [year, pad(number), ...(day === undefined ? [] : [pad(Number(day))])]
-  const date = new Date(Date.UTC(Number(year), number - 1, Number(day ?? 1)))
-  return date.toISOString().startsWith(parts.join('-')) ? parts.join('-') : undefined
-}
-
-function pad(value: number): string {
-  return String(value).padStart(2, '0')
 }

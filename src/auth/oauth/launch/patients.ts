@@ -6,13 +6,8 @@ import {
   type Unavailable,
 } from '../../base/fhir-reader.ts'
 import { compareNames, findSimilar, type SimilarNames } from './namesakes.ts'
-import {
-  buildNumberQuery,
-  buildPartOfNumberQuery,
-  buildPatientQueries,
-  completeNumber,
-  isNumber,
-} from './patient-queries.ts'
+import { buildNumberQuery, buildOtherQueries, buildPatientQueries, dropLabels } from './patient-queries.ts'
+import { completeNumber, hasNumber } from './record-number.ts'
 
 const PATIENTS_LISTED = 20
 
@@ -66,10 +61,11 @@ async function findPage(read: FhirReader, query: PatientQuery): Promise<PatientP
   // A position that the server no longer knows leads to the first page.
   if (later?.kind === 'found') return toPatientPage(later, { isSorted: true, place })
   if (search === undefined) return findFirst(read, query.recent)
-  const found = await findAny(read, buildPatientQueries(search))
-  if (found.kind === 'unavailable' || found.patients.length > 0 || !isNumber(search)) return found
-  const partial = await findByPartOfNumber(read, search)
-  return partial.kind === 'list' ? partial : found
+  const text = dropLabels(search)
+  const found = await findAny(read, buildPatientQueries(text))
+  if (found.kind === 'unavailable' || found.patients.length > 0) return found
+  const other = await findByOtherNumber(read, text)
+  return other?.kind === 'list' ? other : found
 }
 
 /** `21.Patient?…` begins with the 21st patient, `-20.Patient?…` ends with the 20th. */
@@ -78,15 +74,20 @@ function parsePage(page = '') {
   return { position: position || undefined, place: place === undefined ? undefined : Number(place) }
 }
 
-/** Only the embedded server searches for a part of an MRN. Elsewhere digits are completed to an MRN like others. */
-async function findByPartOfNumber(read: FhirReader, part: string): Promise<PatientPage | Unavailable> {
-  const partial = await findSorted(read, buildPartOfNumberQuery(part))
-  if (partial.kind === 'list' && partial.patients.length > 0) return partial
+/**
+ * Finds a FHIR id or a part of an MRN, which only the embedded server can search. Elsewhere the number is completed to an MRN
+ * like others.
+ */
+async function findByOtherNumber(read: FhirReader, text: string) {
+  const queries = buildOtherQueries(text)
+  if (queries.length === 0) return undefined
+  const other = await findAny(read, queries)
+  if (!hasNumber(text) || (other.kind === 'list' && other.patients.length > 0)) return other
   const examples = await findSorted(read, '')
   const example =
     examples.kind === 'list' ? examples.patients.find(({ mrn }) => mrn !== undefined) : undefined
-  const whole = completeNumber(part, example?.mrn)
-  return whole === undefined ? partial : findSorted(read, buildNumberQuery(whole))
+  const whole = completeNumber(text, example?.mrn)
+  return whole === undefined ? other : findSorted(read, buildNumberQuery([whole]))
 }
 
 /** The first page: recent patients, and the first ones by family name. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { measureGrowth } from '../../../../test/support/growth.ts'
 import { readPerson } from '../../../web/index.ts'
-import { completeNumber } from '../../oauth/launch/patient-queries.ts'
+import { completeNumber } from '../../oauth/launch/record-number.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { patient } from '../../testing/test-fhir-server.ts'
@@ -97,7 +97,6 @@ describe('GET /portal with a search', () => {
     assert.deepEqual(queries(), [
       '?identifier=Limestone&_count=20&_sort=family,given',
       '?name=Limestone&_count=20&_sort=family,given',
-      '?_id=Limestone&_count=20&_sort=family,given',
       '?family=limestone&_total=none&_count=200',
     ])
     auth.fhir.refuse('_sort')
@@ -138,12 +137,33 @@ describe('GET /portal with a search', () => {
   })
 
   it('finds a patient by part of an MRN (PORTAL-4)', async () => {
-    for (const part of ['4127', 'syn-0041'])
+    for (const part of ['4127', 'syn-0041', 'syn 0041', '004 127'])
       assert.deepEqual(idsIn((await browser.get(`/portal?search=${part}`)).body), ['juniper'], part)
     // Another server: the digits are completed to a number like those of other patients.
     auth.fhir.refuse('identifier:contains')
-    assert.deepEqual(idsIn((await browser.get('/portal?search=4127')).body), ['juniper'])
+    for (const part of ['4127', 'syn 4127', 'SYN4127'])
+      assert.deepEqual(idsIn((await browser.get(`/portal?search=${part}`)).body), ['juniper'], part)
     assert.match((await browser.get('/portal?search=4128')).body, /No patient matches “4128”/)
+    auth.fhir.refuse(undefined)
+  })
+
+  it('finds an MRN with other separators, in small letters, with its label or a name (PORTAL-4)', async () => {
+    auth.fhir.refuse('identifier:contains')
+    for (const text of [
+      'syn 004127',
+      'syn004127',
+      'Syn.004127',
+      'SYN–004127',
+      'MRN SYN-004127',
+      'mrn: syn 004127',
+      'juniper SYN-004127',
+      'Juniper, Alba syn004127',
+    ])
+      assert.deepEqual(
+        idsIn((await browser.get(`/portal?search=${encodeURIComponent(text)}`)).body),
+        ['juniper'],
+        text,
+      )
     auth.fhir.refuse(undefined)
   })
 
@@ -169,13 +189,55 @@ describe('GET /portal with a search', () => {
       '3 April 1990',
       'April 3, 1990',
       '3.4.1990',
+      '03.04.1990',
+      '03/04/1990',
       '04/03/1990',
+      '3 / 4 / 1990',
+      '03 04 1990',
+      '1990/04/03',
+      '3.4.90',
+      '03-Apr-90',
+      '3/Apr/1990',
+      '03apr1990',
       '19900403',
+      '03041990',
+      'DOB 03.04.1990',
       'Apr 1990',
     ])
       assert.deepEqual(await find(text), ['april', 'other'], text)
     for (const text of ['alder 3-Apr-1990', '03.04.1990 kim alder'])
       assert.deepEqual(await find(text), ['april'], text)
+  })
+
+  it('finds both readings of day and month, and both centuries of a short year', async () => {
+    const born = ['1912-04-03', '1912-03-04', '2012-04-03', '2012-03-04']
+    const resources = born.map(birthDate => patient(`b${birthDate}`, 'Alder', birthDate, { birthDate }))
+    const other = await (await TestAuthServer.open(await open(), { resources })).logIn()
+    const find = async (text: string) => idsIn((await other.get(`/portal?search=${text}`)).body)
+    assert.deepEqual(await find('03041912'), ['b1912-03-04', 'b1912-04-03'])
+    assert.deepEqual(await find('03/04/12'), born.map(date => `b${date}`).toSorted())
+  })
+
+  it('finds an MRN with the digits of a date beside birth dates, and asks for no id that is a birth date', async () => {
+    const resources = [
+      patient('born', 'Alder', 'Kim'),
+      patient('numbered', 'Basalt', 'Una', {
+        birthDate: '1990-01-01',
+        identifier: [{ value: 'H-14031958' }],
+      }),
+      patient('1958', 'Cedar', 'Ada', { birthDate: '1990-01-01' }),
+    ]
+    const other = await TestAuthServer.open(await open(), { resources })
+    const user = await other.logIn()
+    const find = async (text: string) => idsIn((await user.get(`/portal?search=${text}`)).body)
+    assert.deepEqual(await find('14031958'), ['born', 'numbered'])
+    assert.deepEqual(await find('1958'), ['born', 'numbered', '1958'])
+    other.fhir.requests.length = 0
+    for (const date of ['14031958', '14.03.1958', '1958-03-14']) await find(date)
+    assert.deepEqual(
+      other.fhir.requests.filter(({ url }) => url.searchParams.has('_id')),
+      [],
+    )
   })
 
   it('searches by name if the server does not support MRN searches', async () => {
