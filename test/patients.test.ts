@@ -89,7 +89,7 @@ describe('the pages of a patient', () => {
     await openPatient(clinician.page, stack, 'patient-27')
     const { page, faults } = await open()
     await signIn(page, 'mira')
-    await page.getByText('You act for this person').waitFor()
+    await page.getByText('Your child', { exact: true }).waitFor()
     await page.getByText(/Looked at Zoë Alabaster’s/).waitFor()
     await inspectOnEveryScreen(page, 'home-mother')
     assert.deepEqual(faults, [])

@@ -1,5 +1,6 @@
 import type { Person } from '../../web/index.ts'
 import { findOwnPatient, type User } from '../base/user.ts'
+import type { OwnRecord } from '../users/own-records.ts'
 
 /** A record in the words of the patient or relative who reads the page. */
 export interface WhoseRecord {
@@ -20,6 +21,11 @@ export function describeWhose(user: User, people: readonly Person[], patient: st
   return name === undefined
     ? { patient, isOwn: false, possessive: 'the', record: 'the record' }
     : { patient, isOwn: false, possessive: `${name}’s`, record: `the record of ${name}` }
+}
+
+/** What a patient is to the user: `You`, `Your child`. */
+export function describeRelation(records: readonly OwnRecord[], patient: string): string {
+  return records.find(({ patientId }) => patientId === patient)?.relation ?? 'You act for this person'
 }
 
 /** A name as people say it: `Zoë Alabaster`. */

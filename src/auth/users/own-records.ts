@@ -3,12 +3,15 @@ import { parseReference, type Resource } from '../../fhir/index.ts'
 import type { BaseContext } from '../base/context.ts'
 import { createUserLookup, type LookupContext, type Unavailable } from '../base/fhir-reader.ts'
 import { findOwnPatient, isPatientUser, type User } from '../base/user.ts'
+import { findRelation } from './relation.ts'
 
 /** A patient whose record a user may open, and the user's own resource for that patient. */
 export interface OwnRecord {
   readonly patientId: string
   /** `Patient/<id>` of the user, or the `RelatedPerson/<id>` that names the patient. */
   readonly fhirUserId: string
+  /** What the patient is to the user: `You`, `Your child`. Undefined if nothing says it. */
+  readonly relation?: string | undefined
 }
 
 type RecordsContext = LookupContext & Pick<BaseContext, 'store' | 'clock'>
@@ -20,7 +23,7 @@ export async function findOwnRecords(
 ): Promise<readonly OwnRecord[] | Unavailable> {
   if (!isPatientUser(user)) return []
   const patientId = findOwnPatient(user)
-  const own = patientId === undefined ? [] : [{ patientId, fhirUserId: user.fhirUserId }]
+  const own = patientId === undefined ? [] : [{ patientId, fhirUserId: user.fhirUserId, relation: 'You' }]
   const dependants = await findDependants(context, user.id)
   if (isFailure(dependants)) return dependants
   const isFirst = ({ patientId }: OwnRecord, at: number, all: readonly OwnRecord[]) =>
@@ -44,8 +47,12 @@ async function findDependants(
   const outage = responses.find(({ kind }) => kind === 'unavailable')
   if (outage?.kind === 'unavailable') return outage
   return responses.flatMap((response, at) => {
-    const patientId = response.kind === 'found' ? findPatient(response.resource, context) : undefined
-    return patientId === undefined ? [] : [{ patientId, fhirUserId: `RelatedPerson/${rows[at]?.id}` }]
+    if (response.kind !== 'found') return []
+    const patientId = findPatient(response.resource, context)
+    const relation = findRelation(response.resource)
+    return patientId === undefined
+      ? []
+      : [{ patientId, fhirUserId: `RelatedPerson/${rows[at]?.id}`, relation }]
   })
 }
 

@@ -185,7 +185,7 @@ async function findOnlyChoice(
   if (picker === 'nothing' || !isPatientUser(user)) return undefined
   const records = await findOwnRecords(context, user)
   const only = isFailure(records) || records.length > 1 ? undefined : records[0]
-  const picked = only && { userId: user.id, ...only }
+  const picked = only && { userId: user.id, patientId: only.patientId, fhirUserId: only.fhirUserId }
   if (!picked || picker === 'patient') return picked
   const read = await createFhirReader(context, user)
   const { fhirBaseUrl } = context.settings

@@ -14,7 +14,7 @@ import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { joinWithAnd } from '../consent/texts.ts'
 import { renderAsk, renderSignedInPage } from '../page-parts.ts'
-import { formatFullName, type WhoseRecord } from '../whose.ts'
+import { describeRelation, formatFullName, type WhoseRecord } from '../whose.ts'
 import type { Actors } from './actors.ts'
 import type { AccessLog } from './read.ts'
 import { buildUrl, isNarrowed, type View } from './view.ts'
@@ -53,11 +53,11 @@ const MEANING = html`<details class="more"><summary>What the entries mean</summa
 <li>Refused attempts are not shown, because they revealed nothing.</li>
 </ul></details>`
 
-function renderRecords({ people, view }: AccessLog): Html {
-  return html`<nav class="actions narrow" aria-label="Records">${people.map(
+function renderRecords({ people, records, view }: AccessLog): Html {
+  return html`<nav class="subnav" aria-label="Records"><ul>${people.map(
     person =>
-      html`<a class="btn btn--quiet btn--small" href="${buildUrl({ patient: person.id })}"${person.id === view.patient && html` aria-current="page"`}>${formatFullName(person)}</a>`,
-  )}</nav>`
+      html`<li><a href="${buildUrl({ patient: person.id })}"${person.id === view.patient && html` aria-current="page"`}>${formatFullName(person)} (${describeRelation(records, person.id).toLowerCase()})</a></li>`,
+  )}</ul></nav>`
 }
 
 function renderFilters({ view, choices, people }: AccessLog): Html {

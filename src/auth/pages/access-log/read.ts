@@ -13,6 +13,7 @@ import { LIMITS } from '../../base/limits.ts'
 import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findByIds } from '../../oauth/launch/patients.ts'
+import type { OwnRecord } from '../../users/own-records.ts'
 import type { WhoseRecord } from '../whose.ts'
 import { type Actors, findActors } from './actors.ts'
 import { findStart, isNarrowed, type View } from './view.ts'
@@ -24,6 +25,7 @@ export interface AccessLog {
   readonly whose: WhoseRecord
   /** All records of the user, to choose from. */
   readonly people: readonly Person[]
+  readonly records: readonly OwnRecord[]
   readonly days: readonly Day[]
   readonly actors: Actors
   readonly choices: Choices
@@ -55,7 +57,7 @@ export async function readAccessLog(
   context: AuthContext,
   user: User,
   view: View,
-): Promise<Omit<AccessLog, 'people' | 'whose'>> {
+): Promise<Omit<AccessLog, 'people' | 'records' | 'whose'>> {
   const ids = await openEventIds(context.store)
   const person = await findPerson(context, ids, view)
   const page = await readDays(context, user, view, { person, after: ids.parse(view.before ?? '') })

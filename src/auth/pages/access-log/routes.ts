@@ -1,12 +1,13 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isFailure } from '../../../core/index.ts'
 import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import { isPatientUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireLogin } from '../../users/login.ts'
-import { listOwnPatients } from '../../users/own-records.ts'
+import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
 import { sendErrorPage } from '../page-parts.ts'
 import { describeWhose } from '../whose.ts'
 import { DOWNLOADS, type DownloadFormat, writeVisits } from './download.ts'
@@ -18,13 +19,17 @@ import { readView, type View } from './view.ts'
 export function addAccessLogRoutes(app: FastifyInstance, context: AuthContext): void {
   app.get(
     paths.accountAccessLog,
-    requireRecord(context, async (reply, login, { view, patients }) => {
+    requireRecord(context, async (reply, login, { view, records }) => {
       const [log, people] = await Promise.all([
         readAccessLog(context, login.user, view),
-        readPeople(context, login.user, patients),
+        readPeople(
+          context,
+          login.user,
+          records.map(({ patientId }) => patientId),
+        ),
       ])
       const whose = describeWhose(login.user, people, view.patient)
-      return reply.sendPage(renderAccessLogPage(context, login, { ...log, people, whose }))
+      return reply.sendPage(renderAccessLogPage(context, login, { ...log, people, records, whose }))
     }),
   )
 
@@ -46,16 +51,18 @@ export function addAccessLogRoutes(app: FastifyInstance, context: AuthContext): 
 type RecordHandler = (
   reply: FastifyReply,
   login: Login,
-  options: { readonly view: View; readonly patients: readonly string[] },
+  options: { readonly view: View; readonly records: readonly OwnRecord[] },
 ) => Promise<FastifyReply>
 
 /** Requires a user who may open a record. The start page says why there is none. */
 function requireRecord(context: AuthContext, handle: RecordHandler) {
   return requireLogin(context, async (request: FastifyRequest, reply, login) => {
-    const [first, ...others] = await listOwnPatients(context, login.user)
+    const found = await findOwnRecords(context, login.user)
+    const records = isFailure(found) ? [] : found
+    const [first, ...others] = records.map(({ patientId }) => patientId)
     if (first === undefined) return reply.redirect(isPatientUser(login.user) ? paths.home : paths.manage, 302)
-    const patients = [first, ...others] as const
-    return handle(reply, login, { view: readView(readParameters(request.query), patients), patients })
+    const view = readView(readParameters(request.query), [first, ...others])
+    return handle(reply, login, { view, records })
   })
 }
 

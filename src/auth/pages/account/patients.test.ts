@@ -32,7 +32,11 @@ const RESOURCES: readonly Resource[] = [
   makeEncounter('enc-2', 'juniper', 'finished'),
   makeEncounter('enc-9', 'cedar', 'in-progress'),
   relatedPerson('r-cedar', 'cedar'),
-  relatedPerson('r-dale', 'dale'),
+  relatedPerson('r-dale', 'dale', {
+    relationship: [
+      { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-RoleCode', code: 'MTH' }] },
+    ],
+  }),
   relatedPerson('r-inactive', 'ashlar', { active: false }),
   relatedPerson('r-ended', 'ashlar', { period: { end: '2026-11-12' } }),
 ]
@@ -197,6 +201,68 @@ describe('a related person who signs in', () => {
     await signIn('grandmother', 'Patient/juniper', ['r-dale', 'r-cedar'])
     const choice = await browser.get((await auth.authorize(browser, QUICK)).headers.location ?? '')
     assert.match(choice.body, /<h1>Whose record should quick use\?<\/h1>/)
+  })
+
+  it('sees each record once, with who it is, in the picker, on the start page and in the log (PATIENTS-9)', async () => {
+    await signIn('mother', 'Patient/juniper', ['r-dale', 'r-cedar'])
+    await exchange(await pick('dale'))
+    const { location = '' } = (await auth.authorize(browser, QUICK)).headers
+    const { body } = await browser.get(location)
+    assert.deepEqual(
+      [...body.matchAll(/value="([a-z]+)"><span class="choice__main">(.*?)<\/span><\/span>/g)].map(
+        ([, id, text]) => [id, text?.replace(/<[^>]*>|&ensp;/g, ' ').trim()],
+      ),
+      [
+        ['juniper', 'Alba juniper  You'],
+        ['cedar', 'Alba cedar  You act for this person'],
+        ['dale', 'Alba dale  Your child'],
+      ],
+    )
+    assert.doesNotMatch(body, /Recent|MRN/)
+    const home = (await browser.get('/home')).body
+    assert.match(home, /Your own record[\s\S]*You act for this person[\s\S]*Your child/)
+    const log = (await browser.get('/account/access-log?patient=dale')).body
+    assert.match(log, /patient=dale" aria-current="page">Alba dale \(your child\)/)
+    assert.match(log, /patient=juniper">Alba juniper \(you\)/)
+  })
+
+  it('ends the access of an app to one record, and keeps that to another (REVOKE-3)', async () => {
+    const app = { client_id: 'diary', redirect_uri: STANDALONE.redirect_uri }
+    const scope = 'launch/patient patient/Condition.rs offline_access'
+    await auth.addClient({ client_id: 'diary', name: 'Diary', scope, redirect_uris: QUICK_URIS })
+    await signIn('father', 'Patient/juniper', ['r-dale'])
+    const allow = async (patientId: string) => {
+      const { location = '' } = (await auth.authorize(browser, { ...app, scope })).headers
+      const form = readForm((await browser.get(location)).body)
+      const picked = await browser.post('/oauth2/pick', `${form}&patientId=${patientId}`)
+      return (await auth.exchange(readRedirect(picked).code ?? '', app)).json().refresh_token
+    }
+    const [own, ofChild] = [await allow('juniper'), await allow('dale')]
+    const [, url = ''] =
+      /href="([^"]+patient=dale)">End for this record/.exec((await browser.get('/manage')).body) ?? []
+    const page = (await browser.get(url.replaceAll('&amp;', '&'))).body
+    assert.match(page, /<h1>End Diary’s access to the record of Alba dale\?<\/h1>/)
+    assert.match(page, /keeps its access to another record/)
+    assert.match((await browser.get('/manage/remove?client=diary')).body, /End access to all 2 records/)
+    const response = await browser.post('/manage/remove', readForm(page).toString())
+    const after = (await browser.get(response.headers.location ?? '')).body
+    assert.match(after, /Diary can no longer use the record of Alba dale on your behalf/)
+    assert.match(after, /data-label="Records">Alba juniper</)
+    const refresh = async (token: string) => (await auth.refresh(token, { client_id: 'diary' })).statusCode
+    assert.deepEqual([await refresh(own), await refresh(ofChild)], [200, 400])
+    assert.equal((await browser.get(url.replaceAll('&amp;', '&'))).headers.location, '/manage')
+    const again = await browser.post('/manage/remove', readForm(page).toString())
+    assert.equal(again.headers.location, '/manage')
+  })
+
+  it('does not end the access to one record if the app opens every record (REVOKE-3)', async () => {
+    await signIn('uncle', 'Patient/juniper', ['r-dale'])
+    const { refresh_token } = await exchange(await pick('dale'))
+    assert.match((await browser.get('/manage')).body, /All you may see/)
+    const one = { client: 'quick', patient: 'dale' }
+    assert.equal((await browser.post('/manage/remove', one)).headers.location, '/manage')
+    assert.doesNotMatch((await browser.get('/manage?removed=quick&patient=dale')).body, /Access ended/)
+    assert.equal((await auth.refresh(refresh_token, { client_id: 'quick' })).statusCode, 200)
   })
 
   it('chooses among themselves and their dependants (PATIENTS-4)', async () => {

@@ -60,7 +60,8 @@ interface ConsentPatient {
 /** Shows the app, the requested access and its end. Refusing is as easy as allowing. */
 export function renderConsentPage(options: ConsentPageOptions): Html {
   const { client, login, brand, sampleData, picked, patient } = options
-  const steps = picked ? ['Sign in', 'Patient', 'Access'] : ['Sign in', 'Access']
+  const choice = isPatientUser(login.user) ? 'Record' : 'Patient'
+  const steps = picked ? ['Sign in', choice, 'Access'] : ['Sign in', 'Access']
   const bar = { kind: 'flow', steps, current: steps.length - 1, width: 'mid' } as const
   const after = html`<div class="decide" role="region" aria-label="Your decision"><div class="wrap wrap--mid">
 <button class="btn" form="consent" name="decision" value="allow">Allow access</button>

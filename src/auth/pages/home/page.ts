@@ -17,17 +17,18 @@ import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { UsableGrant } from '../../oauth/grants/grant.ts'
 import type { Login } from '../../users/find-login.ts'
-import { findOwnRecords } from '../../users/own-records.ts'
+import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
 import { type Actors, findActors } from '../access-log/actors.ts'
 import { renderVisits } from '../access-log/page.ts'
 import { readDays, readPeople } from '../access-log/read.ts'
 import { buildUrl, readView } from '../access-log/view.ts'
 import type { Visit } from '../access-log/visits.ts'
 import { joinWithAnd, summarizeScopes } from '../consent/texts.ts'
-import { type AppAccess, findAccess, renderRemoval } from '../manage/page.ts'
+import { type AppAccess, findAccess } from '../manage/access.ts'
+import { renderRemoval } from '../manage/page.ts'
 import { renderAsk, renderSignedInPage } from '../page-parts.ts'
 import { renderListedApp } from '../portal/apps.ts'
-import { describeWhose, formatFullName, type WhoseRecord } from '../whose.ts'
+import { describeRelation, describeWhose, formatFullName, type WhoseRecord } from '../whose.ts'
 import { findGrantsOfOthers, renderGrantsOfOthers } from './others.ts'
 
 /** What a patient or relative sees first. */
@@ -41,6 +42,7 @@ export interface Home {
 /** A record that the user may open, and who opened it last. */
 interface OpenRecord {
   readonly whose: WhoseRecord
+  readonly relation: string
   readonly person: Person | undefined
   readonly visits: readonly Visit[]
   readonly actors: Actors
@@ -53,20 +55,21 @@ export async function readHome(context: AuthContext, user: User): Promise<Home> 
   const ids = own.map(({ patientId }) => patientId)
   const shown = ids.slice(0, LIMITS.homeRecords)
   const people = await readPeople(context, user, shown)
-  const records = await Promise.all(shown.map(id => readRecord(context, user, people, id)))
+  const records = await Promise.all(shown.map(id => readRecord(context, user, { people, own }, id)))
   return { access, records, others: ids.length - shown.length }
 }
 
 async function readRecord(
   context: AuthContext,
   user: User,
-  people: readonly Person[],
+  { people, own }: { readonly people: readonly Person[]; readonly own: readonly OwnRecord[] },
   patient: string,
 ): Promise<OpenRecord> {
   const { days, read } = await readDays(context, user, readView(readParameters({}), [patient]))
   const visits = days.flatMap(day => day.visits).slice(0, LIMITS.homeVisits)
   return {
     whose: describeWhose(user, people, patient),
+    relation: describeRelation(own, patient),
     person: people.find(({ id }) => id === patient),
     visits,
     actors: await findActors(context, user.id, visits.flat()),
@@ -118,12 +121,12 @@ const NO_RECORD = renderAlert(
   'warn',
 )
 
-function renderRecord({ whose, person, visits, actors, ofOthers }: OpenRecord): Html {
+function renderRecord({ whose, relation, person, visits, actors, ofOthers }: OpenRecord): Html {
   const name = person ? formatFullName(person) : 'Name temporarily unavailable'
   const id = `record-${whose.patient}`
   const log = buildUrl({ patient: whose.patient })
   return html`<section class="card card--clip" aria-labelledby="${id}">
-<div class="card__head"><div><h2 id="${id}">${name}</h2>${person?.born !== undefined && html`<span class="sub">Born ${renderDate(person.born)}</span>`}</div>${renderBadge(whose.isOwn ? 'Your own record' : 'You act for this person', 'accent')}</div>
+<div class="card__head"><div><h2 id="${id}">${name}</h2>${person?.born !== undefined && html`<span class="sub">Born ${renderDate(person.born)}</span>`}</div>${renderBadge(whose.isOwn ? 'Your own record' : relation, 'accent')}</div>
 <h3 class="home__part field__label">Who looked last</h3>
 ${
   visits.length === 0

@@ -4,14 +4,15 @@ import { auditEvent } from '../../base/audit.ts'
 import { createNameReader } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { readParameters } from '../../base/request.ts'
+import { type Parameters, readParameters } from '../../base/request.ts'
 import { findClient } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findByIds } from '../../oauth/launch/patients.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireLogin } from '../../users/login.ts'
 import { listLogos } from '../portal/apps.ts'
-import { type AppAccess, findAccess, removeAccess, renderManagePage, renderRemovePage } from './page.ts'
+import { type AppAccess, findAccess, hasRecord, removeAccess } from './access.ts'
+import { renderManagePage, renderRemovePage } from './page.ts'
 
 /** `/manage` (SMART `management_endpoint`): a user sees the apps with access and can remove it. */
 export function addManageRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -21,11 +22,8 @@ export function addManageRoutes(app: FastifyInstance, context: AuthContext): voi
     paths.manage,
     requireLogin(context, async (request, reply, login) => {
       const access = await findLoginAccess(login)
-      const name = readParameters(request.query).get('removed')
-      // Only if it is true: the app may have access again when the URL is reloaded.
-      const isGone = name !== undefined && !access.some(({ client }) => client.id === name)
-      const removed = isGone ? await findClient(context.store.db, context, name) : undefined
-      const names = await findPeople(context, login, access)
+      const removed = await findRemoved(context, access, readParameters(request.query))
+      const names = await findPeople(context, login, access, removed?.patient)
       return reply.sendPage(renderManagePage(context, login, { access, names, removed }))
     }),
   )
@@ -33,11 +31,12 @@ export function addManageRoutes(app: FastifyInstance, context: AuthContext): voi
   app.get(
     paths.manageRemove,
     requireLogin(context, async (request, reply, login) => {
-      const wanted = readParameters(request.query).get('client')
+      const { client: wanted, patient } = readRemoval(readParameters(request.query))
       const access = (await findLoginAccess(login)).find(({ client }) => client.id === wanted)
-      if (!access) return reply.redirect(paths.manage, 302)
+      if (!access || (patient !== undefined && !hasRecord(access, patient)))
+        return reply.redirect(paths.manage, 302)
       const names = await findPeople(context, login, [access])
-      const page = renderRemovePage(context, login, access, names)
+      const page = renderRemovePage(context, login, access, { names, patient })
       return reply.sendPage(page, { images: listLogos(access.client) })
     }),
   )
@@ -45,20 +44,37 @@ export function addManageRoutes(app: FastifyInstance, context: AuthContext): voi
   app.post(
     paths.manageRemove,
     requireLogin(context, async (request, reply, login) => {
-      const clientId = readParameters(request.body).get('client') ?? ''
+      const { client, patient } = readRemoval(readParameters(request.body))
+      const access = (await findLoginAccess(login)).find(one => one.client.id === client)
+      // An app that opens every record would keep its access to this one.
+      if (access && patient !== undefined && !hasRecord(access, patient))
+        return reply.redirect(paths.manage, 303)
       const { user } = login
       const had = await context.store.db.transaction().execute(async trx => {
-        const removed = await removeAccess(trx, { userId: user.id, clientId, now: context.clock() })
-        const event = { kind: 'revoke', status: 303, client: clientId, user } as const
+        const now = context.clock()
+        const removed = await removeAccess(trx, { userId: user.id, clientId: client, patient, now })
+        const event = { kind: 'revoke', status: 303, client, patient, user } as const
         if (removed) await auditEvent(context, request, event, trx)
         return removed
       })
-      return reply.redirect(
-        had ? `${paths.manage}?removed=${encodeURIComponent(clientId)}` : paths.manage,
-        303,
-      )
+      const query = new URLSearchParams({ removed: client, ...(patient !== undefined && { patient }) })
+      return reply.redirect(had ? `${paths.manage}?${query}` : paths.manage, 303)
     }),
   )
+}
+
+function readRemoval(parameters: Parameters) {
+  return { client: parameters.get('client') ?? '', patient: parameters.get('patient') }
+}
+
+/** Only if it is true: the app may have access again when the URL is reloaded. */
+async function findRemoved(context: AuthContext, access: readonly AppAccess[], query: Parameters) {
+  const [id, patient] = [query.get('removed'), query.get('patient')]
+  if (id === undefined) return undefined
+  const now = access.find(one => one.client.id === id)
+  const isGone = !now || (patient !== undefined && now.patients !== 'every' && !hasRecord(now, patient))
+  const client = isGone ? await findClient(context.store.db, context, id) : undefined
+  return client && { client, patient }
 }
 
 /** The patients of all apps, as far as the FHIR server returns them. */
@@ -66,10 +82,12 @@ async function findPeople(
   context: AuthContext,
   { user }: Login,
   access: readonly AppAccess[],
+  removed?: string,
 ): Promise<ReadonlyMap<string, Person>> {
-  const ids = new Set(
-    access.flatMap(({ patients }) => (patients === 'every' ? [] : patients.slice(0, LIMITS.patientsListed))),
+  const listed = access.flatMap(({ patients }) =>
+    patients === 'every' ? [] : patients.slice(0, LIMITS.patientsListed),
   )
+  const ids = new Set([...(removed === undefined ? [] : [removed]), ...listed])
   const reader = await createNameReader(context, user)
   const people = await findByIds(reader, [...ids].slice(0, LIMITS.patientsNamed))
   return new Map(people.map(person => [person.id, person]))

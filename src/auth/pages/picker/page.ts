@@ -15,6 +15,7 @@ import type { Client } from '../../oauth/clients/client.ts'
 import { listPeople, type PatientList } from '../../oauth/launch/patients.ts'
 import type { Picked } from '../../oauth/launch/picked.ts'
 import type { Login } from '../../users/find-login.ts'
+import type { OwnRecord } from '../../users/own-records.ts'
 import { readHost, renderUnverifiedWarning } from '../portal/apps.ts'
 import {
   describeList,
@@ -27,6 +28,7 @@ import {
   renderPatientSearch,
 } from '../portal/list.ts'
 import { renderEncounterChoice } from '../portal/picked-panel.ts'
+import { renderOwnRecords } from './own-records.ts'
 
 export interface PickerOptions {
   readonly client: Client
@@ -35,8 +37,8 @@ export interface PickerOptions {
   readonly redirectUri: string
   /** Whether the app requests access to other patients too (`user/` scopes). */
   readonly asksForOthers: boolean
-  /** The number of records of a patient user; 0 for a clinician. */
-  readonly ownRecords: number
+  /** The records of a patient user; none for a clinician. */
+  readonly ownRecords: readonly OwnRecord[]
   readonly brand: Brand
   readonly sampleData: boolean
   readonly now: number
@@ -49,20 +51,19 @@ interface PatientsView extends ListView {
 
 /** The patients of the portal with radio buttons. None is preselected. */
 export function renderPatientPage(options: PickerOptions, view: PatientsView): Html {
-  const { list, search, page, again } = view
+  const { list, search, again } = view
   const people = listPeople(list)
   const { client, pendingId } = options
   const all = buildPickUrl(pendingId)
+  const isOwn = options.ownRecords.length > 0
   return renderShell(
     options,
-    options.ownRecords === 0
-      ? `Choose a patient for ${client.name}`
-      : `Whose record should ${client.name} use?`,
+    isOwn ? `Whose record should ${client.name} use?` : `Choose a patient for ${client.name}`,
     html`<div class="stack stack--tight">
-${options.ownRecords === 0 && renderPatientSearch(paths.pick, search, { hidden: { interaction: pendingId }, isFocused: true })}
-${again && renderWarning('No patient selected.', 'Select one, or cancel.')}
-${people.some(({ id }) => list.similar.ids.has(id)) && renderWarning('Patients in this list have names similar to others.', 'Check the birth date and the MRN before you continue.')}
-${renderPickForm(options, html`${renderHidden({ search, page })}${people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : renderRadios(options, view)}`)}
+${!isOwn && renderPatientSearch(paths.pick, search, { hidden: { interaction: pendingId }, isFocused: true })}
+${again && renderWarning(isOwn ? 'Nobody is selected.' : 'No patient selected.', 'Select one, or cancel.')}
+${people.some(({ id }) => list.similar.ids.has(id)) && renderWarning('Patients in this list have names similar to others.', `Check the birth date${isOwn ? '' : ' and the MRN'} before you continue.`)}
+${renderPickForm(options, html`${renderHidden({ search, page: view.page })}${people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : isOwn ? renderOwnRecords(list, { records: options.ownRecords, now: options.now, pager: renderPages(options, view) }) : renderRadios(options, view)}`)}
 </div>`,
   )
 }
@@ -81,7 +82,7 @@ export function renderEncounterPage(options: PickerOptions, view: EncountersView
   return renderShell(
     options,
     `Choose an encounter for ${client.name}`,
-    html`${options.ownRecords !== 1 && html`<p class="picker__back"><a href="${buildPickUrl(pendingId, { search, page })}">${renderIcon('back')}Another patient</a></p>`}
+    html`${options.ownRecords.length !== 1 && html`<p class="picker__back"><a href="${buildPickUrl(pendingId, { search, page })}">${renderIcon('back')}Another ${options.ownRecords.length === 0 ? 'patient' : 'record'}</a></p>`}
 <section class="card card--clip" aria-labelledby="picked">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: fault === undefined })}${renderAlikeWarning(picked.alike)}
 <div class="card__body">${renderPickForm(
       options,
@@ -102,9 +103,10 @@ export function buildPickUrl(
 function renderShell(options: PickerOptions, heading: string, body: Html): Html {
   const { client, login, brand, sampleData, redirectUri, asksForOthers } = options
   const extent = asksForOthers
-    ? 'opens with the patient that you choose, and also requests access to every record you may open'
+    ? `opens with the ${options.ownRecords.length === 0 ? 'patient' : 'record'} that you choose, and also requests access to every record you may open`
     : 'will have access to the record that you choose, and to no other'
-  const steps = client.firstParty ? ['Sign in', 'Patient'] : ['Sign in', 'Patient', 'Access']
+  const choice = options.ownRecords.length === 0 ? 'Patient' : 'Record'
+  const steps = ['Sign in', choice, ...(client.firstParty ? [] : ['Access'])]
   const after = html`<div class="decide" role="region" aria-label="Your decision"><div class="wrap wrap--flow">
 <button class="btn" form="pick">Continue</button>
 <button class="btn btn--quiet" form="pick" name="cancel" value="1" formnovalidate>Cancel</button>
@@ -124,14 +126,19 @@ ${renderHidden({ interaction: pendingId, clinician: login.user.id })}
 ${choice}</form>`
 }
 
-function renderRadios({ now, pendingId }: PickerOptions, { list, search, page }: PatientsView): Html {
-  const build = (position?: string) => buildPickUrl(pendingId, { search, page: position })
+function renderPages({ pendingId }: PickerOptions, { list, search, page }: PatientsView): Html | undefined {
+  return renderPager(list, { page, build: position => buildPickUrl(pendingId, { search, page: position }) })
+}
+
+function renderRadios(options: PickerOptions, view: PatientsView): Html {
+  const { now, pendingId } = options
+  const { list, search } = view
   return html`<fieldset><legend class="sr">${describeList(list, search)}</legend>
 <div class="card plistbox plist--pick">
 <div class="plist__head" aria-hidden="true"><span></span><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
 ${renderGroups(list, (person, mark) => renderRadio(person, mark, { now, alike: list.similar.ids.has(person.id) }))}
 ${renderListNote(list, html`${describeList(list, search)} ${search !== undefined && html`<a href="${buildPickUrl(pendingId)}">Show all</a>`}`)}
-${renderPager(list, { page, build })}
+${renderPages(options, view)}
 </div></fieldset>`
 }
 

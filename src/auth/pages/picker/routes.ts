@@ -6,6 +6,7 @@ import { createFhirReader, type Unavailable } from '../../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
+import { isPatientUser } from '../../base/user.ts'
 import { refuseRequest, takeNextStep } from '../../oauth/authorize/proceed.ts'
 import { storePickedContext } from '../../oauth/authorize/request.ts'
 import type { Waiting } from '../../oauth/authorize/waiting.ts'
@@ -109,7 +110,7 @@ async function pick(
     userId: login.user.id,
     patientId,
     ...(encounterId === undefined ? {} : { encounterId }),
-    ...own,
+    ...(own && { fhirUserId: own.fhirUserId }),
     ...(state.client.firstParty && (await hasNamesake(read, person)) && { similarName: true as const }),
   }
   const { store, clock } = context
@@ -149,8 +150,10 @@ async function showPatients(
   waiting: Waiting,
   { search, page: position, again = false }: PatientsView,
 ): Promise<FastifyReply> {
-  const read = await createFhirReader(context, waiting.login.user)
-  const recent = await findRecent(context.store.db, waiting.login.user.id, 'patient')
+  const { user } = waiting.login
+  const read = await createFhirReader(context, user)
+  // Those who choose among their own records see each of them once.
+  const recent = isPatientUser(user) ? [] : await findRecent(context.store.db, user.id, 'patient')
   const list = await findPatients(read, { search, page: position, recent })
   if (list.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, list)
   const options = await makeOptions(context, waiting, listPeople(list))
@@ -207,7 +210,7 @@ async function makeOptions(
     asksForOthers: parseScopes(pending.request.scope).some(
       part => part.kind === 'resource' && part.context === 'user',
     ),
-    ownRecords: records.length,
+    ownRecords: records,
     brand,
     sampleData: showsSampleData(settings, people),
     now: clock(),
