@@ -29,25 +29,18 @@ import {
   listClients,
 } from '../clients.ts'
 import { renderGrants } from './grants.ts'
+import { renderList } from './list.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import {
   defineAction,
   readDone,
-  readListing,
-  readState,
   renderActionLinks,
   renderAdminPage,
   renderFacts,
   renderLink,
-  renderNextPage,
-  renderNone,
-  renderSearch,
   renderSecret,
-  renderTable,
-  renderTabs,
 } from './shell.ts'
 
-const SHOWN = 50
 const SECTION = 'apps'
 
 /** `/admin/apps`: registered apps. */
@@ -55,30 +48,25 @@ export const appRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/apps',
-    async handle(request) {
-      const filter = { ...readListing(request), ...STATES[readState(request, STATES)].filter, limit: SHOWN }
-      const { items, next } = await listClients(request.admin, filter)
-      const uses = await findLastUses(
-        request.admin,
-        items.map(({ client_id }) => client_id),
-      )
-      const columns = ['App', 'Client id', 'State', 'Kind', 'Last used']
-      const rows = items.map(client => renderRow(client, uses.get(client.client_id)))
-      return renderAdminPage(
-        request,
-        {
-          section: SECTION,
-          title: 'Apps',
-          lead: 'All registered apps, by client id.',
-          actions: renderLink('/apps/new', 'Register an app', 'btn'),
-          done: readDone(request, DONE),
+    handle: request =>
+      renderList(request, {
+        section: SECTION,
+        title: 'Apps',
+        lead: 'All registered apps, by client id.',
+        actions: renderLink('/apps/new', 'Register an app', 'btn'),
+        done: readDone(request, DONE),
+        search: 'Find an app by name or client id',
+        states: STATES,
+        notFound: { title: 'No app found', text: 'No name or client id contains this text.' },
+        caption: 'Apps, by client id',
+        columns: ['App', 'Client id', 'State', 'Kind', 'Last used'],
+        async find(filter) {
+          const { items, next } = await listClients(request.admin, filter)
+          const ids = items.map(({ client_id }) => client_id)
+          const uses = await findLastUses(request.admin, ids)
+          return { rows: items.map(client => renderRow(client, uses.get(client.client_id))), next }
         },
-        html`${renderTabs('/apps', request, STATES)}
-${renderSearch('/apps', 'Find an app by name or client id', request)}
-<div class="after">${rows.length === 0 ? renderNone(request, STATES, NOT_FOUND) : renderTable('Apps, by client id', columns, rows)}</div>
-${renderNextPage('/apps', request, next)}`,
-      )
-    },
+      }),
   },
   {
     method: 'GET',
@@ -237,8 +225,6 @@ const KINDS: Readonly<Record<ClientRow['auth_method'], string>> = {
   client_secret: 'With a secret',
   private_key_jwt: 'With keys',
 }
-
-const NOT_FOUND = { title: 'No app found', text: 'No name or client id contains this text.' } as const
 
 function renderRow(client: ClientRow, lastUse: number | undefined) {
   return [

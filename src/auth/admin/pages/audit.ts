@@ -44,7 +44,7 @@ import {
   type VerificationReport,
 } from '../verification.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
-import { renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
+import { LISTED, renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
 
 const KINDS: Readonly<Record<AuditKind, string>> = {
   fhir: 'FHIR request',
@@ -65,8 +65,6 @@ const KINDS: Readonly<Record<AuditKind, string>> = {
   seal: 'Audit trail sealed',
 }
 
-const SHOWN = 50
-
 /** `/admin/audit`: review of the audit trail, and its export. */
 export const auditRoutes: readonly AdminRoute[] = [
   {
@@ -80,7 +78,7 @@ export const auditRoutes: readonly AdminRoute[] = [
       const { items: records, next: older } = await listRecords(request.admin, {
         ...view.filter,
         after: form.get('after'),
-        limit: SHOWN,
+        limit: LISTED,
       })
       const [names, choices] = await Promise.all([findNames(context.store, records), findChoices(context)])
       return renderAuditPage(request, { view, records, older, names, choices })

@@ -2,9 +2,7 @@ import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderDateTime } from '../../../web/index.ts'
 import { type GrantDescription, type GrantFilter, listGrants } from '../grants.ts'
 import type { AdminRequest } from './route.ts'
-import { renderDangerLink, renderLink, renderTable } from './shell.ts'
-
-const SHOWN = 50
+import { LISTED, renderDangerLink, renderLink, renderTable } from './shell.ts'
 
 /** The access of apps on behalf of a user, or of users to an app, on the page at this path. */
 export async function renderGrants(
@@ -12,7 +10,7 @@ export async function renderGrants(
   filter: Pick<GrantFilter, 'clientId' | 'userId'>,
   path: string,
 ): Promise<Html> {
-  const page = await listGrants(admin, { ...filter, after: form.get('grants'), limit: SHOWN })
+  const page = await listGrants(admin, { ...filter, after: form.get('grants'), limit: LISTED })
   if (isFailure(page)) return html`<p>${page.sentence}</p>`
   if (page.items.length === 0 && page.next === undefined)
     return html`<p>${filter.userId === undefined ? 'No user gives this app access at present.' : 'No app has access now.'} Access appears here after a user launches an app or allows it to use a record.</p>`

@@ -5,11 +5,9 @@ import {
   renderAlert,
   renderCopyable,
   renderDanger,
-  renderEmptyState,
   renderPageHead,
   renderFacts as renderPlainFacts,
   renderTable as renderPlainTable,
-  renderSearchForm,
   stripQuery,
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
@@ -33,7 +31,7 @@ const SECTIONS = [
 
 type Section = (typeof SECTIONS)[number][0]
 
-interface AdminPage {
+export interface AdminPage {
   readonly section: Section
   readonly title: string
   readonly lead?: Html | string | undefined
@@ -143,74 +141,8 @@ export function readDone(
   return findOwn(messages, name)
 }
 
-/** A list of a section. */
-interface State {
-  readonly text: string
-  /** Why it is empty, and how something gets there. */
-  readonly none: { readonly title: string; readonly text: string }
-}
-
-/** The lists of a section, by the `state` of the URL. */
-type States = Readonly<Record<string, State>> & { readonly all: State }
-
-export function readState<Known extends { readonly all: unknown }>(
-  { form }: AdminRequest,
-  states: Known,
-): keyof Known {
-  const state = form.get('state') ?? 'all'
-  return Object.hasOwn(states, state) ? (state as keyof Known) : 'all'
-}
-
-export function renderTabs(path: string, request: AdminRequest, states: States): Html {
-  const current = readState(request, states)
-  return html`<nav class="filters" aria-label="Show"><ul class="tabs">${Object.entries(states).map(
-    ([state, { text }]) =>
-      html`<li><a href="${paths.admin}${path}?state=${state}"${state === current && html` aria-current="page"`}>${text}</a></li>`,
-  )}</ul></nav>`
-}
-
-/** An empty list: nothing has this state, or nothing matches the search. */
-export function renderNone(request: AdminRequest, states: States, notFound: State['none']): Html {
-  const { text } = readListing(request)
-  const none = text === undefined ? states[readState(request, states)]?.none : notFound
-  return html`<div class="card">${renderEmptyState(none ?? notFound)}</div>`
-}
-
-const MAX_SEARCH_CHARACTERS = 100
-
-/** A field for the search in a list. */
-export function renderSearch(path: string, label: string, { form }: AdminRequest): Html {
-  const action = `${paths.admin}${path}`
-  const value = form.get('search')
-  const hidden = { state: form.get('state') }
-  return renderSearchForm({
-    action,
-    label,
-    subject: label,
-    value,
-    hidden,
-    maxCharacters: MAX_SEARCH_CHARACTERS,
-  })
-}
-
-/** The text of a search and the position of a page. */
-export function readListing({ form }: AdminRequest) {
-  return {
-    text: form.get('search')?.trim().slice(0, MAX_SEARCH_CHARACTERS) || undefined,
-    after: form.get('after'),
-  }
-}
-
-export function renderNextPage(
-  path: string,
-  { request }: AdminRequest,
-  next: string | undefined,
-): Html | undefined {
-  if (next === undefined) return undefined
-  const query = new URLSearchParams(request.url.split('?')[1])
-  query.set('after', next)
-  return html`<p class="actions after">${renderLink(`${path}?${query}`, 'Next page', 'btn btn--quiet btn--small')}</p>`
-}
+/** The items of a list on one page. */
+export const LISTED = 50
 
 /** A table whose first column names the row. */
 export function renderTable(caption: string, columns: Columns, rows: readonly Cells[]): Html {
@@ -218,8 +150,8 @@ export function renderTable(caption: string, columns: Columns, rows: readonly Ce
 }
 
 type Cell = Html | string | number | undefined
-type Cells = readonly Cell[]
-type Columns = Parameters<typeof renderPlainTable>[0]['columns']
+export type Cells = readonly Cell[]
+export type Columns = Parameters<typeof renderPlainTable>[0]['columns']
 
 /** A list of names and values. */
 export function renderFacts(facts: readonly (readonly [name: string, value: Cell])[]): Html {

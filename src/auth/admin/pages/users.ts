@@ -19,26 +19,20 @@ import {
 } from '../user-operations.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
 import { renderGrants } from './grants.ts'
+import { renderList } from './list.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import {
   defineAction,
   readDone,
-  readListing,
-  readState,
   renderActionLinks,
   renderAdminPage,
   renderDangerLink,
   renderFacts,
   renderLink,
-  renderNextPage,
-  renderNone,
-  renderSearch,
   renderSecret,
   renderTable,
-  renderTabs,
 } from './shell.ts'
 
-const SHOWN = 50
 const SECTION = 'clinicians'
 
 /** `/admin/clinicians`: clinicians, and the accounts of patients and related persons. */
@@ -46,25 +40,23 @@ export const userRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/clinicians',
-    async handle(request) {
-      const filter = { ...readListing(request), ...STATES[readState(request, STATES)].filter, limit: SHOWN }
-      const { items, next } = await listUsers(request.admin, filter)
-      const columns = ['User', 'Username', 'Kind', 'FHIR user', 'State', 'Second factors', 'Sign-ins now']
-      return renderAdminPage(
-        request,
-        {
-          section: SECTION,
-          title: 'Users',
-          lead: 'Clinicians, patients and related persons who can sign in.',
-          actions: renderLink('/clinicians/new', 'Add a user', 'btn'),
-          done: readDone(request, DONE),
+    handle: request =>
+      renderList(request, {
+        section: SECTION,
+        title: 'Users',
+        lead: 'Clinicians, patients and related persons who can sign in.',
+        actions: renderLink('/clinicians/new', 'Add a user', 'btn'),
+        done: readDone(request, DONE),
+        search: 'Find a user by name or username',
+        states: STATES,
+        notFound: { title: 'No user found', text: 'No name or username contains this text.' },
+        caption: 'Users, by username',
+        columns: ['User', 'Username', 'Kind', 'FHIR user', 'State', 'Second factors', 'Sign-ins now'],
+        async find(filter) {
+          const { items, next } = await listUsers(request.admin, filter)
+          return { rows: items.map(renderRow), next }
         },
-        html`${renderTabs('/clinicians', request, STATES)}
-${renderSearch('/clinicians', 'Find a user by name or username', request)}
-<div class="after">${items.length === 0 ? renderNone(request, STATES, NOT_FOUND) : renderTable('Users, by username', columns, items.map(renderRow))}</div>
-${renderNextPage('/clinicians', request, next)}`,
-      )
-    },
+      }),
   },
   {
     method: 'GET',
@@ -246,8 +238,6 @@ function renderRelatedPersons(value: string): Html {
     hint: 'For a person who acts for patients: RelatedPerson/<id>, one per line. Each names one patient.',
   })
 }
-
-const NOT_FOUND = { title: 'No user found', text: 'No name or username contains this text.' } as const
 
 function renderRow(user: UserDescription) {
   return [
