@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { isRecord } from '../../core/index.ts'
 import { validate } from '../../fhir/index.ts'
 import type { KeptRecord } from '../index.ts'
+import { readRecord } from '../testing/records.ts'
 import { createEventIds } from '../trail/event-ids.ts'
 import { toAuditEvent } from './to-audit-event.ts'
 
@@ -184,34 +185,6 @@ function checkProfiles(event: Event): readonly string[] {
   })
 }
 
-const record: KeptRecord = {
-  id: 7,
-  at: 1_762_000_000_000,
-  server: 'fhir',
-  kind: 'fhir',
-  interaction: 'read',
-  allowed: true,
-  status: 200,
-  method: 'GET',
-  request: 'Condition/1',
-  resource_type: 'Condition',
-  resource_id: '1',
-  patient_id: 'juniper',
-  patients: null,
-  client_id: 'app',
-  subject: 'c-1',
-  fhir_user: 'Practitioner/p-1',
-  decided_by: 'patient/Condition.rs',
-  reason: null,
-  launch_id: 'l-1',
-  token_id: 't-1',
-  request_id: 'r-1',
-  address: '127.0.0.1',
-  repeats: null,
-  details: null,
-  delivery_id: null,
-}
-
 const TOKEN = ['OAUTHaccessTokenUse.Comprehensive', 'OAUTHaccessTokenUse.Minimal']
 const search = {
   interaction: 'search-type',
@@ -263,7 +236,7 @@ const EVENTS: Readonly<Record<string, readonly [Partial<KeptRecord>, readonly st
 describe('AuditEvents and IHE BALP', () => {
   for (const [title, [more, profiles]] of Object.entries(EVENTS))
     it(`conform: ${title} (AUDIT-18)`, () => {
-      const resource = toAuditEvent({ ...record, ...more }, { fhirBaseUrl: 'http://fhir.test/fhir', ids })
+      const resource = toAuditEvent({ ...readRecord, ...more }, { fhirBaseUrl: 'http://fhir.test/fhir', ids })
       const event = resource as unknown as Event
       assert.deepEqual(listNames(event), profiles)
       assert.deepEqual(checkProfiles(event), [])
@@ -271,13 +244,13 @@ describe('AuditEvents and IHE BALP', () => {
     })
 
   it('have outcome 4 and the reason if the request was refused (AUDIT-18)', () => {
-    const { outcome, outcomeDesc } = toAuditEvent({ ...record, ...refused }, { fhirBaseUrl: '', ids })
+    const { outcome, outcomeDesc } = toAuditEvent({ ...readRecord, ...refused }, { fhirBaseUrl: '', ids })
     assert.deepEqual([outcome, outcomeDesc], ['4', 'Refused (403): Insufficient scope'])
   })
 
   it('have the jti of the token, for a backend service at its client (AUDIT-18)', () => {
     const event = (more: Partial<KeptRecord>) =>
-      JSON.stringify(toAuditEvent({ ...record, ...more }, { fhirBaseUrl: '', ids }).agent)
+      JSON.stringify(toAuditEvent({ ...readRecord, ...more }, { fhirBaseUrl: '', ids }).agent)
     assert.match(event({}), /"policy":\["urn:ietf:params:oauth:jti:l-1.t-1"\]/)
     assert.match(event({ launch_id: null }), /"policy":\["urn:ietf:params:oauth:jti:t-1"\]/)
     const service = { client_id: 'nightly', subject: 'nightly', fhir_user: null }
@@ -286,7 +259,7 @@ describe('AuditEvents and IHE BALP', () => {
 
   it('have absolute references for readers outside the FHIR server', () => {
     const text = JSON.stringify(
-      toAuditEvent(record, { fhirBaseUrl: 'http://fhir.test/fhir', ids, absolute: true }),
+      toAuditEvent(readRecord, { fhirBaseUrl: 'http://fhir.test/fhir', ids, absolute: true }),
     )
     const references = [...text.matchAll(/"reference":"([^"]*)"/g)].map(([, reference]) => reference)
     assert.deepEqual(references, [
@@ -298,7 +271,9 @@ describe('AuditEvents and IHE BALP', () => {
 
   it('have the purpose “patient requested” if a patient or a relative uses the app (AUDIT-18)', () => {
     const purpose = (user: string) =>
-      /PATRQT/.test(JSON.stringify(toAuditEvent({ ...record, fhir_user: user }, { fhirBaseUrl: '', ids })))
+      /PATRQT/.test(
+        JSON.stringify(toAuditEvent({ ...readRecord, fhir_user: user }, { fhirBaseUrl: '', ids })),
+      )
     assert.deepEqual(['Patient/juniper', 'RelatedPerson/r', 'Practitioner/p'].map(purpose), [
       true,
       true,
@@ -307,7 +282,7 @@ describe('AuditEvents and IHE BALP', () => {
   })
 
   it('have the interaction that another server reports, whatever it is', () => {
-    const event = toAuditEvent({ ...record, interaction: 'constructor' }, { fhirBaseUrl: '', ids })
+    const event = toAuditEvent({ ...readRecord, interaction: 'constructor' }, { fhirBaseUrl: '', ids })
     assert.match(JSON.stringify(event.subtype), /"code":"constructor"/)
     assert.equal(event.action, 'E')
   })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { findCompartmentPatients, matches, validate } from '../../fhir/index.ts'
 import type { KeptRecord } from '../index.ts'
+import { readRecord } from '../testing/records.ts'
 import { createEventIds } from '../trail/event-ids.ts'
 import { findAction, findEventType } from './event-type.ts'
 import { toAuditEvent as convert } from './to-audit-event.ts'
@@ -13,31 +14,9 @@ const BASE = 'http://fhir.test/fhir'
 const toAuditEvent = (record: KeptRecord) => convert(record, { fhirBaseUrl: BASE, ids })
 
 const full: KeptRecord = {
-  id: 7,
-  at: Date.UTC(2026, 10, 13, 14, 4, 7, 412),
-  server: 'fhir',
-  kind: 'fhir',
-  interaction: 'read',
-  allowed: true,
-  status: 200,
-  method: 'GET',
-  request: 'Condition/1',
-  resource_type: 'Condition',
-  resource_id: '1',
-  patient_id: 'juniper',
-  patients: null,
+  ...readRecord,
   client_id: 'sallyport-app',
-  subject: 'c-1',
-  fhir_user: 'Practitioner/p-1',
   decided_by: 'patient/Observation.rs?category=http://x|y',
-  reason: null,
-  launch_id: 'l-1',
-  request_id: 'r-1',
-  address: '127.0.0.1',
-  details: null,
-  delivery_id: null,
-  token_id: 't-1',
-  repeats: null,
 }
 
 const bare: KeptRecord = {

@@ -19,6 +19,7 @@ import {
   type RefusedRecord,
   startFeed,
 } from '../../audit/index.ts'
+import { readRecord } from '../../audit/testing/records.ts'
 import { readConfiguration } from '../../config/index.ts'
 import type { Store } from '../../store/index.ts'
 import { createFeedSender, createSyslog } from './prepare.ts'
@@ -215,7 +216,7 @@ describe('audit records over syslog', () => {
     closing.push(() => receiver.close())
     const { port } = receiver.address() as AddressInfo
     const env = { SMART_AUDIT_SYSLOG_URL: `tls://localhost:${port}` }
-    const record = { id: 7, ...RECORD }
+    const record = { ...readRecord, reason: 'Größe 🙂' }
     const { signal } = new AbortController()
     await assert.rejects(createSyslog(readSettings(env), ids)([record], signal), /certificate/)
     const send = createSyslog(readSettings({ ...env, SMART_AUDIT_TLS_CA: ca }), ids)
@@ -224,40 +225,13 @@ describe('audit records over syslog', () => {
     assert.deepEqual(await send([record, { ...record, allowed: false, status: 403 }], signal), [])
     const [allowed = '', refused = ''] = messages
     assert.equal(messages.length, 2)
-    assert.match(allowed, /^<85>1 2025-11-01T12:26:40\.000Z localhost sallyport - AuditEvent - \{"/)
+    assert.match(allowed, /^<85>1 2026-11-13T14:04:07\.412Z localhost sallyport - AuditEvent - \{"/)
     assert.match(refused, /^<84>1 /)
     const event = JSON.parse(allowed.slice(allowed.indexOf('{')))
     assert.equal(event.resourceType, 'AuditEvent')
     assert.match(event.outcomeDesc, /Größe 🙂/)
   })
 })
-
-const RECORD = {
-  at: 1_762_000_000_000,
-  server: 'fhir' as const,
-  kind: 'fhir' as const,
-  interaction: 'read' as const,
-  allowed: true,
-  status: 200,
-  method: 'GET',
-  request: 'Condition/1',
-  resource_type: 'Condition',
-  resource_id: '1',
-  patient_id: 'juniper',
-  patients: null,
-  client_id: 'app',
-  subject: 'c-1',
-  fhir_user: 'Practitioner/p-1',
-  decided_by: null,
-  reason: 'Größe 🙂',
-  launch_id: 'l-1',
-  token_id: 't-1',
-  request_id: 'r-1',
-  address: '127.0.0.1',
-  repeats: null,
-  details: null,
-  delivery_id: null,
-}
 
 /** RFC 5425: `MSG-LEN SP SYSLOG-MSG`, with the length in octets. */
 function parseFrames(data: Buffer): readonly string[] {

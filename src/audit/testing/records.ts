@@ -1,0 +1,30 @@
+import type { KeptRecord } from '../trail/find.ts'
+
+/** The record of a read. */
+export const readRecord: KeptRecord = {
+  id: 7,
+  at: Date.UTC(2026, 10, 13, 14, 4, 7, 412),
+  server: 'fhir',
+  kind: 'fhir',
+  interaction: 'read',
+  allowed: true,
+  status: 200,
+  method: 'GET',
+  request: 'Condition/1',
+  resource_type: 'Condition',
+  resource_id: '1',
+  patient_id: 'juniper',
+  patients: null,
+  client_id: 'app',
+  subject: 'c-1',
+  fhir_user: 'Practitioner/p-1',
+  decided_by: 'patient/Condition.rs',
+  reason: null,
+  launch_id: 'l-1',
+  token_id: 't-1',
+  request_id: 'r-1',
+  address: '127.0.0.1',
+  repeats: null,
+  details: null,
+  delivery_id: null,
+}
