@@ -9,6 +9,7 @@ export { createAdminApiDocument } from './admin/api/routes.ts'
 export { describeAnyUser } from './admin/api/users.ts'
 export { describeUnknown, findWho } from './admin/audit.ts'
 export { findUsernames } from './admin/audit-who.ts'
+export type { NewUser } from './admin/check-user.ts'
 export {
   addClient,
   type ClientRow,
@@ -26,7 +27,6 @@ export {
   addUser,
   changeUser,
   linkUser,
-  type NewUser,
   setPassword,
   type UserChanges,
 } from './admin/user-operations.ts'

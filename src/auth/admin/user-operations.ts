@@ -1,13 +1,12 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { sql, type Transaction } from 'kysely'
-import { isFailure, isPlainLine, isUsername, ON_PLAIN_LINE } from '../../core/index.ts'
-import { isId } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
 import { createRandomToken, revokeGrantTokens, type Schema } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { lockAccount } from '../users/accounts.ts'
 import { removeFactors } from '../users/factors/factors.ts'
 import { forgetWrongCodes } from '../users/factors/wrong-codes.ts'
-import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../users/passwords.ts'
+import { hashPassword, NO_PASSWORD } from '../users/passwords.ts'
 import { keepAccess } from '../users/validity/facts.ts'
 import { computeAccountMark } from '../users/validity/rule.ts'
 import {
@@ -19,6 +18,7 @@ import {
   perform,
   type SignIn,
 } from './action.ts'
+import { checkPassword, findUserFault, isIssued, type NewUser } from './check-user.ts'
 import { CLOSED } from './endpoint.ts'
 import type { ActionLink, CommandWords, Question } from './operation.ts'
 import {
@@ -31,18 +31,6 @@ import {
   type UserRow,
   type UserTarget,
 } from './users.ts'
-
-export interface NewUser {
-  readonly kind: UserKind
-  readonly username: string
-  readonly displayName: string
-  /** `Practitioner/1` for a clinician; `Patient/1` or the first RelatedPerson for an account. */
-  readonly fhirUser: string
-  readonly relatedPersons?: readonly string[] | undefined
-  readonly admin?: boolean | undefined
-  /** Undefined: the user signs in with an identity provider. */
-  readonly password?: string | undefined
-}
 
 /** A user, and a new password if the operation set one. Only its hash is stored, so show the password now. */
 export interface ChangedUser extends UserDescription {
@@ -306,50 +294,9 @@ export async function addUser(admin: Admin, user: NewUser): Promise<UserDescript
   })
 }
 
-/** On loopback, the command line warns about a password that is easy to guess instead: it sets those of tests. */
-function checkPassword(
-  { actor, rules }: Admin,
-  username: string,
-  password: string | undefined,
-): AdminFailure | undefined {
-  const fault =
-    password === undefined || (actor.kind === 'command' && rules.onLoopback)
-      ? undefined
-      : findNewPasswordFault(password, username)
-  return fault === undefined ? undefined : new AdminFailure('invalid', fault)
-}
-
-/** Whether the user must replace the password at the next sign-in. On loopback, commands set the passwords of tests. */
-function isIssued({ actor, rules }: Admin): boolean {
-  return actor.kind !== 'command' || !rules.onLoopback
-}
-
 /** The column has the bare id of a Practitioner (LOGIN-1). */
 function toColumn(fhirUser: string): string {
   return fhirUser.replace(/^Practitioner\//, '')
-}
-
-const FHIR_USERS = { clinician: ['Practitioner'], account: ['Patient', 'RelatedPerson'] } as const
-
-function findUserFault(
-  user: Pick<NewUser, 'kind' | 'username' | 'displayName' | 'fhirUser' | 'relatedPersons' | 'admin'>,
-): AdminFailure | undefined {
-  const fail = (reason: string) => new AdminFailure('invalid', reason)
-  const [type = '', id = ''] = user.fhirUser.split('/')
-  const types: readonly string[] = FHIR_USERS[user.kind]
-  if (!isUsername(user.username))
-    return fail(`a username has at most 100 characters ${ON_PLAIN_LINE}, and no spaces around them`)
-  if (!isPlainLine(user.displayName, LIMITS.nameCharacters))
-    return fail(`a display name has 1 to ${LIMITS.nameCharacters} characters ${ON_PLAIN_LINE}`)
-  if (!types.includes(type) || !isId(id) || user.fhirUser.split('/').length !== 2)
-    return fail(`a FHIR user of this kind is a reference to a ${types.join(' or ')}`)
-  if ((user.relatedPersons ?? []).length > LIMITS.relatedPersons)
-    return fail(`an account has at most ${LIMITS.relatedPersons} RelatedPersons`)
-  if (!(user.relatedPersons ?? []).every(isId)) return fail('the id of a RelatedPerson is not valid')
-  if ((user.relatedPersons ?? []).length > 0 && user.kind === 'clinician')
-    return fail('only the account of a patient or of related persons acts for patients')
-  if (user.admin && user.kind === 'account') return fail('only a clinician can be an administrator')
-  return undefined
 }
 
 async function storeRelatedPersons(
