@@ -1,6 +1,6 @@
 /**
  * The ground floor, which every module may import: expected failures, descriptions of errors, reading of JSON, the
- * distance of two texts, texts without controls, own keys of tables, groups, remembered values, minutes, hours and days. Pure,
+ * distance of two texts, texts without controls, own keys of tables, groups, short lists, remembered values, minutes, hours and days. Pure,
  * and imports nothing.
  */
 export { computeDistance, findNearest } from './distance.ts'
@@ -20,4 +20,5 @@ export {
   toPlainLine,
 } from './plain-text.ts'
 export { remember } from './remember.ts'
+export { shortenList } from './shorten-list.ts'
 export { DAY_MS, HOUR_MS, MINUTE_MS } from './time.ts'

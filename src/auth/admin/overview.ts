@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { sql } from 'kysely'
 import { countRecords } from '../../audit/index.ts'
 import { findSecurityWarnings } from '../../config/index.ts'
-import { DAY_MS, isFailure } from '../../core/index.ts'
+import { DAY_MS, isFailure, shortenList } from '../../core/index.ts'
 import { isPresent } from '../../store/index.ts'
 import { createUserLookup, type LookupType } from '../base/fhir-reader.ts'
 import { formatFhirUser } from '../base/user.ts'
@@ -198,7 +198,7 @@ async function findUserMatters(context: AuthContext): Promise<readonly Matter[]>
   )
   const names = unknown.flat().toSorted()
   if (names.length === 0) return []
-  const who = names.length === 1 ? `account ${names[0]}` : `accounts ${shortenNames(names)}`
+  const who = names.length === 1 ? `account ${names[0]}` : `accounts ${shortenList(names)}`
   return [
     {
       code: 'users-unknown',
@@ -231,17 +231,10 @@ async function findFactorMatters({ store, rules }: AuthContext): Promise<readonl
   return [
     {
       code: 'administrators-one-factor',
-      text: `${who} no second factor: ${shortenNames(names)}.`,
+      text: `${who} no second factor: ${shortenList(names)}.`,
       path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
     },
   ]
-}
-
-const FEW = 3
-
-function shortenNames(names: readonly string[]): string {
-  const more = names.length - FEW
-  return more > 0 ? `${names.slice(0, FEW).join(', ')} and ${more} more` : names.join(', ')
 }
 
 /** Undefined if the FHIR server does not say. */

@@ -7,7 +7,8 @@ import {
   openEventIds,
   toAuditEvent,
 } from '../../../audit/index.ts'
-import { isFailure, isRecord } from '../../../core/index.ts'
+import { readFiledPatients } from '../../../audit-record/index.ts'
+import { isFailure, isRecord, shortenList } from '../../../core/index.ts'
 import {
   type Html,
   html,
@@ -293,7 +294,7 @@ function renderRow(record: KeptRecord, names: Names) {
     html`${describeEvent(record)}${record.reason !== null && html`<span class="sub">${record.reason}</span>`}`,
     describeUser(record, names) ?? '–',
     record.client_id === null ? '–' : describeApp(record, names),
-    summarizePatients(record),
+    shortenList(listPatients(record)) || '–',
     renderLink(`/audit/${record.id}`, html`Details<span class="sr"> of record ${record.id}</span>`),
   ]
 }
@@ -316,17 +317,9 @@ function describeUser({ subject, fhir_user, method, address }: KeptRecord, names
   return named ?? (method === 'sallyport' ? address : undefined) ?? undefined
 }
 
-function listPatients({ patient_id: patient, patients }: KeptRecord): readonly string[] {
-  const listed = patients?.trim().split(' ') ?? (patient === null ? [] : [patient])
-  return listed.map(id => (id === '*' ? 'others' : id))
-}
-
-const FEW = 3
-
-function summarizePatients(record: KeptRecord): string {
-  const all = listPatients(record)
-  if (all.length === 0) return '–'
-  return all.length <= FEW ? all.join(', ') : `${all.slice(0, FEW).join(', ')} and ${all.length - FEW} more`
+function listPatients(record: KeptRecord): readonly string[] {
+  const { patients, hasOthers } = readFiledPatients(record)
+  return hasOthers ? [...patients, 'others'] : patients
 }
 
 function renderRecordPage(request: AdminRequest, record: KeptRecord, names: Names, event: object): Html {

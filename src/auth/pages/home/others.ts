@@ -32,12 +32,8 @@ export async function findGrantsOfOthers(
     .orderBy('last_used_at', 'desc')
     .execute()
   const grants = await keepUsableGrants(store.db, rules, rows, clock())
-  // The newest of an app and a person: the last of the same key stays in a map.
-  return [
-    ...new Map(
-      grants.toReversed().map(grant => [JSON.stringify([grant.client_id, grant.clinician_id]), grant]),
-    ).values(),
-  ].toReversed()
+  const ofOne = Map.groupBy(grants, grant => JSON.stringify([grant.client_id, grant.clinician_id]))
+  return [...ofOne.values()].flatMap(([newest]) => newest ?? [])
 }
 
 export function renderGrantsOfOthers(grants: readonly UsableGrant[]): Html {
