@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { findAssignmentFaults } from './assignments.ts'
+import { findConflictFaults } from './conflicts.ts'
 import { findDecisionFaults } from './decisions.ts'
 import { endpointFaults, findSection, listDocumentedRoutes } from './endpoints.ts'
 import { findErrorFaults, findNames } from './errors.ts'
@@ -342,5 +343,19 @@ describe('findHeadingFaults', () => {
     assert.deepEqual(faults('## 0.2.0', '### Pages', '### Gateway', '### Pages'), [
       'CHANGELOG.md: has the heading "Pages" twice',
     ])
+  })
+})
+
+describe('findConflictFaults', () => {
+  const faults = (text: string) => findConflictFaults(new Map([['CHANGELOG.md', text]]))
+
+  it('names a page with marks of a conflict', () => {
+    assert.deepEqual(faults('- a\n<<<<<<< HEAD\n- b\n=======\n- c\n>>>>>>> branch\n'), [
+      'CHANGELOG.md: has marks of a conflict',
+    ])
+  })
+
+  it('accepts headings and quotes', () => {
+    assert.deepEqual(faults('Title\n=======\n> quoted\n'), [])
   })
 })
