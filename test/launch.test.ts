@@ -441,15 +441,21 @@ describe('an EHR launch', () => {
       ['SYN-004127', 1],
       ['patient-1', 1],
       ['4127', 1],
+      ['syn 004127', 1],
+      ['14031958 juniper', 1],
       ['14-Mar-1958 juniper', 1],
       ['juniper alba', 2],
       ['Alba Juniper', 2],
     ] as const) {
       await page.getByLabel('Find a patient by name').fill(text)
       await page.getByRole('button', { name: 'Search' }).click()
-      await page.getByText(`match${count === 1 ? 'es' : ''} “${text}”.`).waitFor()
+      await page.getByRole('heading', { name: `match${count === 1 ? 'es' : ''} “${text}”` }).waitFor()
       assert.equal(await page.locator('[data-patient-id]').count(), count, text)
     }
+    await inspectOnEveryScreen(page, 'portal-search')
+    await page.getByRole('link', { name: 'Clear search' }).click()
+    await page.getByRole('link', { name: 'Alabaster, Zoë' }).waitFor()
+    assert.equal(await page.getByLabel('Find a patient by name').inputValue(), '')
     for (const text of ['Nobody', '<script>alert(1)</script>', 'a&b=c', 'a|b', "'; drop table--", '%']) {
       await page.getByLabel('Find a patient by name').fill(text)
       await page.getByRole('button', { name: 'Search' }).click()

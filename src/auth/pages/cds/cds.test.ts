@@ -53,6 +53,22 @@ describe('decision support in the portal', () => {
     return isRecord(fhirAuthorization) ? fhirAuthorization : assert.fail()
   }
 
+  it('names a service once that is its own source, and counts several cards in the heading', async () => {
+    service.respond(() => ({
+      cards: [
+        { summary: 'One', indicator: 'info', source: { label: 'heart advice ' } },
+        { summary: 'Two', indicator: 'critical', source: { label: 'Guideline' } },
+        { summary: 'Three', indicator: 'critical', source: { label: 'Guideline' } },
+      ],
+    }))
+    const { body } = await show()
+    assert.match(body, /Source: heart advice ?<\/p>/)
+    assert.match(body, /Source: Guideline, from Heart advice<\/p>/)
+    assert.match(body, />Decision support: 2 critical, 1 information</)
+    service.respond(() => ({ cards: [CARD] }))
+    assert.match((await show()).body, />Decision support</)
+  })
+
   it('does not delay the portal page, where a script and a link lead to the cards (CDS-1)', async () => {
     const page = await browser.get('/portal?patient=juniper')
     assert.match(

@@ -57,8 +57,21 @@ ${silent.map(
         : 'is not available at the moment. Records and apps are not affected.'
     }</p>`,
 )}`
-  return renderSection(buildCardsUrl(patientId), content)
+  return renderSection(buildCardsUrl(patientId), content, countCards(cards.map(({ card }) => card)))
 }
+
+/** `1 critical, 2 information`: the place of the cards may be too small to show all at once. */
+function countCards(cards: readonly Card[]): string | undefined {
+  if (cards.length < 2) return undefined
+  const counts = [...Map.groupBy(cards, ({ indicator }) => indicator)]
+  return counts.map(([indicator, { length }]) => `${length} ${COUNTED[indicator]}`).join(', ')
+}
+
+const COUNTED = {
+  critical: 'critical',
+  warning: 'warning',
+  info: 'information',
+} as const satisfies Record<Indicator, string>
 
 const BADGES = {
   critical: renderBadge('Critical', 'bad'),
@@ -75,9 +88,14 @@ function renderCard(
 <h3 class="cds__summary">${BADGES[indicator]} ${summary}</h3>
 ${detail !== undefined && html`<div class="cds__detail">${renderMarkdown(detail)}</div>`}
 ${links.length > 0 && html`<div class="actions">${links.map(link => renderLink(link, buildLink))}</div>`}
-<p class="small muted">Source: ${source.url === undefined ? source.label : renderOutside(source.url, source.label)}, from ${service}</p>
+<p class="small muted">Source: ${source.url === undefined ? source.label : renderOutside(source.url, source.label)}${!isSame(source.label, service) && `, from ${service}`}</p>
 </article>
 `
+}
+
+/** A service that is its own source is named once. */
+function isSame(label: string, service: string): boolean {
+  return label.trim().toLowerCase() === service.trim().toLowerCase()
 }
 
 function renderLink(link: CardLink, buildLink: BuildLaunchLink): Html {

@@ -19,10 +19,12 @@ import type { OwnRecord } from '../../users/own-records.ts'
 import { readHost, renderUnverifiedWarning } from '../portal/apps.ts'
 import {
   describeList,
+  describeMatches,
   type ListView,
   renderFacts,
   renderGroups,
   renderListNote,
+  renderMatches,
   renderNoPatients,
   renderPager,
   renderPatientSearch,
@@ -133,11 +135,11 @@ function renderPages({ pendingId }: PickerOptions, { list, search, page }: Patie
 function renderRadios(options: PickerOptions, view: PatientsView): Html {
   const { now, pendingId } = options
   const { list, search } = view
-  return html`<fieldset><legend class="sr">${describeList(list, search)}</legend>
-<div class="card plistbox plist--pick">
+  return html`<fieldset><legend class="sr">${search === undefined ? describeList(list, search) : describeMatches(list, search)}</legend>
+<div class="card plistbox plist--pick">${renderMatches(list, search, buildPickUrl(pendingId))}
 <div class="plist__head" aria-hidden="true"><span></span><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
-${renderGroups(list, (person, mark) => renderRadio(person, mark, { now, alike: list.similar.ids.has(person.id) }))}
-${renderListNote(list, html`${describeList(list, search)} ${search !== undefined && html`<a href="${buildPickUrl(pendingId)}">Show all</a>`}`)}
+${renderGroups(list, (person, { mark }) => renderRadio(person, mark, { now, alike: list.similar.ids.has(person.id) }))}
+${renderListNote(list, search)}
 ${renderPages(options, view)}
 </div></fieldset>`
 }

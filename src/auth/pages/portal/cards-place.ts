@@ -12,7 +12,7 @@ export function renderCardsPlace(patientId: string): Html {
   return html`<div class="cds-place" tabindex="0">${renderSection(url, html`<p><a href="${url}">Show decision support</a></p>`)}</div>`
 }
 
-export function renderSection(url: string, content: Html): Html {
-  return html`<section class="card__body stack stack--tight cds" aria-labelledby="cds" aria-live="polite" data-cards="${url}"><h2 class="legend" id="cds">Decision support</h2>
+export function renderSection(url: string, content: Html, count?: string): Html {
+  return html`<section class="card__body stack stack--tight cds" aria-labelledby="cds" aria-live="polite" data-cards="${url}"><h2 class="legend" id="cds">Decision support${count !== undefined && `: ${count}`}</h2>
 ${content}</section>`
 }

@@ -22,6 +22,8 @@ export interface ListOptions {
   readonly search: string | undefined
   readonly page: string | undefined
   readonly pickedId: string | undefined
+  /** Whether the picked patient, who is among the recent ones too, was picked from the list of all. */
+  readonly isPickedFromAll: boolean
   /** The app that is launched for the patient who is picked. */
   readonly client: string | undefined
   readonly now: number
@@ -47,38 +49,68 @@ export function renderPatientSearch(
   return renderSearchForm({ action, label, value, hidden, isFocused, maxCharacters: LIMITS.searchCharacters })
 }
 
-function renderRows({ list, search, page, pickedId, client, now }: ListOptions): Html {
-  const renderRow = (person: Person, mark: Html) =>
-    html`<li><a class="prow"${mark} href="${buildPortalUrl({ search, page, patient: person.id, client })}"${person.id === pickedId && html` aria-current="true"`}>
+function renderRows(options: ListOptions): Html {
+  const { list, search, page, pickedId, client, now } = options
+  const renderRow = (person: Person, { mark, isCopied, isCopy }: Row) => {
+    const isPicked = person.id === pickedId && (!isCopied || isCopy !== options.isPickedFromAll)
+    const from = isCopied && !isCopy ? 'all' : undefined
+    return html`<li><a class="prow"${mark} href="${buildPortalUrl({ search, page, patient: person.id, client, from })}"${isPicked && html` aria-current="true"`}>
 ${renderFacts(person, { now, alike: list.similar.ids.has(person.id) })}</a></li>
 `
-  return html`<div class="plist__head" aria-hidden="true"><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
+  }
+  return html`${renderMatches(list, search, buildPortalUrl({ patient: pickedId, client }))}<div class="plist__head" aria-hidden="true"><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
 ${renderGroups(list, renderRow)}
-${renderListNote(list, describeList(list, search))}
+${renderListNote(list, search)}
 ${renderPager(list, { page, build: position => buildPortalUrl({ search, page: position, client }) })}`
 }
 
-/** The recent patients under their own heading, then the list, which has them too. A patient has one element with the id. */
+/** The search whose results are listed, and the way back to all patients. */
+export function renderMatches(list: PatientList, search: string | undefined, all: string): Html | undefined {
+  return search === undefined
+    ? undefined
+    : html`<div class="plist__found"><h2>${describeMatches(list, search)}</h2> <a href="${all}">Clear search</a></div>`
+}
+
+/** A row of the list. */
+interface Row {
+  /** A patient has one element with the id. */
+  readonly mark: Html
+  /** Whether the patient is among the recent ones and in the list. */
+  readonly isCopied: boolean
+  /** Whether it is the row among the recent ones. */
+  readonly isCopy: boolean
+}
+
+/** The recent patients under their own heading, then the list, which has them too. */
 export function renderGroups(
   { recent, patients }: PatientList,
-  renderRow: (person: Person, mark: Html) => Html,
+  renderRow: (person: Person, row: Row) => Html,
 ): Html {
   const listed = new Set(patients.map(({ id }) => id))
+  const opened = new Set(recent.map(({ id }) => id))
   const mark = ({ id }: Person) => html` data-patient-id="${id}"`
-  const all = html`<ol class="plist" aria-label="Patients">${patients.map(person => renderRow(person, mark(person)))}</ol>`
+  const all = html`<ol class="plist" aria-label="Patients">${patients.map(person =>
+    renderRow(person, { mark: mark(person), isCopied: opened.has(person.id), isCopy: false }),
+  )}</ol>`
   return recent.length === 0
     ? all
-    : html`<h2 class="plist__group">Recent</h2><ol class="plist" aria-label="Recent patients">${recent.map(person => renderRow(person, listed.has(person.id) ? html`` : mark(person)))}</ol>
+    : html`<h2 class="plist__group">Recent</h2><ol class="plist" aria-label="Recent patients">${recent.map(
+        person => {
+          const isCopied = listed.has(person.id)
+          return renderRow(person, { mark: isCopied ? html`` : mark(person), isCopied, isCopy: true })
+        },
+      )}</ol>
 ${patients.length > 0 && html`<h2 class="plist__group">All by family name</h2>${all}`}`
 }
 
 /** Which patients these are, and whether their names could be compared with all others. */
-export function renderListNote({ similar }: PatientList, text: Html | string): Html {
-  return html`<p class="plist__note">${text}${
-    !similar.isComplete &&
-    ' Not all names could be compared: there may be more patients with similar names. Check the birth date and the MRN.'
-  }</p>`
+export function renderListNote(list: PatientList, search: string | undefined): Html | undefined {
+  const note = [describeList(list, search), list.similar.isComplete ? '' : NOT_COMPARED].filter(Boolean)
+  return note.length === 0 ? undefined : html`<p class="plist__note">${note.join(' ')}</p>`
 }
+
+const NOT_COMPARED =
+  'Not all names could be compared: there may be more patients with similar names. Check the birth date and the MRN.'
 
 /** Links to the pages before and after. A server that has no previous page leads back to the first one. */
 export function renderPager(
@@ -129,15 +161,18 @@ export function renderNoPatients(search: string | undefined, all: string): Html 
       })
 }
 
-/** A list that the server did not sort, or that has no next page, is not all there is. */
+/** `2 patients match “juniper”`. */
+export function describeMatches(list: PatientList, search: string): string {
+  return `${countPatients(list)} ${list.patients.length === 1 ? 'matches' : 'match'} “${search}”`
+}
+
+/** A list that the server did not sort, or that has no next page, is not all there is. The heading names a search. */
 export function describeList(list: PatientList, search: string | undefined): string {
-  const { hasMore, isSorted, next, patients } = list
+  const { hasMore, isSorted, next } = list
+  const isPart = hasMore && next === undefined
+  if (search !== undefined) return isPart ? 'Type more of the name to find the others.' : ''
   const people = countPatients(list)
-  const matching = search === undefined ? '' : ` ${patients.length === 1 ? 'matches' : 'match'} “${search}”`
-  const order = isSorted && search === undefined ? ', by family name' : ''
-  if (!hasMore || next !== undefined) return `${people}${matching}${order}.`
-  const others = search === undefined ? 'Search' : 'Type more of the name'
-  return `${people}${matching}. ${others} to find the others.`
+  return isPart ? `${people}. Search to find the others.` : `${people}${isSorted ? ', by family name' : ''}.`
 }
 
 /** `60 patients`, or the part of them: `Patients 21 to 40 of 60`, `20 patients on this page`. */

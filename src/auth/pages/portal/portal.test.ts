@@ -97,7 +97,7 @@ describe('GET /portal', () => {
     assert.equal(idsIn(page.body).length, 20)
     assert.match(page.body, /Patients 1 to 20 of 30, by family name\./)
     const found = await browser.get('/portal?search=family')
-    assert.match(found.body, /Patients 1 to 20 of 30 match “family”\./)
+    assert.match(found.body, /Patients 1 to 20 of 30 match “family”</)
     // A server that does not sort may leave out patients at the beginning.
     many.fhir.refuse('_sort')
     many.fhir.refuseLinks()
@@ -184,6 +184,26 @@ describe('GET /portal', () => {
     assert.doesNotMatch(found.body, /Launch Demo app/)
     const nobody = await (await other.logIn()).get('/portal?search=family')
     assert.doesNotMatch(nobody.body, />Recent</)
+  })
+
+  it('marks the picked patient once: where it was clicked, or among the recent ones (PORTAL-3)', async () => {
+    const other = await TestAuthServer.open(await open(), { resources: RESOURCES })
+    const clinician = await other.logIn()
+    await other.launch(clinician, { patientId: 'limestone' })
+    const rows = async (path: string) =>
+      [...(await clinician.get(path)).body.matchAll(/<a class="prow"[^>]*href="([^"]*)"([^>]*)>/g)]
+        .filter(([, href]) => href?.includes('patient=limestone'))
+        .map(([, href = '', rest = '']) => ({
+          href: href.replaceAll('&amp;', '&'),
+          current: /current/.test(rest),
+        }))
+    const [recent, listed] = await rows('/portal')
+    assert.ok(recent && listed)
+    const current = async (path: string) => (await rows(path)).map(row => row.current)
+    assert.deepEqual(await current('/portal'), [false, false])
+    assert.deepEqual(await current(recent.href), [true, false])
+    assert.deepEqual(await current(listed.href), [false, true])
+    assert.deepEqual(await current('/portal?search=limestone&patient=limestone&from=all'), [true])
   })
 
   it('calls the list "My patients" where a policy limits the clinician', async () => {

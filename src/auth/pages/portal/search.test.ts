@@ -7,7 +7,7 @@ import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { patient } from '../../testing/test-fhir-server.ts'
 import { openTestStore } from '../../testing/test-store.ts'
-import { describeList } from './list.ts'
+import { describeList, describeMatches } from './list.ts'
 
 const RESOURCES = [
   patient('juniper', 'Juniper', 'Alba', {
@@ -47,6 +47,16 @@ describe('GET /portal with a search', () => {
     assert.match(page.body, /Show the first 20 patients/)
   })
 
+  it('keeps the search in the heading of the list, and the patient when it is cleared', async () => {
+    const { body } = await browser.get('/portal?search=juniper&patient=limestone&client=demo')
+    assert.match(
+      body,
+      /<h2>2 patients match “juniper”<\/h2> <a href="\/portal\?patient=limestone&amp;client=demo">/,
+    )
+    assert.equal(body.match(/match “juniper”/g)?.length, 1)
+    assert.doesNotMatch((await browser.get('/portal')).body, /Clear search/)
+  })
+
   it('finds a name with either apostrophe (PORTAL-4)', async () => {
     const resources = [patient('straight', "O'Hara", 'Ada'), patient('curved', 'O’Hara', 'Bea')]
     const other = await (await TestAuthServer.open(await open(), { resources })).logIn()
@@ -74,7 +84,7 @@ describe('GET /portal with a search', () => {
   it('searches by name, with its parts in any order (PORTAL-4)', async () => {
     const found = await browser.get('/portal?search=Limestone')
     assert.deepEqual(idsIn(found.body), ['limestone'])
-    assert.match(found.body, /1 patient matches “Limestone”\./)
+    assert.match(found.body, /<h2>1 patient matches “Limestone”<\/h2> <a href="\/portal">Clear search<\/a>/)
     assert.deepEqual(idsIn((await browser.get('/portal?search=edith,%20limestone')).body), ['limestone'])
     // The one whose name is kept as one text is found with those whose names are in parts, in every order.
     const resources = [
@@ -86,7 +96,7 @@ describe('GET /portal with a search', () => {
     for (const text of ['alba juniper', 'juniper alba']) {
       const { body } = await other.get(`/portal?search=${encodeURIComponent(text)}`)
       assert.deepEqual(idsIn(body).toSorted(), ids, text)
-      assert.ok(body.includes(`3 patients match “${text}”.`), text)
+      assert.ok(body.includes(`3 patients match “${text}”<`), text)
     }
     assert.deepEqual(idsIn((await browser.get('/portal?search=%20%20')).body).length, 5)
   })
@@ -128,7 +138,7 @@ describe('GET /portal with a search', () => {
   it('searches a single word by MRN, name and FHIR id (PORTAL-4)', async () => {
     const found = await browser.get('/portal?search=SYN-004127')
     assert.deepEqual(idsIn(found.body), ['juniper'])
-    assert.match(found.body, /1 patient matches “SYN-004127”\./)
+    assert.match(found.body, /1 patient matches “SYN-004127”</)
     assert.deepEqual(idsIn((await browser.get('/portal?search=seven7')).body), ['seven'])
     auth.fhir.requests.length = 0
     await browser.get('/portal?search=a%7C1')
@@ -263,26 +273,24 @@ describe('describeList', () => {
 
   it('says which part of the list a page is, and how many patients there are if the server counts them (PORTAL-3)', () => {
     assert.equal(describeList(counted, undefined), 'Patients 1 to 2 of 9, by family name.')
-    assert.equal(describeList({ ...counted, from: 8 }, 'jun'), 'Patients 8 to 9 of 9 match “jun”.')
+    assert.equal(describeMatches({ ...counted, from: 8 }, 'jun'), 'Patients 8 to 9 of 9 match “jun”')
     assert.equal(describeList(uncounted, undefined), 'Patients 1 to 2, by family name.')
     const unplaced = { ...uncounted, from: undefined }
     assert.equal(describeList(unplaced, undefined), '2 patients on this page, by family name.')
-    assert.equal(describeList(unplaced, 'jun'), '2 patients on this page match “jun”.')
+    assert.equal(describeMatches(unplaced, 'jun'), '2 patients on this page match “jun”')
     const whole = { ...list, total: 2, hasMore: false }
     assert.equal(describeList(whole, undefined), '2 patients, by family name.')
   })
 
   it('describes the last page too', () => {
     const last = { ...list, from: 21, total: undefined, hasMore: false, previous: 'Patient?page=1' }
-    assert.equal(describeList(last, 'jun'), 'Patients 21 to 22 match “jun”.')
-    assert.equal(describeList({ ...last, patients: [person] }, 'jun'), 'Patient 21 matches “jun”.')
+    assert.equal(describeMatches(last, 'jun'), 'Patients 21 to 22 match “jun”')
+    assert.equal(describeMatches({ ...last, patients: [person] }, 'jun'), 'Patient 21 matches “jun”')
   })
 
   it('says that there are others if the server has no links to pages', () => {
     const { next: _, ...unlinked } = uncounted
-    assert.equal(
-      describeList(unlinked, 'jun'),
-      'Patients 1 to 2 match “jun”. Type more of the name to find the others.',
-    )
+    assert.equal(describeList(unlinked, 'jun'), 'Type more of the name to find the others.')
+    assert.equal(describeList(unlinked, undefined), 'Patients 1 to 2. Search to find the others.')
   })
 })
