@@ -27,8 +27,8 @@ export const LIMITS = {
   /** Records of a relative that the start page shows, and the last visits of each. */
   homeRecords: 5,
   homeVisits: 3,
-  /** Grants of a record among which the start page looks for apps of other people. */
-  homeGrants: 100,
+  /** Grants of other people for a record, the last used ones, that the start page reads. */
+  homeGrants: 2_000,
   /** Records that a page about access to a record reads at once, and how often; its visits, and the people to filter by. */
   accessRecords: 2_000,
   accessRounds: 5,

@@ -277,7 +277,7 @@ describe('/admin', () => {
   })
 
   it('shows and revokes the access that users gave an app (ADMIN-24)', async () => {
-    await auth.getCode(await auth.logIn())
+    await auth.exchange(await auth.getCode(await auth.logIn()))
     const page = (await admin.get('/admin/apps/sallyport-app')).body
     const path = /href="(\/admin\/grants\/[^"]+)"/.exec(page)?.[1] ?? ''
     assert.match(page, /href="\/admin\/apps\/sallyport-app">Demo app</)

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { DAY_MS } from '../../../core/index.ts'
 import { lockRows, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { buildFhirUser, type User } from '../../base/user.ts'
 import { findLoginRow } from '../../users/find-login.ts'
-import { ACCOUNT_COLUMNS, keepGood, parseBasis, readBasis } from '../../users/validity/facts.ts'
+import { ACCOUNT_COLUMNS, isOffline, keepGood, parseBasis, readBasis } from '../../users/validity/facts.ts'
 import { type AccessRules, type Basis, computeClientMark, isUsableClient } from '../../users/validity/rule.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
@@ -194,7 +194,7 @@ export interface UsableGrant extends GrantRow {
 
 /**
  * The grants that can still be used: one answer to who has access now, for users and administrators (REVOKE-3). A grant
- * that is still good cannot be used when its last token has expired.
+ * that is still good cannot be used when its last token has expired, or before its code is exchanged for the first one.
  */
 export async function keepUsableGrants(
   db: Kysely<Schema>,
@@ -202,14 +202,46 @@ export async function keepUsableGrants(
   rows: readonly GrantRow[],
   now: number,
 ): Promise<readonly UsableGrant[]> {
-  const good = await keepGoodGrants(db, rules, rows, now)
+  const good = (await keepGoodGrants(db, rules, rows, now)).filter(row => findLastUse(row, rules) > now)
+  const tokenless = await findTokenless(db, good)
   return good
-    .filter(row => findLastUse(row, rules) > now)
+    .filter(({ id }) => !tokenless.has(id))
     .map(row => {
       const isOffline = hasScope(row.scope, 'offline_access')
       return { ...row, ends_at: isOffline ? findLatestEnd(row, rules) : findLastUse(row, rules) }
     })
 }
+
+/** Ids of a statement. */
+const AT_ONCE = 500
+
+/** The grants without a token: the code was not exchanged. Codes are deleted after an hour, refresh tokens when they end. */
+async function findTokenless(db: Kysely<Schema>, grants: readonly GrantRow[]): Promise<ReadonlySet<string>> {
+  const found = new Set<string>()
+  for (let from = 0; from < grants.length; from += AT_ONCE) {
+    const rows = await db
+      .selectFrom('grant')
+      .select('id')
+      .where(
+        'id',
+        'in',
+        grants.slice(from, from + AT_ONCE).map(({ id }) => id),
+      )
+      .where(({ or, and, not, exists, selectFrom }) => {
+        const ofGrant = (table: 'authorization_code' | 'refresh_token') =>
+          selectFrom(table).select('grant_id').whereRef('grant_id', '=', 'grant.id')
+        return or([
+          exists(ofGrant('authorization_code').where('used_at', 'is', null)),
+          and([isRefreshable, not(exists(ofGrant('refresh_token')))]),
+        ])
+      })
+      .execute()
+    for (const { id } of rows) found.add(id)
+  }
+  return found
+}
+
+const isRefreshable = sql<boolean>`(${isOffline} or ' ' || scope || ' ' like '% online_access %')`
 
 /** When the last token of a grant expires: a refresh token, or without one the access token. */
 function findLastUse(row: GrantRow, { accessTokenTtlSeconds }: AccessRules): number {

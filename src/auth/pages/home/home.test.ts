@@ -123,7 +123,7 @@ describe('/home', () => {
     await addAccount('father', 'RelatedPerson/r-child-1', ['r-child-1'])
     await addAccount('aunt', 'RelatedPerson/r-child-1', ['r-child-1'])
     const [father, aunt] = [await auth.logIn('father'), await auth.logIn('aunt')]
-    assert.match((await aunt.get('/home')).body, /No app of another person is known to have access/)
+    assert.match((await aunt.get('/home')).body, /Nobody else has allowed an app to use this record/)
     const { code = '' } = readRedirect(
       await auth.authorize(father, { ...APP, scope: 'launch/patient patient/Condition.rs offline_access' }),
     )

@@ -1,52 +1,51 @@
-import { findPage, type KeptRecord } from '../../../audit/index.ts'
 import { type Html, html } from '../../../web/index.ts'
-import { LIMITS } from '../../base/limits.ts'
+import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { keepUsableGrants, selectGrants, type UsableGrant } from '../../oauth/grants/grant.ts'
 import { summarizeScopes } from '../consent/texts.ts'
 
-/**
- * The grants of other people for a record that can be used now. No index has the patient of a grant, but the audit trail
- * has the grants of a record: the newest authorizations, and those with which somebody looked at it lately.
- */
+/** The grants of other people for a record that can be used now, the newest of each app and person. */
+export interface GrantsOfOthers {
+  readonly grants: readonly UsableGrant[]
+  /** Whether all of them were read. */
+  readonly isComplete: boolean
+}
+
 export async function findGrantsOfOthers(
   { store, rules, clock }: AuthContext,
   user: User,
   patient: string,
-  looks: readonly KeptRecord[],
-): Promise<readonly UsableGrant[]> {
-  const { records } = await findPage(store, {
-    events: [{ kind: 'authorize' }],
-    allowed: true,
-    filedUnder: patient,
-    limit: LIMITS.homeGrants,
-  })
-  const ids = [...new Set([...records, ...looks].flatMap(({ launch_id }) => launch_id ?? []))]
-  if (ids.length === 0) return []
+): Promise<GrantsOfOthers> {
   const rows = await selectGrants(store.db)
-    .where('grant.id', 'in', ids.slice(0, LIMITS.homeGrants))
-    .where('patient_id', '=', patient)
+    .where('grant.patient_id', '=', patient)
     .where('grant.clinician_id', '!=', user.id)
     .where('revoked_at', 'is', null)
+    .where('last_used_at', '>', clock() - LIFETIME.offlineRefresh)
     .orderBy('last_used_at', 'desc')
+    .limit(LIMITS.homeGrants)
     .execute()
   const grants = await keepUsableGrants(store.db, rules, rows, clock())
   const ofOne = Map.groupBy(grants, grant => JSON.stringify([grant.client_id, grant.clinician_id]))
-  return [...ofOne.values()].flatMap(([newest]) => newest ?? [])
+  return {
+    grants: [...ofOne.values()].flatMap(([newest]) => newest ?? []),
+    isComplete: rows.length < LIMITS.homeGrants,
+  }
 }
 
-export function renderGrantsOfOthers(grants: readonly UsableGrant[]): Html {
+export function renderGrantsOfOthers({ grants, isComplete }: GrantsOfOthers): Html {
+  const others = grants.slice(LIMITS.appsListed)
   return html`<h3 class="home__part field__label">Apps of other people with access now</h3>
 ${
   grants.length === 0
-    ? html`<p class="home__part muted">No app of another person is known to have access.</p>`
-    : html`<ul class="visits">${grants
-        .slice(0, LIMITS.appsListed)
-        .map(
-          grant =>
-            html`<li class="home__app"><div><b>${grant.client_name}</b><span class="sub">Allowed by ${grant.display_name}. ${summarizeScopes(grant.scope, 'they')}.</span></div></li>`,
-        )}</ul>`
+    ? html`<p class="home__part muted">Nobody else has allowed an app to use this record.</p>`
+    : html`<ul class="visits">${grants.slice(0, LIMITS.appsListed).map(renderGrant)}</ul>`
 }
+${others.length > 0 && html`<details class="more home__part"><summary>${others.length} more</summary><ul class="visits">${others.map(renderGrant)}</ul></details>`}
+${!isComplete && html`<p class="home__part small muted">There may be others, which were used earlier.</p>`}
 <p class="home__part small muted">Staff may also use apps that open many records. Whatever they open is listed under “Who looked”.</p>`
+}
+
+function renderGrant({ client_name, display_name, scope }: UsableGrant): Html {
+  return html`<li class="home__app"><div><b>${client_name}</b><span class="sub">Allowed by ${display_name}. ${summarizeScopes(scope, 'they')}.</span></div></li>`
 }

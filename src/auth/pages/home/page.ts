@@ -15,7 +15,6 @@ import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import type { UsableGrant } from '../../oauth/grants/grant.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
 import { type Actors, findActors } from '../access-log/actors.ts'
@@ -29,7 +28,7 @@ import { renderRemoval } from '../manage/page.ts'
 import { renderAsk, renderSignedInPage } from '../page-parts.ts'
 import { renderListedApp } from '../portal/apps.ts'
 import { describeRelation, describeWhose, formatFullName, type WhoseRecord } from '../whose.ts'
-import { findGrantsOfOthers, renderGrantsOfOthers } from './others.ts'
+import { findGrantsOfOthers, type GrantsOfOthers, renderGrantsOfOthers } from './others.ts'
 
 /** What a patient or relative sees first. */
 export interface Home {
@@ -46,7 +45,7 @@ interface OpenRecord {
   readonly person: Person | undefined
   readonly visits: readonly Visit[]
   readonly actors: Actors
-  readonly ofOthers: readonly UsableGrant[]
+  readonly ofOthers: GrantsOfOthers
 }
 
 export async function readHome(context: AuthContext, user: User): Promise<Home> {
@@ -65,7 +64,7 @@ async function readRecord(
   { people, own }: { readonly people: readonly Person[]; readonly own: readonly OwnRecord[] },
   patient: string,
 ): Promise<OpenRecord> {
-  const { days, read } = await readDays(context, user, readView(readParameters({}), [patient]))
+  const { days } = await readDays(context, user, readView(readParameters({}), [patient]))
   const visits = days.flatMap(day => day.visits).slice(0, LIMITS.homeVisits)
   return {
     whose: describeWhose(user, people, patient),
@@ -73,7 +72,7 @@ async function readRecord(
     person: people.find(({ id }) => id === patient),
     visits,
     actors: await findActors(context, user.id, visits.flat()),
-    ofOthers: await findGrantsOfOthers(context, user, patient, read),
+    ofOthers: await findGrantsOfOthers(context, user, patient),
   }
 }
 

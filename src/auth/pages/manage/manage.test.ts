@@ -119,12 +119,22 @@ eachDatabaseIfThorough((_name, open) => {
         patient_id: `patient-${at}`,
         last_used_at: grant.last_used_at - 1 - at,
       })
-      await db.insertInto('grant').values(patients.map(copy)).execute()
+      const grants = patients.map(copy)
+      await db.insertInto('grant').values(grants).execute()
+      const token = await db
+        .selectFrom('refresh_token')
+        .selectAll()
+        .where('grant_id', '=', grant.id)
+        .executeTakeFirstOrThrow()
+      const copied = grants.map(({ id }) => ({ ...token, token_hash: id, grant_id: id }))
+      await db.insertInto('refresh_token').values(copied).execute()
       const { body } = await browser.get('/manage')
       assert.match(
         body,
         /52 records[\s\S]*Juniper[\s\S]*patient-0[\s\S]*patient-48<\/li><li>2 others, used earlier/,
       )
+      const copies = db.selectFrom('grant').select('id').where('patient_id', 'like', 'patient-%')
+      await db.deleteFrom('refresh_token').where('grant_id', 'in', copies).execute()
       await db.deleteFrom('grant').where('patient_id', 'like', 'patient-%').execute()
     })
 
