@@ -1,6 +1,6 @@
 /**
  * `npm run check:docs`: the generated pages are current, every link has a target, the indexes list every page, every decision
- * says when to revisit it, and every error is described. A shell and systemd read every setting alike, and the sources have
+ * says when to revisit it, and every error and metric is described. A shell and systemd read every setting alike, and the sources have
  * every quoted message. The changelog has each heading once in a version, and no page has marks of a conflict. Every rule of docs/specification.md has a test, every row of docs/internal/smart-conformance.md names an
  * existing test, every cited rule exists, and no document outside the repository is cited. test/docs.test.ts compares the
  * endpoints with the servers.
@@ -13,6 +13,7 @@ import { generatePages } from './checks/generated.ts'
 import { findHeadingFaults } from './checks/headings.ts'
 import { findIndexFaults, findLinkFaults } from './checks/links.ts'
 import { findMessageFaults } from './checks/messages.ts'
+import { findMetricFaults } from './checks/metrics.ts'
 import { findPathFaults } from './checks/paths.ts'
 import { conclude, listFiles, readSources } from './checks/sources.ts'
 import {
@@ -46,6 +47,7 @@ conclude('docs', [
     checkPage(page, text => (text === expected ? [] : [`${page}: not current, run npm run reference`])),
   ),
   ...checkPage('CHANGELOG.md', text => findHeadingFaults('CHANGELOG.md', text)),
+  ...checkPage('docs/metrics.md', text => findMetricFaults('docs/metrics.md', text, sources)),
   ...checkPage('docs/errors.md', text => findErrorFaults('docs/errors.md', text, sources)),
   ...checkPage('docs/specification.md', text => [
     ...findRuleFaults('docs/specification.md', text, sources),

@@ -8,6 +8,7 @@ import { findErrorFaults, findNames } from './errors.ts'
 import { findHeadingFaults } from './headings.ts'
 import { findIndexFaults, findLinkFaults } from './links.ts'
 import { findMessageFaults } from './messages.ts'
+import { findMetricFaults } from './metrics.ts'
 import { findPathFaults } from './paths.ts'
 import {
   findCitationFaults,
@@ -357,5 +358,24 @@ describe('findConflictFaults', () => {
 
   it('accepts headings and quotes', () => {
     assert.deepEqual(faults('Title\n=======\n> quoted\n'), [])
+  })
+})
+
+describe('findMetricFaults', () => {
+  const sources = new Map([
+    ['src/web/a.ts', "count({ name: 'sallyport_a_total' })\ncreateTable('sallyport_check')"],
+    ['src/web/a.test.ts', "'sallyport_b_total'"],
+  ])
+  const faults = (text: string) => findMetricFaults('metrics.md', text, sources)
+
+  it('accepts a page with every metric', () => {
+    assert.deepEqual(faults('| `sallyport_a_total` | |'), [])
+  })
+
+  it('names a metric that the page lacks, and one that the servers lack', () => {
+    assert.deepEqual(faults('| `sallyport_old_total` | |'), [
+      'metrics.md: does not describe sallyport_a_total',
+      'metrics.md: describes sallyport_old_total, which no server has',
+    ])
   })
 })
