@@ -23,7 +23,7 @@ const COMPARED = 2_000
  * accounts that were removed. An account is found by its id, so that accounts of one FHIR user are told apart.
  */
 export async function findActor(store: Store, text: string): Promise<Named<Actor>> {
-  if (/^[A-Z][A-Za-z]+\/./.test(text)) return nameFhirUser(store, text)
+  if (isFhirUser(text)) return nameFhirUser(store, text)
   const accounts = await findAccounts(store.db, text)
   const found = [...accounts, ...(await findRemoved(store, text))]
   const operators = await findOperators(store, text)
@@ -38,12 +38,27 @@ export async function findActor(store: Store, text: string): Promise<Named<Actor
 }
 
 async function nameFhirUser({ db }: Store, text: string): Promise<Named<Actor>> {
-  const account = await db
+  const accounts = await findByFhirUser(db, text)
+  return { filter: { fhirUsers: [text] }, isUnknown: accounts.length === 0 }
+}
+
+function findByFhirUser(db: Kysely<Schema>, text: string) {
+  return db
     .selectFrom('clinician')
     .select('id')
     .where('fhir_user_id', 'in', [text, text.replace(/^Practitioner\//, '')])
-    .executeTakeFirst()
-  return { filter: { fhirUsers: [text] }, isUnknown: account === undefined }
+    .limit(MANY)
+    .execute()
+}
+
+/** Finds the accounts that a text means: a username, a name, an id or a FHIR user. */
+export async function findAccountIds({ db }: Store, text: string): Promise<readonly string[]> {
+  const accounts = isFhirUser(text) ? await findByFhirUser(db, text) : await findAccounts(db, text)
+  return accounts.flatMap(({ id }) => id ?? [])
+}
+
+function isFhirUser(text: string): boolean {
+  return /^[A-Z][A-Za-z]+\/./.test(text)
 }
 
 interface Account {

@@ -60,7 +60,7 @@ export interface Endpoint<Query extends TObject = TObject, Body extends TSchema 
   readonly page?: {
     /** Below `/admin`, with the parameters of the endpoint. */
     readonly path: string
-    readonly section: 'apps' | 'keys'
+    readonly section: 'apps' | 'access' | 'keys'
     /** A question. */
     readonly title: string
     readonly button: string

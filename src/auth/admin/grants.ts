@@ -1,8 +1,17 @@
+import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { type Static, Type } from '@sinclair/typebox'
 import { sql } from 'kysely'
 import { isFailure } from '../../core/index.ts'
+import type { Store } from '../../store/index.ts'
 import { html, renderDateTime } from '../../web/index.ts'
-import { keepUsableGrants, revokeGrant, selectGrants, type UsableGrant } from '../oauth/grants/grant.ts'
+import {
+  type GrantRow,
+  keepUsableGrants,
+  revokeGrant,
+  selectGrants,
+  type UsableGrant,
+} from '../oauth/grants/grant.ts'
+import { hasUserScope } from '../oauth/token/token-response.ts'
 import {
   type Admin,
   AdminFailure,
@@ -25,48 +34,120 @@ export interface GrantDescription {
   readonly displayName: string
   readonly scope: string
   readonly patientId: string | undefined
+  /** It opens every patient whom the user may see. */
+  readonly opensEvery: boolean
   readonly createdAt: number
   readonly lastUsedAt: number
   /** Undefined: until it is revoked. */
   readonly endsAt: number | undefined
 }
 
-/** One of both is set, so that an index has the grants in the order of the page. */
+/** Each list has the accepted values; undefined accepts all. */
 export interface GrantFilter extends PageRequest {
-  readonly clientId?: string | undefined
-  readonly userId?: string | undefined
+  readonly clientIds?: readonly string[] | undefined
+  readonly userIds?: readonly string[] | undefined
+  /** `any`: grants that open every patient whom the user may see. */
+  readonly patientId?: string | undefined
 }
 
-/** Grants that are read for a page at most, however few of them have not ended. */
-const READ_FOR_PAGE = 2_000
+/** Grants that are read at once, and how often for a page, however few of them can be used. */
+const READ_AT_ONCE = 2_000
+const READ_OFTEN = 5
 
 /** Lists grants that can still be used, newest first. A page may have fewer than `limit`, and others may follow. */
 export async function listGrants(
   { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
-  { clientId, userId, after, limit }: GrantFilter,
-): Promise<ListPage<GrantDescription> | AdminFailure> {
-  if (clientId === undefined && userId === undefined)
-    return new AdminFailure('invalid', 'a list of grants needs client_id or clinician_id')
-  const position = readPosition(after)
-  const rows = await selectGrants(store.db)
-    .$if(clientId !== undefined, query => query.where('grant.client_id', '=', clientId ?? ''))
-    .$if(userId !== undefined, query => query.where('grant.clinician_id', '=', userId ?? ''))
-    .$if(position !== undefined, query =>
-      query.where(sql<boolean>`("grant".created_at, "grant".id) < (${position?.createdAt}, ${position?.id})`),
+  { after, limit, ...filter }: GrantFilter,
+): Promise<ListPage<GrantDescription>> {
+  const items: UsableGrant[] = []
+  let position = readPosition(after)
+  for (let read = 0; read < READ_OFTEN; read++) {
+    const rows = await readGrants(store, filter, position)
+    const wanted = rows.filter(row => isWanted(row, filter))
+    items.push(...(await keepUsableGrants(store.db, rules, wanted, clock())))
+    const last = rows.at(-1)
+    if (items.length > limit || rows.length < READ_AT_ONCE || !last) {
+      position = undefined
+      break
+    }
+    position = toPosition(last)
+    await yieldTurn()
+  }
+  const shown = items.slice(0, limit)
+  const last = shown.at(-1)
+  const next = items.length > limit && last ? toPosition(last) : position
+  return { items: shown.map(toDescription), next: next && `${next.createdAt}.${next.id}` }
+}
+
+/** One value of the filter, or none, is the condition, so that an index has the grants in the order of the page. */
+function readGrants(
+  { db }: Store,
+  { patientId, userIds, clientIds }: Omit<GrantFilter, 'limit'>,
+  position: Position | undefined,
+): Promise<GrantRow[]> {
+  const query = selectGrants(db)
+    .$if(position !== undefined, it =>
+      it.where(sql<boolean>`("grant".created_at, "grant".id) < (${position?.createdAt}, ${position?.id})`),
     )
     .orderBy('grant.created_at', 'desc')
     .orderBy('grant.id', 'desc')
-    .limit(READ_FOR_PAGE)
-    .execute()
-  const current = await keepUsableGrants(store.db, rules, rows, clock())
-  const shown = current.slice(0, limit)
-  const last = current.length > limit ? shown.at(-1) : rows.length === READ_FOR_PAGE ? rows.at(-1) : undefined
-  return { items: shown.map(toDescription), next: last && `${last.created_at}.${last.id}` }
+    .limit(READ_AT_ONCE)
+  const [userId] = userIds?.length === 1 ? userIds : []
+  const [clientId] = clientIds?.length === 1 ? clientIds : []
+  if (patientId !== undefined && patientId !== ANY_PATIENT)
+    return query.where('grant.patient_id', '=', patientId).execute()
+  if (userId !== undefined) return query.where('grant.clinician_id', '=', userId).execute()
+  if (clientId !== undefined) return query.where('grant.client_id', '=', clientId).execute()
+  return query.execute()
 }
 
-function readPosition(after: string | undefined) {
+export const ANY_PATIENT = 'any'
+
+function isWanted(row: GrantRow, { patientId, userIds, clientIds }: Omit<GrantFilter, 'limit'>): boolean {
+  const isOfPatient =
+    patientId === undefined ||
+    (patientId === ANY_PATIENT ? hasUserScope(row.scope) : row.patient_id === patientId)
+  return (
+    isOfPatient &&
+    (userIds?.includes(row.clinician_id) ?? true) &&
+    (clientIds?.includes(row.client_id) ?? true)
+  )
+}
+
+interface Position {
+  readonly createdAt: number
+  readonly id: string
+}
+
+function toPosition({ created_at, id }: GrantRow): Position {
+  return { createdAt: created_at, id }
+}
+
+/** The access that ends with an app or a user. */
+interface AccessCount {
+  readonly grants: number
+  readonly apps: number
+  readonly users: number
+  /** There are more. */
+  readonly isCut: boolean
+}
+
+export async function countAccess(
+  admin: Pick<Admin, 'store' | 'clock' | 'rules'>,
+  filter: Omit<GrantFilter, 'after' | 'limit'>,
+): Promise<AccessCount> {
+  const { items, next } = await listGrants(admin, { ...filter, limit: READ_AT_ONCE })
+  return {
+    grants: items.length,
+    apps: new Set(items.map(({ clientId }) => clientId)).size,
+    users: new Set(items.map(({ userId }) => userId)).size,
+    isCut: next !== undefined,
+  }
+}
+
+function readPosition(after: string | undefined): Position | undefined {
   const [, createdAt, id] = /^(\d{1,15})\.(.{1,100})$/.exec(after ?? '') ?? []
-  return createdAt === undefined ? undefined : { createdAt: Number(createdAt), id }
+  return createdAt === undefined || id === undefined ? undefined : { createdAt: Number(createdAt), id }
 }
 
 function toDescription(row: UsableGrant): GrantDescription {
@@ -79,6 +160,7 @@ function toDescription(row: UsableGrant): GrantDescription {
     displayName: row.display_name,
     scope: row.scope,
     patientId: row.patient_id ?? undefined,
+    opensEvery: hasUserScope(row.scope),
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,
     endsAt: row.ends_at,
@@ -143,19 +225,29 @@ export const grantEndpoints = [
     method: 'GET',
     path: '/grants',
     title: 'Who has access now: grants that can still be used, newest first',
-    description: 'Needs `client_id` or `clinician_id`. A page may have fewer items than `limit`.',
+    description: 'All of them, or of an app, a user or a patient. A page may have fewer items than `limit`.',
     query: Type.Object(
       {
         client_id: Type.Optional(Type.String()),
         clinician_id: Type.Optional(Type.String({ description: 'The id of a clinician or an account.' })),
+        patient: Type.Optional(
+          Type.String({
+            description:
+              'The id of a patient. `any`: grants that open every patient whom the user may see (`user/` scopes).',
+          }),
+        ),
         ...PAGE_QUERY,
       },
       CLOSED,
     ),
     result: PageOf(Grant),
-    async handle({ admin, query: { client_id, clinician_id, ...page } }) {
-      const found = await listGrants(admin, { clientId: client_id, userId: clinician_id, ...page })
-      return isFailure(found) ? found : toPage(found, describeGrant)
+    async handle({ admin, query: { client_id, clinician_id, patient, ...page } }) {
+      const filter = {
+        clientIds: client_id === undefined ? undefined : [client_id],
+        userIds: clinician_id === undefined ? undefined : [clinician_id],
+        patientId: patient,
+      }
+      return toPage(await listGrants(admin, { ...filter, ...page }), describeGrant)
     },
   }),
   defineEndpoint({
@@ -167,7 +259,7 @@ export const grantEndpoints = [
     operation: REVOKE_GRANT,
     page: {
       path: '/grants/:id/revoke',
-      section: 'apps',
+      section: 'access',
       title: 'Revoke this access?',
       button: 'Revoke access',
       back: '/apps',
@@ -175,7 +267,7 @@ export const grantEndpoints = [
       async ask({ admin, params: { id = '' }, findPatient }) {
         const grant = await findGrant(admin, id)
         if (isFailure(grant)) return grant
-        const { clientId, clientName, username, displayName, patientId, lastUsedAt } = grant
+        const { clientId, clientName, username, displayName, patientId, opensEvery, lastUsedAt } = grant
         const patient = patientId === undefined ? undefined : await findPatient(patientId)
         return {
           text: 'The app’s tokens are refused within 5 seconds. The user can launch the app again.',
@@ -185,9 +277,7 @@ export const grantEndpoints = [
             ['User', html`${displayName} <code>${username}</code>`],
             [
               'Patient',
-              patientId === undefined
-                ? 'Any that the user may see'
-                : html`${patient} <code>${patientId}</code>`,
+              html`${patientId === undefined ? !opensEvery && 'None' : html`${patient} <code>${patientId}</code>`}${opensEvery && `${patientId === undefined ? 'Any' : ', and any other'} whom the user may see`}`,
             ],
             ['Last used', renderDateTime(lastUsedAt)],
           ],

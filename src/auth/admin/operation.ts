@@ -3,6 +3,8 @@ export interface Question {
   title(name: string): string
   readonly text: string
   readonly button: string
+  /** It ends the access of apps: the page says how much. */
+  readonly endsAccess?: true
   /** False: it can be undone. Otherwise its button and the link to its page are red. */
   readonly isDangerous?: false
 }

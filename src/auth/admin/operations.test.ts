@@ -172,7 +172,7 @@ eachDatabaseIfThorough((_, open) => {
       const code = await auth.getCode(clinician, query)
       const tokens = (await auth.exchange(code, query)).json()
       assert.ok(tokens.refresh_token, JSON.stringify(tokens))
-      const { items } = succeed(await listGrants(admin, { clientId: 'app', limit: 5 }))
+      const { items } = await listGrants(admin, { clientIds: ['app'], limit: 5 })
       assert.deepEqual([items.length, items[0]?.username, items[0]?.endsAt], [1, 'clinician', undefined])
       assert.equal((await findLastUses(admin, ['app'])).get('app'), auth.time.now)
 
@@ -182,7 +182,7 @@ eachDatabaseIfThorough((_, open) => {
         'invalid_client',
       )
       assert.equal((await auth.authorize(clinician, query)).statusCode, 400)
-      assert.deepEqual(succeed(await listGrants(admin, { clientId: 'app', limit: 5 })).items, [])
+      assert.deepEqual((await listGrants(admin, { clientIds: ['app'], limit: 5 })).items, [])
       succeed(await setClientDisabled(admin, 'app', false))
       assert.equal(
         (await auth.refresh(tokens.refresh_token, { client_id: 'app' })).json().error,
@@ -194,11 +194,10 @@ eachDatabaseIfThorough((_, open) => {
       const browser = await auth.logIn()
       await auth.exchange(await auth.getCode(browser))
       const [{ id: userId } = { id: '' }] = (await listUsers(admin, { text: 'clinician', limit: 1 })).items
-      const [grant] = succeed(await listGrants(admin, { userId, limit: 1 })).items
+      const [grant] = (await listGrants(admin, { userIds: [userId], limit: 1 })).items
       succeed(await revokeGrantById(admin, grant?.id ?? ''))
       assert.equal((await lastChange()).before.client_id, 'sallyport-app')
       assert.equal(fail(await revokeGrantById(admin, grant?.id ?? '')), 'not_found')
-      assert.equal(fail(await listGrants(admin, { limit: 1 })), 'invalid')
     })
 
     it('removes a user with all sign-ins and access, and keeps the tokens revoked (ADMIN-3)', async () => {
@@ -222,7 +221,7 @@ eachDatabaseIfThorough((_, open) => {
       const seen: string[] = []
       let after: string | undefined
       do {
-        const page = succeed(await listGrants(admin, { clientId: 'sallyport-app', limit: 2, after }))
+        const page = await listGrants(admin, { clientIds: ['sallyport-app'], limit: 2, after })
         seen.push(...page.items.map(({ id }) => id))
         after = page.next
       } while (after !== undefined)

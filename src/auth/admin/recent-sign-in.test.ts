@@ -93,6 +93,17 @@ function makeUserAttempts<Kind extends UserKind>(kind: Kind) {
         .execute()
       return USER_OPERATIONS['reset-second-factor'].perform(admin, { username, kind }, {})
     },
+    'end-sign-in': async (admin, username) => {
+      const { db } = admin.store
+      const row = await db
+        .selectFrom('login')
+        .innerJoin('clinician', 'clinician.id', 'login.clinician_id')
+        .select('id_hash')
+        .where('username', '=', username)
+        .executeTakeFirst()
+      const input = { sign_in: row?.id_hash ?? '' }
+      return USER_OPERATIONS['end-sign-in'].perform(admin, { username, kind }, input)
+    },
     link: (admin, username) => linkUser(admin, { username, kind }, link),
     unlink: (admin, username) => unlinkUser(admin, { username, kind }, { ...link, subject: username }),
   } satisfies Record<string, Attempt>
@@ -129,6 +140,7 @@ const ATTEMPTS = {
 const WITHOUT_RECENT_SIGN_IN: readonly string[] = [
   'account disable',
   'account end-sessions',
+  'account end-sign-in',
   'account remove',
   'audit export',
   'audit list',
@@ -138,6 +150,7 @@ const WITHOUT_RECENT_SIGN_IN: readonly string[] = [
   'client remove',
   'clinician disable',
   'clinician end-sessions',
+  'clinician end-sign-in',
   'clinician remove',
   'grant revoke',
   'log-level set',

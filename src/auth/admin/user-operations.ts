@@ -51,12 +51,15 @@ export const Password = Type.Optional(
   Type.String({ description: '8 characters to 72 bytes. The user replaces it at the first sign-in.' }),
 )
 
+/** One sign-in of a user. */
+export const SignInId = Type.Object({ sign_in: Type.String({ description: 'The id of a sign-in.' }) }, CLOSED)
+
 const KEEP_APPS = {
   keep_apps: Type.Optional(Type.Boolean({ description: 'Keep the access of apps with offline_access.' })),
 }
 
 /** The members of an operation on one user. */
-type UserInput = Partial<Static<typeof Link>> & {
+type UserInput = Partial<Static<typeof Link> & Static<typeof SignInId>> & {
   readonly password?: string
   readonly keep_apps?: boolean
 }
@@ -108,6 +111,7 @@ export const USER_OPERATIONS = {
       title: name => `Reset the password of ${name}?`,
       text: 'The server generates a new password and shows it once. The user replaces it at the next sign-in. All sign-ins end, and apps lose the access that the user gave them.',
       button: 'Reset password',
+      endsAccess: true,
     },
     link: { text: 'Reset password', isOffered: user => user.hasPasswords },
     perform: (admin, target, { password, keep_apps }) =>
@@ -125,9 +129,26 @@ export const USER_OPERATIONS = {
       title: name => `End the sign-ins of ${name}?`,
       text: 'All sign-ins end, and apps lose the access that the user gave them. The user can sign in again.',
       button: 'End sign-ins',
+      endsAccess: true,
     },
     link: { text: 'End sign-ins', isOffered: () => true },
     perform: (admin, target, { keep_apps }) => endSessions(admin, target, { keepApps: keep_apps }),
+  },
+  'end-sign-in': {
+    signIn: 'never asks',
+    api: {
+      method: 'DELETE',
+      path: 'sign-ins',
+      title: 'End one sign-in',
+      description: 'Apps that were launched in it lose their access, except with `offline_access`.',
+      input: SignInId,
+    },
+    page: {
+      title: name => `End a sign-in of ${name}?`,
+      text: 'The user is signed out in this browser. Apps that were launched there lose their access, except those that work while the user is away.',
+      button: 'End sign-in',
+    },
+    perform: (admin, target, { sign_in = '' }) => endSignIn(admin, target, sign_in),
   },
   'reset-second-factor': {
     signIn: 'asks',
@@ -142,6 +163,7 @@ export const USER_OPERATIONS = {
       title: name => `Reset the second factor of ${name}?`,
       text: 'All second factors and recovery codes are removed. All sign-ins end, and apps lose the access that the user gave them. Anyone who knows the password can then sign in and add a second factor, so make sure that the request comes from the user.',
       button: 'Reset second factor',
+      endsAccess: true,
     },
     link: { text: 'Reset second factor', isOffered: user => user.secondFactors > 0 },
     command: {
@@ -181,6 +203,7 @@ password too if someone else may know the old one.`,
       title: name => `Disable ${name}?`,
       text: 'The user cannot sign in. All sign-ins end, and apps lose the access that the user gave them.',
       button: 'Disable user',
+      endsAccess: true,
     },
     link: { text: 'Disable', isOffered: user => !user.isSelf && !user.disabled },
     command: {
@@ -216,6 +239,7 @@ their access back.`,
       title: name => `Remove ${name}?`,
       text: 'The account is deleted, all sign-ins end, and apps lose the access that the user gave them. This cannot be undone. Audit records stay. If an identity provider creates accounts, it creates this one again at the next sign-in: to keep the user out, disable the account.',
       button: 'Remove user',
+      endsAccess: true,
     },
     link: { text: 'Remove', isOffered: user => !user.isSelf },
     command: {
@@ -428,6 +452,18 @@ export function endSessions(
   return performOnUser(admin, target, 'end-sessions', (trx, row) =>
     storeAndEnd(trx, row, { access_version: row.access_version + 1 }, keepApps),
   )
+}
+
+/** Ends one sign-in of a user. */
+function endSignIn(admin: Admin, target: UserTarget, id: string): Promise<UserDescription | AdminFailure> {
+  return performOnUser(admin, target, 'end-sign-in', async (trx, row) => {
+    const { numDeletedRows } = await trx
+      .deleteFrom('login')
+      .where('clinician_id', '=', row.id)
+      .where('id_hash', '=', id)
+      .executeTakeFirst()
+    return numDeletedRows === 0n ? new AdminFailure('not_found', 'the sign-in has ended') : row
+  })
 }
 
 /** Removes all second factors of a user. Ends all sign-ins, and the access of apps. */

@@ -83,6 +83,7 @@ export interface UserFilter extends PageRequest {
   /** Whether they are administrators now, also by an identity provider. */
   readonly admin?: boolean | undefined
   readonly disabled?: boolean | undefined
+  readonly hasSecondFactor?: boolean | undefined
 }
 
 /** Lists users by username. A page may have fewer than `limit`, and others may follow. */
@@ -124,7 +125,7 @@ async function findEnd({ db, dialect }: Store, after = ''): Promise<string | und
 /** The first users that meet the filter, up to the username `end`. */
 function findRows(
   { db }: Store,
-  { kind, text, admin, disabled, after, limit }: UserFilter,
+  { kind, text, admin, disabled, hasSecondFactor, after, limit }: UserFilter,
   end: string | undefined,
 ): Promise<UserRow[]> {
   return db
@@ -136,11 +137,16 @@ function findRows(
     .$if(admin === true, query => query.where(mayBeAdministrator))
     .$if(admin === false, query => query.where('admin', '=', false))
     .$if(disabled !== undefined, query => query.where('disabled', '=', disabled ?? false))
+    .$if(hasSecondFactor !== undefined, query =>
+      query.where(sql<boolean>`${sql.raw(hasSecondFactor ? '' : 'not')} ${hasFactor}`),
+    )
     .$if(text !== undefined, query => query.where(containsText(['username', 'display_name'], text ?? '')))
     .orderBy('username')
     .limit(limit)
     .execute()
 }
+
+const hasFactor = sql<boolean>`exists (select 1 from factor where factor.clinician_id = clinician.id)`
 
 /** By the account, or by an identity provider at a sign-in. */
 const mayBeAdministrator = sql<boolean>`(admin or id in (select clinician_id from login where admin))`

@@ -173,7 +173,19 @@ describe('the administration API', () => {
       await call('GET', `${path}?disabled=false`, [])
       const unknown = path === '/accounts' ? ['RelatedPerson/r1'] : ['Practitioner/p7']
       assert.deepEqual((await call('GET', `${path}/{id}`, [id])).json().unknown_fhir_users, unknown)
+      await auth.store.db
+        .insertInto('login')
+        .values({
+          id_hash: `login-${name}`,
+          clinician_id: id,
+          created_at: auth.time.now,
+          expires_at: auth.time.now + 9e6,
+        })
+        .execute()
       await call('GET', `${path}/{id}/sign-ins`, [id])
+      assert.equal((await send('DELETE', `${path}/${id}/sign-ins?sign_in=none`)).statusCode, 404)
+      await call('DELETE', `${path}/{id}/sign-ins?sign_in=login-${name}`, [id])
+      await call('GET', `${path}?second_factor=false`, [])
       await call('PATCH', `${path}/{id}`, [id], { display_name: 'X', disabled: true })
       assert.ok((await call('POST', `${path}/{id}/password`, [id], {})).json().password)
       await call('POST', `${path}/{id}/end-sessions`, [id], { keep_apps: true })
@@ -377,7 +389,7 @@ describe('the administration API', () => {
       /admin/,
     ],
     ['DELETE', '/keys/nothing', undefined, 404, /nothing/],
-    ['GET', '/grants', undefined, 400, /client_id or clinician_id/],
+    ['GET', '/grants?patient=a&patient=b', undefined, 400, /patient/],
     ['GET', '/audit?since=yesterday', undefined, 400, /since|time/],
     ['GET', '/audit/export?format=pdf', undefined, 400, /format/],
     ['GET', '/policy/patients/absent', undefined, 404, /absent/],

@@ -44,6 +44,7 @@ const USER = {
 
 const SignIn = Type.Object(
   {
+    id: Type.String({ description: 'It opens nothing.' }),
     signed_in_at: Time,
     last_used_at: Time,
     expires_at: Time,
@@ -119,13 +120,15 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
             Type.String({ maxLength: 200, description: 'Part of the username or the name.' }),
           ),
           disabled: Type.Optional(Type.Boolean()),
+          second_factor: Type.Optional(Type.Boolean({ description: 'Whether they have one here.' })),
           ...filter,
           ...PAGE_QUERY,
         },
         CLOSED,
       ),
       result: PageOf(User),
-      handle: async ({ admin, query }) => toPage(await listUsers(admin, { ...query, kind }), describe),
+      handle: async ({ admin, query: { second_factor, ...query } }) =>
+        toPage(await listUsers(admin, { ...query, hasSecondFactor: second_factor, kind }), describe),
     }),
     defineEndpoint({
       method: 'POST',
@@ -214,6 +217,7 @@ function readChanges({ display_name, fhir_user, disabled, admin, related_persons
 }
 
 function describeSignIn({
+  id,
   createdAt,
   lastUsedAt,
   endsAt,
@@ -221,6 +225,7 @@ function describeSignIn({
   address,
 }: FoundSignIn): Static<typeof SignIn> {
   return {
+    id,
     signed_in_at: formatTime(createdAt),
     last_used_at: formatTime(lastUsedAt),
     expires_at: formatTime(endsAt),

@@ -28,7 +28,7 @@ import {
   findClientRow,
   listClients,
 } from '../clients.ts'
-import { renderGrants } from './grants.ts'
+import { describeEnding, renderGrants } from './grants.ts'
 import { renderList } from './list.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import {
@@ -142,7 +142,10 @@ function defineAppAction(verb: string, { signIn, page, perform }: ClientOperatio
         section: SECTION,
         back: buildAppPath(client.id),
         title: page.title(client.name),
-        facts: [['Client id', html`<code>${client.id}</code>`]],
+        facts: [
+          ['Client id', html`<code>${client.id}</code>`],
+          ...(page.endsAccess ? [await describeEnding(request, { clientIds: [client.id] })] : []),
+        ],
       }
     },
     async perform(request) {
@@ -312,6 +315,6 @@ async function renderAppPage(request: AdminRequest, client: Client, row: ClientR
       ['Audit', renderLink(`/audit?${new URLSearchParams({ app: client.id })}`, 'Records of this app')],
     ])}
 <h2 class="section__title subhead">Users who gave access</h2>
-${await renderGrants(request, { clientId: client.id }, buildAppPath(client.id))}`,
+${await renderGrants(request, { clientIds: [client.id] }, buildAppPath(client.id))}`,
   )
 }

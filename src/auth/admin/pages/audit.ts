@@ -21,7 +21,6 @@ import {
 } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import type { AuthContext } from '../../oauth/context.ts'
 import { describeApp, findNames, type Names } from '../../pages/activity/describe.ts'
 import { renderAuditOff } from '../../pages/activity/page.ts'
 import { type AdminFailure, recordAction } from '../action.ts'
@@ -44,6 +43,7 @@ import {
   VERIFY_TRAIL,
   type VerificationReport,
 } from '../verification.ts'
+import { type Choice, type Choices, findChoices, renderInput, renderSelect } from './filters.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { LISTED, renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
 
@@ -119,32 +119,6 @@ export const auditRoutes: readonly AdminRoute[] = [
   { method: 'GET', path: '/audit/export.ndjson', handle: request => sendExport(request, 'ndjson') },
   { method: 'GET', path: '/audit/export.csv', handle: request => sendExport(request, 'csv') },
 ]
-
-type Choice = readonly [value: string, text: string]
-
-interface Choices {
-  readonly users: readonly Choice[]
-  readonly apps: readonly Choice[]
-}
-
-const OFFERED = 200
-
-/** Suggestions for two fields. Other values can be typed. */
-async function findChoices({ store }: AuthContext): Promise<Choices> {
-  const [users, apps] = await Promise.all([
-    store.db
-      .selectFrom('clinician')
-      .select(['username', 'display_name'])
-      .orderBy('username')
-      .limit(OFFERED)
-      .execute(),
-    store.db.selectFrom('client').select(['client_id', 'name']).orderBy('client_id').limit(OFFERED).execute(),
-  ])
-  return {
-    users: users.map(row => [row.username, row.display_name]),
-    apps: apps.map(row => [row.client_id, row.name]),
-  }
-}
 
 /** Downloads the filtered records, and records the export. */
 async function sendExport(request: AdminRequest, format: ExportFormat): Promise<FastifyReply | AdminFailure> {
@@ -260,31 +234,6 @@ ${renderInput('since', 'From (UTC)', fields.since, undefined, 'date')}
 ${renderInput('until', 'To (UTC)', fields.until, undefined, 'date')}
 <p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink('/audit', 'Show all', 'btn btn--quiet btn--small')}</p>
 </form>`
-}
-
-function renderSelect(
-  name: string,
-  label: string,
-  all: string,
-  choices: readonly Choice[],
-  chosen: string,
-): Html {
-  return html`<p class="field"><label class="field__label" for="${name}">${label}</label><select class="input select" id="${name}" name="${name}"><option value="">${all}</option>${choices.map(
-    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
-  )}</select></p>`
-}
-
-function renderInput(
-  name: string,
-  label: string,
-  value: string,
-  choices: readonly Choice[] = [],
-  type: 'text' | 'date' = 'text',
-): Html {
-  return html`<p class="field"><label class="field__label" for="${name}">${label}</label><input class="input" id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="off" autocapitalize="none" spellcheck="false"${choices.length > 0 && html` list="${name}-choices"`}></p>${
-    choices.length > 0 &&
-    html`<datalist id="${name}-choices">${choices.map(([id, text]) => html`<option value="${id}">${text}</option>`)}</datalist>`
-  }`
 }
 
 function renderRow(record: KeptRecord, names: Names) {

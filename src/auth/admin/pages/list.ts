@@ -81,7 +81,7 @@ ${next !== undefined && renderNextPage(request, `/${section}`, next)}`,
   )
 }
 
-function renderNextPage({ request }: AdminRequest, path: string, next: string): Html {
+export function renderNextPage({ request }: AdminRequest, path: string, next: string): Html {
   const query = new URLSearchParams(request.url.split('?')[1])
   query.set('after', next)
   return html`<p class="actions after">${renderLink(`${path}?${query}`, 'Next page', 'btn btn--quiet btn--small')}</p>`

@@ -3,7 +3,7 @@ import { before, describe, it } from 'node:test'
 import { createAuditor, findRecords } from '../../../audit/index.ts'
 import { isFailure } from '../../../core/index.ts'
 import { readForm } from '../../testing/read-form.ts'
-import { TestAuthServer } from '../../testing/test-auth-server.ts'
+import { readRedirect, TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { openTestStore } from '../../testing/test-store.ts'
 import { checkPolicy } from '../policy.ts'
@@ -320,6 +320,127 @@ describe('/admin', () => {
     assert.deepEqual(await look(), Array(2).fill(['Brief', 'Lasting']))
     own.time.now += own.settings.accessTokenTtlSeconds * 1000
     assert.deepEqual(await look(), Array(2).fill(['Lasting']))
+  })
+
+  it('lists who has access now, by user, app and patient, and says what ends with an app or a user (REVOKE-3)', async () => {
+    const own = await TestAuthServer.open(await open())
+    await own.addUser('ada', { admin: true })
+    await own.addUser('bea', { display_name: 'Dr. Beatrix Unger' })
+    await own.addClient({ client_id: 'growth', name: 'Growth', scope: 'launch offline_access patient/*.rs' })
+    await own.addClient({ client_id: 'ward', name: 'Ward list', scope: 'launch offline_access user/*.rs' })
+    const officer = await own.logIn('ada')
+    const grant = async (username: string, client_id: string, patientId: string) => {
+      const app = { client_id, redirect_uri: `https://${client_id}.example/callback` }
+      const browser = await own.logIn(username)
+      const launch = await own.launch(browser, { clientId: client_id, patientId })
+      const scope = `launch offline_access ${client_id === 'ward' ? 'user' : 'patient'}/*.rs`
+      const { code = '' } = readRedirect(await own.authorize(browser, { ...app, launch, scope }))
+      return (await own.exchange(code, app)).json()
+    }
+    await grant('clinician', 'growth', 'juniper')
+    await grant('bea', 'growth', 'ashlar')
+    const ward = await grant('bea', 'ward', 'ashlar')
+    const list = async (query: string) => {
+      const { body } = await officer.get(`/admin/access${query}`)
+      return [...body.matchAll(/sr"> access of ([^<]*?) for (\w+)/g)].map(([, app, user]) => `${app} ${user}`)
+    }
+    const all = ['Ward list bea', 'Growth bea', 'Growth clinician']
+    assert.deepEqual(await list(''), all)
+    assert.deepEqual(await list('?user=BEA'), all.slice(0, 2))
+    assert.deepEqual(await list('?user=Unger&app=growth'), ['Growth bea'])
+    assert.deepEqual(await list('?app=Growth'), all.slice(1))
+    assert.deepEqual(await list('?patient=Patient/juniper'), ['Growth clinician'])
+    assert.deepEqual(await list('?patient=any'), ['Ward list bea'])
+    assert.deepEqual(await list('?user=nobody'), [])
+    assert.match(
+      (await officer.get('/admin/access?patient=juniper')).body,
+      /every patient whom a user may see/,
+    )
+    assert.match((await officer.get('/admin/access')).body, /ashlar, and any other/)
+
+    const { id } = await own.store.db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', 'bea')
+      .executeTakeFirstOrThrow()
+    assert.match(
+      (await officer.get('/admin/apps/growth/disable')).body,
+      /Access that ends<\/dt><dd>2 grants of 2 users</,
+    )
+    assert.match(
+      (await officer.get(`/admin/clinicians/${id}/remove`)).body,
+      /Sign-ins that end<\/dt><dd>2<[\s\S]*Access that ends<\/dt><dd>2 grants of 2 apps</,
+    )
+    assert.match((await officer.get('/admin/apps/sallyport-app/disable')).body, /None: no app has access now/)
+    const path =
+      /href="(\/admin\/grants\/[^"]+)"/.exec((await officer.get('/admin/access?app=ward')).body)?.[1] ?? ''
+    const question = (await officer.get(path)).body
+    assert.match(
+      question,
+      /Ward list <code>ward<[\s\S]*Dr\. Beatrix Unger <code>bea<[\s\S]*, and any other whom the user may see/,
+    )
+    await officer.post(path, {})
+    assert.deepEqual(await list(''), all.slice(1))
+    const refused = await own.refresh(ward.refresh_token, { client_id: 'ward' })
+    assert.equal(refused.json().error, 'invalid_grant')
+  })
+
+  it('ends one sign-in of another user after a confirmation that names it (ADMIN-3)', async () => {
+    await auth.addUser('two')
+    const [kept, lost] = [await auth.logIn('two'), await auth.logIn('two')]
+    const path = `/admin/clinicians/${await findId('two')}`
+    const rows = await auth.store.db.selectFrom('login').select('id_hash').execute()
+    const links = [...(await admin.get(path)).body.matchAll(/end-sign-in\?signIn=([\w-]+)/g)].map(
+      ([, id]) => id,
+    )
+    assert.equal(links.length, 2)
+    assert.ok(links.every(id => rows.some(row => row.id_hash === id)))
+    const [signIn = ''] = links
+    assert.match(
+      (await admin.get(`${path}/end-sign-in?signIn=${signIn}`)).body,
+      /<dt>Browser<\/dt>[\s\S]*<dt>Address/,
+    )
+    assert.equal((await admin.post(`${path}/end-sign-in`, { signIn })).headers.location, `${path}?done=saved`)
+    assert.equal((await findLastAction())?.request, 'clinician end-sign-in two')
+    const states = await Promise.all(
+      [kept, lost].map(async browser => (await browser.get('/portal')).statusCode),
+    )
+    assert.deepEqual(states.toSorted(), [200, 302])
+    assert.equal((await admin.get(`${path}/end-sign-in?signIn=${signIn}`)).statusCode, 404)
+    const own = `/admin/clinicians/${await findId('ada')}`
+    const { id_hash } = await auth.store.db
+      .selectFrom('login')
+      .select('id_hash')
+      .where('clinician_id', '=', await findId('ada'))
+      .executeTakeFirstOrThrow()
+    assert.equal(
+      (await admin.post(`${path}/end-sign-in`, { signIn: id_hash })).statusCode,
+      404,
+      'of another user',
+    )
+    assert.match((await admin.get(own)).body, /This browser/)
+  })
+
+  it('lists users without a second factor, and warns of an added user whom the FHIR server does not have (ADMIN-21)', async () => {
+    await auth.addUser('plain')
+    await auth.addUser('strong')
+    const factor = { kind: 'totp', name: 'Phone', created_at: 1 } as const
+    await auth.store.db
+      .insertInto('factor')
+      .values({ ...factor, clinician_id: await findId('strong') })
+      .execute()
+    const { body } = await admin.get('/admin/clinicians?state=without-second-factor')
+    assert.match(body, /<code>plain<\/code>/)
+    assert.doesNotMatch(body, /<code>strong<\/code>/)
+    const form = {
+      kind: 'clinician',
+      username: 'newcomer',
+      displayName: 'New',
+      fhirUser: 'Practitioner/nobody',
+    }
+    const added = await admin.post('/admin/clinicians/new', { ...form, password: '1' })
+    assert.match(added.body, /New password of newcomer/)
+    assert.match(added.body, /The FHIR server has no Practitioner\/nobody/)
   })
 
   it('validates a policy file, pasted or uploaded, and names the line of each error (ADMIN-24)', async () => {

@@ -11,6 +11,7 @@ import { ENDPOINTS } from '../api/routes.ts'
 import type { Asked, Endpoint } from '../endpoint.ts'
 import { appRoutes } from './apps.ts'
 import { auditRoutes } from './audit.ts'
+import { grantRoutes } from './grants.ts'
 import { keyRoutes } from './keys.ts'
 import { overviewRoutes } from './overview.ts'
 import { policyRoutes } from './policy.ts'
@@ -88,6 +89,7 @@ export const adminRoutes: readonly AdminRoute[] = [
   ...systemRoutes,
   ...appRoutes,
   ...userRoutes,
+  ...grantRoutes,
   ...keyRoutes,
   ...providerRoutes,
   ...policyRoutes,

@@ -22,6 +22,7 @@ const SECTIONS = [
   ['overview', '', 'Overview'],
   ['apps', '/apps', 'Apps'],
   ['clinicians', '/clinicians', 'Users'],
+  ['access', '/access', 'Access'],
   ['keys', '/keys', 'Keys'],
   ['providers', '/providers', 'Sign-in'],
   ['policy', '/policy', 'Policy'],
@@ -116,17 +117,18 @@ interface ShownSecret extends Pick<Confirmation, 'section' | 'back'> {
   readonly value: string
   /** What the user has to do with it. */
   readonly note?: string
+  readonly warning?: Html | undefined
 }
 
 /** Shows a value once: it is not stored. */
 export function renderSecret(
   request: AdminRequest,
-  { section, title, label, value, note, back }: ShownSecret,
+  { section, title, label, value, note, warning, back }: ShownSecret,
 ): Html {
   return renderAdminPage(
     request,
     { section, title, scripts: ['copy.js'] },
-    html`<div role="status">${renderAlert('Copy it now.', 'It is not shown again.', 'warn')}</div>
+    html`<div role="status">${renderAlert('Copy it now.', 'It is not shown again.', 'warn')}${warning}</div>
 <section class="card card__body stack stack--tight after" aria-label="${label}">${renderCopyable(label, value)}${note !== undefined && html`<p class="small">${note}</p>`}</section>
 <p class="actions after">${renderLink(back, 'Continue', 'btn btn--quiet')}</p>`,
   )

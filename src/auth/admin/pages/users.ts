@@ -1,5 +1,13 @@
 import { isFailure } from '../../../core/index.ts'
-import { type Html, html, renderAlert, renderBadge, renderDateTime, renderField } from '../../../web/index.ts'
+import {
+  type Html,
+  html,
+  renderAlert,
+  renderBadge,
+  renderDateTime,
+  renderField,
+  renderHidden,
+} from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
@@ -14,11 +22,12 @@ import {
   changeUser,
   createPassword,
   Link,
+  SignInId,
   USER_OPERATIONS,
   type UserOperation,
 } from '../user-operations.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
-import { renderGrants } from './grants.ts'
+import { describeEnding, renderGrants } from './grants.ts'
 import { renderList } from './list.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import {
@@ -72,9 +81,10 @@ export const userRoutes: readonly AdminRoute[] = [
       const { admin, form, reply } = request
       const password = form.get('password') === '1' ? createPassword() : undefined
       const user = await addUser(admin, { ...readUser(form), password })
-      return isFailure(user)
-        ? reply.sendPage(renderNewUser(request, user), { status: 400 })
-        : showChanged(request, { ...user, ...(password !== undefined && { password }) }, 'added')
+      if (isFailure(user)) return reply.sendPage(renderNewUser(request, user), { status: 400 })
+      const unknown = await findUnknown(request.context, listFhirUsers(user))
+      const warning = unknown && unknown.length > 0 ? renderUnknown(user, unknown) : undefined
+      return showChanged(request, { ...user, ...(password !== undefined && { password }) }, 'added', warning)
     },
   },
   {
@@ -108,12 +118,15 @@ function defineUserAction(
 ): readonly AdminRoute[] {
   if (!page || !perform) return []
   const isAboutLink = api?.input === Link
+  const isAboutSignIn = api?.input === SignInId
   return defineAction({
     path: `/clinicians/:id/${path}`,
     operation: { signIn },
     async ask(request) {
       const user = await requireUser(request)
       if (isFailure(user)) return user
+      const signIn = isAboutSignIn ? await requireSignIn(request, user) : undefined
+      if (isFailure(signIn)) return signIn
       return {
         ...page,
         section: SECTION,
@@ -122,14 +135,28 @@ function defineUserAction(
         facts: [
           ['Username', html`<code>${user.username}</code>`],
           ['FHIR user', html`<code>${user.fhirUser}</code>`],
+          ...(signIn ? describeSignIn(signIn) : []),
+          ...(page.endsAccess
+            ? [
+                ['Sign-ins that end', String(user.signIns)] as const,
+                await describeEnding(request, { userIds: [user.id] }),
+              ]
+            : []),
         ],
-        fields: isAboutLink ? renderLinkFields(request) : undefined,
+        fields: signIn
+          ? html`${renderHidden({ signIn: signIn.id })}`
+          : isAboutLink
+            ? renderLinkFields(request)
+            : undefined,
       }
     },
     async perform(request) {
       const user = await requireUser(request)
       if (isFailure(user)) return user
-      const input = isAboutLink ? readLink(request.form) : {}
+      const input = {
+        ...(isAboutLink && readLink(request.form)),
+        ...(isAboutSignIn && { sign_in: request.form.get('signIn') ?? '' }),
+      }
       const changed = await perform(request.admin, user, input)
       return verb === 'remove' && !isFailure(changed)
         ? '/clinicians?done=removed'
@@ -144,6 +171,24 @@ async function requireUser({ admin, params }: AdminRequest): Promise<UserDescrip
   )
 }
 
+async function requireSignIn(
+  { admin, form }: AdminRequest,
+  { id }: UserDescription,
+): Promise<SignIn | AdminFailure> {
+  const signIns = await findSignIns(admin, id)
+  const found = signIns.find(one => one.id === form.get('signIn'))
+  return found ?? new AdminFailure('not_found', 'the sign-in has ended')
+}
+
+function describeSignIn({ browser, address, createdAt, lastUsedAt }: SignIn) {
+  return [
+    ['Browser', browser ?? 'Unknown'],
+    ['Address', address ?? 'Unknown'],
+    ['Signed in', renderDateTime(createdAt)],
+    ['Last used', renderDateTime(lastUsedAt)],
+  ] as const
+}
+
 function buildUserPath({ id }: Pick<UserDescription, 'id'>): string {
   return `/clinicians/${encodeURIComponent(id)}`
 }
@@ -153,6 +198,7 @@ function showChanged(
   request: AdminRequest,
   user: ChangedUser | AdminFailure,
   done: string,
+  warning?: Html,
 ): Html | string | AdminFailure {
   if (isFailure(user)) return user
   if (user.password === undefined) return `${buildUserPath(user)}?done=${done}`
@@ -162,6 +208,7 @@ function showChanged(
     label: `New password of ${user.username}`,
     value: user.password,
     note: 'The user replaces it at the first sign-in.',
+    warning,
     back: buildUserPath(user),
   })
 }
@@ -283,6 +330,14 @@ const STATES = {
       text: 'Clinicians appear here when you or an identity provider make them administrators.',
     },
   },
+  'without-second-factor': {
+    text: 'Without second factor',
+    filter: { hasSecondFactor: false, disabled: false },
+    none: {
+      title: 'Every user has a second factor',
+      text: 'A user who has no passkey and no authenticator app here appears here, also one whose identity provider asks for it.',
+    },
+  },
   disabled: {
     text: 'Disabled',
     filter: { disabled: true },
@@ -294,7 +349,7 @@ const STATES = {
 } as const
 
 async function renderUserPage(request: AdminRequest, user: UserDescription): Promise<Html> {
-  const grants = await renderGrants(request, { userId: user.id }, buildUserPath(user))
+  const grants = await renderGrants(request, { userIds: [user.id] }, buildUserPath(user))
   const isSelf = user.id === request.login.user.id
   const hasPasswords = request.context.providers.passwords
   const unknown = await findUnknown(request.context, listFhirUsers(user))
@@ -328,7 +383,7 @@ ${user.kind === 'account' && renderRelatedPersons(user.relatedPersons.map(id => 
 ${user.kind === 'account' && (await renderRecords(request, user))}
 <div class="actions"><button class="btn btn--quiet">Save</button></div></form>
 <h2 class="section__title subhead">Sign-ins now</h2>
-${signIns.length === 0 ? html`<p>The user is not signed in now. A sign-in appears here until it ends.</p>` : renderSignIns(signIns)}
+${signIns.length === 0 ? html`<p>The user is not signed in now. A sign-in appears here until it ends.</p>` : renderSignIns(user, signIns, request.login.idHash)}
 <h2 class="section__title subhead">Provider accounts</h2>
 ${renderLinks(user)}
 <h2 class="section__title subhead">Apps with access</h2>
@@ -353,7 +408,7 @@ function renderUnknown({ kind }: UserDescription, references: readonly string[])
       : 'Apps cannot read who the user is, and policy rules that compare patients with the user match none. All other access works: disable the account if it should not open any record.'
   return renderAlert(
     `The FHIR server has no ${references.join(', ')}.`,
-    `${consequence} Create or import it, or correct the reference below.`,
+    `${consequence} Create or import it, or correct the reference on the page of the user.`,
     'warn',
   )
 }
@@ -367,16 +422,29 @@ async function renderRecords({ context }: AdminRequest, user: UserDescription): 
   return html`<p class="small muted">Opens the records of: ${patients.join(', ') || 'nobody'}.</p>`
 }
 
-function renderSignIns(signIns: readonly SignIn[]): Html {
+function renderSignIns(user: UserDescription, signIns: readonly SignIn[], own: string): Html {
   return renderTable(
     'Sign-ins, the last used first',
-    ['Browser', 'Address', 'Signed in', 'Last used', 'Ends at the latest'],
-    signIns.map(({ browser, address, createdAt, lastUsedAt, endsAt }) => [
+    [
+      'Browser',
+      'Address',
+      'Signed in',
+      'Last used',
+      'Ends at the latest',
+      { head: 'Action', isHidden: true },
+    ],
+    signIns.map(({ id, browser, address, createdAt, lastUsedAt, endsAt }) => [
       browser ?? 'Unknown',
       address ?? 'Unknown',
       renderDateTime(createdAt),
       renderDateTime(lastUsedAt),
       renderDateTime(endsAt),
+      id === own
+        ? renderBadge('This browser', 'accent')
+        : renderDangerLink(
+            `${buildUserPath(user)}/end-sign-in?${new URLSearchParams({ signIn: id })}`,
+            html`End<span class="sr"> the sign-in in ${browser ?? 'an unknown browser'}</span>`,
+          ),
     ]),
   )
 }
