@@ -9,6 +9,7 @@ export { createAdminApiDocument } from './admin/api/routes.ts'
 export { describeAnyUser } from './admin/api/users.ts'
 export { describeUnknown, findWho } from './admin/audit.ts'
 export { findUsernames } from './admin/audit-who.ts'
+export { checkFile, type FileCheck } from './admin/check-file.ts'
 export type { NewUser } from './admin/check-user.ts'
 export {
   addClient,

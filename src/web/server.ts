@@ -170,12 +170,9 @@ function createReplyOptions({
 }
 
 /** For the FHIR server, a form has the same limit as any other body. */
-function chooseBodyLimit(
-  { headers }: FastifyRequest,
-  { name, bodyLimit = BODY_BYTES }: ServerOptions,
-): number {
+function chooseBodyLimit({ headers, routeOptions }: FastifyRequest, { name }: ServerOptions): number {
   const isForm = headers['content-type']?.startsWith('application/x-www-form-urlencoded') ?? false
-  return isForm && name !== 'fhir' ? FORM_BYTES : bodyLimit
+  return isForm && name !== 'fhir' ? FORM_BYTES : (routeOptions.bodyLimit ?? BODY_BYTES)
 }
 
 function isHttps({ url }: ServerOptions): boolean {

@@ -12,7 +12,7 @@ import {
 import { DAY_MS, isFailure } from '../../core/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 import type { Store } from '../../store/index.ts'
-import { formatCsvRow } from '../../web/index.ts'
+import { formatCellText, formatCsvRow } from '../../web/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import type { Parameters } from '../base/request.ts'
 import {
@@ -38,6 +38,9 @@ type ExportOptions = AuditEventOptions
 
 type Username = string | undefined
 
+/** The columns of an export as CSV. */
+export const COLUMNS: readonly string[] = [...listColumns(), 'username']
+
 /** NDJSON has AuditEvents, CSV the columns of the table and the username. */
 export const EXPORT_FORMATS = {
   ndjson: {
@@ -48,7 +51,7 @@ export const EXPORT_FORMATS = {
   },
   csv: {
     type: 'text/csv; charset=utf-8',
-    head: `${[...listColumns(), 'username'].join(',')}\r\n`,
+    head: `${COLUMNS.join(',')}\r\n`,
     format: formatCsv,
   },
 } as const
@@ -159,8 +162,17 @@ function listColumns(): readonly (keyof KeptRecord)[] {
 }
 
 function formatCsv(record: KeptRecord, username: Username): string {
-  const values = listColumns().map(name => (name === 'at' ? new Date(record.at).toISOString() : record[name]))
-  return formatCsvRow([...values, username ?? null])
+  return formatCsvRow([...listValues(record), username ?? null])
+}
+
+function listValues(record: KeptRecord) {
+  return listColumns().map(name => (name === 'at' ? new Date(record.at).toISOString() : record[name]))
+}
+
+/** The cells of a record without the username, as a reader of the CSV gets them, by column. */
+export function formatCells(record: KeptRecord): Readonly<Record<string, string>> {
+  const names = listColumns()
+  return Object.fromEntries(listValues(record).map((value, at) => [names[at], formatCellText(value)]))
 }
 
 /** FHIR has a place for the name that somebody signs in with: `agent.altId`. */

@@ -1,6 +1,7 @@
 import type { Admin, AdminFailure, Operation } from './action.ts'
 import { ENDPOINTS } from './api/routes.ts'
 import { SHOW_RECORD } from './audit.ts'
+import { CHECK_FILE } from './check-file.ts'
 import { CLIENT_OPERATIONS, type ClientOperation } from './clients.ts'
 import type { CommandWords } from './operation.ts'
 import { POLICY_CHANGED, SETTINGS_CHANGED } from './system.ts'
@@ -16,6 +17,7 @@ export const OPERATIONS: readonly Operation[] = [
   POLICY_CHANGED,
   SETTINGS_CHANGED,
   SHOW_RECORD,
+  CHECK_FILE,
 ]
 
 function listUserOperations(kind: UserKind): readonly Operation[] {

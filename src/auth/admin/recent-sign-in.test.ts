@@ -10,6 +10,7 @@ import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { createProviders } from '../users/providers/providers.ts'
 import { type Admin, AdminFailure, makeCommandLine, recordAction, refuseWithoutRight } from './action.ts'
 import { exportRecords } from './audit.ts'
+import { checkFile } from './check-file.ts'
 import { changeByMetadata, registerByMetadata } from './client-metadata.ts'
 import { approveClient, removeClient, rotateClientSecret, setClientDisabled } from './clients.ts'
 import { revokeGrantById } from './grants.ts'
@@ -132,6 +133,8 @@ const ATTEMPTS = {
   'log-level set': admin => setLogLevel(admin, { controls }, 'debug'),
   'provider test': admin => testProvider(admin, { providers }, 'hospital'),
   'audit verify': admin => startVerification(admin, sealer, {}),
+  'audit check-file': admin =>
+    checkFile(admin, ['id\r\n1\r\n'], { fhirBaseUrl: 'http://localhost:8080/fhir' }),
   'audit export': admin =>
     exportRecords(admin, 'csv', { filter: {}, unknown: [], fhirBaseUrl: 'http://localhost:8080/fhir' }),
 } satisfies Record<string, Attempt>
@@ -142,6 +145,7 @@ const WITHOUT_RECENT_SIGN_IN: readonly string[] = [
   'account end-sessions',
   'account end-sign-in',
   'account remove',
+  'audit check-file',
   'audit export',
   'audit list',
   'audit show',

@@ -129,6 +129,10 @@ export const LIMITS = {
   cursorCharacters: 500,
   /** Characters of a policy file that the administration API validates. */
   policyCharacters: 20_000,
+  /** Bytes of a form with a file, and of one with an exported file; files that are checked at the same time in one process. */
+  fileBytes: 256 * 1024,
+  exportedFileBytes: 8 * 1024 * 1024,
+  fileChecks: 2,
   /** Records of an export of the audit trail, and exports that run at the same time in one process. */
   exportedRecords: 100_000,
   exports: 2,

@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { sallyport } from '../../../test/support/command-line.ts'
 import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
-import { type AuditRecord, createAuditor, findRecords, sealTrail } from '../../audit/index.ts'
+import {
+  type AuditRecord,
+  createAuditor,
+  findRecords,
+  openEventIds,
+  sealTrail,
+  toAuditEvent,
+} from '../../audit/index.ts'
 import { refuseRecords } from '../../audit/testing/audited-fhir.ts'
+import { readSettings } from '../../config/index.ts'
 import { validate } from '../../fhir/index.ts'
 import { createSealer, openStore } from '../../store/index.ts'
 
@@ -93,6 +104,33 @@ eachDatabaseIfThorough((name, _open, create) => {
         assert.match(changed.stdout, /^The audit trail was changed/)
         assert.equal(changed.exitCode, 1)
       })
+
+    it('compares an exported file of any size with the trail (ADMIN-27)', async () => {
+      const url = await create()
+      const store = await openStore(url)
+      await createAuditor({ store }).record(...records)
+      const ids = await openEventIds(store)
+      const { fhirBaseUrl } = readSettings({}, tmpdir())
+      const found = await findRecords(store, { limit: 10 })
+      await store.close()
+      const folder = mkdtempSync(join(tmpdir(), 'check-file-'))
+      const events = found.map(record => JSON.stringify(toAuditEvent(record, { fhirBaseUrl, ids })))
+      const run = async (name: string, lines: readonly string[]) => {
+        writeFileSync(join(folder, name), `${lines.join('\n')}\n`)
+        return sallyport(['audit', 'check-file', join(folder, name)], { env: { SMART_DATABASE_URL: url } })
+      }
+      const same = await run('same.ndjson', events)
+      assert.deepEqual([same.exitCode, same.stdout], [0, '3 records, 3 unchanged\n'])
+      const forged = events.map(line => line.replace('"outcome":"4"', '"outcome":"0"'))
+      const other = await run('other.ndjson', forged)
+      assert.equal(other.exitCode, 1)
+      assert.match(other.stdout, /^3 records, 2 unchanged\n1 different in the trail: \d+\n$/)
+      const wrong = await run('wrong.txt', ['hello'])
+      assert.deepEqual([wrong.exitCode, /not an export of the audit trail/.test(wrong.stderr)], [2, true])
+      const absent = await sallyport(['audit', 'check-file', 'absent'], { env: { SMART_DATABASE_URL: url } })
+      assert.match(absent.stderr, /Cannot read absent: there is no such file/)
+      rmSync(folder, { recursive: true })
+    })
 
     it('lists, filters and formats records', async () => {
       const url = await create()

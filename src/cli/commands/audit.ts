@@ -1,3 +1,5 @@
+import { createReadStream, statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   adoptSeals,
@@ -11,6 +13,7 @@ import {
   type Verification,
   verifyTrail,
 } from '../../audit/index.ts'
+import type { FileCheck } from '../../auth/index.ts'
 import { DAY_MS, escapeLine, HOUR_MS, HOW, MINUTE_MS } from '../../core/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import {
@@ -240,6 +243,50 @@ Exit code: 0 if nothing was changed, otherwise 1.`,
   },
 }
 
+const auditCheckFile: Command = {
+  busy: 'Comparing the file with the trail',
+  usage: `
+Usage: ${HOW} audit check-file <file> [--json]
+
+Compares each record of a file that was exported from this audit trail (NDJSON or CSV) with the trail of now: which are
+unchanged, which differ, and which are not there. Imports nothing. Usernames are not compared. Use the version and the FHIR
+base URL of the export for NDJSON; CSV does not depend on them.
+
+Options:
+  --json   print JSON: the counts, and the first records that differ or are not there
+
+Exit code: 0 if all records are unchanged or older than the records that are kept, otherwise 1.`,
+  positionals: { min: 1, max: 1 },
+  async run(args, io) {
+    const [name = ''] = args.positionals
+    const file = resolve(io.cwd, name)
+    if (!statSync(file, { throwIfNoEntry: false })?.isFile())
+      throw new CommandFailure(`Cannot read ${name}: there is no such file`)
+    const { checkFile } = await import('../../auth/index.ts')
+    const checked = await performCommand(io, `Cannot check ${name}`, admin =>
+      checkFile(admin, createReadStream(file, 'utf8'), loadSettings(io)),
+    )
+    if (isSet(args, 'json')) printJson(io, checked)
+    else io.stdout.write(formatCheck(checked))
+    return checked.changed.count + checked.missing.count === 0 ? 0 : 1
+  },
+}
+
+function formatCheck({ records, unchanged, changed, missing, expired }: FileCheck): string {
+  const groups = [
+    ['different in the trail', changed],
+    ['not in the trail', missing],
+    ['older than the trail', expired],
+  ] as const
+  const lines = groups
+    .filter(([, { count }]) => count > 0)
+    .map(
+      ([text, { count, first }]) =>
+        `${count} ${text}: ${first.map(({ id }) => id).join(', ')}${count > first.length ? ', …' : ''}\n`,
+    )
+  return `${records} records, ${unchanged} unchanged\n${lines.join('')}`
+}
+
 async function adoptTrail(io: Io, store: Store, sealer: Sealer): Promise<void> {
   const { problems } = await verifyTrail(store, sealer, { anySecret: true })
   if (problems.length > 0) return
@@ -255,4 +302,4 @@ function formatVerification({ records, seals, unsealed, head, problems }: Verifi
   return `${result}: ${counts}\n${head === undefined ? '' : `Head: ${head}\n`}`
 }
 
-export const commands = { audit, 'audit verify': auditVerify }
+export const commands = { audit, 'audit verify': auditVerify, 'audit check-file': auditCheckFile }

@@ -72,6 +72,7 @@ export const table = {
     load: audit,
   },
   'audit verify': { summary: 'Verify that no audit record was changed or removed', load: audit },
+  'audit check-file': { summary: 'Compare an exported file with the audit trail', load: audit },
   explain: { summary: 'Show whether a request would be allowed, and why', load: explain },
   token: { summary: 'Print an access token for tests of an app', load: developer },
   launch: { summary: 'Print a link that launches an app for a patient', load: developer },

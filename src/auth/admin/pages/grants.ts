@@ -38,7 +38,7 @@ ${renderInput('patient', 'Patient id', patient)}
 <p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink('/access', 'Show all', 'btn btn--quiet btn--small')}</p>
 </form>
 ${filter.patientId !== undefined && filter.patientId !== ANY_PATIENT && renderNoteOnPatient()}
-${page.items.length === 0 ? renderNone(page.next !== undefined) : renderTable(...tabulate(page.items))}
+<div class="after">${page.items.length === 0 ? renderNone(page.next !== undefined) : renderTable(...tabulate(page.items))}</div>
 ${page.next !== undefined && renderNextPage(request, '/access', page.next)}`,
       )
     },

@@ -330,6 +330,7 @@ describe('/admin', () => {
     await own.addClient({ client_id: 'ward', name: 'Ward list', scope: 'launch offline_access user/*.rs' })
     const officer = await own.logIn('ada')
     const grant = async (username: string, client_id: string, patientId: string) => {
+      own.time.now += 1
       const app = { client_id, redirect_uri: `https://${client_id}.example/callback` }
       const browser = await own.logIn(username)
       const launch = await own.launch(browser, { clientId: client_id, patientId })

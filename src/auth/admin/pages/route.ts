@@ -4,7 +4,7 @@ import { isFailure } from '../../../core/index.ts'
 import { lockRows, type Schema } from '../../../store/index.ts'
 import { Html, html, renderPage } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
-import { RECENT_SECONDS } from '../../base/limits.ts'
+import { LIMITS, RECENT_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { joinRepeated, type Parameters, readParameters } from '../../base/request.ts'
 import { isPatientUser } from '../../base/user.ts'
@@ -49,7 +49,12 @@ export type AdminRoute = {
       /** The operation of the form that the page shows. */
       readonly operation?: Pick<Operation, 'signIn'>
     }
-  | { readonly method: 'POST'; readonly operation: Pick<Operation, 'signIn'> }
+  | {
+      readonly method: 'POST'
+      readonly operation: Pick<Operation, 'signIn'>
+      /** Of a form with a file. */
+      readonly bodyBytes?: number
+    }
 )
 
 /** A page, the path of the next page below the area, or a response that the route has sent. */
@@ -80,12 +85,9 @@ export function addAdminRoutes(
   })
 }
 
-/** Bytes of a form with a file. */
-const FILE_BYTES = 256 * 1024
-
-/** A form with files: each field, and the text of each file. */
+/** A form with files: each field, and the text of each file. The limit is that of the route. */
 function acceptFiles(area: FastifyInstance): void {
-  const options = { parseAs: 'buffer', bodyLimit: FILE_BYTES } as const
+  const options = { parseAs: 'buffer' } as const
   area.addContentTypeParser('multipart/form-data', options, async (request: FastifyRequest, body: Buffer) => {
     const headers = { 'content-type': request.headers['content-type'] ?? '' }
     const form = await new Response(new Uint8Array(body), { headers }).formData().catch(() => undefined)
@@ -101,11 +103,13 @@ function acceptFiles(area: FastifyInstance): void {
 function addRoute(
   area: FastifyInstance,
   context: AuthContext,
-  { method, path, operation, handle }: AdminRoute,
+  { path, operation, handle, ...route }: AdminRoute,
   getLogin: (request: FastifyRequest) => Login | undefined,
 ): void {
+  const { method } = route
   area.route({
     method,
+    bodyLimit: (route.method === 'POST' ? route.bodyBytes : undefined) ?? LIMITS.fileBytes,
     url: `${paths.admin}${path}`,
     async handler(request, reply) {
       const login = getLogin(request)
