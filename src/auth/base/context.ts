@@ -56,6 +56,12 @@ export interface DeveloperPages {
   readonly apps: string
   /** Where an app is changed; undefined for the app of the settings. */
   readonly changeApp: (id: string) => string | undefined
+  /** Where the same launch can be repeated without a consent page. */
+  readonly linkWithoutConsent: (launch: {
+    readonly client: string
+    readonly patient: string
+    readonly encounter: string | undefined
+  }) => { readonly href: string; readonly text: string }
   /** The settings of a launch. The launch form of the portal can be sent there. */
   readonly launchSettings: string
 }

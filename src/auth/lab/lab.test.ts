@@ -78,6 +78,17 @@ describe('GET /lab/launch', () => {
     assert.equal(decodeClaims(token.access_token).sub, subject)
   })
 
+  it('is offered on the consent page, with the same context and without consent (LAB-3)', async () => {
+    const browser = await auth.logIn()
+    const { headers } = await auth.authorize(browser, { ...HELIO, launch: await link({ user: 'clinician' }) })
+    const { body } = await browser.get(headers.location ?? '')
+    const [, href = ''] = /href="([^"]*)">Launch the app in the lab without it</.exec(body) ?? []
+    assert.equal(href, '/lab?client=helio&amp;patient=juniper&amp;skip_consent=1')
+    const lab = (await browser.get(href.replaceAll('&amp;', '&'))).body
+    assert.match(lab, /name="skip_consent" value="1"[^>]* checked/)
+    assert.match(lab, /name="client" value="helio"/)
+  })
+
   it('asks for no sign-in even if the app requires a new one, and sets no cookie (LAB-3)', async () => {
     const response = await authorize(WITHOUT_PAGES, { prompt: 'login', max_age: '0' })
     assert.ok(readRedirect(response).code)

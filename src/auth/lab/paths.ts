@@ -33,6 +33,13 @@ export function makeDeveloperPages({
         ? `${labPaths.appsEdit}?${new URLSearchParams({ client: id })}`
         : `${paths.admin}/apps/${encodeURIComponent(id)}/edit`
     },
+    linkWithoutConsent({ client, patient, encounter }) {
+      const chosen = { client, patient, ...(encounter !== undefined && { encounter }), skip_consent: '1' }
+      return {
+        href: `${labPaths.lab}?${new URLSearchParams(chosen)}`,
+        text: 'Launch the app in the lab without it',
+      }
+    },
     launchSettings: labPaths.lab,
   }
 }

@@ -61,7 +61,7 @@ describe('/oauth2/consent', () => {
     ])
       assert.ok(page.body.includes(text), text)
     assert.equal(page.body.match(/<input type="checkbox"(?![^>]* checked)/), null)
-    assert.doesNotMatch(page.body, /Sample patients are made up/)
+    assert.doesNotMatch(page.body, /Sample patients are made up|For developers/)
     assert.match(
       String(page.headers['content-security-policy']),
       /form-action 'self' https:\/\/helio\.example;/,

@@ -194,7 +194,8 @@ function describeMaximum(days: number): string {
   return `, and for ${days === 1 ? '1 day' : `${days} days`} at most`
 }
 
-function renderAbout({ client, redirectUri, scope, wanted }: ConsentPageOptions): Html {
+function renderAbout(options: ConsentPageOptions): Html {
+  const { client, redirectUri, scope, wanted } = options
   const technical: readonly (readonly [string, Html | string])[] = [
     ['Returns to', html`<code>${redirectUri}</code>`],
     ['Client id', html`<code>${client.id}</code>`],
@@ -211,7 +212,19 @@ function renderAbout({ client, redirectUri, scope, wanted }: ConsentPageOptions)
 ${client.description !== undefined && html`<p>${client.description}</p>`}
 ${renderFacts(facts.filter(([, value]) => value !== ''))}
 <details class="more"><summary>Technical details</summary>${renderFacts(technical)}</details>
+${renderDeveloperNote(options)}
 </div></aside>`
+}
+
+/** Consent is asked at every launch (0125). Whoever launches an own app again and again can do it without this page. */
+function renderDeveloperNote({ client, login, patient, encounterId }: ConsentPageOptions): Html | undefined {
+  if (!login.developerPages || !patient || isPatientUser(login.user)) return undefined
+  const { href, text } = login.developerPages.linkWithoutConsent({
+    client: client.id,
+    patient: patient.id,
+    encounter: encounterId,
+  })
+  return html`<p class="small muted">For developers: this page is shown at every launch. <a href="${href}">${text}</a>.</p>`
 }
 
 function listUnregistered(scope: string, wanted: string): string {
