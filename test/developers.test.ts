@@ -241,8 +241,42 @@ describe('/apps', () => {
       const query = new URLSearchParams({ client, patient: 'patient-1', skip_consent: '1' })
       await visit(page, `/lab/launch?${query}`)
       await page.locator('#out').getByText('"id": "patient-1"').waitFor()
+      assert.equal(page.url(), `${url}/callback`, 'nothing of the response is left for a new tab')
     }
     assert.deepEqual(faults, [])
+  })
+
+  it('say what is missing if an app for EHR launches is opened without one (LAB-8)', async t => {
+    const { page, context } = await enter()
+    const library = createRequire(import.meta.url).resolve('fhirclient/build/fhir-client.js')
+    await context.route('https://cdn.jsdelivr.net/**', route =>
+      route.fulfill({ path: library, contentType: 'text/javascript' }),
+    )
+    const pages = new Map<string, string>()
+    const url = await serve(pages)
+    const scope = 'launch openid fhirUser patient/Patient.rs'
+    const code = await register(page, { name: 'EHR', redirectUri: `${url}/index.html`, scope })
+    const port = new URL(url).port
+    await page
+      .getByText(`Save it as index.html, run python3 -m http.server ${port} in its folder`)
+      .first()
+      .waitFor()
+    for (const title of ['fhirclient', 'Plain fetch']) {
+      pages.set('/index.html', code.get(title) ?? assert.fail(title))
+      const tab = await context.newPage()
+      await tab.goto(`${url}/index.html`)
+      await tab.getByRole('button', { name: 'Allow access' }).click()
+      await tab.getByText('opened without a launch, so it has no patient').waitFor()
+    }
+    if (spawnSync('python3', ['--version']).status !== 0) return t.diagnostic('NOT RUN: python3 is missing')
+    const python = (await register(page, { name: 'Python', redirectUri: `${url}/callback`, scope })).get(
+      'Python',
+    )
+    assert.match(python ?? '', /raise RuntimeError\("The app was opened without a launch/)
+    const compiled = spawnSync('python3', ['-c', 'import ast, sys; ast.parse(sys.stdin.read())'], {
+      input: python,
+    })
+    assert.equal(compiled.status, 0, String(compiled.stderr))
   })
 
   it('end with code that works as it stands: servers with fetch and Python, and a backend service (LAB-8)', async t => {

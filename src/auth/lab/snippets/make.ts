@@ -65,12 +65,21 @@ function makePublicSnippets(values: SnippetValues): readonly Snippet[] {
       ),
       python,
     ]
-  const how = `Serve it at ${redirectUri} and at the launch URL, and open it.`
+  const how = describeServing(redirectUri)
   return [
     { title: 'fhirclient', file: 'index.html', how, code: fhirclientPage(values) },
     { title: 'Plain fetch', file: 'index.html', how: `${how} Needs no library.`, code: fetchPage(values) },
     python,
   ]
+}
+
+/** How to serve a page without a server of one's own, where a folder of files suffices. */
+function describeServing(redirectUri: string): string {
+  const url = URL.parse(redirectUri)
+  const file = url && isLoopbackHttp(url) ? /^\/([\w.-]+\.html)?$/.exec(url.pathname) : null
+  return url && file
+    ? `Save it as ${file[1] ?? 'index.html'}, run python3 -m http.server ${url.port || 80} in its folder, and open ${redirectUri}.`
+    : `Serve it at ${redirectUri} and at the launch URL, and open it.`
 }
 
 function makeServerSnippets(values: SnippetValues): readonly Snippet[] {

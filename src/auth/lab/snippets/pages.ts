@@ -1,3 +1,4 @@
+import { checkPatient } from './check-patient.ts'
 import { quote } from './quote.ts'
 import type { SnippetValues } from './values.ts'
 
@@ -26,7 +27,11 @@ export function fhirclientPage(values: SnippetValues): string {
       iss: ${quote(fhirBaseUrl)},
       pkceMode: 'required',
     })
-    .then(client => client.request(${quote(request)}.replace('{patient}', client.patient.id)))
+    .then(client => {
+      // Otherwise the iss of the response stays in the address, and a new tab would take it for a launch.
+      history.replaceState(null, '', ${quote(redirectUri)})${checkPatient('client.patient.id', request, 6)}
+      return client.request(${quote(request)}.replace('{patient}', client.patient.id))
+    })
     .then(show, error => show(String(error)))
 </script>
 </html>
@@ -107,6 +112,8 @@ export function fetchPage(values: SnippetValues): string {
         code_verifier: verifier,
       }),
     })
+    // A new tab must not use the code again.
+    history.replaceState(null, '', REDIRECT_URI)${checkPatient('patient', request, 4)}
     const path = ${quote(request)}.replace('{patient}', patient)
     show(await getJson(FHIR + '/' + path, { headers: { Authorization: 'Bearer ' + access_token } }))
   }

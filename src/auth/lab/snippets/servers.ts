@@ -1,3 +1,4 @@
+import { checkPatient, NO_PATIENT } from './check-patient.ts'
 import { quote } from './quote.ts'
 import type { SnippetValues } from './values.ts'
 
@@ -64,7 +65,7 @@ async function finish(query) {
       redirect_uri: REDIRECT_URI,
       code_verifier: verifier,
     }),
-  })
+  })${checkPatient('patient', request, 2)}
   const path = ${quote(request)}.replace('{patient}', patient)
   return getJson(FHIR + '/' + path, { headers: { Authorization: 'Bearer ' + access_token } })
 }
@@ -156,7 +157,7 @@ def finish(query):
     else:
         basic = quote(CLIENT_ID, safe="") + ":" + quote(CLIENT_SECRET, safe="")
         headers["Authorization"] = "Basic " + base64.b64encode(basic.encode()).decode()
-    token = get_json(discover()["token_endpoint"], urlencode(form).encode(), headers)
+    token = get_json(discover()["token_endpoint"], urlencode(form).encode(), headers)${request.includes('{patient}') ? `\n    if "patient" not in token:\n        raise RuntimeError(${quote(NO_PATIENT)})` : ''}
     path = ${quote(request)}.replace("{patient}", token.get("patient", ""))
     return get_json(FHIR + "/" + path, headers={"Authorization": "Bearer " + token["access_token"]})
 
