@@ -1,16 +1,27 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { request } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { sallyport } from './support/command-line.ts'
+import { freePorts } from './support/free-ports.ts'
 import { newPlace, type Place, PROCESS_ENV, type Started, startProcess } from './support/started.ts'
 
 const RUNNING = /is running/
+const ROOT = resolve(import.meta.dirname, '..')
 
 /** A folder that is removed after the test, whatever its result. */
 function places() {
@@ -293,36 +304,115 @@ describe('sallyport start', () => {
 
 describe('docs/tutorials/ci.md', () => {
   const { place } = places()
-  const tutorial = readFileSync(new URL('../docs/tutorials/ci.md', import.meta.url), 'utf8')
+
+  /** A repository with files of the tutorials, in which Sallyport is installed. */
+  async function makeRepository(files: Readonly<Record<string, string>>) {
+    const { folder } = await place()
+    const temporary = join(folder, 'tmp')
+    for (const name of ['ci', 'tmp', 'node_modules/.bin']) mkdirSync(join(folder, name), { recursive: true })
+    for (const [file, tutorial] of Object.entries(files))
+      writeFileSync(join(folder, file), readBlock(tutorial, file))
+    symlinkSync(ROOT, join(folder, 'node_modules/sallyport'))
+    const command = join(folder, 'node_modules/.bin/sallyport')
+    const main = join(ROOT, 'src/cli/main.ts')
+    writeFileSync(command, `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`, { mode: 0o755 })
+    const env = {
+      ...PROCESS_ENV,
+      HOME: folder,
+      TMPDIR: temporary,
+      // Log lines must not come before what a script reads.
+      SMART_LOG_LEVEL: 'info',
+      SMART_SAMPLE_PATIENTS: '2',
+    }
+    const run = (program: string, args: readonly string[], more: Readonly<Record<string, string>> = {}) =>
+      promisify(execFile)(program, args, { cwd: folder, env: { ...env, ...more } })
+    return { folder, temporary, command, run }
+  }
 
   /** The block of code that follows the name of its file. */
-  function readBlock(file: string): string {
-    const [, after = ''] = tutorial.split(`In \`${file}\`:\n`)
+  function readBlock(tutorial: string, file: string): string {
+    const page = readFileSync(join(ROOT, 'docs/tutorials', tutorial), 'utf8')
+    const [, after = ''] = page.split(new RegExp(`(?:[Ii]n )?\`${file}\`(?::| [a-z][^\n]*:)\n`))
     return /^```\w+\n(.*?)^```$/ms.exec(after)?.[1] ?? assert.fail(`no ${file}`)
   }
 
-  it('tests requests on ephemeral servers that are ready when they print their URLs, and leaves nothing behind (START-11, START-12)', async () => {
-    const { folder } = await place()
-    const temporary = join(folder, 'tmp')
-    for (const name of ['ci', 'tmp']) mkdirSync(join(folder, name))
-    for (const file of ['ci/requests.test.mjs', 'ci/requests-test.sh'])
-      writeFileSync(join(folder, file), readBlock(file))
-    // As if it were installed.
-    const command = join(folder, 'node_modules/.bin/sallyport')
-    mkdirSync(dirname(command), { recursive: true })
-    const main = resolve(import.meta.dirname, '../src/cli/main.ts')
-    writeFileSync(command, `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`, { mode: 0o755 })
-    const { stdout } = await promisify(execFile)('bash', ['ci/requests-test.sh'], {
+  const REQUESTS = { 'ci/requests.test.mjs': 'ci.md', 'ci/requests-test.sh': 'ci.md' }
+
+  it('tests requests on ephemeral servers, which end with the command and leave nothing behind (START-12, START-13)', async () => {
+    const { command, temporary, run } = await makeRepository(REQUESTS)
+    const args = ['start', '--ephemeral', '--run', 'bash ci/requests-test.sh']
+    const { stdout, stderr } = await run(command, args)
+    assert.match(stdout, /^client_id: my-app\n.*pass 2\n.*fail 0\n/s)
+    assert.match(stderr, /"level":"info".*\nStopped\.\n$/s)
+    assert.deepEqual(readdirSync(temporary), [])
+  })
+
+  it('fails if its command fails (START-13)', async () => {
+    const { command, run } = await makeRepository({})
+    await assert.rejects(run(command, ['start', '--ephemeral', '--run', 'exit 7']), { code: 1 })
+  })
+
+  it('stops its command before the servers at SIGTERM (START-13)', async () => {
+    const { command, folder } = await makeRepository({})
+    const program = `exec "${process.execPath}" -e 'console.log("begun"); setInterval(() => {}, 1000)'`
+    const child = spawn(command, ['start', '--ephemeral', '--run', program], {
       cwd: folder,
-      env: {
-        ...PROCESS_ENV,
-        HOME: folder,
-        TMPDIR: temporary,
-        // Log lines must not come before the line with the URLs.
-        SMART_LOG_LEVEL: 'info',
-        SMART_SAMPLE_PATIENTS: '2',
-      },
+      env: { ...PROCESS_ENV, HOME: folder, SMART_SAMPLE_PATIENTS: '0' },
+      stdio: ['ignore', 'pipe', 'ignore'],
     })
+    await once(child.stdout, 'data')
+    child.kill('SIGTERM')
+    assert.deepEqual(await once(child, 'close'), [1, null])
+  })
+
+  it('tests the launch of a server and of a page, at the same time (START-12, START-13)', async () => {
+    const [port, other] = await freePorts(2)
+    const { command, folder, run } = await makeRepository({
+      'ci/server-launch.test.mjs': 'ci.md',
+      'ci/server-launch-test.sh': 'ci.md',
+      'ci/launch.test.mjs': 'ci.md',
+      'ci/launch-test.sh': 'ci.md',
+      'launch.html': 'browser-app.md',
+      'index.html': 'browser-app.md',
+      'serve.mjs': 'browser-app.md',
+    })
+    const library = 'node_modules/fhirclient/build/fhir-client.pure.min.js'
+    copyFileSync(join(ROOT, library), join(folder, 'fhir-client.pure.min.js'))
+    // The browser of these tests, as Playwright's.
+    mkdirSync(join(folder, 'node_modules/playwright'))
+    writeFileSync(
+      join(folder, 'node_modules/playwright/index.mjs'),
+      `import { launchBrowser } from '${join(ROOT, 'test/support/browser.ts')}'
+       export const chromium = { launch: launchBrowser }`,
+    )
+    writeFileSync(
+      join(folder, 'node_modules/playwright/package.json'),
+      '{ "name": "playwright", "exports": "./index.mjs" }',
+    )
+    const start = (script: string, PORT: string) =>
+      run(command, ['start', '--ephemeral', '--run', `bash ci/${script}`], {
+        PORT,
+        HOME: process.env.HOME ?? '',
+      })
+    const [server, page] = await Promise.all([
+      start('server-launch-test.sh', String(port)),
+      start('launch-test.sh', String(other)),
+    ])
+    assert.match(server.stdout, /pass 2\n.*fail 0\n/s)
+    assert.match(page.stdout, /The app was launched for Alba Juniper and shows her conditions\.\n$/)
+  })
+
+  it('names servers that are ready when they print their URLs, for scripts that stop them (START-11, START-12)', async () => {
+    const { folder, temporary, run } = await makeRepository(REQUESTS)
+    const script = `set -euo pipefail
+      exec 3< <(exec node_modules/.bin/sallyport start --ephemeral --ready 2> sallyport.log)
+      sallyport=$!
+      trap 'kill $sallyport; wait $sallyport || true' EXIT
+      read -r urls <&3
+      export FHIR_URL=$(node -p 'JSON.parse(process.argv[1]).fhir' "$urls")
+      export SMART_CONFIG=$(sed -n 's/.*SMART_CONFIG=//p' sallyport.log)
+      bash ci/requests-test.sh`
+    const { stdout } = await run('bash', ['-c', script])
     assert.match(stdout, /^client_id: my-app\n.*pass 2\n.*fail 0\n/s)
     const log = readFileSync(join(folder, 'sallyport.log'), 'utf8')
     assert.match(log, /"level":"info".*\nStopped\.\n$/s)

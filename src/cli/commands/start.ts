@@ -3,9 +3,9 @@ import type { Configuration, Settings } from '../../config/index.ts'
 import { readConfiguration, SettingsError } from '../../config/index.ts'
 import { HOW } from '../../core/index.ts'
 import { createLogger, version } from '../../web/index.ts'
-import { type Command, formatColumns, type Io, isSet } from '../command.ts'
+import { type Command, formatColumns, getOptional, type Io, isSet } from '../command.ts'
 import type { TestLogin } from '../start/auth.ts'
-import { makeEphemeral } from '../start/ephemeral.ts'
+import { type Ephemeral, makeEphemeral } from '../start/ephemeral.ts'
 import { readTrustedIssuers } from '../start/files.ts'
 import {
   createControls,
@@ -17,6 +17,7 @@ import {
 } from '../start/live.ts'
 import { chooseServers, endAtUnexpected, type PrintLine, type ServerName } from '../start/parts.ts'
 import { reportCertificate } from '../start/process-metrics.ts'
+import { runProgram } from '../start/run-program.ts'
 import { openMetricsPort, type Running, startServers } from '../start/start-servers.ts'
 import { startWorkers } from '../workers/supervisor.ts'
 
@@ -52,7 +53,7 @@ const ARRIVING_MS = 100
 
 const start: Command = {
   usage: `
-Usage: ${HOW} start [auth|fhir|app …] [--ephemeral] [--ready]
+Usage: ${HOW} start [auth|fhir|app …] [--ephemeral] [--ready] [--run "<command>"]
 
 Without names, starts the auth server, the FHIR server and the app server, with an embedded database and sample patients.
 With names, starts only those servers, as on separate hosts. The servers call each other over HTTP. They run in one process, or
@@ -65,9 +66,13 @@ providers, who needs a second factor, the log level and the certificates again; 
   --ready      for scripts: print one JSON line on standard output when the servers can process requests, for example
                {"auth":"http://localhost:9000","fhir":"…","app":"…"},
                and everything else on standard error. Exit with a code other than 0 if they cannot within 60 s
+  --run "<command>"
+               for tests: run a command when the servers can process requests, with AUTH_URL, FHIR_URL and APP_URL in its
+               environment, and SMART_CONFIG with --ephemeral. Then stop, and exit with 0 if it did, otherwise with 1
 
-Example:
+Examples:
   ${HOW} start --ephemeral --ready
+  ${HOW} start --ephemeral --run "npm test"
 
 To see the settings in effect: ${HOW} settings`,
   positionals: { min: 0, max: 3 },
@@ -86,7 +91,8 @@ To see the settings in effect: ${HOW} settings`,
     const { configuration, live: initial } = read()
     const { settings, warnings, startWarnings } = configuration
     for (const warning of [...warnings, ...startWarnings]) io.stderr.write(`${warning}\n`)
-    const forScripts = isSet(args, 'ready')
+    const program = getOptional(args, 'run')
+    const forScripts = isSet(args, 'ready') || program !== undefined
     const output = forScripts ? io.stderr : io.stdout
     const printLine = (line: string) => output.write(`${line}\n`)
     const logger = createLogger({ level: settings.logLevel, ...(forScripts && { destination: io.stderr }) })
@@ -116,12 +122,15 @@ To see the settings in effect: ${HOW} settings`,
     output.write(formatBanner(configuration, names, running.testLogin))
     if (ephemeral) printLine(`Other commands need SMART_CONFIG=${ephemeral.settingsFile}\n`)
     const missing = forScripts ? await waitUntilReady(running, stopped) : undefined
-    if (missing === undefined) {
-      if (forScripts) io.stdout.write(`${formatUrls(settings, names)}\n`)
-      await stopped
-    } else printLine(`Cannot start: not ready: ${missing}`)
+    if (missing !== undefined) printLine(`Cannot start: not ready: ${missing}`)
+    else if (isSet(args, 'ready')) io.stdout.write(`${JSON.stringify(listUrls(settings, names))}\n`)
+    const succeeded =
+      missing === undefined &&
+      (await (program === undefined
+        ? stopped.then(() => true)
+        : runProgram(program, makeProgramEnv(io, settings, names, ephemeral), stopped)))
     await stop(running, settings, printLine)
-    return missing === undefined ? 0 : 1
+    return succeeded ? 0 : 1
   },
 }
 
@@ -158,10 +167,28 @@ async function waitUntilReady(
   }
 }
 
-/** The line for scripts (START-11). */
-function formatUrls({ issuerUrl, fhirBaseUrl, appUrl }: Settings, names: readonly ServerName[]): string {
+/** The URLs for scripts (START-11). */
+function listUrls({ issuerUrl, fhirBaseUrl, appUrl }: Settings, names: readonly ServerName[]) {
   const urls = { auth: issuerUrl, fhir: fhirBaseUrl, app: appUrl }
-  return JSON.stringify(Object.fromEntries(names.map(name => [name, urls[name]])))
+  return Object.fromEntries(names.map(name => [name, urls[name]]))
+}
+
+/** The environment of a program that uses these servers (START-13). */
+function makeProgramEnv(
+  { env }: Io,
+  settings: Settings,
+  names: readonly ServerName[],
+  ephemeral: Ephemeral | undefined,
+): Io['env'] {
+  const urls = Object.entries(listUrls(settings, names)).map(([name, url]) => [
+    `${name.toUpperCase()}_URL`,
+    url,
+  ])
+  return {
+    ...env,
+    ...Object.fromEntries(urls),
+    ...(ephemeral && { SMART_CONFIG: ephemeral.settingsFile }),
+  }
 }
 
 function isPasswordSet({ sources }: Pick<Configuration, 'sources'>): boolean {
