@@ -74,6 +74,14 @@ export function renderAsk({ settings }: Pick<AuthContext, 'settings'>): Html {
     : html`<p>Ask: ${renderContact(patientContact)}</p>`
 }
 
+/** Whom somebody asks who cannot sign in. */
+export function renderSupport({ settings }: Pick<AuthContext, 'settings'>): Html {
+  const { support } = settings.brand
+  return support === undefined
+    ? html`<p class="muted small after">Questions? Ask the organization that gave you your account.</p>`
+    : html`<p class="muted small after">Help: ${renderContact(support)}</p>`
+}
+
 interface ErrorOptions
   extends Partial<Pick<ErrorPageOptions, 'kind' | 'code'>>,
     Omit<ErrorPageOptions, 'kind' | 'code' | 'reference' | 'referenceUrl' | 'now' | 'bar' | 'brand'> {

@@ -133,7 +133,7 @@ eachDatabaseIfThorough((_name, open) => {
         listEntries(body).map(entry => entry.replace(/Cardiologist, Heart clinic, North Hospital /, '')),
         [
           '13:30 Dr. Robin Kim Looked at your goals. With Heart Tracker',
-          '12:00–12:40 Dr. Robin Kim Looked at your personal details, conditions and procedures. With Heart Tracker and the patient list',
+          '12:00–12:40 Dr. Robin Kim With the patient list: looked at your personal details. With Heart Tracker: looked at your conditions and procedures.',
           '12:25 Dr. Sun Kim Looked at your conditions. With Heart Tracker',
           '12:00 Dr. Robin Kim Looked at your conditions. With Heart Tracker',
         ],
@@ -231,6 +231,49 @@ eachDatabaseIfThorough((_name, open) => {
       assert.deepEqual((await find('since=2026-11-13')).toSorted(), ['devices', 'goals', 'insurance'])
       assert.deepEqual(await find('since=2026-11-12&until=2026-11-12'), ['procedures'])
       assert.match((await browser.get('/account/access-log?until=2020-01-01')).body, /Nothing found\./)
+    })
+
+    it('says what each of several apps read in a visit, also in the files (PATIENTS-6)', async () => {
+      await auth.addClient({ client_id: 'growth', name: 'Growth Chart' })
+      await record([
+        { type: 'Goal', client: 'growth' },
+        { type: 'Procedure' },
+        { type: 'Goal', interaction: 'create' },
+        { type: 'Device', client: 'growth' },
+      ])
+      const [{ what, apps } = { what: '', apps: '' }] = (await browser.get('/account/access-log.json')).json()
+      assert.deepEqual(
+        [what, apps],
+        [
+          'With Heart Tracker: looked at your procedures. Added to your goals. With Growth Chart: looked at your goals and devices.',
+          'Growth Chart, Heart Tracker',
+        ],
+      )
+      const { body } = await browser.get('/account/access-log')
+      assert.match(toText(body), /With Heart Tracker: looked at your procedures\. Added to your goals\./)
+    })
+
+    it('refuses a period that ends before it begins, or a day that it cannot read, at the field (PATIENTS-6)', async () => {
+      await record([{}])
+      for (const [query, field, sentence] of [
+        ['since=2026-11-13&until=2026-11-12', 'until', 'This day is before “From”. Choose a later one.'],
+        ['since=13.11.2026', 'since', 'Enter a day, such as 2026-11-30.'],
+      ] as const) {
+        const { statusCode, body } = await browser.get(`/account/access-log?${query}`)
+        assert.equal(statusCode, 400)
+        assert.ok(body.includes(`<p class="field__error" id="${field}-error">${sentence}</p>`), query)
+        assert.match(
+          body,
+          new RegExp(`id="${field}"[^>]* aria-invalid="true" aria-describedby="${field}-error"`),
+        )
+        assert.doesNotMatch(body, /Nothing found|Nobody|Download/)
+        const file = await browser.get(`/account/access-log.csv?${query}`)
+        assert.equal(file.headers.location, `/account/access-log?${query}`)
+      }
+      assert.match(
+        (await browser.get('/account/access-log?since=2026-11-13&until=2026-11-13')).body,
+        /Looked at/,
+      )
     })
 
     it('filters by no event of another record (PATIENTS-6)', async () => {

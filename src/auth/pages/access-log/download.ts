@@ -6,7 +6,7 @@ import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { WhoseRecord } from '../whose.ts'
 import { type Actors, findActors } from './actors.ts'
-import { listApps } from './page.ts'
+import { describeByApp, listApps } from './page.ts'
 import { findPerson, readDays } from './read.ts'
 import type { View } from './view.ts'
 import { ACCESS_KINDS, classify, type Visit } from './visits.ts'
@@ -113,14 +113,20 @@ async function* generate(
 
 function toEntry(visit: Visit, actors: Actors, whose: WhoseRecord): Entry {
   const { name, detail } = actors.describe(visit[0])
+  const apps = listApps(visit, actors)
   const kind = visit.map(classify).find(it => it === 'changed') ?? classify(visit[0])
   return {
     from: new Date((visit.at(-1) ?? visit[0]).at).toISOString(),
     to: new Date(visit[0].at).toISOString(),
     who: name,
     role: detail,
-    apps: listApps(visit, actors).join(', '),
+    apps: apps.join(', '),
     kind: ACCESS_KINDS[kind],
-    what: kind === 'list' ? describeLists(visit) : describeVisit(visit, whose),
+    what:
+      kind === 'list'
+        ? describeLists(visit)
+        : apps.length < 2
+          ? describeVisit(visit, whose)
+          : describeByApp(visit, { actors, whose }).join(' '),
   }
 }

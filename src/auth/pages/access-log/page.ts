@@ -17,12 +17,13 @@ import { renderAsk, renderSignedInPage } from '../page-parts.ts'
 import { describeRelation, formatFullName, type WhoseRecord } from '../whose.ts'
 import type { Actors } from './actors.ts'
 import type { AccessLog } from './read.ts'
-import { buildUrl, isNarrowed, type View } from './view.ts'
+import { buildUrl, type DayFault, isNarrowed, type View } from './view.ts'
 import { ACCESS_KINDS, classify, type Day, findDayStart, isOfPatientUser, type Visit } from './visits.ts'
 import { describeLists, describeVisit } from './words.ts'
 
 export function renderAccessLogPage(context: AuthContext, login: Login, log: AccessLog): Html {
-  const { people, view, whose, days, older } = log
+  const { people, view, whose, older, fault } = log
+  const days = fault ? [] : log.days
   const title = `Who looked at ${whose.isOwn ? 'my record' : whose.record}`
   const now = context.clock()
   return renderSignedInPage(
@@ -35,8 +36,8 @@ export function renderAccessLogPage(context: AuthContext, login: Login, log: Acc
     )}
 ${people.length > 1 && renderRecords(log)}
 ${renderFilters(log)}
-${days.length === 0 ? renderNobody(log) : days.map(day => renderDay(day, { ...log, now }))}
-<div class="actions after">${older !== undefined && html`<a class="btn btn--quiet" href="${buildUrl({ ...view, before: older })}">Show older entries</a>`}${
+${fault ? undefined : days.length === 0 ? renderNobody(log) : days.map(day => renderDay(day, { ...log, now }))}
+<div class="actions after">${older !== undefined && !fault && html`<a class="btn btn--quiet" href="${buildUrl({ ...view, before: older })}">Show older entries</a>`}${
       view.before !== undefined &&
       html`<a class="btn btn--quiet" href="${buildUrl({ ...view, before: undefined })}">Back to the newest</a>`
     }${days.length > 0 && renderDownloads(view)}</div>
@@ -60,7 +61,7 @@ function renderRecords({ people, records, view }: AccessLog): Html {
   )}</ul></nav>`
 }
 
-function renderFilters({ view, choices, people }: AccessLog): Html {
+function renderFilters({ view, choices, people, fault }: AccessLog): Html {
   const { kind, app, person, since, until } = view
   const isOne = (values: readonly unknown[], chosen: string | undefined) =>
     values.length < 2 && chosen === undefined
@@ -69,8 +70,8 @@ ${people.length > 1 && renderHidden({ patient: view.patient })}
 ${!isOne(choices.people, person) && renderPicker('person', 'Person', 'Everyone', choices.people, person)}
 ${!isOne(choices.apps, app) && renderPicker('app', 'App', 'All apps', choices.apps, app)}
 ${renderPicker('kind', 'Kind', 'All kinds', Object.entries(ACCESS_KINDS), kind)}
-${renderDayField('since', 'From', since)}
-${renderDayField('until', 'To', until)}
+${renderDayField('since', 'From', since, fault)}
+${renderDayField('until', 'To', until, fault)}
 <p class="narrow__act"><button class="btn btn--quiet">Show</button>${isNarrowed(view) && html` <a class="btn btn--quiet" href="${buildUrl({ patient: view.patient })}">Show all</a>`}</p>
 </form>`
 }
@@ -87,8 +88,17 @@ function renderPicker(
   )}</select></p>`
 }
 
-function renderDayField(name: string, label: string, value: string | undefined): Html {
-  return html`<p class="field"><label class="field__label" for="${name}">${label}</label><input class="input" type="date" id="${name}" name="${name}" value="${value}"></p>`
+function renderDayField(
+  name: DayFault['field'],
+  label: string,
+  value: string | undefined,
+  fault: DayFault | undefined,
+): Html {
+  const error = fault?.field === name ? fault.text : undefined
+  const state = error !== undefined && html` aria-invalid="true" aria-describedby="${name}-error" autofocus`
+  return html`<div class="field"><label class="field__label" for="${name}">${label}</label><input class="input" type="date" id="${name}" name="${name}" value="${value}"${state}>${
+    error !== undefined && html`<p class="field__error" id="${name}-error">${error}</p>`
+  }</div>`
 }
 
 function renderNobody({ view, older, searchedTo, whose }: AccessLog): Html {
@@ -153,12 +163,36 @@ function renderVisit(
   withDay: boolean,
 ): Html {
   const { name, detail } = actors.describe(visit[0])
-  const kind = classify(visit[0])
-  const apps = listApps(visit, actors)
-  const isChanged = visit.some(record => classify(record) === 'changed')
   return html`<li class="visit"><p class="visit__when">${withDay && html`${renderDate(visit[0].at)} `}${formatPeriod(visit, withDay)}</p>
 <p class="visit__who"><b>${name}</b>${detail !== undefined && html`<span class="sub">${detail}</span>`}</p>
-<p class="visit__what">${kind === 'list' ? describeLists(visit) : describeVisit(visit, whose)}${isChanged && html` ${renderBadge('Changed the record', 'warn')}`}${apps.length > 0 && html`<span class="sub">With ${joinWithAnd(apps)}</span>`}</p></li>`
+<p class="visit__what">${renderWhat(visit, { actors, whose })}</p></li>`
+}
+
+/** What a person did, and with which app. With several apps, what they did with each. */
+function renderWhat(visit: Visit, { actors, whose }: Pick<DayOptions, 'actors' | 'whose'>): Html {
+  const isList = classify(visit[0]) === 'list'
+  const isChanged = visit.some(record => classify(record) === 'changed')
+  const badge = isChanged && html` ${renderBadge('Changed the record', 'warn')}`
+  const apps = listApps(visit, actors)
+  if (!isList && apps.length > 1) {
+    const parts = describeByApp(visit, { actors, whose })
+    return html`${parts.map(text => html`<span class="visit__part">${text}</span>`)}${badge}`
+  }
+  return html`${isList ? describeLists(visit) : describeVisit(visit, whose)}${badge}${apps.length > 0 && html`<span class="sub">With ${joinWithAnd(apps)}</span>`}`
+}
+
+/** Sentences such as "With Heart Tracker: looked at your goals.", the first app first. */
+export function describeByApp(
+  visit: Visit,
+  { actors, whose }: Pick<DayOptions, 'actors' | 'whose'>,
+): readonly string[] {
+  const byApp = Map.groupBy(visit, ({ client_id }) => client_id ?? '')
+  return [...byApp].toReversed().flatMap(([id, [newest, ...earlier]]) => {
+    if (!newest) return []
+    const what = describeVisit([newest, ...earlier], whose)
+    if (id === '') return what
+    return `With ${actors.nameApp(id, 'in a sentence')}: ${what.slice(0, 1).toLowerCase()}${what.slice(1)}`
+  })
 }
 
 /** The apps that a person used. An app that acts for itself is the actor. */

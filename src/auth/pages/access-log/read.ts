@@ -16,7 +16,7 @@ import { findByIds } from '../../oauth/launch/patients.ts'
 import type { OwnRecord } from '../../users/own-records.ts'
 import type { WhoseRecord } from '../whose.ts'
 import { type Actors, findActors } from './actors.ts'
-import { findStart, isNarrowed, type View } from './view.ts'
+import { type DayFault, findStart, isNarrowed, type View } from './view.ts'
 import { CHANGING, classify, type Day, groupByDay, identifyActor, isShown } from './visits.ts'
 
 /** Who looked at a record, by day and visit, newest first. */
@@ -26,6 +26,7 @@ export interface AccessLog {
   /** All records of the user, to choose from. */
   readonly people: readonly Person[]
   readonly records: readonly OwnRecord[]
+  readonly fault: DayFault | undefined
   readonly days: readonly Day[]
   readonly actors: Actors
   readonly choices: Choices
@@ -57,7 +58,7 @@ export async function readAccessLog(
   context: AuthContext,
   user: User,
   view: View,
-): Promise<Omit<AccessLog, 'people' | 'records' | 'whose'>> {
+): Promise<Omit<AccessLog, 'people' | 'records' | 'whose' | 'fault'>> {
   const ids = await openEventIds(context.store)
   const person = await findPerson(context, ids, view)
   const page = await readDays(context, user, view, { person, after: ids.parse(view.before ?? '') })

@@ -13,15 +13,15 @@ import { describeWhose } from '../whose.ts'
 import { DOWNLOADS, type DownloadFormat, writeVisits } from './download.ts'
 import { renderAccessLogPage } from './page.ts'
 import { readAccessLog, readPeople } from './read.ts'
-import { readView, type View } from './view.ts'
+import { type DayFault, findDayFault, readView, type View } from './view.ts'
 
 /** `/account/access-log`: patients and related persons see who looked at the records they may open (PATIENTS-6). */
 export function addAccessLogRoutes(app: FastifyInstance, context: AuthContext): void {
   app.get(
     paths.accountAccessLog,
-    requireRecord(context, async (reply, login, { view, records }) => {
+    requireRecord(context, async (reply, login, { view, records, fault }) => {
       const [log, people] = await Promise.all([
-        readAccessLog(context, login.user, view),
+        readAccessLog(context, login.user, fault ? { ...view, since: undefined, until: undefined } : view),
         readPeople(
           context,
           login.user,
@@ -29,12 +29,14 @@ export function addAccessLogRoutes(app: FastifyInstance, context: AuthContext): 
         ),
       ])
       const whose = describeWhose(login.user, people, view.patient)
-      return reply.sendPage(renderAccessLogPage(context, login, { ...log, people, records, whose }))
+      const page = renderAccessLogPage(context, login, { ...log, view, people, records, whose, fault })
+      return reply.sendPage(page, { status: fault ? 400 : 200 })
     }),
   )
 
   const download = (format: DownloadFormat) =>
-    requireRecord(context, async (reply, login, { view }) => {
+    requireRecord(context, async (reply, login, { view, fault }) => {
+      if (fault) return reply.redirect(reply.request.url.replace(/^[^?]*/, paths.accountAccessLog), 302)
       const people = await readPeople(context, login.user, [view.patient])
       const whose = describeWhose(login.user, people, view.patient)
       const parts = writeVisits(context, login.user, { view, whose, format })
@@ -51,7 +53,11 @@ export function addAccessLogRoutes(app: FastifyInstance, context: AuthContext): 
 type RecordHandler = (
   reply: FastifyReply,
   login: Login,
-  options: { readonly view: View; readonly records: readonly OwnRecord[] },
+  options: {
+    readonly view: View
+    readonly records: readonly OwnRecord[]
+    readonly fault: DayFault | undefined
+  },
 ) => Promise<FastifyReply>
 
 /** Requires a user who may open a record. The start page says why there is none. */
@@ -61,8 +67,9 @@ function requireRecord(context: AuthContext, handle: RecordHandler) {
     const records = isFailure(found) ? [] : found
     const [first, ...others] = records.map(({ patientId }) => patientId)
     if (first === undefined) return reply.redirect(isPatientUser(login.user) ? paths.home : paths.manage, 302)
-    const view = readView(readParameters(request.query), [first, ...others])
-    return handle(reply, login, { view, records })
+    const query = readParameters(request.query)
+    const view = readView(query, [first, ...others])
+    return handle(reply, login, { view, records, fault: findDayFault(query) })
   })
 }
 

@@ -29,6 +29,24 @@ export function readView(query: Parameters, patients: readonly [string, ...strin
   }
 }
 
+/** A day of the filters that cannot be used. */
+export interface DayFault {
+  readonly field: 'since' | 'until'
+  readonly text: string
+}
+
+export function findDayFault(query: Parameters): DayFault | undefined {
+  const [since, until] = [query.get('since')?.trim() || undefined, query.get('until')?.trim() || undefined]
+  for (const [field, day] of [
+    ['since', since],
+    ['until', until],
+  ] as const)
+    if (day !== undefined && keepDay(day) === undefined)
+      return { field, text: 'Enter a day, such as 2026-11-30.' }
+  const isReversed = since !== undefined && until !== undefined && since > until
+  return isReversed ? { field: 'until', text: 'This day is before “From”. Choose a later one.' } : undefined
+}
+
 function isKind(text: string): text is AccessKind {
   return Object.hasOwn(ACCESS_KINDS, text)
 }

@@ -38,8 +38,11 @@ import {
   renderEnrolment,
 } from '../factors/enrolment.ts'
 import { describeCodesLeft, renderRecoveryCodes } from '../factors/recovery-codes.ts'
-import { renderSignedInPage, sendErrorPage } from '../page-parts.ts'
+import { renderSignedInPage, renderSupport, sendErrorPage } from '../page-parts.ts'
 import { signInAgain } from '../sign-in/complete.ts'
+
+/** The name of the page, wherever it is linked to. */
+const TITLE = 'Two-step sign-in'
 
 interface Visit {
   readonly request: FastifyRequest
@@ -79,8 +82,8 @@ export function addFactorRoutes(app: FastifyInstance, context: AuthContext): voi
 function sendOfProvider(context: AuthContext, reply: FastifyReply, login: Login): FastifyReply {
   return sendErrorPage(reply, context, {
     status: 403,
-    title: 'Your second factor is not here',
-    text: ['You sign in with another provider. Change your second factor there.'],
+    title: 'Two-step sign-in is not set up here',
+    text: ['You sign in with another provider. Set it up there.'],
     actions: [{ href: paths.accountSignIns, text: 'Account' }],
     login,
     current: 'account',
@@ -92,25 +95,26 @@ async function sendList(context: AuthContext, { reply, login }: Visit): Promise<
   const factors = await listFactors(db, login.user.id)
   const codes = factors.length > 0 ? await countRecoveryCodes(db, login.user.id) : 0
   const canAdd = factors.length < LIMITS.factors
-  const add = html`<a class="btn" href="${paths.accountFactorsAdd}">Add a second factor</a>`
+  const add = html`<a class="btn" href="${paths.accountFactorsAdd}">Add a second step</a>`
   const lead = mustKeepFactor(context, login)
-    ? 'Your organization requires one besides your password.'
-    : 'Something that only you have, in addition to your password. A stolen password is then not enough to sign in.'
+    ? 'After your password you show something that only you have, such as your phone. Your organization requires it.'
+    : 'After your password you show something that only you have, such as your phone. A stolen password is then not enough to sign in.'
   return reply.sendPage(
     renderSignedInPage(
       context,
       login,
-      { title: 'Second factors', current: 'account' },
-      html`${renderPageHead('Second factors', html`${lead} <a href="${paths.accountSignIns}">Account</a>`, factors.length > 0 && canAdd && add)}
+      { title: TITLE, current: 'account' },
+      html`${renderPageHead(TITLE, html`${lead} <a href="${paths.accountSignIns}">Account</a>`, factors.length > 0 && canAdd && add)}
 ${
   factors.length === 0
     ? renderEmptyState({
-        title: 'You have none',
+        title: 'It is off',
         text: 'You sign in with your password alone.',
-        action: { href: paths.accountFactorsAdd, text: 'Add a second factor' },
+        action: { href: paths.accountFactorsAdd, text: 'Set it up' },
       })
     : html`<div class="stack">${renderFactors(factors)}${renderCodesCard(codes)}</div>`
-}`,
+}
+${renderSupport(context)}`,
     ),
   )
 }
@@ -118,7 +122,7 @@ ${
 function renderFactors(factors: readonly Factor[]): Html {
   return html`<div class="card card--clip">${renderTable(
     {
-      caption: 'Your second factors',
+      caption: 'Your second steps',
       kind: 'table--stack',
       columns: ['Name', 'Kind', 'Added', 'Last used', { head: 'Action', isHidden: true }],
     },
@@ -139,7 +143,7 @@ function renderCodesCard(left: number): Html {
   const state = `${describeCodesLeft(left)}.`
   return html`<section class="card card__body stack"><h2>Recovery codes</h2>
 ${left < 3 && renderAlert(state, 'Make new ones.', 'warn')}
-<p>${left >= 3 && `${state} `}Each signs you in once if you lose your second factor. New codes replace the old ones.</p>
+<p>${left >= 3 && `${state} `}Each signs you in once if you lose your phone or passkey. New codes replace the old ones.</p>
 <form class="actions" method="post" action="${paths.accountFactorsRecoveryCodes}"><button class="btn btn--quiet">New recovery codes</button></form></section>`
 }
 
@@ -164,8 +168,8 @@ async function sendAddForm(
   const page = renderSignedInPage(
     context,
     login,
-    { title: 'Add a second factor', current: 'account', width: 'flow', scripts: ENROLMENT_SCRIPTS },
-    html`${renderPageHead('Add a second factor', html`Your sign-ins in other browsers end. <a href="${paths.accountFactors}">Your second factors</a>`)}
+    { title: 'Add a second step', current: 'account', width: 'flow', scripts: ENROLMENT_SCRIPTS },
+    html`${renderPageHead('Add a second step', html`Your sign-ins in other browsers end. <a href="${paths.accountFactors}">${TITLE}</a>`)}
 <div class="card card__body">${await renderEnrolment(context, { user: login.user, action: paths.accountFactorsAdd, fault })}</div>`,
   )
   return reply.sendPage(page, { status: findStatus(fault) })
@@ -193,7 +197,7 @@ function sendRefused(context: AuthContext, { reply, login }: Visit, text: string
     status: 409,
     title: 'Nothing was changed',
     text: [text],
-    actions: [{ href: paths.accountFactors, text: 'Your second factors' }],
+    actions: [{ href: paths.accountFactors, text: TITLE }],
     login,
     current: 'account',
   })
@@ -221,7 +225,7 @@ async function sendNewCodes(context: AuthContext, visit: Visit): Promise<Fastify
   })
   return codes.length > 0
     ? sendCodes(context, visit, codes)
-    : sendRefused(context, visit, 'Recovery codes replace a second factor, and you have none.')
+    : sendRefused(context, visit, 'Recovery codes replace a second step, and you have none.')
 }
 
 async function askToRemove(context: AuthContext, visit: Visit): Promise<FastifyReply> {
@@ -235,9 +239,9 @@ async function askToRemove(context: AuthContext, visit: Visit): Promise<FastifyR
     renderSignedInPage(
       context,
       login,
-      { title: 'Remove a second factor', current: 'account', width: 'flow' },
+      { title: 'Remove a second step', current: 'account', width: 'flow' },
       html`${renderPageHead(html`Remove <bdi>${factor.name}</bdi>?`)}
-<div class="stack"><p>Your sign-ins in other browsers end, and apps lose the access that you gave them there.${isLast && ' It is your last second factor: your password alone will sign you in.'}</p>
+<div class="stack"><p>Your sign-ins in other browsers end, and apps lose the access that you gave them there.${isLast && ' It is your last second step: your password alone will sign you in.'}</p>
 <form class="actions" method="post" action="${paths.accountFactorsRemove}?factor=${factor.id}">${renderHidden({ factor: factor.id })}${renderDanger('Remove')}<a class="btn btn--quiet" href="${paths.accountFactors}">Keep it</a></form></div>`,
     ),
   )

@@ -107,6 +107,10 @@ describe('a patient who signs in', () => {
     const account = (await browser.get('/account/sign-ins')).body
     assert.match(account, /Two-step sign-in/)
     assert.doesNotMatch(account, /command line|Second factors/)
+    const steps = (await browser.get('/account/factors')).body
+    assert.match(steps, /<title>Two-step sign-in –[\s\S]*<h1>Two-step sign-in<\/h1>/)
+    assert.match(steps, /Ask the organization that gave you your account/)
+    assert.doesNotMatch(steps, /second factor/i)
     const password = (await browser.get('/account/password')).body
     assert.match(password, /ends your sign-ins in other browsers, and the access of your apps/)
     assert.doesNotMatch(password, /bytes/)

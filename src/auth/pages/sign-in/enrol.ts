@@ -17,6 +17,7 @@ import {
   renderEnrolment,
 } from '../factors/enrolment.ts'
 import { renderRecoveryCodes } from '../factors/recovery-codes.ts'
+import { renderSupport } from '../page-parts.ts'
 import { renderGate } from './page.ts'
 import { completeStep, requireStep, type StepRequest } from './step.ts'
 
@@ -39,11 +40,12 @@ async function sendForm(
     fault,
   }
   const page = renderGate(
-    { title: 'Add a second factor', brand: context.brand, scripts: ENROLMENT_SCRIPTS },
+    { title: 'Set up two-step sign-in', brand: context.brand, scripts: ENROLMENT_SCRIPTS },
     html`<div class="signin">
-<h1>Add a second factor</h1>
-<p class="muted">Your organization requires it: besides your password, something that only you have.</p>
-${await renderEnrolment(context, form)}</div>`,
+<h1>Set up two-step sign-in</h1>
+<p class="muted">Your organization requires it: after your password you show something that only you have.</p>
+${await renderEnrolment(context, form)}
+${renderSupport(context)}</div>`,
   )
   return reply.sendPage(page, { status: findStatus(fault), formTargets })
 }

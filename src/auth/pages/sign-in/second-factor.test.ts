@@ -26,7 +26,10 @@ eachDatabase((_name, _open, create) => {
       const openServer = async (secondFactor: 'none' | 'administrators') => {
         const store = await openStore(url)
         stores.push(store)
-        const settings = { login: { ...testSettings.login, secondFactor } }
+        const settings = {
+          login: { ...testSettings.login, secondFactor },
+          brand: { ...testSettings.brand, support: 'Help desk, help@north.example' },
+        }
         return TestAuthServer.open(store, { settings, audit: createAuditor({ store, failure: 'refuse' }) })
       }
       auth = await openServer('none')
@@ -56,6 +59,19 @@ eachDatabase((_name, _open, create) => {
       clock: () => server.time.now,
       rules: server.rules,
       ...makeCommandLine('tester@test'),
+    })
+
+    it('is called two-step sign-in on the pages, which name whom to ask', async () => {
+      const { username, browser } = await add()
+      for (const [visitor, path] of [
+        [browser, '/account/factors'],
+        [await passFirstStep(username), '/login/second-factor'],
+      ] as const) {
+        const { body } = await visitor.get(path)
+        assert.match(body, /<title>Two-step sign-in[\s\S]*<h1>Two-step sign-in<\/h1>/)
+        assert.match(body, /Help: Help desk, <a href="mailto:help@north.example">/)
+        assert.doesNotMatch(body, /second factor(?!")/i)
+      }
     })
 
     it('is asked for after the password, and nothing is given before (FACTOR-1, FACTOR-2)', async () => {
@@ -269,7 +285,7 @@ eachDatabase((_name, _open, create) => {
         .where('username', '=', username)
         .execute()
       const last = await browser.post('/account/factors/remove', { factor: id })
-      assert.deepEqual([last.statusCode, /Add another one first/.test(last.body)], [409, true])
+      assert.deepEqual([last.statusCode, /Add another second step first/.test(last.body)], [409, true])
       const again = await passFirstStep(username, strict)
       assert.equal((await enter(again, phone.takeNextCode())).headers.location, '/portal')
       const plain = `user-${count++}`

@@ -24,6 +24,7 @@ import { reserveCode } from '../../users/factors/wrong-codes.ts'
 import { takeStep } from '../../users/sign-in/next-step.ts'
 import { renderPasskeyForm } from '../factors/passkey-form.ts'
 import { describeCodesLeft } from '../factors/recovery-codes.ts'
+import { renderSupport } from '../page-parts.ts'
 import { describeLaunch } from './complete.ts'
 import { renderGate } from './page.ts'
 import { completeStep, requireStep, type StepRequest } from './step.ts'
@@ -47,10 +48,10 @@ async function sendForm(
   const hidden = { interaction: pending?.id }
   const hasApp = passkeys.length < factors.length
   const page = renderGate(
-    { title: 'Second step', brand: context.brand, scripts: ['passkey.js'] },
+    { title: 'Two-step sign-in', brand: context.brand, scripts: ['passkey.js'] },
     html`<div class="signin">
-<h1>Second step</h1>
-<p class="muted">You are signing in as <b><bdi>${account.display_name}</bdi></b>.</p>
+<h1>Two-step sign-in</h1>
+<p class="muted">The second step, after your password. You are signing in as <b><bdi>${account.display_name}</bdi></b>.</p>
 ${
   party &&
   html`${renderPasskeyForm({ action: paths.loginFactor, hidden, request: requestPasskey(party, found.challenge, passkeys), button: 'Use your passkey' })}
@@ -71,7 +72,8 @@ ${renderField({
 })}
 <button class="btn btn--wide${party && ' btn--quiet'}">Continue</button>
 </form>
-<p class="muted">No phone, no passkey and no recovery codes? An administrator can reset your second factor.</p>
+<p class="muted">No phone, no passkey and no recovery codes? An administrator can reset your two-step sign-in.</p>
+${renderSupport(context)}
 </div>`,
   )
   return reply.sendPage(page, { status: problem?.status ?? 200, formTargets })
@@ -200,6 +202,6 @@ function renderCodesLeft({ brand }: AuthContext, left: number, next: string): Ht
     html`<div class="signin"><h1>You used a recovery code</h1>
 <div class="stack">${renderAlert(`${describeCodesLeft(left)}.`, left < 3 ? 'Make new ones now.' : 'Cross out the one that you used: it does not work again.', left < 3 ? 'warn' : undefined)}
 <p class="muted">If you lost your phone or passkey, add a new one, and remove the lost one.</p>
-<div class="actions"><a class="btn" href="${next}">Continue</a><a class="btn btn--quiet" href="${paths.accountFactors}">Second factors</a></div></div></div>`,
+<div class="actions"><a class="btn" href="${next}">Continue</a><a class="btn btn--quiet" href="${paths.accountFactors}">Two-step sign-in</a></div></div></div>`,
   )
 }

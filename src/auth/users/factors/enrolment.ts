@@ -117,7 +117,7 @@ export async function storeFactor(
 ): Promise<readonly string[] | Fault> {
   await lockAccount(trx, userId)
   if ((await listFactors(trx, userId)).length >= LIMITS.factors)
-    return makeFault(`An account has at most ${LIMITS.factors} second factors.`)
+    return makeFault(`An account has at most ${LIMITS.factors} second steps.`)
   if (!(await factor.store(trx))) return makeFault(`This ${factor.described.toLowerCase()} was added before.`)
   return (await countRecoveryCodes(trx, userId)) > 0 ? [] : replaceRecoveryCodes(trx, userId)
 }

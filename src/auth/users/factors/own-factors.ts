@@ -9,7 +9,7 @@ import { keepAccess } from '../validity/facts.ts'
 import { computeAccountMark, needsSecondFactor } from '../validity/rule.ts'
 import { type Factor, listFactors, removeFactors } from './factors.ts'
 
-export const REQUIRED = 'Your organization requires a second factor. Add another one first.'
+export const REQUIRED = 'Your organization requires two-step sign-in. Add another second step first.'
 
 /** Whether a user who is signed in must keep a second factor. */
 export function mustKeepFactor({ rules }: Pick<UsersContext, 'rules'>, { issuer, admin }: Login): boolean {
