@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import { SLOW_TESTS } from './slow-tests.ts'
 
 let folder: string
 beforeEach(() => {
@@ -34,6 +35,10 @@ function runTests(...args: readonly string[]): {
   const out = done.stdout + done.stderr
   return { code: done.status, out, lastLine: done.stdout.trimEnd().split('\n').at(-1) }
 }
+
+it('leaves out only files that exist', () => {
+  for (const name of SLOW_TESTS) assert.ok(existsSync(join(import.meta.dirname, '..', name)), name)
+})
 
 const PASSING = "describe('a', () => { it('one', () => {}); it('two', () => {}) })"
 

@@ -1,7 +1,7 @@
 /**
  * `npm test`: runs the tests of each module in one process, and ends with `N passed, N failed`. Takes files or folders
- * (`npm test -- src/auth`), `--name <pattern>` and `--timeout <seconds>` for a file. Tests that need a database or a browser get
- * a real one (test/support/global-setup.ts).
+ * (`npm test -- src/auth`), `--name <pattern>` and `--timeout <seconds>` for a file. Without files it leaves out those that take
+ * long, unless the run is thorough. Tests that need a database or a browser get a real one (test/support/global-setup.ts).
  */
 import { globSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -10,6 +10,8 @@ import { run } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { globalSetup, globalTeardown } from '../test/support/global-setup.ts'
+import { IS_THOROUGH } from '../test/support/thorough.ts'
+import { SLOW_TESTS } from './slow-tests.ts'
 import { groupTests, readTexts, type TestGroup, writeEntry } from './test-groups.ts'
 import { type Report, report } from './test-report.ts'
 
@@ -42,7 +44,10 @@ const { values, positionals } = parseArgs({
   },
 })
 const paths = positionals.length > 0 ? positionals : FOLDERS.map(name => resolve(ROOT, name))
-const files = [...new Set(paths.flatMap(findFiles))].sort()
+const found = [...new Set(paths.flatMap(findFiles))].sort()
+const isQuick = positionals.length === 0 && !IS_THOROUGH
+const slow = new Set(isQuick ? SLOW_TESTS.map(name => resolve(ROOT, name)) : [])
+const files = found.filter(file => !slow.has(file))
 
 if (files.length === 0) {
   process.stderr.write(`Cannot run tests: no *.test.ts in ${paths.join(', ')}\n`)
@@ -98,5 +103,9 @@ const failed = first.failed + Math.max(second.failed, first.broken.length)
 const failures = [...first.failures, ...second.failures]
 // A log that was cut to its end still names what failed.
 if (failures.length > 0) process.stdout.write(`\nWhat failed:\n${failures.join('')}\n`)
+if (slow.size > 0)
+  process.stdout.write(
+    `${slow.size} files that take long were left out: TEST_THOROUGH=true npm test runs them\n`,
+  )
 process.stdout.write(`${passed} passed, ${failed} failed\n`)
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0

@@ -1,6 +1,6 @@
 /**
- * CI sets `TEST_THOROUGH`: more random cases, PostgreSQL also for tests above the store, axe on every screen, and the cost of
- * all requests, also in front of another server. A run without it covers every rule in less than three minutes on two cores.
+ * CI sets `TEST_THOROUGH`: more random cases, PostgreSQL also for tests above the store, axe on every screen, and
+ * the files that take long (scripts/slow-tests.ts) with all of their cases.
  */
 export const IS_THOROUGH = process.env.TEST_THOROUGH !== undefined
 

@@ -1,0 +1,39 @@
+/**
+ * Test files that take long, and whose rules change seldom or are covered by quicker tests of their units. `npm test` leaves
+ * them out, so that it takes two and a half minutes on two cores. They run in CI (`TEST_THOROUGH`) and when they are named.
+ */
+export const SLOW_TESTS: readonly string[] = [
+  // What is shipped: the package, the website, upgrades from each release.
+  'scripts/build.test.ts',
+  'scripts/site/site.test.ts',
+  'scripts/test.test.ts',
+  'test/releases.test.ts',
+  // What requests cost, and how that grows.
+  'test/cost.test.ts',
+  'test/growth.test.ts',
+  'test/others-data.test.ts',
+  'src/backends/sqlite/search/oracle.test.ts',
+  'src/backends/sqlite/search/plans.test.ts',
+  'src/backends/upstream/hidden.test.ts',
+  'src/backends/upstream/large-panels.test.ts',
+  'src/backends/upstream/unstored-searches.test.ts',
+  // The rules of the FHIR API again, in front of servers that behave as HAPI and Medplum do.
+  'src/backends/upstream/conformance-hapi.test.ts',
+  'src/backends/upstream/conformance-medplum.test.ts',
+  // Several processes.
+  'test/connections.test.ts',
+  'test/filed-under.test.ts',
+  'test/start.test.ts',
+  'test/workers.test.ts',
+  // Pages in a browser, beyond a launch from the portal and by the app.
+  'test/audit.test.ts',
+  'test/brand.test.ts',
+  'test/developers.test.ts',
+  'test/failures.test.ts',
+  'test/hostile-names.test.ts',
+  'test/launch-form.test.ts',
+  'test/pages.test.ts',
+  'test/second-factors.test.ts',
+  'test/third-party-clients.test.ts',
+  'test/watch.test.ts',
+]
