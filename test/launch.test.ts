@@ -456,6 +456,13 @@ describe('an EHR launch', () => {
     await page.getByRole('link', { name: 'Clear search' }).click()
     await page.getByRole('link', { name: 'Alabaster, Zoë' }).waitFor()
     assert.equal(await page.getByLabel('Find a patient by name').inputValue(), '')
+    await page.getByLabel('Find a patient by name').fill('Junpier')
+    await page.keyboard.press('Enter')
+    const suggestion = page.getByRole('link', { name: 'Juniper', exact: true })
+    await suggestion.waitFor()
+    await inspectOnEveryScreen(page, 'portal-suggestion')
+    await suggestion.click()
+    await page.getByRole('heading', { name: '2 patients match “Juniper”' }).waitFor()
     for (const text of ['Nobody', '<script>alert(1)</script>', 'a&b=c', 'a|b', "'; drop table--", '%']) {
       await page.getByLabel('Find a patient by name').fill(text)
       await page.getByRole('button', { name: 'Search' }).click()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import type { FhirReader } from '../src/auth/base/fhir-reader.ts'
 import { findPatients } from '../src/auth/oauth/launch/patients.ts'
+import { suggestSearches } from '../src/auth/oauth/launch/suggest-searches.ts'
 import { createAuthenticator, patient } from '../src/backends/sqlite/testing/fhir.ts'
 import { startHapi } from '../src/backends/upstream/testing/hapi/start-hapi.ts'
 import { startGateway } from '../src/backends/upstream/testing/start-gateway.ts'
@@ -31,12 +32,14 @@ after(async () => {
 function* listResources() {
   for (let index = 0; index < PATIENTS; index++)
     yield patient(`p${index}`, { name: [{ family: `Family${String(index).padStart(3, '0')}` }] })
-  for (let index = 0; index < ON_PANEL; index++)
+  yield patient('on-panel', { name: [{ family: 'Juniper' }] })
+  yield patient('other', { name: [{ family: 'Limestone' }] })
+  for (const id of ['on-panel', ...Array.from({ length: ON_PANEL }, (_, index) => `p${index}`)])
     yield {
       resourceType: 'CareTeam',
-      id: `t${index}`,
+      id: `t-${id}`,
       status: 'active',
-      subject: { reference: `Patient/p${index}` },
+      subject: { reference: `Patient/${id}` },
       participant: [{ member: { reference: 'Practitioner/kim' } }],
     }
 }
@@ -87,5 +90,21 @@ describe('the first page of the portal and of the picker', () => {
       assert.equal(list.similar.isComplete, true)
       const requests = upstream.seen.length - before
       assert.ok(requests <= most, `${requests} requests`)
+    })
+})
+
+describe('suggestions for a name that nobody has', () => {
+  for (const [caller, search, expected] of [
+    ['robin', 'Junpier', ['Juniper']],
+    ['robin', 'Limestome', ['Limestone']],
+    ['kim', 'Junpier', ['Juniper']],
+    ['kim', 'Limestome', []],
+    ['robin', 'Nobody', []],
+  ] as const)
+    it(`are names that ${caller} may see, at another FHIR server too: ${search}`, async () => {
+      const before = upstream.seen.length
+      assert.deepEqual(await suggestSearches(createReader(caller), search), expected)
+      const requests = upstream.seen.length - before
+      assert.ok(requests <= 4, `${requests} requests`)
     })
 })

@@ -46,13 +46,15 @@ export function renderDanger(
 /** Explains why a list is empty, and offers one action. */
 export function renderEmptyState(options: {
   readonly title: string
+  /** A probable way on, before the text. */
+  readonly lead?: Html | undefined
   readonly text: string
   readonly action?: Action
   /** The id of the heading, for `aria-labelledby`. */
   readonly id?: string
 }): Html {
-  const { title, text, action, id } = options
-  return html`<div class="empty"><h2${id !== undefined && html` id="${id}"`}>${title}.</h2> <p>${text}</p> ${
+  const { title, lead, text, action, id } = options
+  return html`<div class="empty"><h2${id !== undefined && html` id="${id}"`}>${title}.</h2> ${lead && html`<p class="empty__lead">${lead}</p> `}<p>${text}</p> ${
     action && html`<a class="btn btn--quiet btn--small" href="${action.href}">${action.text}</a>`
   }</div>`
 }

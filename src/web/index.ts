@@ -122,7 +122,14 @@ export {
   renderPatientBanner,
   renderValue,
 } from './person/describe.ts'
-export { findAlike, findConfusable, type Person, type PersonName, readPerson } from './person/person.ts'
+export {
+  findAlike,
+  findConfusable,
+  isNearName,
+  type Person,
+  type PersonName,
+  readPerson,
+} from './person/person.ts'
 export { type Problem, toProblem } from './problems.ts'
 export {
   type Counter,

@@ -13,6 +13,8 @@ export const LIMITS = {
   appsListed: 8,
   /** Patients with the family names of a page, with whom its patients are compared. */
   namesCompared: 200,
+  /** Patients whose names are compared with a name that nobody has, each time. */
+  namesSuggested: 50,
   /** Recent patients and recent apps that the portal lists first. */
   recentListed: 5,
   /** Encounters of a patient that the portal lists at once, and in all. */

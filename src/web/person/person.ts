@@ -149,6 +149,11 @@ function isNear(a: string, b: string): boolean {
   return computeDistance(a, b) <= (shorter >= 6 ? 2 : 1)
 }
 
+/** Whether a name may be another spelling of the other: neither case, accents nor a letter or two make a difference. */
+export function isNearName(a: string, b: string): boolean {
+  return isNear(normalize(a), normalize(b))
+}
+
 /** Whether two patients are easily confused: the same family name and similar given names. */
 function isAlike(a: Person, b: Person): boolean {
   if (a.id === b.id) return false

@@ -48,6 +48,7 @@ export interface PickerOptions {
 
 interface PatientsView extends ListView {
   readonly list: PatientList
+  readonly suggestions: readonly string[]
   readonly again: boolean
 }
 
@@ -56,7 +57,6 @@ export function renderPatientPage(options: PickerOptions, view: PatientsView): H
   const { list, search, again } = view
   const people = listPeople(list)
   const { client, pendingId } = options
-  const all = buildPickUrl(pendingId)
   const isOwn = options.ownRecords.length > 0
   return renderShell(
     options,
@@ -65,7 +65,7 @@ export function renderPatientPage(options: PickerOptions, view: PatientsView): H
 ${!isOwn && renderPatientSearch(paths.pick, search, { hidden: { interaction: pendingId }, isFocused: true })}
 ${again && renderWarning(isOwn ? 'Nobody is selected.' : 'No patient selected.', 'Select one, or cancel.')}
 ${people.some(({ id }) => list.similar.ids.has(id)) && renderWarning('Patients in this list have names similar to others.', `Check the birth date${isOwn ? '' : ' and the MRN'} before you continue.`)}
-${renderPickForm(options, html`${renderHidden({ search, page: view.page })}${people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : isOwn ? renderOwnRecords(list, { records: options.ownRecords, now: options.now, pager: renderPages(options, view) }) : renderRadios(options, view)}`)}
+${renderPickForm(options, html`${renderHidden({ search, page: view.page })}${people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, { suggestions: view.suggestions, build: text => buildPickUrl(pendingId, { search: text }) })}</div>` : isOwn ? renderOwnRecords(list, { records: options.ownRecords, now: options.now, pager: renderPages(options, view) }) : renderRadios(options, view)}`)}
 </div>`,
   )
 }

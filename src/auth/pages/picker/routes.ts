@@ -18,6 +18,7 @@ import { findPatients, listPeople } from '../../oauth/launch/patients.ts'
 import { readPicked } from '../../oauth/launch/picked.ts'
 import { findLaunchPatient } from '../../oauth/launch/prepare.ts'
 import { findRecent, recordRecent } from '../../oauth/launch/recent-use.ts'
+import { findSuggestions } from '../../oauth/launch/suggest-searches.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
 import { requireWaiting, sendStep } from '../authorize.ts'
@@ -157,7 +158,8 @@ async function showPatients(
   const list = await findPatients(read, { search, page: position, recent })
   if (list.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, list)
   const options = await makeOptions(context, waiting, listPeople(list))
-  const page = renderPatientPage(options, { list, search, page: position, again })
+  const suggestions = await findSuggestions(context, user, { list, search })
+  const page = renderPatientPage(options, { list, suggestions, search, page: position, again })
   return reply.sendPage(page, {
     status: again ? 400 : 200,
     formTargets: [waiting.pending.request.redirectUri],

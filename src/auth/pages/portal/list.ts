@@ -19,6 +19,8 @@ import { listPeople, type PatientList } from '../../oauth/launch/patients.ts'
 
 export interface ListOptions {
   readonly list: PatientList
+  /** Other searches, if this one finds nobody. */
+  readonly suggestions: readonly string[]
   readonly search: string | undefined
   readonly page: string | undefined
   readonly pickedId: string | undefined
@@ -30,10 +32,11 @@ export interface ListOptions {
 }
 
 export function renderList(options: ListOptions): Html {
-  const { list, search, client, pickedId } = options
+  const { list, search, suggestions, client, pickedId } = options
+  const build = (search?: string) => buildPortalUrl({ search, client })
   return html`<div class="portal__find">
 ${renderPatientSearch(paths.portal, search, { hidden: { client }, isFocused: pickedId === undefined })}
-<div class="card plistbox">${listPeople(list).length === 0 ? renderNoPatients(search, paths.portal) : renderRows(options)}</div>
+<div class="card plistbox">${listPeople(list).length === 0 ? renderNoPatients(search, { suggestions, build }) : renderRows(options)}</div>
 </div>`
 }
 
@@ -147,7 +150,17 @@ export function renderFacts(person: Person, { now, alike }: { now: number; alike
 </span>`
 }
 
-export function renderNoPatients(search: string | undefined, all: string): Html {
+interface NoPatientsOptions {
+  readonly suggestions: readonly string[]
+  /** The URL of the list with another search, or with none. */
+  readonly build: (search?: string) => string
+}
+
+export function renderNoPatients(
+  search: string | undefined,
+  { suggestions, build }: NoPatientsOptions,
+): Html {
+  const all = build()
   return search === undefined
     ? renderEmptyState({
         title: 'No patients',
@@ -156,6 +169,12 @@ export function renderNoPatients(search: string | undefined, all: string): Html 
       })
     : renderEmptyState({
         title: `No patient matches “${search}”`,
+        lead:
+          suggestions.length === 0
+            ? undefined
+            : html`Did you mean ${suggestions.map(
+                (text, at) => html`${at > 0 && ' or '}<a href="${build(text)}"><bdi>${text}</bdi></a>`,
+              )}?`,
         text: 'Check the spelling, or type only the beginning of a name, a birth date such as 14-Mar-1958, or an MRN.',
         action: { href: all, text: 'Show the first 20 patients' },
       })

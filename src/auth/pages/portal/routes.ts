@@ -10,6 +10,7 @@ import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
 import { findPatients, listPeople } from '../../oauth/launch/patients.ts'
 import { readPicked } from '../../oauth/launch/picked.ts'
 import { findRecent } from '../../oauth/launch/recent-use.ts'
+import { findSuggestions } from '../../oauth/launch/suggest-searches.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireClinician } from '../../users/login.ts'
 import { noteOutage, renderSignedInPage, sendUnavailable } from '../page-parts.ts'
@@ -98,6 +99,7 @@ export async function sendPortal(
   if (list.kind === 'unavailable') return sendUnavailable(reply, context, login, { ...list, since, tryAgain })
   if (picked?.kind === 'unavailable')
     return sendUnavailable(reply, context, login, { ...picked, since, tryAgain })
+  const suggestions = await findSuggestions(context, user, { list, search })
   const chosen = named ?? apps.apps[0]
   const view = { search, page }
   const hasCards = settings.cds.services.length > 0
@@ -125,7 +127,7 @@ export async function sendPortal(
       footer: html`<span class="base">FHIR base <span class="url">${settings.fhirBaseUrl}</span> ${renderBadge('Available', 'ok')}</span>`,
       scripts: hasCards && picked ? ['cards.js'] : [],
     },
-    html`<div class="portal${picked && ' portal--picked'}">${renderPageHead(isLimited(context, login) ? 'My patients' : 'Patients')}${renderList({ list, ...view, pickedId: patient, isPickedFromAll: query.from === 'all', client: query.client, now })}${renderBeside(picked, beside)}</div>`,
+    html`<div class="portal${picked && ' portal--picked'}">${renderPageHead(isLimited(context, login) ? 'My patients' : 'Patients')}${renderList({ list, suggestions, ...view, pickedId: patient, isPickedFromAll: query.from === 'all', client: query.client, now })}${renderBeside(picked, beside)}</div>`,
   )
   // A content security policy with all registered apps could exceed the limits of browsers.
   return reply.sendPage(document, {

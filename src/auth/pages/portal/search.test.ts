@@ -250,6 +250,47 @@ describe('GET /portal with a search', () => {
     )
   })
 
+  it('suggests the recorded spelling of a name that nobody has, in few requests (PORTAL-13)', async () => {
+    const suggest = async (text: string) => {
+      auth.fhir.requests.length = 0
+      const { body } = await browser.get(`/portal?search=${encodeURIComponent(text)}&client=demo`)
+      assert.match(body, /No patient matches/, text)
+      assert.ok(auth.fhir.requests.length <= 7, `${auth.fhir.requests.length} requests`)
+      return [...body.matchAll(/<a href="([^"]*)"><bdi>([^<]*)<\/bdi><\/a>/g)].map(([, href, name]) => [
+        href,
+        name,
+      ])
+    }
+    for (const text of [
+      'Junpier',
+      'yuniper',
+      'Jumiper',
+      'Jniper',
+      'Juuniper',
+      'Junipper',
+      'JUNIPRE',
+      'juniprr',
+    ])
+      assert.deepEqual(await suggest(text), [['/portal?search=Juniper&amp;client=demo', 'Juniper']], text)
+    assert.deepEqual(await suggest('Limestome'), [['/portal?search=Limestone&amp;client=demo', 'Limestone']])
+    assert.deepEqual(await suggest('junpier, Alban'), [
+      ['/portal?search=Juniper+Alban&amp;client=demo', 'Juniper Alban'],
+    ])
+    assert.deepEqual(await suggest('Limestone Edihth'), [
+      ['/portal?search=Limestone+Edith&amp;client=demo', 'Limestone Edith'],
+    ])
+    for (const text of ['Basalt', 'Jun1per', 'Jxx', 'a b c', "'; drop"])
+      assert.deepEqual(await suggest(text), [], text)
+  })
+
+  it('suggests nothing, and says how to search, if the server cannot look for other names (PORTAL-13)', async () => {
+    auth.fhir.refuse('_total')
+    const { body } = await browser.get('/portal?search=Junpier')
+    auth.fhir.refuse(undefined)
+    assert.match(body, /No patient matches “Junpier”[\s\S]*Check the spelling/)
+    assert.doesNotMatch(body, /Did you mean/)
+  })
+
   it('searches by name if the server does not support MRN searches', async () => {
     auth.fhir.refuse('identifier')
     const found = await browser.get('/portal?search=seven7')
