@@ -23,7 +23,7 @@ export { explainSignIn } from './admin/explain-sign-in.ts'
 export { findUnknown, listFhirUsers, makeLookupContext } from './admin/fhir-users.ts'
 export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'
 export { OPERATION_COMMANDS } from './admin/operations.ts'
-export { followAnnouncements } from './admin/system.ts'
+export { followAnnouncements, reloadHere } from './admin/system.ts'
 export {
   addUser,
   changeUser,

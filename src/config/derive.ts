@@ -94,8 +94,6 @@ function makeSingleProvider(single: Settings['login']['single']): readonly OidcP
       fhirUser: rest.fhirUser ?? { kind: 'claim', claim: 'fhirUser' },
       clientSecretFile: undefined,
       clientKeyFile: undefined,
-      users: 'clinicians',
-      acrValues: [],
       maxAge: undefined,
     },
   ]

@@ -189,6 +189,25 @@ describe('the variables of a single provider', () => {
     )
   })
 
+  it('sign patients in, as a provider of a list does, with a class and without administrators (SIGNIN-1)', () => {
+    const patients = { SMART_LOGIN_USERS: 'patients', SMART_LOGIN_ACR_VALUES: 'urn:high,urn:higher' }
+    const provider = single(patients)
+    assert.deepEqual(provider?.kind === 'oidc' && [provider.users, provider.acrValues], [
+      'patients',
+      ['urn:high', 'urn:higher'],
+    ])
+    const explain = (more: Record<string, string>) => read('', { ...env, ...more }).problems.join()
+    assert.equal(explain(patients), '')
+    assert.match(explain({ SMART_LOGIN_USERS: 'patients' }), /users: patients needs acr-values/)
+    assert.match(
+      explain({ ...patients, SMART_LOGIN_ADMIN: 'groups=it' }),
+      /patients cannot be administrators/,
+    )
+    const practitioner = { SMART_LOGIN_FHIR_USER: 'Practitioner/{nr}' }
+    assert.match(explain({ ...patients, ...practitioner }), /fhir-user must name a Patient/)
+    assert.match(read('', { SMART_LOGIN_USERS: 'patients' }).problems.join(), /needs SMART_LOGIN_ISSUER/)
+  })
+
   it('distinguish a claim, a template and a search by its characters (SIGNIN-1)', () => {
     const rule = (text: string) => single({ SMART_LOGIN_FHIR_USER: text })?.fhirUser
     assert.deepEqual(rule('smart.user'), { kind: 'claim', claim: 'smart.user' })

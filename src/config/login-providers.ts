@@ -222,7 +222,8 @@ function readProvider(entry: unknown, index: number): LoginProvider {
   const label = `provider ${typeof entry.id === 'string' ? entry.id : index + 1}`
   const provider = entry.kind === 'ldap' ? readLdap(entry, label) : readOidc(entry, label)
   if (provider.provision && !provider.fhirUser) throw createFault(label, 'provision needs fhir-user')
-  checkUsers(provider, label)
+  const fault = findUsersFault(provider)
+  if (fault !== undefined) throw createFault(label, fault)
   return provider
 }
 
@@ -235,16 +236,16 @@ function readOidc(entry: Readonly<Record<string, unknown>>, label: string): Oidc
 }
 
 /** A provider is for clinicians or for patients. For patients it must say how sure it is of them: `acr-values`. */
-function checkUsers(provider: LoginProvider, label: string): void {
+export function findUsersFault(provider: LoginProvider): string | undefined {
   const isForPatients = provider.kind === 'oidc' && provider.users === 'patients'
   const { fhirUser, admin } = provider
   const type = isForPatients ? 'Patient' : 'Practitioner'
   const rule =
     fhirUser?.kind === 'template' ? fhirUser.template : fhirUser?.kind === 'search' && fhirUser.search
-  if (rule && !rule.startsWith(type)) throw createFault(label, `fhir-user must name a ${type}`)
-  if (!isForPatients) return
-  if (provider.acrValues.length === 0) throw createFault(label, 'users: patients needs acr-values')
-  if (admin) throw createFault(label, 'patients cannot be administrators')
+  if (rule && !rule.startsWith(type)) return `fhir-user must name a ${type}`
+  if (!isForPatients) return undefined
+  if (provider.acrValues.length === 0) return 'users: patients needs acr-values'
+  return admin ? 'patients cannot be administrators' : undefined
 }
 
 function readLdap(entry: Readonly<Record<string, unknown>>, label: string): LdapProvider {

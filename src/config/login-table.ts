@@ -77,6 +77,21 @@ export const loginTable = {
     otherwise: 'none',
     about: 'Users of the single provider who are administrators: one of the values must be in the claim.',
   }),
+  'login.single.users': defineFixed({
+    name: 'smart.login.users',
+    type: types.oneOf('clinicians', 'patients'),
+    initial: 'clinicians',
+    about:
+      'Whom the single provider signs in: `clinicians`, or `patients` with related persons, which needs `smart.login.acr-values`.',
+  }),
+  'login.single.acrValues': defineDerived({
+    name: 'smart.login.acr-values',
+    type: types.acrValues,
+    otherwise: 'none',
+    derive: none,
+    about:
+      'Authentication classes of which the single provider must name one (`acr`). None: every class is accepted.',
+  }),
   'login.single.provision': defineFixed({
     name: 'smart.login.provision',
     type: types.flag,

@@ -1,7 +1,12 @@
 import { accessSync, constants } from 'node:fs'
 import { findColourProblems } from './brand-colours.ts'
 import { isLoopbackUrl } from './derive.ts'
-import { findProviderConflicts, type LoginProvider } from './login-providers.ts'
+import {
+  findProviderConflicts,
+  findUsersFault,
+  type LoginProvider,
+  SINGLE_PROVIDER_ID,
+} from './login-providers.ts'
 import { findLogoProblems } from './logo-file.ts'
 import type { SettingKey, Settings, Source, UpstreamSettings } from './settings.ts'
 import { settingsTable } from './table.ts'
@@ -83,6 +88,10 @@ function findLoginProblems({ login, allowHttp }: Settings): readonly string[] {
       single.issuer === undefined && isSingleUsed(single),
       'SMART_LOGIN_* of a provider needs SMART_LOGIN_ISSUER',
     ),
+    ...providers
+      .filter(({ id }) => id === SINGLE_PROVIDER_ID)
+      .flatMap(provider => findUsersFault(provider) ?? [])
+      .map(fault => `SMART_LOGIN_* of a provider: ${fault}`),
     ...providers.flatMap(provider => [
       ...findFileProblems(provider),
       ...when(
@@ -108,8 +117,10 @@ function findCdsProblems({ cds, allowHttp }: Settings): readonly string[] {
   ]
 }
 
-function isSingleUsed({ issuer: _, provision, ...texts }: Settings['login']['single']): boolean {
-  return provision || Object.values(texts).some(value => value !== undefined)
+function isSingleUsed(single: Settings['login']['single']): boolean {
+  const { issuer: _, provision, users, acrValues, ...texts } = single
+  const isChanged = provision || users !== 'clinicians' || acrValues.length > 0
+  return isChanged || Object.values(texts).some(value => value !== undefined)
 }
 
 /** Whether whatever is sent to a URL is not encrypted on its way. */

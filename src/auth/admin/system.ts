@@ -13,6 +13,7 @@ import { isFailure, isRecord } from '../../core/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type CheckResult, getGatherer, version } from '../../web/index.ts'
 import type { Controls, Reloaded } from '../base/context.ts'
+import type { AuthSettings } from '../base/settings.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { type Admin, AdminFailure, compare, type Operation, type Properties, recordAction } from './action.ts'
 import { CLOSED, defineEndpoint, formatTime, NONE, Time } from './endpoint.ts'
@@ -92,6 +93,8 @@ export function describeSystem({ settings, store, providers, controls, clock }: 
   }
 }
 
+type LiveLogin = Pick<AuthSettings['login'], 'passwords' | 'secondFactor' | 'providers'>
+
 /**
  * Reads the policy, the sign-in providers and the certificates again, on all instances. If anything is invalid on this one,
  * nothing changes.
@@ -101,13 +104,29 @@ export async function reloadSettings(
   context: Pick<AuthContext, 'controls' | 'providers'>,
 ): Promise<Exclude<Reloaded, { readonly problems: readonly string[] }> | AdminFailure> {
   const { controls } = context
-  const before = controls.getPolicy()
-  const settings = describeLive(context)
-  await recordAction(admin, { operation: RELOAD_SETTINGS })
-  const reloaded = await controls.reload()
+  const getLogin = () => {
+    const { passwords, secondFactor, all } = context.providers
+    return { passwords, secondFactor, providers: all }
+  }
+  const reloaded = await reloadHere(admin, { controls, getLogin })
   if (reloaded.problems) return new AdminFailure('conflict', reloaded.problems.join('; '))
+  await announce(admin.store, 'reload', randomUUID(), admin.clock())
+  return reloaded
+}
+
+/** Reads the settings again on this instance, and records what changed. `by` names a signal. */
+export async function reloadHere(
+  admin: Admin,
+  { controls, getLogin }: { readonly controls: Controls; readonly getLogin: () => LiveLogin },
+  by?: string,
+): Promise<Reloaded> {
+  const before = controls.getPolicy()
+  const settings = describeLive(controls, getLogin())
+  await recordAction(admin, { operation: RELOAD_SETTINGS, ...(by !== undefined && { target: by }) })
+  const reloaded = await controls.reload()
+  if (reloaded.problems) return reloaded
   const after = controls.getPolicy()
-  const change = compare(settings, describeLive(context))
+  const change = compare(settings, describeLive(controls, getLogin()))
   if (Object.keys(change.after ?? {}).length > 0)
     await recordAction(admin, { operation: SETTINGS_CHANGED, ...change })
   if (!isDeepStrictEqual(before, after))
@@ -115,33 +134,22 @@ export async function reloadSettings(
       operation: POLICY_CHANGED,
       ...compare({ policy: before }, { policy: after }),
     })
-  await announce(admin.store, 'reload', randomUUID(), admin.clock())
   return reloaded
 }
 
 /** The settings that a reload may change, without secrets. The policy has a record of its own. */
-function describeLive({ controls, providers }: Pick<AuthContext, 'controls' | 'providers'>): Properties {
+function describeLive(controls: Controls, { passwords, secondFactor, providers }: LiveLogin): Properties {
   return {
     logLevel: controls.getLogLevel(),
-    passwords: providers.passwords,
-    secondFactor: providers.secondFactor,
-    providers: providers.all.map(describeProvider),
+    passwords,
+    secondFactor,
+    providers: providers.map(describeProvider),
   }
 }
 
-/** What decides who signs in, without secrets. */
+/** Everything about a provider decides who signs in, and as whom. Only a secret is left out; of files the paths are kept. */
 function describeProvider(provider: LoginProvider): Properties {
-  const { id, kind, name, admin, provision } = provider
-  return {
-    id,
-    kind,
-    name,
-    admin,
-    provision,
-    ...(provider.kind === 'oidc'
-      ? { issuer: provider.issuer, clientId: provider.clientId, acrValues: provider.acrValues }
-      : { url: provider.url }),
-  }
+  return { ...provider, ...(provider.kind === 'oidc' && { clientSecret: undefined }) }
 }
 
 /** Sets the level of the log on all instances, until their next start. */

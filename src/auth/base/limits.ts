@@ -142,6 +142,8 @@ export const LIMITS = {
   auditRecordsBytes: 1_000_000,
   auditRecords: 500,
   auditRecordsPerMinute: 60_000,
+  /** A request to `/audit-records` counts as so many records at least, also one that is refused. */
+  auditRequestCost: 20,
   auditSenders: 1_000,
   /** How late and how early an audit record of another server may be. */
   auditRecordsLateMs: 7 * DAY_MS,

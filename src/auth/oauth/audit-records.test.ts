@@ -215,6 +215,21 @@ eachDatabase((_name, open) => {
       assert.equal((await sendRecords(records)).statusCode, 200)
     })
 
+    it('takes a limited number of requests in a minute from each client, also empty and invalid ones', async () => {
+      auth.time.now += 61_000
+      const records = Array.from({ length: 500 }, (_, at) => ({ id: `r${at}`, record: null }))
+      for (let times = 1; times < LIMITS.auditRecordsPerMinute / 500; times++)
+        assert.equal((await sendRecords(records)).statusCode, 200)
+      const statuses = new Map<number, number>()
+      for (let times = 0; times < 40; times++) {
+        const { statusCode } = await sendRecords(times % 2 === 0 ? [] : [{ id: '?', record: null }])
+        statuses.set(statusCode, (statuses.get(statusCode) ?? 0) + 1)
+      }
+      assert.deepEqual(Object.fromEntries(statuses), { 200: 13, 400: 12, 429: 15 })
+      auth.time.now += 61_000
+      assert.equal((await sendRecords([])).statusCode, 200)
+    })
+
     it('is refused if the server keeps no trail, so that the sender keeps its records', async () => {
       const silent = await TestAuthServer.open(await open())
       await silent.addClient({

@@ -31,6 +31,7 @@ export function addAuditRecordRoutes(app: FastifyInstance, context: AuthContext)
       async (request, reply) => {
         const sender = await findSender(context, request)
         if (isFailure(sender)) return sendBearerError(reply, sender.error, AUDIT_SCOPE)
+        if (!takeRecords(sender, LIMITS.auditRequestCost)) return sendTooMany(reply)
         return void senders.set(request, sender)
       },
     ],
@@ -41,7 +42,8 @@ export function addAuditRecordRoutes(app: FastifyInstance, context: AuthContext)
       if (isFailure(json)) return sendOAuthError(request, reply, json)
       const sent = readBatch(context, json.body)
       if (isFailure(sent)) return sendInvalid(reply, sent)
-      if (!takeRecords(sender, sent.length)) return sendTooMany(reply)
+      const more = Math.max(0, sent.length - LIMITS.auditRequestCost)
+      if (!takeRecords(sender, more)) return sendTooMany(reply)
       return reply.send({ refused: await storeRecords(context, sender, sent) })
     },
   })
@@ -153,7 +155,7 @@ function readRecord(value: unknown, now: number): SentRecord | Fault {
   return wrong === undefined ? (value as unknown as SentRecord) : makeFault(`its ${wrong} is not valid`)
 }
 
-/** Counts the records of each sender in a minute, in this process. Returns whether it may send so many more. */
+/** Counts the records of each sender in a minute, a request as some of them, in this process. Returns whether it may send so many more. */
 function createRate(clock: () => number): (sender: string, records: number) => boolean {
   const counts = new LruMap<{ readonly endsAt: number; readonly records: number }>(LIMITS.auditSenders)
   return (sender, records) => {

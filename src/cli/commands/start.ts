@@ -4,6 +4,7 @@ import { readConfiguration, SettingsError } from '../../config/index.ts'
 import { HOW } from '../../core/index.ts'
 import { createLogger, version } from '../../web/index.ts'
 import { type Command, formatColumns, getOptional, type Io, isSet } from '../command.ts'
+import { findOperator } from '../operator.ts'
 import type { TestLogin } from '../start/auth.ts'
 import { type Ephemeral, makeEphemeral } from '../start/ephemeral.ts'
 import { readTrustedIssuers } from '../start/files.ts'
@@ -15,7 +16,13 @@ import {
   readLive,
   watchCertificates,
 } from '../start/live.ts'
-import { chooseServers, endAtUnexpected, type PrintLine, type ServerName } from '../start/parts.ts'
+import {
+  type AtSignal,
+  chooseServers,
+  endAtUnexpected,
+  type PrintLine,
+  type ServerName,
+} from '../start/parts.ts'
 import { reportCertificate } from '../start/process-metrics.ts'
 import { runProgram } from '../start/run-program.ts'
 import { openMetricsPort, type Running, startServers } from '../start/start-servers.ts'
@@ -103,7 +110,8 @@ To see the settings in effect: ${HOW} settings`,
     watchCertificates(controls)
     reportCertificate(() => live.current.tls?.cert)
     // A terminal that closes sends SIGHUP too, and then the process ends.
-    if (!io.stdin.isTTY) process.on('SIGHUP', () => void controls.reload())
+    const atSignal: AtSignal = { operator: findOperator(io), reload: () => controls.reload() }
+    if (!io.stdin.isTTY) process.on('SIGHUP', () => void atSignal.reload())
     const trustedIssuers = names.includes('fhir') ? readTrustedIssuers(settings) : []
     const parts = {
       names,
@@ -111,6 +119,7 @@ To see the settings in effect: ${HOW} settings`,
       trustedIssuers,
       live,
       controls,
+      atSignal,
       logger,
       logsToStderr: forScripts,
       isPasswordRandom: !settings.onLoopback && !isPasswordSet(configuration),

@@ -41,12 +41,20 @@ export class Closing {
   }
 }
 
+/** The reload at SIGHUP. As soon as the database is open, it is recorded. */
+export interface AtSignal {
+  /** The user of the operating system who runs the servers, and the host. */
+  readonly operator: string
+  reload(): Promise<unknown>
+}
+
 export interface Parts {
   readonly names: readonly ServerName[]
   readonly settings: Settings
   readonly trustedIssuers: readonly TrustedIssuer[]
   readonly live: LiveState
   readonly controls: Controls
+  readonly atSignal?: AtSignal
   readonly logger: Logger
   /** Whether the start makes up and prints a password for the test clinician. */
   readonly isPasswordRandom?: boolean

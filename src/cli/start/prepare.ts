@@ -46,6 +46,7 @@ async function openWithUpkeep(parts: Parts, closing: Closing): Promise<Storage> 
   for (const { stop } of startUpkeep(parts, storage)) closing.add(stop)
   for (const { stop } of await startAuditFeeds(parts, storage.store)) closing.add(stop)
   closing.add((await followOthers(parts, storage)).stop)
+  await recordReloads(parts, storage)
   return storage
 }
 
@@ -55,6 +56,22 @@ async function followOthers({ controls, logger }: Parts, { store }: Storage) {
   return followAnnouncements(store, controls, {
     onError: logOutages(details => logger.warn(details, 'Cannot read the announcements of other instances')),
   })
+}
+
+/** A change by a signal is in the trail, like one by an administrator. Without a record nothing changes. */
+async function recordReloads(
+  { atSignal, controls, live, settings, logger }: Parts,
+  { store, audit }: Storage,
+): Promise<void> {
+  if (!atSignal) return
+  const { makeCommandLine, makeRules, reloadHere } = await import('../../auth/index.ts')
+  const getLogin = () => live.current.login
+  const rules = makeRules(settings, getLogin)
+  const admin = { store, audit, clock: Date.now, rules, ...makeCommandLine(atSignal.operator) }
+  atSignal.reload = () =>
+    reloadHere(admin, { controls, getLogin }, 'SIGHUP').catch(error =>
+      logger.error({ err: error }, 'Cannot reload the settings: those in effect stay'),
+    )
 }
 
 function startUpkeep(
