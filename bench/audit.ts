@@ -123,7 +123,8 @@ async function measure(connections: number): Promise<void> {
         `p99 ${median(all.map(it => it.p99)).toFixed(1)} ms\n`,
     )
   }
-  const [audited, sealed] = [rounds.get('audited patient/') ?? [], rounds.get('sealed patient/') ?? []]
+  const audited = rounds.get('audited patient/') ?? []
+  const sealed = rounds.get('sealed patient/') ?? []
   const ratioOf = (value: (round: Round) => number) =>
     median(sealed.map((it, at) => value(it) / value(audited[at] ?? it))).toFixed(2)
   process.stdout.write(
@@ -146,7 +147,8 @@ async function open(variant: Variant, folder: string, jwk: string, connections: 
     async round(token) {
       const headers = { authorization: `Bearer ${token}` }
       const times: number[] = []
-      const [before, began] = [await cpu(), performance.now()]
+      const before = await cpu()
+      const began = performance.now()
       const ask = async () => {
         while (performance.now() - began < ROUND_MS) {
           const at = performance.now()

@@ -52,7 +52,8 @@ function describeMachine(): string {
 
 /** Replaces the text between the comments that name the table. */
 function insertTable(page: string, table: Table): string {
-  const [begin, end] = [`<!-- bench ${table.name} -->`, '<!-- end -->']
+  const begin = `<!-- bench ${table.name} -->`
+  const end = '<!-- end -->'
   const from = page.indexOf(begin)
   if (from < 0) return page
   return `${page.slice(0, from)}${begin}\n${machine}\n\n${formatTable(table)}${page.slice(page.indexOf(end, from))}`

@@ -103,9 +103,11 @@ type Round = Pick<Measured, 'cpu' | 'rate'>
 async function measureRound(stack: Stack, kind: Kind): Promise<Round> {
   const count = KINDS[kind].requests * stack.workers
   const { url, texts } = await KINDS[kind].make(stack, count)
-  const [before, began] = [readUsage(stack.started), performance.now()]
+  const before = readUsage(stack.started)
+  const began = performance.now()
   await sendAll(Number(url.port), texts, CONNECTIONS * stack.workers)
-  const [after, wall] = [readUsage(stack.started), (performance.now() - began) * 1000]
+  const after = readUsage(stack.started)
+  const wall = (performance.now() - began) * 1000
   // Audit records are moved to the trail and sealed within a second.
   if (!isQuick) await pause(1500)
   const cpu = readUsage(stack.started).cpu - before.cpu

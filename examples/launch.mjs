@@ -16,7 +16,8 @@ async function launch(query) {
   const iss = query.get('iss') ?? ISS
   if (iss !== ISS) return [403, 'Unknown FHIR server.'] // accept launches only from a known server
   const smart = await json(await fetch(`${iss}/.well-known/smart-configuration`))
-  const [state, verifier] = [random(), random()]
+  const state = random()
+  const verifier = random()
   pending.set(state, { smart, verifier })
   const url = new URL(smart.authorization_endpoint)
   url.search = new URLSearchParams({

@@ -41,8 +41,14 @@ describe('examples/launch.mjs', () => {
   async function register(): Promise<void> {
     const scope = 'launch launch/patient openid fhirUser patient/Patient.rs patient/Observation.rs'
     await run(
-      ...['client', 'add', '--id', 'my-app', '--public', '--name', 'My app', '--scope', scope],
-      ...['--redirect-uri', `${appUrl}/callback`, '--launch-url', `${appUrl}/launch`],
+      'client',
+      'add',
+      '--id=my-app',
+      '--public',
+      '--name=My app',
+      `--scope=${scope}`,
+      `--redirect-uri=${appUrl}/callback`,
+      `--launch-url=${appUrl}/launch`,
     )
   }
 

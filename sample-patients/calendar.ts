@@ -37,7 +37,8 @@ export function dayOf(moment: number): Day {
 
 /** Whole years between two days, as birthdays count. */
 export function yearsBetween(from: Day, to: Day): number {
-  const [start, end] = [new Date(from * dayMs), new Date(to * dayMs)]
+  const start = new Date(from * dayMs)
+  const end = new Date(to * dayMs)
   const years = end.getUTCFullYear() - start.getUTCFullYear()
   const before =
     end.getUTCMonth() < start.getUTCMonth() ||

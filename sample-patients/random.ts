@@ -31,7 +31,10 @@ export function createRandom(seed: string): Random {
 }
 
 function sfc32(seed: string): () => number {
-  let [a, b, c, counter] = [hash(seed, 1), hash(seed, 2), hash(seed, 3), 1]
+  let a = hash(seed, 1)
+  let b = hash(seed, 2)
+  let c = hash(seed, 3)
+  let counter = 1
   const step = () => {
     const sum = (((a + b) | 0) + counter) | 0
     counter = (counter + 1) | 0

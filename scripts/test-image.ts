@@ -61,7 +61,8 @@ describe('the container image', { skip: missing }, () => {
 
   it('launches an app with a read-only file system and without capabilities, and stops at SIGTERM', async () => {
     const [auth = 0, fhir = 0, app = 0] = await freePorts(3)
-    const [authUrl, appUrl] = [`http://localhost:${auth}`, `http://localhost:${app}`]
+    const authUrl = `http://localhost:${auth}`
+    const appUrl = `http://localhost:${app}`
     const env = {
       SMART_ISSUER_URL: authUrl,
       SMART_FHIR_BASE_URL: `http://localhost:${fhir}/fhir`,

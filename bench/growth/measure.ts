@@ -106,7 +106,8 @@ interface Growth {
  * both slower, the large one more: a request beyond its limits gets more rounds.
  */
 async function compare(small: DataSet, large: DataSet, request: string, most: number): Promise<Growth> {
-  const [before, after] = [createMeasure(small, request), createMeasure(large, request)]
+  const before = createMeasure(small, request)
+  const after = createMeasure(large, request)
   for (let attempt = 1; ; attempt++) {
     for (const { warmUp } of [before, after]) await warmUp()
     for (let round = 0; round < ROUNDS; round++) for (const { add } of [before, after]) await add()
@@ -130,8 +131,10 @@ function computeGrowth(before: Measured, after: Measured, most: number): Growth 
 
 function createMeasure({ requests, clock = readProcessorTime }: DataSet, name: string) {
   const { send, measureSize } = requests[name] ?? fail(name)
-  let [us, blocked] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
-  let [times, spent] = [1, 0]
+  let us = Number.POSITIVE_INFINITY
+  let blocked = Number.POSITIVE_INFINITY
+  let times = 1
+  let spent = 0
   return {
     async warmUp() {
       spent = 0

@@ -62,7 +62,8 @@ export function compareRates(one: Compared, other: Compared): number {
 async function measureRound(contender: Contender, kind: string, plan: Plan): Promise<Round> {
   const count = plan.requests[kind] ?? 0
   const texts = await contender.makeRequests(kind, count)
-  const [before, began] = [await contender.readUsage(), performance.now()]
+  const before = await contender.readUsage()
+  const began = performance.now()
   await sendAll(contender.port, texts, plan.connections)
   const seconds = (performance.now() - began) / 1000
   const after = await contender.readUsage()

@@ -63,7 +63,8 @@ export function serveContender({ port, makeRequests }: Served): void {
 }
 
 function readOwnUsage(): Usage {
-  const [all, main] = [process.cpuUsage(), process.threadCpuUsage()]
+  const all = process.cpuUsage()
+  const main = process.threadCpuUsage()
   return { cpu: all.user + all.system, main: main.user + main.system }
 }
 

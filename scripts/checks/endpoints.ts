@@ -32,7 +32,8 @@ export function endpointFaults(
   served: readonly Route[],
 ): readonly string[] {
   const formatRoute = ({ method, path }: Route): string => `${method} ${path}`
-  const [inPage, inServer] = [new Set(listed.map(formatRoute)), new Set(served.map(formatRoute))]
+  const inPage = new Set(listed.map(formatRoute))
+  const inServer = new Set(served.map(formatRoute))
   return [
     ...[...inServer]
       .filter(name => !inPage.has(name))

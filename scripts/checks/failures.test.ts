@@ -19,6 +19,8 @@ describe('findFailureFaults', () => {
     ['class Denied extends TypeError {}', /class Denied extends TypeError: return/],
     ['const LONGEST_WORD = 5', /const LONGEST_WORD: begin the name with MAX_ or MIN_/],
     ['const SMALLEST_WORD = 5', /const SMALLEST_WORD: begin/],
+    ['const [a, b] = [find(1), find(2)]', /const \[a, b\] = \[: write a declaration for each/],
+    ['let [a, b] = [\n  1,\n  2,\n]', /let \[a, b\] = \[: write/],
   ]
   for (const [text, fault] of wrong)
     it(`finds the fault in: ${text.replaceAll('\n', ' ')}`, () => {

@@ -94,6 +94,10 @@ const RULES: readonly Rule[] = [
     find: text => findAll(text, /\bconst \[?(?:MOST|LONGEST|LARGEST|SHORTEST|SMALLEST)_\w+/g),
     advice: 'begin the name with MAX_ or MIN_',
   },
+  {
+    find: text => findAll(text, /^\s*(?:const|let) \[\w+(?:, \w+)+\] = \[(?=[^\n]*\]$|$)/gm),
+    advice: 'write a declaration for each',
+  },
 ]
 
 function findAll(text: string, pattern: RegExp): readonly string[] {

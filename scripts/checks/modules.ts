@@ -164,7 +164,8 @@ function findFileFaults(file: string, text: string): readonly string[] {
 function findImportFaults(file: string, { path, typeOnly }: Import): readonly string[] {
   if (!path.startsWith('.')) return []
   const target = resolveImport(file, path)
-  const [from, to] = [findModule(file), findModule(target)]
+  const from = findModule(file)
+  const to = findModule(target)
   if (from === to) return []
   if (to === undefined)
     return isTest(file) || (from === 'cli' && target === SAMPLE_PATIENTS)

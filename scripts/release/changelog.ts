@@ -19,7 +19,8 @@ export function releaseChanges(
 
 /** Whether a version follows another one: 0.2.0 follows 0.1.9. */
 export function follows(version: string, before: string): boolean {
-  const [a, b] = [parse(version), parse(before)]
+  const a = parse(version)
+  const b = parse(before)
   if (!a || !b) return false
   const index = a.findIndex((part, position) => part !== b[position])
   return index >= 0 && (a[index] ?? 0) > (b[index] ?? 0)

@@ -42,7 +42,8 @@ function readService(entry: unknown): CdsService | undefined {
   if ([...texts].some(([name, text]) => !MEMBERS.includes(name) || typeof text !== 'string')) return undefined
   const read = (name: string, { parse }: SettingType<string>) => parse(texts.get(name) ?? '')
   const id = read('id', serviceId)
-  const [url, clientId] = [read('url', types.baseAddress), read('client-id', types.clientId)]
+  const url = read('url', types.baseAddress)
+  const clientId = read('client-id', types.clientId)
   const name = texts.has('name') ? read('name', types.headerText) : id
   if (id === undefined || name === undefined || url === undefined || clientId === undefined) return undefined
   return { id, name, url, clientId }

@@ -77,7 +77,8 @@ export function formatDigits(decimal: Decimal): string {
  */
 export function isSameJson(a: unknown, b: unknown, spend: (digits: number) => boolean): boolean {
   if (isDecimal(a) && isDecimal(b)) {
-    const [first, second] = [formatDigits(a), formatDigits(b)]
+    const first = formatDigits(a)
+    const second = formatDigits(b)
     return spend(first.length + second.length) && normalizeDigits(first) === normalizeDigits(second)
   }
   if (Array.isArray(a) && Array.isArray(b))
@@ -136,9 +137,15 @@ function findQuote(text: string, from: number): number {
   return found < 0 ? text.length : found
 }
 
-const [QUOTE, BACKSLASH, COMMA, SPACE] = [0x22, 0x5c, 0x2c, 0x20]
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const SPACE = 0x20
 
-const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
 
 /**
  * Why a JSON text is too costly to parse and process; undefined if it is not. One pass without recursion before the
@@ -205,7 +212,8 @@ export function splitBundle(text: string, mostValues = JSON_VALUES): SplitBundle
   const texts: string[] = []
   let taken = 0
   for (let at = 0; at < spans.length; at += 2) {
-    const [start, end] = [spans[at] ?? 0, spans[at + 1] ?? text.length]
+    const start = spans[at] ?? 0
+    const end = spans[at + 1] ?? text.length
     if (!isNamedResource(text, start)) continue
     others.push(text.slice(taken, start), String(texts.length))
     texts.push(text.slice(start, end))

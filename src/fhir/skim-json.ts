@@ -4,7 +4,8 @@ import { formatExact, parseExact, toPlain } from './json.ts'
 import { isResource, type Resource } from './resource.ts'
 import { tagSubsetted } from './search/result-parameters.ts'
 
-const [QUOTE, BACKSLASH] = [0x22, 0x5c]
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
 
 /** What becomes of long strings in JSON. */
 export interface LongStrings {

@@ -140,7 +140,8 @@ function toRelative(reference: string, to: string): string {
 
 /** A circle is a transaction of its own; other resources are sent in batches. */
 function planBatches(groups: readonly Group[]): readonly Group[] {
-  const [circles, others] = [groups.filter(it => it.isCircle), groups.filter(it => !it.isCircle)]
+  const circles = groups.filter(it => it.isCircle)
+  const others = groups.filter(it => !it.isCircle)
   const members = others.flatMap(it => it.members).toSorted((a, b) => a - b)
   const batches = Array.from({ length: Math.ceil(members.length / BATCH) }, (_, at) => ({
     members: members.slice(at * BATCH, (at + 1) * BATCH),

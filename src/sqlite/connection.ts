@@ -10,7 +10,8 @@ export type Row = Readonly<Record<string, unknown>>
 
 /** Builds the statement again only where the columns differ: rows usually have the same ones. */
 export function insertRows(connection: Connection, table: string, rows: readonly Row[]): void {
-  let [names, statement] = ['', '']
+  let names = ''
+  let statement = ''
   for (const row of rows) {
     const columns = Object.keys(row)
     const own = columns.join('", "')

@@ -142,7 +142,8 @@ export function removeUntil(
   column: string,
   end: Instant,
 ): Promise<number> {
-  const [name, key] = [sql.table(table), sql.ref(column)]
+  const name = sql.table(table)
+  const key = sql.ref(column)
   return inBatches(store, async batch => {
     const rows = sql`select ${ROW[store.dialect]} from ${name} where ${key} < ${end} order by ${key} limit ${batch}`
     return change(store, sql`delete from ${name} where ${isAmong(store, rows)}`)

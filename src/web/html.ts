@@ -30,7 +30,8 @@ const RIGHT_TO_LEFT_WORDS = new RegExp(
   'gu',
 )
 
-const [ISOLATE, END_ISOLATE] = ['\u2068', '\u2069']
+const ISOLATE = '\u2068'
+const END_ISOLATE = '\u2069'
 
 /** Where a value stands: among elements, in an element that contains only text, or as the value of an attribute or a field. */
 type Place = 'content' | 'text' | 'value'

@@ -104,7 +104,8 @@ interface Draining {
 
 /** How long a server that stops waits for its requests. */
 export const STOP_MS = 8_000
-const [MIN_GRACE_MS, MAX_GRACE_MS] = [100, 1_000]
+const MIN_GRACE_MS = 100
+const MAX_GRACE_MS = 1_000
 
 /**
  * Prepares a server to stop without failing a request, even if the proxy in front of it does not know of the stop. First

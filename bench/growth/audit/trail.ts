@@ -82,7 +82,8 @@ export async function fillTrail(store: Store, size: number): Promise<void> {
       ? sql`with recursive number (i) as (select 0 union all select i + 1 from number where i < ${size - 1})`
       : sql`with number (i) as (select generate_series(0::bigint, ${sql.lit(size - 1)}))`
   const text = (value: string) => sql.raw(dialect === 'sqlite' ? `(${value})` : `(${value})::text`)
-  const [groups, rare] = [sql.lit(size / 50), sql.lit(size / 20)]
+  const groups = sql.lit(size / 50)
+  const rare = sql.lit(size / 20)
   await sql`insert into audit_event (at, server, kind, interaction, allowed, status, method, request, resource_type,
       resource_id, patient_id, patients, client_id, subject, fhir_user, decided_by, launch_id, request_id, address)
     ${numbers}

@@ -55,7 +55,8 @@ export async function verifyTrail(
     }
     if (seals.length === 0 || chain.problems.length >= MAX_PROBLEMS) break
   }
-  const [first, last] = [chain.foreign[0], chain.foreign.at(-1)]
+  const first = chain.foreign[0]
+  const last = chain.foreign.at(-1)
   if (first !== undefined && last !== undefined && !anySecret)
     chain.problems.push(
       `${formatRange('Seal', first, last, 'was')} changed, or made with another SMART_SECRET`,

@@ -132,7 +132,8 @@ function readPositions({ link }: Resource, fhirBaseUrl: string) {
     const url = links.filter(isLink).find(it => it.relation === relation)?.url
     return url?.startsWith(fhirBaseUrl) ? url.slice(fhirBaseUrl.length).replace(/^\//, '') : undefined
   }
-  const [next, previous] = [find('next'), find('previous') ?? find('prev')]
+  const next = find('next')
+  const previous = find('previous') ?? find('prev')
   return {
     ...(next === undefined ? {} : { next }),
     ...(previous === undefined ? {} : { previous }),

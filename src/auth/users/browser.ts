@@ -21,6 +21,7 @@ const SYSTEMS = [
 export function describeBrowser(userAgent: string | undefined): string | undefined {
   const find = (names: typeof BROWSERS | typeof SYSTEMS) =>
     names.find(([pattern]) => pattern.test(userAgent ?? ''))?.[1]
-  const [browser, system] = [find(BROWSERS), find(SYSTEMS)]
+  const browser = find(BROWSERS)
+  const system = find(SYSTEMS)
   return browser === undefined || system === undefined ? (browser ?? system) : `${browser} on ${system}`
 }

@@ -146,7 +146,8 @@ function listCertificateProblems(
   { issuerUrl, fhirBaseUrl, appUrl }: Settings,
   now: number,
 ): readonly string[] {
-  const [from, to] = [certificate.validFromDate, certificate.validToDate]
+  const from = certificate.validFromDate
+  const to = certificate.validToDate
   const day = to.toISOString().slice(0, 10)
   const hosts = new Set([issuerUrl, fhirBaseUrl, appUrl].map(url => new URL(url).hostname))
   const replace = 'Replace the files of SMART_TLS_CERT and SMART_TLS_KEY.'

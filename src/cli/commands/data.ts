@@ -179,7 +179,8 @@ async function makeFirstRows(settings: Settings): Promise<void> {
 
 async function resetResources(settings: Settings, io: Io): Promise<void> {
   const { openRepository } = await import('../../backends/sqlite/index.ts')
-  const [dataFile, baseUrl] = [findDataFile(settings), settings.fhirBaseUrl]
+  const dataFile = findDataFile(settings)
+  const baseUrl = settings.fhirBaseUrl
   const repository = openRepository({ file: dataFile, baseUrl })
   try {
     repository.removeAll()

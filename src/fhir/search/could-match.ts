@@ -155,7 +155,8 @@ function normalizeUri(uri: string): string {
 }
 
 function couldBeUri(match: 'exact' | 'below' | 'above', value: string, uri: string): boolean {
-  const [asked, found] = [normalizeUri(value), normalizeUri(uri)]
+  const asked = normalizeUri(value)
+  const found = normalizeUri(uri)
   if (match === 'below') return found.startsWith(asked)
   return match === 'above' ? asked.startsWith(found) : asked === found
 }

@@ -120,7 +120,8 @@ function readPeriod(value: unknown): DateRange | undefined {
   const start = parseDay(value.start)
   const end = parseDay(value.end)
   if (start === undefined && end === undefined) return undefined
-  const [low, high] = [start?.low ?? earliest, end?.high ?? latest]
+  const low = start?.low ?? earliest
+  const high = end?.high ?? latest
   // Times in different zones can be in reverse without violating per-1.
   return { low: Math.min(low, high), high: Math.max(low, high) }
 }

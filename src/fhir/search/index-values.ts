@@ -64,7 +64,9 @@ function createTokenEntries(
   code: unknown,
   text: unknown,
 ): readonly TokenEntry[] {
-  const [space, word, words] = [readText(system), readText(code), readText(text)]
+  const space = readText(system)
+  const word = readText(code)
+  const words = readText(text)
   if (space === undefined && word === undefined && words === undefined) return []
   return [createTokenEntry(found, space, word, words === undefined ? undefined : normalize(words))]
 }
@@ -117,7 +119,8 @@ export function indexQuantity(found: ExtractedValue): readonly QuantityEntry[] {
 }
 
 function toNumberRange(low: unknown, high: unknown): Range | undefined {
-  const [least, most] = [readAmount(low), readAmount(high)]
+  const least = readAmount(low)
+  const most = readAmount(high)
   if (least === undefined && most === undefined) return undefined
   return { low: least ?? -Number.MAX_VALUE, high: most ?? Number.MAX_VALUE }
 }

@@ -88,10 +88,12 @@ function compileOperator(expression: Operator, types: Types): Test {
 
 function compileEquality(left: Expression, right: Expression, types: Types): Test {
   if (isTest(left) && isTest(right)) {
-    const [first, second] = [compileTest(left, types), compileTest(right, types)]
+    const first = compileTest(left, types)
+    const second = compileTest(right, types)
     return (item, scope) => first(item, scope) === second(item, scope)
   }
-  const [first, second] = [compile(left, types).items, compile(right, types).items]
+  const first = compile(left, types).items
+  const second = compile(right, types).items
   return (item, scope) => areEqual(first(item, scope), second(item, scope))
 }
 
@@ -303,7 +305,8 @@ function compileValues(expression: Operator, types: Types): Compiled {
   }
   const combine = COMBINE[operator]
   if (!combine) return fromTest(compileOperator(expression, types))
-  const [first, second] = [compile(left, types), compile(right, types)]
+  const first = compile(left, types)
+  const second = compile(right, types)
   const type = first.type === second.type ? first.type : undefined
   return { items: (item, scope) => combine(first.items(item, scope), second.items(item, scope)), type }
 }

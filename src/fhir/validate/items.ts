@@ -42,7 +42,8 @@ export const LOGIC: Readonly<Record<string, (left: Test, right: Test) => Test>> 
     return second === true ? true : first === false ? second : undefined
   },
   xor: (left, right) => (item, scope) => {
-    const [first, second] = [left(item, scope), right(item, scope)]
+    const first = left(item, scope)
+    const second = right(item, scope)
     return first === undefined || second === undefined ? undefined : first !== second
   },
   implies: (left, right) => (item, scope) => {
@@ -183,7 +184,8 @@ export const COMBINE: Readonly<Record<string, (left: Items, right: Items) => Ite
 
 /** A date is compared as the range it covers: `2020-05-04` is not later than `2020`. */
 function compare(left: Items, right: Items, holds: (left: DateRange, right: DateRange) => boolean): Items {
-  const [first, second] = [toRange(left[0]), toRange(right[0])]
+  const first = toRange(left[0])
+  const second = toRange(right[0])
   if (!first || !second) return NOTHING
   return [getUnit(left[0]) !== getUnit(right[0]) || holds(first, second)]
 }

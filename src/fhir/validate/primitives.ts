@@ -100,7 +100,8 @@ function isBase64(value: unknown): boolean {
   // Attachments have megabytes: parts without spaces are compared as a whole.
   let known = 0
   while (isPlainPart(value.slice(known, known + BASE64_PART))) known += BASE64_PART
-  let [digits, padding] = [known, 0]
+  let digits = known
+  let padding = 0
   for (let at = known; at < value.length; at++) {
     const code = value.charCodeAt(at)
     if (code === 61) padding++

@@ -176,7 +176,8 @@ function renderSeriesName(readings: readonly Reading[], { x, y }: Scale, series:
   const middle = (LEFT + RIGHT) / 2
   const near = readings.filter(({ at }) => Math.abs(x(at) - middle) < 60)
   const heights = (near.length > 0 ? near : readings).map(reading => y(toNumber(reading[series])))
-  const [above, below] = [Math.max(10, Math.min(...heights) - 9), Math.max(...heights) + 17]
+  const above = Math.max(10, Math.min(...heights) - 9)
+  const below = Math.max(...heights) + 17
   const [className, name, height] =
     series === 'systolic'
       ? ['name1', 'Systolic', above]
@@ -189,7 +190,8 @@ function formatTitle(readings: readonly Reading[]): string {
 }
 
 function describeReadings(readings: readonly Reading[]): string {
-  const [first, last] = [readings[0], readings.at(-1)]
+  const first = readings[0]
+  const last = readings.at(-1)
   const highest = readings.reduce((top, reading) =>
     toNumber(reading.systolic) > toNumber(top.systolic) ? reading : top,
   )

@@ -120,7 +120,8 @@ export async function takeLaunch(
   state: string,
   cookieValue: string,
 ): Promise<PendingLaunch | undefined> {
-  const [stateHash, browserHash] = [sha256(state), sha256(cookieValue)]
+  const stateHash = sha256(state)
+  const browserHash = sha256(cookieValue)
   const [row] = (await deleteLaunch(context.store.db, { stateHash, browserHash, now: context.clock() })).rows
   // Undefined if it was sealed for another launch or with another secret.
   const codeVerifier = row && context.sealer.tryOpen(row.code_verifier_sealed, toSealedCell(row.state_hash))

@@ -157,7 +157,8 @@ export function formatTime(when: When | undefined, options: TimeOptions = {}): s
 
 /** Formats a moment in the past: `14:04 UTC`, with the date if that was another day. */
 export function formatSince(since: number, now: number, zone = getLocalZone()): string {
-  const [date, today] = [formatDate(since, zone), formatDate(now, zone)]
+  const date = formatDate(since, zone)
+  const today = formatDate(now, zone)
   return `${date === today ? '' : `${date} `}${formatTime(since, { zone, withZone: true })}`
 }
 

@@ -373,7 +373,8 @@ ${record.details !== null && renderDetails(JSON.parse(record.details))}
 /** A change as a table, other details as JSON. */
 function renderDetails(details: unknown): Html {
   const { before, after } = isRecord(details) ? details : {}
-  const [old, now] = [isRecord(before) ? before : {}, isRecord(after) ? after : {}]
+  const old = isRecord(before) ? before : {}
+  const now = isRecord(after) ? after : {}
   const names = [...new Set([...Object.keys(old), ...Object.keys(now)])]
   if (names.length === 0)
     return html`<h2 class="section__title subhead">Details</h2><pre class="card card__body">${formatJson(details)}</pre>`

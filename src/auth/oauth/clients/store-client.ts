@@ -144,10 +144,8 @@ export async function deleteClient(trx: Transaction<Schema>, id: string, now: nu
 async function hasManyRows(trx: Transaction<Schema>, id: string): Promise<boolean> {
   const grants = trx.selectFrom('grant').where('client_id', '=', id)
   const tokens = grants.innerJoin('refresh_token', 'refresh_token.grant_id', 'grant.id')
-  const [grant, token] = [
-    await grants.select('grant.id').limit(1).offset(ROWS_AT_ONCE).executeTakeFirst(),
-    await tokens.select('grant.id').limit(1).offset(ROWS_AT_ONCE).executeTakeFirst(),
-  ]
+  const grant = await grants.select('grant.id').limit(1).offset(ROWS_AT_ONCE).executeTakeFirst()
+  const token = await tokens.select('grant.id').limit(1).offset(ROWS_AT_ONCE).executeTakeFirst()
   return grant !== undefined || token !== undefined
 }
 

@@ -36,7 +36,8 @@ export function readOptions(form: Parameters): LaunchOptions | FormFault {
   const banner = form.get('needPatientBanner')
   if (banner !== undefined && banner !== 'true' && banner !== 'false')
     return makeFormFault('needPatientBanner', 'needPatientBanner must be true or false.')
-  const [intent, tenant] = [form.get('intent')?.trim() || undefined, form.get('tenant')?.trim() || undefined]
+  const intent = form.get('intent')?.trim() || undefined
+  const tenant = form.get('tenant')?.trim() || undefined
   if (intent !== undefined && !isShortText(intent))
     return makeFormFault('intent', `The intent is ${TOO_LONG}`)
   if (tenant !== undefined && !isShortText(tenant))

@@ -30,7 +30,8 @@ export function buildPatientQueries(text: string): readonly string[] {
       : [byNumber, buildNameQuery(words)]
   }
   if (birth) return byBirth
-  const [parts, names] = [words.filter(hasDigit), words.filter(word => !hasDigit(word))]
+  const parts = words.filter(hasDigit)
+  const names = words.filter(word => !hasDigit(word))
   return [
     // A name that is recorded as one text has no separate parts.
     buildNameQuery([text]),

@@ -27,7 +27,8 @@ export function listSpellings(number: string): readonly string[] {
 export function completeNumber(part: string, example: string | undefined): string | undefined {
   const [, prefix, number = ''] = /^(.*?)(?<!\d)(\d+)$/.exec(example ?? '') ?? []
   if (prefix === undefined) return undefined
-  const [typed, begin] = [simplify(part), simplify(prefix)]
+  const typed = simplify(part)
+  const begin = simplify(prefix)
   const digits = /^\d+$/.test(typed) || !typed.startsWith(begin) ? typed : typed.slice(begin.length)
   return /^\d+$/.test(digits) && digits.length <= number.length
     ? prefix + digits.padStart(number.length, '0')

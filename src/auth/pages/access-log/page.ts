@@ -208,7 +208,8 @@ export function listApps(visit: Visit, actors: Actors): readonly string[] {
 }
 
 function formatPeriod(visit: Visit, withZone: boolean): string {
-  const [from, to] = [formatTime(visit.at(-1)?.at), formatTime(visit[0].at)]
+  const from = formatTime(visit.at(-1)?.at)
+  const to = formatTime(visit[0].at)
   const end = formatTime(visit[0].at, { withZone })
   return from === to ? end : `${from}–${end}`
 }

@@ -238,7 +238,8 @@ function readLinks(links: unknown): readonly CardLink[] {
 function readLink(link: unknown): CardLink | undefined {
   if (!isRecord(link)) return undefined
   const { type, appContext } = link
-  const [label, url] = [readShortText(link.label, LIMITS.cdsSummaryCharacters), readWebUrl(link.url)]
+  const label = readShortText(link.label, LIMITS.cdsSummaryCharacters)
+  const url = readWebUrl(link.url)
   if (label === undefined || url === undefined || (type !== 'absolute' && type !== 'smart')) return undefined
   if (type === 'absolute' || appContext === undefined) return { label, url, type, appContext: undefined }
   const context = readShortText(appContext, LIMITS.appContextCharacters)

@@ -40,7 +40,8 @@ export async function readEnrolment(
   const sealed = parameters.get('enrolment') ?? ''
   const enrolment = openEnrolment(context, userId, sealed)
   if (!enrolment) return fail({ text: undefined, sealed })
-  const [code, credential] = [parameters.get('code'), parameters.get('credential')]
+  const code = parameters.get('code')
+  const credential = parameters.get('credential')
   const factor = await proveFactor(context, enrolment, { userId, code, credential })
   return isFailure(factor) ? fail({ text: factor.text, sealed }) : factor
 }

@@ -69,7 +69,8 @@ function readRemoval(parameters: Parameters) {
 
 /** Only if it is true: the app may have access again when the URL is reloaded. */
 async function findRemoved(context: AuthContext, access: readonly AppAccess[], query: Parameters) {
-  const [id, patient] = [query.get('removed'), query.get('patient')]
+  const id = query.get('removed')
+  const patient = query.get('patient')
   if (id === undefined) return undefined
   const now = access.find(one => one.client.id === id)
   const isGone = !now || (patient !== undefined && now.patients !== 'every' && !hasRecord(now, patient))

@@ -25,7 +25,8 @@ export function addPortalRoutes(app: FastifyInstance, context: AuthContext): voi
     paths.portal,
     requireClinician(context, async (request, reply, login) => {
       const query = readParameters(request.query)
-      const [search, text] = [query.get('search')?.trim() || undefined, query.get('app')?.trim() || undefined]
+      const search = query.get('search')?.trim() || undefined
+      const text = query.get('app')?.trim() || undefined
       const fault = findSearchFault(search) ?? findSearchFault(text)
       if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
       return sendPortal(

@@ -74,7 +74,8 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     pending: PendingAuthorization | undefined,
     form: Parameters,
   ): Promise<FastifyReply> {
-    const [username, password] = [form.get('username') ?? '', form.get('password') ?? '']
+    const username = form.get('username') ?? ''
+    const password = form.get('password') ?? ''
     const attempt = { username, password, address: reply.request.ip }
     const result = await logInAtDirectory(context, reply, directory, pending, attempt)
     if (typeof result !== 'string') return result

@@ -74,7 +74,8 @@ async function storeLogin(
   networkHash: string,
   login: PendingLogin | UnknownLogin,
 ): Promise<{ readonly id: string; readonly challenge: string }> {
-  const [id, challenge] = [createRandomToken(), createRandomToken()]
+  const id = createRandomToken()
+  const challenge = createRandomToken()
   const state = JSON.stringify({ login, challenge })
   await trx
     .insertInto('pending_login')

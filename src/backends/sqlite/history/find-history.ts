@@ -89,7 +89,9 @@ function* readPage(
   if (scope.parts.length === 0 || query.count === 0) return { versions: [], next: undefined }
   const most = scope.isDecidedByIndex ? query.count : query.count + VERSIONS_CHECKED
   const page = createPage(query.count, most)
-  let [start, size, listed] = [after, query.count + 1, 0]
+  let start = after
+  let size = query.count + 1
+  let listed = 0
   while (listed <= most) {
     const requested = Math.min(size, most + 1 - listed)
     const seqs = yield* findVersions(context, scope, query, start, requested)
@@ -111,7 +113,10 @@ function* readPage(
  */
 function createPage(count: number, most: number) {
   const versions: Version[] = []
-  let [shown, leftOut, last, read] = [0, 0, 0, 0]
+  let shown = 0
+  let leftOut = 0
+  let last = 0
+  let read = 0
   return {
     versions,
     /** Returns the page, or its failure, if this version belongs to the next page. */

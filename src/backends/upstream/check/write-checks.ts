@@ -219,7 +219,8 @@ async function checkOwnUrlInBody(probe: Probe, { path }: Own): Promise<Checked> 
 async function checkOwnUrlInSearch(probe: Probe, patient: Own): Promise<Checked> {
   await probe.create(createOwnObservation(patient))
   const count = async (subject: string) => findIds(await probe.search('Observation', { subject })).length
-  const [byId, byUrl] = [await count(patient.path.slice(1)), await count(probe.baseUrl + patient.path)]
+  const byId = await count(patient.path.slice(1))
+  const byUrl = await count(probe.baseUrl + patient.path)
   if (byId === 0) return { level: 'unsafe', result: 'a search by subject does not find the resource' }
   return byUrl === byId
     ? { level: 'ok', result: 'means the local resource' }

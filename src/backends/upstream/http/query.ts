@@ -12,7 +12,8 @@ export function findParam(
 /** A search with a new value of a parameter. */
 export function setParam(outgoing: UpstreamRequest, name: string, value: string): UpstreamRequest {
   const { path, body } = outgoing
-  const [pattern, param] = [buildPattern(name), `${name}=${value}`]
+  const pattern = buildPattern(name)
+  const param = `${name}=${value}`
   if (pattern.test(path)) return { ...outgoing, path: path.replace(pattern, param) }
   if (body === undefined) return { ...outgoing, path: `${path}${path.includes('?') ? '&' : '?'}${param}` }
   return { ...outgoing, body: pattern.test(body) ? body.replace(pattern, param) : `${body}&${param}` }

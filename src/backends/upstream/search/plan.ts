@@ -164,10 +164,8 @@ export function createPageCheck(
   types: ReadonlySet<string>,
   { includes, types: parsedTypes }: Pick<Query, 'includes' | 'types'>,
 ): PageCheck {
-  const [isForward, isReverse] = [
-    includes.some(it => it.direction === 'forward'),
-    includes.some(it => it.direction === 'reverse'),
-  ]
+  const isForward = includes.some(it => it.direction === 'forward')
+  const isReverse = includes.some(it => it.direction === 'reverse')
   const inCompartment = (resource: Resource) =>
     interaction.kind !== 'search-compartment' || isInCompartment(resource, interaction.id, baseUrl)
   const clauses = new Map(parsedTypes.map(it => [it.type, it.clauses]))

@@ -89,7 +89,8 @@ const UNBOUNDED: Range = { low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_
 
 /** A range that contains the matches of all alternatives. */
 function findHull(ranges: readonly Range[]): Range {
-  const [low, high] = [ranges.map(it => it.low), ranges.map(it => it.high)]
+  const low = ranges.map(it => it.low)
+  const high = ranges.map(it => it.high)
   return ranges.length === 0 ? UNBOUNDED : { low: Math.min(...low), high: Math.max(...high) }
 }
 

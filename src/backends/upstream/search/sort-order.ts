@@ -28,7 +28,8 @@ export function createSortOrder(
     return values
   }
   return (a, b) => {
-    const [left, right] = [listValues(a), listValues(b)]
+    const left = listValues(a)
+    const right = listValues(b)
     for (const [at, { descending }] of sort.entries()) {
       const order = compare(left[at], right[at], descending)
       if (order !== 0) return order

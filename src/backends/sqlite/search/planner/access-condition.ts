@@ -111,7 +111,8 @@ export function buildSubjectCondition(
 }
 
 function buildCompartmentCondition(names: Names, type: string, patient: string, row: string): Sql {
-  const [tid, at] = [names.typeId(type), name(row)]
+  const tid = names.typeId(type)
+  const at = name(row)
   return sql`EXISTS (SELECT 1 FROM compartment c WHERE c.patient = ${patient} AND c.tid = ${tid} AND c.rid = ${at}.rid AND c.version = ${at}.version)`
 }
 
@@ -191,7 +192,8 @@ function selectValues(values: readonly string[]): Sql {
 }
 
 function buildManagedCondition(names: Names, organizations: readonly string[], patient: Sql): Sql {
-  const [tid, nid] = [names.typeId('Patient'), names.parameterId('Patient', 'organization')]
+  const tid = names.typeId('Patient')
+  const nid = names.parameterId('Patient', 'organization')
   // The plus keeps SQLite from searching the index for each organization in turn.
   return sql`EXISTS (SELECT 1 FROM resource p CROSS JOIN reference e ON e.rid = p.rid AND e.nid = ${nid}
     AND +e.id IN (${selectValues(organizations)}) AND e.type = 'Organization' WHERE p.tid = ${tid} AND p.id = ${patient})`

@@ -70,7 +70,8 @@ function buildChainCondition(
   row: string,
 ): Sql {
   const { names } = scope
-  const [nid, tid] = [names.parameterId(type, chain.parameter), names.typeId(target.type)]
+  const nid = names.parameterId(type, chain.parameter)
+  const tid = names.typeId(target.type)
   const t = name(nextAlias(row))
   return sql`EXISTS (SELECT 1 FROM reference e CROSS JOIN resource ${t} ON ${t}.tid = ${tid} AND ${t}.id = e.id
     WHERE e.rid = ${name(row)}.rid AND e.nid = ${nid} AND e.type = ${target.type}

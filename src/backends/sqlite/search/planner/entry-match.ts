@@ -167,7 +167,9 @@ function matchPrefix(column: string, prefix: string): Sql {
   ])
 }
 
-const [LAST, LAST_BEFORE_SURROGATES, FIRST_AFTER_SURROGATES] = [0x10ffff, 0xd7ff, 0xe000]
+const LAST = 0x10ffff
+const LAST_BEFORE_SURROGATES = 0xd7ff
+const FIRST_AFTER_SURROGATES = 0xe000
 
 /** The first text after all that begin with the prefix, by code points as SQLite compares; undefined if there is none. */
 export function findFirstAfter(prefix: string): string | undefined {
@@ -185,7 +187,8 @@ export function buildComparison(
   lowColumn: string,
   highColumn: string,
 ): Sql {
-  const [from, to] = [name(lowColumn), name(highColumn)]
+  const from = name(lowColumn)
+  const to = name(highColumn)
   switch (prefix) {
     case 'eq':
       return sql`${from} >= ${low} AND ${to} <= ${high}`

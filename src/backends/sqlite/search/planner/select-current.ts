@@ -22,7 +22,8 @@ import { name, type Sql, sql, union } from './sql.ts'
  */
 export function selectCurrent(scope: SearchScope, query: TypeQuery, row: string): Sql {
   const start = findStart(scope, query)
-  const [r, tid] = [name(row), scope.names.typeId(query.type)]
+  const r = name(row)
+  const tid = scope.names.typeId(query.type)
   const clauses = query.clauses.filter(clause => clause !== start?.clause)
   const condition = buildCurrentCondition(scope, { ...query, clauses }, row)
   return start

@@ -58,7 +58,8 @@ export function buildAfter(sort: readonly SortKey[], rid: Sql, after: readonly S
   const same: Sql[] = []
   const later: Sql[] = []
   sort.forEach(({ descending }, at) => {
-    const [column, value] = [name(`k${at}`), after[at] ?? null]
+    const column = name(`k${at}`)
+    const value = after[at] ?? null
     if (value !== null)
       later.push(
         all([...same, sql`(${column} ${name(descending ? '<' : '>')} ${value} OR ${column} IS NULL)`]),
