@@ -1,7 +1,7 @@
 /**
  * `npm run check:docs`: the generated pages are current, every link has a target, the indexes list every page, every decision
  * says when to revisit it, and every error and metric is described. A shell and systemd read every setting alike, and the sources have
- * every quoted message. The changelog has each heading once in a version, and no page has marks of a conflict. Every rule of docs/specification.md has a test, every row of docs/internal/smart-conformance.md names an
+ * every quoted message. The changelog has each heading and entry once in a version, and no page has marks of a conflict. Every rule of docs/specification.md has a test, every row of docs/internal/smart-conformance.md names an
  * existing test, every cited rule exists, and no document outside the repository is cited. test/docs.test.ts compares the
  * endpoints with the servers.
  */

@@ -337,12 +337,15 @@ describe('findHeadingFaults', () => {
     assert.deepEqual(faults('# Changelog', '## 0.2.0', '### Pages', '## 0.1.0', '### Pages'), [])
   })
 
-  it('names a version, or a section of a version, that occurs twice', () => {
+  it('names a version, a section or an entry that occurs twice', () => {
     assert.deepEqual(faults('## 0.2.0', '## 0.1.0', '## 0.2.0'), [
       'CHANGELOG.md: has the heading "0.2.0" twice',
     ])
     assert.deepEqual(faults('## 0.2.0', '### Pages', '### Gateway', '### Pages'), [
       'CHANGELOG.md: has the heading "Pages" twice',
+    ])
+    assert.deepEqual(faults('## 0.2.0', '- a', '- b', '- a', '## 0.1.0', '- a'), [
+      'CHANGELOG.md: has the entry "a" twice',
     ])
   })
 })

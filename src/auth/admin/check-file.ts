@@ -68,7 +68,10 @@ export async function checkFile(
 ): Promise<FileCheck | AdminFailure> {
   const ids = await openEventIds(admin.store)
   const oldest = await findOldest(admin.store)
-  const [unchanged, changed, expired, missing] = [startTally(), startTally(), startTally(), startTally()]
+  const unchanged = startTally()
+  const changed = startTally()
+  const expired = startTally()
+  const missing = startTally()
   let format: ExportFormat | undefined
   try {
     for await (const part of readParts(chunks, ids)) {

@@ -16,7 +16,9 @@ export const grantRoutes: readonly AdminRoute[] = [
     async handle(request) {
       const { admin, form, context } = request
       const read = (name: string) => form.get(name)?.trim().slice(0, LIMITS.searchCharacters) ?? ''
-      const [user, app, patient] = [read('user'), read('app'), read('patient').replace(/^Patient\//, '')]
+      const user = read('user')
+      const app = read('app')
+      const patient = read('patient').replace(/^Patient\//, '')
       const filter = {
         userIds: user === '' ? undefined : await findAccountIds(admin.store, user),
         clientIds: app === '' ? undefined : (await findApps(admin.store, app)).filter,

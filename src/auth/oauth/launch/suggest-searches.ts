@@ -48,7 +48,8 @@ async function findNearNames(
   word: string,
   others: readonly string[],
 ): Promise<readonly string[]> {
-  const [first, rest] = [listVariants(word), [beginning(word)]]
+  const first = listVariants(word)
+  const rest = [beginning(word)]
   for (const beginnings of [first, rest]) {
     const query = [`name=${beginnings.map(encodeName).join()}`, buildNameQuery(others)].filter(Boolean)
     const response = await read(`Patient?${query.join('&')}&_total=none&_count=${LIMITS.namesSuggested}`)

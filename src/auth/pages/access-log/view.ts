@@ -36,7 +36,8 @@ export interface DayFault {
 }
 
 export function findDayFault(query: Parameters): DayFault | undefined {
-  const [since, until] = [query.get('since')?.trim() || undefined, query.get('until')?.trim() || undefined]
+  const since = query.get('since')?.trim() || undefined
+  const until = query.get('until')?.trim() || undefined
   for (const [field, day] of [
     ['since', since],
     ['until', until],
