@@ -40,7 +40,7 @@ export const authTable = {
     type: types.wholeNumber(0, 3650),
     initial: '0',
     about:
-      'Age at which access with `offline_access` ends, however often the app uses it: the user then allows the app again. A lower value also ends access that was given before. `0`: access ends only 100 days after its last use.',
+      'The maximum age of `offline_access` in days, however often the app uses it; the user must then allow the app again. A lower value also ends existing access that is older. `0`: access ends only 100 days after its last use.',
   }),
   keyMaxAgeDays: defineFixed({
     name: 'smart.server.key-max-age-days',

@@ -90,7 +90,7 @@ export const loginTable = {
     otherwise: 'none',
     derive: none,
     about:
-      'Authentication classes of which the single provider must name one (`acr`). None: every class is accepted.',
+      'Accepted authentication classes (`acr`) of the single provider. If empty, every class is accepted.',
   }),
   'login.single.provision': defineFixed({
     name: 'smart.login.provision',

@@ -55,7 +55,7 @@ function renderNoteOnPatient(): Html {
 function renderNone(mayFollow: boolean): Html {
   return html`<div class="card">${renderEmptyState(
     mayFollow
-      ? { title: 'None among the newest', text: 'Older access may match: see the next page.' }
+      ? { title: 'None among the newest', text: 'Older access may match. See the next page.' }
       : { title: 'No app has access', text: 'No access that can be used now matches these filters.' },
   )}</div>`
 }

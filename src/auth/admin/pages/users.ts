@@ -335,7 +335,7 @@ const STATES = {
     filter: { hasSecondFactor: false, disabled: false },
     none: {
       title: 'Every user has a second factor',
-      text: 'A user who has no passkey and no authenticator app here appears here, also one whose identity provider asks for it.',
+      text: 'Users without a passkey or an authenticator app on this server appear here, even if their identity provider asks for a second factor.',
     },
   },
   disabled: {
@@ -394,7 +394,7 @@ ${grants}`,
 /** Only somebody who knows the password can cause them. */
 function renderWrongCodes(count: number): Html {
   const isFull = count >= LIMITS.wrongCodesPerDay
-  return html`${count} ${isFull && renderBadge('Codes refused', 'bad')}<span class="sub">${isFull && 'No code of an authenticator app is accepted until fewer are left. '}Somebody who knows the password may be guessing: a new password starts the count again.</span>`
+  return html`${count} ${isFull && renderBadge('Codes refused', 'bad')}<span class="sub">${isFull && 'The server accepts no code from an authenticator app until there are fewer. '}Someone who knows the password may be guessing codes. A new password restarts the count.</span>`
 }
 
 /**

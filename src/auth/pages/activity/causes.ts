@@ -42,7 +42,7 @@ export const FHIR_CAUSES: readonly Row[] = [
   [
     /no key set|unreachable/,
     'The FHIR server could not reach the auth server, so it could not verify the token.',
-    'Check that the auth server runs, and try again.',
+    'Check that the auth server is running, and try again.',
   ],
 ]
 

@@ -82,7 +82,7 @@ function renderSignIn(options: LoginPageOptions): Html {
 ${problem !== undefined && renderAlert(problem, '', 'bad')}
 ${signedOut && renderAlert('You are signed out.', '', 'ok')}
 ${expired && problem === undefined && renderAlert('Your sign-in has ended.', 'Sign in again to continue.')}
-${wanted && problem === undefined && renderAlert(wanted === 'again' ? 'You were signed out.' : 'You are not signed in.', 'Sign in to go on to the page that you wanted.')}
+${wanted && problem === undefined && renderAlert(wanted === 'again' ? 'You were signed out.' : 'You are not signed in.', 'Sign in to continue to the page you wanted.')}
 ${again && problem === undefined && renderAlert('Sign in again to continue.', `This page needs a sign-in within the last ${RECENT_SECONDS / 60} minutes.`)}
 ${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.`, 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}
 ${above.length > 0 && renderWays(options, above, 'main')}
