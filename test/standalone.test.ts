@@ -198,6 +198,17 @@ describe('consent and /manage', () => {
     await chooseJuniper(page)
     await page.getByRole('heading', { level: 1, name: /^Choose an encounter/ }).waitFor()
     await inspectOnEveryScreen(page, 'picker-encounter')
+    await page.setViewportSize({ width: 390, height: 664 })
+    await page.locator('label.choice').last().scrollIntoViewIfNeeded()
+    const [banner, choice] = await Promise.all([
+      page.locator('.patient').boundingBox(),
+      page.locator('label.choice').last().boundingBox(),
+    ])
+    assert.ok(
+      banner && choice && banner.y >= 0 && banner.y + banner.height <= choice.y,
+      'whose encounters they are',
+    )
+    await page.setViewportSize({ width: 1280, height: 720 })
     await page.getByRole('radio', { name: 'No encounter' }).check()
     await page.getByRole('button', { name: 'Continue' }).click()
 

@@ -85,7 +85,7 @@ export function renderEncounterPage(options: PickerOptions, view: EncountersView
     options,
     `Choose an encounter for ${client.name}`,
     html`${options.ownRecords.length !== 1 && html`<p class="picker__back"><a href="${buildPickUrl(pendingId, { search, page })}">${renderIcon('back')}Another ${options.ownRecords.length === 0 ? 'patient' : 'record'}</a></p>`}
-<section class="card card--clip" aria-labelledby="picked">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: fault === undefined })}${renderAlikeWarning(picked.alike)}
+<section class="card card--clip" aria-labelledby="picked"><div class="portal__whose">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: fault === undefined })}${renderAlikeWarning(picked.alike)}</div>
 <div class="card__body">${renderPickForm(
       options,
       html`${renderHidden({ patientId: picked.person.id, patient: picked.person.id, step: 'encounter', search, page, encounters: isAll ? 'all' : undefined })}${renderEncounterChoice(picked.encounters, { page: paths.pick, isAll, chosen, fault })}`,
