@@ -67,8 +67,12 @@ const ASK = `
   }`
 
 const CONSUMER = `
-  import { expressInterceptor, fastifyInterceptor, getAuthorization, type Grant } from 'sallyport/interceptor'
-  const options = { authUrl: 'https://auth.example', fhirBaseUrl: 'https://fhir.example/fhir' }
+  import { createTrailSender, expressInterceptor, fastifyInterceptor, getAuthorization } from 'sallyport/interceptor'
+  import type { AuditRecord, Grant, HostOptions } from 'sallyport/interceptor'
+  const server = { authUrl: 'https://auth.example', fhirBaseUrl: 'https://fhir.example/fhir' }
+  const trail = createTrailSender({ ...server, clientId: 'a', credential: { secret: 'b' }, onError: console.error })
+  const onDecision = ({ allowed, reason }: AuditRecord) => console.log(allowed, reason)
+  const options: HostOptions = { ...server, contexts: ['patient', 'user'], trail, onDecision }
   expressInterceptor(options)
   fastifyInterceptor(options)
   export const find = (request: object): Grant | undefined => getAuthorization(request)?.grant
@@ -214,18 +218,46 @@ describe('npm run build', () => {
     assert.deepEqual(globSync('**/*.test.*', { cwd: installed }), [])
   })
 
-  it('makes the package that the server of docs/interceptor.md runs with as it is printed there', async () => {
-    const page = readFileSync(join(ROOT, 'docs/interceptor.md'), 'utf8')
-    const [, block = ''] = /```js\n([\s\S]*?)```/.exec(page) ?? []
-    const asked = `, async function () {
-      const answer = await fetch('http://127.0.0.1:' + this.address().port + '/fhir/Patient/1')
-      console.log(answer.status, (await answer.json()).issue[0].code)
-      process.exit()
-    })`
-    const server = block.replace('app.listen(3000)', `app.listen(0, '127.0.0.1'${asked}`)
-    assert.notEqual(server, block)
-    writeFileSync(join(folder, 'server.mjs'), server)
-    const { stdout } = await run(process.execPath, ['server.mjs'], { cwd: folder })
-    assert.equal(stdout.trim(), '401 login')
+  const ANSWER = `console.log(answer.status, (await answer.json()).issue[0].code)
+    process.exit()`
+  for (const node of NODES)
+    for (const [name, listen, ask] of [
+      [
+        'express',
+        'app.listen(3000)',
+        `app.listen(0, '127.0.0.1', async function () {
+          const answer = await fetch('http://127.0.0.1:' + this.address().port + '/fhir/Patient/1')
+          ${ANSWER}
+        })`,
+      ],
+      [
+        'fastify',
+        'await app.listen({ port: 3000 })',
+        `const answer = await fetch(await app.listen({ port: 0, host: '127.0.0.1' }) + '/fhir/Patient/1')
+         ${ANSWER}`,
+      ],
+    ] as const)
+      it(`makes the package that the ${name} server of docs/interceptor.md runs with as it is printed there, on ${node === olderNode ? 'an older Node' : 'Node 26'}`, async () => {
+        const page = readFileSync(join(ROOT, 'docs/interceptor.md'), 'utf8')
+        const blocks = [...page.matchAll(/```js\n([\s\S]*?)```/g)].map(([, block = '']) => block)
+        const block = blocks.find(it => it.includes(`from '${name}'`)) ?? assert.fail(name)
+        const server = block.replace(listen, () => ask)
+        assert.notEqual(server, block)
+        writeFileSync(join(folder, 'server.mjs'), server)
+        const { stdout } = await run(node, ['server.mjs'], { cwd: folder })
+        assert.equal(stdout.trim(), '401 login')
+      })
+
+  it('makes a library that works without any other package, from its folder (LIBRARY-7)', async () => {
+    const alone = mkdtempSync(join(tmpdir(), 'sallyport-vendor-'))
+    try {
+      await run('tar', ['-xf', tarball, '--strip-components=1', '-C', alone])
+      const program = `import { expressInterceptor } from '${join(alone, 'src/interceptor/index.js')}'
+        console.log(typeof expressInterceptor)`
+      const { stdout } = await run(NODES.at(-1) ?? '', ['--input-type=module', '-e', program], { cwd: alone })
+      assert.equal(stdout.trim(), 'function')
+    } finally {
+      rmSync(alone, { recursive: true, force: true })
+    }
   })
 })

@@ -347,6 +347,13 @@ describe('docs/tutorials/ci.md', () => {
     assert.deepEqual(readdirSync(temporary), [])
   })
 
+  it('keeps the URL of a FHIR server that it does not start (START-12)', async () => {
+    const { command, run } = await makeRepository({})
+    const other = { SMART_FHIR_BASE_URL: 'http://localhost:9/fhir' }
+    const args = ['start', 'auth', '--ephemeral', '--run', `"${process.execPath}" -p 'process.env.FHIR_URL'`]
+    assert.equal((await run(command, args, other)).stdout, 'http://localhost:9/fhir\n')
+  })
+
   it('fails if its command fails (START-13)', async () => {
     const { command, run } = await makeRepository({})
     await assert.rejects(run(command, ['start', '--ephemeral', '--run', 'exit 7']), { code: 1 })

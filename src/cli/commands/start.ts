@@ -68,8 +68,9 @@ in as many as SMART_WORKERS sets.
 On SIGTERM or Ctrl-C the servers finish running requests and exit with code 0. On SIGHUP they read the policy, the sign-in
 providers, who needs a second factor, the log level and the certificates again; if anything is invalid, nothing changes.
 
-  --ephemeral  keep all data in a temporary folder, which is removed at the end, and use free ports. Other commands use
-               the same data with SMART_CONFIG=<file>, which is printed, unless the environment names other data
+  --ephemeral  keep all data in a temporary folder, which is removed at the end, and use free ports. Servers that are
+               not started here keep the URLs of the settings. Other commands use the same data with
+               SMART_CONFIG=<file>, which is printed, unless the environment names other data
   --ready      for scripts: print one JSON line on standard output when the servers can process requests, for example
                {"auth":"http://localhost:9000","fhir":"…","app":"…"},
                and everything else on standard error. Exit with a code other than 0 if they cannot within 60 s
@@ -90,7 +91,7 @@ To see the settings in effect: ${HOW} settings`,
       () => process.exit(1),
       () => performance.now(),
     )
-    const ephemeral = isSet(args, 'ephemeral') ? await makeEphemeral(io.env) : undefined
+    const ephemeral = isSet(args, 'ephemeral') ? await makeEphemeral(io.env, names) : undefined
     const read = (): ReadSettings => {
       const configuration = readValid(ephemeral?.env ?? io.env, io.cwd)
       return { configuration, live: readLive(configuration.settings, names) }
@@ -132,12 +133,12 @@ To see the settings in effect: ${HOW} settings`,
     if (ephemeral) printLine(`Other commands need SMART_CONFIG=${ephemeral.settingsFile}\n`)
     const missing = forScripts ? await waitUntilReady(running, stopped) : undefined
     if (missing !== undefined) printLine(`Cannot start: not ready: ${missing}`)
-    else if (isSet(args, 'ready')) io.stdout.write(`${JSON.stringify(listUrls(settings, names))}\n`)
+    else if (isSet(args, 'ready')) io.stdout.write(`${formatUrls(settings, names)}\n`)
     const succeeded =
       missing === undefined &&
       (await (program === undefined
         ? stopped.then(() => true)
-        : runProgram(program, makeProgramEnv(io, settings, names, ephemeral), stopped)))
+        : runProgram(program, makeProgramEnv(io, settings, ephemeral), stopped)))
     await stop(running, settings, printLine)
     return succeeded ? 0 : 1
   },
@@ -176,26 +177,23 @@ async function waitUntilReady(
   }
 }
 
-/** The URLs for scripts (START-11). */
-function listUrls({ issuerUrl, fhirBaseUrl, appUrl }: Settings, names: readonly ServerName[]) {
+/** The line for scripts (START-11). */
+function formatUrls({ issuerUrl, fhirBaseUrl, appUrl }: Settings, names: readonly ServerName[]): string {
   const urls = { auth: issuerUrl, fhir: fhirBaseUrl, app: appUrl }
-  return Object.fromEntries(names.map(name => [name, urls[name]]))
+  return JSON.stringify(Object.fromEntries(names.map(name => [name, urls[name]])))
 }
 
 /** The environment of a program that uses these servers (START-13). */
 function makeProgramEnv(
   { env }: Io,
-  settings: Settings,
-  names: readonly ServerName[],
+  { issuerUrl, fhirBaseUrl, appUrl }: Settings,
   ephemeral: Ephemeral | undefined,
 ): Io['env'] {
-  const urls = Object.entries(listUrls(settings, names)).map(([name, url]) => [
-    `${name.toUpperCase()}_URL`,
-    url,
-  ])
   return {
     ...env,
-    ...Object.fromEntries(urls),
+    AUTH_URL: issuerUrl,
+    FHIR_URL: fhirBaseUrl,
+    APP_URL: appUrl,
     ...(ephemeral && { SMART_CONFIG: ephemeral.settingsFile }),
   }
 }

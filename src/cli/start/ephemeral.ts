@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { formatSettingsFile, overrideSettings, type SettingTexts } from '../../config/index.ts'
 import type { Io } from '../command.ts'
+import type { ServerName } from './parts.ts'
 
 export interface Ephemeral {
   /** The environment of a start that keeps everything in a temporary folder. */
@@ -12,25 +13,35 @@ export interface Ephemeral {
   readonly settingsFile: string
 }
 
-/** Makes a folder that is removed when this process ends, and chooses free ports (START-12). */
-export async function makeEphemeral(env: Io['env']): Promise<Ephemeral> {
+/**
+ * Makes a folder that is removed when this process ends, and chooses free ports for the servers that are started (START-12).
+ * Those elsewhere keep the URLs of the settings.
+ */
+export async function makeEphemeral(env: Io['env'], names: readonly ServerName[]): Promise<Ephemeral> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  const texts = chooseSettings(folder, await findFreePorts(3))
+  const texts = chooseSettings(folder, names, await findFreePorts(3))
   const settingsFile = join(folder, 'sallyport.yaml')
   writeFileSync(settingsFile, formatSettingsFile(texts))
   return { env: overrideSettings(env, texts), settingsFile }
 }
 
-function chooseSettings(folder: string, [auth, fhir, app]: readonly number[]): SettingTexts {
+function chooseSettings(
+  folder: string,
+  names: readonly ServerName[],
+  [auth, fhir, app]: readonly number[],
+): SettingTexts {
+  const byServer: Readonly<Record<ServerName, SettingTexts>> = {
+    auth: { issuerUrl: `http://localhost:${auth}`, authPort: String(auth) },
+    fhir: { fhirBaseUrl: `http://localhost:${fhir}/fhir`, fhirPort: String(fhir) },
+    app: {
+      appUrl: `http://localhost:${app}`,
+      smartClientLaunchUrl: `http://localhost:${app}/launch`,
+      appPort: String(app),
+    },
+  }
   return {
-    issuerUrl: `http://localhost:${auth}`,
-    fhirBaseUrl: `http://localhost:${fhir}/fhir`,
-    appUrl: `http://localhost:${app}`,
-    smartClientLaunchUrl: `http://localhost:${app}/launch`,
-    authPort: String(auth),
-    fhirPort: String(fhir),
-    appPort: String(app),
+    ...Object.assign({}, ...names.map(name => byServer[name])),
     dataDir: join(folder, 'data'),
     databaseUrl: `sqlite:${join(folder, 'data', 'sallyport.db')}`,
   }
