@@ -11,6 +11,7 @@ type Checked = Pick<
   | 'secret'
   | 'loginFailureLimit'
   | 'loginFailureLimitPerAddress'
+  | 'offlineAccessMaxDays'
 > & {
   readonly fhir: Pick<Settings['fhir'], 'policyFile'>
   readonly login: Pick<Settings['login'], 'secondFactor' | 'providers'>
@@ -54,6 +55,10 @@ const WARNINGS: Readonly<Record<string, Row>> = {
       login.providers.some(
         provider => provider.kind === 'oidc' && provider.admin && provider.acrValues.length === 0,
       ),
+  },
+  'offline-access': {
+    text: 'SMART_OFFLINE_ACCESS_MAX_DAYS=0 with a sign-in provider: apps with offline_access keep the access of users whom the provider has disabled, until you disable them here.',
+    applies: ({ login, offlineAccessMaxDays }) => login.providers.length > 0 && offlineAccessMaxDays === 0,
   },
   policy: {
     text: 'SMART_POLICY_FILE is not set: every clinician can open every patient.',

@@ -152,14 +152,17 @@ describe('start problems and warnings', () => {
       SMART_SECRET: 'q8VtZ2mXc4Ls7Wd1Yk9RfHbJpN3gAu5E',
       SMART_LOGIN_SECOND_FACTOR: 'administrators',
       SMART_POLICY_FILE: '/etc/policy.yaml',
+      SMART_OFFLINE_ACCESS_MAX_DAYS: '365',
     }
     assert.deepEqual(find(secure), [])
+    assert.deepEqual(find({ ...secure, SMART_OFFLINE_ACCESS_MAX_DAYS: '0' }), [])
     const provider = { SMART_LOGIN_ISSUER: 'https://idp.example', SMART_LOGIN_CLIENT_ID: 'x' }
     const rows: readonly (readonly [Environment, string])[] = [
       [{ SMART_AUDIT: 'false' }, 'audit-off'],
       [{ SMART_AUDIT_FAILURE: 'allow' }, 'audit-failure'],
       [{ SMART_LOGIN_SECOND_FACTOR: 'none' }, 'second-factor'],
       [{ ...provider, SMART_LOGIN_ADMIN: 'groups=admins' }, 'admin-provider'],
+      [{ ...provider, SMART_OFFLINE_ACCESS_MAX_DAYS: '0' }, 'offline-access'],
       [{ SMART_POLICY_FILE: undefined }, 'policy'],
       [{ SMART_DATABASE_URL: 'postgres://u:p@db.example/s' }, 'database'],
       [{ SMART_DATABASE_URL: 'postgres://u:p@db.example/s?sslmode=require' }, 'database'],
