@@ -5,7 +5,7 @@ import type { TestBrowser } from '../../testing/test-browser.ts'
 import { patient } from '../../testing/test-fhir-server.ts'
 import { openTestStore } from '../../testing/test-store.ts'
 
-const SIGNED_OUT = /You were signed out\.<\/b> Sign in to go on to the page that you wanted\./
+const SIGNED_OUT = /You were signed out\.<\/b> Sign in to continue to the page you wanted\./
 const CLICK = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'navigate' }
 
 describe('a page that is opened without a login', () => {
