@@ -1,13 +1,16 @@
 /** The pages of patients and relatives in a real browser, after real requests of clinicians and apps. */
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { seedSampleAccounts } from '../src/auth/index.ts'
-import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { inspectOnEveryScreen, screenshot, useBrowser } from './support/browser.ts'
 import { type Stack, startStack } from './support/stack.ts'
+import { startThirdPartyApp, type ThirdPartyApp } from './support/third-party-app.ts'
 import { logIn, openPatient } from './support/walk.ts'
 
 let stack: Stack
+let diary: ThirdPartyApp
 before(async () => {
   // Zoë Alabaster, whose mother has a sample account, is the 27th.
   const contact = 'Privacy office, 555 0101, privacy@hospital.example'
@@ -15,9 +18,70 @@ before(async () => {
     env: { SMART_SAMPLE_PATIENTS: '27', SMART_BRAND_PATIENT_CONTACT: contact },
   })
   await seedSampleAccounts(stack.store)
+  diary = await startThirdPartyApp(stack, 'Diary', app => {
+    app.get('/callback', (_request, response) => {
+      response.type('html').send('<!doctype html><title>App</title><h1>Opened</h1>')
+    })
+  })
+  const { db } = stack.store
+  await db.updateTable('client').set({ scope: SCOPE }).where('client_id', '=', 'diary').execute()
+  // Alba Juniper also acts for Zoë Alabaster.
+  const alba = db.selectFrom('clinician').select('id').where('username', '=', 'alba')
+  const { id } = await alba.executeTakeFirstOrThrow()
+  const account = await db
+    .selectFrom('clinician')
+    .select('password_hash')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  const parent = { username: 'parent', display_name: 'Alba Juniper', fhir_user_id: 'Patient/patient-1' }
+  const { id: parentId } = await db
+    .insertInto('clinician')
+    .values({ ...parent, ...account, for_loopback: true })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await db
+    .insertInto('account_related_person')
+    .values({ clinician_id: parentId, related_person_id: 'mother-27' })
+    .execute()
 })
-after(() => stack?.close())
+after(async () => {
+  await diary?.close()
+  await stack?.close()
+})
 const open = useBrowser()
+
+const SCOPE = 'launch/patient offline_access patient/*.cruds'
+const VERIFIER = 'v'.repeat(43)
+
+function buildAuthorizeUrl(): string {
+  const query = new URLSearchParams({
+    response_type: 'code',
+    client_id: 'diary',
+    redirect_uri: `${diary.url}/callback`,
+    scope: SCOPE,
+    state: 'state',
+    aud: stack.settings.fhirBaseUrl,
+    code_challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
+    code_challenge_method: 'S256',
+  })
+  return `${stack.settings.issuerUrl}/oauth2/authorize?${query}`
+}
+
+/** The app gets its tokens, as the browser has brought it the code. */
+async function exchangeCode(page: Page): Promise<void> {
+  await page.getByRole('heading', { name: 'Opened' }).waitFor()
+  const response = await fetch(`${stack.settings.issuerUrl}/oauth2/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'authorization_code',
+      client_id: 'diary',
+      redirect_uri: `${diary.url}/callback`,
+      code: new URL(page.url()).searchParams.get('code') ?? '',
+      code_verifier: VERIFIER,
+    }),
+  })
+  assert.equal(response.status, 200)
+}
 
 async function signIn(page: Page, username: string): Promise<void> {
   await page.goto(`${stack.settings.issuerUrl}/login`)
@@ -33,6 +97,17 @@ describe('the pages of a patient', () => {
     await page.waitForURL('**/home')
     await page.getByRole('heading', { name: 'Alba Juniper' }).waitFor()
     await page.getByText('Your own record').waitFor()
+    // In the menu of a phone the links are above the name, as in the order of the keyboard.
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.getByRole('button', { name: 'Menu' }).click()
+    const [link, name] = await Promise.all([
+      page.getByRole('link', { name: 'Account', exact: true }).boundingBox(),
+      page.locator('.who').boundingBox(),
+    ])
+    assert.ok(link && name && link.y < name.y, 'the name is at the end of the menu')
+    await screenshot(page, 'menu.narrow-light')
+    await page.keyboard.press('Escape')
+    await page.setViewportSize({ width: 1280, height: 900 })
     await page.getByText('Nobody has opened your record lately.').waitFor()
     await page.getByRole('link', { name: 'privacy@hospital.example' }).waitFor()
     // The letters of the logo must not have the colour of the bar.
@@ -63,8 +138,8 @@ describe('the pages of a patient', () => {
     await page.getByRole('heading', { level: 1, name: 'Who looked at my record' }).waitFor()
     const visit = page.getByRole('listitem').filter({ hasText: 'Dr. Robin Ahmadi' }).first()
     await visit.getByText('Cardiologist, Outpatient clinics').waitFor()
-    await visit.getByText(/Looked at your .*prescriptions/).waitFor()
-    await visit.getByText(/With .*Demo app/).waitFor()
+    await visit.getByText(/^With Demo app: looked at your .*prescriptions/).waitFor()
+    await visit.getByText(/^With the patient list: looked at your/).waitFor()
     await page.locator('summary', { hasText: 'Appeared in a list' }).click()
     await page.getByText(/In a list of patients/).waitFor()
     await inspectOnEveryScreen(page, 'access-log')
@@ -93,5 +168,78 @@ describe('the pages of a patient', () => {
     await page.getByText(/Looked at Zoë Alabaster’s/).waitFor()
     await inspectOnEveryScreen(page, 'home-mother')
     assert.deepEqual(faults, [])
+  })
+
+  it('let a parent choose the child, and end the access of an app to that record alone (PATIENTS-9, REVOKE-3)', async () => {
+    const { page, faults } = await open()
+    await signIn(page, 'parent')
+    await page.waitForURL('**/home')
+    await page.goto(buildAuthorizeUrl())
+    await page.getByRole('heading', { level: 1, name: 'Whose record should Diary use?' }).waitFor()
+    assert.equal(await page.getByRole('radio').count(), 2)
+    await page.getByRole('radio', { name: /^Alba Juniper\s+You/ }).waitFor()
+    await page.getByRole('radio', { name: /^Zoë Alabaster\s+Your child/ }).press('Space')
+    await inspectOnEveryScreen(page, 'picker-parent')
+    await page.getByRole('button', { name: 'Continue' }).press('Enter')
+
+    await page.getByRole('heading', { name: 'Allow Diary to use the record of Zoë Alabaster?' }).waitFor()
+    const decision = page.getByRole('region', { name: 'Your decision' })
+    const writes = decision.getByText('The app may add, change or delete entries.')
+    assert.equal(await writes.isVisible(), true)
+    const row = page.locator('.writes')
+    await row.getByText('Choose which kinds of data').click()
+    const parts = row.locator('.scope__parts input')
+    for (const part of await parts.all()) await part.uncheck()
+    assert.match(await row.innerText(), /Left out/)
+    assert.equal(await writes.isVisible(), false)
+    await inspectOnEveryScreen(page, 'consent-parent')
+    await parts.first().check()
+    assert.equal(await writes.isVisible(), true)
+    await page.getByRole('button', { name: 'Allow access' }).click()
+    await exchangeCode(page)
+    await page.goto(buildAuthorizeUrl())
+    await page.getByRole('radio', { name: /^Alba Juniper/ }).check()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('button', { name: 'Allow access' }).click()
+    await exchangeCode(page)
+
+    await page.goto(`${stack.settings.issuerUrl}/home`)
+    await inspectOnEveryScreen(page, 'home-parent')
+    await page.getByRole('link', { name: 'Who looked', exact: true }).click()
+    await inspectOnEveryScreen(page, 'access-log-parent')
+    await page.goto(`${stack.settings.issuerUrl}/manage`)
+    await inspectOnEveryScreen(page, 'manage-parent')
+    await page.getByRole('link', { name: /^End for this record of Zoë Alabaster/ }).click()
+    await page
+      .getByRole('heading', { level: 1, name: 'End Diary’s access to the record of Zoë Alabaster?' })
+      .waitFor()
+    await inspectOnEveryScreen(page, 'manage-remove-parent')
+    await page.getByRole('button', { name: 'End access' }).press('Enter')
+    await page.getByText('Diary can no longer use the record of Zoë Alabaster on your behalf.').waitFor()
+    assert.equal(await page.getByRole('link', { name: /^End for this record/ }).count(), 0)
+    assert.deepEqual(faults, [])
+  })
+
+  it('return to the page that a tab wanted after a sign-out in another one (LOGIN-13)', async () => {
+    const { page, context } = await open()
+    await signIn(page, 'alba')
+    await page.waitForURL('**/home')
+    const other = await context.newPage()
+    await other.goto(`${stack.settings.issuerUrl}/home`)
+    await other.getByRole('button', { name: 'Sign out' }).click()
+    await other.getByText('You are signed out.').waitFor()
+    await page.getByRole('link', { name: 'Change your password' }).click()
+    await page.getByText('You were signed out. Sign in to go on to the page that you wanted.').waitFor()
+    await inspectOnEveryScreen(page, 'login-again')
+    await page.getByLabel('Username').fill('alba')
+    await page.getByLabel('Password').fill(stack.user.password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Change password' }).waitFor()
+    await inspectOnEveryScreen(page, 'password')
+    await page.goto(`${stack.settings.issuerUrl}/account/factors`)
+    await inspectOnEveryScreen(page, 'two-step')
+    await page.goto(`${stack.settings.issuerUrl}/account/access-log?since=2026-11-13&until=2026-11-12`)
+    await page.getByText('This day is before “From”. Choose a later one.').waitFor()
+    await inspectOnEveryScreen(page, 'access-log-fault')
   })
 })

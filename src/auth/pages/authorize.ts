@@ -86,7 +86,7 @@ export async function sendStep(reply: FastifyReply, context: AuthContext, step: 
         status: 400,
         title: 'This request was already answered',
         text: [
-          'It was answered before, or it took longer than 10 minutes. This page changed nothing: an app that you allowed keeps its access, and an app that you did not allow has none.',
+          'It was answered before, or it took longer than 10 minutes. This page changed nothing: access that you gave, now or earlier, stays until it ends or you end it under “Apps with access”.',
           'To use the app, open it again.',
         ],
         code: login?.mayViewActivity === true ? 'invalid_request' : undefined,

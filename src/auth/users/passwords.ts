@@ -14,7 +14,7 @@ const MIN_CHARACTERS = 8
 export const NO_PASSWORD = ''
 
 /** The rules of new passwords, for the forms that take one. */
-export const PASSWORD_RULES = `At least ${MIN_CHARACTERS} and at most ${MAX_BYTES} characters, without your username. Passwords that many people use are refused.`
+export const PASSWORD_RULES = `At least ${MIN_CHARACTERS} and at most ${MAX_BYTES} characters, without your username. A letter other than A to Z, such as é, counts as two or more. Passwords that many people use are refused.`
 
 /** Words that an attacker of this server tries first. */
 const OWN_WORDS = ['sallyport', 'clinician']
@@ -23,7 +23,7 @@ const OWN_WORDS = ['sallyport', 'clinician']
 export function findNewPasswordFault(password: string, username: string): string | undefined {
   if ([...password].length < MIN_CHARACTERS) return `use at least ${MIN_CHARACTERS} characters`
   if (Buffer.byteLength(password) > MAX_BYTES)
-    return `use at most ${MAX_BYTES} characters, fewer with letters such as é`
+    return `use at most ${MAX_BYTES} characters, where a letter other than A to Z, such as é, counts as two or more`
   if (password.includes('\0')) return 'use no NUL character'
   if (contains(password, username) || isMostly(password, username))
     return 'use a password without the username'

@@ -34,7 +34,7 @@ describe('/account', () => {
       [
         { current: 'sallyport', next: 'é'.repeat(40), again: '' },
         400,
-        /id="next-error">Use at most 72 characters, fewer with letters such as é/,
+        /id="next-error">Use at most 72 characters, where a letter other than A to Z, such as é, counts as two or more/,
       ],
       [{ current: 'sallyport', next: 'sallyport', again: 'sallyport' }, 400, /id="next-error">Use another/],
       [

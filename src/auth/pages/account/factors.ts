@@ -107,11 +107,11 @@ async function sendList(context: AuthContext, { reply, login }: Visit): Promise<
       html`${renderPageHead(TITLE, html`${lead} <a href="${paths.accountSignIns}">Account</a>`, factors.length > 0 && canAdd && add)}
 ${
   factors.length === 0
-    ? renderEmptyState({
+    ? html`<div class="card">${renderEmptyState({
         title: 'It is off',
         text: 'You sign in with your password alone.',
         action: { href: paths.accountFactorsAdd, text: 'Set it up' },
-      })
+      })}</div>`
     : html`<div class="stack">${renderFactors(factors)}${renderCodesCard(codes)}</div>`
 }
 ${renderSupport(context)}`,

@@ -154,7 +154,7 @@ function renderPatients(
   const isOwn = isPatientUser(login.user)
   const listed = patients.slice(0, LIMITS.patientsListed)
   const others = patients.length - listed.length
-  return html`<details class="more"${(isOpen || isOwn) && html` open`}><summary>${patients.length} records<span class="sr"> of ${client.name}</span></summary><ul>${listed.map(
+  return html`<details class="more"${(isOpen || isOwn) && html` open`}><summary>${patients.length} records<span class="sr"> of ${client.name}</span></summary><ul${isOwn && html` class="apps__records"`}>${listed.map(
     id =>
       html`<li>${renderPatient(login, id, names.get(id))}${isOwn && renderRecordRemoval(client, id, names.get(id))}</li>`,
   )}${others > 0 && html`<li>${others === 1 ? '1 other' : `${others} others`}, used earlier</li>`}</ul></details>`
@@ -162,7 +162,7 @@ function renderPatients(
 
 function renderRecordRemoval(client: Client, id: string, person: Person | undefined): Html {
   const name = person ? formatFullName(person) : `FHIR id ${id}`
-  const text = html`End for this record<span class="sr">, ${name}, the access of ${client.name}</span>`
+  const text = html`End for this record<span class="sr"> of ${name}: ${client.name}</span>`
   return renderDanger(text, { href: buildRemovalUrl(client, id), size: 'small' })
 }
 
