@@ -5,6 +5,7 @@ import { type Html, html, renderBadge, renderDateTime } from '../../../web/index
 import { paths } from '../../base/paths.ts'
 import { type Client, findRegisteredClient, isConfigured } from '../../oauth/clients/client.ts'
 import { CLIENT_DEFAULTS, type ClientFault } from '../../oauth/clients/validate.ts'
+import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
 import {
   type AppFormOptions,
   fillAppForm,
@@ -298,7 +299,7 @@ async function renderAppPage(request: AdminRequest, client: Client, row: ClientR
       ['Kind', html`${KINDS[client.authMethod]}${client.firstParty && ', first-party: no consent page'}`],
       [
         'Permissions',
-        html`${summarizeScopes(client.scope)}<details class="more"><summary>Exact scopes</summary><p class="url url--block">${client.scope}</p></details>`,
+        html`${summarizeScopes(client.scope)}<details class="more"><summary>Exact scopes</summary><p class="url url--block">${client.scope}</p></details>${listScopeNotes(client.scope, context.settings.fhir.searchPermission).map(note => html`<span class="sub">${note}${!note.endsWith('?') && '.'}</span>`)}`,
       ],
       ['Redirect URIs', list(client.redirectUris)],
       ['Launch URL', list(client.launchUrl === undefined ? [] : [client.launchUrl])],

@@ -165,7 +165,7 @@ describe('/admin', () => {
       name: 'Chart',
       redirect_uris: 'https://chart.test/cb',
       auth_method: 'client_secret',
-      scope: 'launch',
+      scope: 'launch launch/ecounter',
     }
     const faulty = await admin.post('/admin/apps/new', { ...form, redirect_uris: 'ftp://chart.test' })
     assert.match(faulty.body, /id="redirect_uris-error"/)
@@ -173,6 +173,7 @@ describe('/admin', () => {
       /url--block">([^<]+)</.exec((await performAction('/admin/apps/new', form)).body)?.[1] ?? 'none'
     const page = (await admin.get('/admin/apps/chart')).body
     assert.match(page, /Chart[\s\S]*Active/)
+    assert.match(page, /launch\/ecounter is never granted, did you mean launch\/encounter\?</)
     assert.ok(!page.includes(secret))
     const rotated = (await performAction('/admin/apps/chart/rotate-secret')).body
     assert.match(rotated, /Client secret of chart/)
