@@ -89,7 +89,7 @@ describe('a page that is opened without a login', () => {
     await browser.get('/portal')
     assert.doesNotMatch((await browser.get('/login')).body, /signed out|not signed in/)
     await browser.get('/manage')
-    assert.match((await browser.get('/login')).body, /You are not signed in\.<\/b> Sign in to go on/)
+    assert.match((await browser.get('/login')).body, /You are not signed in\.<\/b> Sign in to continue/)
     await browser.post('/logout', {})
     assert.doesNotMatch((await browser.get('/login')).body, /not signed in/)
     assert.equal((await browser.login()).headers.location, '/portal')
