@@ -89,17 +89,30 @@ function renderApps({ settings }: AuthContext, apps: readonly Client[]): Html {
       renderPermissions(client, client.scope),
       html`<div class="actions">${client.launchUrl !== undefined && renderAction(labPaths.lab, 'Launch', client)}${renderAction(labPaths.appsCode, 'Code', client)}${
         isFixed(settings, client)
-          ? html`<span class="small muted">${isConfigured(settings, client) ? 'Set in the settings' : 'Changed by administrators only'}</span>`
+          ? html`<span class="small muted">${describeFixed(settings, client)}</span>`
           : html`${renderAction(labPaths.appsEdit, 'Change', client)}${renderDanger(nameAction('Remove', client), { href: buildUrl(labPaths.appsRemove, client), size: 'small' })}`
       }</div>`,
     ]),
   )
 }
 
+function describeFixed(settings: AuthContext['settings'], client: Client): string {
+  if (isConfigured(settings, client)) return 'Set in the settings'
+  return client.expiresAt === undefined
+    ? 'Changed by administrators only'
+    : 'Registered by a launch, for a day'
+}
+
 /** Whether developers may not change this app. */
 export function isFixed(settings: AuthContext['settings'], client: Client): boolean {
-  const { firstParty, scope } = client
-  return isConfigured(settings, client) || firstParty || isProgramScope(scope) || hasOwnScope(scope)
+  const { firstParty, scope, expiresAt } = client
+  return (
+    isConfigured(settings, client) ||
+    expiresAt !== undefined ||
+    firstParty ||
+    isProgramScope(scope) ||
+    hasOwnScope(scope)
+  )
 }
 
 function renderAction(path: string, text: string, client: Client): Html {
@@ -111,7 +124,7 @@ function nameAction(text: string, { name }: Client): Html {
 }
 
 /** A page with this app chosen. */
-function buildUrl(path: string, { id }: Client): string {
+export function buildUrl(path: string, { id }: Client): string {
   return `${path}?${new URLSearchParams({ client: id })}`
 }
 
@@ -166,6 +179,7 @@ ${listScopeNotes(client.scope, context.settings.fhir.searchPermission).map(note 
 ${values.map(([label, value]) => value !== undefined && renderCopyable(label, value))}
 </section>
 ${renderCode(makeSnippets(client, { secret, fhirBaseUrl }))}
+${isFixed(context.settings, client) && html`<p class="small muted">This app cannot change here. ${describeFixed(context.settings, client)}.</p>`}
 ${renderActions(
   ...(client.launchUrl === undefined
     ? []
@@ -173,6 +187,9 @@ ${renderActions(
         { href: buildUrl(labPaths.lab, client), text: 'Launch in the lab' },
         { href: buildUrl(paths.portal, client), text: 'Launch from the portal' },
       ]),
+  ...(isFixed(context.settings, client)
+    ? []
+    : [{ href: buildUrl(labPaths.appsEdit, client), text: 'Change' }]),
   { href: labPaths.apps, text: 'Registered apps' },
 )}
 </div>`,

@@ -245,8 +245,12 @@ describe('/apps', () => {
     for (const client of ['sallyport-app', 'mine', 'tool', 'own', 'ehr', 'nobody', '']) {
       const before = await find(client)
       for (const path of ['/apps/edit', '/apps/remove']) {
-        assert.equal((await browser.get(`${path}?client=${client}`)).headers.location, '/apps')
-        assert.equal((await browser.post(path, { ...GROWTH, client })).headers.location, '/apps')
+        const page = before ? `/apps/code?client=${client}` : '/apps'
+        assert.equal((await browser.get(`${path}?client=${client}`)).headers.location, page)
+        assert.equal((await browser.post(path, { ...GROWTH, client })).headers.location, page)
+        const { body } = await browser.get(page)
+        assert.equal(body.includes('This app cannot change here.'), before !== undefined)
+        if (before) assert.doesNotMatch(body, /\/apps\/edit/)
       }
       assert.deepEqual(await find(client), before)
     }

@@ -17,6 +17,7 @@ import { findLoginByHash, type Login } from '../users/find-login.ts'
 import { requireClinician } from '../users/login.ts'
 import { isDeveloper } from '../users/login-rights.ts'
 import {
+  buildUrl,
   isFixed,
   renderAppFormPage,
   renderAppsPage,
@@ -136,9 +137,12 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
     return requireClinician(context, async (request, reply, login) => {
       const named = readParameters(request.method === 'GET' ? request.query : request.body).get('client')
       const client = named === undefined ? undefined : await findClient(store.db, context, named)
-      return client && client.expiresAt === undefined && !isFixed(settings, client)
-        ? handle(request, reply, login, client)
-        : reply.redirect(labPaths.apps, request.method === 'GET' ? 302 : 303)
+      if (client && !isFixed(settings, client)) return handle(request, reply, login, client)
+      // The page of the app says why it cannot change.
+      return reply.redirect(
+        client ? buildUrl(labPaths.appsCode, client) : labPaths.apps,
+        request.method === 'GET' ? 302 : 303,
+      )
     })
   }
 
