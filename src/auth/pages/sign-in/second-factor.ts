@@ -200,8 +200,9 @@ function renderCodesLeft({ brand }: AuthContext, left: number, next: string): Ht
   return renderGate(
     { title: 'You used a recovery code', brand },
     html`<div class="signin"><h1>You used a recovery code</h1>
-<div class="stack">${renderAlert(`${describeCodesLeft(left)}.`, left < 3 ? 'Make new ones now.' : 'Cross out the one that you used: it does not work again.', left < 3 ? 'warn' : undefined)}
-<p class="muted">If you lost your phone or passkey, add a new one, and remove the lost one.</p>
+<p class="muted">It does not work again: cross it out.</p>
+<div class="stack after">${renderAlert(`${describeCodesLeft(left)}.`, left < 3 ? 'Make new ones now.' : '', left < 3 ? 'warn' : undefined)}
+<p>If you lost your phone or passkey, add a new one, and remove the lost one.</p>
 <div class="actions"><a class="btn" href="${next}">Continue</a><a class="btn btn--quiet" href="${paths.accountFactors}">Two-step sign-in</a></div></div></div>`,
   )
 }
