@@ -354,9 +354,9 @@ describe('docs/tutorials/ci.md', () => {
     assert.equal((await run(command, args, other)).stdout, 'http://localhost:9/fhir\n')
   })
 
-  it('fails if its command fails (START-13)', async () => {
+  it('exits with the code of its command (START-13)', async () => {
     const { command, run } = await makeRepository({})
-    await assert.rejects(run(command, ['start', '--ephemeral', '--run', 'exit 7']), { code: 1 })
+    await assert.rejects(run(command, ['start', '--ephemeral', '--run', 'exit 7']), { code: 7 })
   })
 
   it('stops its command before the servers at SIGTERM (START-13)', async () => {

@@ -20,8 +20,11 @@ export interface Output {
   readonly columns?: number
 }
 
-/** 0: success; 1: failure, with a line on stderr; 2: wrong usage; 3 and 4: an answer that scripts must not overlook. */
-export type ExitCode = 0 | 1 | 2 | 3 | 4
+/**
+ * 0: success; 1: failure, with a line on stderr; 2: wrong usage; 3 and 4: an answer that scripts must not overlook. A command that
+ * runs a program exits with the code of the program.
+ */
+export type ExitCode = number
 
 export interface Arguments {
   /** By option. Of an option that is repeated, the last value counts, unless a command reads several. */

@@ -1,6 +1,13 @@
 import { remember } from '../core/index.ts'
 import { Connection } from '../sqlite/index.ts'
-import { type Dialect, type Migration, runScript, type Script } from './migration.ts'
+import {
+  type Dialect,
+  type Index,
+  listStatements,
+  type Migration,
+  runScript,
+  type Script,
+} from './migration.ts'
 
 /** A column or an index. */
 interface Part {
@@ -35,12 +42,18 @@ function* readParts(dialect: Dialect): Script<readonly Part[]> {
   }))
 }
 
+/** The indexes that are missing. */
+export function* findMissing(indexes: readonly Index[], dialect: Dialect): Script<readonly Index[]> {
+  const found = new Set((yield* readParts(dialect)).map(({ name }) => name))
+  return indexes.filter(({ name }) => !found.has(`index ${name}`))
+}
+
 const expected = new WeakMap<readonly Migration[], readonly Part[]>()
 
 /** The tables and indexes that the migrations create, from a database in memory. */
 export function readExpected(steps: readonly Migration[]): readonly Part[] {
   return remember(expected, steps, () => {
-    const statements = steps.flatMap(({ list }) => list('sqlite'))
+    const statements = steps.flatMap(step => listStatements(step, 'sqlite'))
     const connection = new Connection(':memory:', statements.join(';\n'))
     const parts = runScript(connection, readParts('sqlite'))
     connection.close()

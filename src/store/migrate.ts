@@ -1,5 +1,5 @@
-import { checkSchema, refuseForeignTables } from './check-schema.ts'
-import type { Dialect, Migration, Script } from './migration.ts'
+import { checkSchema, findMissing, refuseForeignTables } from './check-schema.ts'
+import { type Dialect, formatIndex, type Migration, type Script } from './migration.ts'
 
 // An arbitrary constant: the bytes of "sallypor".
 const TAKE_ADVISORY_LOCK = 'select pg_advisory_xact_lock(8313759869310561394)'
@@ -27,6 +27,9 @@ export function* migrate(steps: readonly Migration[], dialect: Dialect): Script 
   }
   for (const step of pending) {
     yield* step.list(dialect)
+    // Those that were not built before: the tables are new, or the database is SQLite.
+    const indexes = yield* findMissing(step.listIndexes?.(dialect) ?? [], dialect)
+    yield* indexes.map(index => `create index ${formatIndex(index)}`)
     yield `insert into schema_migration (name, needs, applied_at)
       values ('${step.name}', '${step.needs}', ${Date.now()})`
   }

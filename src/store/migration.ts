@@ -11,6 +11,25 @@ export interface Migration {
   readonly needs: string
   /** Its statements, in order. */
   list(dialect: Dialect): readonly string[]
+  /** Indexes of tables that may be large and in use. PostgreSQL builds them while servers write. */
+  listIndexes?(dialect: Dialect): readonly Index[]
+}
+
+export interface Index {
+  readonly name: string
+  readonly table: string
+  /** Its columns, and a condition: `(subject, at) where subject is not null`. */
+  readonly of: string
+}
+
+export function formatIndex({ name, table, of }: Index): string {
+  return `${name} on "${table}" ${of}`
+}
+
+/** The statements of a migration in a database that nobody else uses. */
+export function listStatements({ list, listIndexes }: Migration, dialect: Dialect): readonly string[] {
+  const indexes = listIndexes?.(dialect) ?? []
+  return [...list(dialect), ...indexes.map(index => `create index ${formatIndex(index)}`)]
 }
 
 export type Dialect = 'sqlite' | 'postgres'

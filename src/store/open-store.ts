@@ -87,8 +87,16 @@ async function migrateAndCheck(store: OpenedDatabase): Promise<Store> {
   }
 }
 
-export function migrateStore({ db, dialect }: Store, steps = migrations): Promise<void> {
-  return db.transaction().execute(trx => run(trx, migrate(steps, dialect)))
+type ToMigrate = Pick<OpenedDatabase, 'db' | 'dialect' | 'buildIndexes'>
+
+export async function migrateStore(store: ToMigrate, steps = migrations): Promise<void> {
+  const { db, dialect, buildIndexes } = store
+  if (buildIndexes) {
+    const { isNew, pending } = await run(db, inspectMigrations(steps, dialect))
+    const indexes = isNew ? [] : pending.flatMap(({ listIndexes }) => listIndexes?.(dialect) ?? [])
+    if (indexes.length > 0) await buildIndexes(indexes)
+  }
+  await db.transaction().execute(trx => run(trx, migrate(steps, dialect)))
 }
 
 export async function run<Result>(db: Kysely<Schema>, script: Script<Result>): Promise<Result> {

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { after, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { postgresDatabases } from '../../test/support/databases.ts'
+import { query } from '../../test/support/postgres.ts'
 import { openStore } from './index.ts'
+import { migrations } from './migrations/index.ts'
+import { migrateStore } from './open-store.ts'
 
 async function wireTo(url: URL) {
   const sockets = new Set<Socket>()
@@ -57,6 +62,50 @@ describe('openPostgres', () => {
     await store.db.selectFrom('client').selectAll().execute()
     await store.close()
     await wire.cut()
+  })
+
+  describe('an upgrade that adds an index', () => {
+    const index = { name: 'clinician_display_name', table: 'clinician', of: '(display_name)' }
+    const step = { name: '9001-index', needs: '0001-schema', list: () => [], listIndexes: () => [index] }
+    const steps = [...migrations, step]
+    const insert = (id: string) =>
+      `insert into clinician (username, password_hash, display_name, fhir_user_id) values ('${id}', 'hash', 'A clinician', 'p')`
+    const listValid = (url: string) =>
+      query(url, "select indisvalid from pg_index where indexrelid = to_regclass('clinician_display_name')")
+
+    it('does not stop the writes of other servers (UPGRADE-6)', async () => {
+      const url = await create()
+      const store = await openStore(url)
+      const other = await store.db.startTransaction().execute()
+      await sql.raw(insert('first')).execute(other)
+      const upgraded = migrateStore(store, steps)
+      while (!(await isBuilding(url))) await pause(10)
+      await query(url, `set lock_timeout = 1000; ${insert('second')}`)
+      await other.commit().execute()
+      await upgraded
+      assert.deepEqual(await listValid(url), [{ indisvalid: true }])
+      await store.close()
+    })
+
+    it('builds an index again whose build was interrupted, and once for several instances (UPGRADE-6)', async () => {
+      const url = await create()
+      const stores = await Promise.all([openStore(url), openStore(url)])
+      await query(
+        url,
+        "create index clinician_display_name on clinician (display_name); update pg_index set indisvalid = false where indexrelid = to_regclass('clinician_display_name')",
+      )
+      await Promise.all(stores.map(store => migrateStore(store, steps)))
+      assert.deepEqual(await listValid(url), [{ indisvalid: true }])
+      for (const store of stores) await store.close()
+    })
+
+    async function isBuilding(url: string): Promise<boolean> {
+      const rows = await query(
+        url,
+        "select from pg_stat_activity where datname = current_database() and query like 'create index %'",
+      )
+      return rows.length > 0
+    }
   })
 
   it('names the unreachable server in one line, without the password', async () => {

@@ -1,7 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { DatabaseUnavailable } from '../sqlite/index.ts'
 import { listProbeStatements, watchAvailability } from './availability.ts'
+import { formatIndex, type Index } from './migration.ts'
 import type { Schema } from './schema.ts'
 import type { OpenedDatabase, StoreOptions } from './store.ts'
 import { writeTogether } from './trail.ts'
@@ -52,6 +54,7 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
     db,
     dialect: 'postgres',
     begin: availability.begin,
+    buildIndexes: indexes => buildIndexes(url, indexes),
     ping: availability.probe,
     trail: { append: append('audit_event'), announce: append('audit_intent'), read: async () => db },
     pool: () => ({
@@ -63,6 +66,34 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
     close: async () => {
       await Promise.all([db.destroy(), probing.end()])
     },
+  }
+}
+
+// An arbitrary constant: the bytes of "sallyidx".
+const TRY_LOCK = 'select pg_try_advisory_lock(8314045600251864184) as locked'
+const LOCK_PAUSE_MS = 200
+
+/** On a connection of its own, without limits of time: a large table takes minutes. */
+async function buildIndexes(url: string, indexes: readonly Index[]): Promise<void> {
+  const client = new pg.Client({ connectionString: url, application_name: 'sallyport upgrade' })
+  await client.connect()
+  try {
+    // A statement that waits for the lock would have a snapshot, for whose end the build of another instance waits.
+    while (!(await client.query(TRY_LOCK)).rows[0].locked) await pause(LOCK_PAUSE_MS)
+    for (const index of indexes) {
+      const { rows } = await client.query(
+        `select to_regclass($1) is not null as has_table,
+          exists (select from pg_index where indexrelid = to_regclass($2) and not indisvalid) as is_broken`,
+        [`"${index.table}"`, index.name],
+      )
+      // A later migration creates the table.
+      if (!rows[0].has_table) continue
+      // An interrupted build leaves an index that no query uses.
+      if (rows[0].is_broken) await client.query(`drop index concurrently ${index.name}`)
+      await client.query(`create index concurrently if not exists ${formatIndex(index)}`)
+    }
+  } finally {
+    await client.end()
   }
 }
 

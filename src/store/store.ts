@@ -12,7 +12,7 @@ import {
   sql,
 } from 'kysely'
 import { hasCode } from '../core/index.ts'
-import type { Dialect } from './migration.ts'
+import type { Dialect, Index } from './migration.ts'
 import type { Schema } from './schema.ts'
 import type { Trail } from './trail.ts'
 
@@ -42,6 +42,8 @@ interface PoolUse {
 export interface OpenedDatabase extends Store {
   /** Call when the tables exist. */
   begin(): void
+  /** Builds the missing indexes of tables that servers use, which can go on writing. SQLite has one writer at a time. */
+  buildIndexes?(indexes: readonly Index[]): Promise<void>
 }
 
 export interface StoreOptions {

@@ -76,7 +76,7 @@ providers, who needs a second factor, the log level and the certificates again; 
                and everything else on standard error. Exit with a code other than 0 if they cannot within 60 s
   --run "<command>"
                for tests: run a command when the servers can process requests, with AUTH_URL, FHIR_URL and APP_URL in its
-               environment, and SMART_CONFIG with --ephemeral. Then stop, and exit with 0 if it did, otherwise with 1
+               environment, and SMART_CONFIG with --ephemeral. Then stop, and exit with its exit code
 
 Examples:
   ${HOW} start --ephemeral --ready
@@ -134,13 +134,12 @@ To see the settings in effect: ${HOW} settings`,
     const missing = forScripts ? await waitUntilReady(running, stopped) : undefined
     if (missing !== undefined) printLine(`Cannot start: not ready: ${missing}`)
     else if (isSet(args, 'ready')) io.stdout.write(`${formatUrls(settings, names)}\n`)
-    const succeeded =
-      missing === undefined &&
-      (await (program === undefined
-        ? stopped.then(() => true)
-        : runProgram(program, makeProgramEnv(io, settings, ephemeral), stopped)))
+    let exitCode = 0
+    if (missing !== undefined) exitCode = 1
+    else if (program === undefined) await stopped
+    else exitCode = await runProgram(program, makeProgramEnv(io, settings, ephemeral), stopped)
     await stop(running, settings, printLine)
-    return succeeded ? 0 : 1
+    return exitCode
   },
 }
 

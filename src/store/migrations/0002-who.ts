@@ -4,11 +4,7 @@ import type { Migration } from '../migration.ts'
 export const who: Migration = {
   name: '0002-who',
   needs: '0001-schema',
-  list: dialect => [
-    // Every index of SQLite ends with the rowid, which is the id of a record.
-    `create index audit_event_subject on audit_event (subject, ${dialect === 'sqlite' ? 'at' : 'at, id'}) where subject is not null`,
-    'create index grant_created_at on "grant" (created_at, id)',
-    'create index grant_patient_id_created_at on "grant" (patient_id, created_at, id) where patient_id is not null',
+  list: () => [
     `create table wrong_code (
       id text primary key not null,
       clinician_id text not null references clinician (id) on delete cascade,
@@ -16,5 +12,19 @@ export const who: Migration = {
     )`,
     'create index wrong_code_clinician_id_at on wrong_code (clinician_id, at)',
     'create index wrong_code_at on wrong_code (at)',
+  ],
+  listIndexes: dialect => [
+    {
+      name: 'audit_event_subject',
+      table: 'audit_event',
+      // Every index of SQLite ends with the rowid, which is the id of a record.
+      of: `(subject, ${dialect === 'sqlite' ? 'at' : 'at, id'}) where subject is not null`,
+    },
+    { name: 'grant_created_at', table: 'grant', of: '(created_at, id)' },
+    {
+      name: 'grant_patient_id_created_at',
+      table: 'grant',
+      of: '(patient_id, created_at, id) where patient_id is not null',
+    },
   ],
 }
