@@ -29,7 +29,7 @@ import {
   findClientRow,
   listClients,
 } from '../clients.ts'
-import { describeEnding, renderGrants } from './grants.ts'
+import { describeEnding, REVOKED, renderGrants } from './grants.ts'
 import { renderList } from './list.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import {
@@ -221,7 +221,7 @@ const DONE: Readonly<Record<string, string>> = {
   registered: 'The app is registered.',
   saved: 'The change is saved.',
   removed: 'The app is removed.',
-  revoked: 'The access is revoked.',
+  revoked: REVOKED,
 }
 
 const KINDS: Readonly<Record<ClientRow['auth_method'], string>> = {

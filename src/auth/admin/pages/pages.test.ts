@@ -359,6 +359,20 @@ describe('/admin', () => {
       /every patient whom a user may see/,
     )
     assert.match((await officer.get('/admin/access')).body, /ashlar, and any other/)
+    assert.match((await officer.get('/admin/access')).body, /<th[^>]*>Granted</)
+    const unknown: readonly (readonly [string, RegExp])[] = [
+      ['?user=nobody', /No user is known as nobody\./],
+      ['?app=nothing', /No app is known as nothing\./],
+      ['?patient=nobody', /No patient is known as nobody\./],
+      ['?patient=no%20id', /No patient is known as no id\./],
+    ]
+    for (const [query, text] of unknown) {
+      const { body } = await officer.get(`/admin/access${query}`)
+      assert.match(body, text)
+      assert.doesNotMatch(body, /No app has access/)
+    }
+    for (const query of ['?user=ada', '?app=sallyport-app', '?user=clinician&patient=ashlar'])
+      assert.match((await officer.get(`/admin/access${query}`)).body, /No app has access/)
 
     const { id } = await own.store.db
       .selectFrom('clinician')
@@ -376,12 +390,16 @@ describe('/admin', () => {
     assert.match((await officer.get('/admin/apps/sallyport-app/disable')).body, /None: no app has access now/)
     const path =
       /href="(\/admin\/grants\/[^"]+)"/.exec((await officer.get('/admin/access?app=ward')).body)?.[1] ?? ''
+    assert.match(path, /list=%3Fapp%3Dward$/)
     const question = (await officer.get(path)).body
+    assert.match(question, /name="list" value="\?app=ward"[\s\S]*href="\/admin\/access\?app=ward">Cancel/)
     assert.match(
       question,
       /Ward list <code>ward<[\s\S]*Dr\. Beatrix Unger <code>bea<[\s\S]*, and any other whom the user may see/,
     )
-    await officer.post(path, {})
+    const revoked = await officer.post(path.split('?')[0] ?? '', { list: '?app=ward' })
+    assert.equal(revoked.headers.location, '/admin/access?app=ward&done=revoked')
+    assert.match((await officer.get('/admin/access?app=ward&done=revoked')).body, /The access is revoked\./)
     assert.deepEqual(await list(''), all.slice(1))
     const refused = await own.refresh(ward.refresh_token, { client_id: 'ward' })
     assert.equal(refused.json().error, 'invalid_grant')

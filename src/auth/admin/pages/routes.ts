@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
-import { formatName, html } from '../../../web/index.ts'
+import { formatName, html, renderHidden } from '../../../web/index.ts'
 import { createNameReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -58,7 +58,10 @@ function defineConfirmation({ operation, page, handle }: Endpoint): readonly Adm
     operation,
     async ask(request) {
       const asked = await page.ask(toAsked(request))
-      return isFailure(asked) ? asked : { ...page, ...asked }
+      if (isFailure(asked)) return asked
+      const list = request.form.get('list')
+      const back = list === undefined ? (asked.back ?? page.back) : formatList(list)
+      return { ...page, ...asked, back, fields: html`${renderHidden({ list })}` }
     },
     async perform(request) {
       const { admin, context, params } = request
@@ -67,9 +70,18 @@ function defineConfirmation({ operation, page, handle }: Endpoint): readonly Adm
       if (isFailure(asked)) return asked
       const result = await handle({ admin, context, app, params, query: {}, body: {} })
       if (isFailure<unknown, AdminFailure>(result)) return result
-      return `${asked.back ?? page.back}?done=${page.done}`
+      const list = request.form.get('list')
+      return list === undefined ? `${asked.back ?? page.back}?done=${page.done}` : formatList(list, page.done)
     },
   })
+}
+
+/** The list of access, with the filters with which the administrator left it. */
+function formatList(filters: string, done?: string): string {
+  const query = new URLSearchParams(filters)
+  query.delete('done')
+  if (done !== undefined) query.set('done', done)
+  return `/access?${query}`
 }
 
 function toAsked({ admin, params, context, login }: AdminRequest): Asked {

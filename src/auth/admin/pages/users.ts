@@ -27,7 +27,7 @@ import {
   type UserOperation,
 } from '../user-operations.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
-import { describeEnding, renderGrants } from './grants.ts'
+import { describeEnding, REVOKED, renderGrants } from './grants.ts'
 import { renderList } from './list.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import {
@@ -309,7 +309,7 @@ const DONE: Readonly<Record<string, string>> = {
   added: 'The user is added.',
   saved: 'The change is saved.',
   removed: 'The user is removed.',
-  revoked: 'The access is revoked.',
+  revoked: REVOKED,
 }
 
 /** The lists of users, by `state` of the URL. */
