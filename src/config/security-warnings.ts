@@ -12,6 +12,10 @@ type Checked = Pick<
   | 'loginFailureLimit'
   | 'loginFailureLimitPerAddress'
   | 'offlineAccessMaxDays'
+  | 'accessTokenTtlSeconds'
+  | 'loginIdleSeconds'
+  | 'openRegistration'
+  | 'keyMaxAgeDays'
 > & {
   readonly fhir: Pick<Settings['fhir'], 'policyFile'>
   readonly login: Pick<Settings['login'], 'secondFactor' | 'providers'>
@@ -34,6 +38,12 @@ const DIFFERENT_CHARACTERS = 10
 const MANY_FAILURES = 100
 const MANY_FAILURES_OF_ADDRESS = 10_000
 
+/** A stolen access token works this long. */
+const LONG_TOKEN_SECONDS = 3_600
+
+/** Misuse is often found months later. */
+const AUDIT_DAYS = 365
+
 /** Settings that are allowed, and that a reviewer of a deployment asks about. */
 const WARNINGS: Readonly<Record<string, Row>> = {
   'audit-off': {
@@ -43,6 +53,10 @@ const WARNINGS: Readonly<Record<string, Row>> = {
   'audit-failure': {
     text: 'SMART_AUDIT_FAILURE=allow: requests are answered although they cannot be recorded.',
     applies: ({ audit }) => audit.kept && audit.failure === 'allow',
+  },
+  'audit-days': {
+    text: `SMART_AUDIT_DAYS is below ${AUDIT_DAYS}: set at least a year, or what the law requires of you.`,
+    applies: ({ audit }) => audit.kept && audit.days < AUDIT_DAYS,
   },
   'second-factor': {
     text: 'SMART_LOGIN_SECOND_FACTOR=none: a password alone opens every account, also of administrators.',
@@ -59,6 +73,26 @@ const WARNINGS: Readonly<Record<string, Row>> = {
   'offline-access': {
     text: 'SMART_OFFLINE_ACCESS_MAX_DAYS=0 with a sign-in provider: apps with offline_access keep the access of users whom the provider has disabled, until you disable them here.',
     applies: ({ login, offlineAccessMaxDays }) => login.providers.length > 0 && offlineAccessMaxDays === 0,
+  },
+  'offline-access-local': {
+    text: 'SMART_OFFLINE_ACCESS_MAX_DAYS=0: apps with offline_access keep their access for as long as they use it; set a maximum age, such as 365.',
+    applies: ({ login, offlineAccessMaxDays }) => login.providers.length === 0 && offlineAccessMaxDays === 0,
+  },
+  'access-token': {
+    text: `SMART_ACCESS_TOKEN_TTL_SECONDS is above ${LONG_TOKEN_SECONDS}: a stolen token works for hours; set at most an hour (default 300).`,
+    applies: ({ accessTokenTtlSeconds }) => accessTokenTtlSeconds > LONG_TOKEN_SECONDS,
+  },
+  'login-idle': {
+    text: 'SMART_LOGIN_IDLE_SECONDS=0: a sign-in stays open for 8 hours on a computer that somebody left; set 1800 or less.',
+    applies: ({ loginIdleSeconds }) => loginIdleSeconds === 0,
+  },
+  registration: {
+    text: 'SMART_OPEN_REGISTRATION=true: anyone can register an app; remove it, and give developers SMART_REGISTRATION_TOKEN.',
+    applies: ({ openRegistration }) => openRegistration,
+  },
+  'key-age': {
+    text: 'SMART_KEY_MAX_AGE_DAYS=0: the signing key is never replaced by itself; set 90, or rotate keys yourself.',
+    applies: ({ keyMaxAgeDays }) => keyMaxAgeDays === 0,
   },
   policy: {
     text: 'SMART_POLICY_FILE is not set: every clinician can open every patient.',

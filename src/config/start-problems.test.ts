@@ -155,7 +155,14 @@ describe('start problems and warnings', () => {
       SMART_OFFLINE_ACCESS_MAX_DAYS: '365',
     }
     assert.deepEqual(find(secure), [])
-    assert.deepEqual(find({ ...secure, SMART_OFFLINE_ACCESS_MAX_DAYS: '0' }), [])
+    const limits = {
+      SMART_ACCESS_TOKEN_TTL_SECONDS: '3600',
+      SMART_AUDIT_DAYS: '365',
+      SMART_LOGIN_IDLE_SECONDS: '28800',
+      SMART_KEY_MAX_AGE_DAYS: '3650',
+    }
+    assert.deepEqual(find({ ...secure, ...limits }), [])
+    assert.deepEqual(find({ ...secure, SMART_AUDIT: 'false', SMART_AUDIT_DAYS: '30' }), ['audit-off'])
     const provider = { SMART_LOGIN_ISSUER: 'https://idp.example', SMART_LOGIN_CLIENT_ID: 'x' }
     const rows: readonly (readonly [Environment, string])[] = [
       [{ SMART_AUDIT: 'false' }, 'audit-off'],
@@ -163,6 +170,12 @@ describe('start problems and warnings', () => {
       [{ SMART_LOGIN_SECOND_FACTOR: 'none' }, 'second-factor'],
       [{ ...provider, SMART_LOGIN_ADMIN: 'groups=admins' }, 'admin-provider'],
       [{ ...provider, SMART_OFFLINE_ACCESS_MAX_DAYS: '0' }, 'offline-access'],
+      [{ SMART_OFFLINE_ACCESS_MAX_DAYS: '0' }, 'offline-access-local'],
+      [{ SMART_ACCESS_TOKEN_TTL_SECONDS: '3601' }, 'access-token'],
+      [{ SMART_AUDIT_DAYS: '364' }, 'audit-days'],
+      [{ SMART_LOGIN_IDLE_SECONDS: '0' }, 'login-idle'],
+      [{ SMART_OPEN_REGISTRATION: 'true' }, 'registration'],
+      [{ SMART_KEY_MAX_AGE_DAYS: '0' }, 'key-age'],
       [{ SMART_POLICY_FILE: undefined }, 'policy'],
       [{ SMART_DATABASE_URL: 'postgres://u:p@db.example/s' }, 'database'],
       [{ SMART_DATABASE_URL: 'postgres://u:p@db.example/s?sslmode=require' }, 'database'],
