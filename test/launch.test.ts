@@ -217,6 +217,10 @@ describe('an EHR launch', () => {
     ])
     assert.ok(card && encounters && card.y < encounters.y, 'cards come before the launch form')
     await inspectOnEveryScreen(page, 'portal-cards')
+    await page.getByRole('link', { name: 'Show all' }).click()
+    await page.getByText('Not in pregnancy.').waitFor()
+    await page.getByRole('link', { name: 'Show all' }).waitFor({ state: 'hidden' })
+    await inspectOnEveryScreen(page, 'portal-cards-all')
     await page.getByRole('link', { name: 'Open the summary' }).click()
     await page.waitForURL(`${appUrl}/s/*`)
     await page.getByRole('heading', { level: 1, name: 'Juniper, Alba' }).waitFor()
@@ -248,9 +252,13 @@ describe('an EHR launch', () => {
     while ((await page.getByRole('radio', { checked: true }).count()) > 0)
     const button = page.getByRole('button', { name: /^Launch Demo app/ })
     const before = await button.boundingBox()
+    const first = page.getByRole('radio').first()
+    const place = await first.boundingBox()
+    await page.getByText('Loading decision support…').waitFor()
     arrive.resolve()
     await page.getByRole('heading', { name: 'Third' }).waitFor()
     assert.deepEqual(await button.boundingBox(), before)
+    assert.deepEqual(await first.boundingBox(), place)
     const { height = 0 } = page.viewportSize() ?? {}
     assert.ok(before && before.y + before.height <= height, 'Launch is in view')
     await inspectOnEveryScreen(page, 'portal-three-cards')
@@ -261,6 +269,44 @@ describe('an EHR launch', () => {
       faults.filter(fault => !/status of 400/.test(fault)),
       [],
     )
+    advice.respond(() => ({ cards: [] }))
+  })
+
+  it('shows the summaries of all critical cards, however long, and the rest on demand (CDS-9)', async () => {
+    const words = 'Serious interaction: '.repeat(7)
+    const cards = [
+      ...['one', 'two', 'three'].map(end => ({
+        summary: `${words.slice(0, 130)} ${end}`,
+        indicator: 'critical',
+      })),
+      ...['four', 'five', 'six'].map(summary => ({ summary, indicator: 'info' })),
+    ]
+    advice.respond(() => ({
+      cards: cards.map(card => ({ ...card, source: { label: 'Guideline' }, detail: DETAIL })),
+    }))
+    for (const viewport of [
+      { width: 1280, height: 720 },
+      { width: 390, height: 844 },
+    ]) {
+      const { page, faults } = await open({ viewport })
+      await logIn(page, stack)
+      await openPatient(page, stack)
+      const box = page.locator('.cds-place')
+      await box.getByText('Decision support: 3 critical, 3 information').waitFor()
+      const isInside = (text: RegExp) =>
+        box.getByRole('heading', { name: text }).evaluate(summary => {
+          const { bottom } = summary.getBoundingClientRect()
+          const place = summary.closest('.cds-place')
+          return place !== null && bottom <= place.getBoundingClientRect().bottom && place.scrollTop === 0
+        })
+      for (const text of [/one$/, /two$/, /three$/]) assert.ok(await isInside(text), String(text))
+      assert.equal(await box.getByText('Not in pregnancy.').first().isVisible(), false)
+      await screenshot(page, `portal-long-cards-${viewport.width}`)
+      await page.getByRole('link', { name: 'Show all' }).press('Enter')
+      await box.getByText('Not in pregnancy.').last().waitFor()
+      assert.ok(await isInside(/six$/))
+      assert.deepEqual(faults, [])
+    }
     advice.respond(() => ({ cards: [] }))
   })
 

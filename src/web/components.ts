@@ -210,7 +210,8 @@ const PATHS = {
   warning: '<path d="M8 2.2 14.6 13.6H1.4Z"/><path d="M8 6.4v3.4M8 11.4v.4"/>',
   note: '<circle cx="8" cy="8" r="6.25"/><path d="M8 7.4v3.8M8 4.8v.4"/>',
   search: '<circle cx="7" cy="7" r="4.75"/><path d="m10.5 10.5 4 4"/>',
-  launch: '<path d="M6.5 3.5H3.2v9.3h9.3V9.5M9 3h4v4M13 3 7.6 8.4"/>',
+  // It opens in the same tab.
+  launch: '<path d="M2.5 8h11M9 3.5 13.5 8 9 12.5"/>',
   lock: '<rect x="3" y="7" width="10" height="6.5" rx="1"/><path d="M5.2 7V5a2.8 2.8 0 0 1 5.6 0v2"/>',
   back: '<path d="m10 3-5 5 5 5"/>',
 } as const

@@ -48,7 +48,13 @@ export function renderCards(
     .flatMap(({ service, cards = [] }) => cards.map(card => ({ card, service })))
     .toSorted((a, b) => compareUrgency(a.card, b.card))
   const silent = results.filter(result => result.cards === undefined || result.cards.length === 0)
-  const content = html`${cards.map(({ card, service }) => renderCard(card, service.name, buildLink))}
+  const [critical, others] = [true, false].map(isCritical =>
+    cards
+      .filter(({ card }) => (card.indicator === 'critical') === isCritical)
+      .map(({ card, service }) => renderCard(card, service.name, buildLink)),
+  )
+  const content = html`${critical}
+<div class="cds__others">${others}
 ${silent.map(
   ({ service, cards }) =>
     html`<p class="muted">${service.name} ${
@@ -56,7 +62,7 @@ ${silent.map(
         ? 'has nothing to show for this patient.'
         : 'is not available at the moment. Records and apps are not affected.'
     }</p>`,
-)}`
+)}</div>`
   return renderSection(buildCardsUrl(patientId), content, countCards(cards.map(({ card }) => card)))
 }
 

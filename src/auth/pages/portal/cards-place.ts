@@ -9,7 +9,9 @@ export function buildCardsUrl(patientId: string): string {
 export function renderCardsPlace(patientId: string): Html {
   const url = buildCardsUrl(patientId)
   // Its height does not depend on the cards: what is below must not move when they arrive, under somebody's pointer.
-  return html`<div class="cds-place" tabindex="0">${renderSection(url, html`<p><a href="${url}">Show decision support</a></p>`)}</div>`
+  // Only summaries of critical cards may make it higher.
+  return html`<div class="cds-place" id="decision-support" tabindex="0">${renderSection(url, html`<p><a href="${url}">Show decision support</a></p>`)}
+<a class="moreof cds__all" href="#decision-support">Show all</a></div>`
 }
 
 export function renderSection(url: string, content: Html, count?: string): Html {
