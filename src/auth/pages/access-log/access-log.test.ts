@@ -114,7 +114,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.match(body, /<h1>Who looked at my record<\/h1>/)
       assert.match(body, /Today, <time datetime="2026-11-13">/)
       assert.deepEqual(listEntries(body), [
-        '12:00 Dr. Robin Kim Cardiologist, Heart clinic, North Hospital Looked at your prescriptions and laboratory results. Added to your measurements and laboratory results. Changed the record With Heart Tracker',
+        '12:00 Dr. Robin Kim Cardiologist, Heart clinic, North Hospital Looked at your prescriptions and laboratory results. Added to your measurements. Changed the record With Heart Tracker',
       ])
       assert.match(body, /Ask: Privacy office, <a href="mailto:ask@north.example">/)
     })
@@ -251,6 +251,25 @@ eachDatabaseIfThorough((_name, open) => {
       )
       const { body } = await browser.get('/account/access-log')
       assert.match(toText(body), /With Heart Tracker: looked at your procedures\. Added to your goals\./)
+    })
+
+    it('names no category of data that the scope did not allow (PATIENTS-6)', async () => {
+      const laboratory = 'Observation?category=laboratory&patient=juniper'
+      const vitalSigns = 'patient/Observation.rs?category=http://x|vital-signs'
+      for (const [by, request, noun] of [
+        ['patient/Observation.rs', 'Observation?patient=juniper', 'measurements'],
+        ['patient/Observation.rs', laboratory, 'laboratory results'],
+        [vitalSigns, 'Observation?patient=juniper', 'measurements'],
+        [vitalSigns, laboratory, 'measurements'],
+        [vitalSigns, laboratory.replace('laboratory', 'laboratory,vital-signs'), 'measurements'],
+        [vitalSigns, laboratory.replace('laboratory', 'http://x|vital-signs'), 'vital signs'],
+      ] as const) {
+        const body = await show([{ type: 'Observation', by, request }])
+        const sentence = `Looked at your ${noun}.`
+        assert.ok(listEntries(body)[0]?.includes(sentence), `${by} ${request}`)
+        const [entry] = (await browser.get('/account/access-log.json')).json()
+        assert.equal(entry.what, sentence)
+      }
     })
 
     it('refuses a period that ends before it begins, or a day that it cannot read, at the field (PATIENTS-6)', async () => {

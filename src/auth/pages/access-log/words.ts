@@ -2,7 +2,8 @@
 
 import type { KeptRecord } from '../../../audit/index.ts'
 import { findOwn } from '../../../core/index.ts'
-import { describeKind, joinWithAnd } from '../consent/texts.ts'
+import { parseScope } from '../../../smart/index.ts'
+import { describeKind, joinWithAnd, nameCategory } from '../consent/texts.ts'
 import type { WhoseRecord } from '../whose.ts'
 import { CHANGING, type Visit } from './visits.ts'
 
@@ -60,29 +61,38 @@ const GENERAL: ReadonlySet<string> = new Set([
 
 const NOUNS: Readonly<Record<string, string>> = {
   Patient: 'personal details',
-  Observation: 'measurements and laboratory results',
   Encounter: 'visits',
 }
 
-const CATEGORIES: Readonly<Record<string, string>> = {
-  laboratory: 'laboratory results',
-  'vital-signs': 'vital signs',
-  'social-history': 'social history',
-  survey: 'questionnaires',
-}
-
-function nameData({ resource_type: type, request }: KeptRecord): readonly string[] {
+function nameData(record: KeptRecord): readonly string[] {
+  const { resource_type: type, request } = record
   if (type === null || type === '*' || request?.includes('$everything')) return [WHOLE_RECORD]
   if (GENERAL.has(type)) return []
-  const codes = type === 'Observation' ? listCategories(request ?? '') : []
-  const named = codes.map(code => findOwn(CATEGORIES, code))
+  const named = listCategories(request ?? '').map(code => nameCategory(type, code))
   const known = named.filter(noun => noun !== undefined)
-  if (known.length > 0 && known.length === named.length) return known
+  if (known.length > 0 && known.length === named.length && mayReturn(record, known)) return known
   return [findOwn(NOUNS, type) ?? describeKind(type).noun]
+}
+
+/**
+ * Whether a request could return the categories that it named. A record keeps one of the scopes that allowed the request:
+ * if that is for another category, the app may or may not have had one for these.
+ */
+function mayReturn({ decided_by: by }: KeptRecord, named: readonly string[]): boolean {
+  const scope = parseScope(by ?? '')
+  if (scope?.kind !== 'resource' || scope.query.length === 0) return true
+  const categories = scope.query.flatMap(([name, value]) =>
+    name === 'category' ? nameCategory(scope.type, readCode(value)) : [],
+  )
+  return named.every(noun => categories.includes(noun))
 }
 
 /** The codes of `category=laboratory` or `category=<system>|laboratory`. */
 function listCategories(request: string): readonly string[] {
   const value = /[?&]category=([^&]*)/.exec(request)?.[1] ?? ''
-  return value === '' ? [] : value.split(',').map(token => token.split('|').at(-1) ?? '')
+  return value === '' ? [] : value.split(',').map(readCode)
+}
+
+function readCode(token: string): string {
+  return token.split('|').at(-1) ?? ''
 }

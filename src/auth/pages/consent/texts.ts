@@ -99,6 +99,12 @@ export function describeCategory(type: string, token: string): string | undefine
   return listCategories(type).includes(token) ? CATEGORIES[token.split('|')[1] ?? ''] : undefined
 }
 
+/** The name of a category in a sentence, by its code: "vital signs". */
+export function nameCategory(type: string, code: string): string | undefined {
+  const token = listCategories(type).find(known => known.endsWith(`|${code}`))
+  return token === undefined ? undefined : describeCategory(type, token)?.toLowerCase()
+}
+
 const VERBS: Readonly<Record<Permission, string>> = {
   r: 'read',
   s: 'search',
