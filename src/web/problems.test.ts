@@ -92,9 +92,9 @@ describe('error responses', () => {
             severity: 'error',
             code: 'not-found',
             details: {
-              text: 'The server has no page or endpoint at this URL. Check the URL for typing errors.',
+              text: 'There is nothing at this address. Check it for typing errors.',
             },
-            diagnostics: 'The server has no page or endpoint at this URL. Check the URL for typing errors.',
+            diagnostics: 'There is nothing at this address. Check it for typing errors.',
           },
         ],
       })

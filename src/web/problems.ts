@@ -57,7 +57,7 @@ const DESCRIPTIONS = {
   'not-found': {
     status: 404,
     title: 'Page not found',
-    text: 'The server has no page or endpoint at this URL. Check the URL for typing errors.',
+    text: 'There is nothing at this address. Check it for typing errors.',
     issue: 'not-found',
   },
   'method-not-allowed': {

@@ -146,7 +146,12 @@ export function selectGrants(db: Kysely<Schema>) {
         .onRef('clinician_link.subject', '=', 'grant.subject'),
     )
     .selectAll('grant')
-    .select(['username', 'display_name', 'client.name as client_name'])
+    .select([
+      'username',
+      'display_name',
+      'client.name as client_name',
+      'client.first_party as client_first_party',
+    ])
     .select(['login.expires_at as login_expires_at', ...ACCOUNT_COLUMNS])
     .select(['client.scope as client_scope', 'client.created_at as client_created_at'])
     .select(['client.enabled_at as client_enabled_at', 'client.expires_at as client_expires_at'])

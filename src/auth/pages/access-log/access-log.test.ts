@@ -80,7 +80,7 @@ eachDatabaseIfThorough((_name, open) => {
       })
       await auth.addUser('alba', { fhir_user_id: 'Patient/juniper', display_name: 'Alba Juniper' })
       await auth.addUser('robin', { fhir_user_id: 'kim', display_name: 'Dr. Robin Kim' })
-      await auth.addClient({ client_id: 'tracker', name: 'Heart Tracker' })
+      await auth.addClient({ client_id: 'tracker', name: 'Heart Tracker', first_party: false })
       browser = await auth.logIn('alba')
       robin = await findId('robin')
     })
@@ -203,6 +203,19 @@ eachDatabaseIfThorough((_name, open) => {
         '12:00 Heart Tracker A program that works without a person Looked at your conditions.',
         '12:00 Heart Tracker An app that Ines Juniper allowed Looked at your conditions.',
         '12:00 Heart Tracker An app that you allowed Looked at your conditions.',
+      ])
+    })
+
+    it('does not say that somebody allowed an app of the hospital (PATIENTS-6)', async () => {
+      await auth.addClient({ client_id: 'desk', name: 'Front Desk', first_party: true })
+      await auth.addUser('ivo', { fhir_user_id: 'RelatedPerson/r-2', display_name: 'Ivo Juniper' })
+      const body = await show([
+        { client: 'desk', subject: await findId('alba'), fhirUser: 'Patient/juniper' },
+        { client: 'desk', subject: await findId('ivo'), fhirUser: 'RelatedPerson/r-2' },
+      ])
+      assert.deepEqual(listEntries(body).toSorted(), [
+        '12:00 Front Desk App of the hospital, used by Ivo Juniper Looked at your conditions.',
+        '12:00 Front Desk App of the hospital, used by you Looked at your conditions.',
       ])
     })
 

@@ -8,6 +8,7 @@ import { createNameLookup, listResources } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findNames, type Names } from '../activity/describe.ts'
+import { HOSPITAL_APP } from '../portal/apps.ts'
 import { isOfPatientUser } from './visits.ts'
 
 /** Who acted, for patients: never by an id. */
@@ -28,7 +29,11 @@ export async function findActors(
   readerId: string,
   records: readonly KeptRecord[],
 ): Promise<Actors> {
-  const [names, staff] = await Promise.all([findNames(context.store, records), findStaff(context, records)])
+  const [names, staff, hospitalApps] = await Promise.all([
+    findNames(context.store, records),
+    findStaff(context, records),
+    findHospitalApps(context, records),
+  ])
   const nameApp: Actors['nameApp'] = (id, place) => {
     if (id === PORTAL_CLIENT) return place === 'alone' ? 'Patient list' : 'the patient list'
     return names.app(id) ?? `${place === 'alone' ? 'An' : 'an'} app that is no longer registered`
@@ -37,7 +42,8 @@ export async function findActors(
     nameApp,
     describe(record) {
       const { subject, fhir_user, client_id } = record
-      if (isOfPatientUser(record)) return describePatientUser(record, { names, nameApp, readerId })
+      if (isOfPatientUser(record))
+        return describePatientUser(record, { names, nameApp, readerId, hospitalApps })
       const isPerson = fhir_user !== null || (subject !== null && subject !== client_id)
       if (!isPerson)
         return {
@@ -55,14 +61,37 @@ export async function findActors(
 
 function describePatientUser(
   { subject, client_id }: KeptRecord,
-  options: { readonly names: Names; readonly nameApp: Actors['nameApp']; readonly readerId: string },
+  options: {
+    readonly names: Names
+    readonly nameApp: Actors['nameApp']
+    readonly readerId: string
+    readonly hospitalApps: ReadonlySet<string>
+  },
 ): Actor {
-  const { names, nameApp, readerId } = options
+  const { names, nameApp, readerId, hospitalApps } = options
   const user = subject === null ? undefined : names.user(subject)
   const who = subject === readerId ? 'you' : (user ?? 'the patient or a relative')
   if (client_id === null || client_id === PORTAL_CLIENT)
     return { name: who === 'you' ? 'You' : (user ?? 'The patient or a relative'), detail: 'On these pages' }
-  return { name: nameApp(client_id, 'alone'), detail: `An app that ${who} allowed` }
+  const detail = hospitalApps.has(client_id)
+    ? `${HOSPITAL_APP}, used by ${who}`
+    : `An app that ${who} allowed`
+  return { name: nameApp(client_id, 'alone'), detail }
+}
+
+/** First-party apps: nobody was asked whether to allow them. */
+async function findHospitalApps(
+  { store: { db } }: AuthContext,
+  records: readonly KeptRecord[],
+): Promise<ReadonlySet<string>> {
+  const ids = [...new Set(records.filter(isOfPatientUser).flatMap(({ client_id }) => client_id ?? []))]
+  if (ids.length === 0) return new Set()
+  const apps = await db
+    .selectFrom('client')
+    .select(['client_id', 'first_party'])
+    .where('client_id', 'in', ids)
+    .execute()
+  return new Set(apps.filter(app => app.first_party).map(app => app.client_id))
 }
 
 function readPractitionerId(fhirUser: string | null): string | undefined {

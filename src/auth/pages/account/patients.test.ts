@@ -248,7 +248,7 @@ describe('a related person who signs in', () => {
     const page = (await browser.get(url.replaceAll('&amp;', '&'))).body
     assert.match(page, /<h1>End Diary’s access to the record of Alba dale\?<\/h1>/)
     assert.match(page, /keeps its access to another record/)
-    assert.match((await browser.get('/manage/remove?client=diary')).body, /End access to all 2 records/)
+    assert.match((await browser.get('/manage/remove?client=diary')).body, /End access to both records/)
     const response = await browser.post('/manage/remove', readForm(page).toString())
     const after = (await browser.get(response.headers.location ?? '')).body
     assert.match(after, /Diary can no longer use the record of Alba dale on your behalf/)
@@ -258,6 +258,41 @@ describe('a related person who signs in', () => {
     assert.equal((await browser.get(url.replaceAll('&amp;', '&'))).headers.location, '/manage')
     const again = await browser.post('/manage/remove', readForm(page).toString())
     assert.equal(again.headers.location, '/manage')
+  })
+
+  it('shows what an app may do with each record, if that differs (REVOKE-3)', async () => {
+    const app = { client_id: 'ledger', redirect_uri: STANDALONE.redirect_uri }
+    const scopes = ['patient/Condition.rs', 'patient/Goal.rs']
+    const scope = `launch/patient offline_access ${scopes.join(' ')}`
+    await auth.addClient({ client_id: 'ledger', name: 'Ledger', scope, redirect_uris: QUICK_URIS })
+    await signIn('stepfather', 'Patient/juniper', ['r-dale'])
+    const allow = async (patientId: string, granted: string) => {
+      const wanted = { ...app, scope: `launch/patient offline_access ${granted}` }
+      const { location = '' } = (await auth.authorize(browser, wanted)).headers
+      const form = readForm((await browser.get(location)).body)
+      const picked = await browser.post('/oauth2/pick', `${form}&patientId=${patientId}`)
+      await auth.exchange(readRedirect(picked).code ?? '', app)
+    }
+    const read = async (url: string) =>
+      (await browser.get(url)).body.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
+    await allow('juniper', 'patient/Condition.rs')
+    await allow('dale', 'patient/Condition.rs')
+    assert.match(await read('/home'), /May use the record of Alba dale and your record\. Reads conditions\./)
+    assert.match(await read('/manage'), /Ledger .*App of the hospital Reads conditions/)
+    await allow('dale', 'patient/Goal.rs')
+    assert.match(
+      await read('/home'),
+      /Ledger .*App of the hospital May use the record of Alba dale: reads goals and conditions\. May use your record: reads conditions\. Until/,
+    )
+    for (const url of ['/manage', '/manage/remove?client=ledger'])
+      assert.match(
+        await read(url),
+        /Different for each record .*Alba dale Born [^ ]+ Reads goals and conditions .*Alba juniper Born [^ ]+ Reads conditions /,
+      )
+    assert.match(
+      await read('/manage/remove?client=ledger&patient=juniper'),
+      /Permissions Reads conditions Record/,
+    )
   })
 
   it('does not end the access to one record if the app opens every record (REVOKE-3)', async () => {

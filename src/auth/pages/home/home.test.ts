@@ -131,13 +131,13 @@ describe('/home', () => {
     const { body } = await aunt.get('/home')
     assert.match(
       body,
-      /Apps of other people[\s\S]*Heart Tracker[\s\S]*Allowed by Name of father\. Reads conditions/,
+      /Apps of other people[\s\S]*Heart Tracker[\s\S]*App of the hospital, used by Name of father\. Reads conditions/,
     )
-    assert.match(body, /Apps that you allowed[\s\S]*You have allowed no app/)
-    assert.doesNotMatch((await father.get('/home')).body, /Allowed by/)
-    assert.doesNotMatch((await browser.get('/home')).body, /Allowed by/)
+    assert.match(body, /Apps with access[\s\S]*You have allowed no app/)
+    assert.doesNotMatch((await father.get('/home')).body, /App of the hospital, used by/)
+    assert.doesNotMatch((await browser.get('/home')).body, /App of the hospital, used by/)
     await father.post('/manage/remove', { client: 'tracker' })
-    assert.doesNotMatch((await aunt.get('/home')).body, /Allowed by/)
+    assert.doesNotMatch((await aunt.get('/home')).body, /App of the hospital, used by/)
   })
 
   it('says that an account opens no record, or that records cannot be reached (PATIENTS-8)', async () => {

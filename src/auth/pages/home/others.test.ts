@@ -36,10 +36,24 @@ eachDatabaseIfThorough((_name, open) => {
         assert.match(await show(), /Nobody else has allowed an app/)
         assert.match((await clinician?.get('/manage'))?.body ?? '', /No app has access/)
         await auth.exchange(code, APP)
-        assert.match(await show(), /Heart Tracker[\s\S]*Allowed by Dr\. Robin Ahmadi\. Reads conditions/)
+        assert.match(
+          await show(),
+          /Heart Tracker[\s\S]*App of the hospital, used by Dr\. Robin Ahmadi\. Reads conditions/,
+        )
         await clinician?.post('/manage/remove', { client: 'tracker' })
         assert.match(await show(), /Nobody else has allowed an app/)
       }
+    })
+
+    it('are allowed by somebody, unless they are of the hospital (PATIENTS-8)', async () => {
+      await auth.exchange(await launch(SCOPE), APP)
+      assert.match(await show(), /App of the hospital, used by Dr\. Robin Ahmadi\./)
+      const setFirstParty = (first_party: boolean) =>
+        auth.store.db.updateTable('client').set({ first_party }).where('client_id', '=', 'tracker').execute()
+      await setFirstParty(false)
+      assert.match(await show(), /Allowed by Dr\. Robin Ahmadi\. Reads conditions/)
+      await setFirstParty(true)
+      await clinician?.post('/manage/remove', { client: 'tracker' })
     })
 
     it('are not those of a code that expired and was deleted (PATIENTS-8)', async () => {
@@ -79,7 +93,11 @@ eachDatabaseIfThorough((_name, open) => {
       }
       const body = await show()
       for (const name of users)
-        assert.equal(body.match(new RegExp(`Allowed by Dr\\. ${name}\\.`, 'g'))?.length, 1, name)
+        assert.equal(
+          body.match(new RegExp(`App of the hospital, used by Dr\\. ${name}\\.`, 'g'))?.length,
+          1,
+          name,
+        )
       assert.match(body, /<summary>3 more<\/summary>/)
     })
   })

@@ -4,6 +4,7 @@ import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { keepUsableGrants, selectGrants, type UsableGrant } from '../../oauth/grants/grant.ts'
 import { summarizeScopes } from '../consent/texts.ts'
+import { HOSPITAL_APP } from '../portal/apps.ts'
 
 /** The grants of other people for a record that can be used now, the newest of each app and person. */
 export interface GrantsOfOthers {
@@ -46,6 +47,7 @@ ${!isComplete && html`<p class="home__part small muted">There may be others, whi
 <p class="home__part small muted">Staff may also use apps that open many records. Whatever they open is listed under “Who looked”.</p>`
 }
 
-function renderGrant({ client_name, display_name, scope }: UsableGrant): Html {
-  return html`<li class="home__app"><div><b>${client_name}</b><span class="sub">Allowed by ${display_name}. ${summarizeScopes(scope, 'they')}.</span></div></li>`
+function renderGrant({ client_name, client_first_party, display_name, scope }: UsableGrant): Html {
+  const whose = client_first_party ? `${HOSPITAL_APP}, used by` : 'Allowed by'
+  return html`<li class="home__app"><div><b>${client_name}</b><span class="sub">${whose} ${display_name}. ${summarizeScopes(scope, 'they')}.</span></div></li>`
 }

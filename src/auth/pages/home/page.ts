@@ -24,9 +24,9 @@ import { buildUrl, readView } from '../access-log/view.ts'
 import type { Visit } from '../access-log/visits.ts'
 import { joinWithAnd, summarizeScopes } from '../consent/texts.ts'
 import { type AppAccess, findAccess } from '../manage/access.ts'
-import { renderRemoval } from '../manage/page.ts'
+import { differsByRecord, renderRemoval } from '../manage/page.ts'
 import { renderAsk, renderSignedInPage } from '../page-parts.ts'
-import { renderListedApp } from '../portal/apps.ts'
+import { renderHospitalBadge, renderListedApp } from '../portal/apps.ts'
 import { describeRelation, describeWhose, formatFullName, type WhoseRecord } from '../whose.ts'
 import { findGrantsOfOthers, type GrantsOfOthers, renderGrantsOfOthers } from './others.ts'
 
@@ -141,7 +141,7 @@ function renderApps({ access, records }: Home): Html {
   const names = new Map(isFailure(records) ? [] : records.map(({ whose }) => [whose.patient, whose.record]))
   return renderCard(
     'apps',
-    'Apps that you allowed',
+    'Apps with access',
     access.length === 0
       ? html`<p class="home__part">You have allowed no app. When you allow an app to use a record, it is listed here, and you can end its access at any time.</p>`
       : html`<ul class="visits">${access.slice(0, LIMITS.appsListed).map(one => renderApp(one, names))}</ul>
@@ -154,16 +154,27 @@ function renderCard(id: string, title: string, body: Html): Html {
 ${body}</section>`
 }
 
-function renderApp(
-  { client, scope, patients, endsAt, isOffline }: AppAccess,
-  names: ReadonlyMap<string, string>,
-): Html {
-  const used =
-    patients === 'every'
-      ? ['every record you may open']
-      : new Set(patients.map(id => names.get(id) ?? 'another record'))
-  return html`<li class="home__app"><div>${renderListedApp(client)}<span class="sub">${patients.length > 0 && `May use ${joinWithAnd([...used])}. `}${summarizeScopes(scope)}. Until ${endsAt === undefined ? 'you end it' : renderDateTime(endsAt)}${isOffline && ', also while you are away'}.</span></div>
+function renderApp(access: AppAccess, names: ReadonlyMap<string, string>): Html {
+  const { client, endsAt, isOffline } = access
+  return html`<li class="home__app"><div>${renderListedApp(client)}${renderHospitalBadge(client)}<span class="sub">${describeUse(access, names)} Until ${endsAt === undefined ? 'you end it' : renderDateTime(endsAt)}${isOffline && ', also while you are away'}.</span></div>
 ${renderRemoval(client)}</li>`
+}
+
+/** "May use my record. Reads conditions.", or, if they differ, "My record: reads conditions. The record of …: …". */
+function describeUse(access: AppAccess, names: ReadonlyMap<string, string>): string {
+  const { scope, patients, scopeOf } = access
+  const nameRecord = (id: string) => names.get(id) ?? 'another record'
+  if (patients === 'every') return `May use every record you may open. ${summarizeScopes(scope)}.`
+  if (differsByRecord(access))
+    return [...scopeOf]
+      .map(([id, own]) => `May use ${nameRecord(id)}: ${startLower(summarizeScopes(own))}.`)
+      .join(' ')
+  const used = new Set(patients.map(nameRecord))
+  return `${used.size > 0 ? `May use ${joinWithAnd([...used])}. ` : ''}${summarizeScopes(scope)}.`
+}
+
+function startLower(text: string): string {
+  return text.slice(0, 1).toLowerCase() + text.slice(1)
 }
 
 function renderPossible({ settings }: AuthContext): Html {

@@ -13,6 +13,8 @@ export interface AppAccess {
   readonly scope: string
   /** The ids of the patients, last used first; `every` with `user/` scopes. */
   readonly patients: readonly string[] | 'every'
+  /** The scopes for each patient. */
+  readonly scopeOf: ReadonlyMap<string, string>
   readonly lastUsedAt: number
   /** Undefined: until the user ends it. */
   readonly endsAt: number | undefined
@@ -77,18 +79,25 @@ async function findGrants(
 }
 
 function summarizeAccess(client: Client, grants: readonly UsableGrant[]): AppAccess {
-  const scope = [...new Set(grants.flatMap(grant => grant.scope.split(' ')))].join(' ')
+  const scope = uniteScopes(grants)
+  const byPatient = Map.groupBy(
+    grants.filter(grant => grant.patient_id !== null),
+    grant => grant.patient_id ?? '',
+  )
   const ends = grants.flatMap(({ ends_at }) => ends_at ?? [])
   return {
     client,
     scope,
-    patients: coversEveryPatient(scope)
-      ? 'every'
-      : [...new Set(grants.flatMap(grant => grant.patient_id ?? []))],
+    patients: coversEveryPatient(scope) ? 'every' : [...byPatient.keys()],
+    scopeOf: new Map([...byPatient].map(([patient, own]) => [patient, uniteScopes(own)])),
     lastUsedAt: grants[0]?.last_used_at ?? 0,
     endsAt: ends.length < grants.length ? undefined : ends.reduce((last, end) => Math.max(last, end), 0),
     isOffline: hasScope(scope, 'offline_access'),
   }
+}
+
+function uniteScopes(grants: readonly UsableGrant[]): string {
+  return [...new Set(grants.flatMap(grant => grant.scope.split(' ')))].join(' ')
 }
 
 function coversEveryPatient(scope: string): boolean {

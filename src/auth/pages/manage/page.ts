@@ -22,7 +22,7 @@ import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { summarizeScopes } from '../consent/texts.ts'
 import { renderSignedInPage } from '../page-parts.ts'
-import { renderAppIdentity, renderListedApp } from '../portal/apps.ts'
+import { renderAppIdentity, renderHospitalBadge, renderListedApp } from '../portal/apps.ts'
 import { describeWhose, formatFullName } from '../whose.ts'
 import type { AppAccess } from './access.ts'
 
@@ -43,7 +43,7 @@ export function renderManagePage(context: AuthContext, login: Login, view: Manag
     { title: 'Apps with access', current: 'manage', people: [...names.values()] },
     html`${renderPageHead(
       'Apps with access',
-      html`${isPatientUser(login.user) ? 'Apps that you allowed to use a health record.' : 'Apps that use patient records on your behalf.'}${offline > 0 && ` ${describeCount(offline)} access while you are away.`}`,
+      html`${isPatientUser(login.user) ? 'Apps that may use a health record on your behalf.' : 'Apps that use patient records on your behalf.'}${offline > 0 && ` ${describeCount(offline)} access while you are away.`}`,
     )}
 ${removed && html`<div role="status">${renderAlert('Access ended.', `${removed.client.name} can no longer use ${removed.patient === undefined ? 'any record' : describeRecord(login, names, removed.patient)} on your behalf.`, 'ok')}</div>`}
 <div class="card${access.length > 0 && ' card--clip'}">${access.length === 0 ? renderEmpty(login) : renderAccess(login, view)}</div>
@@ -55,9 +55,11 @@ ${access.length > 0 && html`<p class="small muted after">When you end the access
 export function renderRemovePage(
   context: AuthContext,
   login: Login,
-  { client, scope, patients }: AppAccess,
+  access: AppAccess,
   { names, patient }: { readonly names: ManageView['names']; readonly patient: string | undefined },
 ): Html {
+  const { client, patients } = access
+  const scope = (patient === undefined ? undefined : access.scopeOf.get(patient)) ?? access.scope
   const record = patient === undefined ? undefined : describeRecord(login, names, patient)
   const heading = `End ${client.name}’s access${record === undefined ? '' : ` to ${record}`}?`
   const others = patient === undefined || patients === 'every' ? 0 : patients.length - 1
@@ -73,13 +75,13 @@ export function renderRemovePage(
 ${renderHidden({ client: client.id, patient })}
 <div>${renderAppIdentity(client)}</div>
 ${renderFacts([
-  ['Permissions', summarizeScopes(scope)],
+  ['Permissions', patient === undefined && differsByRecord(access) ? SEE_RECORDS : summarizeScopes(scope)],
   patient === undefined
-    ? ['Records', renderPatients(login, { client, patients }, names, true)]
+    ? ['Records', renderPatients(login, access, names, true)]
     : ['Record', renderPatient(login, patient, names.get(patient))],
 ])}
 <p>You can open the app again later${!isPatientUser(login.user) && ', from the patient list or from the app itself'}.</p>
-<div class="actions">${renderDanger(patient === undefined && patients.length > 1 && patients !== 'every' ? `End access to all ${patients.length} records` : 'End access')}<a class="btn btn--quiet" href="${paths.manage}">Keep access</a></div>
+<div class="actions">${renderDanger(patient === undefined && patients.length > 1 && patients !== 'every' ? `End access to ${patients.length === 2 ? 'both' : `all ${patients.length}`} records` : 'End access')}<a class="btn btn--quiet" href="${paths.manage}">Keep access</a></div>
 </form>`,
   )
 }
@@ -114,13 +116,13 @@ function renderAccess(login: Login, { access, names }: ManageView): Html {
         { head: 'Action', isHidden: true },
       ],
     },
-    access.map(({ client, scope, patients, lastUsedAt, endsAt, isOffline }) => [
-      renderListedApp(client),
-      renderPermissions(client, scope),
-      renderPatients(login, { client, patients }, names),
-      renderDateTime(lastUsedAt),
-      html`<span class="nowrap">${endsAt === undefined ? 'When you end it' : renderDateTime(endsAt)}</span>${isOffline && html` ${renderBadge('Works while you are away', 'warn')}`}`,
-      renderRemoval(client),
+    access.map(one => [
+      html`${renderListedApp(one.client)}${isPatientUser(login.user) && renderHospitalBadge(one.client)}`,
+      renderPermissions(one.client, one.scope, differsByRecord(one) ? SEE_RECORDS : undefined),
+      renderPatients(login, one, names),
+      renderDateTime(one.lastUsedAt),
+      html`<span class="nowrap">${one.endsAt === undefined ? 'When you end it' : renderDateTime(one.endsAt)}</span>${one.isOffline && html` ${renderBadge('Works while you are away', 'warn')}`}`,
+      renderRemoval(one.client),
     ]),
   )
 }
@@ -136,27 +138,36 @@ function buildRemovalUrl({ id }: Client, patient?: string): string {
 }
 
 /** The permissions in words, and the exact scopes on demand. */
-export function renderPermissions({ name }: Client, scope: string): Html {
-  return html`${summarizeScopes(scope)}<details class="more"><summary>Exact scopes<span class="sr"> of ${name}</span></summary><p class="url url--block">${scope}</p></details>`
+export function renderPermissions(
+  { name }: Client,
+  scope: string,
+  summary: string = summarizeScopes(scope),
+): Html {
+  return html`${summary}<details class="more"><summary>Exact scopes<span class="sr"> of ${name}</span></summary><p class="url url--block">${scope}</p></details>`
+}
+
+const SEE_RECORDS = 'Different for each record'
+
+/** Whether an app may do other things with one record than with another. */
+export function differsByRecord({ patients, scopeOf }: AppAccess): boolean {
+  const summaries = [...scopeOf.values()].map(scope => summarizeScopes(scope))
+  return patients !== 'every' && new Set(summaries).size > 1
 }
 
 /** The records of an app. Patients and relatives can end the access to each of several. */
-function renderPatients(
-  login: Login,
-  { client, patients }: Pick<AppAccess, 'client' | 'patients'>,
-  names: ManageView['names'],
-  isOpen = false,
-): Html {
+function renderPatients(login: Login, access: AppAccess, names: ManageView['names'], isOpen = false): Html {
+  const { client, patients, scopeOf } = access
   if (patients === 'every') return html`All you may see`
   if (patients.length === 0) return html`None`
   const [only] = patients
   if (only !== undefined && patients.length === 1) return renderPatient(login, only, names.get(only))
   const isOwn = isPatientUser(login.user)
+  const differs = differsByRecord(access)
   const listed = patients.slice(0, LIMITS.patientsListed)
   const others = patients.length - listed.length
-  return html`<details class="more"${(isOpen || isOwn) && html` open`}><summary>${patients.length} records<span class="sr"> of ${client.name}</span></summary><ul${isOwn && html` class="apps__records"`}>${listed.map(
+  return html`<details class="more"${(isOpen || isOwn || differs) && html` open`}><summary>${patients.length} records<span class="sr"> of ${client.name}</span></summary><ul${isOwn && html` class="apps__records"`}>${listed.map(
     id =>
-      html`<li>${renderPatient(login, id, names.get(id))}${isOwn && renderRecordRemoval(client, id, names.get(id))}</li>`,
+      html`<li>${renderPatient(login, id, names.get(id))}${differs && html`<span class="sub">${summarizeScopes(scopeOf.get(id) ?? '')}</span>`}${isOwn && renderRecordRemoval(client, id, names.get(id))}</li>`,
   )}${others > 0 && html`<li>${others === 1 ? '1 other' : `${others} others`}, used earlier</li>`}</ul></details>`
 }
 
