@@ -229,7 +229,7 @@ describe('the pages of a patient', () => {
     await other.getByRole('button', { name: 'Sign out' }).click()
     await other.getByText('You are signed out.').waitFor()
     await page.getByRole('link', { name: 'Change your password' }).click()
-    await page.getByText('You were signed out. Sign in to go on to the page that you wanted.').waitFor()
+    await page.getByText('You were signed out. Sign in to continue to the page you wanted.').waitFor()
     await inspectOnEveryScreen(page, 'login-again')
     await page.getByLabel('Username').fill('alba')
     await page.getByLabel('Password').fill(stack.user.password)

@@ -1,5 +1,5 @@
 import { LIMITS } from '../../base/limits.ts'
-import { findBirthDate } from './birth-date.ts'
+import { findBirthDate, findNameAndYear } from './birth-date.ts'
 import { hasDigit, hasNumber, listSpellings } from './record-number.ts'
 
 /** Returns the reason why a search is too long. */
@@ -20,7 +20,8 @@ export function dropLabels(search: string): string {
 export function buildPatientQueries(text: string): readonly string[] {
   const birth = findBirthDate(text)
   const words = splitWords(text)
-  const byBirth = birth ? [buildBirthQuery(birth.dates, splitWords(birth.rest))] : []
+  const births = [birth, findNameAndYear(text)].filter(it => it !== undefined)
+  const byBirth = [...new Set(births.map(({ dates, rest }) => buildBirthQuery(dates, splitWords(rest))))]
   const [word = '', ...more] = words
   if (more.length === 0) {
     const byNumber = buildNumberQuery(listSpellings(word))

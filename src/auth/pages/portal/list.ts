@@ -1,6 +1,7 @@
 import {
   chooseRecordNumber,
   computeAge,
+  formatDate,
   formatSex,
   type Html,
   html,
@@ -15,6 +16,7 @@ import {
 } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
+import { findBirthDate, findImpossibleDate } from '../../oauth/launch/birth-date.ts'
 import { listPeople, type PatientList } from '../../oauth/launch/patients.ts'
 
 export interface ListOptions {
@@ -175,9 +177,19 @@ export function renderNoPatients(
             : html`Did you mean ${suggestions.map(
                 (text, at) => html`${at > 0 && ' or '}<a href="${build(text)}"><bdi>${text}</bdi></a>`,
               )}?`,
-        text: 'Check the spelling, or type only the beginning of a name, a birth date such as 14-Mar-1958, or an MRN.',
+        text: `${describeDates(search)}Check the spelling, or type only the beginning of a name, a birth date such as 14-Mar-1958, or an MRN.`,
         action: { href: all, text: 'Show the first 20 patients' },
       })
+}
+
+/** How the date in a search that found nobody was read, if that is not evident. */
+function describeDates(search: string): string {
+  const impossible = findImpossibleDate(search)
+  if (impossible !== undefined) return `There is no date ${impossible}. `
+  const { dates = [] } = findBirthDate(search) ?? {}
+  return dates.length > 1
+    ? `Searched for the birth dates ${dates.map(date => formatDate(date)).join(' and ')}. `
+    : ''
 }
 
 /** `2 patients match “juniper”`. */

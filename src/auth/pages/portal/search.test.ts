@@ -219,6 +219,38 @@ describe('GET /portal with a search', () => {
       assert.deepEqual(await find(text), ['april'], text)
   })
 
+  it('finds a name with a year of birth, though the name is, or begins like, a month (PORTAL-4)', async () => {
+    const resources = [
+      patient('juniper', 'Juniper', 'Alba', { birthDate: '1985-03-14' }),
+      patient('mary', 'Alder', 'Mary', { birthDate: '1985-11-02' }),
+      patient('april', 'Cedar', 'April', { birthDate: '1990-11-02' }),
+      patient('spring', 'Larch', 'Kim', { birthDate: '1990-04-03' }),
+    ]
+    const other = await (await TestAuthServer.open(await open(), { resources })).logIn()
+    const find = async (text: string) =>
+      idsIn((await other.get(`/portal?search=${encodeURIComponent(text)}`)).body)
+    for (const text of ['juniper 1985', '1985 juniper', 'Juniper, Alba 1985'])
+      assert.deepEqual(await find(text), ['juniper'], text)
+    assert.deepEqual(await find('mary 1985'), ['mary'])
+    assert.deepEqual(await find('April 1990'), ['april', 'spring'])
+    assert.deepEqual(await find('kim Apr 1990'), ['spring'])
+    assert.deepEqual(await find('juniper 1986'), [])
+  })
+
+  it('says that there is no such date, or which dates were searched, if it finds nobody (PORTAL-4)', async () => {
+    const read = async (text: string) =>
+      (await browser.get(`/portal?search=${encodeURIComponent(text)}`)).body
+    for (const date of ['31/02/1990', '1990-02-31', '31 Feb 1990', '31.13.90'])
+      for (const text of [date, `juniper ${date}`])
+        assert.ok((await read(text)).includes(`<p>There is no date ${date}. Check`), text)
+    assert.match(
+      await read('03/04/1990'),
+      /<p>Searched for the birth dates 03-Apr-1990 and 04-Mar-1990\. Check/,
+    )
+    for (const text of ['14/03/1990', '31021990', 'juniper 1990', 'Nobody'])
+      assert.match(await read(text), /No patient matches “[^”]*”\.<\/h2> <p>Check/, text)
+  })
+
   it('finds both readings of day and month, and both centuries of a short year', async () => {
     const born = ['1912-04-03', '1912-03-04', '2012-04-03', '2012-03-04']
     const resources = born.map(birthDate => patient(`b${birthDate}`, 'Alder', birthDate, { birthDate }))

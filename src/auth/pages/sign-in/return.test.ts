@@ -36,7 +36,6 @@ describe('a page that is opened without a login', () => {
       ['alba', '/account/sign-ins'],
       ['clinician', '/activity?outcome=refused'],
       ['clinician', '/apps/new'],
-      ['clinician', '/portal'],
     ] as const) {
       const { body, location } = await clickInStaleTab(username, browser => browser.get(path, CLICK))
       assert.match(body, SIGNED_OUT)
@@ -65,11 +64,22 @@ describe('a page that is opened without a login', () => {
   })
 
   it('chooses no patient for the clinician who signs in next (LOGIN-13)', async () => {
-    for (const path of ['/portal?patient=juniper', '/portal/launch'])
-      assert.equal(
-        (await clickInStaleTab('clinician', browser => browser.get(path, CLICK))).location,
-        '/portal',
-      )
+    for (const click of [
+      (browser: TestBrowser) => browser.get('/portal?patient=juniper', CLICK),
+      (browser: TestBrowser) => browser.get('/portal?search=juniper', CLICK),
+      (browser: TestBrowser) => browser.post('/portal/launch', { patientId: 'juniper' }, CLICK),
+    ]) {
+      const { body, location } = await clickInStaleTab('clinician', click)
+      assert.match(body, /You were signed out\.<\/b> Sign in, then choose the patient again\./)
+      assert.equal(location, '/portal')
+    }
+    const browser = await auth.logIn('clinician')
+    auth.time.now += 9 * 3600 * 1000
+    await browser.get('/portal?patient=juniper', CLICK)
+    assert.match(
+      (await browser.get('/login', CLICK)).body,
+      /Your sign-in has ended\.<\/b> Sign in, then choose the patient again\./,
+    )
   })
 
   it('is not one of another server, nor a request of a script, whoever set the cookie (LOGIN-13)', async () => {

@@ -102,11 +102,12 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     const expired = !login && hasLoginCookie(context, request)
     const again = query.get('prompt') === 'login' && login !== undefined
     const wanted = login || signedOut || expired ? undefined : describeWanted(context, request)
+    const toPortal = findReturnPath(context, request) === paths.portal
     if (expired) clearLoginCookie(context, reply)
     const pending = await findPendingAuthorization(context, query)
     const username = again && !login.issuer ? login.user.username : undefined
     const directory = chooseDirectory(context, query)
-    return sendForm(reply, { directory, pending, username, signedOut, expired, again, wanted })
+    return sendForm(reply, { directory, pending, username, signedOut, expired, again, wanted, toPortal })
   })
 
   app.post(paths.login, async (request, reply) => {
@@ -151,7 +152,10 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
 }
 
 interface LoginForm
-  extends Pick<LoginPageOptions, 'username' | 'problem' | 'signedOut' | 'expired' | 'again' | 'wanted'> {
+  extends Pick<
+    LoginPageOptions,
+    'username' | 'problem' | 'signedOut' | 'expired' | 'again' | 'wanted' | 'toPortal'
+  > {
   readonly pending: PendingAuthorization | undefined
   /** The directory whose passwords the form takes. */
   readonly directory?: LdapProvider | undefined
