@@ -85,7 +85,8 @@ export async function performCommand<T>(
   const result = await withStore(io, (store, settings) => {
     const rules = makeRules(settings, () => settings.login)
     const who = makeCommandLine(findOperator(io))
-    const admin = { store, audit: openAuditor(settings, store), clock: Date.now, rules, ...who }
+    const { brand } = settings
+    const admin = { store, audit: openAuditor(settings, store), clock: Date.now, rules, brand, ...who }
     return operate(admin, () => createSealer(ensureSecret(settings)))
   })
   if (isFailure<Awaited<T> | AdminFailure, AdminFailure>(result))

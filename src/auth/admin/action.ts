@@ -35,6 +35,8 @@ export interface Admin {
   readonly clock: () => number
   readonly rules: AccessRules
   readonly actor: Actor
+  /** Of the service. New passwords do not contain its name. */
+  readonly brand?: { readonly name: string }
   /** Whether the actor may administer, by what is true now. Locks what it depends on until the transaction ends. */
   readonly mayAct: (db: Kysely<Schema>) => Promise<boolean>
   /** Whether the actor exists on loopback only (ENDS-2): so does what it adds. */
@@ -46,11 +48,17 @@ export interface Admin {
 
 /** For the operations of an HTTP request. */
 export function makeAdmin(
-  { store, audit, clock, rules }: Pick<Admin, 'store' | 'audit' | 'clock' | 'rules'>,
+  {
+    store,
+    audit,
+    clock,
+    rules,
+    brand,
+  }: Required<Pick<Admin, 'store' | 'audit' | 'clock' | 'rules' | 'brand'>>,
   request: Pick<FastifyRequest, 'id' | 'ip'>,
   who: Pick<Admin, 'actor' | 'mayAct' | 'isForLoopback'>,
 ): Admin {
-  return { store, audit, clock, rules, ...who, requestId: request.id, address: request.ip }
+  return { store, audit, clock, rules, brand, ...who, requestId: request.id, address: request.ip }
 }
 
 /** Whoever runs a command has access to the machine, and needs no other right. */

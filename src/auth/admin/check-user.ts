@@ -1,7 +1,7 @@
 import { isPlainLine, isUsername, ON_PLAIN_LINE } from '../../core/index.ts'
 import { isId } from '../../fhir/index.ts'
 import { LIMITS } from '../base/limits.ts'
-import { findNewPasswordFault } from '../users/passwords.ts'
+import { findNewPasswordFault, type PasswordOwner } from '../users/passwords.ts'
 import { type Admin, AdminFailure } from './action.ts'
 import type { UserKind } from './users.ts'
 
@@ -43,14 +43,14 @@ export function findUserFault(
 
 /** On loopback, the command line warns about a password that is easy to guess instead: it sets those of tests. */
 export function checkPassword(
-  { actor, rules }: Admin,
-  username: string,
+  { actor, rules, brand }: Admin,
+  owner: Omit<PasswordOwner, 'brand'>,
   password: string | undefined,
 ): AdminFailure | undefined {
   const fault =
     password === undefined || (actor.kind === 'command' && rules.onLoopback)
       ? undefined
-      : findNewPasswordFault(password, username)
+      : findNewPasswordFault(password, { ...owner, brand: brand?.name ?? '' })
   return fault === undefined ? undefined : new AdminFailure('invalid', fault)
 }
 

@@ -63,6 +63,7 @@ export async function findOverview(
     findTrailMatters(admin, context),
     findUserMatters(context),
     findFactorMatters(context),
+    findCodeMatters(admin),
     findLoopbackMatters(context),
     findSecurityMatters(context),
   ])
@@ -232,6 +233,31 @@ async function findFactorMatters({ store, rules }: AuthContext): Promise<readonl
     {
       code: 'administrators-one-factor',
       text: `${who} no second factor: ${shortenList(names)}.`,
+      path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
+    },
+  ]
+}
+
+/** Wrong one-time codes of a day that are more than typing errors: somebody may know the password. */
+const MANY_WRONG_CODES = 5
+
+async function findCodeMatters({ store, clock }: Admin): Promise<readonly Matter[]> {
+  const rows = await store.db
+    .selectFrom('wrong_code')
+    .innerJoin('clinician', 'clinician.id', 'wrong_code.clinician_id')
+    .select('clinician.username')
+    .where('wrong_code.at', '>', clock() - DAY_MS)
+    .groupBy('clinician.username')
+    .having(({ fn }) => fn.countAll(), '>', MANY_WRONG_CODES)
+    .orderBy('clinician.username')
+    .limit(COMPARED)
+    .execute()
+  const names = rows.map(({ username }) => username)
+  if (names.length === 0) return []
+  return [
+    {
+      code: 'users-wrong-codes',
+      text: `More than ${MANY_WRONG_CODES} wrong one-time codes in the last 24 hours: ${shortenList(names)}. Somebody may know the password.`,
       path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
     },
   ]

@@ -288,7 +288,7 @@ function nameOperation(kind: UserKind, verb: UserVerb): Operation {
 
 /** Adds a user. */
 export async function addUser(admin: Admin, user: NewUser): Promise<UserDescription | AdminFailure> {
-  const fault = findUserFault(user) ?? checkPassword(admin, user.username, user.password)
+  const fault = findUserFault(user) ?? checkPassword(admin, user, user.password)
   if (fault) return fault
   const password_hash = user.password === undefined ? NO_PASSWORD : await hashPassword(user.password)
   return perform(admin, async trx => {
@@ -428,7 +428,7 @@ export async function setPassword(
 ): Promise<ChangedUser | AdminFailure> {
   const password_hash = await hashPassword(password)
   const user = await performOnUser(admin, target, 'set-password', async (trx, row) => {
-    const fault = checkPassword(admin, row.username, password)
+    const fault = checkPassword(admin, { username: row.username, displayName: row.display_name }, password)
     if (fault) return fault
     // With a password that only its owner knows, a sample account is one like others.
     const for_loopback = row.for_loopback && (admin.isForLoopback ?? false)

@@ -1,6 +1,6 @@
 import { type Html, html, renderField } from '../../web/index.ts'
 import type { Parameters } from '../base/request.ts'
-import { findNewPasswordFault, PASSWORD_RULES } from '../users/passwords.ts'
+import { findNewPasswordFault, PASSWORD_RULES, type PasswordOwner } from '../users/passwords.ts'
 
 /** A new password, entered twice. */
 interface NewPassword {
@@ -17,8 +17,11 @@ export function readNewPassword(form: Parameters): NewPassword {
   return { next: form.get('next') ?? '', again: form.get('again') ?? '' }
 }
 
-export function findPasswordFault({ next, again }: NewPassword, username: string): PasswordFault | undefined {
-  const fault = findNewPasswordFault(next, username)
+export function findPasswordFault(
+  { next, again }: NewPassword,
+  owner: PasswordOwner,
+): PasswordFault | undefined {
+  const fault = findNewPasswordFault(next, owner)
   if (fault !== undefined) return { field: 'next', text: `${fault[0]?.toUpperCase()}${fault.slice(1)}.` }
   return next === again ? undefined : { field: 'again', text: 'The two entries differ.' }
 }

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { findNewPasswordFault } from './passwords.ts'
 
+const OWNER = { username: 'bob', displayName: 'Dr. Robert Ng-Wałęsa', brand: 'St. Mary Clinic' }
+
 describe('the rules of new passwords', () => {
   const NAME = ['bobbob12', 'Bob12bob!']
   const COMMON = ['Summer2026!', 'Welcome2026', '2026Winter', 'P@ssw0rd2026!', 'Hospital-26', 'sallyport1']
@@ -17,17 +19,38 @@ describe('the rules of new passwords', () => {
 
   it('refuses names, common words and sequences', () => {
     for (const password of NAME)
-      assert.equal(findNewPasswordFault(password, 'bob'), 'use a password without the username', password)
+      assert.equal(findNewPasswordFault(password, OWNER), 'use a password without the username', password)
     for (const password of [...COMMON, ...SEQUENCES])
       assert.match(
-        findNewPasswordFault(password, 'bob') ?? 'accepted',
+        findNewPasswordFault(password, OWNER) ?? 'accepted',
         /many people use this one|sequence of characters/,
         password,
       )
   })
 
+  it('refuses words of the display name and the name of the service', () => {
+    for (const password of ['xK4-ROBERT-7q', 'wałęsa tremp 9'])
+      assert.equal(
+        findNewPasswordFault(password, OWNER),
+        'use a password without a word of the display name',
+        password,
+      )
+    for (const password of ['xK4 st.mary-clinic', 'StMaryClinic-7q'])
+      assert.equal(
+        findNewPasswordFault(password, OWNER),
+        'use a password without the name of this service',
+        password,
+      )
+  })
+
   it('accepts others, also with a short username in them', () => {
-    for (const password of ['bobcat-river9', 'correct horse', 'violet lamp 88', 'xK4-trempel'])
-      assert.equal(findNewPasswordFault(password, 'bob'), undefined, password)
+    for (const password of [
+      'bobcat-river9',
+      'correct horse',
+      'violet lamp 88',
+      'xK4-trempel',
+      'dr-ng violet 7',
+    ])
+      assert.equal(findNewPasswordFault(password, OWNER), undefined, password)
   })
 })

@@ -14,22 +14,41 @@ const MIN_CHARACTERS = 8
 export const NO_PASSWORD = ''
 
 /** The rules of new passwords, for the forms that take one. */
-export const PASSWORD_RULES = `At least ${MIN_CHARACTERS} and at most ${MAX_BYTES} characters, without your username. A letter other than A to Z, such as é, counts as two or more. Passwords that many people use are refused.`
+export const PASSWORD_RULES = `At least ${MIN_CHARACTERS} and at most ${MAX_BYTES} characters, without your username, a word of your name, or the name of this service. A letter other than A to Z, such as é, counts as two or more. Passwords that many people use are refused.`
 
 /** Words that an attacker of this server tries first. */
 const OWN_WORDS = ['sallyport', 'clinician']
 
+/** What others know about the owner of a password. */
+export interface PasswordOwner {
+  readonly username: string
+  readonly displayName: string
+  /** The name of the service. */
+  readonly brand: string
+}
+
 /** Why a new password is refused, as the end of a sentence; undefined if it is accepted. */
-export function findNewPasswordFault(password: string, username: string): string | undefined {
+export function findNewPasswordFault(
+  password: string,
+  { username, displayName, brand }: PasswordOwner,
+): string | undefined {
   if ([...password].length < MIN_CHARACTERS) return `use at least ${MIN_CHARACTERS} characters`
   if (Buffer.byteLength(password) > MAX_BYTES)
     return `use at most ${MAX_BYTES} characters, where a letter other than A to Z, such as é, counts as two or more`
   if (password.includes('\0')) return 'use no NUL character'
   if (contains(password, username) || isMostly(password, username))
     return 'use a password without the username'
+  if (displayName.split(/[^\p{L}]+/u).some(word => contains(password, word)))
+    return 'use a password without a word of the display name'
   const isKnown = isCommonPassword(password) || OWN_WORDS.some(word => contains(password, word))
   if (isKnown) return 'use another password, because many people use this one'
+  if (contains(keepLetters(password), keepLetters(brand)))
+    return 'use a password without the name of this service'
   return isPredictable(password) ? 'use a password that is not a sequence of characters' : undefined
+}
+
+function keepLetters(text: string): string {
+  return text.replace(/[^\p{L}\p{N}]/gu, '')
 }
 
 /** A short name is in many passwords by chance. */

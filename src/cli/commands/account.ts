@@ -104,7 +104,7 @@ export async function addAccount(io: Io, user: Omit<NewUser, 'password'>): Promi
   const refusal = `Cannot add ${kind} ${username}`
   const added = await performCommand(io, refusal, admin => addUser(admin, { ...user, password }))
   io.stdout.write(`Added ${kind} ${username} with id ${added.id}\n`)
-  await notePassword({ username, password }, io)
+  await notePassword({ ...user, password }, io)
   await noteUnknown(added, io)
   return 0
 }
@@ -184,14 +184,14 @@ export async function readNewPassword(io: Io): Promise<string> {
 
 /** Says what the user will notice about the password. */
 export async function notePassword(
-  { username, password }: { readonly username: string; readonly password: string },
+  { password, ...owner }: Pick<NewUser, 'username' | 'displayName'> & { readonly password: string },
   io: Io,
 ): Promise<void> {
   const { findNewPasswordFault } = await import('../../auth/index.ts')
-  const fault = findNewPasswordFault(password, username)
+  const { brand, onLoopback } = readSettings(io.env, io.cwd)
+  const fault = findNewPasswordFault(password, { ...owner, brand: brand.name })
   if (fault !== undefined) io.stderr.write(`Password is easy to guess: ${fault}\n`)
-  if (!readSettings(io.env, io.cwd).onLoopback)
-    io.stdout.write('The user chooses another password at the next sign-in\n')
+  if (!onLoopback) io.stdout.write('The user chooses another password at the next sign-in\n')
 }
 
 async function askTwice(io: Io): Promise<string> {

@@ -99,11 +99,11 @@ standard input (at most 72 bytes).`,
     const password = await readNewPassword(io)
     const { setPassword } = await import('../../auth/index.ts')
     const keepApps = isSet(args, 'keep-apps')
-    await performCommand(io, 'Cannot set password', admin =>
+    const { displayName } = await performCommand(io, 'Cannot set password', admin =>
       setPassword(admin, { username }, { password, keepApps }),
     )
     io.stdout.write(`Set the password of clinician ${username}\n`)
-    await notePassword({ username, password }, io)
+    await notePassword({ username, displayName, password }, io)
     return 0
   },
 }

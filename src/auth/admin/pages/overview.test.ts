@@ -75,6 +75,29 @@ eachDatabaseIfThorough((_name, open) => {
       assert.doesNotMatch((await (await server.logIn('ada')).get('/admin')).body, /no second factor/)
     })
 
+    it('names accounts with many wrong one-time codes in the last day (ADMIN-24)', async () => {
+      const store = await open()
+      const server = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
+      await server.addUser('ada', { admin: true })
+      const { id: clinician_id } = await store.db
+        .selectFrom('clinician')
+        .select('id')
+        .where('username', '=', 'ada')
+        .executeTakeFirstOrThrow()
+      const browser = await server.logIn('ada')
+      const add = (id: string, at: number) =>
+        store.db.insertInto('wrong_code').values({ id, clinician_id, at }).execute()
+      await add('00000000-0000-4000-8000-000000000009', server.time.now - 86_400_000)
+      for (let count = 0; count < 5; count++)
+        await add(`00000000-0000-4000-8000-00000000000${count}`, server.time.now)
+      assert.doesNotMatch((await browser.get('/admin')).body, /wrong one-time codes/)
+      await add('00000000-0000-4000-8000-000000000005', server.time.now)
+      assert.match(
+        (await browser.get('/admin')).body,
+        /More than 5 wrong one-time codes in the last 24 hours: ada\.[\s\S]*search=ada"[^>]*>See users/,
+      )
+    })
+
     it('verifies the audit trail once at a time, however many ask (ADMIN-24)', async () => {
       const store = await open()
       const auth = await TestAuthServer.open(store, { audit: createAuditor({ store }) })

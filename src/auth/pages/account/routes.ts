@@ -93,7 +93,7 @@ async function changePassword(
   const { user } = login
   if (current === undefined) return refuse({ field: 'current', text: 'Enter your current password.' })
   if (form.next === current) return refuse(SAME_PASSWORD)
-  const fault = findPasswordFault(form, user.username)
+  const fault = findPasswordFault(form, { ...user, brand: context.brand.name })
   if (fault) return refuse(fault)
   const attempt = { username: user.username, password: current, address: request.ip }
   const result = await tryLogin(context, attempt, async ({ keep }) => {

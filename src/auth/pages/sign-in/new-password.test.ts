@@ -70,6 +70,11 @@ eachDatabaseIfThorough((_name, open) => {
 
     it('is replaced by none that is short, common, the same, or contains the username (ACCOUNT-3)', async () => {
       const username = await add()
+      await auth.store.db
+        .updateTable('clinician')
+        .set({ display_name: 'Dr. Robin Ahmadi' })
+        .where('username', '=', username)
+        .execute()
       const browser = auth.openBrowser()
       await browser.login(username, ISSUED)
       for (const [next, fault] of [
@@ -78,6 +83,7 @@ eachDatabaseIfThorough((_name, open) => {
         ['sunshine', /many people use/],
         ['MySallyport1', /many people use/],
         [`my ${username} key`, /without the username/],
+        ['xK4-ahmadi-7q', /without a word of the display name/],
         [ISSUED, /another password than the current/],
       ] as const) {
         const refused = await browser.post('/login/new-password', { next, again: next })

@@ -41,7 +41,8 @@ async function changePassword(
 ): Promise<FastifyReply> {
   const { found, account, parameters } = step
   const form = readNewPassword(parameters)
-  const fault = findPasswordFault(form, account.username)
+  const { username, display_name: displayName } = account
+  const fault = findPasswordFault(form, { username, displayName, brand: context.brand.name })
   if (fault) return sendForm(context, reply, step, fault)
   if (await isPasswordOf(account.password_hash, form.next))
     return sendForm(context, reply, step, SAME_PASSWORD)
