@@ -184,7 +184,7 @@ describe('an installation without data', () => {
     '/activity?result=refused': /No matching events/,
     '/apps': /No apps yet\..*Register/s,
     '/apps?search=nothing': /No app found/,
-    '/account/factors': /It is off\./,
+    '/account/factors': /Two-step sign-in is off\./,
     '/admin/apps': /No apps yet\..*register/s,
     '/admin/apps?search=nothing': /No app found/,
     '/admin/apps?state=unverified': /No unverified apps\..*registers itself/s,

@@ -37,11 +37,12 @@ export function readEnrolment(page: string): string {
 export async function addPhone(
   auth: TestAuthServer,
   browser: TestBrowser,
-): Promise<{ readonly phone: TestPhone; readonly codes: readonly string[] }> {
+): Promise<{ readonly phone: TestPhone; readonly codes: readonly string[]; readonly page: string }> {
   const { body } = await browser.get('/account/factors/add')
   const phone = new TestPhone(auth, body)
   const form = { enrolment: readEnrolment(body), code: phone.getCode() }
-  return { phone, codes: readCodes(await browser.post('/account/factors/add', form)) }
+  const added = await browser.post('/account/factors/add', form)
+  return { phone, codes: readCodes(added), page: added.body }
 }
 
 /** The recovery codes of a page. */

@@ -126,7 +126,10 @@ describe('/account', () => {
     const other = await auth.logIn()
     const changed = await browser.post('/account/password', { current: 'sallyport', next: NEW, again: NEW })
     assert.equal(changed.headers.location, '/account/password?changed=1')
-    assert.match((await browser.get(changed.headers.location)).body, /Password changed\./)
+    assert.match(
+      (await browser.get(changed.headers.location)).body,
+      /Password changed\.[\s\S]*the access of your apps have ended/,
+    )
     assert.equal((await other.get('/portal')).headers.location, '/login')
     assert.equal((await auth.openBrowser().login('clinician', 'sallyport')).statusCode, 401)
     assert.equal((await auth.openBrowser().login('clinician', NEW)).headers.location, '/portal')

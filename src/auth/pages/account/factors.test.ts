@@ -19,9 +19,14 @@ describe('/account/factors', () => {
 
   it('lists, renames and removes second factors, and ends the other sign-ins (ACCOUNT-4)', async () => {
     const browser = await auth.logIn()
-    assert.match((await browser.get('/account/factors')).body, /It is off\./)
-    const { codes } = await addPhone(auth, browser)
+    assert.match((await browser.get('/account/factors')).body, /Two-step sign-in is off\./)
+    assert.match((await browser.get('/account/factors/add')).body, /such as Google Authenticator/)
+    const { codes, page } = await addPhone(auth, browser)
     assert.equal(codes.length, 10)
+    assert.match(page, /Two-step sign-in is on\.[\s\S]*no 0 and no 1/)
+    assert.match((await browser.get('/account/factors')).body, /Two-step sign-in is on\./)
+    const others = await browser.post('/account/factors/recovery-codes', {})
+    assert.doesNotMatch(others.body, /Two-step sign-in is on/)
     auth.time.now += 1000
     assert.deepEqual((await addPhone(auth, browser)).codes, [], 'the codes of the first one stay')
     const [first = '', second = ''] = await findIds()
@@ -35,7 +40,7 @@ describe('/account/factors', () => {
     assert.deepEqual(await findIds(), [first, second])
     const elsewhere = await auth.openBrowser()
     await elsewhere.login()
-    await elsewhere.post('/login/second-factor', { code: codes[0] ?? '' })
+    await elsewhere.post('/login/second-factor', { code: readCodes(others)[0] ?? '' })
     assert.equal((await elsewhere.get('/portal')).statusCode, 200)
     assert.match((await browser.get(`/account/factors/remove?factor=${first}`)).body, /My phone/)
     assert.equal((await browser.post('/account/factors/remove', { factor: first })).statusCode, 303)
@@ -52,6 +57,7 @@ describe('/account/factors', () => {
         'Authenticator app removed',
         'Second factor renamed',
         'Authenticator app added',
+        'Recovery codes replaced',
         'Authenticator app added',
       ],
     )

@@ -37,7 +37,7 @@ import {
   readEnrolment,
   renderEnrolment,
 } from '../factors/enrolment.ts'
-import { describeCodesLeft, renderRecoveryCodes } from '../factors/recovery-codes.ts'
+import { describeCodesLeft, ON, renderRecoveryCodes } from '../factors/recovery-codes.ts'
 import { renderSignedInPage, renderSupport, sendErrorPage } from '../page-parts.ts'
 import { signInAgain } from '../sign-in/complete.ts'
 
@@ -108,11 +108,11 @@ async function sendList(context: AuthContext, { reply, login }: Visit): Promise<
 ${
   factors.length === 0
     ? html`<div class="card">${renderEmptyState({
-        title: 'It is off',
+        title: 'Two-step sign-in is off',
         text: 'You sign in with your password alone.',
         action: { href: paths.accountFactorsAdd, text: 'Set it up' },
       })}</div>`
-    : html`<div class="stack">${renderFactors(factors)}${renderCodesCard(codes)}</div>`
+    : html`<div class="stack">${renderAlert(ON, 'You are asked for one of these steps when you sign in.', 'ok')}${renderFactors(factors)}${renderCodesCard(codes)}</div>`
 }
 ${renderSupport(context)}`,
     ),
@@ -189,7 +189,9 @@ async function add(context: AuthContext, visit: Visit): Promise<FastifyReply> {
     return stored
   })
   if (isFailure(codes)) return sendRefused(context, visit, codes.text)
-  return codes.length > 0 ? sendCodes(context, visit, codes) : reply.redirect(paths.accountFactors, 303)
+  return codes.length > 0
+    ? sendCodes(context, visit, codes, { isFirst: true })
+    : reply.redirect(paths.accountFactors, 303)
 }
 
 function sendRefused(context: AuthContext, { reply, login }: Visit, text: string): FastifyReply {
@@ -203,14 +205,19 @@ function sendRefused(context: AuthContext, { reply, login }: Visit, text: string
   })
 }
 
-function sendCodes(context: AuthContext, { reply, login }: Visit, codes: readonly string[]): FastifyReply {
+function sendCodes(
+  context: AuthContext,
+  { reply, login }: Visit,
+  codes: readonly string[],
+  options: { readonly isFirst: boolean },
+): FastifyReply {
   return reply.sendPage(
     renderSignedInPage(
       context,
       login,
       { title: 'Your recovery codes', current: 'account', width: 'flow', scripts: ENROLMENT_SCRIPTS },
       html`${renderPageHead('Your recovery codes')}
-${renderRecoveryCodes(codes, { href: paths.accountFactors, text: 'I saved them' })}`,
+${renderRecoveryCodes(codes, { href: paths.accountFactors, text: 'I saved them' }, options)}`,
     ),
   )
 }
@@ -224,7 +231,7 @@ async function sendNewCodes(context: AuthContext, visit: Visit): Promise<Fastify
     return replaceRecoveryCodes(trx, login.user.id)
   })
   return codes.length > 0
-    ? sendCodes(context, visit, codes)
+    ? sendCodes(context, visit, codes, { isFirst: false })
     : sendRefused(context, visit, 'Recovery codes replace a second step, and you have none.')
 }
 

@@ -26,7 +26,7 @@ export function renderPasswordPage(
     login,
     { title: 'Change password', current: 'account', width: 'flow' },
     html`${renderPageHead('Change password', html`A new password ends your sign-ins in other browsers, and the access of your apps. Only apps that are open in this browser continue, until you sign out. <a href="${paths.accountSignIns}">Account</a>`)}
-${isChanged && html`<div role="status">${renderAlert('Password changed.', 'Use the new one from now on.', 'ok')}</div>`}
+${isChanged && html`<div role="status">${renderAlert('Password changed.', 'Use the new one from now on. Your sign-ins in other browsers and the access of your apps have ended. Only apps that are open in this browser continue, until you sign out.', 'ok')}</div>`}
 <form class="card card__body stack" method="post" action="${paths.accountPassword}">
 <input type="hidden" name="username" value="${login.user.username}" autocomplete="username">
 ${renderPasswordField('current', 'Current password', fault)}

@@ -278,11 +278,11 @@ describe('a related person who signs in', () => {
     await allow('juniper', 'patient/Condition.rs')
     await allow('dale', 'patient/Condition.rs')
     assert.match(await read('/home'), /May use the record of Alba dale and your record\. Reads conditions\./)
-    assert.match(await read('/manage'), /Ledger .*App of the hospital Reads conditions/)
+    assert.match(await read('/manage'), /Ledger App of the hospital tracker\.example Reads conditions/)
     await allow('dale', 'patient/Goal.rs')
     assert.match(
       await read('/home'),
-      /Ledger .*App of the hospital May use the record of Alba dale: reads goals and conditions\. May use your record: reads conditions\. Until/,
+      /Ledger App of the hospital tracker\.example May use the record of Alba dale: reads goals and conditions\. May use your record: reads conditions\. Until/,
     )
     for (const url of ['/manage', '/manage/remove?client=ledger'])
       assert.match(

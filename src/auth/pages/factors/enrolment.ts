@@ -74,7 +74,7 @@ ${renderPasskeyForm({ action, hidden: fields, request: passkey, button: 'Add a p
 <section class="enrol" aria-labelledby="enrol-app">
 <h2 id="enrol-app">Authenticator app</h2>
 <ol class="enrol__steps">
-<li>Open an authenticator app on your phone, and scan this code with it.
+<li>Open an authenticator app on your phone, such as Google Authenticator or Microsoft Authenticator, and scan this code with it.
 ${renderQrCode(buildTotpUri(enrolment.secret, nameServer(context), user.username))}
 <details><summary>I cannot scan it</summary>${renderCopyable('Enter this key in the app', key)}</details></li>
 <li>Enter the code that the app shows.

@@ -26,7 +26,7 @@ import { joinWithAnd, summarizeScopes } from '../consent/texts.ts'
 import { type AppAccess, findAccess } from '../manage/access.ts'
 import { differsByRecord, renderRemoval } from '../manage/page.ts'
 import { renderAsk, renderSignedInPage } from '../page-parts.ts'
-import { renderHospitalBadge, renderListedApp } from '../portal/apps.ts'
+import { renderPatientApp } from '../portal/apps.ts'
 import { describeRelation, describeWhose, formatFullName, type WhoseRecord } from '../whose.ts'
 import { findGrantsOfOthers, type GrantsOfOthers, renderGrantsOfOthers } from './others.ts'
 
@@ -156,7 +156,7 @@ ${body}</section>`
 
 function renderApp(access: AppAccess, names: ReadonlyMap<string, string>): Html {
   const { client, endsAt, isOffline } = access
-  return html`<li class="home__app"><div>${renderListedApp(client)}${renderHospitalBadge(client)}<span class="sub">${describeUse(access, names)} Until ${endsAt === undefined ? 'you end it' : renderDateTime(endsAt)}${isOffline && ', also while you are away'}.</span></div>
+  return html`<li class="home__app"><div>${renderPatientApp(client)}<span class="sub">${describeUse(access, names)} Until ${endsAt === undefined ? 'you end it' : renderDateTime(endsAt)}${isOffline && ', also while you are away'}.</span></div>
 ${renderRemoval(client)}</li>`
 }
 

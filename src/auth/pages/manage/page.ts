@@ -22,7 +22,7 @@ import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { summarizeScopes } from '../consent/texts.ts'
 import { renderSignedInPage } from '../page-parts.ts'
-import { renderAppIdentity, renderHospitalBadge, renderListedApp } from '../portal/apps.ts'
+import { renderAppIdentity, renderListedApp, renderPatientApp } from '../portal/apps.ts'
 import { describeWhose, formatFullName } from '../whose.ts'
 import type { AppAccess } from './access.ts'
 
@@ -117,7 +117,7 @@ function renderAccess(login: Login, { access, names }: ManageView): Html {
       ],
     },
     access.map(one => [
-      html`${renderListedApp(one.client)}${isPatientUser(login.user) && renderHospitalBadge(one.client)}`,
+      isPatientUser(login.user) ? renderPatientApp(one.client) : renderListedApp(one.client),
       renderPermissions(one.client, one.scope, differsByRecord(one) ? SEE_RECORDS : undefined),
       renderPatients(login, one, names),
       renderDateTime(one.lastUsedAt),

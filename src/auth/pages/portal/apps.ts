@@ -17,13 +17,15 @@ export function renderListedApp(client: Client): Html {
   return renderIdentity(renderInitials(client), html`${client.name}${renderUnverifiedBadge(client)}`, client)
 }
 
+/** For patients and relatives, who allowed only apps that are not of the hospital. */
+export function renderPatientApp(client: Client): Html {
+  const whose = client.firstParty && html`<span class="sub">${HOSPITAL_APP}</span>`
+  const name = html`${client.name}${renderUnverifiedBadge(client)}${whose}`
+  return renderIdentity(renderInitials(client), name, client)
+}
+
 /** What patients read about a first-party app, for which nobody is asked. */
 export const HOSPITAL_APP = 'App of the hospital'
-
-/** For patients and relatives, who allowed only the apps of others. */
-export function renderHospitalBadge({ firstParty }: Client): Html | undefined {
-  return firstParty ? html` ${renderBadge(HOSPITAL_APP)}` : undefined
-}
 
 export function renderAppName(client: Client): Html {
   return html`<b>${client.name}</b>${renderUnverifiedBadge(client)}`

@@ -73,7 +73,7 @@ async function enrol(context: AuthContext, reply: FastifyReply, step: StepReques
         renderGate(
           { title: 'Your recovery codes', brand: context.brand, scripts: ENROLMENT_SCRIPTS },
           html`<div class="signin"><h1>Your recovery codes</h1>
-${renderRecoveryCodes(codes, { href, text: 'I saved them, continue' })}</div>`,
+${renderRecoveryCodes(codes, { href, text: 'I saved them, continue' }, { isFirst: true })}</div>`,
         ),
       ),
   })
