@@ -64,7 +64,7 @@ describe('npm start with an upstream', () => {
       page,
       /Dr\. Robin Ahmadi<\/b><span class="sub">Cardiologist, Outpatient clinics, Sallyport General/,
     )
-    assert.match(page, /Looked at your [^.]*conditions/)
+    assert.match(page, /looked at your [^.]*conditions/)
   })
 
   it('is ready if its upstream is, and writes no sample patients to it (START-4)', async () => {
