@@ -25,8 +25,13 @@ export const SLOW_TESTS: readonly string[] = [
   'test/filed-under.test.ts',
   'test/start.test.ts',
   'test/workers.test.ts',
-  // Pages in a browser, beyond a launch from the portal and by the app.
+  // Real counterparts that take long to start, and every route and sample patient.
+  'sample-patients/sample-patients.test.ts',
+  'src/auth/pages/sign-in/directory.test.ts',
+  'test/every-route.test.ts',
+  // Pages in a browser, beyond those of patients and a launch from the portal.
   'test/audit.test.ts',
+  'test/administration.test.ts',
   'test/brand.test.ts',
   'test/developers.test.ts',
   'test/failures.test.ts',
@@ -34,6 +39,8 @@ export const SLOW_TESTS: readonly string[] = [
   'test/launch-form.test.ts',
   'test/pages.test.ts',
   'test/second-factors.test.ts',
+  'test/session-script.test.ts',
+  'test/standalone.test.ts',
   'test/third-party-clients.test.ts',
   'test/watch.test.ts',
 ]
