@@ -238,10 +238,15 @@ describe('/apps', () => {
     const client = lab.searchParams.get('client') ?? assert.fail()
     for (const title of ['fhirclient', 'Plain fetch']) {
       for (const path of ['/callback', '/launch']) pages.set(path, code.get(title) ?? assert.fail(title))
-      const query = new URLSearchParams({ client, patient: 'patient-1', skip_consent: '1' })
-      await visit(page, `/lab/launch?${query}`)
-      await page.locator('#out').getByText('"id": "patient-1"').waitFor()
-      assert.equal(page.url(), `${url}/callback`, 'nothing of the response is left for a new tab')
+      const launch = (query: Record<string, string>) =>
+        visit(page, `/lab/launch?${new URLSearchParams({ client, skip_consent: '1', ...query })}`)
+      for (const patient of ['patient-1', 'patient-2']) {
+        await launch({ patient })
+        await page.locator('#out').getByText(`"id": "${patient}"`).waitFor()
+        assert.equal(page.url(), `${url}/callback`, 'nothing of the response is left for a new tab')
+      }
+      await launch({ patient: 'patient-1', simulate: 'authorize:access_denied' })
+      await page.locator('#out').getByText('access_denied: ').waitFor()
     }
     assert.deepEqual(faults, [])
   })

@@ -18,21 +18,27 @@ export function fhirclientPage(values: SnippetValues): string {
     document.getElementById('out').textContent = JSON.stringify(value, null, 2)
   }
 
-  // Starts the sign-in, and continues here when the browser comes back.
-  FHIR.oauth2
-    .init({
-      clientId: ${quote(clientId)},
-      scope: ${quote(scope)},
-      redirectUri: ${quote(redirectUri)},
-      iss: ${quote(fhirBaseUrl)},
-      pkceMode: 'required',
-    })
-    .then(client => {
-      // Otherwise the iss of the response stays in the address, and a new tab would take it for a launch.
-      history.replaceState(null, '', ${quote(redirectUri)})${checkPatient('client.patient.id', request, 6)}
-      return client.request(${quote(request)}.replace('{patient}', client.patient.id))
-    })
-    .then(show, error => show(String(error)))
+  const settings = {
+    clientId: ${quote(clientId)},
+    scope: ${quote(scope)},
+    redirectUri: ${quote(redirectUri)},
+    iss: ${quote(fhirBaseUrl)},
+    pkceMode: 'required',
+  }
+  const query = new URLSearchParams(location.search)
+
+  async function run() {
+    // Of the launch before, which init would go on with.
+    if (query.has('error') || query.has('launch')) sessionStorage.clear()
+    if (query.has('error')) throw new Error(query.get('error') + ': ' + query.get('error_description'))
+    // Starts the sign-in, and continues here when the browser comes back.
+    const client = await FHIR.oauth2.init(settings)
+    // Otherwise the iss of the response stays in the address, and a new tab would take it for a launch.
+    history.replaceState(null, '', settings.redirectUri)${checkPatient('client.patient.id', request, 4)}
+    show(await client.request(${quote(request)}.replace('{patient}', client.patient.id)))
+  }
+
+  run().catch(error => show(String(error)))
 </script>
 </html>
 `
