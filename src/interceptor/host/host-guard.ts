@@ -13,6 +13,7 @@ import { type Caller, createInterceptor } from '../interceptor.ts'
 import { refuse } from '../refuse.ts'
 import { removeTrailingSlash } from '../token/check-claims.ts'
 import { checkExchange, type Exchange, readForm } from './check-exchange.ts'
+import { checkOptions } from './check-options.ts'
 import { holdPreflight } from './check-response.ts'
 import { type ConfigurationResponse, createConfigurationReader } from './configuration.ts'
 import type { Observed } from './observe.ts'
@@ -34,6 +35,7 @@ export interface HostGuard {
 
 /** The framework-independent part of the adapters. */
 export function createHostGuard(options: HostOptions): HostGuard {
+  checkOptions(options)
   const interceptor = createInterceptor(options)
   const basePath = removeTrailingSlash(options.basePath ?? new URL(options.fhirBaseUrl).pathname)
   const base = { baseUrl: removeTrailingSlash(options.fhirBaseUrl), basePath }

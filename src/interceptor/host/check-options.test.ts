@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { HostOptions } from '../interceptor.ts'
+import { checkOptions } from './check-options.ts'
+
+const OPTIONS: HostOptions = { authUrl: 'http://localhost:9000', fhirBaseUrl: 'https://fhir.example/fhir' }
+
+describe('the options of a host', () => {
+  it('are accepted if they are right', () => {
+    checkOptions({ ...OPTIONS, contexts: ['patient', 'user', 'system'], onDecision: () => {} })
+  })
+
+  const wrong: readonly (readonly [object, string])[] = [
+    [{ onDecison: () => {} }, 'Unknown option onDecison: did you mean onDecision?'],
+    [{ elephants: 1 }, 'Unknown option elephants'],
+    [
+      { authUrl: 'localhost:9000' },
+      'Option authUrl: expected a URL with http or https, not "localhost:9000"',
+    ],
+    [{ authUrl: undefined }, 'Option authUrl: expected a URL with http or https, not nothing'],
+    [{ fhirBaseUrl: '/fhir' }, 'Option fhirBaseUrl: expected a URL with http or https, not "/fhir"'],
+    [{ contexts: ['patent'] }, 'Option contexts: expected patient, user, system, not "patent"'],
+  ]
+  for (const [more, message] of wrong)
+    it(`are refused: ${message} (LIBRARY-12)`, () =>
+      assert.throws(() => checkOptions({ ...OPTIONS, ...more }), new TypeError(message)))
+})
