@@ -169,8 +169,13 @@ describe('the password check', () => {
       return performance.now() - start
     }
     await time('clinician')
-    const known = Math.min(await time('clinician'), await time('clinician'))
-    const unknown = Math.min(await time('nobody'), await time('nobody'))
+    let known = Number.POSITIVE_INFINITY
+    let unknown = Number.POSITIVE_INFINITY
+    // Other load on the machine only adds. Without a comparison it is ten times less, however often it is measured.
+    for (let round = 0; round < 2 || (round < 20 && unknown <= known / 3); round++) {
+      known = Math.min(known, await time('clinician'))
+      unknown = Math.min(unknown, await time('nobody'))
+    }
     assert.ok(unknown > known / 3, `known ${known} ms, unknown ${unknown} ms`)
   })
 })
