@@ -30,6 +30,8 @@ import {
   parseScope,
   parseScopes,
   satisfies,
+  suggestScope,
+  suggestType,
 } from '../../src/smart/index.ts'
 import type { Family, Job } from './measure.ts'
 import { PATCHES } from './patches.ts'
@@ -261,6 +263,8 @@ export const INPUTS: Readonly<Record<string, Jobs>> = {
   collectPatchedParts: onValues(PATCHES, ({ patch }) => collectPatchedParts(patch, 'Observation')),
   parseScopes: onTexts(SCOPES, parseScopes),
   parseScope: onTexts(SCOPES, parseScope),
+  suggestScope: onTexts(SCOPES, suggestScope),
+  suggestType: onTexts(SCOPES, suggestType),
   findScopeListFault: onTexts(SCOPES, findScopeListFault),
   computeAccess: onTexts(SCOPES, scope => {
     const access = computeAccess(makeGrant(scope), policy)

@@ -272,6 +272,8 @@ describe('a related person who signs in', () => {
       const form = readForm((await browser.get(location)).body)
       const picked = await browser.post('/oauth2/pick', `${form}&patientId=${patientId}`)
       await auth.exchange(readRedirect(picked).code ?? '', app)
+      // The newest is first.
+      auth.time.now += 1000
     }
     const read = async (url: string) =>
       (await browser.get(url)).body.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
