@@ -67,8 +67,8 @@ function runGroups(groups: readonly TestGroup[]): Promise<Report> {
   const options = {
     files: [...byEntry.keys()],
     cwd: ROOT,
-    // More than can run at once: flows wait for a browser half of their time.
-    concurrency: Math.min(5, availableParallelism() + 2),
+    // More than can run at once in a thorough run: its many flows wait for a browser half of their time.
+    concurrency: IS_THOROUGH ? Math.min(5, availableParallelism() + 2) : availableParallelism(),
     // Tests leave much garbage that is collected soon: a larger nursery takes less time for it.
     execArgv: [
       '--max-semi-space-size=64',
