@@ -46,7 +46,7 @@ export interface GrantDescription {
 export interface GrantFilter extends PageRequest {
   readonly clientIds?: readonly string[] | undefined
   readonly userIds?: readonly string[] | undefined
-  /** `any`: grants that open every patient whom the user may see. */
+  /** `any`: grants with access to every patient that the user can see. */
   readonly patientId?: string | undefined
 }
 
@@ -233,7 +233,7 @@ export const grantEndpoints = [
         patient: Type.Optional(
           Type.String({
             description:
-              'The id of a patient. `any`: grants that open every patient whom the user may see (`user/` scopes).',
+              'The id of a patient. `any`: grants with access to every patient that the user can see (`user/` scopes).',
           }),
         ),
         ...PAGE_QUERY,
