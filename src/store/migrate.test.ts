@@ -114,6 +114,20 @@ eachDatabase((name, open, create) => {
       }
     })
 
+  if (name === 'PostgreSQL')
+    it('uses the schema of the connection, whatever the others hold (STORE-8)', async () => {
+      const url = await create()
+      await query(url, 'create schema second')
+      const inSecond = new URL(url)
+      inSecond.searchParams.set('options', '-c search_path=second')
+      const before = await inspectDatabase(inSecond.href)
+      assert(before.isNew)
+      await before.store?.close()
+      await (await openStore(inSecond.href)).close()
+      const [row] = await query(url, 'select count(*) from second.schema_migration')
+      assert.equal(Number(row?.count), migrations.length)
+    })
+
   describe('migrate', () => {
     it('rolls back a migration that fails halfway', async () => {
       const store = await open()

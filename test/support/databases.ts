@@ -66,35 +66,24 @@ function sqliteDatabases(): TestDatabases {
 }
 
 export function postgresDatabases(): TestDatabases {
-  const schemas: string[] = []
   return {
     name: 'PostgreSQL',
-    create: async content => {
-      if (content !== 'empty') return copyTemplate()
-      // For a store, a separate schema is as isolated as a database, and quicker to create.
-      const schema = `test_${randomUUID().replaceAll('-', '')}`
-      await onPostgres(`create schema ${schema}`)
-      schemas.push(schema)
-      const url = new URL(postgresUrl())
-      url.searchParams.set('options', `-c search_path=${schema}`)
-      return url.href
-    },
-    remove: () => onPostgres(schemas.map(schema => `drop schema ${schema} cascade`).join(';')),
+    create: content => (content === 'empty' ? createDatabase('template0') : createDatabase(readTemplate())),
+    // They are removed with the template: the removal of a single database waits for the disk.
+    remove: async () => {},
   }
 }
 
 const BOTH = [sqliteDatabases, postgresDatabases]
 
-/** The copy is removed with the template: the removal of a single database waits for the disk. */
-async function copyTemplate(): Promise<string> {
-  const template = readEnv('TEST_POSTGRES_TEMPLATE')
-  const copy = `${template}_${randomUUID().slice(0, 8)}`
-  await onPostgres(`create database ${copy} template ${template} strategy file_copy`)
-  return databaseUrl(postgresUrl(), copy)
+async function createDatabase(template: string): Promise<string> {
+  const name = `${readTemplate()}_${randomUUID().slice(0, 8)}`
+  await query(postgresUrl(), `create database ${name} template ${template} strategy file_copy`)
+  return databaseUrl(postgresUrl(), name)
 }
 
-async function onPostgres(sql: string): Promise<void> {
-  if (sql !== '') await query(postgresUrl(), sql)
+function readTemplate(): string {
+  return readEnv('TEST_POSTGRES_TEMPLATE')
 }
 
 function postgresUrl(): string {
