@@ -9,6 +9,7 @@ export const SLOW_TESTS: readonly string[] = [
   'scripts/test.test.ts',
   'test/releases.test.ts',
   // What requests cost, and how that grows.
+  'src/auth/users/check-password.test.ts',
   'test/cost.test.ts',
   'test/growth.test.ts',
   'test/others-data.test.ts',
@@ -20,10 +21,12 @@ export const SLOW_TESTS: readonly string[] = [
   // The rules of the FHIR API again, in front of servers that behave as HAPI and Medplum do.
   'src/backends/upstream/conformance-hapi.test.ts',
   'src/backends/upstream/conformance-medplum.test.ts',
+  'src/backends/upstream/hapi.test.ts',
   // Several processes.
   'test/connections.test.ts',
   'test/filed-under.test.ts',
   'test/start.test.ts',
+  'test/tokens-end.test.ts',
   'test/workers.test.ts',
   // Real counterparts that take long to start, and every route and sample patient.
   'sample-patients/sample-patients.test.ts',
@@ -38,6 +41,7 @@ export const SLOW_TESTS: readonly string[] = [
   'test/hostile-names.test.ts',
   'test/launch-form.test.ts',
   'test/pages.test.ts',
+  'test/portal.test.ts',
   'test/second-factors.test.ts',
   'test/session-script.test.ts',
   'test/standalone.test.ts',

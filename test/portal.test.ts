@@ -1,0 +1,388 @@
+/** The portal in a real browser: sign-in by the hospital, search, keyboard, decision support, the lab and registered apps. */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
+import { CLIENT_DEFAULTS, insertClient } from '../src/auth/index.ts'
+import { startCdsService, type TestCdsService } from '../src/auth/testing/test-cds-service.ts'
+import { isRecord } from '../src/core/index.ts'
+import { expectAccessible, inspectOnEveryScreen, screenshot, useBrowser } from './support/browser.ts'
+import { freePorts } from './support/free-ports.ts'
+import { HOSPITAL_CLIENT, Hospital } from './support/hospital.ts'
+import { type Stack, startStack } from './support/stack.ts'
+import { logIn, openPatient, pickPatient, signIn } from './support/walk.ts'
+
+let stack: Stack
+let hospital: Hospital
+let advice: TestCdsService
+before(async () => {
+  const [port] = await freePorts(1)
+  const issuerUrl = `http://localhost:${port}`
+  hospital = await Hospital.start({
+    users: {
+      'user-1': { preferred_username: 'ada', name: 'Dr. Ada Byron', fhirUser: 'Practitioner/practitioner-1' },
+    },
+    callbacks: [`${issuerUrl}/login/callback`],
+    loggedOut: `${issuerUrl}/login/logged-out`,
+  })
+  advice = await startCdsService()
+  stack = await startStack({
+    env: {
+      SMART_CDS_URL: advice.url,
+      SMART_CDS_SERVICE: 'heart',
+      SMART_CDS_NAME: 'Heart advice',
+      SMART_CDS_CLIENT_ID: 'advice',
+      SMART_SAMPLE_PATIENTS: '30',
+      SMART_ISSUER_URL: issuerUrl,
+      SMART_LOGIN_ISSUER: hospital.issuer,
+      SMART_LOGIN_CLIENT_ID: HOSPITAL_CLIENT.id,
+      SMART_LOGIN_CLIENT_SECRET: HOSPITAL_CLIENT.secret,
+      SMART_LOGIN_NAME: 'Hospital account',
+      SMART_LOGIN_PROVISION: 'true',
+    },
+  })
+  const app = {
+    ...CLIENT_DEFAULTS,
+    authMethod: 'none',
+    scope: 'patient/Patient.rs',
+    redirectUris: [advice.url],
+  } as const
+  await stack.store.db.transaction().execute(trx => insertClient(trx, 'advice', { app, now: Date.now() }))
+})
+after(() => Promise.all([stack?.close(), hospital?.close(), advice?.close()]))
+const open = useBrowser()
+
+const DETAIL = `Check the **blood pressure**.
+
+1. Measure _twice_
+2. See [the guideline](https://guideline.example/)
+
+| Drug | Dose |
+|---|---|
+| Lisinopril | \`10 mg\` |
+
+> Not in pregnancy.`
+
+/** The element with the focus. */
+async function focused(page: Page): Promise<string> {
+  return page.evaluate(() => {
+    const at = document.activeElement
+    return at === null ? '' : `${at.tagName} ${at.getAttribute('name') ?? at.textContent?.trim() ?? ''}`
+  })
+}
+
+/** Presses Tab until the element that matches has the focus. */
+async function tabTo(page: Page, wanted: RegExp, most = 80): Promise<void> {
+  for (let presses = 0; presses <= most; presses++) {
+    if (wanted.test(await focused(page))) return
+    await page.keyboard.press('Tab')
+  }
+  assert.fail(`Tab never reaches ${wanted}; it is at ${await focused(page)}`)
+}
+
+describe('the portal', () => {
+  it('begins with the account of the hospital, and the logout ends the session there too (SIGNIN-11)', async () => {
+    const { page } = await open()
+    hospital.user = 'user-1'
+    await page.goto(`${stack.settings.issuerUrl}/portal`)
+    await page.getByRole('link', { name: 'Hospital account' }).click()
+    await page.getByText('Dr. Ada Byron').waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(url => url.origin === hospital.issuer)
+    await page.getByRole('button', { name: /Yes, sign me out/ }).click()
+    await page.getByText('You are signed out.').waitFor()
+    hospital.user = ''
+    await page.getByRole('link', { name: 'Hospital account' }).click()
+    await page.getByRole('heading', { name: 'You were not signed in' }).waitFor()
+    await expectAccessible(page)
+  })
+
+  it('follows the settings of the lab: a link without sign-in, and a simulated error in the app and in the activity (LAB-7)', async () => {
+    const { page, faults } = await open()
+    await logIn(page, stack)
+    await openPatient(page, stack)
+    await page.getByRole('button', { name: 'Launch settings for developers' }).click()
+    await page.getByText('Skip sign-in', { exact: true }).check()
+    await page.getByText('FHIR requests', { exact: true }).click()
+    await page.getByText('fhir:429', { exact: true }).check()
+    await page.getByText(/^curl -s .*fhir%3A429/).waitFor()
+    await inspectOnEveryScreen(page, 'lab')
+    const link = await page.getByRole('link', { name: 'Launch', exact: true }).getAttribute('href')
+    assert.deepEqual(faults, [])
+
+    const { page: other } = await open()
+    await other.goto(link ?? assert.fail())
+    await other.waitForURL(`${stack.settings.appUrl}/s/*`)
+    await page.goto(`${stack.settings.issuerUrl}/activity?result=refused`)
+    await page.getByText('Simulated by the lab: fhir:429').first().waitFor()
+  })
+
+  it('shows the cards of a CDS service, which can read only this patient, and launches the app of a card (CDS-1)', async () => {
+    const { appUrl, fhirBaseUrl } = stack.settings
+    const smart = { label: 'Open the summary', url: `${appUrl}/launch`, type: 'smart', appContext: 'plan' }
+    const tokens: unknown[] = []
+    const read = async (path: string) => {
+      const response = await fetch(`${fhirBaseUrl}/${path}`, {
+        headers: { authorization: `Bearer ${tokens.at(-1)}` },
+      })
+      return response.status
+    }
+    advice.respond(async ({ hook: { fhirAuthorization, context } }) => {
+      tokens.push(isRecord(fhirAuthorization) && fhirAuthorization.access_token)
+      const own = isRecord(context) ? context.patientId : undefined
+      const statuses = [
+        await read(`Patient/${own}`),
+        await read('Patient/patient-2'),
+        await read(`Observation?patient=${own}`),
+      ]
+      const card = {
+        summary: `Read: ${statuses.join(' ')}`,
+        indicator: 'warning',
+        source: { label: 'Guideline' },
+      }
+      return { cards: [{ ...card, detail: DETAIL, links: [smart] }] }
+    })
+    const { page, faults } = await open()
+    await logIn(page, stack)
+    await openPatient(page, stack)
+    await page.getByRole('heading', { name: 'Read: 200 403 403' }).waitFor()
+    const [card, encounters] = await Promise.all([
+      page.getByRole('article').boundingBox(),
+      page.getByRole('group', { name: 'Encounter' }).boundingBox(),
+    ])
+    assert.ok(card && encounters && card.y < encounters.y, 'cards come before the launch form')
+    await inspectOnEveryScreen(page, 'portal-cards')
+    await page.getByRole('link', { name: 'Show all' }).click()
+    await page.getByText('Not in pregnancy.').waitFor()
+    await page.getByRole('link', { name: 'Show all' }).waitFor({ state: 'hidden' })
+    await inspectOnEveryScreen(page, 'portal-cards-all')
+    await page.getByRole('link', { name: 'Open the summary' }).click()
+    await page.waitForURL(`${appUrl}/s/*`)
+    await page.getByRole('heading', { level: 1, name: 'Juniper, Alba' }).waitFor()
+    assert.deepEqual(faults, [])
+
+    const { page: plain } = await open({ javaScriptEnabled: false })
+    await signIn(plain, stack)
+    await pickPatient(plain, 'Juniper, Alba')
+    await plain.getByRole('link', { name: 'Show decision support' }).click()
+    await plain.getByRole('heading', { name: 'Read: 200 403 403' }).waitFor()
+    await screenshot(plain, 'cards-page')
+    await plain.getByRole('link', { name: 'Open the summary' }).click()
+    await plain.waitForURL(`${appUrl}/s/*`)
+    advice.respond(() => ({ cards: [] }))
+  })
+
+  it('moves nothing when cards arrive, keeps Launch in view, and leads to a missing choice (CDS-9)', async () => {
+    const arrive = Promise.withResolvers<void>()
+    const card = { indicator: 'critical', source: { label: 'Guideline' }, detail: DETAIL }
+    advice.respond(async () => {
+      await arrive.promise
+      return { cards: ['First', 'Second', 'Third'].map(summary => ({ ...card, summary })) }
+    })
+    const { page, faults } = await open()
+    await logIn(page, stack)
+    // Without an encounter in progress, none is chosen.
+    let patient = 2
+    do await openPatient(page, stack, `patient-${patient++}`)
+    while ((await page.getByRole('radio', { checked: true }).count()) > 0)
+    const button = page.getByRole('button', { name: /^Launch Demo app/ })
+    const before = await button.boundingBox()
+    const first = page.getByRole('radio').first()
+    const place = await first.boundingBox()
+    await page.getByText('Loading decision support…').waitFor()
+    arrive.resolve()
+    await page.getByRole('heading', { name: 'Third' }).waitFor()
+    assert.deepEqual(await button.boundingBox(), before)
+    assert.deepEqual(await first.boundingBox(), place)
+    const { height = 0 } = page.viewportSize() ?? {}
+    assert.ok(before && before.y + before.height <= height, 'Launch is in view')
+    await inspectOnEveryScreen(page, 'portal-three-cards')
+    await button.click()
+    await page.getByText('No encounter chosen.').waitFor()
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('name')), 'encounterId')
+    assert.deepEqual(
+      faults.filter(fault => !/status of 400/.test(fault)),
+      [],
+    )
+    advice.respond(() => ({ cards: [] }))
+  })
+
+  it('shows the summaries of all critical cards, however long, and the rest on demand (CDS-9)', async () => {
+    const words = 'Serious interaction: '.repeat(7)
+    const cards = [
+      ...['one', 'two', 'three'].map(end => ({
+        summary: `${words.slice(0, 130)} ${end}`,
+        indicator: 'critical',
+      })),
+      ...['four', 'five', 'six'].map(summary => ({ summary, indicator: 'info' })),
+    ]
+    advice.respond(() => ({
+      cards: cards.map(card => ({ ...card, source: { label: 'Guideline' }, detail: DETAIL })),
+    }))
+    for (const viewport of [
+      { width: 1280, height: 720 },
+      { width: 390, height: 844 },
+    ]) {
+      const { page, faults } = await open({ viewport })
+      await logIn(page, stack)
+      await openPatient(page, stack)
+      const box = page.locator('.cds-place')
+      await box.getByText('Decision support: 3 critical, 3 information').waitFor()
+      const isInside = (text: RegExp) =>
+        box.getByRole('heading', { name: text }).evaluate(summary => {
+          const { bottom } = summary.getBoundingClientRect()
+          const place = summary.closest('.cds-place')
+          return place !== null && bottom <= place.getBoundingClientRect().bottom && place.scrollTop === 0
+        })
+      for (const text of [/one$/, /two$/, /three$/]) assert.ok(await isInside(text), String(text))
+      assert.equal(await box.getByText('Not in pregnancy.').first().isVisible(), false)
+      await screenshot(page, `portal-long-cards-${viewport.width}`)
+      await page.getByRole('link', { name: 'Show all' }).press('Enter')
+      await box.getByText('Not in pregnancy.').last().waitFor()
+      assert.ok(await isInside(/six$/))
+      assert.deepEqual(faults, [])
+    }
+    advice.respond(() => ({ cards: [] }))
+  })
+
+  it('registers an app in the browser, and launches it from the portal (LAB-8)', async () => {
+    const { page, faults } = await open()
+    await logIn(page, stack)
+    await page.goto(`${stack.settings.issuerUrl}/portal`)
+    await page.getByRole('link', { name: 'Lab', exact: true }).click()
+    await page
+      .getByRole('navigation', { name: 'Main' })
+      .getByRole('link', { name: 'Registered apps' })
+      .click()
+    await page.getByRole('link', { name: 'Register an app' }).click()
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('My app')
+    await page.getByLabel('Redirect URIs', { exact: true }).fill('/callback')
+    await page.getByRole('button', { name: 'Register app' }).click()
+    await inspectOnEveryScreen(page, 'apps-new')
+    await page.getByLabel('Redirect URIs', { exact: true }).fill(`${stack.settings.appUrl}/callback`)
+    await page.getByLabel('Launch URL').fill(`${stack.settings.appUrl}/absent`)
+    await page.getByRole('button', { name: 'Register app' }).click()
+    await inspectOnEveryScreen(page, 'apps-registered')
+    await page
+      .getByRole('navigation', { name: 'Main' })
+      .getByRole('link', { name: 'Registered apps' })
+      .click()
+    await inspectOnEveryScreen(page, 'apps')
+    await page.getByRole('link', { name: 'Change My app' }).click()
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByRole('link', { name: 'Launch from the portal' }).click()
+    const all = page.getByRole('list', { name: 'Patients', exact: true })
+    await all.getByRole('link', { name: /^Juniper, Alba\s/ }).click()
+    await page.getByRole('radio', { name: 'No encounter' }).check()
+    await page.getByRole('button', { name: 'Launch My app' }).click()
+    await page.waitForURL(`${stack.settings.appUrl}/absent?iss=*`)
+    assert.deepEqual(
+      faults.filter(fault => !/status of 40[04]/.test(fault)),
+      [],
+    )
+  })
+
+  it('works with the keyboard alone', async () => {
+    const { page } = await open()
+    await page.goto(`${stack.settings.issuerUrl}/portal`)
+    await tabTo(page, /^INPUT username$/)
+    await page.keyboard.type(stack.user.username)
+    await page.keyboard.press('Tab')
+    await page.keyboard.type(stack.user.password)
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/portal')
+    await tabTo(page, /^INPUT search$/)
+    await page.keyboard.type('Juniper')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/portal?search=Juniper')
+    await tabTo(page, /^A [\s\S]*Juniper[\s\S]*Alban/)
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/portal?*patient=*')
+    // The focus is at the patient's name.
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'picked')
+    // Decision support, which may arrive meanwhile, and the choice of an app come first.
+    await tabTo(page, /^INPUT encounterId$/, 6)
+    await page.keyboard.press('ArrowUp')
+    await tabTo(page, /^BUTTON Launch/, 4)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`${stack.settings.appUrl}/s/*`)
+    await page.getByRole('heading', { level: 1, name: 'Juniper, Alban' }).waitFor()
+  })
+
+  it('begins at the search, to which / leads, and shows no focus that a click did not ask for', async () => {
+    const { page } = await open()
+    await signIn(page, stack)
+    assert.equal(await focused(page), 'INPUT search')
+    await page.getByRole('heading', { level: 1 }).click()
+    await page.keyboard.press('/')
+    assert.equal(await focused(page), 'INPUT search')
+    await page.keyboard.type('a/b')
+    assert.equal(await page.locator('#search').inputValue(), 'a/b')
+    await page.getByRole('link', { name: 'Alabaster, Zoë' }).first().click()
+    await page.waitForURL('**/portal?*patient=*')
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'picked')
+    assert.equal(await page.locator('#picked').evaluate(name => getComputedStyle(name).outlineStyle), 'none')
+  })
+
+  it('keeps the focused element visible', async () => {
+    const { page } = await open()
+    await signIn(page, stack)
+    for (let stop = 0; stop < 12; stop++) {
+      await page.keyboard.press('Tab')
+      const outline = await page.evaluate(() => {
+        const at = document.activeElement
+        return at === null ? 'nothing' : getComputedStyle(at).outlineStyle
+      })
+      assert.equal(outline, 'solid', `stop ${stop}: ${await focused(page)}`)
+    }
+  })
+
+  it('finds patients by MRN and by names in any order, and explains an empty result', async () => {
+    const { page, faults } = await open()
+    await signIn(page, stack)
+    for (const [text, count] of [
+      ['SYN-004127', 1],
+      ['patient-1', 1],
+      ['4127', 1],
+      ['syn 004127', 1],
+      ['14031958 juniper', 1],
+      ['14-Mar-1958 juniper', 1],
+      ['juniper alba', 2],
+      ['Alba Juniper', 2],
+    ] as const) {
+      await page.getByLabel('Find a patient by name').fill(text)
+      await page.getByRole('button', { name: 'Search' }).click()
+      await page.getByRole('heading', { name: `match${count === 1 ? 'es' : ''} “${text}”` }).waitFor()
+      assert.equal(await page.locator('[data-patient-id]').count(), count, text)
+    }
+    await inspectOnEveryScreen(page, 'portal-search')
+    await page.getByRole('link', { name: 'Clear search' }).click()
+    await page.getByRole('link', { name: 'Alabaster, Zoë' }).waitFor()
+    assert.equal(await page.getByLabel('Find a patient by name').inputValue(), '')
+    await page.getByLabel('Find a patient by name').fill('Junpier')
+    await page.keyboard.press('Enter')
+    const suggestion = page.getByRole('link', { name: 'Juniper', exact: true })
+    await suggestion.waitFor()
+    await inspectOnEveryScreen(page, 'portal-suggestion')
+    await suggestion.click()
+    await page.getByRole('heading', { name: '2 patients match “Juniper”' }).waitFor()
+    for (const text of ['Nobody', '<script>alert(1)</script>', 'a&b=c', 'a|b', "'; drop table--", '%']) {
+      await page.getByLabel('Find a patient by name').fill(text)
+      await page.getByRole('button', { name: 'Search' }).click()
+      assert.equal(await page.getByLabel('Find a patient by name').inputValue(), text)
+      await page.getByRole('heading', { name: /^No patient matches/ }).waitFor()
+      assert.equal(await page.locator('[data-patient-id]').count(), 0)
+    }
+    await expectAccessible(page)
+    assert.deepEqual(faults, [])
+  })
+
+  it('does not reveal whether the username or the password is wrong, and stays on the form', async () => {
+    const { page } = await open()
+    await page.goto(`${stack.settings.issuerUrl}/login`)
+    await page.getByLabel('Username').fill('clinician')
+    await page.getByLabel('Password').fill('wrong')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('alert').getByText('The username or password is incorrect.').waitFor()
+    await inspectOnEveryScreen(page, 'login-wrong')
+  })
+})
