@@ -106,6 +106,30 @@ describe('the launch form, without scripts', () => {
     assert.equal(await page.getByRole('button', { name: 'Launch App 11' }).count(), 1)
   })
 
+  it('is as it was after the same user has signed in again, with the search (LOGIN-13)', async () => {
+    const { page, context } = await open({ javaScriptEnabled: false })
+    await logIn(page, stack)
+    await page.goto(`${stack.settings.issuerUrl}/portal?search=juniper&client=app-3`)
+    await page.locator('a.prow').first().click()
+    const other = page.locator('input[name="encounterId"]:not(:checked)').first()
+    const encounter = (await other.getAttribute('value')) ?? ''
+    await other.check()
+    await page.getByText('More options').click()
+    await page.getByLabel('Intent').fill('order review')
+    const elsewhere = await context.newPage()
+    await elsewhere.goto(`${stack.settings.issuerUrl}/manage`)
+    await elsewhere.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Launch App 03' }).click()
+    await page.getByText('You were signed out.').waitFor()
+    assert.doesNotMatch(page.url(), /juniper/)
+    await page.getByLabel('Username').fill(stack.user.username)
+    await page.getByLabel('Password').fill(stack.user.password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Launch App 03' }).waitFor()
+    await expectKept(page, encounter)
+    assert.equal(await page.getByRole('searchbox').inputValue(), 'juniper')
+  })
+
   it('launches the app that the button names with the Enter key', async () => {
     const { page } = await open({ javaScriptEnabled: false })
     await logIn(page, stack)

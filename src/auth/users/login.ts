@@ -200,30 +200,36 @@ function isNavigation({ headers }: FastifyRequest): boolean {
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 type LoginHandler = (request: FastifyRequest, reply: FastifyReply, login: Login) => Promise<FastifyReply>
 
+type FindPage = (request: FastifyRequest) => string
+
 /** Redirects to the login page. The sign-in returns to the page that the user wanted. */
 export function sendToLogin(
   context: UsersContext,
   request: FastifyRequest,
   reply: FastifyReply,
+  findPage: FindPage = findRequestedPage,
 ): FastifyReply {
-  if (isNavigation(request)) rememberReturnPath(context, reply, findRequestedPage(request))
+  if (isNavigation(request)) rememberReturnPath(context, reply, findPage(request))
   return reply.redirect(paths.login, 302)
 }
 
 /** Redirects to the login page without a login. */
-export function requireLogin(context: UsersContext, handle: LoginHandler): Handler {
+export function requireLogin(context: UsersContext, handle: LoginHandler, findPage?: FindPage): Handler {
   return async (request, reply) => {
     const login = await findCurrentLogin(context, request)
-    return login ? handle(request, reply, login) : sendToLogin(context, request, reply)
+    return login ? handle(request, reply, login) : sendToLogin(context, request, reply, findPage)
   }
 }
 
 /** Like `requireLogin`, for pages about all patients: patients who sign in are redirected to their own start page (PATIENTS-3). */
-export function requireClinician(context: UsersContext, handle: LoginHandler): Handler {
-  return requireLogin(context, async (request, reply, login) =>
-    isPatientUser(login.user)
-      ? reply.redirect(paths.home, request.method === 'GET' ? 302 : 303)
-      : handle(request, reply, login),
+export function requireClinician(context: UsersContext, handle: LoginHandler, findPage?: FindPage): Handler {
+  return requireLogin(
+    context,
+    async (request, reply, login) =>
+      isPatientUser(login.user)
+        ? reply.redirect(paths.home, request.method === 'GET' ? 302 : 303)
+        : handle(request, reply, login),
+    findPage,
   )
 }
 

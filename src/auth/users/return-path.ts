@@ -4,7 +4,7 @@ import type { BaseContext } from '../base/context.ts'
 import { LIFETIME } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
 
-type ReturnContext = Pick<BaseContext, 'settings' | 'developerPages'>
+type ReturnContext = Pick<BaseContext, 'settings' | 'developerPages' | 'sealer'>
 
 /** A cookie keeps the path, because a sign-in has several ways, some through other sites. */
 function defineReturnCookie({ settings }: ReturnContext): CookieDefinition {
@@ -12,14 +12,40 @@ function defineReturnCookie({ settings }: ReturnContext): CookieDefinition {
   return { ...cookie, attributes: { ...cookie.attributes, maxAge: LIFETIME.interaction / 1000 } }
 }
 
-/** A cookie has at most 4096 bytes (RFC 6265, 6.1), and escapes take three each. */
-const MAX_PATH_CHARACTERS = 1000
+/** Who signed in last with this browser: still known when the login has ended. It signs nobody in. */
+function defineUserCookie({ settings }: ReturnContext): CookieDefinition {
+  return defineCookie(settings.issuerUrl, 'sallyport-last-user')
+}
+
+const USER_PURPOSE = 'the last user of a browser'
+const RETURN_PURPOSE = 'return after a sign-in'
+
+export function rememberUser(context: ReturnContext, reply: FastifyReply, userId: string): void {
+  const { name, attributes } = defineUserCookie(context)
+  reply.setCookie(name, context.sealer.seal(userId, USER_PURPOSE), attributes)
+}
+
+export function findLastUser(context: ReturnContext, { cookies }: FastifyRequest): string | undefined {
+  return context.sealer.tryOpen(cookies[defineUserCookie(context).name] ?? '', USER_PURPOSE)
+}
+
+/** A cookie has at most 4096 bytes (RFC 6265, 6.1). Encryption makes a text longer by a third. */
+const MAX_PATH_CHARACTERS = 2000
+
+/** The page that a user of this browser wanted. Encrypted: its query may name a patient. */
+interface WantedPage {
+  readonly path: string
+  /** Undefined if nobody was signed in before. */
+  readonly userId: string | undefined
+}
 
 /** Remembers the page that the next sign-in of this browser returns to. A path that is too long loses its query. */
 export function rememberReturnPath(context: ReturnContext, reply: FastifyReply, path: string): void {
   const { name, attributes } = defineReturnCookie(context)
   const kept = path.length > MAX_PATH_CHARACTERS ? (path.split('?', 1)[0] ?? '') : path
-  if (kept.length <= MAX_PATH_CHARACTERS) reply.setCookie(name, kept, attributes)
+  const wanted: WantedPage = { path: kept, userId: findLastUser(context, reply.request) }
+  if (kept.length <= MAX_PATH_CHARACTERS)
+    reply.setCookie(name, context.sealer.seal(JSON.stringify(wanted), RETURN_PURPOSE), attributes)
 }
 
 export function forgetReturnPath(context: ReturnContext, reply: FastifyReply): void {
@@ -27,16 +53,27 @@ export function forgetReturnPath(context: ReturnContext, reply: FastifyReply): v
   reply.clearCookie(name, attributes)
 }
 
-/** The page that the next sign-in returns to: only a page of this server, whoever set the cookie. */
-export function findReturnPath(context: ReturnContext, request: FastifyRequest): string | undefined {
-  const path = request.cookies[defineReturnCookie(context).name]
+/**
+ * The page that the sign-in of a user returns to: only a page of this server. What somebody chose and typed is in the query,
+ * and another user gets the page without it. The portal has its query only for the user who is known to have chosen it.
+ */
+export function findReturnPath(
+  context: ReturnContext,
+  request: FastifyRequest,
+  userId: string | undefined,
+): string | undefined {
+  const sealed = request.cookies[defineReturnCookie(context).name] ?? ''
+  const text = context.sealer.tryOpen(sealed, RETURN_PURPOSE)
+  if (text === undefined) return undefined
+  const wanted: WantedPage = JSON.parse(text)
   const { origin } = new URL(context.settings.issuerUrl)
-  const url = path === undefined ? null : URL.parse(path, origin)
+  const url = URL.parse(wanted.path, origin)
   if (url?.origin !== origin) return undefined
   const isBelow = (start: string) => `${url.pathname}/`.startsWith(`${start}/`)
-  // Another clinician may sign in: no patient is chosen for them.
-  if (isBelow(paths.portal)) return paths.portal
-  return listPages(context).some(isBelow) ? url.pathname + url.search : undefined
+  const isSame = wanted.userId !== undefined && wanted.userId === userId
+  if (isBelow(paths.portal)) return isSame ? url.pathname + url.search : paths.portal
+  if (!listPages(context).some(isBelow)) return undefined
+  return isSame || wanted.userId === undefined ? url.pathname + url.search : url.pathname
 }
 
 /** The pages to which a sign-in returns begin with these paths. */

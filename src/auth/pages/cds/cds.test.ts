@@ -264,5 +264,8 @@ describe('decision support in the portal', () => {
     assert.equal((await browser.get('/portal/cards/launch')).statusCode, 400)
     auth.time.now += 300_001
     assert.equal((await browser.get(href)).statusCode, 400)
+    await browser.post('/logout', {})
+    await browser.get(href)
+    assert.equal((await browser.login()).headers.location, '/portal?patient=juniper')
   })
 })

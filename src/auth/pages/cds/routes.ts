@@ -11,6 +11,7 @@ import { issueLaunch, prepareLaunch } from '../../oauth/launch/prepare.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireClinician } from '../../users/login.ts'
 import { sendLaunchProblem } from '../portal/launch.ts'
+import { buildPortalUrl } from '../portal/list.ts'
 import { type CardLink, callServices, type HookSubject, type ServiceCards } from './call-service.ts'
 import { type BuildLaunchLink, renderCards, renderCardsPage } from './page.ts'
 
@@ -66,17 +67,26 @@ export function addCdsRoutes(app: FastifyInstance, context: AuthContext): void {
         auditEvent(context, request, { ...event, launch: result.launch.id, reason, user: login.user }, trx),
       )
       return reply.redirect(url, 302)
-    }),
+    }, findPatientPage),
   )
+
+  /** A link holds for one login: after another sign-in, the patient's page has new ones. */
+  function findPatientPage({ query }: FastifyRequest): string {
+    return buildPortalUrl({ patient: readLink(context, readParameters(query).get('link'))?.patientId })
+  }
 
   /** A page of another site must not call services or launch apps. */
   function requireOwnPage(
     handle: (request: FastifyRequest, reply: FastifyReply, login: Login) => Promise<FastifyReply>,
+    findPage?: (request: FastifyRequest) => string,
   ) {
-    return requireClinician(context, async (request, reply, login) =>
-      isOpenedByOtherSite(request, settings.issuerUrl)
-        ? reply.sendProblem({ kind: 'cross-site' })
-        : handle(request, reply, login),
+    return requireClinician(
+      context,
+      async (request, reply, login) =>
+        isOpenedByOtherSite(request, settings.issuerUrl)
+          ? reply.sendProblem({ kind: 'cross-site' })
+          : handle(request, reply, login),
+      findPage,
     )
   }
 
@@ -155,11 +165,16 @@ function findLaunchTargets({ db }: AuthContext['store'], urls: readonly string[]
     .execute()
 }
 
-function openLink({ sealer, clock }: AuthContext, login: Login, sealed = ''): LaunchLink | undefined {
+function openLink(context: AuthContext, login: Login, sealed?: string): LaunchLink | undefined {
+  const link = readLink(context, sealed)
+  return link?.login === login.idHash && link.until > context.clock() ? link : undefined
+}
+
+function readLink({ sealer }: AuthContext, sealed = '') {
   const text = sealer.tryOpen(sealed, PURPOSE)
   const link: unknown = text === undefined ? undefined : JSON.parse(text)
-  if (!isRecord(link) || link.login !== login.idHash || !(Number(link.until) > clock())) return undefined
-  const { patientId, encounterId, clientId, appContext, service } = link
+  if (!isRecord(link)) return undefined
+  const { patientId, encounterId, clientId, appContext, service, login, until } = link
   if (typeof patientId !== 'string' || typeof clientId !== 'string' || typeof service !== 'string')
     return undefined
   return {
@@ -168,5 +183,7 @@ function openLink({ sealer, clock }: AuthContext, login: Login, sealed = ''): La
     service,
     encounterId: typeof encounterId === 'string' ? encounterId : undefined,
     appContext: typeof appContext === 'string' ? appContext : undefined,
+    login,
+    until: Number(until),
   }
 }

@@ -30,11 +30,15 @@ const OPTION_FIELDS: readonly OptionField[] = ['needPatientBanner', 'intent', 't
 
 /** What the form keeps while another app is searched. */
 function listKept({ patientId, chosen, view, entered }: AppChoiceOptions) {
+  return { ...view, patient: patientId, client: chosen.client.id, ...listEntered(entered) }
+}
+
+/** The parameters of the portal that show a launch form again as it was. */
+export function listEntered(
+  entered: EnteredLaunch | undefined,
+): Readonly<Record<string, string | undefined>> {
   const options = OPTION_FIELDS.map(name => [name, entered?.form.get(name)])
   return {
-    ...view,
-    patient: patientId,
-    client: chosen.client.id,
     encounters: entered?.form.get('encounters'),
     step: entered && 'encounter',
     encounterId: entered?.encounterId,

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
 import type { Schema } from '../../../store/index.ts'
@@ -19,33 +19,44 @@ import { recordRecent } from '../../oauth/launch/recent-use.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireClinician } from '../../users/login.ts'
 import { sendErrorPage, sendUnavailable } from '../page-parts.ts'
-import { sendPortal } from './routes.ts'
+import { listEntered } from './app-choice.ts'
+import { buildPortalUrl } from './list.ts'
+import { readEntered, sendPortal } from './routes.ts'
 
 /** `POST /portal/launch` creates a launch token and redirects the browser to the app. */
 export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(
     paths.portalLaunch,
-    requireClinician(context, async (request, reply, login) => {
-      const { user } = login
-      const read = await createFhirReader(context, user)
-      const result = await prepareLaunch(context, user, read, readLaunchRequest(request.body))
-      const event = { ...describeEvent(result), user }
-      if (!isFailure(result)) {
-        const { patientId, clientId } = result.launch
-        const now = context.clock()
-        const record = async (trx: Transaction<Schema>) => {
-          await recordRecent(trx, user.id, { kind: 'patient', id: patientId, now })
-          await recordRecent(trx, user.id, { kind: 'app', id: clientId, now })
-          await auditEvent(context, request, event, trx)
+    requireClinician(
+      context,
+      async (request, reply, login) => {
+        const { user } = login
+        const read = await createFhirReader(context, user)
+        const result = await prepareLaunch(context, user, read, readLaunchRequest(request.body))
+        const event = { ...describeEvent(result), user }
+        if (!isFailure(result)) {
+          const { patientId, clientId } = result.launch
+          const now = context.clock()
+          const record = async (trx: Transaction<Schema>) => {
+            await recordRecent(trx, user.id, { kind: 'patient', id: patientId, now })
+            await recordRecent(trx, user.id, { kind: 'app', id: clientId, now })
+            await auditEvent(context, request, event, trx)
+          }
+          return reply.redirect((await issueLaunch(context, result, record)).url, 302)
         }
-        return reply.redirect((await issueLaunch(context, result, record)).url, 302)
-      }
-      await auditEvent(context, request, event)
-      return result.kind === 'bad-options'
-        ? sendFormAgain(reply, context, login, result)
-        : sendLaunchProblem(reply, context, login, result)
-    }),
+        await auditEvent(context, request, event)
+        return result.kind === 'bad-options'
+          ? sendFormAgain(reply, context, login, result)
+          : sendLaunchProblem(reply, context, login, result)
+      },
+      buildFormPage,
+    ),
   )
+}
+
+/** The portal with all that was entered in a launch form, for a sign-in before it is sent again. */
+function buildFormPage({ body }: FastifyRequest): string {
+  return buildPortalUrl({ ...readShown(body), ...listEntered(readEntered(body)) })
 }
 
 function describeEvent(result: ReadyLaunch | LaunchProblem) {
@@ -72,15 +83,20 @@ function sendFormAgain(
   fault: FormFault,
 ): Promise<FastifyReply> {
   const { body } = reply.request
+  const entered = { form: readParameters(body), encounterId: readEncounterChoice(body), fault }
+  return sendPortal(reply, context, login, readShown(body), entered)
+}
+
+/** The patient and the list of the page that sent a launch form. */
+function readShown(body: unknown) {
   const form = readParameters(body)
-  const query = {
+  return {
     search: form.get('search'),
     page: form.get('page'),
     patient: form.get('patientId'),
     client: form.get('clientId'),
     encounters: form.get('encounters'),
   }
-  return sendPortal(reply, context, login, query, { form, encounterId: readEncounterChoice(body), fault })
 }
 
 function readLaunchRequest(body: unknown): LaunchRequest {

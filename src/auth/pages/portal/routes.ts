@@ -64,8 +64,8 @@ interface PortalQuery {
   readonly from?: string | undefined
 }
 
-/** The launch form, which a button sent here to be shown again. */
-function readEntered(query: unknown): EnteredLaunch | undefined {
+/** The launch form, which is shown again as it was. */
+export function readEntered(query: unknown): EnteredLaunch | undefined {
   const form = readParameters(query)
   return form.get('step') === undefined ? undefined : { form, encounterId: readEncounterChoice(query) }
 }

@@ -9,7 +9,12 @@ import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { beginLogin, findLastLogin, setLoginCookie } from '../../users/login.ts'
 import type { ProviderLogin } from '../../users/providers/provider-login.ts'
-import { findReturnPath, forgetReturnPath, rememberReturnPath } from '../../users/return-path.ts'
+import {
+  findReturnPath,
+  forgetReturnPath,
+  rememberReturnPath,
+  rememberUser,
+} from '../../users/return-path.ts'
 import { findNextStep, type LoginStep } from '../../users/sign-in/next-step.ts'
 import { clearPendingCookie, setPendingCookie, storePendingLogin } from '../../users/sign-in/pending-login.ts'
 
@@ -69,7 +74,8 @@ export async function completeLogin(
   metrics.signIns.add([rules.findByIssuer(authenticated.provider?.issuer)?.id ?? 'password', 'success'])
   setLoginCookie(context, reply, id)
   request.log.info({ clinicianId: userId }, 'Clinician logged in')
-  const returnPath = findReturnPath(context, request) ?? paths.portal
+  rememberUser(context, reply, userId)
+  const returnPath = findReturnPath(context, request, userId) ?? paths.portal
   forgetReturnPath(context, reply)
   const next = pending ? withInteraction(paths.resume, pending) : returnPath
   return authenticated.showFirst?.(reply, next) ?? reply.redirect(next, 302)

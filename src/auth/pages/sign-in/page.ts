@@ -34,8 +34,6 @@ export interface LoginPageOptions {
   readonly expired?: boolean
   /** The user opened another page without a login: again, after a sign-out in another tab, or for the first time. */
   readonly wanted?: 'again' | 'page' | undefined
-  /** Whether the sign-in returns to the portal, which keeps no patient: another clinician may sign in. */
-  readonly toPortal?: boolean | undefined
   /** Whether the user is signed in, and must authenticate again. */
   readonly again?: boolean
   /** Shown on loopback with the embedded FHIR server. */
@@ -78,14 +76,13 @@ function renderCover(brand: Brand): Html {
 
 function renderSignIn(options: LoginPageOptions): Html {
   const { brand, form, above, others, app, problem, signedOut, expired, again, wanted, testLogin } = options
-  const choose = options.toPortal ? 'Sign in, then choose the patient again.' : undefined
   return html`<div class="signin">
 <h1>Sign in</h1>
 <p class="muted">${describeAccount(options)}</p>
 ${problem !== undefined && renderAlert(problem, '', 'bad')}
 ${signedOut && renderAlert('You are signed out.', '', 'ok')}
-${expired && problem === undefined && renderAlert('Your sign-in has ended.', choose ?? 'Sign in again to continue.')}
-${wanted && problem === undefined && renderAlert(wanted === 'again' ? 'You were signed out.' : 'You are not signed in.', choose ?? 'Sign in to continue to the page you wanted.')}
+${expired && problem === undefined && renderAlert('Your sign-in has ended.', 'Sign in again to continue where you were.')}
+${wanted && problem === undefined && renderAlert(wanted === 'again' ? 'You were signed out.' : 'You are not signed in.', 'Sign in to continue to the page you wanted.')}
 ${again && problem === undefined && renderAlert('Sign in again to continue.', `This page needs a sign-in within the last ${RECENT_SECONDS / 60} minutes.`)}
 ${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.`, 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}
 ${above.length > 0 && renderWays(options, above, 'main')}

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
+import { createSealer } from '../../../store/index.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { patient } from '../../testing/test-fhir-server.ts'
@@ -7,6 +8,11 @@ import { openTestStore } from '../../testing/test-store.ts'
 
 const SIGNED_OUT = /You were signed out\.<\/b> Sign in to continue to the page you wanted\./
 const CLICK = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'navigate' }
+
+/** The cookie that the server itself would set. */
+function sealReturn(path: string): string {
+  return createSealer('test secret').seal(JSON.stringify({ path }), 'return after a sign-in')
+}
 
 describe('a page that is opened without a login', () => {
   const open = openTestStore()
@@ -63,31 +69,80 @@ describe('a page that is opened without a login', () => {
     }
   })
 
-  it('chooses no patient for the clinician who signs in next (LOGIN-13)', async () => {
-    for (const click of [
-      (browser: TestBrowser) => browser.get('/portal?patient=juniper', CLICK),
-      (browser: TestBrowser) => browser.get('/portal?search=juniper', CLICK),
-      (browser: TestBrowser) => browser.post('/portal/launch', { patientId: 'juniper' }, CLICK),
-    ]) {
+  const CHOSEN = '/portal?search=juniper&patient=juniper&client=chart'
+  const FORM = {
+    patientId: 'juniper',
+    clientId: 'chart',
+    encounterId: 'enc-9',
+    step: 'encounter',
+    search: 'juniper',
+    encounters: 'all',
+    intent: 'reconcile',
+  }
+  const FORM_PAGE =
+    '/portal?search=juniper&patient=juniper&client=chart&encounters=all&step=encounter&encounterId=enc-9&intent=reconcile'
+
+  it('has all that the same clinician chose and typed (LOGIN-13)', async () => {
+    for (const [click, page] of [
+      [(browser: TestBrowser) => browser.get(CHOSEN, CLICK), CHOSEN],
+      [(browser: TestBrowser) => browser.post('/portal/launch', FORM, CLICK), FORM_PAGE],
+      [
+        (browser: TestBrowser) => browser.post('/portal/launch', { patientId: 'juniper' }, CLICK),
+        '/portal?patient=juniper',
+      ],
+      [(browser: TestBrowser) => browser.get('/portal/cards/launch?link=x', CLICK), '/portal'],
+    ] as const) {
       const { body, location } = await clickInStaleTab('clinician', click)
-      assert.match(body, /You were signed out\.<\/b> Sign in, then choose the patient again\./)
-      assert.equal(location, '/portal')
+      assert.match(body, SIGNED_OUT)
+      assert.equal(location, page)
     }
+  })
+
+  it('is the same after the sign-in has ended by itself (LOGIN-13)', async () => {
     const browser = await auth.logIn('clinician')
     auth.time.now += 9 * 3600 * 1000
-    await browser.get('/portal?patient=juniper', CLICK)
+    await browser.post('/portal/launch', FORM, CLICK)
     assert.match(
       (await browser.get('/login', CLICK)).body,
-      /Your sign-in has ended\.<\/b> Sign in, then choose the patient again\./,
+      /Your sign-in has ended\.<\/b> Sign in again to continue where you were\./,
     )
+    assert.equal((await browser.login('clinician', 'wrong')).statusCode, 401)
+    assert.equal((await browser.login('clinician')).headers.location, FORM_PAGE)
+    assert.equal((await browser.login('clinician')).headers.location, '/portal')
+  })
+
+  it('shows another user nothing of it, nor somebody whose predecessor is unknown (LOGIN-13)', async () => {
+    await auth.addUser('colleague')
+    for (const [path, expected] of [
+      [CHOSEN, '/portal'],
+      ['/portal/cards?patient=juniper', '/portal'],
+      ['/account/access-log?kind=opened', '/account/access-log'],
+    ] as const) {
+      const browser = await auth.logIn('clinician')
+      await browser.post('/logout', {})
+      await browser.get(path, CLICK)
+      for (const cookie of browser.cookies.values())
+        assert.doesNotMatch(decodeURIComponent(cookie), /juniper/)
+      assert.doesNotMatch((await browser.get('/login', CLICK)).body, /juniper/)
+      assert.equal((await browser.login('colleague')).headers.location, expected)
+      assert.equal((await browser.login('clinician')).headers.location, '/portal')
+    }
+    const stranger = auth.openBrowser()
+    await stranger.get(CHOSEN, CLICK)
+    assert.equal((await stranger.login('clinician')).headers.location, '/portal')
   })
 
   it('is not one of another server, nor a request of a script, whoever set the cookie (LOGIN-13)', async () => {
     for (const path of ['//evil.example/home', '/\\evil.example', 'https://evil.example/admin', '/logout']) {
-      const browser = auth.openBrowser()
-      browser.cookies.set('sallyport-return', encodeURIComponent(path))
-      assert.equal((await browser.login()).headers.location, '/portal')
+      for (const value of [path, sealReturn(path)]) {
+        const browser = auth.openBrowser()
+        browser.cookies.set('sallyport-return', encodeURIComponent(value))
+        assert.equal((await browser.login()).headers.location, '/portal')
+      }
     }
+    const browser = auth.openBrowser()
+    browser.cookies.set('sallyport-return', encodeURIComponent(sealReturn('/home')))
+    assert.equal((await browser.login()).headers.location, '/home')
     const updated = await clickInStaleTab('clinician', browser =>
       browser.get('/activity?after=1', { 'sec-fetch-mode': 'cors' }),
     )

@@ -12,7 +12,7 @@ import { findTestAccounts, TEST_CLINICIAN } from '../../users/accounts.ts'
 import { tryLogin } from '../../users/attempt.ts'
 import { clearLoginCookie, findCurrentLogin, hasLoginCookie } from '../../users/login.ts'
 import { isPasswordOf } from '../../users/passwords.ts'
-import { findReturnPath } from '../../users/return-path.ts'
+import { findLastUser, findReturnPath } from '../../users/return-path.ts'
 import { completeLogin, describeLaunch, REFUSED_EVENTS } from './complete.ts'
 import { logInAtDirectory } from './directory.ts'
 import { type LoginPageOptions, type OtherWay, renderLoginPage, type TestLogin } from './page.ts'
@@ -102,12 +102,11 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     const expired = !login && hasLoginCookie(context, request)
     const again = query.get('prompt') === 'login' && login !== undefined
     const wanted = login || signedOut || expired ? undefined : describeWanted(context, request)
-    const toPortal = findReturnPath(context, request) === paths.portal
     if (expired) clearLoginCookie(context, reply)
     const pending = await findPendingAuthorization(context, query)
     const username = again && !login.issuer ? login.user.username : undefined
     const directory = chooseDirectory(context, query)
-    return sendForm(reply, { directory, pending, username, signedOut, expired, again, wanted, toPortal })
+    return sendForm(reply, { directory, pending, username, signedOut, expired, again, wanted })
   })
 
   app.post(paths.login, async (request, reply) => {
@@ -152,10 +151,7 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
 }
 
 interface LoginForm
-  extends Pick<
-    LoginPageOptions,
-    'username' | 'problem' | 'signedOut' | 'expired' | 'again' | 'wanted' | 'toPortal'
-  > {
+  extends Pick<LoginPageOptions, 'username' | 'problem' | 'signedOut' | 'expired' | 'again' | 'wanted'> {
   readonly pending: PendingAuthorization | undefined
   /** The directory whose passwords the form takes. */
   readonly directory?: LdapProvider | undefined
@@ -164,7 +160,7 @@ interface LoginForm
 
 /** A click on a page of this server comes from a user who was signed in. The start page needs no explanation otherwise. */
 function describeWanted(context: AuthContext, request: FastifyRequest): LoginPageOptions['wanted'] {
-  const path = findReturnPath(context, request)
+  const path = findReturnPath(context, request, findLastUser(context, request))
   if (path === undefined) return undefined
   if (request.headers['sec-fetch-site'] === 'same-origin') return 'again'
   return path === paths.portal || path === paths.home ? undefined : 'page'
