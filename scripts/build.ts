@@ -33,7 +33,8 @@ compile('tsconfig.build-node20.json')
 for (const path of ['src/web/assets', 'src/fhir/definitions/r4.json', 'LICENSE', ...documentation]) copy(path)
 for (const path of globSync('**/*.md', { cwd: folder, exclude: ['node_modules'] }))
   adaptPage(join(folder, path))
-writeFileSync(join(folder, 'package.json'), `${JSON.stringify(createManifest(), undefined, 2)}\n`)
+writeJson('package.json', createManifest())
+writeJson('src/launcher/nodes.json', listNodes())
 
 function compile(project: string): void {
   const { status } = spawnSync('tsc', ['-p', project, '--outDir', folder], { cwd: ROOT, stdio: 'inherit' })
@@ -45,9 +46,27 @@ function copy(path: string): void {
   cpSync(join(ROOT, path), join(folder, path), { recursive: true, filter: isForUsers })
 }
 
+function writeJson(path: string, value: object): void {
+  writeFileSync(join(folder, path), `${JSON.stringify(value, undefined, 2)}\n`)
+}
+
+function readJson(path: string) {
+  return JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
+}
+
+/** The packages with a Node that the launcher may install, which are no dependencies of the package. */
+function listNodes(): object {
+  const { packages } = readJson('package-lock.json')
+  return Object.fromEntries(
+    Object.keys(readJson('package.json').optionalDependencies).map(name => {
+      const { version, integrity } = packages[`node_modules/${name}`]
+      return [name, { version, integrity }]
+    }),
+  )
+}
+
 function createManifest(): object {
-  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  const { name, version, description, license, type, engines, dependencies, optionalDependencies } = manifest
+  const { name, version, description, license, type, engines, dependencies } = readJson('package.json')
   return {
     name,
     version,
@@ -64,7 +83,6 @@ function createManifest(): object {
       './package.json': './package.json',
     },
     dependencies,
-    optionalDependencies,
   }
 }
 

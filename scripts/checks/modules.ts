@@ -49,7 +49,7 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
 const SAMPLE_PATIENTS = 'sample-patients/index.ts'
 
 /** They pass the environment to config, or to the Node that runs the rest. */
-const ENVIRONMENT_READERS = ['src/cli/main.ts', 'src/launcher/run.ts']
+const ENVIRONMENT_READERS = ['src/cli/main.ts', 'src/launcher/run.ts', 'src/launcher/install-node.ts']
 
 const PRINTERS = ['cli', 'launcher']
 

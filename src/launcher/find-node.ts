@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { installNode } from './install-node.ts'
 
 /** The oldest Node that runs the servers. */
 const REQUIRED_MAJOR = 26
@@ -21,6 +22,8 @@ interface Machine {
   readonly arch: string
   /** The folder of a package that is installed. Undefined if it is not. */
   findPackage(name: string): string | undefined
+  /** Installs a package. A failure is a text. */
+  install(name: string): { readonly folder: string } | string
   /** What `node --version` prints. Undefined if the file does not start. */
   askVersion(path: string): string | undefined
 }
@@ -33,9 +36,10 @@ export function findNode(machine: Machine = thisMachine): 'this' | { readonly pa
   const name = PACKAGES[`${platform}-${arch}`]
   if (name === undefined)
     return `${needed}: install it, there is no package with Node for ${platform} on ${arch}.`
-  const folder = machine.findPackage(name)
-  if (folder === undefined)
-    return `${needed}: install it, or install Sallyport with its optional dependencies, which contain it (${name}).`
+  const own = machine.findPackage(name)
+  const installed = own === undefined ? machine.install(name) : { folder: own }
+  if (typeof installed === 'string') return `${needed}: install it. Cannot install ${name}: ${installed}.`
+  const { folder } = installed
   const path = platform === 'win32' ? join(folder, 'bin', 'node.exe') : join(folder, 'bin', 'node')
   const found = machine.askVersion(path)
   if (found === undefined)
@@ -60,6 +64,7 @@ const thisMachine: Machine = {
       return undefined
     }
   },
+  install: installNode,
   askVersion(path) {
     const { status, stdout } = spawnSync(path, ['--version'], { encoding: 'utf8', windowsHide: true })
     return status === 0 ? stdout.trim() : undefined

@@ -2,7 +2,7 @@
 import { findNode } from './find-node.ts'
 /**
  * The command `sallyport` of the installed package. It runs on Node 20 and finds a Node that can run the servers: this one if
- * it is new enough, otherwise the one that was installed beside the package.
+ * it is new enough, otherwise one that npm installs at the first use.
  */
 import { runHere, runWith } from './run.ts'
 
