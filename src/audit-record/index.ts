@@ -12,6 +12,7 @@ export {
   OTHERS,
   OUTCOME_UNKNOWN,
   readFiledPatients,
+  type TargetType,
 } from './record.ts'
 export {
   isStatus,

@@ -31,6 +31,7 @@ export interface AuditRecord {
   readonly method?: string | undefined
   /** URL below the base, without values that may identify a person. */
   readonly request?: string | undefined
+  /** Of a resource, or of what an administrator changed. */
   readonly type?: string | undefined
   readonly id?: string | undefined
   readonly patient?: string | undefined
@@ -54,6 +55,9 @@ export interface AuditRecord {
   /** The sent and expected values and the claims of tokens of an OAuth event, or an administrator's change. JSON. */
   readonly details?: object | undefined
 }
+
+/** What an administrator changes. No type of a FHIR resource is in lower case. */
+export type TargetType = 'account' | 'client' | 'grant'
 
 /** Represents patients that are not named: too many, or unknown. It is not a valid id. */
 export const OTHERS = '*'

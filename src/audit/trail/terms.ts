@@ -1,4 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { TargetType } from '../../audit-record/index.ts'
+import { containsText } from '../../store/index.ts'
 
 /** A kind of event and, for a FHIR request, its interaction. */
 export interface EventKind {
@@ -27,6 +29,8 @@ export interface RecordFilter {
   /** Whoever acted, by any of these. */
   readonly actor?: ActorFilter | undefined
   readonly clients?: readonly string[] | undefined
+  /** Changes to any of these. */
+  readonly target?: TargetFilter | undefined
   readonly otherThanClient?: string | undefined
   readonly launch?: string | undefined
   /** The request id of a refused or failed request. */
@@ -39,6 +43,15 @@ export interface ActorFilter {
   readonly fhirUsers?: readonly string[]
   /** Users of operating systems, who ran commands. */
   readonly operators?: readonly string[]
+}
+
+/** Accounts, apps and grants that somebody changed. */
+export interface TargetFilter {
+  readonly accounts?: readonly string[]
+  readonly clients?: readonly string[]
+  readonly grants?: readonly string[]
+  /** The requests of records before 0.3, which have no other target. */
+  readonly requests?: readonly string[]
 }
 
 type Condition = RawBuilder<boolean>
@@ -65,7 +78,7 @@ export const EVERYTHING: readonly Range[] = [createRange(sql`true`)]
 
 export function listTerms(filter: RecordFilter): readonly Term[] {
   const { ids, events, allowed, outcomes, patients, filedUnder, onlyPatients, users, actor } = filter
-  const { clients, otherThanClient, launch, reference } = filter
+  const { clients, target, otherThanClient, launch, reference } = filter
   return [
     ...(ids ? [hasId(ids)] : []),
     ...(reference === undefined ? [] : [hasReference(reference)]),
@@ -76,6 +89,7 @@ export function listTerms(filter: RecordFilter): readonly Term[] {
     ...(users ? [equals('fhir_user', users)] : []),
     ...(actor ? [isOf(actor)] : []),
     ...(clients ? [equals('client_id', clients)] : []),
+    ...(target ? [isChangeTo(target)] : []),
     ...(otherThanClient === undefined ? [] : [isOfOtherClient(otherThanClient)]),
     ...(events ? [isEvent(events)] : []),
     ...(outcomes ? [hasOutcome(outcomes)] : []),
@@ -124,6 +138,34 @@ function isOf({ subjects = [], fhirUsers = [], operators = [] }: ActorFilter): T
   }
 }
 
+/** Also an account's changes to itself, and an app that registered itself. */
+function isChangeTo({ accounts = [], clients = [], grants = [], requests = [] }: TargetFilter): Term {
+  const isTarget = (type: TargetType, ids: readonly string[]) =>
+    sql<boolean>`(resource_type = ${type} and ${isAmong('resource_id', ids)})`
+  const launches = equals('launch_id', grants)
+  const conditions = [
+    isTarget('account', accounts),
+    isTarget('client', clients),
+    isTarget('grant', grants),
+    sql<boolean>`(resource_type is null and ${isAmong('request', requests)})`,
+    sql<boolean>`(method is null and allowed = true and ${isAmong('subject', accounts)})`,
+    sql<boolean>`(kind = 'register' and ${isAmong('client_id', clients)})`,
+    ...accounts.map(id => isRevocation({ clinician_id: id })),
+    ...clients.map(id => isRevocation({ client_id: id })),
+  ]
+  return {
+    condition: sql`((${INDEXED.change} and ${or(conditions)}) or (kind = 'revoke' and ${launches.condition}))`,
+    ranges: [createRange(INDEXED.change), ...launches.ranges],
+    hasOthers: true,
+  }
+}
+
+/** The details of the revocation of a grant name its account and its app. */
+function isRevocation(party: Readonly<Record<string, string>>): Condition {
+  const text = JSON.stringify(party).slice(1, -1)
+  return sql`(request like 'grant revoke %' and ${containsText(['details'], text)})`
+}
+
 function isOfOtherClient(client: string): Term {
   return { condition: sql`(client_id is null or client_id <> ${client})` }
 }
@@ -156,6 +198,7 @@ function isFiledUnder(patients: readonly string[]): Term & { ranges: readonly Ra
 
 /** The conditions of the partial indexes, word for word. */
 const INDEXED = {
+  change: sql<boolean>`kind in ('admin', 'register') and (request is null or request not in ('audit list', 'audit export ndjson', 'audit export csv'))`,
   kind: sql<boolean>`kind <> 'fhir'`,
   interaction: sql<boolean>`kind = 'fhir' and interaction not in ('read', 'search-type', 'search-compartment')`,
   failed: sql<boolean>`(allowed = false or status >= 400 or status = 0)`,

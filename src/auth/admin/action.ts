@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Kysely, Transaction } from 'kysely'
 import type { Auditor, AuditRecord } from '../../audit/index.ts'
+import type { TargetType } from '../../audit-record/index.ts'
 import { Failing, isFailure } from '../../core/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
 import { LIMITS, RECENT_SECONDS } from '../base/limits.ts'
@@ -118,11 +119,20 @@ export interface Operation {
   readonly signIn: SignIn
 }
 
+/** What an operation changes: it finds the record again. */
+interface Target {
+  readonly type: TargetType
+  readonly id: string
+  /** As the command names it; by default the id. */
+  readonly name?: string
+  readonly patient?: string | undefined
+}
+
 /** An action, which the audit trail names like the command: `client disable growth`. */
 interface Action extends Change {
   readonly operation: Operation
-  /** The subject of the operation. */
-  readonly target?: string
+  /** The subject of the operation, as its command names it, or with its type and id. */
+  readonly target?: string | Target
   readonly isAboutAdministrator?: boolean
 }
 
@@ -184,11 +194,28 @@ export async function recordAction(
     status: 200,
     address: admin.address,
     ...describeActor(admin.actor),
-    request: target === undefined ? operation.name : `${operation.name} ${target}`,
+    ...describeTarget(operation, target),
     requestId: admin.requestId,
     ...((hasValues(before) || hasValues(after)) && { details: shortenChange({ before, after }) }),
   }
   await (trx ? admin.audit.recordIn(trx, record) : admin.audit.record(record))
+}
+
+function describeTarget(
+  { name }: Operation,
+  target: Action['target'],
+): Pick<AuditRecord, 'request' | 'type' | 'id' | 'patient' | 'launch'> {
+  if (target === undefined) return { request: name }
+  if (typeof target === 'string') return { request: `${name} ${target}` }
+  const { type, id, patient } = target
+  return {
+    request: `${name} ${target.name ?? id}`,
+    type,
+    id,
+    patient,
+    // A grant has the id of its launch.
+    ...(type === 'grant' && { launch: id }),
+  }
 }
 
 function describeActor(

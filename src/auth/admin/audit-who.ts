@@ -1,7 +1,9 @@
 import { type Kysely, sql } from 'kysely'
 import type { RecordFilter } from '../../audit/index.ts'
-import { isRecord, parseJson } from '../../core/index.ts'
 import { containsText, type Schema, type Store } from '../../store/index.ts'
+import { findKnownAccounts } from '../users/known.ts'
+import { CLIENT_OPERATIONS } from './clients.ts'
+import { USER_OPERATIONS } from './user-operations.ts'
 
 type Actor = NonNullable<RecordFilter['actor']>
 
@@ -12,10 +14,10 @@ interface Named<Filter> {
   readonly isUnknown: boolean
 }
 
-/** Accounts, removed accounts or apps that one text may name. */
+/** Accounts or apps that one text may name. */
 const MANY = 50
 
-/** Removed accounts and commands that are compared. */
+/** Commands that are compared. */
 const COMPARED = 2_000
 
 /**
@@ -25,15 +27,10 @@ const COMPARED = 2_000
 export async function findActor(store: Store, text: string): Promise<Named<Actor>> {
   if (isFhirUser(text)) return nameFhirUser(store, text)
   const accounts = await findAccounts(store.db, text)
-  const found = [...accounts, ...(await findRemoved(store, text))]
   const operators = await findOperators(store, text)
   return {
-    filter: {
-      subjects: [...new Set([text, ...found.flatMap(({ id }) => id ?? [])])],
-      fhirUsers: [...new Set(found.filter(({ id }) => id === undefined).map(({ fhirUser }) => fhirUser))],
-      operators,
-    },
-    isUnknown: found.length === 0 && operators.length === 0,
+    filter: { subjects: [...new Set([text, ...accounts])], operators },
+    isUnknown: accounts.length === 0 && operators.length === 0,
   }
 }
 
@@ -42,68 +39,41 @@ async function nameFhirUser({ db }: Store, text: string): Promise<Named<Actor>> 
   return { filter: { fhirUsers: [text] }, isUnknown: accounts.length === 0 }
 }
 
-function findByFhirUser(db: Kysely<Schema>, text: string) {
-  return db
+async function findByFhirUser(db: Kysely<Schema>, text: string): Promise<readonly string[]> {
+  const accounts = await db
     .selectFrom('clinician')
     .select('id')
     .where('fhir_user_id', 'in', [text, text.replace(/^Practitioner\//, '')])
     .limit(MANY)
     .execute()
+  return accounts.map(({ id }) => id)
 }
 
 /** Finds the accounts that a text means: a username, a name, an id or a FHIR user. */
-export async function findAccountIds({ db }: Store, text: string): Promise<readonly string[]> {
-  const accounts = isFhirUser(text) ? await findByFhirUser(db, text) : await findAccounts(db, text)
-  return accounts.flatMap(({ id }) => id ?? [])
+export function findAccountIds({ db }: Store, text: string): Promise<readonly string[]> {
+  return isFhirUser(text) ? findByFhirUser(db, text) : findAccounts(db, text)
 }
 
 function isFhirUser(text: string): boolean {
   return /^[A-Z][A-Za-z]+\/./.test(text)
 }
 
-interface Account {
-  /** Undefined if the record of the removal has no id. */
-  readonly id: string | undefined
-  readonly fhirUser: string
-}
-
-async function findAccounts(db: Kysely<Schema>, text: string): Promise<readonly Account[]> {
-  const select = db.selectFrom('clinician').select(['id', 'fhir_user_id as fhirUser']).limit(MANY)
-  const exact = await select.where(isNamed(['id', 'username', 'display_name'], text)).execute()
-  return exact.length > 0 ? exact : select.where(containsText(['username', 'display_name'], text)).execute()
+/** An account by its exact name or id, even a removed one; otherwise those whose name contains the text. */
+async function findAccounts(db: Kysely<Schema>, text: string): Promise<readonly string[]> {
+  const ofTable = (table: 'clinician' | 'removed_clinician') => db.selectFrom(table).select('id').limit(MANY)
+  const isExact = isNamed(['id', 'username', 'display_name'], text)
+  const exact = [
+    ...(await ofTable('clinician').where(isExact).execute()),
+    ...(await ofTable('removed_clinician').where(isExact).execute()),
+  ]
+  const contains = containsText(['username', 'display_name'], text)
+  const found = exact.length > 0 ? exact : await ofTable('clinician').where(contains).execute()
+  return found.map(({ id }) => id)
 }
 
 function isNamed(columns: readonly string[], text: string) {
   const conditions = columns.map(column => sql`lower(${sql.ref(column)}) = ${text.toLowerCase()}`)
   return sql<boolean>`(${sql.join(conditions, sql` or `)})`
-}
-
-/** The record of a removal has the properties of the account. */
-async function findRemoved({ trail }: Store, text: string): Promise<readonly Account[]> {
-  const db = await trail.read()
-  const removals = await db
-    .selectFrom('audit_event')
-    .select('details')
-    .where(sql<boolean>`kind <> 'fhir' and kind = 'admin'`)
-    .where(({ or, eb }) =>
-      or(['clinician', 'account'].map(kind => eb('request', 'like', `${kind} remove %`))),
-    )
-    .orderBy('at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(COMPARED)
-    .execute()
-  const accounts = removals.flatMap(({ details }) => {
-    const { before } = (parseJson(details ?? '{}') ?? {}) as { readonly before?: unknown }
-    return isRecord(before) ? [before] : []
-  })
-  const isMeant = (value: unknown) => typeof value === 'string' && value.toLowerCase() === text.toLowerCase()
-  return accounts
-    .filter(({ id, username, displayName }) => [id, username, displayName].some(isMeant))
-    .slice(0, MANY)
-    .map(({ id, fhirUser }) => ({
-      id: typeof id === 'string' ? id : undefined,
-      fhirUser: String(fhirUser),
-    }))
 }
 
 /** `root@ward-3`, or `root` on any host. */
@@ -134,13 +104,63 @@ async function findOperators({ trail }: Store, text: string): Promise<readonly s
 
 /** Finds the apps that a text means: an id or a name, also of apps that were removed. */
 export async function findApps({ db }: Store, text: string): Promise<Named<readonly string[]>> {
-  const select = db.selectFrom('client').select('client_id').limit(MANY)
-  const exact = await select.where(isNamed(['client_id', 'name'], text)).execute()
-  const found = exact.length > 0 ? exact : await select.where(containsText(['name'], text)).execute()
+  const ofTable = (table: 'client' | 'removed_client') => db.selectFrom(table).select('client_id').limit(MANY)
+  const isExact = isNamed(['client_id', 'name'], text)
+  const exact = [
+    ...(await ofTable('client').where(isExact).execute()),
+    ...(await ofTable('removed_client').where(isExact).execute()),
+  ]
+  const found =
+    exact.length > 0
+      ? exact
+      : await ofTable('client')
+          .where(containsText(['name'], text))
+          .execute()
   return {
     filter: [...new Set([text, ...found.map(({ client_id }) => client_id)])],
     isUnknown: found.length === 0,
   }
+}
+
+type Target = NonNullable<RecordFilter['target']>
+
+/**
+ * Finds what a text means that somebody changed: an account, an app, or the id of a grant. `account/ada`, `app/growth` and
+ * `grant/<id>` mean one kind only.
+ */
+export async function findTarget(store: Store, text: string): Promise<Named<Target>> {
+  const [, kind, rest] = /^(account|app|grant)\/(.+)$/s.exec(text) ?? []
+  const name = rest ?? text
+  const isOf = (one: string) => kind === undefined || kind === one
+  const accounts = isOf('account') ? await findAccountIds(store, name) : []
+  const apps = isOf('app') ? await findApps(store, name) : undefined
+  const usernames = [...(await findKnownAccounts(store.db, accounts)).values()].map(it => it.username)
+  const clients = apps?.filter ?? []
+  return {
+    filter: {
+      accounts,
+      clients,
+      grants: isOf('grant') ? [name] : [],
+      requests: [
+        ...usernames.flatMap(username =>
+          (['clinician', 'account'] as const).flatMap(noun => listRequests(noun, USER_OPERATIONS, username)),
+        ),
+        ...clients.flatMap(id => listRequests('client', CLIENT_OPERATIONS, id)),
+      ],
+    },
+    isUnknown: accounts.length === 0 && (apps?.isUnknown ?? true) && !(await isGrant(store, name)),
+  }
+}
+
+/** How records of earlier versions name the operations on an account or an app. */
+function listRequests(noun: string, operations: object, name: string): readonly string[] {
+  return Object.keys(operations).map(verb => `${noun} ${verb} ${name}`)
+}
+
+async function isGrant({ trail }: Store, id: string): Promise<boolean> {
+  const db = await trail.read()
+  const record = db.selectFrom('audit_event').select('id').where('launch_id', '=', id).limit(1)
+  return (await record.executeTakeFirst()) !== undefined
 }
 
 /** The usernames of the accounts, by their ids. */
@@ -148,8 +168,9 @@ export async function findUsernames(
   { db }: Store,
   records: readonly { readonly subject: string | null }[],
 ): Promise<ReadonlyMap<string, string>> {
-  const ids = [...new Set(records.flatMap(({ subject }) => subject ?? []))]
-  if (ids.length === 0) return new Map()
-  const rows = await db.selectFrom('clinician').select(['id', 'username']).where('id', 'in', ids).execute()
-  return new Map(rows.map(({ id, username }) => [id, username]))
+  const accounts = await findKnownAccounts(
+    db,
+    records.map(({ subject }) => subject),
+  )
+  return new Map([...accounts].map(([id, { username }]) => [id, username]))
 }

@@ -24,7 +24,7 @@ import {
   type Properties,
   recordAction,
 } from './action.ts'
-import { findActor, findApps, findUsernames } from './audit-who.ts'
+import { findActor, findApps, findTarget, findUsernames } from './audit-who.ts'
 import { CLOSED, defineEndpoint, PAGE_QUERY, PageOf, StreamedText, Time, toPage } from './endpoint.ts'
 
 export const LIST_RECORDS: Operation = { name: 'audit list', signIn: 'never asks' }
@@ -228,14 +228,14 @@ export interface AuditView {
   readonly unknown: readonly string[]
 }
 
-const FIELDS = ['kind', 'result', 'user', 'app', 'patient', 'launch', 'since', 'until'] as const
+const FIELDS = ['kind', 'result', 'user', 'app', 'patient', 'target', 'launch', 'since', 'until'] as const
 type Field = (typeof FIELDS)[number]
 
 export async function readAuditView({ store }: Pick<Admin, 'store'>, form: Parameters): Promise<AuditView> {
   const read = (name: Field) => form.get(name)?.trim() ?? ''
   const fields = Object.fromEntries(FIELDS.map(name => [name, read(name)])) as Record<Field, string>
-  const { kind, result, user, app, patient, launch, since, until } = fields
-  const { unknown, ...who } = await findWho(store, user, app)
+  const { kind, result, user, app, patient, target, launch, since, until } = fields
+  const { unknown, ...who } = await findWho(store, { user, app, target })
   return {
     fields,
     unknown,
@@ -251,20 +251,29 @@ export async function readAuditView({ store }: Pick<Admin, 'store'>, form: Param
   }
 }
 
-interface Who extends Pick<RecordFilter, 'actor' | 'clients'> {
+interface Who extends Pick<RecordFilter, 'actor' | 'clients' | 'target'> {
   readonly unknown: readonly string[]
 }
 
-/** Resolves the names of a user and of an app. */
-export async function findWho(store: Store, user = '', app = ''): Promise<Who> {
-  const [actor, apps] = await Promise.all([
+/** Resolves the names of a user, of an app, and of an account or app that was changed. */
+export async function findWho(
+  store: Store,
+  { user = '', app = '', target = '' }: Readonly<Record<'user' | 'app' | 'target', string | undefined>>,
+): Promise<Who> {
+  const [actor, apps, changed] = await Promise.all([
     user === '' ? undefined : findActor(store, user),
     app === '' ? undefined : findApps(store, app),
+    target === '' ? undefined : findTarget(store, target),
   ])
   return {
     actor: actor?.filter,
     clients: apps?.filter,
-    unknown: [...(actor?.isUnknown ? [user] : []), ...(apps?.isUnknown ? [app] : [])],
+    target: changed?.filter,
+    unknown: [
+      ...(actor?.isUnknown ? [user] : []),
+      ...(apps?.isUnknown ? [app] : []),
+      ...(changed?.isUnknown ? [target] : []),
+    ],
   }
 }
 
@@ -274,11 +283,16 @@ export function describeUnknown(unknown: readonly string[]): string {
 }
 
 /** The filter as the audit trail records it. A text that names nobody may be the name of a patient. */
-export function describeFilter({ actor, ...filter }: RecordFilter, unknown: readonly string[]): Properties {
+export function describeFilter(
+  { actor, target, ...filter }: RecordFilter,
+  unknown: readonly string[],
+): Properties {
+  const { requests, ...changed } = target ?? {}
   return {
     ...filter,
     ...(actor && { actor }),
-    ...(unknown.length > 0 && { actor: undefined, clients: undefined, unknown: true }),
+    ...(target && { target: changed }),
+    ...(unknown.length > 0 && { actor: undefined, clients: undefined, target: undefined, unknown: true }),
   }
 }
 
@@ -315,6 +329,12 @@ const FILTER = {
     }),
   ),
   client_id: Type.Optional(Type.String({ description: 'The id or the name of an app.' })),
+  target: Type.Optional(
+    Type.String({
+      description:
+        'Changes to this account (username, name, id), app (id, name) or grant (id). `account/…`, `app/…` and `grant/…` mean one kind only.',
+    }),
+  ),
   launch: Type.Optional(Type.String()),
 }
 
@@ -324,10 +344,10 @@ async function readFilter(
   { store }: Pick<Admin, 'store'>,
   query: Static<typeof AuditFilter>,
 ): Promise<Pick<AuditView, 'filter' | 'unknown'> | AdminFailure> {
-  const { since, before, kind, outcome, patient, user, client_id, launch } = query
+  const { since, before, kind, outcome, patient, user, client_id, target, launch } = query
   const [from, until] = [since, before].map(text => (text === undefined ? undefined : Date.parse(text)))
   if (Number.isNaN(from) || Number.isNaN(until)) return new AdminFailure('invalid', 'a time is not valid')
-  const { unknown, ...who } = await findWho(store, user, client_id)
+  const { unknown, ...who } = await findWho(store, { user, app: client_id, target })
   const filter = {
     since: from,
     before: until,

@@ -170,7 +170,7 @@ export async function addClient(
     const client = await getRow(trx, id)
     return {
       operation: nameOperation('add'),
-      target: id,
+      target: { type: 'client', id },
       result: { client, secret: added.secret },
       after: toProperties(client),
     }
@@ -235,7 +235,7 @@ export function removeClient(admin: Admin, id: string): Promise<ChangedClient | 
     await deleteClient(trx, id, admin.clock())
     return {
       operation: nameOperation('remove'),
-      target: id,
+      target: { type: 'client', id },
       isAboutAdministrator: client.scope === ADMIN_SCOPE,
       result: { client, secret: undefined },
       before: toProperties(client),
@@ -262,7 +262,7 @@ function performOnClient(
     const { before: old, after } = compare(toProperties(before), toProperties(client))
     return {
       operation: nameOperation(verb),
-      target: id,
+      target: { type: 'client', id },
       isAboutAdministrator: before.scope === ADMIN_SCOPE,
       result: { client, secret: changed.secret },
       before: old,

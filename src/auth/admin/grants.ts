@@ -182,12 +182,14 @@ export function revokeGrantById(admin: Admin, id: string): Promise<{ readonly id
   return perform(admin, async trx => {
     const grant = await trx
       .selectFrom('grant')
-      .select(['client_id', 'clinician_id', 'scope'])
+      .select(['client_id', 'clinician_id', 'scope', 'patient_id'])
       .where('id', '=', id)
       .executeTakeFirst()
     if (!grant || !(await revokeGrant(trx, id, admin.clock())))
       return new AdminFailure('not_found', `there is no grant ${id}`)
-    return { operation: REVOKE_GRANT, target: id, result: { id }, before: grant }
+    const { patient_id, ...before } = grant
+    const target = { type: 'grant', id, patient: patient_id ?? undefined } as const
+    return { operation: REVOKE_GRANT, target, result: { id }, before }
   })
 }
 

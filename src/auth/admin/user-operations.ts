@@ -311,7 +311,7 @@ export async function addUser(admin: Admin, user: NewUser): Promise<UserDescript
     const result = await describe(trx, admin.rules, row, admin.clock())
     return {
       operation: nameOperation(user.kind, 'add'),
-      target: user.username,
+      target: { type: 'account', id: row.id, name: user.username },
       result,
       after: toProperties(result),
     }
@@ -409,7 +409,7 @@ export function removeUser(admin: Admin, target: UserTarget): Promise<UserDescri
     await trx.deleteFrom('clinician').where('id', '=', row.id).execute()
     return {
       operation: nameOperation(user.kind, 'remove'),
-      target: row.username,
+      target: { type: 'account', id: row.id, name: row.username },
       isAboutAdministrator: isAdministrator(user),
       result: user,
       before: toProperties(user),
@@ -554,7 +554,7 @@ function performOnUser(
     const { before: old, after } = compare(toProperties(before), toProperties(result))
     return {
       operation: nameOperation(before.kind, verb),
-      target: row.username,
+      target: { type: 'account', id: row.id, name: row.username },
       isAboutAdministrator: isAdministrator(before),
       result,
       before: old,

@@ -214,6 +214,16 @@ eachDatabaseIfThorough((name, _open, create) => {
       for (const user of ['ada', 'Dr. Ada', id, 'Practitioner/p1'])
         assert.match((await run('--user', user)).stdout, /^\S+ {2}allowed 200 {2}login .*\n$/, user)
       assert.match((await run('--user', 'root@vm')).stdout, /^.*keys rotate.*\n$/)
+      assert.equal(
+        (await sallyport(['clinician', 'disable', 'ada'], { env: { SMART_DATABASE_URL: url } })).exitCode,
+        0,
+      )
+      for (const target of ['ada', 'account/Dr. Ada', id])
+        assert.match(
+          (await run('--target', target)).stdout,
+          /^\S+ {2}allowed 200 {2}sallyport clinician disable ada .*\n$/,
+          target,
+        )
       const nobody = await run('--user', 'eve')
       assert.equal(nobody.exitCode, 1)
       assert.match(nobody.stderr, /no account, app, FHIR user or operator is known as eve/)

@@ -76,6 +76,8 @@ Options:
                       user (Practitioner/1), or who ran commands (root@ward-3)
   --patient <id>      only records about this patient
   --client <app>      only records of this app: its id or its name
+  --target <what>     only changes to this account (username, name or id), app (id or name) or grant (id);
+                      account/…, app/… and grant/… mean one kind only
   --launch <id>       only records of this launch
   --outcome <which>   allowed or refused
   --kind <which>      fhir, login, logout, launch, authorize, token, refresh, introspect, revoke, register, admin,
@@ -88,7 +90,11 @@ Options:
     const limit = readLimit(args)
     const { describeUnknown, findWho } = await import('../../auth/index.ts')
     return withStore(io, async store => {
-      const { unknown, ...who } = await findWho(store, getText(args, 'user'), getText(args, 'client'))
+      const { unknown, ...who } = await findWho(store, {
+        user: getText(args, 'user'),
+        app: getText(args, 'client'),
+        target: getText(args, 'target'),
+      })
       const filter = { ...times, ...who }
       const ids = await openEventIds(store)
       const print = createPrinter(io, store, isSet(args, 'json'), ids)

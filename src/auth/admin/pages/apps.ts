@@ -37,6 +37,7 @@ import {
   readDone,
   renderActionLinks,
   renderAdminPage,
+  renderAuditLinks,
   renderFacts,
   renderLink,
   renderSecret,
@@ -313,7 +314,13 @@ async function renderAppPage(request: AdminRequest, client: Client, row: ClientR
       ],
       ['Registered', renderDateTime(client.createdAt)],
       ['Last used', lastUse === undefined ? 'Never' : renderDateTime(lastUse)],
-      ['Audit', renderLink(`/audit?${new URLSearchParams({ app: client.id })}`, 'Records of this app')],
+      [
+        'Audit',
+        renderAuditLinks(
+          ['Records of this app', { app: client.id }],
+          ['Changes to this app', { target: `app/${client.id}` }],
+        ),
+      ],
     ])}
 <h2 class="section__title subhead">Users who gave access</h2>
 ${await renderGrants(request, { clientIds: [client.id] }, buildAppPath(client.id))}`,

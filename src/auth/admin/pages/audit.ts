@@ -292,6 +292,7 @@ ${renderSelect('result', 'Result', 'All results', results, fields.result)}
 ${renderInput('user', 'User', fields.user, choices.users)}
 ${renderInput('app', 'App', fields.app, choices.apps)}
 ${renderInput('patient', 'Patient id', fields.patient)}
+${renderInput('target', 'Changed account or app', fields.target)}
 ${renderInput('launch', 'Launch id', fields.launch)}
 ${renderInput('since', 'From (UTC)', fields.since, undefined, 'date')}
 ${renderInput('until', 'To (UTC)', fields.until, undefined, 'date')}

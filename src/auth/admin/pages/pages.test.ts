@@ -593,6 +593,51 @@ describe('/admin', () => {
       )
     })
 
+    it('finds the changes to an account, an app or a grant (ADMIN-21)', async () => {
+      const store = await open()
+      const server = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
+      await server.addUser('root1', { admin: true })
+      await server.addUser('mia')
+      await server.addClient({ client_id: 'mia', name: 'Growth Chart' })
+      const officer = await server.logIn('root1')
+      const user = await store.db
+        .selectFrom('clinician')
+        .select('id')
+        .where('username', '=', 'mia')
+        .executeTakeFirstOrThrow()
+      await server.exchange(await server.getCode(await server.logIn('mia')))
+      const { id: grant } = await store.db.selectFrom('grant').select('id').executeTakeFirstOrThrow()
+      await officer.post(`/admin/grants/${grant}/revoke`, {})
+      await officer.post('/admin/apps/mia/disable', {})
+      await officer.post(`/admin/clinicians/${user.id}/disable`, {})
+      const find = async (target: string) => {
+        const { body } = await officer.get(`/admin/audit/export.csv?${new URLSearchParams({ target })}`)
+        return [...body.matchAll(/,auth,admin,[^\n]*?,(?:admin),([^,]+),/g)].map(([, request]) => request)
+      }
+      const [ofUser, ofGrant, ofApp] = [
+        'clinician disable mia',
+        `grant revoke ${grant}`,
+        'client disable mia',
+      ]
+      assert.deepEqual(await find('Dr. mia'), [ofUser, ofGrant])
+      assert.deepEqual(await find('mia'), [ofUser, ofApp, ofGrant])
+      assert.deepEqual(await find('app/mia'), [ofApp])
+      assert.deepEqual(await find(grant), [ofGrant])
+      const page = (await officer.get(`/admin/clinicians/${user.id}`)).body
+      const link = /href="([^"]*)">Changes to this account/.exec(page)?.[1] ?? ''
+      assert.match((await officer.get(link.replaceAll('&amp;', '&'))).body, /clinician disable mia/)
+      assert.match((await officer.get('/admin/apps/mia')).body, /target=app%2Fmia">Changes to this app/)
+      assert.match((await officer.get('/admin/audit?target=eve')).body, /is known as eve/)
+      const launched = (await officer.get(`/admin/audit?launch=${grant}&patient=juniper`)).body
+      assert.match(launched, /grant revoke/)
+
+      await officer.post(`/admin/clinicians/${user.id}/remove`, {})
+      await officer.post('/admin/apps/mia/remove', {})
+      assert.deepEqual(await find('account/mia'), ['clinician remove mia', ofUser, ofGrant])
+      assert.deepEqual(await find('Growth Chart'), ['client remove mia', ofApp])
+      assert.match((await officer.get(`/admin/audit?user=${user.id}`)).body, /Dr\. mia/)
+    })
+
     it('exports the filtered records, and records the export (ADMIN-21)', async () => {
       const ndjson = await admin.get(
         '/admin/audit/export.ndjson?kind=login&user=Practitioner/practitioner-of-ada',

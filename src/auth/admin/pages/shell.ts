@@ -196,6 +196,13 @@ export function renderDangerLink(path: string, text: Html | string): Html {
   return renderDanger(text, { href: `${paths.admin}${path}`, size: 'small' })
 }
 
+/** Links to lists of audit records, by their filters. */
+export function renderAuditLinks(
+  ...links: readonly (readonly [text: string, filter: Readonly<Record<string, string>>])[]
+): Html {
+  return html`<span class="actions">${links.map(([text, filter]) => renderLink(`/audit?${new URLSearchParams(filter)}`, text))}</span>`
+}
+
 export function renderLink(path: string, text: Html | string, kind = ''): Html {
   return html`<a${kind !== '' && html` class="${kind}"`} href="${paths.admin}${path}">${text}</a>`
 }

@@ -35,6 +35,7 @@ import {
   readDone,
   renderActionLinks,
   renderAdminPage,
+  renderAuditLinks,
   renderDangerLink,
   renderFacts,
   renderLink,
@@ -372,7 +373,13 @@ ${renderFacts([
   ['Password', user.hasPassword ? 'Yes' : 'No: signs in with an identity provider'],
   ['Second factors', user.secondFactors],
   ...(wrongCodes === 0 ? [] : [['Wrong codes in the last 24 hours', renderWrongCodes(wrongCodes)] as const]),
-  ['Audit', renderLink(`/audit?${new URLSearchParams({ user: user.username })}`, 'Records of this user')],
+  [
+    'Audit',
+    renderAuditLinks(
+      ['Records of this user', { user: user.username }],
+      ['Changes to this account', { target: `account/${user.id}` }],
+    ),
+  ],
 ])}
 <h2 class="section__title subhead">${user.kind === 'account' ? 'Name, FHIR user and related persons' : 'Name and FHIR user'}</h2>
 <form class="card card__body stack" method="post" action="${paths.admin}${buildUserPath(user)}">

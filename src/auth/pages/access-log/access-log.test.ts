@@ -219,6 +219,23 @@ eachDatabaseIfThorough((_name, open) => {
       ])
     })
 
+    it('names an app and a member of staff that were removed (PATIENTS-6)', async () => {
+      await auth.addClient({ client_id: 'gone', name: 'Sleep Diary', first_party: true })
+      await auth.addUser('leaver', { fhir_user_id: 'unknown', display_name: 'Dr. Lea Ver' })
+      const leaver = { subject: await findId('leaver'), fhirUser: 'Practitioner/unknown' }
+      const alba = { subject: await findId('alba'), fhirUser: 'Patient/juniper' }
+      await auth.store.db.deleteFrom('client').where('client_id', '=', 'gone').execute()
+      await auth.store.db.deleteFrom('clinician').where('username', '=', 'leaver').execute()
+      const body = await show([
+        { ...leaver, client: 'gone' },
+        { ...alba, client: 'gone' },
+      ])
+      assert.deepEqual(listEntries(body).toSorted(), [
+        '12:00 Dr. Lea Ver Looked at your conditions. With Sleep Diary',
+        '12:00 Sleep Diary App of the hospital, used by you Looked at your conditions.',
+      ])
+    })
+
     it('filters by person, app, kind and period (PATIENTS-6)', async () => {
       const body = await show([
         { type: 'Goal' },

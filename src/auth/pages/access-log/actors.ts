@@ -7,6 +7,7 @@ import { type PersonName, readPerson } from '../../../web/index.ts'
 import { createNameLookup, listResources } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
+import { findKnownApps } from '../../users/known.ts'
 import { findNames, type Names } from '../activity/describe.ts'
 import { HOSPITAL_APP } from '../portal/apps.ts'
 import { isOfPatientUser } from './visits.ts'
@@ -85,13 +86,8 @@ async function findHospitalApps(
   records: readonly KeptRecord[],
 ): Promise<ReadonlySet<string>> {
   const ids = [...new Set(records.filter(isOfPatientUser).flatMap(({ client_id }) => client_id ?? []))]
-  if (ids.length === 0) return new Set()
-  const apps = await db
-    .selectFrom('client')
-    .select(['client_id', 'first_party'])
-    .where('client_id', 'in', ids)
-    .execute()
-  return new Set(apps.filter(app => app.first_party).map(app => app.client_id))
+  const apps = await findKnownApps(db, ids)
+  return new Set(ids.filter(id => apps.get(id)?.first_party))
 }
 
 function readPractitionerId(fhirUser: string | null): string | undefined {

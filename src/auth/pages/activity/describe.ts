@@ -5,6 +5,7 @@ import { readDetails } from '../../base/audit.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { isPatientUser } from '../../base/user.ts'
 import type { Hooks } from '../../oauth/hooks.ts'
+import { findKnownAccounts, findKnownApps, type KnownAccount } from '../../users/known.ts'
 import { KINDS } from './view.ts'
 
 /** The scope that decided on a request, and why, for app developers. */
@@ -102,40 +103,28 @@ interface FindNamesOptions {
   readonly hidesPatients?: boolean
 }
 
-/** Finds the names of the users and apps in the records. */
+/** Finds the names of the users and apps in the records, also of those that were removed. */
 export async function findNames(
   { db }: Store,
   records: readonly KeptRecord[],
   { clients = [], hidesPatients = false }: FindNamesOptions = {},
 ): Promise<Names> {
   const [users, apps] = await Promise.all([
-    findNamesById(
+    findKnownAccounts(
+      db,
       records.map(record => record.subject),
-      async ids => {
-        const users = await db
-          .selectFrom('clinician')
-          .select(['id', 'display_name as name', 'fhir_user_id as fhirUserId'])
-          .where('id', 'in', ids)
-          .execute()
-        return users.map(user =>
-          hidesPatients && isPatientUser(user) ? { ...user, name: user.fhirUserId } : user,
-        )
-      },
     ),
-    findNamesById([...records.map(record => record.client_id), ...clients], ids =>
-      db.selectFrom('client').select(['client_id as id', 'name']).where('client_id', 'in', ids).execute(),
-    ),
+    findKnownApps(db, [...records.map(record => record.client_id), ...clients]),
   ])
-  return { user: id => users.get(id), app: id => apps.get(id) }
-}
-
-async function findNamesById(
-  ids: readonly (string | null)[],
-  find: (ids: readonly string[]) => Promise<readonly { readonly id: string; readonly name: string }[]>,
-): Promise<ReadonlyMap<string, string>> {
-  const named = [...new Set(ids)].filter(id => id !== null)
-  const found = named.length === 0 ? [] : await find(named)
-  return new Map(found.map(({ id, name }) => [id, name]))
+  const nameUser = ({ display_name, fhir_user_id }: KnownAccount) =>
+    hidesPatients && isPatientUser({ fhirUserId: fhir_user_id }) ? fhir_user_id : display_name
+  return {
+    user(id) {
+      const user = users.get(id)
+      return user && nameUser(user)
+    },
+    app: id => apps.get(id)?.name,
+  }
 }
 
 /** The events of a launch, oldest first; or of the portal itself or without a launch, newest first. */
