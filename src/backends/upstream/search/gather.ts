@@ -55,7 +55,8 @@ export async function gather<Item>(
     isEndless,
   })
   for (;;) {
-    const source = await (compare ? findLeast(sources, compare) : findFirst(sources))
+    const source =
+      findReady(sources, compare) ?? (await (compare ? findLeast(sources, compare) : findFirst(sources)))
     if (source === 'endless') return finish(false, true)
     if (source === undefined) return finish(true)
     if (isFailure(source)) return source
@@ -97,6 +98,11 @@ class Source<Item> {
     return this.#page !== undefined || this.#cursor?.link !== '' || this.#cursor.skip !== undefined
   }
 
+  /** Whether `advance` has nothing to do. */
+  get isReady(): boolean {
+    return !this.#cursor || (this.#page !== undefined && (this.#cursor.skip ?? 0) < this.#page.items.length)
+  }
+
   /** Moves on to the next page until there is an item. */
   async advance(): Promise<Advanced> {
     while (this.#cursor) {
@@ -134,6 +140,18 @@ const MANY_AT_ONCE = 8
 
 type Found<Item> = Source<Item> | 'endless' | undefined | Failure
 
+/** The source of the next item, if no page has to be fetched for it: most items are on the page of the one before. */
+function findReady<Item>(
+  sources: readonly Source<Item>[],
+  compare: GatherOptions<Item>['compare'],
+): Source<Item> | undefined {
+  if (!compare) {
+    const first = sources.find(it => it.cursor)
+    return first?.isReady ? first : undefined
+  }
+  return sources.every(it => it.isReady) ? chooseLeast(sources, compare) : undefined
+}
+
 async function findFirst<Item>(sources: readonly Source<Item>[]): Promise<Found<Item>> {
   for (const group of chunk(sources, sources.length > PORTIONS ? MANY_AT_ONCE : 1)) {
     const states = await Promise.all(group.map(it => it.advance()))
@@ -152,11 +170,19 @@ async function findLeast<Item>(
   const states = await Promise.all(sources.map(it => it.advance()))
   const stop = states.find(it => it !== 'item' && it !== 'end')
   if (stop) return stop
-  const left = sources.filter((_, at) => states[at] === 'item')
-  return left.reduce<Source<Item> | undefined>(
-    (least, it) => (least && compare(least.getItem(), it.getItem()) <= 0 ? least : it),
-    undefined,
-  )
+  return chooseLeast(sources, compare)
+}
+
+function chooseLeast<Item>(
+  sources: readonly Source<Item>[],
+  compare: (a: Item, b: Item) => number,
+): Source<Item> | undefined {
+  return sources
+    .filter(it => it.cursor)
+    .reduce<Source<Item> | undefined>(
+      (least, it) => (least && compare(least.getItem(), it.getItem()) <= 0 ? least : it),
+      undefined,
+    )
 }
 
 function findStart(from: PageCursor | undefined, at: number): PageCursor | null {
