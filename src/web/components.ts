@@ -85,11 +85,21 @@ export function renderField(options: Field): Html {
   }${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}`
   return html`<div class="field"><label class="field__label" for="${name}">${label}</label>${
     rows === undefined
-      ? html`<input ${start} type="${type}"${typing}${value !== undefined && html` value="${value}"`}${state}>`
+      ? renderInput(
+          options,
+          html`<input ${start} type="${type}"${typing}${value !== undefined && html` value="${value}"`}${state}>`,
+        )
       : html`<textarea ${start}${typing}${state} rows="${rows}">${value}</textarea>`
   }${error !== undefined && html`<p class="field__error" id="${name}-error">${error}</p>`}${
     hint !== undefined && html`<p class="field__hint" id="${name}-hint">${hint}</p>`
   }</div>`
+}
+
+/** A password has a button that shows it, by `password.js`, which every page has. */
+function renderInput({ name, label, type }: Field, input: Html): Html {
+  return type === 'password'
+    ? html`<div class="secret">${input}<button class="btn btn--quiet btn--small" type="button" data-shows="${name}" hidden><span>Show</span><span class="sr"> ${label.toLowerCase()}</span></button></div>`
+    : input
 }
 
 /** The heading of a page, a sentence below it, and buttons beside it. */

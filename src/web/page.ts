@@ -52,8 +52,8 @@ ${renderFooter(hasWideBar ? WIDTHS.wide : main, { brand, sampleData, more: foote
   )
 }
 
-/** Shows times in the reader's zone; `/` leads to the search. */
-const EVERYWHERE = ['time.js', 'search.js'] as const
+/** Shows times in the reader's zone; `/` leads to the search; a password can be shown. */
+const EVERYWHERE = ['time.js', 'search.js', 'password.js'] as const
 
 /** Renders the HTML document without top bar and footer, for pages with their own layout (login). */
 export function renderDocument(

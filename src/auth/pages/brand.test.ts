@@ -37,6 +37,16 @@ describe('the organization on pages', () => {
       )
     }
   })
+
+  it('is who helps with a forgotten password', async () => {
+    const { body } = await auth.openBrowser().get('/login')
+    assert.match(body, /id="help">Forgot your password, or can’t sign in\? Ask for help: Service desk/)
+    const other = await TestAuthServer.open(await open())
+    assert.match(
+      (await other.openBrowser().get('/login')).body,
+      /Forgot your password, or can’t sign in\? Ask the people who gave you your account: they can/,
+    )
+  })
 })
 
 describe('an error page', () => {

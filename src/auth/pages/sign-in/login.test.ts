@@ -38,6 +38,7 @@ eachDatabaseIfThorough((_name, open) => {
         assert.equal(response.cookies.length, 0)
       }
       assert.match(password.body, /<input[^>]* name="password"[^>]* autofocus>/)
+      assert.match(password.body, /<a href="#help">Forgot your password\?<\/a>/)
       const plain = (body: string) => body.replace(/value="(clinician|nobody)"/, '')
       assert.equal(plain(password.body), plain(username.body))
     })

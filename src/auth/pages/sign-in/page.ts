@@ -75,11 +75,11 @@ function renderCover(brand: Brand): Html {
 }
 
 function renderSignIn(options: LoginPageOptions): Html {
-  const { brand, form, above, others, app, problem, signedOut, expired, again, wanted, testLogin } = options
+  const { form, above, others, app, problem, signedOut, expired, again, wanted, testLogin } = options
   return html`<div class="signin">
 <h1>Sign in</h1>
 <p class="muted">${describeAccount(options)}</p>
-${problem !== undefined && renderAlert(problem, '', 'bad')}
+${problem !== undefined && renderAlert(problem, form === undefined ? '' : FORGOTTEN, 'bad')}
 ${signedOut && renderAlert('You are signed out.', '', 'ok')}
 ${expired && problem === undefined && renderAlert('Your sign-in has ended.', 'Sign in again to continue where you were.')}
 ${wanted && problem === undefined && renderAlert(wanted === 'again' ? 'You were signed out.' : 'You are not signed in.', 'Sign in to continue to the page you wanted.')}
@@ -90,9 +90,21 @@ ${above.length > 0 && form !== undefined && html`<p class="muted signin__or">${d
 ${form !== undefined && renderForm(options, form)}
 ${form === 'own' && options.offersPasskeys && renderPasskeyLink(options)}
 ${others.length > 0 && renderWays(options, others, form === undefined ? 'main' : 'other')}
+${renderHelp(options)}
 ${testLogin && form === 'own' && renderTestLogin(testLogin)}
-${brand.support !== undefined && html`<p class="muted small signin__help">Help: ${renderContact(brand.support)}</p>`}
 </div>`
+}
+
+const FORGOTTEN = html`<a href="#help">Forgot your password?</a>`
+
+/** Passwords are reset by those who manage the accounts. The page cannot know whether there is such an account. */
+function renderHelp({ brand, form }: LoginPageOptions): Html {
+  const what = form === undefined ? 'Can’t sign in?' : 'Forgot your password, or can’t sign in?'
+  return html`<p class="muted small signin__help" id="help">${what} ${
+    brand.support === undefined
+      ? `Ask the people who gave you your account${form === undefined ? '' : ': they can give you a new password'}.`
+      : html`Ask for help: ${renderContact(brand.support)}`
+  }</p>`
 }
 
 const KINDS = { Admin: 'administrator', Patient: 'patient', Mother: 'mother of a patient' } as const
