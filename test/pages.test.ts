@@ -104,8 +104,8 @@ describe('every page', () => {
   it('was opened', () => {
     const expected: Record<keyof typeof pages, readonly string[]> = {
       administrator: ['/portal', '/manage', '/admin/apps/new', '/admin/audit', '/lab', '/s/'],
-      clinician: ['/portal', '/manage', '/account/sign-ins', '/activity'],
-      patient: ['/home', '/manage', '/account/access-log', '/account/sign-ins'],
+      clinician: ['/portal', '/manage', '/account', '/account/sign-ins', '/activity'],
+      patient: ['/home', '/manage', '/account/access-log', '/account', '/account/sign-ins'],
       nobody: ['/login', '/'],
     }
     for (const [who, paths] of Object.entries(expected))

@@ -1,5 +1,6 @@
 /** Second factors in a real browser, by keyboard: required after the password, used at the next sign-in, and on the account pages. */
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { computeTotpCode } from '../src/auth/users/factors/totp.ts'
@@ -52,6 +53,19 @@ describe('second factors in a browser', () => {
     const codes = (await page.locator('.codes').textContent())?.split('\n') ?? []
     recovery = codes[0] ?? ''
     assert.equal(codes.length, 10)
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Download as a text file' }).click(),
+    ])
+    assert.equal(saved.suggestedFilename(), 'recovery-codes.txt')
+    const text = await readFile(await saved.path(), 'utf8')
+    assert.match(text, /^Recovery codes for Sallyport \(localhost:\d+\)\r\nUsername: clinician\r\n/)
+    for (const code of codes) assert.ok(text.includes(`\r\n${code}\r\n`))
+    await page.evaluate(() => {
+      window.print = () => document.body.setAttribute('data-printed', '')
+    })
+    await page.getByRole('button', { name: 'Print' }).press('Enter')
+    await page.locator('body[data-printed]').waitFor()
     await page.getByRole('link', { name: 'I saved them, continue' }).click()
     await page.getByRole('heading', { level: 1, name: 'Patients' }).waitFor()
     now += 30_000

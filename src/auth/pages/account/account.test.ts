@@ -19,8 +19,67 @@ describe('/account', () => {
   })
 
   it('needs a login', async () => {
-    for (const path of ['/account/password', '/account/sign-ins'])
+    for (const path of ['/account', '/account/password', '/account/sign-ins'])
       assert.equal((await auth.openBrowser().get(path)).headers.location, '/login', path)
+  })
+
+  it('shows the state of each part, and leads to its page (ACCOUNT-5)', async () => {
+    await auth.addUser('owner', { display_name: 'Dr. Owner' })
+    const own = await auth.logIn('owner')
+    const list = async () =>
+      [...(await own.get('/account')).body.matchAll(/<li class="part">(.*?)<\/li>/gs)].map(
+        ([, part = '']) => [
+          /href="([^"]*)"/.exec(part)?.[1],
+          part
+            .replace(/<[^>]*>|&ensp;/g, ' ')
+            .replace(/\s+/g, ' ')
+            .trim(),
+        ],
+      )
+    assert.deepEqual(await list(), [
+      ['/account/password', 'Password You sign in with a username and a password.'],
+      [
+        '/account/factors',
+        'Two-step sign-in Off Your password alone signs you in. A second step, such as your phone, protects you if it is stolen.',
+      ],
+      [
+        '/account/factors/add',
+        'Passkeys You have none. A passkey signs you in with your fingerprint, face or PIN instead of a password.',
+      ],
+      ['/account/sign-ins', 'Where you are signed in Only in this browser.'],
+      ['/manage', 'Apps with access No app may use a record on your behalf.'],
+    ])
+    const { id } = await auth.store.db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', 'owner')
+      .executeTakeFirstOrThrow()
+    for (const [at, name] of ['MacBook', 'Phone'].entries())
+      await auth.store.db
+        .insertInto('factor')
+        .values({
+          id: `owner-${at}`,
+          clinician_id: id,
+          kind: 'passkey',
+          name,
+          credential_id: `credential-${at}`,
+          created_at: at,
+          used_at: null,
+        })
+        .execute()
+    const agent = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0'
+    await auth
+      .openBrowser()
+      .post('/login', { username: 'owner', password: 'sallyport' }, { 'user-agent': agent })
+    const parts = Object.fromEntries(await list())
+    assert.match(
+      parts['/account/factors'] ?? '',
+      /^Passkeys MacBook and Phone: each signs you in without a password\.$/,
+    )
+    assert.match(
+      (await own.get('/account')).body,
+      /badge--ok">[\s\S]*?On<\/span>[\s\S]*After your password you use MacBook or Phone\. You have no recovery codes left\./,
+    )
   })
 
   it('refuses a password change with a fault, and marks its field (ACCOUNT-1)', async () => {
@@ -71,8 +130,8 @@ describe('/account', () => {
       assert.equal(response.statusCode, 403)
       assert.match(response.body, /You have no password here/)
     }
-    assert.doesNotMatch((await strict.get('/account/sign-ins')).body, /account\/password/)
-    assert.match((await browser.get('/account/sign-ins')).body, /account\/password/)
+    assert.doesNotMatch((await strict.get('/account')).body, /account\/password/)
+    assert.match((await browser.get('/account')).body, /account\/password/)
   })
 
   it('limits guesses of the current password like those at the login (ACCOUNT-1)', async () => {

@@ -37,7 +37,7 @@ import {
   readEnrolment,
   renderEnrolment,
 } from '../factors/enrolment.ts'
-import { describeCodesLeft, ON, renderRecoveryCodes } from '../factors/recovery-codes.ts'
+import { CODE_SCRIPTS, describeCodesLeft, ON, renderRecoveryCodes } from '../factors/recovery-codes.ts'
 import { renderSignedInPage, renderSupport, sendErrorPage } from '../page-parts.ts'
 import { signInAgain } from '../sign-in/complete.ts'
 
@@ -84,7 +84,7 @@ function sendOfProvider(context: AuthContext, reply: FastifyReply, login: Login)
     status: 403,
     title: 'Two-step sign-in is not set up here',
     text: ['You sign in with another provider. Set it up there.'],
-    actions: [{ href: paths.accountSignIns, text: 'Account' }],
+    actions: [{ href: paths.account, text: 'Account' }],
     login,
     current: 'account',
   })
@@ -104,7 +104,7 @@ async function sendList(context: AuthContext, { reply, login }: Visit): Promise<
       context,
       login,
       { title: TITLE, current: 'account' },
-      html`${renderPageHead(TITLE, html`${lead} <a href="${paths.accountSignIns}">Account</a>`, factors.length > 0 && canAdd && add)}
+      html`${renderPageHead(TITLE, html`${lead} <a href="${paths.account}">Account</a>`, factors.length > 0 && canAdd && add)}
 ${
   factors.length === 0
     ? html`<div class="card">${renderEmptyState({
@@ -209,15 +209,20 @@ function sendCodes(
   context: AuthContext,
   { reply, login }: Visit,
   codes: readonly string[],
-  options: { readonly isFirst: boolean },
+  { isFirst }: { readonly isFirst: boolean },
 ): FastifyReply {
   return reply.sendPage(
     renderSignedInPage(
       context,
       login,
-      { title: 'Your recovery codes', current: 'account', width: 'flow', scripts: ENROLMENT_SCRIPTS },
+      { title: 'Your recovery codes', current: 'account', width: 'flow', scripts: CODE_SCRIPTS },
       html`${renderPageHead('Your recovery codes')}
-${renderRecoveryCodes(codes, { href: paths.accountFactors, text: 'I saved them' }, options)}`,
+${renderRecoveryCodes(context, {
+  codes,
+  username: login.user.username,
+  next: { href: paths.accountFactors, text: 'I saved them' },
+  isFirst,
+})}`,
     ),
   )
 }

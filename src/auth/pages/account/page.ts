@@ -25,7 +25,7 @@ export function renderPasswordPage(
     context,
     login,
     { title: 'Change password', current: 'account', width: 'flow' },
-    html`${renderPageHead('Change password', html`A new password ends your sign-ins in other browsers, and the access of your apps. Only apps that are open in this browser continue, until you sign out. <a href="${paths.accountSignIns}">Account</a>`)}
+    html`${renderPageHead('Change password', html`A new password ends your sign-ins in other browsers, and the access of your apps. Only apps that are open in this browser continue, until you sign out. <a href="${paths.account}">Account</a>`)}
 ${isChanged && html`<div role="status">${renderAlert('Password changed.', 'Use the new one from now on. Your sign-ins in other browsers and the access of your apps have ended. Only apps that are open in this browser continue, until you sign out.', 'ok')}</div>`}
 <form class="card card__body stack" method="post" action="${paths.accountPassword}">
 <input type="hidden" name="username" value="${login.user.username}" autocomplete="username">
@@ -37,17 +37,13 @@ ${renderNewPasswordFields(fault)}
 }
 
 export function renderSignInsPage(context: AuthContext, login: Login, signIns: readonly SignIn[]): Html {
-  const { login: methods } = context.settings
-  const change =
-    methods.passwords &&
-    html`<a href="${paths.accountPassword}">Change password</a> · <a href="${paths.accountFactors}">Two-step sign-in</a>`
   return renderSignedInPage(
     context,
     login,
-    { title: 'Account', current: 'account' },
+    { title: 'Where you are signed in', current: 'account' },
     html`${renderPageHead(
-      'Account',
-      html`Browsers in which you are signed in${login.developerPages && ', and tokens that the command line issued for you'}. ${change}`,
+      'Where you are signed in',
+      html`The browsers in which you are signed in${login.developerPages && ', and tokens that the command line issued for you'}. End those that you do not recognize. <a href="${paths.account}">Account</a>`,
       signIns.length > 1 &&
         html`<form method="post" action="${paths.accountSignIns}">${renderDanger('End all others')}</form>`,
     )}

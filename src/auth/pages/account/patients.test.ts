@@ -105,7 +105,7 @@ describe('a patient who signs in', () => {
   })
 
   it('reads plain words on the account pages, and beforehand what a new password ends', async () => {
-    const account = (await browser.get('/account/sign-ins')).body
+    const account = (await browser.get('/account')).body
     assert.match(account, /Two-step sign-in/)
     assert.doesNotMatch(account, /command line|Second factors/)
     const steps = (await browser.get('/account/factors')).body
@@ -135,7 +135,7 @@ describe('a patient who signs in', () => {
     assert.equal((await browser.get('/activity')).statusCode, 403)
     const { body } = await browser.get('/manage')
     assert.doesNotMatch(body, /href="\/portal">Patients|href="\/activity"/)
-    assert.match(body, /href="\/account\/sign-ins"/)
+    assert.match(body, /href="\/account"/)
   })
 })
 
@@ -305,6 +305,57 @@ describe('a related person who signs in', () => {
     assert.equal((await browser.post('/manage/remove', one)).headers.location, '/manage')
     assert.doesNotMatch((await browser.get('/manage?removed=quick&patient=dale')).body, /Access ended/)
     assert.equal((await auth.refresh(refresh_token, { client_id: 'quick' })).statusCode, 200)
+  })
+
+  it('selects themselves what an app may change, and whether it keeps access (CONSENT-6)', async () => {
+    const app = { client_id: 'notes', redirect_uri: STANDALONE.redirect_uri }
+    const scope = 'launch/patient offline_access patient/Observation.cruds patient/Goal.c'
+    await auth.addClient({ client_id: app.client_id, scope, redirect_uris: QUICK_URIS, first_party: false })
+    for (const [username, fhirUser, relatedPersons] of [
+      ['own', 'Patient/juniper', []],
+      ['niece', 'RelatedPerson/r-dale', ['r-dale']],
+    ] as const) {
+      await signIn(username, fhirUser, relatedPersons)
+      const ask = async () => {
+        const { location = '' } = (await auth.authorize(browser, { ...app, scope })).headers
+        return (await browser.get(location)).body
+      }
+      const allow = async (form: URLSearchParams) => {
+        const { code = '' } = readRedirect(await browser.post('/oauth2/consent', `${form}&decision=allow`))
+        return (await auth.exchange(code, app)).json()
+      }
+      const page = await ask()
+      assert.match(page, /It may change the record or keep access while you are away only if you select that/)
+      assert.match(page, /If you leave this out, the app cannot do that/)
+      assert.match(
+        page,
+        /If you leave this out, its access ends after 5 minutes\. The app then asks you again/,
+      )
+      const untouched = await allow(readForm(page))
+      assert.equal(untouched.scope, 'launch/patient patient/Observation.rs')
+      assert.equal(untouched.refresh_token, undefined)
+      const form = readForm(await ask())
+      for (const box of ['offline_access', 'patient/Observation.cud', 'patient/Goal.c'])
+        form.append('scope', box)
+      const all = await allow(form)
+      assert.equal(all.scope, scope)
+      assert.ok(all.refresh_token)
+    }
+  })
+
+  it('is told in place if nothing is selected (CONSENT-6)', async () => {
+    const app = { client_id: 'writer', redirect_uri: STANDALONE.redirect_uri }
+    const scope = 'launch/patient offline_access patient/Goal.c'
+    await auth.addClient({ client_id: app.client_id, scope, redirect_uris: QUICK_URIS, first_party: false })
+    await signIn('grandfather', 'RelatedPerson/r-dale', ['r-dale'])
+    const { location = '' } = (await auth.authorize(browser, { ...app, scope })).headers
+    const form = readForm((await browser.get(location)).body)
+    assert.deepEqual(form.getAll('scope'), [])
+    const sent = await browser.post('/oauth2/consent', `${form}&decision=allow`)
+    assert.equal(sent.statusCode, 400)
+    assert.match(sent.body, /role="alert"[\s\S]*Nothing is selected\.[\s\S]*Nothing has been shared yet/)
+    form.append('scope', 'patient/Goal.c')
+    assert.ok(readRedirect(await browser.post('/oauth2/consent', `${form}&decision=allow`)).code)
   })
 
   it('chooses among themselves and their dependants (PATIENTS-4)', async () => {

@@ -10,14 +10,17 @@ import { hashPassword } from '../../users/passwords.ts'
 import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
 import { findPasswordFault, type PasswordFault, readNewPassword, SAME_PASSWORD } from '../new-password.ts'
 import { sendErrorPage } from '../page-parts.ts'
+import { renderAccountPage } from './overview.ts'
 import { renderPasswordPage, renderSignInsPage } from './page.ts'
 
-/** `/account`: users change their password, and end their sign-ins in other browsers. */
+/** `/account`: users see the state of their account, change their password, and end their sign-ins in other browsers. */
 export function addAccountRoutes(app: FastifyInstance, context: AuthContext): void {
   const { passwords } = context.settings.login
   app.get(
     paths.account,
-    requireLogin(context, async (_request, reply) => reply.redirect(paths.accountSignIns, 302)),
+    requireLogin(context, async (_request, reply, login) =>
+      reply.sendPage(await renderAccountPage(context, login)),
+    ),
   )
 
   app.get(
@@ -73,7 +76,7 @@ function sendNoPasswords(context: AuthContext, reply: FastifyReply, login: Login
     status: 403,
     title: 'You have no password here',
     text: ['You sign in with another provider. Change your password there.'],
-    actions: [{ href: paths.accountSignIns, text: 'Account' }],
+    actions: [{ href: paths.account, text: 'Account' }],
     login,
     current: 'account',
   })

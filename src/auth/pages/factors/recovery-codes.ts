@@ -1,15 +1,49 @@
-import { type Html, html, renderAlert } from '../../../web/index.ts'
+import { formatDate, type Html, html, renderAlert } from '../../../web/index.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 
-/** Shows new recovery codes, once: those of the first second step, or others. */
+interface NewCodes {
+  readonly codes: readonly string[]
+  readonly username: string
+  /** Where the user goes on. */
+  readonly next: { readonly href: string; readonly text: string }
+  /** Those of the first second step, or others. */
+  readonly isFirst: boolean
+}
+
+/** The scripts of a page with `renderRecoveryCodes`. */
+export const CODE_SCRIPTS = ['copy.js', 'print.js'] as const
+
+/** Shows new recovery codes, once. */
 export function renderRecoveryCodes(
-  codes: readonly string[],
-  next: { readonly href: string; readonly text: string },
-  { isFirst }: { readonly isFirst: boolean },
+  context: AuthContext,
+  { codes, username, next, isFirst }: NewCodes,
 ): Html {
+  const file = describeCodes(context, codes, username)
   return html`<div class="stack">${isFirst && renderAlert(ON, 'Only the recovery codes are left to do.', 'ok')}${renderAlert('Save these codes now.', 'They are not shown again.', 'warn')}
-<p>If you lose your phone or key, each of these codes signs you in once, with your password. Keep them where no one else can find them: in a password manager, or on paper. They have letters and the digits 2 to 7, but no 0 and no 1.</p>
-<div class="card card__body"><div class="copy"><pre class="codes">${codes.join('\n')}</pre><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div></div>
+<p>If you lose your phone or passkey, you can still sign in with your password and one of these codes. Each code works once.</p>
+<div class="card card__body stack"><div class="copy"><pre class="codes">${codes.join('\n')}</pre><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div>
+<div class="actions"><a class="btn btn--quiet btn--small" href="data:text/plain;charset=utf-8,${encodeURIComponent(file)}" download="recovery-codes.txt">Download as a text file</a><button class="btn btn--quiet btn--small" type="button" data-print hidden>Print</button></div></div>
+<p>Keep them where only you can find them: on paper, or in a password manager.</p>
+<p class="small muted">The codes have no digits 0 and 1: what looks like them is a letter.</p>
 <div class="actions"><a class="btn" href="${next.href}">${next.text}</a></div></div>`
+}
+
+/** The file says what it is for, but not the password. */
+function describeCodes(
+  { brand, settings, clock }: AuthContext,
+  codes: readonly string[],
+  username: string,
+): string {
+  return [
+    `Recovery codes for ${brand.name} (${new URL(settings.issuerUrl).host})`,
+    `Username: ${username}`,
+    `Made on ${formatDate(clock())}. Codes that you saved before no longer work.`,
+    '',
+    'Sign in with your password and one of these codes. Each code works once.',
+    '',
+    ...codes,
+    '',
+  ].join('\r\n')
 }
 
 export const ON = 'Two-step sign-in is on.'

@@ -16,7 +16,7 @@ import {
   readEnrolment,
   renderEnrolment,
 } from '../factors/enrolment.ts'
-import { renderRecoveryCodes } from '../factors/recovery-codes.ts'
+import { CODE_SCRIPTS, renderRecoveryCodes } from '../factors/recovery-codes.ts'
 import { renderSupport } from '../page-parts.ts'
 import { renderGate } from './page.ts'
 import { completeStep, requireStep, type StepRequest } from './step.ts'
@@ -71,9 +71,14 @@ async function enrol(context: AuthContext, reply: FastifyReply, step: StepReques
     showFirst: (shown, href) =>
       shown.sendPage(
         renderGate(
-          { title: 'Your recovery codes', brand: context.brand, scripts: ENROLMENT_SCRIPTS },
+          { title: 'Your recovery codes', brand: context.brand, scripts: CODE_SCRIPTS },
           html`<div class="signin"><h1>Your recovery codes</h1>
-${renderRecoveryCodes(codes, { href, text: 'I saved them, continue' }, { isFirst: true })}</div>`,
+${renderRecoveryCodes(context, {
+  codes,
+  username: account.username,
+  next: { href, text: 'I saved them, continue' },
+  isFirst: true,
+})}</div>`,
         ),
       ),
   })
