@@ -225,7 +225,7 @@ describe('/oauth2/consent', () => {
   it('explains offline access, and when access ends without it', async () => {
     const { page } = await asked('launch online_access offline_access patient/Patient.rs')
     assert.match(page.body, /Keep access[\s\S]*while you are signed out, until you end it/)
-    assert.match(page.body, /ends when you sign out, and at \d\d:\d\d \S+ at the latest/)
+    assert.match(page.body, /ends when you sign out, and at <time [^>]*>\d\d:\d\d \S+<\/time> at the latest/)
     const other = await asked('launch patient/Patient.rs')
     assert.match(other.page.body, /its access ends after 5 minutes/)
   })

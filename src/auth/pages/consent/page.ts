@@ -1,6 +1,5 @@
 import {
   type Brand,
-  formatTime,
   type Html,
   html,
   type Person,
@@ -9,6 +8,7 @@ import {
   renderDate,
   renderFacts,
   renderHidden,
+  renderMoment,
   renderPage,
   renderPageHead,
   renderPatientBanner,
@@ -72,12 +72,24 @@ export function renderConsentPage(options: ConsentPageOptions): Html {
   const use = whose === undefined ? '' : ` to use ${whose}`
   return renderPage(
     { title: `Allow ${client.name}`, brand, bar, width: 'mid', sampleData, after },
-    html`${renderPageHead(`Allow ${client.name}${use}?`, html`The app at <b>${readHost(options.redirectUri)}</b> requests the access below. Clear anything that it should not have.`)}
+    html`${renderPageHead(`Allow ${client.name}${use}?`, html`The app at <b>${readHost(options.redirectUri)}</b> requests the access below. ${describeChoice(options)}`)}
 ${options.selectedNothing && renderAlert('Nothing is selected.', 'Select what the app may use, or choose “Don’t allow”. Nothing has been shared yet.', 'bad')}
 ${renderUnverifiedWarning(client)}
 ${renderPatient(options)}
 <div class="consent">${renderForm(options)}${renderAbout(options)}</div>`,
   )
+}
+
+/** Patients and relatives select themselves what goes beyond reading now. */
+function describeChoice({ login, scope }: ConsentPageOptions): string {
+  const clear = 'Clear anything that it should not have.'
+  if (!isPatientUser(login.user)) return clear
+  const isWriting = listConsentItems(scope).some(item => item.writes)
+  const more = [
+    ...(isWriting ? ['change the record'] : []),
+    ...(hasScope(scope, 'offline_access') ? ['keep access while you are away'] : []),
+  ]
+  return more.length === 0 ? clear : `${clear} It may ${more.join(' or ')} only if you select that.`
 }
 
 /** What goes beyond reading now. It may be far up the page, so it is repeated beside the button. CSS follows the checkboxes. */
@@ -120,7 +132,7 @@ function renderForm(options: ConsentPageOptions): Html {
 ${NO_IMPLICIT_SUBMISSION}
 ${renderHidden({ interaction: pendingId, clinician: login.user.id, patient: patient?.id ?? '', encounter: encounterId ?? '' })}
 ${renderReadSections(options, items)}
-${writes.length > 0 && renderSection('write', describeWrites(writes), html`${writes.map(item => renderWriteRow(item, isChecked))}`)}
+${writes.length > 0 && renderSection('write', describeWrites(writes), html`${writes.map(item => renderWriteRow(item, isChecked, { isOptional: isPatientUser(login.user) }))}`)}
 ${renderSection('stay', 'When you are away', renderOfflineRow(options))}
 </form>`
 }
@@ -168,22 +180,25 @@ function describeWrites(writes: readonly ConsentItem[]): string {
 
 function renderOfflineRow(options: ConsentPageOptions): Html {
   const { scope, wanted, login, accessTokenTtlSeconds, offlineAccessMaxDays, isChecked } = options
-  const latest = formatTime(login.createdAt + LIFETIME.login, { withZone: true })
+  const latest = renderMoment(login.createdAt + LIFETIME.login, { form: 'time' })
   const minutes = Math.ceil(accessTokenTtlSeconds / 60)
   const otherwise = hasScope(scope, 'online_access')
-    ? `its access ends when you sign out, and at ${latest} at the latest.`
+    ? html`its access ends when you sign out, and at ${latest} at the latest.`
     : `its access ends after ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`
   if (!hasScope(scope, 'offline_access')) {
     const [state, why] = hasScope(wanted, 'offline_access')
       ? ['Not registered', 'The app requested it but is not registered for it']
       : ['Not requested', 'The app did not request it']
-    return renderFixedRow('No access without you', state, `${why}: ${otherwise}`)
+    return renderFixedRow('No access without you', state, html`${why}: ${otherwise}`)
   }
+  const without = isPatientUser(login.user)
+    ? html`If you leave this out, ${otherwise} The app then asks you again.`
+    : html`Otherwise, ${otherwise}`
   return renderRow(
     {
       value: 'offline_access',
       title: 'Keep access',
-      text: `The app can use the access selected above while you are signed out, until you end it under Apps with access${describeMaximum(offlineAccessMaxDays)}. Otherwise, ${otherwise}`,
+      text: html`The app can use the access selected above while you are signed out, until you end it under Apps with access${describeMaximum(offlineAccessMaxDays)}. ${without}`,
     },
     isChecked,
   )

@@ -4,6 +4,7 @@ import { createFhirReader } from '../../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
+import { isPatientUser } from '../../base/user.ts'
 import { applyApproval, listConsentItems } from '../../oauth/authorize/consent-items.ts'
 import {
   describeAvailableContext,
@@ -23,7 +24,6 @@ import { listLogos } from '../portal/apps.ts'
 import { renderConsentPage } from './page.ts'
 import type { IsChecked } from './rows.ts'
 
-const ALL_CHECKED: IsChecked = () => true
 const DENIED = new Refusal('access_denied', 'The user denied access.')
 
 /** The page on which a user allows or refuses access to an app. */
@@ -31,16 +31,14 @@ export function addConsentRoutes(app: FastifyInstance, context: AuthContext): vo
   app.get(
     paths.consent,
     NO_HEAD_ROUTE,
-    requireWaiting(context, ['consent'], (reply, waiting) =>
-      sendConsentPage(reply, context, waiting, ALL_CHECKED),
-    ),
+    requireWaiting(context, ['consent'], (reply, waiting) => sendConsentPage(reply, context, waiting)),
   )
 
   // The decision also counts if the client became first-party while the page was open.
   app.post(
     paths.consent,
     requireWaiting(context, ['consent', 'issue-code'], async (reply, waiting, form) => {
-      if (!isSameContext(form, waiting)) return sendConsentPage(reply, context, waiting, ALL_CHECKED)
+      if (!isSameContext(form, waiting)) return sendConsentPage(reply, context, waiting)
       const { request } = reply
       const { pending, login, state } = waiting
       const approvedScopes = readApprovedScopes(request.body)
@@ -82,17 +80,18 @@ async function sendConsentPage(
   reply: FastifyReply,
   context: AuthContext,
   { pending, state, login }: Waiting,
-  isChecked: IsChecked,
+  isChecked?: IsChecked,
   selectedNothing = false,
 ): Promise<FastifyReply> {
   const { client, request } = state
   const { settings, clock } = context
   const patient = await findPatient(context, login, state)
+  const grantable = computeGrantable(context, state)
   const page = renderConsentPage({
     client,
     login,
     pendingId: pending.id,
-    ...computeGrantable(context, state),
+    ...grantable,
     redirectUri: request.redirectUri,
     brand: context.brand,
     sampleData: showsSampleData(settings, patient?.person ? [patient.person] : []),
@@ -102,7 +101,7 @@ async function sendConsentPage(
     accessTokenTtlSeconds: settings.accessTokenTtlSeconds,
     offlineAccessMaxDays: settings.offlineAccessMaxDays,
     picked: request.picked !== undefined,
-    isChecked,
+    isChecked: isChecked ?? chooseFirst(login, grantable.scope),
     selectedNothing,
     now: clock(),
   })
@@ -113,7 +112,17 @@ async function sendConsentPage(
   })
 }
 
-/** Whether the app requests data, and the user cleared all of it. */
+/**
+ * The boxes that are checked at first (CONSENT-6). Patients and relatives check themselves what an app may change, and whether
+ * it keeps access. The parts of such a row are checked: they count only with it.
+ */
+function chooseFirst({ user }: Login, scope: string): IsChecked {
+  if (!isPatientUser(user)) return () => true
+  const writes = new Set(listConsentItems(scope).flatMap(item => (item.writes ? item.scope.text : [])))
+  return box => box !== 'offline_access' && !writes.has(box)
+}
+
+/** Whether the app requests data, and the user selected none of it. */
 function selectsNothing(
   context: AuthContext,
   state: AuthorizationState,

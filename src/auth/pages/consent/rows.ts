@@ -1,8 +1,15 @@
 import { type Html, html, renderBadge, renderIcon } from '../../../web/index.ts'
 import type { Choice, ConsentItem } from '../../oauth/authorize/consent-items.ts'
-import { describeCategory, describeKind, describePermissions, describeScope, describeWrite } from './texts.ts'
+import {
+  describeCategory,
+  describeKind,
+  describePermissions,
+  describeScope,
+  describeWrite,
+  WITHOUT_WRITE,
+} from './texts.ts'
 
-/** Whether a checkbox is checked when the page is shown; at first all are. */
+/** Whether a checkbox is checked when the page is shown. */
 export type IsChecked = (scope: string) => boolean
 
 const STATE = html`<span class="scope__state"><span class="on">Selected</span><span class="part">In part</span><span class="off">Left out</span></span>`
@@ -10,7 +17,7 @@ const STATE = html`<span class="scope__state"><span class="on">Selected</span><s
 interface Row {
   readonly value: string
   readonly title: Html | string
-  readonly text: string
+  readonly text: Html | string
   readonly more?: Html | undefined
   readonly writes?: boolean
 }
@@ -37,14 +44,19 @@ export function renderReadRow({ scope, parts }: ConsentItem, isChecked: IsChecke
   )
 }
 
-export function renderWriteRow({ scope, parts }: ConsentItem, isChecked: IsChecked): Html {
+/** `isOptional`: the row is not checked at first, so it says what happens without it. */
+export function renderWriteRow(
+  { scope, parts }: ConsentItem,
+  isChecked: IsChecked,
+  { isOptional }: { readonly isOptional: boolean },
+): Html {
   const { noun } = describeKind(scope.type)
   const only = scope.query.length === 0 ? '' : ` (${describeScope(scope)})`
   return renderRow(
     {
       value: scope.text,
       title: html`${describePermissions(scope.permissions, 's')} ${noun}${only}&ensp;${renderBadge('Writes to the record', 'warn')}${renderScopeBadge(scope.context)}`,
-      text: describeWrite(scope.permissions),
+      text: `${describeWrite(scope.permissions)}${isOptional ? ` ${WITHOUT_WRITE}` : ''}`,
       more: renderParts(scope.type, parts, isChecked),
       writes: true,
     },

@@ -150,6 +150,10 @@ export function describeWrite(permissions: ReadonlySet<Permission>): string {
   return `${added}The app cannot change or delete existing entries.`
 }
 
+/** What happens if a patient or relative does not select a row that writes. */
+export const WITHOUT_WRITE =
+  'If you leave this out, the app cannot do that, and some of its functions may not work.'
+
 /** Describes what an app may do, to its user or to others: "Reads conditions and measurements; adds measurements". */
 export function summarizeScopes(scope: string, user: 'you' | 'they' = 'you'): string {
   const resources = parseScopes(scope).filter(part => part.kind === 'resource')
@@ -178,15 +182,21 @@ function listActions(scopes: readonly ResourceScope[]): readonly string[] {
 
 function listNouns(scopes: readonly ResourceScope[], permissions: readonly Permission[]): readonly string[] {
   const permitting = scopes.filter(scope => permissions.some(permission => scope.permissions.has(permission)))
-  const all = permitting.find(({ type, query }) => type === '*' && query.length === 0)
-  const nouns = all
+  const wholes = new Set(permitting.flatMap(({ type, query }) => (query.length === 0 ? type : [])))
+  const nouns = wholes.has('*')
     ? [describeKind('*').noun]
-    : permitting.map(({ type, query }) =>
-        query.length === 0 ? describeKind(type).noun : `some ${describeKind(type).noun}`,
-      )
-  return [...new Set(nouns)].filter(
-    noun => !nouns.includes(noun.replace(/^some /, '')) || !noun.startsWith('some '),
-  )
+    : permitting.filter(({ type, query }) => query.length === 0 || !wholes.has(type)).flatMap(nameContent)
+  return [...new Set(nouns)]
+}
+
+/** "laboratory results", or "some measurements" if something else than known categories limits the scope. */
+function nameContent({ type, query }: ResourceScope): readonly string[] {
+  const { noun } = describeKind(type)
+  if (query.length === 0) return [noun]
+  const values = query.flatMap(([name, value]) => (name === 'category' ? value.split(',') : []))
+  const categories = values.flatMap(value => describeCategory(type, value)?.toLowerCase() ?? [])
+  const isNamed = query.length === 1 && values.length > 0 && categories.length === values.length
+  return isNamed ? categories : [`some ${noun}`]
 }
 
 export function joinWithAnd(words: readonly string[]): string {
