@@ -90,6 +90,57 @@ async function signIn(page: Page, username: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
+describe('the sign-in page', () => {
+  it('shows the password on demand until it is sent, by keyboard, and says what to do if it is forgotten (LOGIN-14)', async () => {
+    const { page, faults } = await open()
+    await page.goto(`${stack.settings.issuerUrl}/login`)
+    await page.getByText('Forgot your password, or can’t sign in? Ask the people').waitFor()
+    const field = page.getByLabel('Password')
+    await field.fill('wrong')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Hide password' }).waitFor()
+    assert.equal(await field.getAttribute('type'), 'text')
+    assert.equal(await field.evaluate(it => it === document.activeElement), true)
+    await inspectOnEveryScreen(page, 'login-shown')
+    await page.getByRole('button', { name: 'Hide password' }).click()
+    assert.equal(await field.getAttribute('type'), 'password')
+    await page.getByRole('button', { name: 'Show password' }).click()
+    await page.getByLabel('Username').fill('alba')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('The username or password is incorrect.').waitFor()
+    await page.getByRole('link', { name: 'Forgot your password?' }).waitFor()
+    await inspectOnEveryScreen(page, 'login-wrong')
+    assert.equal(await page.getByLabel('Password').getAttribute('type'), 'password')
+    assert.deepEqual(
+      faults.filter(fault => !/status of 401/.test(fault)),
+      [],
+    )
+  })
+
+  it('hides the password again before the form is sent', async () => {
+    const { page } = await open()
+    await page.goto(`${stack.settings.issuerUrl}/login`)
+    await page.getByLabel('Username').fill('alba')
+    await page.getByLabel('Password').fill('wrong')
+    await page.getByRole('button', { name: 'Show password' }).click()
+    const type = await page.evaluate(() => {
+      const form = document.querySelector('form')
+      form?.addEventListener('submit', event => event.preventDefault())
+      form?.requestSubmit()
+      return document.querySelector<HTMLInputElement>('#password')?.type
+    })
+    assert.equal(type, 'password')
+  })
+
+  it('has no button that shows the password without scripts', async () => {
+    const { page } = await open({ javaScriptEnabled: false })
+    await page.goto(`${stack.settings.issuerUrl}/login`)
+    await page.getByLabel('Password').waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Show password' }).count(), 0)
+  })
+})
+
 describe('the pages of a patient', () => {
   it('say after the sign-in whose record it is, which apps have access, who looked, and whom to ask (PATIENTS-8)', async () => {
     const { page, faults } = await open()
@@ -144,6 +195,7 @@ describe('the pages of a patient', () => {
     await page.getByText(/In a list of patients/).waitFor()
     await inspectOnEveryScreen(page, 'access-log')
 
+    await page.getByText('Filter the entries').click()
     await page.getByLabel('Kind').selectOption('Appeared in a list')
     await page.getByRole('button', { name: 'Show', exact: true }).click()
     await page.getByText(/In a list of patients/).waitFor()
@@ -154,7 +206,7 @@ describe('the pages of a patient', () => {
     await page.getByRole('link', { name: 'Show all' }).click()
     const download = page.waitForEvent('download')
     await page.getByRole('link', { name: 'table (CSV)' }).click()
-    assert.equal((await download).suggestedFilename(), 'who-looked.csv')
+    assert.match((await download).suggestedFilename(), /^who-looked-.*-[0-9a-f]{6}\.csv$/)
     assert.deepEqual(faults, [])
   })
 
@@ -185,8 +237,13 @@ describe('the pages of a patient', () => {
     await page.getByRole('heading', { name: 'Allow Diary to use the record of Zoë Alabaster?' }).waitFor()
     const decision = page.getByRole('region', { name: 'Your decision' })
     const writes = decision.getByText('The app may add, change or delete entries.')
-    assert.equal(await writes.isVisible(), true)
+    const stays = decision.getByText('It keeps access while you are away.')
+    assert.deepEqual([await writes.isVisible(), await stays.isVisible()], [false, false])
+    await inspectOnEveryScreen(page, 'consent-unticked')
     const row = page.locator('.writes')
+    await row.getByRole('checkbox').first().press('Space')
+    await page.getByRole('checkbox', { name: /^Keep access/ }).press('Space')
+    assert.deepEqual([await writes.isVisible(), await stays.isVisible()], [true, true])
     await row.getByText('Choose which kinds of data').click()
     const parts = row.locator('.scope__parts input')
     for (const part of await parts.all()) await part.uncheck()
@@ -235,6 +292,7 @@ describe('the pages of a patient', () => {
     await page.getByLabel('Password').fill(stack.user.password)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { level: 1, name: 'Change password' }).waitFor()
+    assert.equal(await page.getByRole('button', { name: /^Show / }).count(), 3)
     await inspectOnEveryScreen(page, 'password')
     await page.goto(`${stack.settings.issuerUrl}/account/factors`)
     await inspectOnEveryScreen(page, 'two-step')

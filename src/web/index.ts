@@ -94,16 +94,19 @@ export {
   formatMedicine,
 } from './person/clinical.ts'
 export {
+  findDayStart,
   formatAge,
   formatDate,
-  formatSince,
   formatTime,
   MONTHS,
   NOT_KNOWN,
   NOT_RECORDED,
+  parseDay,
+  readZone,
   renderDate,
   renderDateTime,
   renderMoment,
+  renderSince,
   renderZoneName,
   type When,
 } from './person/date.ts'

@@ -3,7 +3,6 @@ import {
   type Bar,
   type BarLink,
   type ErrorPageOptions,
-  formatSince,
   type Html,
   html,
   type PageOptions,
@@ -12,6 +11,7 @@ import {
   renderContact,
   renderErrorPage,
   renderPage,
+  renderSince,
 } from '../../web/index.ts'
 import type { Unavailable } from '../base/fhir-reader.ts'
 import { paths } from '../base/paths.ts'
@@ -41,7 +41,7 @@ export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
     { page: 'access-log', href: paths.accountAccessLog, text: 'Who looked', isShown: isPatient },
     { page: 'activity', href: paths.activity, text: 'Activity', isShown: login.mayViewActivity === true },
     { page: 'admin', href: paths.admin, text: 'Administration', isShown: login.admin },
-    { page: 'account', href: paths.accountSignIns, text: 'Account' },
+    { page: 'account', href: paths.account, text: 'Account' },
   ]
   const links = pages
     .filter(({ isShown = true }) => isShown)
@@ -143,7 +143,7 @@ export function sendUnavailable(
     status: 502,
     title: 'Patient records cannot be reached',
     text: [
-      `The FHIR server has not responded since ${formatSince(since, now)}. You are still signed in, and nothing you did was lost.`,
+      html`The FHIR server has not responded since ${renderSince(since, now)}. You are still signed in, and nothing you did was lost.`,
       'If this is urgent, use your usual downtime procedure. Do not rely on a page you opened earlier.',
     ],
     code: 'FHIR server unreachable',

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { formatSince, type Html, html, renderActions, renderBadge, stripQuery } from '../../web/index.ts'
+import { type Html, html, renderActions, renderBadge, renderSince, stripQuery } from '../../web/index.ts'
 import { type AppSettings, linkPortal, linkReference } from '../context.ts'
 import { type Failure, findServer, toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
@@ -94,7 +94,7 @@ function renderUnreachablePage(
       kind: 'unavailable',
       title: 'Patient records cannot be reached',
       text: [
-        `${describeOutage(context, failure, fhirBaseUrl)} Your session continues, and you lost no work.`,
+        html`${describeOutage(context, failure, fhirBaseUrl)} Your session continues, and you lost no work.`,
         'If this is urgent, use your usual downtime procedure. Do not rely on a page you opened earlier.',
       ],
       code: String(status),
@@ -109,10 +109,10 @@ function describeOutage(
   { unreachableSince: awaySince, clock }: AppContext,
   failure: Failure,
   fhirBaseUrl: string,
-): string {
+): Html {
   const since = awaySince.get(fhirBaseUrl)
-  if (!isOfFhirServer(failure) || since === undefined) return 'The sign-in server does not respond.'
-  return `The FHIR server has not responded since ${formatSince(since, clock())}.`
+  if (!isOfFhirServer(failure) || since === undefined) return html`The sign-in server does not respond.`
+  return html`The FHIR server has not responded since ${renderSince(since, clock())}.`
 }
 
 function isOfFhirServer(failure: Failure): boolean {

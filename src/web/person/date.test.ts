@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import {
+  findDayStart,
   formatAge,
   formatDate,
-  formatSince,
   formatTime,
+  parseDay,
+  readZone,
   renderDate,
   renderDateTime,
   renderMoment,
+  renderSince,
   type When,
 } from '../index.ts'
 
@@ -170,10 +173,49 @@ describe('formatAge', () => {
   })
 })
 
-describe('formatSince', () => {
+describe('renderSince', () => {
   it('has the date only if it was another day, and always the zone', () => {
     const now = Date.UTC(2026, 10, 13, 14, 4)
-    assert.equal(formatSince(Date.UTC(2026, 10, 13, 9, 5), now, 'UTC'), '09:05 UTC')
-    assert.equal(formatSince(Date.UTC(2026, 10, 12, 23, 59), now, 'UTC'), '12-Nov-2026 23:59 UTC')
+    assert.match(renderSince(Date.UTC(2026, 10, 13, 9, 5), now, 'UTC').markup, />09:05 UTC</)
+    assert.match(renderSince(Date.UTC(2026, 10, 12, 23, 59), now, 'UTC').markup, />12-Nov-2026 23:59 UTC</)
+  })
+})
+
+describe('findDayStart', () => {
+  const iso = (at: number | undefined) => at !== undefined && new Date(at).toISOString()
+
+  it('is midnight in the zone, also where the clocks change at midnight', () => {
+    for (const [at, zone, start] of [
+      ['2026-11-13T23:30:00Z', 'UTC', '2026-11-13T00:00:00.000Z'],
+      ['2026-11-13T23:30:00Z', 'Asia/Kolkata', '2026-11-13T18:30:00.000Z'],
+      ['2026-11-13T02:00:00Z', 'America/New_York', '2026-11-12T05:00:00.000Z'],
+      // The clocks change later on the day.
+      ['2026-03-29T12:00:00Z', 'Europe/Berlin', '2026-03-28T23:00:00.000Z'],
+      ['2026-10-25T12:00:00Z', 'Europe/Berlin', '2026-10-24T22:00:00.000Z'],
+      // They go forward at midnight, to one o'clock.
+      ['2018-11-04T12:00:00Z', 'America/Sao_Paulo', '2018-11-04T03:00:00.000Z'],
+      // They go back at midnight, to eleven o'clock of the day before.
+      ['2018-02-18T12:00:00Z', 'America/Sao_Paulo', '2018-02-18T03:00:00.000Z'],
+    ] as const)
+      assert.equal(iso(findDayStart(Date.parse(at), zone)), start, `${at} ${zone}`)
+    assert.equal(iso(findDayStart(Date.UTC(2026, 10, 30), 'UTC', 1)), '2026-12-01T00:00:00.000Z')
+    assert.equal(iso(findDayStart(Date.UTC(2026, 10, 1), 'UTC', -1)), '2026-10-31T00:00:00.000Z')
+  })
+
+  it('reads a day, and nothing else', () => {
+    assert.equal(iso(parseDay('2026-11-13', 'Asia/Kolkata')), '2026-11-12T18:30:00.000Z')
+    assert.equal(iso(parseDay('2026-12-31', 'UTC', 1)), '2027-01-01T00:00:00.000Z')
+    for (const text of ['2026-02-31', '2026-11', '13.11.2026', ''])
+      assert.equal(parseDay(text, 'UTC'), undefined)
+  })
+})
+
+describe('readZone', () => {
+  it('takes the zone of the browser if there is such a place', () => {
+    const own = readZone({})
+    assert.equal(readZone({ 'sallyport-zone': 'Asia/Tokyo' }), 'Asia/Tokyo')
+    assert.equal(readZone({ 'sallyport-zone': 'europe/berlin' }), 'Europe/Berlin')
+    for (const name of ['Nowhere/City', '+05:30', '', '<script>', 'x'.repeat(5000)])
+      assert.equal(readZone({ 'sallyport-zone': name }), own, name)
   })
 })

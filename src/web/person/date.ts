@@ -155,13 +155,6 @@ export function formatTime(when: When | undefined, options: TimeOptions = {}): s
   return withZone ? `${time} ${formatZone(moment, zone)}` : time
 }
 
-/** Formats a moment in the past: `14:04 UTC`, with the date if that was another day. */
-export function formatSince(since: number, now: number, zone = getLocalZone()): string {
-  const date = formatDate(since, zone)
-  const today = formatDate(now, zone)
-  return `${date === today ? '' : `${date} `}${formatTime(since, { zone, withZone: true })}`
-}
-
 /** Renders `13-Nov-2026 14:04 UTC`, or only the date if the value has no time. */
 export function renderDateTime(when: When | undefined, zone = getLocalZone()): Html {
   if (typeof when === 'number') return renderMoment(when, { zone })
@@ -197,9 +190,64 @@ export function renderMoment(
   return html`<time datetime="${new Date(at).toISOString()}" data-moment="${form}">${MOMENTS[form](at, zone)}</time>`
 }
 
+/** Renders a moment in the past: `14:04 UTC`, with the date if that was another day. */
+export function renderSince(since: number, now: number, zone = getLocalZone()): Html {
+  const isToday = formatDate(since, zone) === formatDate(now, zone)
+  return renderMoment(since, { form: isToday ? 'time' : 'minutes', zone })
+}
+
 /** Names the zone of the moments on a page. */
 export function renderZoneName(zone = getLocalZone()): Html {
   return html`<span data-zone-name>${zone}</span>`
+}
+
+/** The cookie in which `time.js` keeps the reader's zone, for pages that are grouped by day. */
+const ZONE_COOKIE = 'sallyport-zone'
+
+/** The reader's zone if the browser told it, otherwise that of this server. */
+export function readZone(cookies: Readonly<Record<string, string | undefined>>): string {
+  return parseZone(cookies[ZONE_COOKIE] ?? '') ?? getLocalZone()
+}
+
+/** A zone by its name. Offsets such as `+05:30` are no names of places, and there are too many to keep a formatter for each. */
+function parseZone(name: string): string | undefined {
+  if (!/^[A-Za-z]/.test(name)) return undefined
+  try {
+    return new Intl.DateTimeFormat('en-GB', { timeZone: name }).resolvedOptions().timeZone
+  } catch {
+    return undefined
+  }
+}
+
+/** The start of the day of a moment in the zone, or of one of the days after or before it. */
+export function findDayStart(at: number, zone: string, later = 0): number {
+  const { year, month, day } = splitMoment(at, zone)
+  return findMidnight({ year, month, day: day + later }, zone)
+}
+
+/** The start of a day such as `2026-11-30` in the zone, or of one of the days after it. Undefined for anything else. */
+export function parseDay(text: string, zone: string, later = 0): number | undefined {
+  const date = FHIR_DATE.test(text) ? parseDate(text, zone) : undefined
+  if (date?.month === undefined || date.day === undefined) return undefined
+  return findMidnight({ year: date.year, month: date.month, day: date.day + later }, zone)
+}
+
+/**
+ * The first moment of a day, which may be after its month. The clocks may change at midnight: the day then begins by one of the
+ * offsets around it, and at one o'clock if they go forward.
+ */
+function findMidnight({ year, month, day }: WholeDate, zone: string): number {
+  const utc = Date.UTC(year, month - 1, day)
+  const wanted = new Date(utc).getUTCDate()
+  const starts = [utc - DAY_MS, utc + DAY_MS].map(near => utc - findOffset(near, zone))
+  const inside = starts.filter(start => splitMoment(start, zone).day === wanted)
+  return Math.min(...(inside.length > 0 ? inside : starts))
+}
+
+/** How far the clocks of the zone are ahead of UTC. */
+function findOffset(at: number, zone: string): number {
+  const { year, month, day, hour, minute, second } = splitMoment(at, zone)
+  return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(at / 1000) * 1000
 }
 
 type WholeDate = Required<PartialDate>

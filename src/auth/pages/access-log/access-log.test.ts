@@ -53,6 +53,9 @@ const READ = {
   by: 'user/*.rs',
 } as const satisfies AuditRecord
 
+/** What a request that names no category may have found. */
+const ANY = 'observations (such as measurements or laboratory results)'
+
 /** The entries of a page, each as its text. */
 function listEntries(body: string): readonly string[] {
   return [...body.matchAll(/<li class="visit">(.*?)<\/li>/gs)].map(([, entry = '']) => toText(entry))
@@ -114,9 +117,38 @@ eachDatabaseIfThorough((_name, open) => {
       assert.match(body, /<h1>Who looked at my record<\/h1>/)
       assert.match(body, /Today, <time datetime="2026-11-13">/)
       assert.deepEqual(listEntries(body), [
-        '12:00 Dr. Robin Kim Cardiologist, Heart clinic, North Hospital Looked at your prescriptions and laboratory results. Added to your measurements. Changed the record With Heart Tracker',
+        '12:00 Dr. Robin Kim Cardiologist, Heart clinic, North Hospital Looked at your prescriptions and laboratory results. Added to your observations (such as measurements or laboratory results). Changed the record With Heart Tracker',
       ])
       assert.match(body, /Ask: Privacy office, <a href="mailto:ask@north.example">/)
+    })
+
+    it('has the days and times of the zone that the browser told, and says which it is (PATIENTS-6)', async () => {
+      const records = [{ at: NOON - DAY_MS, type: 'Goal' }, { at: NOON + 8 * 3_600_000 }]
+      const read = (body: string) => [
+        ...[...body.matchAll(/id="day-\d+">(.*?)<\/h2>/g)].map(([, day = '']) => toText(day)),
+        ...listEntries(body).map(entry => entry.slice(0, 5)),
+      ]
+      const utc = await show(records)
+      assert.deepEqual(read(utc), ['Today, 13-Nov-2026', 'Yesterday, 12-Nov-2026', '20:00', '12:00'])
+      assert.match(utc, /Days and times are in the zone UTC\./)
+      browser.cookies.set('sallyport-zone', 'Asia/Tokyo')
+      try {
+        const tokyo = await show(records)
+        assert.deepEqual(read(tokyo), ['Saturday, 14-Nov-2026', 'Yesterday, 12-Nov-2026', '05:00', '21:00'])
+        assert.match(tokyo, /Days and times are in the zone Asia\/Tokyo\./)
+        assert.deepEqual(read(await show(records, '?since=2026-11-14')), ['Saturday, 14-Nov-2026', '05:00'])
+        assert.deepEqual(read(await show(records, '?until=2026-11-13')), ['Yesterday, 12-Nov-2026', '21:00'])
+        assert.match((await browser.get('/account/access-log.csv')).body, /14-Nov-2026,05:00 GMT\+9/)
+        assert.match((await browser.get('/home')).body, /14-Nov-2026<\/time> 05:00 GMT\+9/)
+      } finally {
+        browser.cookies.delete('sallyport-zone')
+      }
+    })
+
+    it('has the entries before the filters, which are closed until one is used (PATIENTS-6)', async () => {
+      assert.match(await show([{}]), /<details class="more narrow"><summary>Filter the entries/)
+      assert.match(await show([{}], '?kind=opened'), /<details class="more narrow" open>/)
+      assert.match(await show([{}], '?since=never'), /<details class="more narrow" open>/)
     })
 
     it('groups consecutive accesses of a person into a visit, in any app, and visits by day (PATIENTS-6)', async () => {
@@ -287,11 +319,11 @@ eachDatabaseIfThorough((_name, open) => {
       const laboratory = 'Observation?category=laboratory&patient=juniper'
       const vitalSigns = 'patient/Observation.rs?category=http://x|vital-signs'
       for (const [by, request, noun] of [
-        ['patient/Observation.rs', 'Observation?patient=juniper', 'measurements'],
+        ['patient/Observation.rs', 'Observation?patient=juniper', ANY],
         ['patient/Observation.rs', laboratory, 'laboratory results'],
-        [vitalSigns, 'Observation?patient=juniper', 'measurements'],
-        [vitalSigns, laboratory, 'measurements'],
-        [vitalSigns, laboratory.replace('laboratory', 'laboratory,vital-signs'), 'measurements'],
+        [vitalSigns, 'Observation?patient=juniper', ANY],
+        [vitalSigns, laboratory, ANY],
+        [vitalSigns, laboratory.replace('laboratory', 'laboratory,vital-signs'), ANY],
         [vitalSigns, laboratory.replace('laboratory', 'http://x|vital-signs'), 'vital signs'],
       ] as const) {
         const body = await show([{ type: 'Observation', by, request }])
@@ -442,7 +474,9 @@ eachDatabaseIfThorough((_name, open) => {
         const { headers, body } = await browser.get('/account/access-log.csv')
         assert.match(String(headers['content-type']), /^text\/csv/)
         assert.equal(headers['cache-control'], 'no-store')
-        assert.equal(headers['content-disposition'], 'attachment; filename="who-looked.csv"')
+        const [, name = ''] =
+          /^attachment; filename="(.*)"$/.exec(String(headers['content-disposition'])) ?? []
+        assert.match(name, /^who-looked-13-Nov-2026-[0-9a-f]{6}\.csv$/)
         assert.deepEqual(body.split('\r\n'), [
           '\ufeffDate,From,To,Who,Role,Apps,Kind,What',
           `13-Nov-2026,12:00 UTC,12:00 UTC,"'=HYPERLINK(""http://x"",""y"")","Cardiologist, Heart clinic, North Hospital",Heart Tracker,Opened the record,Looked at your conditions.`,
@@ -451,6 +485,21 @@ eachDatabaseIfThorough((_name, open) => {
         ])
         const chosen = await browser.get('/account/access-log.csv?kind=changed')
         assert.equal(chosen.body.split('\r\n').length, 3)
+      })
+
+      it('has another name for each record, which names no patient (PATIENTS-6)', async () => {
+        await auth.addUser('parent', { fhir_user_id: 'Patient/juniper' })
+        const related = { clinician_id: await findId('parent'), related_person_id: 'r-dale' }
+        await auth.store.db.insertInto('account_related_person').values(related).execute()
+        const parent = await auth.logIn('parent')
+        const names = await Promise.all(
+          ['juniper', 'dale'].map(async id => {
+            const { headers } = await parent.get(`/account/access-log.csv?patient=${id}`)
+            return String(headers['content-disposition'])
+          }),
+        )
+        assert.equal(new Set(names).size, 2)
+        for (const name of names) assert.doesNotMatch(name, /juniper|dale|alba/i)
       })
 
       it('has all pages as JSON, and no ids (PATIENTS-6)', async () => {

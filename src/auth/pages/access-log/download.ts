@@ -29,7 +29,7 @@ interface Format {
   readonly type: string
   readonly head: string
   readonly end: string
-  format(entry: Entry, isFirst: boolean): string
+  format(entry: Entry, options: { readonly isFirst: boolean; readonly zone: string }): string
 }
 
 /** The byte order mark tells spreadsheets that the text is UTF-8. */
@@ -38,11 +38,11 @@ export const DOWNLOADS = {
     type: 'text/csv; charset=utf-8',
     head: `\ufeff${formatCsvRow(HEADS)}`,
     end: '',
-    format: ({ from, to, who, role, apps, kind, what }) =>
+    format: ({ from, to, who, role, apps, kind, what }, { zone }) =>
       formatCsvRow([
-        formatDate(from),
-        formatTime(from, { withZone: true }),
-        formatTime(to, { withZone: true }),
+        formatDate(from, zone),
+        formatTime(from, { zone, withZone: true }),
+        formatTime(to, { zone, withZone: true }),
         who,
         role,
         apps,
@@ -54,7 +54,7 @@ export const DOWNLOADS = {
     type: 'application/json; charset=utf-8',
     head: '[',
     end: '\n]\n',
-    format: (entry, isFirst) => `${isFirst ? '' : ','}\n${JSON.stringify(entry)}`,
+    format: (entry, { isFirst }) => `${isFirst ? '' : ','}\n${JSON.stringify(entry)}`,
   },
 } as const satisfies Record<string, Format>
 
@@ -95,7 +95,7 @@ async function* generate(
       const actors = await findActors(context, user.id, visits.flat())
       let text = ''
       for (const visit of visits) {
-        text += formatEntry(toEntry(visit, actors, whose), isFirst)
+        text += formatEntry(toEntry(visit, actors, whose), { isFirst, zone: view.zone })
         isFirst = false
         left -= visit.length
       }

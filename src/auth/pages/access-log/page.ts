@@ -1,4 +1,5 @@
 import {
+  findDayStart,
   formatDate,
   formatTime,
   type Html,
@@ -18,7 +19,7 @@ import { describeRelation, formatFullName, type WhoseRecord } from '../whose.ts'
 import type { Actors } from './actors.ts'
 import type { AccessLog } from './read.ts'
 import { buildUrl, type DayFault, isNarrowed, type View } from './view.ts'
-import { ACCESS_KINDS, classify, type Day, findDayStart, isOfPatientUser, type Visit } from './visits.ts'
+import { ACCESS_KINDS, classify, type Day, isOfPatientUser, type Visit } from './visits.ts'
 import { describeLists, describeVisit } from './words.ts'
 
 export function renderAccessLogPage(context: AuthContext, login: Login, log: AccessLog): Html {
@@ -32,7 +33,7 @@ export function renderAccessLogPage(context: AuthContext, login: Login, log: Acc
     { title, current: 'access-log', people },
     html`${renderPageHead(
       title,
-      `Everyone who opened or changed ${whose.record} through this server, by day. Times are ${formatTime(now, { withZone: true }).split(' ').at(-1)}.`,
+      `Everyone who opened or changed ${whose.record} through this server, by day. Days and times are in the zone ${view.zone}.`,
     )}
 ${people.length > 1 && renderRecords(log)}
 ${renderFilters(log)}
@@ -65,7 +66,8 @@ function renderFilters({ view, choices, people, fault }: AccessLog): Html {
   const { kind, app, person, since, until } = view
   const isOne = (values: readonly unknown[], chosen: string | undefined) =>
     values.length < 2 && chosen === undefined
-  return html`<form class="narrow narrow__form" method="get" action="${paths.accountAccessLog}" aria-label="Filters">
+  const isOpen = isNarrowed(view) || fault !== undefined
+  return html`<details class="more narrow"${isOpen && html` open`}><summary>Filter the entries</summary><form class="narrow__form" method="get" action="${paths.accountAccessLog}" aria-label="Filters">
 ${people.length > 1 && renderHidden({ patient: view.patient })}
 ${!isOne(choices.people, person) && renderPicker('person', 'Person', 'Everyone', choices.people, person)}
 ${!isOne(choices.apps, app) && renderPicker('app', 'App', 'All apps', choices.apps, app)}
@@ -73,7 +75,7 @@ ${renderPicker('kind', 'Kind', 'All kinds', Object.entries(ACCESS_KINDS), kind)}
 ${renderDayField('since', 'From', since, fault)}
 ${renderDayField('until', 'To', until, fault)}
 <p class="narrow__act"><button class="btn btn--quiet">Show</button>${isNarrowed(view) && html` <a class="btn btn--quiet" href="${buildUrl({ patient: view.patient })}">Show all</a>`}</p>
-</form>`
+</form></details>`
 }
 
 function renderPicker(
@@ -109,7 +111,7 @@ function renderNobody({ view, older, searchedTo, whose }: AccessLog): Html {
     })}</div>`
   const isSearched = older !== undefined && searchedTo !== undefined
   return html`<div class="card">${renderEmptyState({
-    title: isSearched ? `Nothing found back to ${formatDate(searchedTo)}` : 'Nothing found',
+    title: isSearched ? `Nothing found back to ${formatDate(searchedTo, view.zone)}` : 'Nothing found',
     text: isSearched
       ? 'Older entries may match: show them below.'
       : 'No entry matches these filters. Choose others, or show all entries.',
@@ -119,14 +121,14 @@ function renderNobody({ view, older, searchedTo, whose }: AccessLog): Html {
 interface DayOptions {
   readonly actors: Actors
   readonly whose: WhoseRecord
-  readonly view: Pick<View, 'kind'>
+  readonly view: Pick<View, 'kind' | 'zone'>
   readonly now: number
 }
 
 function renderDay(day: Day, options: DayOptions): Html {
   const { start, visits, lists } = day
   const id = `day-${start}`
-  return html`<section class="day" aria-labelledby="${id}"><h2 class="section__title" id="${id}">${nameDay(start, options.now)}${renderDate(start)}</h2>
+  return html`<section class="day" aria-labelledby="${id}"><h2 class="section__title" id="${id}">${nameDay(start, options)}${renderDate(start, options.view.zone)}</h2>
 <div class="card">${visits.length > 0 && renderVisits(visits, options)}${
     lists.length > 0 &&
     html`<details class="more visits__lists"${(visits.length === 0 || options.view.kind === 'list') && html` open`}><summary>${
@@ -140,30 +142,22 @@ function countLists({ length }: readonly Visit[]): string {
   return length === 1 ? 'a list' : `lists, ${length} times`
 }
 
-const WEEKDAY = new Intl.DateTimeFormat('en-GB', { weekday: 'long' })
-
-function nameDay(start: number, now: number): string {
-  const today = findDayStart(now)
-  if (start === today) return 'Today, '
-  return start === findDayStart(today - 1) ? 'Yesterday, ' : `${WEEKDAY.format(start)}, `
+function nameDay(start: number, { now, view: { zone } }: DayOptions): string {
+  if (start === findDayStart(now, zone)) return 'Today, '
+  if (start === findDayStart(now, zone, -1)) return 'Yesterday, '
+  return `${new Date(start).toLocaleDateString('en-GB', { weekday: 'long', timeZone: zone })}, `
 }
 
 /** Visits as rows: when, who, what. */
-export function renderVisits(
-  visits: readonly Visit[],
-  options: Pick<DayOptions, 'actors' | 'whose'>,
-  withDay = false,
-): Html {
+export function renderVisits(visits: readonly Visit[], options: VisitOptions, withDay = false): Html {
   return html`<ul class="visits">${visits.map(visit => renderVisit(visit, options, withDay))}</ul>`
 }
 
-function renderVisit(
-  visit: Visit,
-  { actors, whose }: Pick<DayOptions, 'actors' | 'whose'>,
-  withDay: boolean,
-): Html {
+type VisitOptions = Pick<DayOptions, 'actors' | 'whose'> & { readonly view: Pick<View, 'zone'> }
+
+function renderVisit(visit: Visit, { actors, whose, view: { zone } }: VisitOptions, withDay: boolean): Html {
   const { name, detail } = actors.describe(visit[0])
-  return html`<li class="visit"><p class="visit__when">${withDay && html`${renderDate(visit[0].at)} `}${formatPeriod(visit, withDay)}</p>
+  return html`<li class="visit"><p class="visit__when">${withDay && html`${renderDate(visit[0].at, zone)} `}${formatPeriod(visit, zone, withDay)}</p>
 <p class="visit__who"><b>${name}</b>${detail !== undefined && html`<span class="sub">${detail}</span>`}</p>
 <p class="visit__what">${renderWhat(visit, { actors, whose })}</p></li>`
 }
@@ -207,10 +201,10 @@ export function listApps(visit: Visit, actors: Actors): readonly string[] {
   ]
 }
 
-function formatPeriod(visit: Visit, withZone: boolean): string {
-  const from = formatTime(visit.at(-1)?.at)
-  const to = formatTime(visit[0].at)
-  const end = formatTime(visit[0].at, { withZone })
+function formatPeriod(visit: Visit, zone: string, withZone: boolean): string {
+  const from = formatTime(visit.at(-1)?.at, { zone })
+  const to = formatTime(visit[0].at, { zone })
+  const end = formatTime(visit[0].at, { zone, withZone })
   return from === to ? end : `${from}–${end}`
 }
 

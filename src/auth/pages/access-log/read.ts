@@ -7,7 +7,7 @@ import {
   type RecordFilter,
   type TrailPosition,
 } from '../../../audit/index.ts'
-import type { Person } from '../../../web/index.ts'
+import { type Person, parseDay } from '../../../web/index.ts'
 import { createNameReader } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { User } from '../../base/user.ts'
@@ -16,7 +16,7 @@ import { findByIds } from '../../oauth/launch/patients.ts'
 import type { OwnRecord } from '../../users/own-records.ts'
 import type { WhoseRecord } from '../whose.ts'
 import { type Actors, findActors } from './actors.ts'
-import { type DayFault, findStart, isNarrowed, type View } from './view.ts'
+import { type DayFault, isNarrowed, type View } from './view.ts'
 import { CHANGING, classify, type Day, groupByDay, identifyActor, isShown } from './visits.ts'
 
 /** Who looked at a record, by day and visit, newest first. */
@@ -115,30 +115,34 @@ export async function readDays(
     const { records, next } = await findAccesses(context, user, filter, position)
     read.push(...records.filter(isWanted))
     position = next
-    const page = endWithDay(groupByDay(read), position, isUnpaged)
+    const page = endWithDay(groupByDay(read, view.zone), position, { isUnpaged, zone: view.zone })
     if (!position || round === LIMITS.accessRounds || countVisits(page.days) >= ENOUGH_VISITS)
       return { ...page, read }
   }
 }
 
-function endWithDay(days: readonly Day[], next: TrailPosition | undefined, isUnpaged: boolean) {
+function endWithDay(
+  days: readonly Day[],
+  next: TrailPosition | undefined,
+  { isUnpaged, zone }: { readonly isUnpaged: boolean; readonly zone: string },
+) {
   // More entries of the last day may follow.
   const whole = next && days.length > 1 ? days.slice(0, -1) : days
   const full = whole.findIndex((_, at) => countVisits(whole.slice(0, at + 1)) >= FULL_VISITS)
   const shown = full < 0 || isUnpaged ? whole : whole.slice(0, full + 1)
   const [only] = shown
   if (!isUnpaged && only && shown.length === 1 && countVisits(shown) > LIMITS.visitsListed)
-    return divideDay(only)
+    return divideDay(only, zone)
   return { days: shown, older: shown.length < days.length ? listRecords(shown).at(-1) : next }
 }
 
 /** The newest visits of a day, without the entries of the same time as the others. */
-function divideDay({ visits, lists }: Day) {
+function divideDay({ visits, lists }: Day, zone: string) {
   const begins = [...visits, ...lists].map(([newest]) => newest).toSorted(compareNewest)
   const end = begins[LIMITS.visitsListed]
   const records = listRecords([{ start: 0, visits, lists }])
   const kept = end ? records.filter(record => compareNewest(record, end) < 0) : records
-  return { days: groupByDay(kept), older: kept.at(-1) }
+  return { days: groupByDay(kept, zone), older: kept.at(-1) }
 }
 
 function countVisits(days: readonly Day[]): number {
@@ -155,14 +159,14 @@ function compareNewest(a: TrailPosition, b: TrailPosition): number {
 }
 
 /** FHIR requests about the patient that succeeded. */
-function makeFilter({ patient, since, until }: View): RecordFilter {
+function makeFilter({ patient, since, until, zone }: View): RecordFilter {
   return {
     events: [{ kind: 'fhir' }],
     allowed: true,
     outcomes: ['0'],
     filedUnder: patient,
-    since: findStart(since),
-    before: findStart(until, 1),
+    since: since === undefined ? undefined : parseDay(since, zone),
+    before: until === undefined ? undefined : parseDay(until, zone, 1),
   }
 }
 

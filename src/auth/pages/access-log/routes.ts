@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
+import { formatDate, readZone } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import { isPatientUser } from '../../base/user.ts'
@@ -43,7 +45,7 @@ export function addAccessLogRoutes(app: FastifyInstance, context: AuthContext): 
       if (!parts) return sendBusy(context, reply, login)
       return reply
         .type(DOWNLOADS[format].type)
-        .header('content-disposition', `attachment; filename="who-looked.${format}"`)
+        .header('content-disposition', `attachment; filename="${nameFile(context, view)}.${format}"`)
         .send(Readable.from(parts))
     })
   app.get(paths.accountAccessLogCsv, download('csv'))
@@ -68,9 +70,14 @@ function requireRecord(context: AuthContext, handle: RecordHandler) {
     const [first, ...others] = records.map(({ patientId }) => patientId)
     if (first === undefined) return reply.redirect(isPatientUser(login.user) ? paths.home : paths.manage, 302)
     const query = readParameters(request.query)
-    const view = readView(query, [first, ...others])
+    const view = readView(query, [first, ...others], readZone(request.cookies))
     return handle(reply, login, { view, records, fault: findDayFault(query) })
   })
+}
+
+/** Each record and day has another name. It tells no one whose record it is. */
+function nameFile({ clock }: AuthContext, { patient, zone }: View): string {
+  return `who-looked-${formatDate(clock(), zone)}-${hash('sha256', patient, 'hex').slice(0, 6)}`
 }
 
 function sendBusy(context: AuthContext, reply: FastifyReply, login: Login): FastifyReply {

@@ -1,8 +1,9 @@
+import { parseDay } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
 import { ACCESS_KINDS, type AccessKind } from './visits.ts'
 
-/** The filters of the page, which are in its URL. Dates are days of the server's time zone. */
+/** The filters of the page, which are in its URL, and the time zone of its days. */
 export interface View {
   readonly patient: string
   /** An event of the person. It names nobody by itself. */
@@ -13,9 +14,10 @@ export interface View {
   readonly until: string | undefined
   /** The event before which the page begins. */
   readonly before: string | undefined
+  readonly zone: string
 }
 
-export function readView(query: Parameters, patients: readonly [string, ...string[]]): View {
+export function readView(query: Parameters, patients: readonly [string, ...string[]], zone: string): View {
   const read = (name: keyof View) => query.get(name)?.trim() || undefined
   const kind = read('kind') ?? ''
   return {
@@ -26,6 +28,7 @@ export function readView(query: Parameters, patients: readonly [string, ...strin
     since: keepDay(read('since')),
     until: keepDay(read('until')),
     before: read('before'),
+    zone,
   }
 }
 
@@ -57,20 +60,11 @@ export function isNarrowed({ person, app, kind, since, until }: View): boolean {
 }
 
 function keepDay(text: string | undefined): string | undefined {
-  return text !== undefined && findStart(text) !== undefined ? text : undefined
+  return text !== undefined && parseDay(text, 'UTC') !== undefined ? text : undefined
 }
 
-const DAY = /^(\d{4})-(\d{2})-(\d{2})$/
-
-/** The start of a day, or of one of the days after it. */
-export function findStart(day: string | undefined, later = 0): number | undefined {
-  const [, year, month, date] = DAY.exec(day ?? '') ?? []
-  if (year === undefined) return undefined
-  const start = new Date(Number(year), Number(month) - 1, Number(date) + later).getTime()
-  return Number.isNaN(start) ? undefined : start
-}
-
-export function buildUrl(view: Partial<View>, path: string = paths.accountAccessLog): string {
+/** The URL of a page with these filters. The zone is that of the browser. */
+export function buildUrl({ zone: _, ...view }: Partial<View>, path: string = paths.accountAccessLog): string {
   const query = new URLSearchParams(
     Object.entries(view).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   )

@@ -1,6 +1,7 @@
 import type { KeptRecord } from '../../../audit/index.ts'
 import { MINUTE_MS } from '../../../core/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
+import { findDayStart } from '../../../web/index.ts'
 import { isPatientUser } from '../../base/user.ts'
 
 /** How a record was used: opened, changed, or only shown among those of others. */
@@ -16,7 +17,7 @@ export type AccessKind = keyof typeof ACCESS_KINDS
 export type Visit = readonly [KeptRecord, ...KeptRecord[]]
 
 export interface Day {
-  /** The start of the day, in the server's time zone. */
+  /** The start of the day, in the reader's time zone. */
   readonly start: number
   readonly visits: readonly Visit[]
   /** Visits in which the record only appeared in lists. */
@@ -26,9 +27,14 @@ export interface Day {
 /** A longer pause begins another visit. */
 const PAUSE_MS = 30 * MINUTE_MS
 
-/** Groups records, which are newest first, by day and visit. */
-export function groupByDay(records: readonly KeptRecord[]): readonly Day[] {
-  return [...Map.groupBy(records, ({ at }) => findDayStart(at))].map(([start, ofDay]) => {
+/** Groups records, which are newest first, by day of the zone and by visit. */
+export function groupByDay(records: readonly KeptRecord[], zone: string): readonly Day[] {
+  let current = Number.POSITIVE_INFINITY
+  const findStart = ({ at }: KeptRecord) => {
+    if (at < current) current = findDayStart(at, zone)
+    return current
+  }
+  return [...Map.groupBy(records, findStart)].map(([start, ofDay]) => {
     const isList = (record: KeptRecord) => classify(record) === 'list'
     return {
       start,
@@ -36,10 +42,6 @@ export function groupByDay(records: readonly KeptRecord[]): readonly Day[] {
       lists: groupByVisit(ofDay.filter(isList)),
     }
   })
-}
-
-export function findDayStart(at: number): number {
-  return new Date(at).setHours(0, 0, 0, 0)
 }
 
 function groupByVisit(records: readonly KeptRecord[]): readonly Visit[] {

@@ -28,7 +28,7 @@ export function describeLists(visit: Visit): string {
       .map(({ resource_type: type }) =>
         type === null || type === 'Patient'
           ? 'a list of patients'
-          : `a list of the ${describeKind(type).noun} of several patients`,
+          : `a list of the ${nameKind(type)} of several patients`,
       ),
   )
   return `In ${joinWithAnd([...kinds])}.`
@@ -62,6 +62,8 @@ const GENERAL: ReadonlySet<string> = new Set([
 const NOUNS: Readonly<Record<string, string>> = {
   Patient: 'personal details',
   Encounter: 'visits',
+  // A request that names no category finds any of them.
+  Observation: 'observations (such as measurements or laboratory results)',
 }
 
 function nameData(record: KeptRecord): readonly string[] {
@@ -71,7 +73,11 @@ function nameData(record: KeptRecord): readonly string[] {
   const named = listCategories(request ?? '').map(code => nameCategory(type, code))
   const known = named.filter(noun => noun !== undefined)
   if (known.length > 0 && known.length === named.length && mayReturn(record, known)) return known
-  return [findOwn(NOUNS, type) ?? describeKind(type).noun]
+  return [nameKind(type)]
+}
+
+function nameKind(type: string): string {
+  return findOwn(NOUNS, type) ?? describeKind(type).noun
 }
 
 /**

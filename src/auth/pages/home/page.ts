@@ -20,7 +20,7 @@ import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
 import { type Actors, findActors } from '../access-log/actors.ts'
 import { renderVisits } from '../access-log/page.ts'
 import { readDays, readPeople } from '../access-log/read.ts'
-import { buildUrl, readView } from '../access-log/view.ts'
+import { buildUrl, readView, type View } from '../access-log/view.ts'
 import type { Visit } from '../access-log/visits.ts'
 import { joinWithAnd, summarizeScopes } from '../consent/texts.ts'
 import { type AppAccess, findAccess } from '../manage/access.ts'
@@ -43,33 +43,40 @@ interface OpenRecord {
   readonly whose: WhoseRecord
   readonly relation: string
   readonly person: Person | undefined
+  readonly view: View
   readonly visits: readonly Visit[]
   readonly actors: Actors
   readonly ofOthers: GrantsOfOthers
 }
 
-export async function readHome(context: AuthContext, user: User): Promise<Home> {
+export async function readHome(context: AuthContext, user: User, zone: string): Promise<Home> {
   const [own, access] = await Promise.all([findOwnRecords(context, user), findAccess(context, user.id)])
   if (isFailure(own)) return { access, records: own, others: 0 }
   const ids = own.map(({ patientId }) => patientId)
   const shown = ids.slice(0, LIMITS.homeRecords)
   const people = await readPeople(context, user, shown)
-  const records = await Promise.all(shown.map(id => readRecord(context, user, { people, own }, id)))
+  const records = await Promise.all(shown.map(id => readRecord(context, user, { people, own, zone }, id)))
   return { access, records, others: ids.length - shown.length }
 }
 
 async function readRecord(
   context: AuthContext,
   user: User,
-  { people, own }: { readonly people: readonly Person[]; readonly own: readonly OwnRecord[] },
+  {
+    people,
+    own,
+    zone,
+  }: { readonly people: readonly Person[]; readonly own: readonly OwnRecord[]; readonly zone: string },
   patient: string,
 ): Promise<OpenRecord> {
-  const { days } = await readDays(context, user, readView(readParameters({}), [patient]))
+  const view = readView(readParameters({}), [patient], zone)
+  const { days } = await readDays(context, user, view)
   const visits = days.flatMap(day => day.visits).slice(0, LIMITS.homeVisits)
   return {
     whose: describeWhose(user, people, patient),
     relation: describeRelation(own, patient),
     person: people.find(({ id }) => id === patient),
+    view,
     visits,
     actors: await findActors(context, user.id, visits.flat()),
     ofOthers: await findGrantsOfOthers(context, user, patient),
@@ -120,7 +127,7 @@ const NO_RECORD = renderAlert(
   'warn',
 )
 
-function renderRecord({ whose, relation, person, visits, actors, ofOthers }: OpenRecord): Html {
+function renderRecord({ whose, relation, person, view, visits, actors, ofOthers }: OpenRecord): Html {
   const name = person ? formatFullName(person) : 'Name temporarily unavailable'
   const id = `record-${whose.patient}`
   const log = buildUrl({ patient: whose.patient })
@@ -130,7 +137,7 @@ function renderRecord({ whose, relation, person, visits, actors, ofOthers }: Ope
 ${
   visits.length === 0
     ? html`<p class="home__part muted">Nobody has opened ${whose.record} lately.</p>`
-    : renderVisits(visits, { actors, whose }, true)
+    : renderVisits(visits, { actors, whose, view }, true)
 }
 <p class="home__part"><a href="${log}">Everyone who looked at ${whose.record}</a></p>
 ${renderGrantsOfOthers(ofOthers)}

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { readZone } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import { isPatientUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -9,9 +10,11 @@ import { readHome, renderHomePage } from './page.ts'
 export function addHomeRoutes(app: FastifyInstance, context: AuthContext): void {
   app.get(
     paths.home,
-    requireLogin(context, async (_request, reply, login) =>
+    requireLogin(context, async (request, reply, login) =>
       isPatientUser(login.user)
-        ? reply.sendPage(renderHomePage(context, login, await readHome(context, login.user)))
+        ? reply.sendPage(
+            renderHomePage(context, login, await readHome(context, login.user, readZone(request.cookies))),
+          )
         : reply.redirect(paths.portal, 302),
     ),
   )

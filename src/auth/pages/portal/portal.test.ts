@@ -526,7 +526,7 @@ describe('GET /portal', () => {
     it('shows since when', async () => {
       auth.fhir.fail('no-response')
       const first = await browser.get('/portal')
-      const since = /has not responded since (\d\d:\d\d)/.exec(first.body)?.[1]
+      const since = /has not responded since (<time [^>]*>\d\d:\d\d)/.exec(first.body)?.[1]
       auth.time.now += 7 * 60_000
       const later = await browser.get('/portal')
       assert.ok(since && later.body.includes(`has not responded since ${since}`))
