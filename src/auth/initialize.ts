@@ -42,7 +42,7 @@ export async function initialize({
   await createKeyRing({ store, sealer, clock, publishedForMs: 0 }).getSigningKey()
   await registerOwnClient(store, settings, clock())
   const { seedClinicianPassword: password, onLoopback: isForLoopback } = settings
-  const clinician = { password, practitionerId, passwordCost, isForLoopback }
+  const clinician = { password, practitionerId, passwordCost, isForLoopback, now: clock() }
   return { seeded: await seedClinician(store, { ...clinician, mustChangePassword: isPasswordRandom }) }
 }
 

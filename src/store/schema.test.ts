@@ -23,6 +23,8 @@ const SHAPE: Shape = {
     access_version: 'required',
     for_loopback: 'required',
     must_change_password: 'required',
+    created_at: 'nullable',
+    signed_in_at: 'nullable',
   },
   access_change: { id: 'required', clinician_id: 'nullable', client_id: 'nullable' },
   account_related_person: { clinician_id: 'required', related_person_id: 'required' },
@@ -188,6 +190,14 @@ const SHAPE: Shape = {
     fhir_user_id: 'required',
   },
   removed_client: { client_id: 'required', name: 'required', first_party: 'required' },
+  wrong_password: {
+    id: 'required',
+    clinician_id: 'required',
+    sender_hash: 'nullable',
+    at: 'required',
+    address: 'required',
+  },
+  known_sender: { clinician_id: 'required', sender_hash: 'required', seen_at: 'required' },
   used_assertion: { client_id: 'required', jti_hash: 'required', expires_at: 'required' },
   app_key: {
     generation: 'required',

@@ -21,6 +21,8 @@ export interface Schema {
   wrong_code: WrongCodeTable
   removed_clinician: RemovedClinicianTable
   removed_client: RemovedClientTable
+  wrong_password: WrongPasswordTable
+  known_sender: KnownSenderTable
   recent_use: RecentUseTable
   launch_token: LaunchTokenTable
   authorization_request: AuthorizationRequestTable
@@ -60,6 +62,10 @@ interface ClinicianTable {
   for_loopback: Generated<boolean>
   /** Somebody else chose the password. */
   must_change_password: Generated<boolean>
+  /** Null if the account is older than the column, or a plain INSERT added it. */
+  created_at: Instant | null
+  /** The last sign-in of the user. Null: none since the column exists. */
+  signed_in_at: Instant | null
 }
 
 /** A removed account, as long as audit records name it. A trigger writes it. */
@@ -241,6 +247,23 @@ interface WrongCodeTable {
   id: string
   clinician_id: string
   at: Instant
+}
+
+/** A wrong password of an account since its last sign-in, for a limit over all addresses (LOGIN-16). */
+interface WrongPasswordTable {
+  id: string
+  clinician_id: string
+  /** The browser or network from which the user has signed in before; null for all others together. */
+  sender_hash: string | null
+  at: Instant
+  address: string
+}
+
+/** A browser or network from which a user signed in with a password or passkey of this server. */
+interface KnownSenderTable {
+  clinician_id: string
+  sender_hash: string
+  seen_at: Instant
 }
 
 /** LAUNCH-5. */

@@ -65,6 +65,8 @@ eachDatabase((name, open, create) => {
         access_version: 0,
         for_loopback: false,
         must_change_password: false,
+        created_at: null,
+        signed_in_at: null,
       })
       for (const row of rows) assert.match(row.id, UUID)
       assert.equal(new Set(rows.map(row => row.id)).size, 3)

@@ -13,6 +13,8 @@ const KEPT = {
   launchToken: HOUR_MS,
   loginFailure: HOUR_MS,
   wrongCode: DAY_MS,
+  /** As long as the cookie of a known browser. */
+  knownSender: 180 * DAY_MS,
   code: HOUR_MS,
   grant: 2 * DAY_MS,
   signingKey: 7 * DAY_MS,
@@ -33,6 +35,7 @@ const EXPIRING = [
   ['login', 'expires_at', 0],
   ['login_failure', 'at', KEPT.loginFailure],
   ['wrong_code', 'at', KEPT.wrongCode],
+  ['known_sender', 'seen_at', KEPT.knownSender],
   ['app_launch', 'expires_at', 0],
   ['app_session', 'idle_expires_at', 0],
   ['app_session', 'max_expires_at', 0],

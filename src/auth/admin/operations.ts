@@ -3,6 +3,7 @@ import { ENDPOINTS } from './api/routes.ts'
 import { SHOW_RECORD } from './audit.ts'
 import { CHECK_FILE } from './check-file.ts'
 import { CLIENT_OPERATIONS, type ClientOperation } from './clients.ts'
+import { EXPORT_USERS } from './export-users.ts'
 import type { CommandWords } from './operation.ts'
 import { POLICY_CHANGED, SETTINGS_CHANGED } from './system.ts'
 import { USER_OPERATIONS, type UserOperation } from './user-operations.ts'
@@ -18,6 +19,7 @@ export const OPERATIONS: readonly Operation[] = [
   SETTINGS_CHANGED,
   SHOW_RECORD,
   CHECK_FILE,
+  EXPORT_USERS,
 ]
 
 function listUserOperations(kind: UserKind): readonly Operation[] {

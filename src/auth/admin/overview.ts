@@ -8,6 +8,7 @@ import { isPresent } from '../../store/index.ts'
 import { createUserLookup, type LookupType } from '../base/fhir-reader.ts'
 import { formatFhirUser } from '../base/user.ts'
 import type { AuthContext } from '../oauth/context.ts'
+import { isLocked } from '../users/guesses.ts'
 import { NO_PASSWORD } from '../users/passwords.ts'
 import { checkProvider } from '../users/providers/providers.ts'
 import { describeMadeForLoopback } from '../users/validity/made-for-loopback.ts'
@@ -15,6 +16,7 @@ import type { Admin } from './action.ts'
 import { CLOSED, defineEndpoint } from './endpoint.ts'
 import { listKeys } from './keys.ts'
 import { findServers } from './system.ts'
+import { lastUse, UNUSED_DAYS } from './users.ts'
 import { findVerification, type VerificationReport } from './verification.ts'
 
 const Counts = Type.Object(
@@ -64,6 +66,8 @@ export async function findOverview(
     findUserMatters(context),
     findFactorMatters(context),
     findCodeMatters(admin),
+    findLockedMatters(admin),
+    findUnusedMatters(context),
     findLoopbackMatters(context),
     findSecurityMatters(context),
   ])
@@ -261,6 +265,34 @@ async function findCodeMatters({ store, clock }: Admin): Promise<readonly Matter
       path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
     },
   ]
+}
+
+async function findLockedMatters({ store }: Admin): Promise<readonly Matter[]> {
+  const rows = await store.db
+    .selectFrom('clinician')
+    .select('username')
+    .where(isLocked)
+    .orderBy('username')
+    .limit(COMPARED)
+    .execute()
+  if (rows.length === 0) return []
+  const names = shortenList(rows.map(({ username }) => username))
+  const text = `${rows.length === 1 ? 'An account is' : `${rows.length} accounts are`} locked after too many wrong passwords: ${names}.`
+  return [{ code: 'users-locked', text, path: '/clinicians?state=locked' }]
+}
+
+/** Accounts that nobody may need. */
+async function findUnusedMatters({ store, rules, clock }: AuthContext): Promise<readonly Matter[]> {
+  const { count } = await store.db
+    .selectFrom('clinician')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where('disabled', '=', false)
+    .$if(!rules.onLoopback, query => query.where('for_loopback', '=', false))
+    .where(lastUse, '<', clock() - UNUSED_DAYS * DAY_MS)
+    .executeTakeFirstOrThrow()
+  if (Number(count) === 0) return []
+  const text = `Nobody has signed in to ${Number(count) === 1 ? 'an account' : `${count} accounts`} for ${UNUSED_DAYS} days.`
+  return [{ code: 'users-unused', text, path: '/clinicians?state=unused' }]
 }
 
 /** Undefined if the FHIR server does not say. */

@@ -7,12 +7,14 @@ import { createSealer } from '../../store/index.ts'
 import { type Controls, NO_CONTROLS } from '../base/context.ts'
 import { ADMIN_SCOPE } from '../oauth/clients/client.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
+import { addWrongPasswords } from '../testing/wrong-passwords.ts'
 import { createProviders } from '../users/providers/providers.ts'
 import { type Admin, AdminFailure, makeCommandLine, recordAction, refuseWithoutRight } from './action.ts'
 import { exportRecords } from './audit.ts'
 import { checkFile } from './check-file.ts'
 import { changeByMetadata, registerByMetadata } from './client-metadata.ts'
 import { approveClient, removeClient, rotateClientSecret, setClientDisabled } from './clients.ts'
+import { exportUsers } from './export-users.ts'
 import { revokeGrantById } from './grants.ts'
 import { listKeys, rotateKeys, withdrawKey } from './keys.ts'
 import { OPERATIONS } from './operations.ts'
@@ -94,6 +96,16 @@ function makeUserAttempts<Kind extends UserKind>(kind: Kind) {
         .execute()
       return USER_OPERATIONS['reset-second-factor'].perform(admin, { username, kind }, {})
     },
+    unlock: async (admin, username) => {
+      const { db } = admin.store
+      const { id } = await db
+        .selectFrom('clinician')
+        .select('id')
+        .where('username', '=', username)
+        .executeTakeFirstOrThrow()
+      await addWrongPasswords(db, id)
+      return USER_OPERATIONS.unlock.perform(admin, { username, kind })
+    },
     'end-sign-in': async (admin, username) => {
       const { db } = admin.store
       const row = await db
@@ -135,6 +147,7 @@ const ATTEMPTS = {
   'audit verify': admin => startVerification(admin, sealer, {}),
   'audit check-file': admin =>
     checkFile(admin, ['id\r\n1\r\n'], { fhirBaseUrl: 'http://localhost:8080/fhir' }),
+  'users export': admin => exportUsers(admin, {}),
   'audit export': admin =>
     exportRecords(admin, 'csv', { filter: {}, unknown: [], fhirBaseUrl: 'http://localhost:8080/fhir' }),
 } satisfies Record<string, Attempt>
@@ -163,6 +176,7 @@ const WITHOUT_RECENT_SIGN_IN: readonly string[] = [
   'policy validate',
   'provider test',
   'settings changed',
+  'users export',
 ]
 
 eachDatabaseIfThorough((_, open) => {

@@ -6,6 +6,7 @@ import { LIMITS } from '../base/limits.ts'
 import { lockAccount } from '../users/accounts.ts'
 import { removeFactors } from '../users/factors/factors.ts'
 import { forgetWrongCodes } from '../users/factors/wrong-codes.ts'
+import { forgetSenders, forgetWrongPasswords } from '../users/guesses.ts'
 import { hashPassword, NO_PASSWORD } from '../users/passwords.ts'
 import { keepAccess } from '../users/validity/facts.ts'
 import { computeAccountMark } from '../users/validity/rule.ts'
@@ -174,6 +175,29 @@ password too if someone else may know the old one.`,
     },
     perform: (admin, target, { keep_apps }) => resetSecondFactor(admin, target, { keepApps: keep_apps }),
   },
+  unlock: {
+    signIn: 'asks',
+    api: {
+      method: 'POST',
+      path: 'unlock',
+      title: 'Accept passwords again after too many wrong ones',
+      input: Type.Object({}, CLOSED),
+    },
+    page: {
+      title: name => `Unlock ${name}?`,
+      text: 'The wrong passwords are forgotten, and passwords are accepted from everywhere again. If someone may be guessing the password, set a new one instead, or ask the user to add a second factor.',
+      button: 'Unlock',
+      isDangerous: false,
+    },
+    link: { text: 'Unlock', isOffered: user => user.lockedAt !== undefined, isMain: true },
+    command: {
+      done: 'Unlocked',
+      help: `
+After ${LIMITS.wrongPasswords} wrong passwords in a row, from all addresses together, a password is accepted only from browsers and networks
+where the user has signed in before. This accepts it from everywhere again.`,
+    },
+    perform: unlockUser,
+  },
   'make-administrator': {
     signIn: 'asks',
     verb: 'set',
@@ -302,6 +326,7 @@ export async function addUser(admin: Admin, user: NewUser): Promise<UserDescript
         password_hash,
         must_change_password: user.password !== undefined && isIssued(admin),
         for_loopback: admin.isForLoopback ?? false,
+        created_at: admin.clock(),
       })
       .onConflict(conflict => conflict.column('username').doNothing())
       .returningAll()
@@ -434,6 +459,8 @@ export async function setPassword(
     const for_loopback = row.for_loopback && (admin.isForLoopback ?? false)
     const must_change_password = isIssued(admin)
     await forgetWrongCodes(trx, row.id)
+    await forgetWrongPasswords(trx, row.id)
+    await forgetSenders(trx, row.id)
     return storeAndEnd(trx, row, { password_hash, must_change_password, for_loopback }, keepApps)
   })
   return isFailure(user) ? user : { ...user, password }
@@ -477,6 +504,15 @@ function resetSecondFactor(
     await removeFactors(trx, row.id)
     await forgetWrongCodes(trx, row.id)
     return storeAndEnd(trx, row, { access_version: row.access_version + 1 }, keepApps)
+  })
+}
+
+/** Forgets the wrong passwords of a user, so that a password is accepted from everywhere again. */
+function unlockUser(admin: Admin, target: UserTarget): Promise<UserDescription | AdminFailure> {
+  return performOnUser(admin, target, 'unlock', async (trx, row, { lockedAt }) => {
+    if (lockedAt === undefined) return new AdminFailure('conflict', 'the account is not locked')
+    await forgetWrongPasswords(trx, row.id)
+    return row
   })
 }
 

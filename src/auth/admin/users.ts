@@ -3,6 +3,7 @@ import { type Kysely, type Selectable, sql } from 'kysely'
 import { containsText, type Schema, type Store } from '../../store/index.ts'
 import { formatFhirUser, isPatientUser } from '../base/user.ts'
 import { findAdminProvider, keepGoodLogins, type LoginRow, selectLogins } from '../users/find-login.ts'
+import { findLocked, isLocked } from '../users/guesses.ts'
 import { NO_PASSWORD } from '../users/passwords.ts'
 import type { AccessRules } from '../users/validity/rule.ts'
 import { type Admin, cutPage, type ListPage, type PageRequest } from './action.ts'
@@ -35,6 +36,12 @@ export interface UserDescription {
   readonly secondFactors: number
   /** Browsers in which the user is signed in. */
   readonly signIns: number
+  /** Undefined if the account is older than the record of it. */
+  readonly createdAt: number | undefined
+  /** The last sign-in; undefined if there was none since they are kept. */
+  readonly signedInAt: number | undefined
+  /** Since when passwords are accepted only from known browsers and networks. */
+  readonly lockedAt: number | undefined
 }
 
 /** A user of an identity provider who signs in as this user. */
@@ -84,6 +91,12 @@ export interface UserFilter extends PageRequest {
   readonly admin?: boolean | undefined
   readonly disabled?: boolean | undefined
   readonly hasSecondFactor?: boolean | undefined
+  /** Whether too many wrong passwords were tried. */
+  readonly locked?: boolean | undefined
+  /** Accounts that nobody has signed in to since then, and that are older. */
+  readonly unusedSince?: number | undefined
+  /** False: nobody has ever signed in, as far as is known. */
+  readonly hasSignedIn?: boolean | undefined
 }
 
 /** Lists users by username. A page may have fewer than `limit`, and others may follow. */
@@ -123,11 +136,10 @@ async function findEnd({ db, dialect }: Store, after = ''): Promise<string | und
 }
 
 /** The first users that meet the filter, up to the username `end`. */
-function findRows(
-  { db }: Store,
-  { kind, text, admin, disabled, hasSecondFactor, after, limit }: UserFilter,
-  end: string | undefined,
-): Promise<UserRow[]> {
+function findRows({ db }: Store, filter: UserFilter, end: string | undefined): Promise<UserRow[]> {
+  const { kind, text, admin, disabled, hasSecondFactor, locked, unusedSince, hasSignedIn } = filter
+  const { after, limit } = filter
+  const orNot = (isWanted: boolean) => sql.raw(isWanted ? '' : 'not')
   return db
     .selectFrom('clinician')
     .selectAll()
@@ -138,8 +150,11 @@ function findRows(
     .$if(admin === false, query => query.where('admin', '=', false))
     .$if(disabled !== undefined, query => query.where('disabled', '=', disabled ?? false))
     .$if(hasSecondFactor !== undefined, query =>
-      query.where(sql<boolean>`${sql.raw(hasSecondFactor ? '' : 'not')} ${hasFactor}`),
+      query.where(sql<boolean>`${orNot(hasSecondFactor ?? false)} ${hasFactor}`),
     )
+    .$if(locked !== undefined, query => query.where(sql<boolean>`${orNot(locked ?? false)} ${isLocked}`))
+    .$if(unusedSince !== undefined, query => query.where(lastUse, '<', unusedSince ?? 0))
+    .$if(hasSignedIn !== undefined, query => query.where('signed_in_at', hasSignedIn ? 'is not' : 'is', null))
     .$if(text !== undefined, query => query.where(containsText(['username', 'display_name'], text ?? '')))
     .orderBy('username')
     .limit(limit)
@@ -147,6 +162,13 @@ function findRows(
 }
 
 const hasFactor = sql<boolean>`exists (select 1 from factor where factor.clinician_id = clinician.id)`
+
+/** An account that nobody signs in to for so long may not be needed. */
+export const UNUSED_DAYS = 90
+
+/** The last sign-in, or else the creation of the account, or else the time since which both are kept. */
+export const lastUse = sql<number>`coalesce(signed_in_at, created_at,
+  (select applied_at from schema_migration where name = '0002-who'))`
 
 /** By the account, or by an identity provider at a sign-in. */
 const mayBeAdministrator = sql<boolean>`(admin or id in (select clinician_id from login where admin))`
@@ -194,6 +216,7 @@ async function describeAll(
     .execute()
   const logins = await selectLogins(db).where('login.clinician_id', 'in', ids).execute()
   const signIns = await keepGoodLogins(db, rules, logins, now)
+  const locked = await findLocked(db, ids)
   return rows.map(row => ({
     id: row.id,
     kind: getKind(row),
@@ -209,6 +232,9 @@ async function describeAll(
     links: links.filter(link => link.clinician_id === row.id).map(toLink),
     secondFactors: factors.filter(one => one.clinician_id === row.id).length,
     signIns: signIns.filter(one => one.clinician_id === row.id).length,
+    createdAt: row.created_at ?? undefined,
+    signedInAt: row.signed_in_at ?? undefined,
+    lockedAt: locked.get(row.id),
   }))
 }
 

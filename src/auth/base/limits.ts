@@ -85,6 +85,8 @@ export const LIMITS = {
   relatedPersons: 50,
   /** Wrong codes of authenticator apps in 24 hours, for an account. */
   wrongCodesPerDay: 20,
+  /** Wrong passwords of an account in a row, over all addresses. NIST SP 800-63B-4, 3.2.2, allows 100. */
+  wrongPasswords: 50,
   /** Second factors of an account, and characters of the name of one. */
   factors: 10,
   factorNameCharacters: 60,
@@ -159,6 +161,8 @@ export const LIFETIME = {
   interaction: 10 * MINUTE_MS,
   code: 60 * SECOND_MS,
   login: 8 * HOUR_MS,
+  /** How long a browser or network is known after a sign-in. */
+  knownSender: 180 * DAY_MS,
   /** An unused `offline_access` refresh token; each use restarts it. §170.315(g)(10) requires three months. */
   offlineRefresh: 100 * DAY_MS,
   /** How long a refresh request may be repeated if the response was lost. */

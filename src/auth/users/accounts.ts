@@ -34,7 +34,7 @@ const SAMPLE_ACCOUNTS = [
 ] as const
 
 /** Creates the sample accounts, with the password of the test clinician, which everybody knows: they are for loopback. */
-export async function seedSampleAccounts({ db }: Store): Promise<void> {
+export async function seedSampleAccounts({ db }: Store, now = Date.now()): Promise<void> {
   const { password_hash } = await db
     .selectFrom('clinician')
     .select('password_hash')
@@ -50,6 +50,7 @@ export async function seedSampleAccounts({ db }: Store): Promise<void> {
         fhir_user_id: fhirUserId,
         for_loopback: true,
         admin: kind === 'Admin',
+        created_at: now,
       })
       .onConflict(conflict => conflict.doNothing())
       .returning('id')
@@ -85,6 +86,7 @@ interface TestClinician {
   readonly passwordCost: number | undefined
   readonly isForLoopback: boolean
   readonly mustChangePassword: boolean
+  readonly now: number
 }
 
 /**
@@ -93,7 +95,7 @@ interface TestClinician {
  */
 export async function seedClinician(
   { db }: Store,
-  { password, practitionerId, passwordCost, isForLoopback, mustChangePassword }: TestClinician,
+  { password, practitionerId, passwordCost, isForLoopback, mustChangePassword, now }: TestClinician,
 ): Promise<boolean> {
   const existing = await db.selectFrom('clinician').select('id').limit(1).executeTakeFirst()
   if (existing) return false
@@ -107,6 +109,7 @@ export async function seedClinician(
       'fhir_user_id',
       'for_loopback',
       'must_change_password',
+      'created_at',
     ])
     .expression(
       db
@@ -117,6 +120,7 @@ export async function seedClinician(
           sql<string>`cast(${practitionerId} as text)`.as('fhir_user_id'),
           sql<boolean>`cast(${isForLoopback} as boolean)`.as('for_loopback'),
           sql<boolean>`cast(${mustChangePassword} as boolean)`.as('must_change_password'),
+          sql<number>`cast(${now} as bigint)`.as('created_at'),
         ])
         .where(({ not, exists, selectFrom }) => not(exists(selectFrom('clinician').select('id')))),
     )

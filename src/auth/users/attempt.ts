@@ -4,14 +4,14 @@ import { createRandomToken, sha256 } from '../../store/index.ts'
 import { findNetwork } from '../../web/index.ts'
 import type { User } from '../base/user.ts'
 import type { UsersContext } from './context.ts'
+import { createGuessLimit, forgetWrongPasswords, type Sender } from './guesses.ts'
+import { NO_PASSWORD } from './passwords.ts'
 import { keepAccess } from './validity/facts.ts'
 import { computeAccountMark, isUsableAccount } from './validity/rule.ts'
 
-export interface Attempt {
+export interface Attempt extends Sender {
   readonly username: string
   readonly password: string
-  /** The IP address of the browser. */
-  readonly address: string
 }
 
 /** Stores a failure. */
@@ -20,7 +20,14 @@ type Keep = (trx: Transaction<Schema>) => Promise<void>
 /** A refused login. The caller must run `keep`. */
 export type RefusedAttempt =
   /** Whether the username or the password was wrong is not disclosed. */
-  | { readonly kind: 'wrong'; readonly keep: Keep }
+  | {
+      readonly kind: 'wrong'
+      readonly keep: Keep
+      /** Whether the same was tried several times, so that the page says what else could be the reason. */
+      readonly isRepeated: boolean
+      /** For the audit trail. */
+      readonly isLocked: boolean
+    }
   | { readonly kind: 'too-many'; readonly retryAfterSeconds: number; readonly keep?: Keep }
 
 export type AttemptResult =
@@ -48,7 +55,7 @@ interface ChangedPassword {
  */
 export async function tryLogin(
   context: LoginContext,
-  { username, password, address }: Attempt,
+  { username, password, address, browser }: Attempt,
   record: (refused: RefusedAttempt) => Promise<void>,
 ): Promise<AttemptResult> {
   const { store, checkPassword } = context
@@ -61,8 +68,10 @@ export async function tryLogin(
   const before = await limit.wait()
   if (before > 0) return refuse({ kind: 'too-many', retryAfterSeconds: before })
   const user = await findByUsername(store, username)
+  const guesses = createGuessLimit(context, user?.id, { address, browser })
   const attempt = {
-    passwordHash: user?.password_hash,
+    // A locked account is like an unknown username, and even the time does not tell whether the password is right.
+    passwordHash: (await guesses.isFull()) ? undefined : user?.password_hash,
     enabled: user !== undefined && isUsableAccount(user, context.rules),
     username,
     password,
@@ -72,7 +81,8 @@ export async function tryLogin(
     if (result.kind === 'busy') return refuse({ kind: 'too-many', retryAfterSeconds: BUSY_SECONDS })
     const wait = await limit.wait()
     if (wait > 0) return refuse({ kind: 'too-many', retryAfterSeconds: wait })
-    if (result.kind === 'right' && user)
+    const isLocked = await guesses.isFull()
+    if (result.kind === 'right' && user && !isLocked)
       return {
         kind: 'right',
         user: { id: user.id, fhirUserId: user.fhir_user_id },
@@ -82,13 +92,18 @@ export async function tryLogin(
           const kept = { accountId: user.id, mark: computeAccountMark(user) }
           if (hash !== user.password_hash) await keepAccess(trx, { ...kept, what: changed ?? 'everything' })
           await limit.clear(trx)
+          await (changed ? forgetWrongPasswords(trx, user.id) : guesses.clear(trx))
           return true
         },
       }
+    const keep = async (trx: Transaction<Schema>) => {
+      await limit.add(trx)
+      if (!isLocked && user && user.password_hash !== NO_PASSWORD) await guesses.add(trx)
+    }
     return refuse(
       result.kind === 'wrong' && result.queueIsFull
-        ? { kind: 'too-many', retryAfterSeconds: BUSY_SECONDS, keep: limit.add }
-        : { kind: 'wrong', keep: limit.add },
+        ? { kind: 'too-many', retryAfterSeconds: BUSY_SECONDS, keep }
+        : { kind: 'wrong', keep, isLocked, isRepeated: (await limit.count()) >= REPEATED },
     )
   })
 }
@@ -147,6 +162,16 @@ export function createAttemptLimit(
 
   return {
     wait: () => wait(),
+    /** The failures of this username from this network. */
+    async count(): Promise<number> {
+      const { count } = await db
+        .selectFrom('login_failure')
+        .select(({ fn }) => fn.countAll().as('count'))
+        .where('username_address_hash', '=', ofUsername.key)
+        .where('at', '>', clock() - settings.loginFailureWindowSeconds * 1000)
+        .executeTakeFirstOrThrow()
+      return Number(count)
+    },
     add: (trx: Kysely<Schema>) => add(trx),
     async clear(trx: Kysely<Schema>): Promise<void> {
       await trx.deleteFrom('login_failure').where('username_address_hash', '=', ofUsername.key).execute()
@@ -175,6 +200,9 @@ function hashSender(...sender: readonly string[]): string {
 type LoginContext = Pick<UsersContext, 'store' | 'settings' | 'clock' | 'checkPassword' | 'rules'>
 
 const BUSY_SECONDS = 5
+
+/** Failures after which a user doubts that it is a typing error. */
+const REPEATED = 2
 
 /** Replaces the hash by compare-and-set. `isChosen`: by the user. The row is locked until the transaction ends, even if the hash stays the same. */
 async function replaceHash(

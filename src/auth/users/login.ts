@@ -53,6 +53,8 @@ export async function beginLogin(
       ...(methods && { amr: JSON.stringify(methods), acr: listAcrValues(methods)[0] ?? null }),
     })
     .execute()
+  if (!byTools)
+    await trx.updateTable('clinician').set({ signed_in_at: now }).where('id', '=', userId).execute()
   if (before?.user.id === userId) await moveGrants(trx, before.idHash, sha256(id), columns)
   if (before) await endLogin(trx, before.idHash)
   return id

@@ -47,7 +47,11 @@ eachDatabaseIfThorough((_, __, create) => {
       assert.deepEqual(more, [])
       assert.equal(stdout, `Added clinician ada with id ${row.id}\n`)
       assert.deepEqual(
-        { ...row, password_hash: await compare('correct horse', row.password_hash) },
+        {
+          ...row,
+          password_hash: await compare('correct horse', row.password_hash),
+          created_at: typeof row.created_at,
+        },
         {
           id: row.id,
           username: 'ada',
@@ -59,6 +63,8 @@ eachDatabaseIfThorough((_, __, create) => {
           access_version: 0,
           for_loopback: false,
           must_change_password: false,
+          created_at: 'number',
+          signed_in_at: null,
         },
       )
     })

@@ -31,6 +31,10 @@ export const table = {
     summary: 'Remove the second factors of a patient or related person who lost them',
     load: operations,
   },
+  'account unlock': {
+    summary: 'Accept passwords for an account again after too many wrong ones',
+    load: operations,
+  },
   'account disable': { summary: 'Disable an account; end the sign-ins and app access', load: operations },
   'account enable': { summary: 'Enable a disabled account', load: operations },
   'account remove': { summary: 'Remove an account, with all access', load: operations },
@@ -43,6 +47,10 @@ export const table = {
   },
   'clinician reset-second-factor': {
     summary: 'Remove the second factors of a clinician who lost them',
+    load: operations,
+  },
+  'clinician unlock': {
+    summary: 'Accept passwords for a clinician again after too many wrong ones',
     load: operations,
   },
   'clinician disable': { summary: 'Disable a clinician; end the sign-ins and app access', load: operations },

@@ -2,7 +2,8 @@ import type { Dialect, Migration } from '../migration.ts'
 
 /**
  * Finds the records of an account, the changes to an account or app, and who has access to what, without reading all rows.
- * Keeps the names of removed accounts and apps. Counts wrong one-time codes.
+ * Keeps the names of removed accounts and apps, and when an account was created and last used. Counts wrong one-time codes
+ * and wrong passwords.
  */
 export const who: Migration = {
   name: '0002-who',
@@ -27,6 +28,25 @@ export const who: Migration = {
       first_party boolean not null
     )`,
     ...KEPT.flatMap(kept => [...createTrigger(kept, dialect), copyRemoved(kept, dialect)]),
+    `create table wrong_password (
+      id text primary key not null,
+      clinician_id text not null references clinician (id) on delete cascade,
+      sender_hash text,
+      at bigint not null,
+      address text not null
+    )`,
+    'create index wrong_password_clinician_id_sender_hash on wrong_password (clinician_id, sender_hash)',
+    `create table known_sender (
+      clinician_id text not null references clinician (id) on delete cascade,
+      sender_hash text not null,
+      seen_at bigint not null,
+      constraint known_sender_key primary key (clinician_id, sender_hash)
+    )`,
+    'create index known_sender_seen_at on known_sender (seen_at)',
+    'alter table clinician add column created_at bigint',
+    'alter table clinician add column signed_in_at bigint',
+    `update clinician set signed_in_at =
+      (select max(login.created_at) from login where login.clinician_id = clinician.id)`,
   ],
   listIndexes: dialect => [
     {

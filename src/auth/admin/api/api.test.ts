@@ -11,6 +11,7 @@ import type { Controls } from '../../base/context.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import { makeProvider } from '../../testing/test-sign-in.ts'
 import { openTestStore } from '../../testing/test-store.ts'
+import { addWrongPasswords } from '../../testing/wrong-passwords.ts'
 import { OPERATIONS } from '../operations.ts'
 
 const POLICY = `rules:
@@ -194,6 +195,14 @@ describe('the administration API', () => {
         .values({ clinician_id: id, kind: 'totp', name: 'Phone', created_at: 1 })
         .execute()
       await call('POST', `${path}/{id}/reset-second-factor`, [id], { keep_apps: true })
+      await addWrongPasswords(auth.store.db, id)
+      const locked = (await call('GET', `${path}?locked=true&signed_in=false`, [])).json().items
+      assert.deepEqual(
+        locked.map((user: { readonly locked_at: string }) => user.locked_at),
+        ['1970-01-01T00:00:00.001Z'],
+      )
+      assert.equal((await call('POST', `${path}/{id}/unlock`, [id], {})).json().locked_at, undefined)
+      await call('GET', `${path}?unused_days=90`, [])
       const link = { issuer: 'https://idp.example', subject: name }
       assert.deepEqual((await call('POST', `${path}/{id}/links`, [id], link)).json().links.length, 1)
       await call('DELETE', `${path}/{id}/links?${new URLSearchParams(link)}`, [id])

@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
-import { isFailure } from '../../../core/index.ts'
+import { DAY_MS, isFailure } from '../../../core/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { type SignIn as FoundSignIn, findSignIns } from '../../users/sign-ins.ts'
@@ -34,6 +34,13 @@ const USER = {
   ),
   second_factors: Type.Integer({ description: 'Authenticator apps and passkeys.' }),
   sign_ins: Type.Integer({ description: 'Browsers in which the user is signed in.' }),
+  created_at: Type.Optional({ ...Time, description: 'Absent if the account is older than this record.' }),
+  last_sign_in_at: Type.Optional({ ...Time, description: 'Absent if no sign-in is known.' }),
+  locked_at: Type.Optional({
+    ...Time,
+    description:
+      'Since then a password is accepted only from browsers and networks where the user has signed in before, because too many wrong ones were tried.',
+  }),
   unknown_fhir_users: Type.Optional(
     Type.Array(Type.String(), {
       description:
@@ -121,14 +128,22 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
           ),
           disabled: Type.Optional(Type.Boolean()),
           second_factor: Type.Optional(Type.Boolean({ description: 'Whether they have one here.' })),
+          locked: Type.Optional(Type.Boolean({ description: 'After too many wrong passwords.' })),
+          unused_days: Type.Optional(
+            Type.Integer({ minimum: 1, maximum: 36_500, description: 'Without a sign-in for so many days.' }),
+          ),
+          signed_in: Type.Optional(Type.Boolean({ description: 'Whether a sign-in is known.' })),
           ...filter,
           ...PAGE_QUERY,
         },
         CLOSED,
       ),
       result: PageOf(User),
-      handle: async ({ admin, query: { second_factor, ...query } }) =>
-        toPage(await listUsers(admin, { ...query, hasSecondFactor: second_factor, kind }), describe),
+      async handle({ admin, query: { second_factor, unused_days, signed_in, ...query } }) {
+        const unusedSince = unused_days === undefined ? undefined : admin.clock() - unused_days * DAY_MS
+        const wanted = { ...query, hasSecondFactor: second_factor, unusedSince, hasSignedIn: signed_in, kind }
+        return toPage(await listUsers(admin, wanted), describe)
+      },
     }),
     defineEndpoint({
       method: 'POST',
@@ -250,5 +265,8 @@ function describeUser(user: UserDescription): Static<TObject<typeof USER>> {
     links: user.links.map(({ createdAt, ...link }) => ({ ...link, created_at: formatTime(createdAt) })),
     second_factors: user.secondFactors,
     sign_ins: user.signIns,
+    ...(user.createdAt !== undefined && { created_at: formatTime(user.createdAt) }),
+    ...(user.signedInAt !== undefined && { last_sign_in_at: formatTime(user.signedInAt) }),
+    ...(user.lockedAt !== undefined && { locked_at: formatTime(user.lockedAt) }),
   }
 }

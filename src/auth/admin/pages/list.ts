@@ -1,6 +1,7 @@
 import { findOwn } from '../../../core/index.ts'
 import { type Html, html, renderEmptyState, renderSearchForm } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
+import type { Parameters } from '../../base/request.ts'
 import type { AdminRequest } from './route.ts'
 import {
   type AdminPage,
@@ -25,7 +26,7 @@ interface State<Filter> {
 }
 
 /** The lists of a section, by the `state` of the URL. */
-type States<Filter> = Readonly<Record<string, State<Filter>>> & { readonly all: State<Filter> }
+export type States<Filter> = Readonly<Record<string, State<Filter>>> & { readonly all: State<Filter> }
 
 interface Listing {
   /** The text of the search. */
@@ -49,13 +50,20 @@ interface List<Filter> extends AdminPage {
 
 const MAX_SEARCH_CHARACTERS = 100
 
+/** The list that a URL names, and its search. */
+export function readListing<Filter>(form: Parameters, states: States<Filter>) {
+  return {
+    state: findOwn(states, form.get('state') ?? 'all') ?? states.all,
+    text: form.get('search')?.trim().slice(0, MAX_SEARCH_CHARACTERS) || undefined,
+  }
+}
+
 /** The page of a section that lists its items: by state, with a search, in pages. */
 export async function renderList<Filter>(request: AdminRequest, list: List<Filter>): Promise<Html> {
   const { form } = request
   const { section, states, notFound, caption, columns, search } = list
   const path = `${paths.admin}/${section}`
-  const state = findOwn(states, form.get('state') ?? 'all') ?? states.all
-  const text = form.get('search')?.trim().slice(0, MAX_SEARCH_CHARACTERS) || undefined
+  const { state, text } = readListing(form, states)
   const { rows, next } = await list.find({ ...state.filter, text, after: form.get('after'), limit: LISTED })
   return renderAdminPage(
     request,

@@ -1,4 +1,6 @@
-import { isFailure } from '../../../core/index.ts'
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import { DAY_MS, isFailure } from '../../../core/index.ts'
 import {
   type Html,
   html,
@@ -12,9 +14,11 @@ import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
 import { countWrongCodes } from '../../users/factors/wrong-codes.ts'
+import { findGuesses, type Guesses } from '../../users/guesses.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
 import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
 import { AdminFailure } from '../action.ts'
+import { exportUsers } from '../export-users.ts'
 import { findUnknown, listFhirUsers } from '../fhir-users.ts'
 import {
   addUser,
@@ -26,9 +30,16 @@ import {
   USER_OPERATIONS,
   type UserOperation,
 } from '../user-operations.ts'
-import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
+import {
+  findUser,
+  listUsers,
+  UNUSED_DAYS,
+  type UserDescription,
+  type UserFilter,
+  type UserKind,
+} from '../users.ts'
 import { describeEnding, REVOKED, renderGrants } from './grants.ts'
-import { renderList } from './list.ts'
+import { readListing, renderList, type States } from './list.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import {
   defineAction,
@@ -55,15 +66,15 @@ export const userRoutes: readonly AdminRoute[] = [
         section: SECTION,
         title: 'Users',
         lead: 'Clinicians, patients and related persons who can sign in.',
-        actions: renderLink('/clinicians/new', 'Add a user', 'btn'),
+        actions: html`${renderLink('/clinicians/new', 'Add a user', 'btn')}${renderLink(buildExportPath(request), 'Export CSV', 'btn btn--quiet')}`,
         done: readDone(request, DONE),
         search: 'Find a user by name or username',
         states: STATES,
         notFound: { title: 'No user found', text: 'No name or username contains this text.' },
         caption: 'Users, by username',
-        columns: ['User', 'Username', 'Kind', 'FHIR user', 'State', 'Second factors', 'Sign-ins now'],
+        columns: ['User', 'Kind', 'FHIR user', 'State', 'Second factors', 'Last sign-in', 'Created'],
         async find(filter) {
-          const { items, next } = await listUsers(request.admin, filter)
+          const { items, next } = await listUsers(request.admin, readFilter(request, filter))
           return { rows: items.map(renderRow), next }
         },
       }),
@@ -88,6 +99,7 @@ export const userRoutes: readonly AdminRoute[] = [
       return showChanged(request, { ...user, ...(password !== undefined && { password }) }, 'added', warning)
     },
   },
+  { method: 'GET', path: '/users.csv', handle: sendExport },
   {
     method: 'GET',
     path: '/clinicians/:id',
@@ -111,6 +123,17 @@ export const userRoutes: readonly AdminRoute[] = [
     defineUserAction(verb, operation),
   ),
 ]
+
+/** Downloads the users of a list, and records the export. */
+async function sendExport(request: AdminRequest): Promise<FastifyReply> {
+  const { admin, form, reply } = request
+  const { state, text } = readListing(form, STATES)
+  const parts = await exportUsers(admin, { ...readFilter(request, state.filter), text })
+  return reply
+    .type('text/csv; charset=utf-8')
+    .header('content-disposition', 'attachment; filename="users.csv"')
+    .send(Readable.from(parts))
+}
 
 /** An operation on the user in the path, with a page that asks for confirmation. */
 function defineUserAction(
@@ -289,19 +312,29 @@ function renderRelatedPersons(value: string): Html {
 
 function renderRow(user: UserDescription) {
   return [
-    renderLink(buildUserPath(user), user.displayName),
-    html`<code>${user.username}</code>`,
+    html`${renderLink(buildUserPath(user), user.displayName)}<span class="sub"><code>${user.username}</code></span>`,
     KINDS[user.kind],
     html`<code>${user.fhirUser}</code>`,
     renderState(user),
     user.secondFactors === 0 ? 'None' : user.secondFactors,
-    user.signIns,
+    html`${renderLastSignIn(user)}${user.signIns > 0 && html`<span class="sub">${user.signIns === 1 ? '1 sign-in' : `${user.signIns} sign-ins`} now</span>`}`,
+    renderCreated(user),
   ]
 }
 
-function renderState({ disabled, admin, adminProviders }: UserDescription): Html {
+/** Accounts that are older than the record of sign-ins may have been used before. */
+function renderLastSignIn({ signedInAt, createdAt }: UserDescription): Html | string {
+  if (signedInAt !== undefined) return renderDateTime(signedInAt)
+  return createdAt === undefined ? 'Not known' : 'Never'
+}
+
+function renderCreated({ createdAt }: UserDescription): Html | string {
+  return createdAt === undefined ? 'Not known' : renderDateTime(createdAt)
+}
+
+function renderState({ disabled, lockedAt, admin, adminProviders }: UserDescription): Html {
   const state = disabled ? renderBadge('Disabled', 'bad') : renderBadge('Active', 'ok')
-  return html`${state}${admin && html` ${renderBadge('Administrator', 'accent')}`}${adminProviders.map(
+  return html`${state}${lockedAt !== undefined && html` ${renderBadge('Locked', 'bad')}`}${admin && html` ${renderBadge('Administrator', 'accent')}`}${adminProviders.map(
     id => html` ${renderBadge(`Administrator by ${id}`, 'accent')}`,
   )}`
 }
@@ -313,8 +346,23 @@ const DONE: Readonly<Record<string, string>> = {
   revoked: REVOKED,
 }
 
+type ListFilter = Omit<UserFilter, 'after' | 'limit' | 'text'> & { readonly unusedDays?: number }
+
+/** A filter of a list, whose days count from now. */
+function readFilter<Filter extends ListFilter>({ admin }: AdminRequest, { unusedDays, ...filter }: Filter) {
+  return {
+    ...filter,
+    ...(unusedDays !== undefined && { unusedSince: admin.clock() - unusedDays * DAY_MS }),
+  }
+}
+
+function buildExportPath({ form }: AdminRequest): string {
+  const kept = (['state', 'search'] as const).map(name => [name, form.get(name) ?? ''])
+  return `/users.csv?${new URLSearchParams(kept.filter(([, value]) => value !== ''))}`
+}
+
 /** The lists of users, by `state` of the URL. */
-const STATES = {
+const STATES: States<ListFilter> = {
   all: {
     text: 'All',
     filter: {},
@@ -339,6 +387,30 @@ const STATES = {
       text: 'Users without a passkey or an authenticator app on this server appear here, even if their identity provider asks for a second factor.',
     },
   },
+  locked: {
+    text: 'Locked',
+    filter: { locked: true },
+    none: {
+      title: 'No locked users',
+      text: `Users appear here after ${LIMITS.wrongPasswords} wrong passwords in a row, from all addresses together.`,
+    },
+  },
+  unused: {
+    text: `Unused for ${UNUSED_DAYS} days`,
+    filter: { unusedDays: UNUSED_DAYS, disabled: false },
+    none: {
+      title: 'Every account is in use',
+      text: `Accounts that nobody has signed in to for ${UNUSED_DAYS} days appear here. Disable those that nobody needs.`,
+    },
+  },
+  never: {
+    text: 'Never signed in',
+    filter: { hasSignedIn: false, disabled: false },
+    none: {
+      title: 'Every user has signed in',
+      text: 'Accounts that nobody has signed in to appear here until the first sign-in.',
+    },
+  },
   disabled: {
     text: 'Disabled',
     filter: { disabled: true },
@@ -347,7 +419,7 @@ const STATES = {
       text: 'A user whom an administrator disables appears here, and can be enabled again.',
     },
   },
-} as const
+}
 
 async function renderUserPage(request: AdminRequest, user: UserDescription): Promise<Html> {
   const grants = await renderGrants(request, { userIds: [user.id] }, buildUserPath(user))
@@ -357,6 +429,7 @@ async function renderUserPage(request: AdminRequest, user: UserDescription): Pro
   const signIns = await findSignIns(request.admin, user.id)
   const { store, clock } = request.admin
   const wrongCodes = await countWrongCodes(store.db, user.id, clock())
+  const guesses = await findGuesses(store.db, user.id)
   return renderAdminPage(
     request,
     {
@@ -372,6 +445,9 @@ ${renderFacts([
   ['Kind', KINDS[user.kind]],
   ['Password', user.hasPassword ? 'Yes' : 'No: signs in with an identity provider'],
   ['Second factors', user.secondFactors],
+  ['Created', renderCreated(user)],
+  ['Last sign-in', renderLastSignIn(user)],
+  ...(guesses ? [['Wrong passwords', renderGuesses(user, guesses)] as const] : []),
   ...(wrongCodes === 0 ? [] : [['Wrong codes in the last 24 hours', renderWrongCodes(wrongCodes)] as const]),
   [
     'Audit',
@@ -396,6 +472,15 @@ ${renderLinks(user)}
 <h2 class="section__title subhead">Apps with access</h2>
 ${grants}`,
   )
+}
+
+/** The audit trail has each of them. */
+function renderGuesses({ lockedAt, username }: UserDescription, guesses: Guesses): Html {
+  const { count, since, last, addresses } = guesses
+  const records = `/audit?${new URLSearchParams({ user: username, kind: 'login', result: 'refused' })}`
+  return html`${count} since the last sign-in ${lockedAt !== undefined && renderBadge('Locked', 'bad')}
+<span class="sub">From ${renderDateTime(since)} to ${renderDateTime(last)}, mostly from ${addresses.join(', ')}. ${renderLink(records, 'Refused sign-ins')}</span>
+${lockedAt !== undefined && html`<span class="sub">Locked since ${renderDateTime(lockedAt)}: a password is accepted only in browsers and networks where the user has signed in before. A passkey still works. A new password or <b>Unlock</b> ends this.</span>`}`
 }
 
 /** Only somebody who knows the password can cause them. */

@@ -5,6 +5,7 @@ import { readParameters } from '../../base/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { tryLogin } from '../../users/attempt.ts'
 import type { Login } from '../../users/find-login.ts'
+import { readBrowser } from '../../users/guesses.ts'
 import { endLogin, requireLogin } from '../../users/login.ts'
 import { hashPassword } from '../../users/passwords.ts'
 import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
@@ -98,7 +99,8 @@ async function changePassword(
   if (form.next === current) return refuse(SAME_PASSWORD)
   const fault = findPasswordFault(form, { ...user, brand: context.brand.name })
   if (fault) return refuse(fault)
-  const attempt = { username: user.username, password: current, address: request.ip }
+  const browser = readBrowser(context, request)
+  const attempt = { username: user.username, password: current, address: request.ip, browser }
   const result = await tryLogin(context, attempt, async ({ keep }) => {
     const event = { kind: 'admin', allowed: false, status: 401, user, reason: WRONG.text } as const
     await context.store.db.transaction().execute(async trx => {

@@ -7,6 +7,7 @@ import type { User } from '../../base/user.ts'
 import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
+import { rememberSender, setBrowserCookie } from '../../users/guesses.ts'
 import { beginLogin, findLastLogin, setLoginCookie } from '../../users/login.ts'
 import type { ProviderLogin } from '../../users/providers/provider-login.ts'
 import {
@@ -63,16 +64,18 @@ export async function completeLogin(
       return { step: next.step, pendingId }
     }
     const id = await beginLogin(context, trx, { userId: user.id, before, provider, methods, request })
+    const browser = provider ? undefined : await rememberSender(context, trx, request, user.id)
     await auditEvent(context, request, { ...event, reason }, trx)
-    return { id, userId: user.id }
+    return { id, userId: user.id, browser }
   })
   if (!stored) return authenticated.retry()
   if (stored.step) return sendToStep(context, reply, stored, pending)
   clearPendingCookie(context, reply)
-  const { id, userId } = stored
+  const { id, userId, browser } = stored
   const { rules, metrics } = context
   metrics.signIns.add([rules.findByIssuer(authenticated.provider?.issuer)?.id ?? 'password', 'success'])
   setLoginCookie(context, reply, id)
+  if (browser !== undefined) setBrowserCookie(context, reply, browser)
   request.log.info({ clinicianId: userId }, 'Clinician logged in')
   rememberUser(context, reply, userId)
   const returnPath = findReturnPath(context, request, userId) ?? paths.portal
@@ -120,4 +123,5 @@ export function signInAgain(
 export const REFUSED_EVENTS = {
   wrong: { status: 401, reason: 'Wrong username or password' },
   'too-many': { status: 429, reason: 'Too many failed attempts' },
+  locked: { status: 401, reason: 'The account is locked after too many wrong passwords' },
 } as const

@@ -28,6 +28,8 @@ export interface LoginPageOptions {
   /** Whether users may sign in with a passkey instead of a password of this server. */
   readonly offersPasskeys: boolean
   readonly problem?: string | undefined
+  /** What else the user can do about the problem. */
+  readonly advice?: string | undefined
   /** Whether the user has just signed out. */
   readonly signedOut?: boolean
   /** Whether the login of this browser has ended by itself. */
@@ -79,7 +81,7 @@ function renderSignIn(options: LoginPageOptions): Html {
   return html`<div class="signin">
 <h1>Sign in</h1>
 <p class="muted">${describeAccount(options)}</p>
-${problem !== undefined && renderAlert(problem, form === undefined ? '' : FORGOTTEN, 'bad')}
+${problem !== undefined && renderAlert(problem, options.advice ?? (form === undefined ? '' : FORGOTTEN), 'bad')}
 ${signedOut && renderAlert('You are signed out.', '', 'ok')}
 ${expired && problem === undefined && renderAlert('Your sign-in has ended.', 'Sign in again to continue where you were.')}
 ${wanted && problem === undefined && renderAlert(wanted === 'again' ? 'You were signed out.' : 'You are not signed in.', 'Sign in to continue to the page you wanted.')}

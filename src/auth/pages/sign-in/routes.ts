@@ -10,6 +10,7 @@ import { findClient } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findTestAccounts, TEST_CLINICIAN } from '../../users/accounts.ts'
 import { tryLogin } from '../../users/attempt.ts'
+import { readBrowser } from '../../users/guesses.ts'
 import { clearLoginCookie, findCurrentLogin, hasLoginCookie } from '../../users/login.ts'
 import { isPasswordOf } from '../../users/passwords.ts'
 import { findLastUser, findReturnPath } from '../../users/return-path.ts'
@@ -126,13 +127,21 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     const { request } = reply
     const username = form.get('username') ?? ''
     const password = form.get('password') ?? ''
-    const result = await tryLogin(context, { username, password, address: request.ip }, ({ kind, keep }) =>
-      auditFailure(context, request, username, { ...describeLaunch(pending), ...REFUSED_EVENTS[kind] }, keep),
-    )
+    const attempt = { username, password, address: request.ip, browser: readBrowser(context, request) }
+    const result = await tryLogin(context, attempt, refused => {
+      const event = REFUSED_EVENTS[refused.kind === 'wrong' && refused.isLocked ? 'locked' : refused.kind]
+      return auditFailure(context, request, username, { ...describeLaunch(pending), ...event }, refused.keep)
+    })
     if (result.kind !== 'right') context.metrics.signIns.add(['password', result.kind])
     switch (result.kind) {
       case 'wrong':
-        return sendForm(reply, { pending, username, status: 401, problem: WRONG })
+        return sendForm(reply, {
+          pending,
+          username,
+          status: 401,
+          problem: WRONG,
+          ...(result.isRepeated && { advice: OTHER_REASONS }),
+        })
       case 'too-many':
         return sendTooMany(reply, { pending, username }, result.retryAfterSeconds)
       case 'right':
@@ -151,7 +160,10 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
 }
 
 interface LoginForm
-  extends Pick<LoginPageOptions, 'username' | 'problem' | 'signedOut' | 'expired' | 'again' | 'wanted'> {
+  extends Pick<
+    LoginPageOptions,
+    'username' | 'problem' | 'advice' | 'signedOut' | 'expired' | 'again' | 'wanted'
+  > {
   readonly pending: PendingAuthorization | undefined
   /** The directory whose passwords the form takes. */
   readonly directory?: LdapProvider | undefined
@@ -220,6 +232,9 @@ function describeWay({ brand }: AuthContext, method: Method): OtherWay {
 
 const NO_PASSWORDS = 'Sign-in with a password is switched off.'
 const WRONG = 'The username or password is incorrect. Check both and try again.'
+/** The same for every username: whether an account exists or is locked is not disclosed. */
+const OTHER_REASONS =
+  'If you are sure of both: after many wrong passwords, an account can only be opened in a browser or network where its user has signed in before. An administrator can unlock it, or set a new password.'
 
 function describeWait(retryAfterSeconds: number): string {
   if (retryAfterSeconds < 60) return 'Too many attempts. Wait a moment and try again.'

@@ -151,7 +151,7 @@ export async function storeAccount(
 async function createAccount(trx: Kysely<Schema>, account: Account, now: number): Promise<string> {
   const { id } = await trx
     .insertInto('clinician')
-    .values({ ...toColumns(account), password_hash: NO_PASSWORD })
+    .values({ ...toColumns(account), password_hash: NO_PASSWORD, created_at: now })
     .returning('id')
     .executeTakeFirstOrThrow()
   const { issuer, subject } = account
