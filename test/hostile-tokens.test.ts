@@ -96,6 +96,12 @@ describe('an invalid token', () => {
         }),
         await client.post('/oauth2/introspect', { token: tokens.access_token }, { authorization }),
       ]
+      const [issue] = JSON.parse(doors[0]?.body ?? '').issue
+      if (issue.code !== 'expired')
+        assert.match(
+          issue.diagnostics,
+          /^The access token is not valid on this FHIR server\. The token is not accepted: ./,
+        )
       for (const { status, headers, body } of doors) {
         assert.equal(status, 401, body)
         assert.match(headers.get('www-authenticate') ?? '', /^Bearer\b.*error="invalid_token"/)

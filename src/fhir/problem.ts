@@ -67,7 +67,7 @@ export interface Refused {
   readonly reason?: string
   /** The way to get access; also in the diagnostics of the outcome. */
   readonly hint?: string
-  /** For the audit trail, never for the caller: why the token is invalid. */
+  /** For the audit trail: why the token is invalid; also in the hint. */
   readonly why?: string
   /** For the audit trail: the scope that covers type and permission, but not this request. */
   readonly by?: string

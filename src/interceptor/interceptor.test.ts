@@ -133,6 +133,27 @@ describe('createInterceptor', () => {
     assert.equal(outcome.issue[0]?.code, 'expired')
   })
 
+  it('says in the diagnostics which check a token failed, and shows nothing of the token (BEARER-6)', async () => {
+    const revoking = make({ revoked: () => true })
+    for (const [token, why, guard] of [
+      ['abc', 'it is not a JWT'],
+      [auth.token({}, { alg: 'RS512' }), 'alg is not RS256'],
+      [auth.token({}, { typ: 'JWT' }), 'typ is not at+jwt'],
+      [auth.token({ iss: 'http://evil.example' }), `iss is not ${authUrl}`],
+      [auth.token({ aud: 'http://evil.example' }), `aud is not ${fhirBaseUrl}`],
+      [auth.token({ nbf: seconds + 60 }), 'nbf is to come'],
+      [auth.token({}, { kid: 'evil' }), 'kid is not a key of the issuer'],
+      [auth.token({}, {}, stranger), 'the signature is wrong'],
+      [auth.token(), 'it was revoked', revoking],
+    ] as const) {
+      const { outcome } = await getRefusal(`Bearer ${token}`, guard)
+      const text = 'The access token is not valid on this FHIR server.'
+      assert.equal(outcome.issue[0]?.details.text, text)
+      assert.equal(outcome.issue[0]?.diagnostics, `${text} The token is not accepted: ${why}.`)
+      assert.doesNotMatch(JSON.stringify(outcome), /evil/)
+    }
+  })
+
   it('accepts unusual but valid tokens', async () => {
     for (const [claims, header] of [
       [{ aud: ['x', fhirBaseUrl] }, {}],

@@ -28,7 +28,7 @@ describe('refuse', () => {
       'login',
       'The access token is not valid on this FHIR server.',
       INVALID,
-      undefined,
+      'The token is not accepted: it is not a JWT.',
       'it is not a JWT',
       undefined,
     ])

@@ -37,8 +37,8 @@ interface NotWithin {
 /** Why a request is refused. */
 export type Refusal =
   | { readonly kind: 'no-bearer' }
-  /** `why` is for the log only, unless `isPublic` is set. */
-  | { readonly kind: 'bad-token'; readonly why: string; readonly isPublic?: true }
+  /** The response says why: the caller has the token, and everything that it is compared with is public. */
+  | { readonly kind: 'bad-token'; readonly why: string }
   | { readonly kind: 'expired-token' }
   | { readonly kind: 'no-keys' }
   | { readonly kind: 'no-configuration' }
@@ -72,7 +72,7 @@ function makeResponse(refusal: Refusal): Refused {
           'login',
           'The access token is not valid on this FHIR server.',
           INVALID_TOKEN,
-          refusal.isPublic && `The access token ${refusal.why}.`,
+          `The token is not accepted: ${refusal.why}.`,
         ),
         why: refusal.why,
       }

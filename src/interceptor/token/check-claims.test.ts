@@ -50,7 +50,7 @@ describe('checkClaims', () => {
 
   it('requires the exact issuer and audience (BEARER-5)', () => {
     for (const iss of ['http://auth.test/', 'http://other.test', undefined, ['http://auth.test']])
-      assert.equal(fault({}, { iss }), 'iss is another issuer')
+      assert.equal(fault({}, { iss }), 'iss is not http://auth.test')
     for (const aud of [
       'http://fhir.test',
       'http://fhir.test/fhir2',
@@ -59,7 +59,7 @@ describe('checkClaims', () => {
       [['http://fhir.test/fhir']],
       5,
     ])
-      assert.equal(fault({}, { aud }), 'aud is another server')
+      assert.equal(fault({}, { aud }), 'aud is not http://fhir.test/fhir')
     assert.equal(fault({}, { aud: 'urn:b' }, { audiences: ['urn:a', 'urn:b'] }), undefined)
   })
 

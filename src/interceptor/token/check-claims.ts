@@ -42,11 +42,11 @@ function checkHeader(
 }
 
 function checkIssued({ iss, aud }: Jwt['claims'], expected: ExpectedToken): TokenFault | undefined {
-  if (iss !== expected.issuer) return rejectToken('iss is another issuer')
+  if (iss !== expected.issuer) return rejectToken(`iss is not ${expected.issuer}`)
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
   return audiences.some(it => typeof it === 'string' && expected.audiences.includes(removeTrailingSlash(it)))
     ? undefined
-    : rejectToken('aud is another server')
+    : rejectToken(`aud is not ${expected.audiences.join(' or ')}`)
 }
 
 function checkTime({ exp, nbf }: Jwt['claims'], now: number): TokenFault | undefined {
@@ -63,11 +63,6 @@ export function removeTrailingSlash(url: string): string {
 
 function isSeconds(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value)
-}
-
-/** Unlike `rejectToken`, the response names the reason. */
-export function rejectTooLarge(why: string): TokenFault {
-  return { kind: 'bad-token', why, isPublic: true }
 }
 
 export function rejectToken(why: string): TokenFault {

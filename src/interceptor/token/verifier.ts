@@ -9,7 +9,7 @@ import {
   type Scope,
 } from '../../smart/index.ts'
 import type { Refusal } from '../refuse.ts'
-import { checkClaims, type ExpectedToken, readGrant, rejectToken, rejectTooLarge } from './check-claims.ts'
+import { checkClaims, type ExpectedToken, readGrant, rejectToken } from './check-claims.ts'
 import type { KeySet } from './key-set.ts'
 
 export type Verify = typeof verifySignature
@@ -74,7 +74,7 @@ export function createVerifier<Caller>(options: VerifierOptions<Caller>): Verifi
     if (!verify(jwt, key)) return rejectToken('the signature is wrong')
     const grant = issuer.readGrant(jwt.claims)
     const excess = findExcess(grant.scopes)
-    if (excess !== undefined) return rejectTooLarge(excess)
+    if (excess !== undefined) return rejectToken(excess)
     const verified = { kind: 'caller', caller: issuer.createCaller(grant) } as const
     seen.set(token, { verified, expiresAt: Number(jwt.claims.exp) * 1000 })
     return verified
@@ -84,7 +84,7 @@ export function createVerifier<Caller>(options: VerifierOptions<Caller>): Verifi
     verify(authorization) {
       const bearer: Bearer = readBearer(authorization)
       if (bearer.kind === 'none') return { kind: 'no-bearer' }
-      if (bearer.kind === 'too-long') return rejectTooLarge(`is longer than ${TOKEN_CHARACTERS} characters`)
+      if (bearer.kind === 'too-long') return rejectToken(`it is longer than ${TOKEN_CHARACTERS} characters`)
       const found = seen.get(bearer.token)
       if (!found) return verifyNew(bearer.token)
       return clock() < found.expiresAt ? found.verified : { kind: 'expired', caller: found.verified.caller }
@@ -97,9 +97,9 @@ export function createVerifier<Caller>(options: VerifierOptions<Caller>): Verifi
 function findExcess(scopes: readonly Scope[]): string | undefined {
   const counts = scopes.map(scope => (scope.kind === 'resource' ? scope.query.length : 0))
   if (counts.filter(count => count > 0).length > GRANULAR_SCOPES)
-    return `has more than ${GRANULAR_SCOPES} granular scopes`
+    return `it has more than ${GRANULAR_SCOPES} granular scopes`
   return hasTooManyCombined(counts)
-    ? `has more than ${MAX_COMBINED_PARAMETERS} search parameters in scopes that combine several`
+    ? `it has more than ${MAX_COMBINED_PARAMETERS} search parameters in scopes that combine several`
     : undefined
 }
 
