@@ -56,7 +56,7 @@ describe('findModuleFaults', () => {
     ['src/auth/a.ts', 'const x = process.env.HOME', /only config reads process.env/],
     [
       'src/web/a.ts',
-      "import { gzip } from 'node:zlib'",
+      "import { gunzipSync, gzip } from 'node:zlib'",
       /work in the thread pool goes through runInThreadPool/,
     ],
     [

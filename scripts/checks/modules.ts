@@ -187,9 +187,9 @@ function mayImport(from: string | undefined, to: string, typeOnly: boolean): boo
   )
 }
 
-/** Work of these functions takes a thread of libuv's pool. */
+/** Work of these functions takes a thread of libuv's pool. The synchronous ones of zlib do not. */
 const THREAD_POOL_WORK =
-  /from '(?:node:zlib|@node-rs\/bcrypt)'|promisify\((?:sign|verify|generateKeyPair|scrypt|pbkdf2)\)/
+  /import \{(?!(?:\s*\w+Sync,?)+\s*\})[^}]*\} from '(?:node:zlib|@node-rs\/bcrypt)'|promisify\((?:sign|verify|generateKeyPair|scrypt|pbkdf2)\)/
 
 /** A command, not a server. */
 const IMPORT_FOLDER = 'src/import/'

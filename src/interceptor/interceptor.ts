@@ -52,7 +52,7 @@ export interface InterceptorOptions {
   readonly revoked?: ((grant: Grant) => boolean | Promise<boolean>) | undefined
   /** Called with internal errors; the request is refused. */
   readonly onError?: ((error: unknown) => void) | undefined
-  /** Called with the reason why a fetched key set is unusable. */
+  /** Called with the reason why a key set cannot be fetched or used, once until the reason changes. Without it, `onError` is. */
   readonly onUnusableKeySet?: ((url: string, reason: string) => void) | undefined
   readonly fetch?: Fetch | undefined
   readonly clock?: (() => number) | undefined
@@ -99,7 +99,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       clock,
       refreshMs,
       onRemoval: () => tokens.forget(),
-      onUnusable: reason => options.onUnusableKeySet?.(url, reason),
+      onUnusable: reason => reportKeySet(url, reason),
     })
   const authUrl = removeTrailingSlash(options.authUrl)
   const revocations = createRevocations({ url: `${authUrl}/oauth2/revocations`, fetch: fetchKeys, clock })
@@ -129,6 +129,11 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
   const issuers = [own, ...others.filter(it => it.issuer !== own.issuer)] as const
   const tokens = createVerifier<KnownCaller>({ issuers, clock, verify: options.verify })
   const keepFresh = () => Promise.all([...issuers.map(it => it.keys.keepFresh()), revocations.keepFresh()])
+
+  function reportKeySet(url: string, reason: string): void {
+    if (options.onUnusableKeySet) options.onUnusableKeySet(url, reason)
+    else options.onError?.(new Error(`Cannot use the key set ${url}: ${reason}`))
+  }
 
   function reportError(error: unknown): Refusal {
     options.onError?.(error)

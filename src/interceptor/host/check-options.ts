@@ -46,8 +46,7 @@ function suggest(name: string): string {
 }
 
 function checkUrl(name: string, value: unknown): void {
-  const url = typeof value === 'string' ? URL.parse(value) : null
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+  if (typeof value !== 'string' || !URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol))
     throw new TypeError(
       `Option ${name}: expected a URL with http or https, not ${JSON.stringify(value) ?? 'nothing'}`,
     )

@@ -11,6 +11,7 @@ import {
 } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, satisfies, seesAll } from '../../smart/index.ts'
 import { refuse } from '../refuse.ts'
+import { decodeContent } from './decode-content.ts'
 
 interface HostResponse {
   readonly status: number
@@ -182,10 +183,16 @@ export function holdResponse(response: ServerResponse, check: (held: HostRespons
   const release = (): ServerResponse => {
     Object.assign(response, { writeHead, write, end, flushHeaders })
     const body = Buffer.concat(chunks)
-    const verdict = checkSafely(check, { status: response.statusCode, body })
+    const verdict = checkSafely(() =>
+      check({
+        status: response.statusCode,
+        body: decodeContent(body, response.getHeader('content-encoding')),
+      }),
+    )
     if (verdict === 'release') return response.end(body)
     if (verdict !== 'empty') return sendRefusal(response, verdict)
-    for (const name of ['content-length', 'content-type', 'etag']) response.removeHeader(name)
+    for (const name of ['content-length', 'content-type', 'content-encoding', 'etag'])
+      response.removeHeader(name)
     return response.end()
   }
   Object.assign(response, {
@@ -222,9 +229,9 @@ export function holdPreflight(response: ServerResponse): void {
   })
 }
 
-function checkSafely(check: (held: HostResponse) => ResponseVerdict, held: HostResponse): ResponseVerdict {
+function checkSafely(check: () => ResponseVerdict): ResponseVerdict {
   try {
-    return check(held)
+    return check()
   } catch {
     return refuse({ kind: 'broken' })
   }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isFailure } from '../../core/index.ts'
 import {
+  createMisunderstood,
   getAuthorizationHeader,
   type Interaction,
   isPublic,
@@ -140,12 +141,12 @@ function parseRequest(
   const at = url.indexOf('?')
   const path = at < 0 ? url : url.slice(0, at)
   // The adapter guards every request. One that is not below the base is not a FHIR request, and is refused.
-  const below =
-    path === basePath || path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : 'elsewhere'
+  if (path !== basePath && !path.startsWith(`${basePath}/`))
+    return createMisunderstood(400, `Cannot read path: it is not below the FHIR base ${basePath}`)
   return parseInteraction({
     method,
     baseUrl,
-    path: below,
+    path: path.slice(basePath.length),
     query: at < 0 ? '' : url.slice(at + 1),
     headers,
     form,

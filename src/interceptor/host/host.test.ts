@@ -101,7 +101,8 @@ for (const [name, start] of Object.entries(leakyHosts))
     it('refuses URLs that are not below the base (LIBRARY-1)', async () => {
       host.respondWith(makeCondition('1'))
       const elsewhere = await host.run({ basePath: '/abcd' })
-      assert.equal((await host.send('GET /Condition/1', undefined, undefined, elsewhere)).status, 400)
+      const { status, why } = await host.send('GET /Condition/1', undefined, undefined, elsewhere)
+      assert.deepEqual([status, why], [400, 'Cannot read path: it is not below the FHIR base /abcd.'])
       assert.equal(host.requests, 0)
     })
 

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { after, before, beforeEach, describe, it } from 'node:test'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import {
   type Handler,
   leakyHosts,
@@ -61,6 +62,47 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal((await host.send('GET /Practitioner/2')).text, JSON.stringify(practitioner))
       host.respondWith('', 404)
       assert.equal((await host.send('GET /Practitioner/3')).status, 404)
+    })
+
+    it('checks a response that the host has compressed, and sends it so (LIBRARY-2)', async () => {
+      const own = JSON.stringify(makeCondition('1'))
+      const foreign = JSON.stringify(makeCondition('2'))
+      for (const [encoding, compress] of Object.entries({
+        gzip: gzipSync,
+        deflate: deflateSync,
+        br: brotliCompressSync,
+      })) {
+        const respondWith = (text: string) => {
+          host.handler = (_, response) =>
+            response.setHeader('content-encoding', encoding).end(compress(Buffer.from(text)))
+        }
+        respondWith(own)
+        const { text, headers } = await host.send('GET /Condition/1')
+        assert.deepEqual([text, headers.get('content-encoding')], [own, encoding])
+        respondWith(foreign)
+        assert.equal((await host.send('GET /Condition/1')).why, NOT_WITHIN, encoding)
+      }
+      host.handler = (_, response) => response.setHeader('content-encoding', 'gzip').end('not gzip')
+      assert.equal((await host.send('GET /Condition/1')).status, 500)
+    })
+
+    it('asks the host for the whole content, because nothing else can be checked (LIBRARY-2)', async () => {
+      const practitioner = { resourceType: 'Practitioner', id: '2' }
+      host.handler = ({ headers, url }, response) => {
+        if (headers['if-none-match'] || headers['if-modified-since'] || headers.range)
+          return response.writeHead(304).end()
+        response.end(JSON.stringify(url?.includes('Condition') ? makeCondition('1') : practitioner))
+      }
+      for (const condition of [
+        { 'if-none-match': 'W/"1"' },
+        { 'if-modified-since': 'Mon, 16 Nov 2026 00:00:00 GMT' },
+        { range: 'bytes=0-1' },
+      ]) {
+        const read = (url: string) => host.send(`GET ${url}`, undefined, undefined, host.running, condition)
+        assert.equal((await read('/Condition/1')).status, 200)
+        // A grant that covers the whole type hides nothing.
+        assert.equal((await read('/Practitioner/2')).status, 304)
+      }
     })
 
     it('reports a failure, but not the host’s text', async () => {

@@ -41,7 +41,7 @@ describe('createKeySet', () => {
     assert.equal(auth.requests, 2)
   })
 
-  it('reports why a set is unusable, once until the reason changes', async () => {
+  it('reports why a set is unusable or cannot be fetched, once until the reason changes', async () => {
     const reasons: string[] = []
     let answer = () => new Response('no', { status: 404 })
     let now = 0
@@ -51,7 +51,10 @@ describe('createKeySet', () => {
       fetch: async () => answer(),
       clock: () => now,
       onRemoval: () => {},
-      onUnusable: reason => reasons.push(reason),
+      onUnusable: reason => {
+        reasons.push(reason)
+        throw new Error('of the listener')
+      },
     })
     const seek = async () => {
       now += 60_000
@@ -62,6 +65,9 @@ describe('createKeySet', () => {
       () => new Response('no', { status: 404 }),
       () => new Response('<html>'),
       () => Response.json({ keys: [small] }),
+      () => {
+        throw new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED 127.0.0.1:9') })
+      },
     ].entries()) {
       answer = next
       for (const _attempt of [1, 2]) assert.deepEqual([await seek(), reasons.length], ['unavailable', at + 1])
@@ -70,6 +76,7 @@ describe('createKeySet', () => {
       'the response status is 404',
       'the response is not JSON',
       'it has no key with a kid for RS256 (RSA keys: at least 2048 bits)',
+      'it cannot be fetched: fetch failed: connect ECONNREFUSED 127.0.0.1:9',
     ])
   })
 

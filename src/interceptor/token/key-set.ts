@@ -1,5 +1,5 @@
 import { type Cached, createCachedFetch, type Fetched } from '../../cache/index.ts'
-import { MINUTE_MS } from '../../core/index.ts'
+import { describeError, MINUTE_MS } from '../../core/index.ts'
 import { type Algorithm, readKeySet, type VerificationKey } from '../../jwt/index.ts'
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
@@ -12,7 +12,7 @@ export interface KeySetOptions {
   readonly clock: () => number
   /** Called when a key is gone: tokens that it signed must be verified again. */
   readonly onRemoval: () => void
-  /** Called with the reason why a fetched set is unusable, once until the reason changes. */
+  /** Called with the reason why a set cannot be fetched or used, once until the reason changes. */
   readonly onUnusable?: ((reason: string) => void) | undefined
   /** How long a set is fresh, in milliseconds; by default five minutes. */
   readonly refreshMs?: number | undefined
@@ -39,7 +39,8 @@ export function createKeySet(options: KeySetOptions): KeySet {
   let reported: string | undefined
 
   async function fetchKeys(_url: string, previous: Cached<Keys> | undefined): Promise<Fetched<Keys>> {
-    const fetched = await requestKeys().catch(() => undefined)
+    const fetched = await requestKeys().catch(error => `it cannot be fetched: ${describeError(error)}`)
+    reportUnusable(typeof fetched === 'string' ? fetched : undefined)
     if (typeof fetched === 'object') {
       if (previous?.value?.some(old => !fetched.some(key => isSameKey(key, old)))) onRemoval()
       return { value: fetched, freshForMs: refreshMs }
@@ -56,14 +57,17 @@ export function createKeySet(options: KeySetOptions): KeySet {
       redirect: 'error',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
-    const found = await readResponse(response, options.algorithms)
-    reportUnusable(typeof found === 'string' ? found : undefined)
-    return found
+    return readResponse(response, options.algorithms)
   }
 
   function reportUnusable(reason: string | undefined): void {
-    if (reason !== undefined && reason !== reported) options.onUnusable?.(reason)
+    const isNew = reason !== undefined && reason !== reported
     reported = reason
+    try {
+      if (isNew) options.onUnusable?.(reason)
+    } catch {
+      // An error of the listener must not end the refreshing.
+    }
   }
 
   const cache = createCachedFetch<Keys>({ fetch: fetchKeys, clock })
