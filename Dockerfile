@@ -12,7 +12,7 @@ COPY package.json package-lock.json ./
 COPY scripts/link-node.mjs scripts/
 RUN npm ci --ignore-scripts && node scripts/link-node.mjs
 COPY . .
-RUN PATH="$PWD/node_modules/.bin:$PATH" node_modules/.bin/node scripts/build.ts /image/opt/sallyport --without-documentation
+RUN PATH="$PWD/node_modules/.bin:$PATH" node_modules/.bin/node scripts/build.ts /image/opt --image
 RUN mkdir -p /image/usr/bin /image/etc /image/tmp /data && \
     cp -L node_modules/.bin/node /image/usr/bin/node && \
     ldd /image/usr/bin/node | grep -o '/[^ ]*' | xargs -I{} cp -L --parents {} /image && \

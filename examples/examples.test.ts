@@ -1,68 +1,110 @@
+/** The servers of the examples as somebody copies them into an empty folder, with the library and the framework installed. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
 import { sendPipelined } from '../test/support/pipelined.ts'
-import { expressServer } from './express-server.ts'
-import { fastifyServer } from './fastify-server.ts'
 
+const ROOT = resolve(import.meta.dirname, '..')
 const fhirBaseUrl = 'http://localhost:8080/fhir'
-const auth = new TestIssuer()
-auth.now = Date.now()
+const issuer = new TestIssuer()
+issuer.now = Date.now()
+
+interface Batch {
+  readonly records: readonly { readonly record: Readonly<Record<string, unknown>> }[]
+}
 
 /** The auth server, as far as an interceptor knows it, over HTTP. */
-const keyServer = createServer(async (request, response) => {
-  if (request.url !== '/oauth2/jwks') return void response.writeHead(404).end()
-  response.setHeader('content-type', 'application/json')
-  response.end(JSON.stringify(await (await auth.fetch('http://localhost:9000/oauth2/jwks')).json()))
+class AuthServer {
+  url = ''
+  readonly batches: Batch[] = []
+  readonly #server: Server = createServer(async (request, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify(await this.#answer(request.url, () => json(request))))
+  })
+
+  async #answer(url: string | undefined, read: () => Promise<unknown>): Promise<unknown> {
+    switch (url) {
+      case '/oauth2/jwks':
+        return (await issuer.fetch('http://localhost:9000/oauth2/jwks')).json()
+      case '/oauth2/token':
+        return { access_token: 'a', expires_in: 300 }
+      case '/audit-records':
+        this.batches.push((await read()) as Batch)
+        return { refused: [] }
+      default:
+        return {}
+    }
+  }
+
+  async start(): Promise<void> {
+    await new Promise<void>(done => this.#server.listen(0, '127.0.0.1', done))
+    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  stop(): Promise<void> {
+    this.#server.closeAllConnections()
+    return new Promise(done => this.#server.close(() => done()))
+  }
+}
+
+const auth = new AuthServer()
+const folder = mkdtempSync(join(tmpdir(), 'sallyport-examples-'))
+before(async () => {
+  await auth.start()
+  const library = join(folder, 'node_modules/sallyport-interceptor')
+  mkdirSync(library, { recursive: true })
+  const manifest = { name: 'sallyport-interceptor', type: 'module', exports: './src/interceptor/index.ts' }
+  writeFileSync(join(library, 'package.json'), JSON.stringify(manifest))
+  symlinkSync(join(ROOT, 'src'), join(library, 'src'))
+  for (const name of ['express', 'fastify'])
+    symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
+})
+after(async () => {
+  await auth.stop()
+  rmSync(folder, { recursive: true, force: true })
 })
 
-async function listen(server: Server): Promise<string> {
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+async function start(name: string, env: NodeJS.ProcessEnv = {}) {
+  cpSync(join(ROOT, 'examples', name), join(folder, name))
+  const child = spawn(process.execPath, [name], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, AUTH_URL: auth.url, FHIR_BASE_URL: fhirBaseUrl, PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [printed] = await once(child.stdout, 'data')
+  const port = /Listening on port (\d+)/.exec(String(printed))?.[1] ?? assert.fail(String(printed))
+  return { url: `http://localhost:${port}`, child }
 }
 
-function close(server: Server): Promise<void> {
-  server.closeAllConnections()
-  return new Promise(resolve => server.close(() => resolve()))
+async function stop(child: ChildProcess): Promise<void> {
+  const exit = once(child, 'exit')
+  child.kill('SIGTERM')
+  assert.deepEqual(await exit, [0, null])
 }
 
-const EXAMPLES = {
-  'examples/express-server.ts': async (authUrl: string) => {
-    const server = createServer(expressServer(authUrl, fhirBaseUrl))
-    return { url: await listen(server), close: () => close(server) }
-  },
-  'examples/fastify-server.ts': async (authUrl: string) => {
-    const app = fastifyServer(authUrl, fhirBaseUrl)
-    return { url: await app.listen({ port: 0, host: '127.0.0.1' }), close: () => app.close() }
-  },
-}
-
-for (const [name, start] of Object.entries(EXAMPLES))
-  describe(name, () => {
-    let authUrl = ''
-    let server: { readonly url: string; close(): Promise<unknown> }
+for (const name of ['express-server.mjs', 'fastify-server.mjs'])
+  describe(`examples/${name}`, () => {
+    let server: Awaited<ReturnType<typeof start>>
     before(async () => {
-      authUrl = keyServer.listening
-        ? `http://127.0.0.1:${(keyServer.address() as AddressInfo).port}`
-        : await listen(keyServer)
-      server = await start(authUrl)
+      server = await start(name)
     })
-    after(async () => {
-      await server.close()
-      if (keyServer.listening && name.includes('fastify')) await close(keyServer)
-    })
+    after(() => stop(server.child))
 
-    const get = (path: string, scope = 'patient/Condition.rs patient/Patient.rs', init: RequestInit = {}) =>
+    const send = (path: string, scope = 'patient/Condition.rs patient/Patient.rs', init: RequestInit = {}) =>
       fetch(`${server.url}${path}`, {
         ...init,
         headers: {
-          authorization: `Bearer ${auth.token({ iss: authUrl, scope })}`,
+          authorization: `Bearer ${issuer.token({ iss: auth.url, scope })}`,
           'content-type': 'application/fhir+json',
+          connection: 'close',
         },
       })
 
@@ -84,29 +126,29 @@ for (const [name, start] of Object.entries(EXAMPLES))
     })
 
     it('serves the patient of the token and that patient alone', async () => {
-      assert.equal((await get('/fhir/Patient/1')).status, 200)
-      assert.equal((await get('/fhir/Patient/2')).status, 403)
-      const search = await get('/fhir/Condition?patient=1')
+      assert.equal((await send('/fhir/Patient/1')).status, 200)
+      assert.equal((await send('/fhir/Patient/2')).status, 403)
+      const search = await send('/fhir/Condition?patient=1')
       assert.equal(search.status, 200)
       assert.deepEqual((await search.json()).entry.length, 1)
     })
 
     it('holds back what another patient has, though the server knows nothing of patients', async () => {
-      assert.equal((await get('/fhir/Condition/c1')).status, 200)
+      assert.equal((await send('/fhir/Condition/c1')).status, 200)
       const answers = await Promise.all(
         ['c2', 'absent'].map(async id => {
-          const response = await get(`/fhir/Condition/${id}`)
+          const response = await send(`/fhir/Condition/${id}`)
           return [response.status, await response.text()]
         }),
       )
       assert.equal(answers[0]?.[0], 403)
       assert.deepEqual(answers[0], answers[1])
-      assert.equal((await get('/fhir/Condition')).status, 403)
-      assert.equal((await get('/fhir/Condition?patient=2')).status, 403)
+      assert.equal((await send('/fhir/Condition')).status, 403)
+      assert.equal((await send('/fhir/Condition?patient=2')).status, 403)
     })
 
     it('refuses by type and permission with the text of ERROR-2 (ERROR-2)', async () => {
-      const response = await get('/fhir/Condition?patient=1', 'patient/Patient.rs')
+      const response = await send('/fhir/Condition?patient=1', 'patient/Patient.rs')
       assert.equal(response.status, 403)
       assert.equal(
         (await response.json()).issue[0].details.text,
@@ -114,56 +156,38 @@ for (const [name, start] of Object.entries(EXAMPLES))
       )
     })
 
+    const write = (method: string, path: string, condition: object, scope = 'patient/Condition.cruds') =>
+      send(path, scope, { method, body: JSON.stringify({ resourceType: 'Condition', ...condition }) })
+
     it('writes what is of the patient, and nothing of another', async () => {
       const post = (reference: string, scope: string) =>
-        get('/fhir/Condition', scope, {
-          method: 'POST',
-          body: JSON.stringify({ resourceType: 'Condition', subject: { reference } }),
-        })
+        write('POST', '/fhir/Condition', { subject: { reference } }, scope)
       const created = await post('Patient/1', 'patient/Condition.cruds')
       assert.deepEqual([created.status, (await created.json()).resourceType], [201, 'Condition'])
       const unseen = await post('Patient/1', 'patient/Condition.c')
       assert.deepEqual([unseen.status, await unseen.text()], [201, ''])
       assert.equal((await post('Patient/2', 'patient/Condition.cruds')).status, 403)
     })
+
+    it('changes what is of the patient, and nothing of another', async () => {
+      const put = (id: string) =>
+        write('PUT', `/fhir/Condition/${id}`, { id, subject: { reference: 'Patient/1' } })
+      assert.equal((await put('c1')).status, 200)
+      assert.equal((await put('c2')).status, 403)
+    })
   })
 
-describe('examples/audited-server.ts', () => {
+describe('examples/express-server.mjs with a secret', () => {
   it('sends the records of its requests to the auth server before it ends (LIBRARY-11)', async () => {
-    const batches: { readonly records: readonly { readonly record: Readonly<Record<string, unknown>> }[] }[] =
-      []
-    const authServer = createServer(async (request, response) => {
-      const answer = async (): Promise<unknown> => {
-        switch (request.url) {
-          case '/oauth2/jwks':
-            return (await auth.fetch('http://localhost:9000/oauth2/jwks')).json()
-          case '/oauth2/token':
-            return { access_token: 'a', expires_in: 300 }
-          case '/audit-records':
-            batches.push((await json(request)) as (typeof batches)[number])
-            return { refused: [] }
-          default:
-            return {}
-        }
-      }
-      response.setHeader('content-type', 'application/json')
-      response.end(JSON.stringify(await answer()))
-    })
-    const authUrl = await listen(authServer)
-    const server = spawn(process.execPath, ['examples/audited-server.ts'], {
-      env: { ...process.env, AUTH_URL: authUrl, FHIR_BASE_URL: fhirBaseUrl, CLIENT_SECRET: 's', PORT: '0' },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const [printed] = await once(server.stdout, 'data')
-    const port = /port: (\d+)/.exec(String(printed))?.[1]
-    const token = auth.token({ iss: authUrl, scope: 'patient/*.rs' })
-    const headers = { authorization: `Bearer ${token}`, connection: 'close' }
-    for (const id of ['1', '2']) await fetch(`http://127.0.0.1:${port}/fhir/Patient/${id}`, { headers })
-    server.kill('SIGTERM')
-    await once(server, 'exit')
-    await close(authServer)
+    const { url, child } = await start('express-server.mjs', { CLIENT_SECRET: 's' })
+    const headers = {
+      authorization: `Bearer ${issuer.token({ iss: auth.url, scope: 'patient/*.rs' })}`,
+      connection: 'close',
+    }
+    for (const id of ['1', '2']) await fetch(`${url}/fhir/Patient/${id}`, { headers })
+    await stop(child)
     assert.deepEqual(
-      batches.flatMap(({ records }) => records.map(({ record }) => [record.request, record.status])),
+      auth.batches.flatMap(({ records }) => records.map(({ record }) => [record.request, record.status])),
       [
         ['Patient/1', 200],
         ['Patient/2', 403],

@@ -16,11 +16,15 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
+import { publint } from 'publint'
+import { formatMessage } from 'publint/utils'
 import { HttpUser } from '../test/support/http-user.ts'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '..')
 const MAX_BYTES = 3_000_000
+const MAX_LIBRARY_BYTES = 500_000
 
 /** The Node of the machine, if it is one that only the launcher and the interceptor run on. */
 const olderNode = (process.env.PATH ?? '')
@@ -41,7 +45,7 @@ const NODE_PACKAGE =
     existsSync(join(ROOT, 'node_modules', name)),
   ) ?? ''
 
-/** FHIR servers of somebody else, in plain JavaScript, that have the package below their node_modules. */
+/** FHIR servers of somebody else, in plain JavaScript, that have the library below their node_modules. */
 const HOSTS = {
   http: `
     import { createServer } from 'node:http'
@@ -80,29 +84,45 @@ const CONSUMER = `
   const trail = createTrailSender({ ...server, clientId: 'a', credential: { secret: 'b' }, onError: console.error })
   const onDecision = ({ allowed, reason }: AuditRecord) => console.log(allowed, reason)
   const options: HostOptions = { ...server, contexts: ['patient', 'user'], trail, onDecision }
-  expressInterceptor(options)
-  fastifyInterceptor(options)
+  export const middleware = expressInterceptor(options)
+  export const plugin = fastifyInterceptor(options)
   export const find = (request: object): Grant | undefined => getAuthorization(request)?.grant
 `
+
+/** What passes the compiler only if the frameworks accept the library. */
+const FRAMEWORKS = `
+  import express from 'express'
+  import fastify from 'fastify'
+  import { middleware, plugin } from './alone.ts'
+  express().use('/fhir', middleware)
+  await fastify().register(plugin)
+  await fastify({ logger: true }).withTypeProvider().register(async app => { await app.register(plugin) })
+`
+
+function nameNode(node: string): string {
+  return node === olderNode ? 'an older Node' : 'Node 26'
+}
 
 describe('npm run build', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-build-'))
   const installed = join(folder, 'node_modules/sallyport')
   const launcher = join(installed, 'src/launcher/main.js')
   const cache = join(folder, 'cache')
-  let tarball = ''
+  const library = join(folder, 'node_modules/sallyport-interceptor')
+  const tarballs = { sallyport: '', 'sallyport-interceptor': '' }
+  const NAMES = ['sallyport', 'sallyport-interceptor'] as const
   before(async () => {
     const dist = join(folder, 'dist')
     await run(process.execPath, [join(import.meta.dirname, 'build.ts'), dist])
-    const { stdout } = await run('npm', ['pack', dist, '--json', '--pack-destination', folder])
-    tarball = join(folder, JSON.parse(stdout)[0].filename)
-    // What npm install does, with packages that are already here.
-    mkdirSync(installed, { recursive: true })
-    await run('tar', ['-xf', tarball, '--strip-components=1', '-C', installed])
-    for (const [name] of Object.entries(
-      JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')).dependencies,
-    ))
-      link(name)
+    for (const name of NAMES) {
+      const { stdout } = await run('npm', ['pack', join(dist, name), '--json', '--pack-destination', folder])
+      tarballs[name] = join(folder, JSON.parse(stdout)[0].filename)
+      // What npm install does, with packages that are already here.
+      const target = join(folder, 'node_modules', name)
+      mkdirSync(target, { recursive: true })
+      await run('tar', ['-xf', tarballs[name], '--strip-components=1', '-C', target])
+    }
+    for (const name of Object.keys(readManifest(installed).dependencies ?? {})) link(name)
     for (const name of ['express', '@types/node', '@types/express']) link(name)
     // What the launcher does at its first use.
     const cached = join(
@@ -122,40 +142,111 @@ describe('npm run build', () => {
   }
 
   it(`makes a tarball of less than ${MAX_BYTES / 1e6} MB (PACKAGE-1)`, () => {
-    assert(statSync(tarball).size < MAX_BYTES, String(statSync(tarball).size))
+    const { size } = statSync(tarballs.sallyport)
+    assert(size < MAX_BYTES, String(size))
   })
+
+  it(`makes a library that npm installs as one package, of less than ${MAX_LIBRARY_BYTES / 1e3} kB (LIBRARY-7)`, async () => {
+    const { size } = statSync(tarballs['sallyport-interceptor'])
+    assert(size < MAX_LIBRARY_BYTES, String(size))
+    const empty = mkdtempSync(join(folder, 'install-'))
+    writeFileSync(join(empty, 'package.json'), '{}')
+    await run('npm', ['install', '--offline', tarballs['sallyport-interceptor']], { cwd: empty })
+    const { packages } = JSON.parse(readFileSync(join(empty, 'package-lock.json'), 'utf8'))
+    assert.deepEqual(Object.keys(packages), ['', 'node_modules/sallyport-interceptor'])
+    const program = "import('sallyport-interceptor').then(it => console.log(typeof it.expressInterceptor))"
+    const { stdout } = await run(NODES.at(-1) ?? '', ['-e', program], { cwd: empty })
+    assert.equal(stdout.trim(), 'function')
+  })
+
+  it('makes both packages of one version, for Node 20 (LIBRARY-7)', () => {
+    const [servers, alone] = [readManifest(installed), readManifest(library)]
+    for (const name of ['version', 'license', 'engines'] as const)
+      assert.deepEqual(alone[name], servers[name])
+    assert.deepEqual([alone.name, alone.engines], ['sallyport-interceptor', { node: '>=20' }])
+    for (const name of ['dependencies', 'peerDependencies', 'optionalDependencies'])
+      assert.equal(alone[name], undefined, name)
+  })
+
+  for (const name of NAMES)
+    it(`makes a package ${name} that publint and attw accept (PACKAGE-2)`, async () => {
+      const tarball = readFileSync(tarballs[name])
+      const { messages, pkg } = await publint({
+        pack: { tarball: Uint8Array.from(tarball).buffer },
+        strict: true,
+      })
+      assert.deepEqual(
+        messages.map(message => formatMessage(message, pkg)),
+        [],
+      )
+      const { types, ...found } = await checkPackage(createPackageFromTarballData(tarball))
+      assert(types)
+      // It has ES modules only: `require` works in a Node that loads them.
+      const problems = 'problems' in found ? found.problems : assert.fail('no result')
+      const serious = problems.filter(
+        it => it.kind !== 'CJSResolvesToESM' && !('resolutionKind' in it && it.resolutionKind === 'node10'),
+      )
+      assert.deepEqual(serious, [])
+    })
 
   for (const node of NODES)
     for (const [name, host] of Object.entries(HOSTS))
-      it(`makes a package whose interceptor guards a ${name} server on ${node === olderNode ? 'an older Node' : 'Node 26'} (LIBRARY-7)`, async () => {
+      it(`makes sallyport/interceptor, which guards a ${name} server on ${nameNode(node)} (LIBRARY-7)`, async () => {
         writeFileSync(join(folder, `${name}.mjs`), `${ASK}\n${host}`)
         const { stdout } = await run(node, [`${name}.mjs`], { cwd: folder })
         assert.equal(stdout.trim(), '401 login')
       })
 
+  async function checkTypes(
+    module: string,
+    moduleResolution: string,
+    files: Readonly<Record<string, string>>,
+  ) {
+    const project = mkdtempSync(join(folder, 'types-'))
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(project, name), text)
+    writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
+    const compilerOptions = {
+      module,
+      moduleResolution,
+      strict: true,
+      noEmit: true,
+      allowImportingTsExtensions: true,
+      lib: ['es2023'],
+      types: ['node'],
+      typeRoots: [join(ROOT, 'node_modules/@types')],
+    }
+    writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+    await run('tsc', ['-p', project])
+  }
+
+  const ALONE = CONSUMER.replaceAll('sallyport/interceptor', 'sallyport-interceptor')
   for (const [module, moduleResolution] of [
     ['nodenext', 'nodenext'],
     ['esnext', 'bundler'],
-  ])
-    it(`has types that TypeScript accepts with the resolution ${moduleResolution} (PACKAGE-2)`, async () => {
-      const project = join(folder, `types-${moduleResolution}`)
-      mkdirSync(project)
-      writeFileSync(join(project, 'index.ts'), CONSUMER)
-      writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
-      const compilerOptions = {
-        module,
-        moduleResolution,
-        strict: true,
-        noEmit: true,
-        lib: ['es2023'],
-        types: ['node'],
-      }
-      writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
-      await run('tsc', ['-p', project])
-    })
+  ] as const)
+    it(`has types that TypeScript accepts with the resolution ${moduleResolution} (PACKAGE-2)`, () =>
+      checkTypes(module, moduleResolution, {
+        'index.ts': CONSUMER,
+        'alone.ts': ALONE,
+        'frameworks.ts': FRAMEWORKS,
+      }))
+
+  it('has types that name no framework, which the host may lack (PACKAGE-2)', () => {
+    const declarations = globSync('**/*.d.ts', { cwd: library })
+    assert(declarations.length > 50)
+    const imported = declarations.flatMap(path =>
+      [...readFileSync(join(library, path), 'utf8').matchAll(/(?:from|import\()\s*['"]([^.'"][^'"]*)/g)].map(
+        ([, name = '']) => name,
+      ),
+    )
+    assert.deepEqual(
+      imported.filter(name => !name.startsWith('node:')),
+      [],
+    )
+  })
 
   for (const node of NODES)
-    it(`starts the servers in an empty folder by the launcher on ${node === olderNode ? 'an older Node' : 'Node 26'} (PACKAGE-3)`, async () => {
+    it(`starts the servers in an empty folder by the launcher on ${nameNode(node)} (PACKAGE-3)`, async () => {
       const empty = mkdtempSync(join(folder, 'empty-'))
       const child = spawn(node, [launcher, 'start', '--ephemeral', '--ready'], {
         cwd: empty,
@@ -180,7 +271,7 @@ describe('npm run build', () => {
     })
 
   for (const node of NODES)
-    it(`stops the servers if npx gets SIGTERM, on ${node === olderNode ? 'an older Node' : 'Node 26'} (PACKAGE-6)`, async () => {
+    it(`stops the servers if npx gets SIGTERM, on ${nameNode(node)} (PACKAGE-6)`, async () => {
       const bin = join(folder, 'node_modules/.bin')
       mkdirSync(bin, { recursive: true })
       const command = join(bin, 'sallyport')
@@ -217,7 +308,14 @@ describe('npm run build', () => {
     }
     const npm = async (...args: readonly string[]) => (await run('npm', args, options)).stdout
     try {
-      await npm('install', '--ignore-scripts', '--prefer-offline', '--no-audit', '--fetch-retries=0', tarball)
+      await npm(
+        'install',
+        '--ignore-scripts',
+        '--prefer-offline',
+        '--no-audit',
+        '--fetch-retries=0',
+        tarballs.sallyport,
+      )
     } catch (error) {
       if (!/ENOTFOUND|ECONNREFUSED|EAI_AGAIN|ETIMEDOUT/.test(String(error))) throw error
       process.stderr.write(
@@ -264,61 +362,66 @@ describe('npm run build', () => {
     }
   })
 
-  it('contains the documentation, with its pictures and examples, and no link to a file that it lacks (LIBRARY-7)', () => {
-    const pages = globSync('**/*.md', { cwd: installed })
-    for (const page of ['README.md', 'docs/tutorials/ci.md', 'docs/decisions/README.md'])
-      assert.ok(pages.includes(page), page)
-    const broken = pages.flatMap(page =>
-      [...readFileSync(join(installed, page), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]*)/g)]
-        .map(([, path = '']) => join(page, '..', path))
-        .filter(path => !existsSync(join(installed, path))),
-    )
-    assert.deepEqual(broken, [])
+  for (const name of NAMES)
+    it(`gives ${name} documentation without a link to a file that it lacks (LIBRARY-7)`, () => {
+      const target = join(folder, 'node_modules', name)
+      const pages = globSync('**/*.md', { cwd: target })
+      assert.ok(pages.includes('README.md'))
+      assert.ok(pages.includes('docs/interceptor.md'))
+      const broken = pages.flatMap(page =>
+        [...readFileSync(join(target, page), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]*)/g)]
+          .map(([, path = '']) => join(page, '..', path))
+          .filter(path => !existsSync(join(target, path))),
+      )
+      assert.deepEqual(broken, [])
+      assert.ok(existsSync(join(target, 'examples/express-server.mjs')))
+      assert.deepEqual(globSync('**/*.test.*', { cwd: target }), [])
+    })
+
+  it('gives the documentation its pictures and examples (LIBRARY-7)', () => {
+    for (const path of ['docs/tutorials/ci.md', 'docs/decisions/README.md', 'examples/launch.mjs'])
+      assert.ok(existsSync(join(installed, path)), path)
     assert.match(readFileSync(join(installed, 'README.md'), 'utf8'), /!\[.*\]\(docs\/images\/portal.png\)/)
-    assert.ok(existsSync(join(installed, 'examples/launch.mjs')))
-    assert.deepEqual(globSync('**/*.test.*', { cwd: installed }), [])
+    assert.match(readFileSync(join(library, 'README.md'), 'utf8'), /\]\(docs\/interceptor\.md\)/)
   })
 
-  const ANSWER = `console.log(answer.status, (await answer.json()).issue[0].code)
-    process.exit()`
-  for (const node of NODES)
-    for (const [name, listen, ask] of [
-      [
-        'express',
-        'app.listen(3000)',
-        `app.listen(0, '127.0.0.1', async function () {
-          const answer = await fetch('http://127.0.0.1:' + this.address().port + '/fhir/Patient/1')
-          ${ANSWER}
-        })`,
-      ],
-      [
-        'fastify',
-        'await app.listen({ port: 3000 })',
-        `const answer = await fetch(await app.listen({ port: 0, host: '127.0.0.1' }) + '/fhir/Patient/1')
-         ${ANSWER}`,
-      ],
-    ] as const)
-      it(`makes the package that the ${name} server of docs/interceptor.md runs with as it is printed there, on ${node === olderNode ? 'an older Node' : 'Node 26'}`, async () => {
-        const page = readFileSync(join(ROOT, 'docs/interceptor.md'), 'utf8')
-        const blocks = [...page.matchAll(/```js\n([\s\S]*?)```/g)].map(([, block = '']) => block)
-        const block = blocks.find(it => it.includes(`from '${name}'`)) ?? assert.fail(name)
-        const server = block.replace(listen, () => ask)
-        assert.notEqual(server, block)
-        writeFileSync(join(folder, 'server.mjs'), server)
-        const { stdout } = await run(node, ['server.mjs'], { cwd: folder })
-        assert.equal(stdout.trim(), '401 login')
+  /** The complete servers of a page: what begins with the import of a framework. */
+  const SERVERS = [join('docs', 'interceptor.md'), join('src', 'interceptor', 'README.md')].flatMap(page =>
+    [...readFileSync(join(ROOT, page), 'utf8').matchAll(/```js\n(\s*import [\s\S]*?)```/g)].map(
+      ([, server = ''], at) => ({ name: `server ${at + 1} of ${page}`, server }),
+    ),
+  )
+  for (const file of ['express-server.mjs', 'fastify-server.mjs'])
+    SERVERS.push({ name: `examples/${file}`, server: readFileSync(join(ROOT, 'examples', file), 'utf8') })
+
+  it('finds the servers of the documentation', () => assert.equal(SERVERS.length, 5))
+
+  /** Loaded before a server, so that it listens on a free port and is asked when it does. */
+  const ASKED = `
+    import { Server } from 'node:http'
+    const { listen } = Server.prototype
+    Server.prototype.listen = function (_port, ...rest) {
+      this.once('listening', async () => {
+        const { port } = this.address()
+        const answer = await fetch('http://127.0.0.1:' + port + '/fhir/Patient/1')
+        console.log(answer.status, (await answer.json()).issue[0].code)
+        process.exit()
       })
+      return listen.call(this, { port: 0, host: '127.0.0.1' }, rest.find(it => typeof it === 'function'))
+    }`
 
-  it('makes a library that works without any other package, from its folder (LIBRARY-7)', async () => {
-    const alone = mkdtempSync(join(tmpdir(), 'sallyport-vendor-'))
-    try {
-      await run('tar', ['-xf', tarball, '--strip-components=1', '-C', alone])
-      const program = `import { expressInterceptor } from '${join(alone, 'src/interceptor/index.js')}'
-        console.log(typeof expressInterceptor)`
-      const { stdout } = await run(NODES.at(-1) ?? '', ['--input-type=module', '-e', program], { cwd: alone })
-      assert.equal(stdout.trim(), 'function')
-    } finally {
-      rmSync(alone, { recursive: true, force: true })
-    }
-  })
+  for (const node of NODES)
+    for (const { name, server } of SERVERS)
+      it(`makes the library that ${name} runs with as it is printed there, on ${nameNode(node)} (LIBRARY-7)`, async () => {
+        writeFileSync(join(folder, 'asked.mjs'), ASKED)
+        writeFileSync(join(folder, 'server.mjs'), server)
+        const { stdout } = await run(node, ['--import', './asked.mjs', 'server.mjs'], { cwd: folder })
+        assert.match(stdout, /^401 login$/m)
+      })
 })
+
+function readManifest(
+  folder: string,
+): Readonly<Record<string, Readonly<Record<string, string>> | undefined>> {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+}

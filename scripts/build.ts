@@ -1,6 +1,7 @@
 /**
- * `npm run build [-- <folder>] [--without-documentation]`: the npm package (`npm pack ./dist`). Plain JavaScript, because Node does not strip types below
- * `node_modules`. Launcher and interceptor run on Node 20; only the interceptor has types and no dependency.
+ * `npm run build [-- <folder>] [--image]`: the npm packages `sallyport` and `sallyport-interceptor`, each in a subfolder of
+ * `dist` or of the folder. Plain JavaScript, because Node does not strip types below `node_modules`. Launcher and interceptor
+ * run on Node 20; only the interceptor has types and no dependency. With `--image`, only what the container image runs.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -19,35 +20,65 @@ const DOCUMENTATION = [
   'vectors',
   'deploy',
 ]
+const LIBRARY_DOCUMENTATION = [
+  'docs/interceptor.md',
+  'examples/express-server.mjs',
+  'examples/fastify-server.mjs',
+]
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { 'without-documentation': { type: 'boolean' } },
+  options: { image: { type: 'boolean' } },
 })
-const folder = resolve(positionals[0] ?? join(ROOT, 'dist'))
-const documentation = values['without-documentation'] ? [] : DOCUMENTATION
+const output = resolve(positionals[0] ?? join(ROOT, 'dist'))
+const { version, license, type, engines, ...manifest } = readJson('package.json')
 
-rmSync(folder, { recursive: true, force: true })
-compile('tsconfig.build.json')
-// The second one replaces the modules that both have.
-compile('tsconfig.build-node20.json')
-for (const path of ['src/web/assets', 'src/fhir/definitions/r4.json', 'LICENSE', ...documentation]) copy(path)
-for (const path of globSync('**/*.md', { cwd: folder, exclude: ['node_modules'] }))
-  adaptPage(join(folder, path))
-writeJson('package.json', createManifest())
-writeJson('src/launcher/nodes.json', listNodes())
+buildServers(join(output, 'sallyport'))
+if (!values.image) buildInterceptor(join(output, 'sallyport-interceptor'))
 
-function compile(project: string): void {
+function buildServers(folder: string): void {
+  rmSync(folder, { recursive: true, force: true })
+  compile('tsconfig.build.json', folder)
+  // The second one replaces the modules that both have.
+  compile('tsconfig.build-node20.json', folder)
+  const documentation = values.image ? [] : DOCUMENTATION
+  for (const path of ['src/web/assets', 'src/fhir/definitions/r4.json', 'LICENSE', ...documentation])
+    copy(path, folder)
+  writePackage(folder, {
+    name: manifest.name,
+    description: manifest.description,
+    bin: { sallyport: 'src/launcher/main.js' },
+    exports: describeExport('./interceptor'),
+    dependencies: manifest.dependencies,
+  })
+  writeJson(join(folder, 'src/launcher/nodes.json'), listNodes())
+}
+
+/** The interceptor and the modules that it imports, for servers that need nothing else. */
+function buildInterceptor(folder: string): void {
+  rmSync(folder, { recursive: true, force: true })
+  compile('tsconfig.build-interceptor.json', folder)
+  for (const path of ['src/fhir/definitions/r4.json', 'LICENSE', ...LIBRARY_DOCUMENTATION]) copy(path, folder)
+  const readme = readFileSync(join(ROOT, 'src/interceptor/README.md'), 'utf8')
+  writeFileSync(join(folder, 'README.md'), readme.replaceAll('](../../', ']('))
+  writePackage(folder, {
+    name: 'sallyport-interceptor',
+    description: 'SMART on FHIR access control for FHIR R4 servers on Express, Fastify or Node',
+    exports: describeExport('.'),
+  })
+}
+
+function compile(project: string, folder: string): void {
   const { status } = spawnSync('tsc', ['-p', project, '--outDir', folder], { cwd: ROOT, stdio: 'inherit' })
   if (status !== 0) process.exit(1)
 }
 
-function copy(path: string): void {
+function copy(path: string, folder: string): void {
   mkdirSync(dirname(join(folder, path)), { recursive: true })
   cpSync(join(ROOT, path), join(folder, path), { recursive: true, filter: isForUsers })
 }
 
 function writeJson(path: string, value: object): void {
-  writeFileSync(join(folder, path), `${JSON.stringify(value, undefined, 2)}\n`)
+  writeFileSync(path, `${JSON.stringify(value, undefined, 2)}\n`)
 }
 
 function readJson(path: string) {
@@ -58,36 +89,28 @@ function readJson(path: string) {
 function listNodes(): object {
   const { packages } = readJson('package-lock.json')
   return Object.fromEntries(
-    Object.keys(readJson('package.json').optionalDependencies).map(name => {
+    Object.keys(manifest.optionalDependencies).map(name => {
       const { version, integrity } = packages[`node_modules/${name}`]
       return [name, { version, integrity }]
     }),
   )
 }
 
-function createManifest(): object {
-  const { name, version, description, license, type, engines, dependencies } = readJson('package.json')
-  return {
-    name,
-    version,
-    description,
-    license,
-    type,
-    engines,
-    bin: { sallyport: 'src/launcher/main.js' },
-    exports: {
-      './interceptor': {
-        types: './src/interceptor/index.d.ts',
-        default: './src/interceptor/index.js',
-      },
-      './package.json': './package.json',
-    },
-    dependencies,
-  }
-}
-
 function isForUsers(path: string): boolean {
   return !/\.test\.ts$|\/examples\/upstream\.ts$|\/docs\/internal$/.test(path)
+}
+
+function describeExport(name: string): object {
+  const file = './src/interceptor/index'
+  return { [name]: { types: `${file}.d.ts`, default: `${file}.js` }, './package.json': './package.json' }
+}
+
+function writePackage(
+  folder: string,
+  { name, description, ...more }: Readonly<Record<string, unknown>>,
+): void {
+  for (const path of globSync('**/*.md', { cwd: folder })) adaptPage(join(folder, path))
+  writeJson(join(folder, 'package.json'), { name, version, description, license, type, engines, ...more })
 }
 
 /** A link to a file that the package does not contain becomes its text. */

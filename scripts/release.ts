@@ -1,6 +1,6 @@
 /**
  * `npm run release -- 0.2.0 [--checked]`: releases what is committed. Checks everything, sets version and CHANGELOG, keeps the databases
- * of this version for tests of later upgrades, makes package, image (if Buildah is installed), bills of materials and
+ * of this version for tests of later upgrades, makes packages, image (if Buildah is installed), bills of materials and
  * checksums in `release/`, and commits and tags the release. Pushing the tag and publishing are left to a person.
  */
 import { spawnSync } from 'node:child_process'
@@ -41,8 +41,10 @@ async function release(): Promise<void> {
   mkdirSync(OUTPUT)
   writeFileSync(join(OUTPUT, 'notes.md'), `${changes.notes}\n`)
   run('npm', 'run', '--silent', 'build')
-  run('npm', 'pack', './dist', '--pack-destination', OUTPUT)
-  writeFileSync(join(OUTPUT, 'package.cdx.json'), capture('node', 'scripts/release/sbom.ts'))
+  for (const [name, ...which] of [['sallyport'], ['sallyport-interceptor', '--interceptor']]) {
+    run('npm', 'pack', `./dist/${name}`, '--pack-destination', OUTPUT)
+    writeFileSync(join(OUTPUT, `${name}.cdx.json`), capture('node', 'scripts/release/sbom.ts', ...which))
+  }
   makeImage()
   writeChecksums()
   run('git', 'tag', '--annotate', `v${version}`, '--message', `Sallyport ${version}`)

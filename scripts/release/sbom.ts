@@ -1,6 +1,6 @@
 /**
- * `node scripts/release/sbom.ts [--image <folder>]`: prints the software bill of materials (CycloneDX) of the npm package: the
- * packages of the lock file. With `--image`, that of a container image whose files are in the folder: without the packages
+ * `node scripts/release/sbom.ts [--interceptor | --image <folder>]`: prints the software bill of materials (CycloneDX) of the npm
+ * package: the packages of the lock file. With `--interceptor`, that of `sallyport-interceptor`, which has none. With `--image`, that of a container image whose files are in the folder: without the packages
  * that contain Node, with Node itself and with the Debian packages of its shared libraries.
  */
 import { execFileSync } from 'node:child_process'
@@ -23,11 +23,16 @@ interface Bom {
   dependencies?: unknown
 }
 
-const { image } = parseArgs({ options: { image: { type: 'string' } } }).values
+const { image, interceptor } = parseArgs({
+  options: { image: { type: 'string' }, interceptor: { type: 'boolean' } },
+}).values
 const bom = describePackages()
-process.stdout.write(
-  `${JSON.stringify(image === undefined ? bom : describeImage(bom, image), undefined, 2)}\n`,
-)
+process.stdout.write(`${JSON.stringify(choose(), undefined, 2)}\n`)
+
+function choose(): Bom {
+  if (interceptor) return describeInterceptor(bom)
+  return image === undefined ? bom : describeImage(bom, image)
+}
 
 function describePackages(): Bom {
   const args = ['sbom', '--omit=dev', '--sbom-format=cyclonedx', '--package-lock-only']
@@ -35,6 +40,17 @@ function describePackages(): Bom {
   // npm takes the name of the folder.
   bom.metadata.component = { ...bom.metadata.component, name: 'sallyport', type: 'application' }
   return bom
+}
+
+function describeInterceptor({ dependencies: _, ...bom }: Bom): Bom {
+  const { component } = bom.metadata
+  const name = 'sallyport-interceptor'
+  const own = { 'bom-ref': `${name}@${component.version}`, purl: `pkg:npm/${name}@${component.version}` }
+  return {
+    ...bom,
+    metadata: { ...bom.metadata, component: { ...component, ...own, name, type: 'library' } },
+    components: [],
+  }
 }
 
 function describeImage({ dependencies: _, ...bom }: Bom, folder: string): Bom {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Refused } from '../fhir/index.ts'
 import { serveInTurn } from '../turns/index.ts'
 import { sendRefusal } from './host/check-response.ts'
@@ -54,11 +54,14 @@ function sendConfiguration(response: ServerResponse, body: string): void {
   response.writeHead(200, CONFIGURATION_HEADERS).end(body)
 }
 
+/** A plugin for `register`. Its type names nothing of fastify, which only some hosts have installed. */
+export type FastifyPlugin = (app: object) => Promise<void>
+
 /**
  * A fastify plugin that guards every route of the instance. Register it on the instance that has the FHIR routes. It
  * checks bodies as fastify's parsers leave them.
  */
-export function fastifyInterceptor(options: HostOptions): FastifyPluginAsync {
+export function fastifyInterceptor(options: HostOptions): FastifyPlugin {
   const plugin = async (app: FastifyInstance) => {
     const host = createHostGuard(options)
     app.addHook('onRequest', (request, reply, done) => serveInTurn(request.raw, reply.raw, done))
@@ -72,7 +75,7 @@ export function fastifyInterceptor(options: HostOptions): FastifyPluginAsync {
     app.addHook('onClose', async () => host.close())
   }
   // Without this, fastify would run the hooks in a child instance only.
-  return Object.assign(plugin, { [Symbol.for('skip-override')]: true })
+  return Object.assign(plugin as FastifyPlugin, { [Symbol.for('skip-override')]: true })
 }
 
 // Fastify runs hooks only for requests that match a route.

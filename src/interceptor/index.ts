@@ -1,6 +1,6 @@
 /**
  * The scope-enforcement interceptor. It authenticates every FHIR request by its bearer token and checks it against the
- * token's scopes. Other Node FHIR servers mount it as `sallyport/interceptor`. It issues no tokens, stores nothing and
+ * token's scopes. Other Node FHIR servers mount it as `sallyport-interceptor`. It issues no tokens, stores nothing and
  * serves no resources.
  */
 
@@ -9,7 +9,7 @@ export type { Interaction, Refused } from '../fhir/index.ts'
 export type { Access, AccessFilter, Constraint, EnforcementPolicy, Grant } from '../smart/index.ts'
 export { satisfies } from '../smart/index.ts'
 export { serveInTurn } from '../turns/index.ts'
-export { expressInterceptor, fastifyInterceptor, type Middleware } from './adapters.ts'
+export { expressInterceptor, type FastifyPlugin, fastifyInterceptor, type Middleware } from './adapters.ts'
 export { decide } from './decision/decide.ts'
 export type { Decision } from './decision/decision.ts'
 export { type Explanation, explain, type Question } from './explain.ts'
