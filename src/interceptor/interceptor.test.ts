@@ -311,7 +311,10 @@ describe('createInterceptor', () => {
     const search = { kind: 'search-type', type: 'Patient', params: [] } as const
     const claims = { scope: 'user/Patient.rs', fhirUser: 'Practitioner/1', patient: undefined }
     const app = await interceptor.authenticate(auth.bearer(claims))
-    assert(app.allowed && !app.decide(search).allowed)
+    assert(app.allowed)
+    const refused = app.decide(search)
+    assert(!refused.allowed)
+    assert.match(String(refused.outcome.issue[0]?.diagnostics), /; this server accepts no user\/ scopes$/)
     const portal = await interceptor.authenticate(auth.bearer({ ...claims, client_id: 'sallyport-portal' }))
     assert(portal.allowed && portal.decide(search).allowed)
     const caller = await make({ contexts: ['patient', 'user'] }).authenticate(auth.bearer(claims))

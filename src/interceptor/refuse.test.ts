@@ -77,6 +77,10 @@ describe('refuse', () => {
       undefined,
       undefined,
     ])
+    assert.equal(
+      describeRefusal({ ...insufficient, permission: 'r', contexts: ['patient'], ignored: ['user'] })[4],
+      'Any one of these scopes would permit it: patient/Condition.r, patient/*.rs; this server accepts no user/ scopes',
+    )
     for (const [permission, wide] of [
       ['s', 'patient/*.rs'],
       ['c', 'patient/*.c'],

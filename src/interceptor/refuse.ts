@@ -24,6 +24,8 @@ interface InsufficientScope {
   readonly isProtected?: true | undefined
   /** The claims that scopes of the other contexts would need. */
   readonly missing: readonly ('patient' | 'fhirUser')[]
+  /** The contexts of granted scopes that this server does not accept. */
+  readonly ignored?: readonly ScopeContext[] | undefined
 }
 
 /** A scope covers the type and the permission, but not the resources of the request. */
@@ -150,7 +152,8 @@ function describePermittingScopes(refusal: InsufficientScope): string {
     refusal.contexts.length > 0
       ? `Any one of these scopes would permit it: ${[...scopes].join(', ')}`
       : 'No scope would permit it with this token'
-  return [permitting, ...needs].join('; ')
+  const ignored = (refusal.ignored ?? []).map(it => `this server accepts no ${it}/ scopes`)
+  return [permitting, ...needs, ...ignored].join('; ')
 }
 
 // 503 and not 401, which would make a client discard a valid token.

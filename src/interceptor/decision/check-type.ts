@@ -69,6 +69,8 @@ export function describeInsufficientScope(
     ...(policy.contexts.includes('patient') && grant.patient === undefined ? (['patient'] as const) : []),
     ...(policy.contexts.includes('user') && grant.fhirUser === undefined ? (['fhirUser'] as const) : []),
   ]
+  const granted = grant.scopes.flatMap(scope => (scope.kind === 'resource' ? scope.context : []))
+  const ignored = [...new Set(granted)].filter(it => !policy.contexts.includes(it))
   return {
     kind: 'insufficient-scope',
     method: context.method,
@@ -77,6 +79,7 @@ export function describeInsufficientScope(
     contexts: policy.contexts.filter(it => wouldGrant(context, it, type, permission)),
     ...(isProtected(policy, type, permission) && { isProtected: true }),
     missing: lacking,
+    ...(ignored.length > 0 && { ignored }),
   }
 }
 

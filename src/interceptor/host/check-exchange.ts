@@ -91,7 +91,8 @@ export async function checkExchange(
   holdResponse(exchange.response, held => {
     const verdict = check(held)
     // A failure of the host that is only reworded keeps its status.
-    if (typeof verdict === 'object' && verdict.status !== held.status) observed?.refuse(verdict)
+    if (typeof verdict === 'object' && !verdict.allowed && verdict.status !== held.status)
+      observed?.refuse(verdict)
     return verdict
   })
   return undefined

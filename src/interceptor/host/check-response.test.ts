@@ -21,7 +21,10 @@ function verdict(interaction: Interaction, status: number, body: unknown, entrie
   assert(check)
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   const answer = check({ status, body: Buffer.from(text) })
-  return typeof answer === 'string' ? answer : [answer.allowed, answer.status, answer.outcome.issue[0]?.code]
+  if (typeof answer === 'string') return answer
+  return answer.allowed
+    ? JSON.parse(answer.body)
+    : [answer.allowed, answer.status, answer.outcome.issue[0]?.code]
 }
 
 const OUTSIDE = [false, 403, 'forbidden']
@@ -87,13 +90,28 @@ describe('createResponseCheck', () => {
       { resourceType: 'Bundle', entry: [] },
       { resourceType: 'Bundle', entry: [entry, entry] },
       { resourceType: 'Bundle', entry: { 0: entry, length: 1 } },
-      { resourceType: 'Bundle', entry: [null] },
       { resourceType: 'Parameters', entry: [entry] },
       { entry: [entry] },
-      { resourceType: 'Bundle', entry: [{ ...entry, resource: makeCondition('2') }] },
-      { resourceType: 'Bundle', entry: [{ response: { status: '404 Not Found' } }] },
     ])
       assert.deepEqual(answered(body), OUTSIDE, JSON.stringify(body))
+  })
+
+  it('replaces the entries of a Bundle that the grant does not cover, all alike (LIBRARY-2)', () => {
+    const own = { resource: makeCondition('1'), response: { status: '200' } }
+    const foreign = {
+      resource: makeCondition('2'),
+      response: { status: '200', etag: 'W/"7"', location: 'x' },
+    }
+    const bundle = { resourceType: 'Bundle', id: 'b' }
+    for (const entry of [foreign, { response: { status: '404 Not Found' } }, null, 'x', { resource: 'x' }]) {
+      const sent = verdict({ kind: 'bundle' }, 200, { ...bundle, entry: [own, entry] }, [read, read])
+      assert.deepEqual([sent.id, sent.entry[0], sent.entry.length], ['b', own, 2])
+      assert.deepEqual(Object.keys(sent.entry[1]), ['response'])
+      const { status, outcome } = sent.entry[1].response
+      assert.deepEqual([status, outcome.issue[0].code], ['403 Forbidden', 'forbidden'])
+    }
+    const written = verdict({ kind: 'bundle' }, 200, { ...bundle, entry: [foreign, own] }, [create, read])
+    assert.deepEqual(written.entry, [{ response: { status: '200', location: 'x' } }, own])
   })
 })
 

@@ -18,8 +18,13 @@ interface HostResponse {
   readonly body: Buffer
 }
 
-/** Send the response as it is, without its body, or a refusal instead. */
-type ResponseVerdict = 'release' | 'empty' | Refused
+/** Send the response as it is, without its body, with another body, or a refusal instead. */
+type ResponseVerdict = 'release' | 'empty' | Rewritten | Refused
+
+interface Rewritten {
+  readonly allowed: true
+  readonly body: string
+}
 
 // These statuses reveal whether a resource exists, which a caller must not learn about resources outside the grant.
 const REVEALING_STATUSES: ReadonlySet<number> = new Set([304, 404, 410])
@@ -74,7 +79,10 @@ function checkFound(
   return isWithin ? 'release' : refuseOutsideGrant()
 }
 
-/** R4 http.html#transaction-response: the response has one entry per request, in the same order. */
+/**
+ * R4 http.html#transaction-response: the response has one entry per request, in the same order. What the caller may not see
+ * is replaced in its entry, because the host has already performed the others.
+ */
 function checkEntries(
   body: unknown,
   interactions: readonly Interaction[],
@@ -83,18 +91,23 @@ function checkEntries(
 ): ResponseVerdict {
   const entries: unknown = isResource(body) && body.resourceType === 'Bundle' ? (body.entry ?? []) : undefined
   if (!Array.isArray(entries) || entries.length !== interactions.length) return refuseOutsideGrant()
-  let verdict: ResponseVerdict = 'release'
-  for (const [at, interaction] of interactions.entries()) {
-    const rule = chooseResponseRule(interaction, access)
-    const entry: unknown = entries[at]
-    if (!isRecord(entry) || (!rule.written && revealsAbsence(entry.response))) return refuseOutsideGrant()
-    if (entry.resource === undefined || mayRelease(entry.resource, rule, baseUrl)) continue
-    // The write is done: the caller learns that, but not the content.
-    if (!rule.written) return refuseOutsideGrant()
-    verdict = 'empty'
-  }
-  return verdict
+  const released = interactions.map((interaction, at) =>
+    releaseEntry(entries[at], chooseResponseRule(interaction, access), baseUrl),
+  )
+  if (released.every((entry, at) => entry === entries[at])) return 'release'
+  return { allowed: true, body: JSON.stringify({ ...Object(body), entry: released }) }
 }
+
+function releaseEntry(entry: unknown, rule: ResponseRule, baseUrl: string): unknown {
+  if (!isRecord(entry) || (!rule.written && revealsAbsence(entry.response))) return REFUSED_ENTRY
+  if (entry.resource === undefined || mayRelease(entry.resource, rule, baseUrl)) return entry
+  if (!rule.written) return REFUSED_ENTRY
+  // The write is done: the caller learns that, but not the content.
+  const { etag: _, ...response } = isRecord(entry.response) ? entry.response : {}
+  return { response }
+}
+
+const REFUSED_ENTRY = { response: { status: '403 Forbidden', outcome: refuseOutsideGrant().outcome } }
 
 function revealsAbsence(response: unknown): boolean {
   return isRecord(response) && REVEALING_STATUSES.has(Number.parseInt(String(response.status), 10))
@@ -190,9 +203,10 @@ export function holdResponse(response: ServerResponse, check: (held: HostRespons
       }),
     )
     if (verdict === 'release') return response.end(body)
-    if (verdict !== 'empty') return sendRefusal(response, verdict)
-    for (const name of ['content-length', 'content-type', 'content-encoding', 'etag'])
-      response.removeHeader(name)
+    if (verdict !== 'empty' && !verdict.allowed) return sendRefusal(response, verdict)
+    for (const name of ['content-length', 'content-encoding', 'etag']) response.removeHeader(name)
+    if (verdict !== 'empty') return response.end(verdict.body)
+    response.removeHeader('content-type')
     return response.end()
   }
   Object.assign(response, {

@@ -1,5 +1,5 @@
 import { createCachedFetch } from '../../cache/index.ts'
-import { MINUTE_MS } from '../../core/index.ts'
+import { describeError, MINUTE_MS } from '../../core/index.ts'
 import type { Refused } from '../../fhir/index.ts'
 import { refuse } from '../refuse.ts'
 import type { Fetch } from '../token/key-set.ts'
@@ -52,7 +52,7 @@ export function createConfigurationReader(
       redirect: 'error',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
-    if (!response.ok) throw new Error(`Cannot read ${url}: the response status is ${response.status}`)
+    if (!response.ok) throw new Error(`the response status is ${response.status}`)
     return { allowed: true, body: JSON.stringify(checkIssuer(authUrl, await response.json())) }
   }
 
@@ -62,7 +62,7 @@ export function createConfigurationReader(
       try {
         return { value: await requestConfiguration(), freshForMs: FRESH_MS }
       } catch (error) {
-        onError?.(error)
+        onError?.(new Error(`Cannot use ${url}: ${describeError(error)}`, { cause: error }))
         return { value: previous?.value, freshForMs: RETRY_MS }
       }
     },
@@ -79,8 +79,6 @@ export function createConfigurationReader(
 function checkIssuer(authUrl: string, document: unknown): unknown {
   const { issuer, token_endpoint } = Object(document) as Readonly<Record<string, unknown>>
   if (issuer !== authUrl || typeof token_endpoint !== 'string')
-    throw new Error(
-      `Cannot use the SMART configuration of ${authUrl}: it names another issuer or no token endpoint`,
-    )
+    throw new Error(`it names another issuer than ${authUrl}, or no token endpoint`)
   return document
 }

@@ -143,6 +143,25 @@ for (const [name, start] of Object.entries(leakyHosts))
       )
     })
 
+    it('records the refusal of an entry whose content is outside the grant', async () => {
+      const entry = [
+        { response: { status: '200' }, resource: condition },
+        { response: { status: '200' }, resource: makeCondition('2', { id: 'c2' }) },
+      ]
+      host.respondWith({ resourceType: 'Bundle', type: 'batch-response', entry })
+      const read = (id: string) => ({ request: { method: 'GET', url: `Condition/${id}` } })
+      const batch = { resourceType: 'Bundle', type: 'batch', entry: [read('c1'), read('c2')] }
+      assert.equal((await send('POST /', 'patient/*.cruds', batch)).status, 200)
+      assert.deepEqual(
+        records.map(it => [it.interaction, it.id, it.allowed, it.status]),
+        [
+          ['batch', undefined, true, 200],
+          ['read', 'c1', true, 200],
+          ['read', 'c2', false, 403],
+        ],
+      )
+    })
+
     it('records a request whose client left before the response, with an unknown outcome', async () => {
       const arrived = Promise.withResolvers<void>()
       host.handler = () => arrived.resolve()

@@ -164,7 +164,11 @@ for (const [name, start] of Object.entries(leakyHosts))
         {}.constructor,
       ]) {
         replied(first, { response: { status: '201' } })
-        assert.equal((await host.send('POST /', undefined, both)).why, NOT_WITHIN)
+        const { status, text, headers } = await host.send('POST /', undefined, both)
+        const { entry } = JSON.parse(text)
+        assert.deepEqual([status, headers.get('etag'), entry.length], [200, null, 2])
+        assert.equal(entry[0].response.outcome.issue[0].details.text, NOT_WITHIN)
+        assert.deepEqual([Object.keys(entry[0]), entry[1]], [['response'], { response: { status: '201' } }])
       }
       replied({ resource: makeCondition('1') })
       assert.equal((await host.send('POST /', undefined, both)).why, NOT_WITHIN)
@@ -174,7 +178,10 @@ for (const [name, start] of Object.entries(leakyHosts))
         'patient/Condition.c',
         batch(['POST Condition', makeCondition('1')]),
       )
-      assert.deepEqual([unseen.status, unseen.text], [200, ''])
+      assert.deepEqual(
+        [unseen.status, JSON.parse(unseen.text).entry],
+        [200, [{ response: { status: '201' } }]],
+      )
     })
 
     it('refuses conditional references that the host would resolve from all of its data', async () => {
