@@ -1,6 +1,6 @@
 /**
- * `npm run api [-- --write]`: compares the public types of `sallyport/interceptor` with docs/internal/interceptor.api.md, so
- * that a change of the surface is seen in review. `--write` writes the page.
+ * `npm run api [-- --write]`: compares the public types of `sallyport/interceptor` and `sallyport/testing` with
+ * their pages in docs/internal, so that a change of the surface is seen in review. `--write` writes the pages.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,8 +9,8 @@ import { join, resolve } from 'node:path'
 import { Extractor, ExtractorConfig, ExtractorLogLevel } from '@microsoft/api-extractor'
 
 const ROOT = resolve(import.meta.dirname, '..')
-const PAGE = join(ROOT, 'docs/internal/interceptor.api.md')
-const NAME = 'interceptor.api.md'
+/** By the name of the page. */
+const LIBRARIES = { 'interceptor.api.md': 'src/interceptor', 'testing.api.md': 'src/testing-api' } as const
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-api-'))
 try {
@@ -22,22 +22,24 @@ try {
 function report(): number {
   const tsc = ['-p', 'tsconfig.build-node20.json', '--outDir', folder, '--emitDeclarationOnly']
   if (spawnSync('tsc', tsc, { cwd: ROOT, stdio: 'inherit' }).status !== 0) return 1
-  const found = extract()
-  if (process.argv.includes('--write')) writeFileSync(PAGE, found)
-  else if (readFileSync(PAGE, 'utf8') !== found) {
-    process.stderr.write('The public types changed: look at the difference after npm run api -- --write\n')
-    return 1
-  }
-  return 0
+  const changed = Object.entries(LIBRARIES).filter(([name, source]) => {
+    const page = join(ROOT, 'docs/internal', name)
+    const found = extract(name, source)
+    if (process.argv.includes('--write')) writeFileSync(page, found)
+    return readFileSync(page, 'utf8') !== found
+  })
+  if (changed.length === 0) return 0
+  process.stderr.write('The public types changed: look at the difference after npm run api -- --write\n')
+  return 1
 }
 
-function extract(): string {
+function extract(name: string, source: string): string {
   const silent = { default: { logLevel: ExtractorLogLevel.None } }
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'sallyport', type: 'module' }))
   const config = ExtractorConfig.prepare({
     configObject: {
       projectFolder: folder,
-      mainEntryPointFilePath: join(folder, 'src/interceptor/index.d.ts'),
+      mainEntryPointFilePath: join(folder, source, 'index.d.ts'),
       compiler: {
         overrideTsconfig: {
           compilerOptions: {
@@ -48,13 +50,13 @@ function extract(): string {
             skipLibCheck: true,
             typeRoots: [join(ROOT, 'node_modules/@types')],
           },
-          files: ['src/interceptor/index.d.ts'],
+          files: [`${source}/index.d.ts`],
         },
       },
       apiReport: {
         enabled: true,
         includeForgottenExports: true,
-        reportFileName: NAME,
+        reportFileName: name,
         reportFolder: folder,
         reportTempFolder: folder,
       },
@@ -74,5 +76,5 @@ function extract(): string {
     localBuild: true,
     messageCallback: message => Object.assign(message, { handled: true }),
   })
-  return readFileSync(join(folder, NAME), 'utf8')
+  return readFileSync(join(folder, name), 'utf8')
 }

@@ -103,6 +103,16 @@ function nameNode(node: string): string {
   return node === olderNode ? 'an older Node' : 'Node 26'
 }
 
+const TESTING = `
+  import { type Sallyport, type StartOptions, startSallyport } from 'sallyport/testing'
+  const options: StartOptions = { settings: { SMART_SAMPLE_PATIENTS: '2' }, servers: ['auth', 'fhir'] }
+  const sallyport: Sallyport = await startSallyport(options)
+  await sallyport.addApp({ id: 'a', redirectUris: ['http://localhost/'], scope: 'patient/*.rs' })
+  export const token: string = await sallyport.token({ patient: '1' })
+  export const link: string = sallyport.launch({ patient: '1', simulate: 'fhir:500' })
+  export const username: string | undefined = sallyport.users.patient?.username
+`
+
 describe('npm run build', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-build-'))
   const installed = join(folder, 'node_modules/sallyport')
@@ -229,6 +239,7 @@ describe('npm run build', () => {
         'index.ts': CONSUMER,
         'alone.ts': ALONE,
         'frameworks.ts': FRAMEWORKS,
+        'testing.ts': TESTING,
       }))
 
   it('has types that name no framework, which the host may lack (PACKAGE-2)', () => {
@@ -268,6 +279,18 @@ describe('npm run build', () => {
       }
       const [exitCode] = await once(child, 'close')
       assert.equal(exitCode, 0)
+    })
+
+  for (const node of NODES)
+    it(`tests an app as docs/tutorials/ci.md shows, on ${nameNode(node)} (PACKAGE-8)`, async () => {
+      const page = readFileSync(join(ROOT, 'docs/tutorials/ci.md'), 'utf8')
+      const [, block = ''] = /`ci\/requests\.test\.mjs`:\n```js\n(.*?)^```$/ms.exec(page) ?? []
+      writeFileSync(join(folder, 'requests.test.mjs'), block)
+      const { stdout } = await run(node, ['--test', 'requests.test.mjs'], {
+        cwd: folder,
+        env: { PATH: process.env.PATH, HOME: folder, XDG_CACHE_HOME: cache },
+      })
+      assert.match(stdout, /pass 2\n.*fail 0\n/s)
     })
 
   for (const node of NODES)

@@ -1,7 +1,8 @@
 /**
  * `npm run build [-- <folder>] [--image]`: the npm packages `sallyport` and `sallyport-interceptor`, each in a subfolder of
- * `dist` or of the folder. Plain JavaScript, because Node does not strip types below `node_modules`. Launcher and interceptor
- * run on Node 20; only the interceptor has types and no dependency. With `--image`, only what the container image runs.
+ * `dist` or of the folder. Plain JavaScript, because Node does not strip types below `node_modules`. The launcher
+ * and the libraries (interceptor, API for tests) run on Node 20; only the libraries have types. With `--image`, only what the
+ * container image runs.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -47,7 +48,7 @@ function buildServers(folder: string): void {
     name: manifest.name,
     description: manifest.description,
     bin: { sallyport: 'src/launcher/main.js' },
-    exports: describeExport('./interceptor'),
+    exports: describeExports({ './interceptor': 'interceptor', './testing': 'testing-api' }),
     dependencies: manifest.dependencies,
   })
   writeJson(join(folder, 'src/launcher/nodes.json'), listNodes())
@@ -63,7 +64,7 @@ function buildInterceptor(folder: string): void {
   writePackage(folder, {
     name: 'sallyport-interceptor',
     description: 'SMART on FHIR access control for FHIR R4 servers on Express, Fastify or Node',
-    exports: describeExport('.'),
+    exports: describeExports({ '.': 'interceptor' }),
   })
 }
 
@@ -100,9 +101,12 @@ function isForUsers(path: string): boolean {
   return !/\.test\.ts$|\/examples\/upstream\.ts$|\/docs\/internal$/.test(path)
 }
 
-function describeExport(name: string): object {
-  const file = './src/interceptor/index'
-  return { [name]: { types: `${file}.d.ts`, default: `${file}.js` }, './package.json': './package.json' }
+function describeExports(modules: Readonly<Record<string, string>>): object {
+  const files = Object.entries(modules).map(([name, module]) => {
+    const file = `./src/${module}/index`
+    return [name, { types: `${file}.d.ts`, default: `${file}.js` }]
+  })
+  return { ...Object.fromEntries(files), './package.json': './package.json' }
 }
 
 function writePackage(

@@ -23,6 +23,7 @@ export const SLOW_TESTS: readonly string[] = [
   'src/backends/upstream/conformance-medplum.test.ts',
   'src/backends/upstream/hapi.test.ts',
   // Several processes.
+  'src/testing-api/start.test.ts',
   'test/connections.test.ts',
   'test/filed-under.test.ts',
   'test/start.test.ts',

@@ -17,7 +17,6 @@ import { dirname, join, resolve } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { sallyport } from './support/command-line.ts'
-import { freePorts } from './support/free-ports.ts'
 import { newPlace, type Place, PROCESS_ENV, type Started, startProcess } from './support/started.ts'
 
 const RUNNING = /is running/
@@ -336,15 +335,50 @@ describe('docs/tutorials/ci.md', () => {
     return /^```\w+\n(.*?)^```$/ms.exec(after)?.[1] ?? assert.fail(`no ${file}`)
   }
 
-  const REQUESTS = { 'ci/requests.test.mjs': 'ci.md', 'ci/requests-test.sh': 'ci.md' }
+  it('tests requests on servers that end with the test run and leave nothing behind (PACKAGE-8)', async () => {
+    const { temporary, run } = await makeRepository({ 'ci/requests.test.mjs': 'ci.md' })
+    const { stdout } = await run(process.execPath, ['--test', 'ci/requests.test.mjs'])
+    assert.match(stdout, /pass 2\n.*fail 0\n/s)
+    assert.deepEqual(readdirSync(temporary), [])
+  })
 
-  it('tests requests on ephemeral servers, which end with the command and leave nothing behind (START-12, START-13)', async () => {
-    const { command, temporary, run } = await makeRepository(REQUESTS)
-    const args = ['start', '--ephemeral', '--run', 'bash ci/requests-test.sh']
-    const { stdout, stderr } = await run(command, args)
-    assert.match(stdout, /^client_id: my-app\n.*pass 2\n.*fail 0\n/s)
+  const SCRIPT = { 'ci/test.sh': 'ci.md' }
+
+  it('tests by a script on ephemeral servers, which end with it and leave nothing behind (START-12, START-13)', async () => {
+    const { command, temporary, run } = await makeRepository(SCRIPT)
+    const { stdout, stderr } = await run(command, ['start', '--ephemeral', '--run', 'bash ci/test.sh'])
+    assert.equal(stdout, 'client_id: my-app\nThe app can read the conditions.\n')
     assert.match(stderr, /"level":"info".*\nStopped\.\n$/s)
     assert.deepEqual(readdirSync(temporary), [])
+  })
+
+  it('prints what was refused and why if its command fails (START-14)', async () => {
+    const { command, run, folder } = await makeRepository(SCRIPT)
+    const script = readFileSync(join(folder, 'ci/test.sh'), 'utf8')
+    const get =
+      'curl -s -o /dev/null -H "Authorization: Bearer $TOKEN" "$FHIR_URL/Observation?patient=patient-1"'
+    writeFileSync(join(folder, 'ci/fails.sh'), `${script}\n${get}\n${get}\necho $TOKEN; exit 7\n`)
+    const failed = run(command, ['start', '--ephemeral', '--run', 'bash ci/fails.sh'])
+    const { code, stderr, stdout } = await failed.then(
+      () => assert.fail('no failure'),
+      error => error,
+    )
+    assert.equal(code, 7)
+    const [, printed = ''] = String(stderr).split('Stopped.\n')
+    assert.match(
+      printed,
+      /^\nRefused while the command ran:\n2 times: 403 GET Observation\?patient=\S+ \(my-app\)\n {2}\S.*patient\/Observation\..*\n {2}What to do: \S.*\n\n$/,
+    )
+    const token = String(stdout).trim().split('\n').at(-1) ?? ''
+    assert.match(token, /^ey/)
+    assert.ok(!String(stderr).includes(token))
+  })
+
+  it('names to its command the servers that run, and a free port (START-13)', async () => {
+    const { command, run } = await makeRepository({})
+    const print = `"${process.execPath}" -p '[!!process.env.FHIR_URL, process.env.APP_URL, process.env.FREE_PORT > 1023]'`
+    const { stdout } = await run(command, ['start', 'auth', 'fhir', '--ephemeral', '--run', print])
+    assert.equal(stdout, '[ true, undefined, true ]\n')
   })
 
   it('keeps the URL of a FHIR server that it does not start (START-12)', async () => {
@@ -372,13 +406,10 @@ describe('docs/tutorials/ci.md', () => {
     assert.deepEqual(await once(child, 'close'), [1, null])
   })
 
-  it('tests the launch of a server and of a page, at the same time (START-12, START-13)', async () => {
-    const [port, other] = await freePorts(2)
-    const { command, folder, run } = await makeRepository({
+  it('tests the launch of a server and of a page, at the same time (PACKAGE-8)', async () => {
+    const { folder, run } = await makeRepository({
       'ci/server-launch.test.mjs': 'ci.md',
-      'ci/server-launch-test.sh': 'ci.md',
       'ci/launch.test.mjs': 'ci.md',
-      'ci/launch-test.sh': 'ci.md',
       'launch.html': 'browser-app.md',
       'index.html': 'browser-app.md',
       'serve.mjs': 'browser-app.md',
@@ -396,21 +427,16 @@ describe('docs/tutorials/ci.md', () => {
       join(folder, 'node_modules/playwright/package.json'),
       '{ "name": "playwright", "exports": "./index.mjs" }',
     )
-    const start = (script: string, PORT: string) =>
-      run(command, ['start', '--ephemeral', '--run', `bash ci/${script}`], {
-        PORT,
-        HOME: process.env.HOME ?? '',
-      })
-    const [server, page] = await Promise.all([
-      start('server-launch-test.sh', String(port)),
-      start('launch-test.sh', String(other)),
-    ])
-    assert.match(server.stdout, /pass 2\n.*fail 0\n/s)
-    assert.match(page.stdout, /The app was launched for Alba Juniper and shows her conditions\.\n$/)
+    const { stdout } = await run(
+      process.execPath,
+      ['--test', 'ci/server-launch.test.mjs', 'ci/launch.test.mjs'],
+      { HOME: process.env.HOME ?? '' },
+    )
+    assert.match(stdout, /pass 3\n.*fail 0\n/s)
   })
 
   it('names servers that are ready when they print their URLs, for scripts that stop them (START-11, START-12)', async () => {
-    const { folder, temporary, run } = await makeRepository(REQUESTS)
+    const { folder, temporary, run } = await makeRepository(SCRIPT)
     const script = `set -euo pipefail
       exec 3< <(exec node_modules/.bin/sallyport start --ephemeral --ready 2> sallyport.log)
       sallyport=$!
@@ -418,9 +444,9 @@ describe('docs/tutorials/ci.md', () => {
       read -r urls <&3
       export FHIR_URL=$(node -p 'JSON.parse(process.argv[1]).fhir' "$urls")
       export SMART_CONFIG=$(sed -n 's/.*SMART_CONFIG=//p' sallyport.log)
-      bash ci/requests-test.sh`
+      FREE_PORT=3000 bash ci/test.sh`
     const { stdout } = await run('bash', ['-c', script])
-    assert.match(stdout, /^client_id: my-app\n.*pass 2\n.*fail 0\n/s)
+    assert.equal(stdout, 'client_id: my-app\nThe app can read the conditions.\n')
     const log = readFileSync(join(folder, 'sallyport.log'), 'utf8')
     assert.match(log, /"level":"info".*\nStopped\.\n$/s)
     const [, settingsFile = ''] = /SMART_CONFIG=(.*)/.exec(log) ?? []

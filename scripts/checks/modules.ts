@@ -43,15 +43,23 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   cli: { imports: [...SHARED, ...SERVERS, 'import'] },
   // Runs on an older Node than everything else.
   launcher: { imports: [] },
+  // A library for the tests of apps, which starts the launcher.
+  'testing-api': { imports: [] },
 }
 
 /** The one file outside of src that src imports: cli fills the embedded server with it. */
 const SAMPLE_PATIENTS = 'sample-patients/index.ts'
 
 /** They pass the environment to config, or to the Node that runs the rest. */
-const ENVIRONMENT_READERS = ['src/cli/main.ts', 'src/launcher/run.ts', 'src/launcher/install-node.ts']
+const ENVIRONMENT_READERS = [
+  'src/cli/main.ts',
+  'src/launcher/run.ts',
+  'src/launcher/install-node.ts',
+  'src/testing-api/start.ts',
+  'src/testing-api/hold.ts',
+]
 
-const PRINTERS = ['cli', 'launcher']
+const PRINTERS = ['cli', 'launcher', 'testing-api']
 
 interface Import {
   readonly path: string
@@ -218,6 +226,7 @@ const LAB_FILES: readonly string[] = [
   'src/auth/server.ts',
   'src/config/',
   'src/interceptor/simulate.ts',
+  'src/testing-api/',
 ]
 
 const LAB_IMPORT = "from './simulate.ts'"

@@ -51,11 +51,13 @@ export {
 export { buildSmartConfiguration, type SmartConfigurationSettings } from './oauth/discovery.ts'
 export { listScopeNotes } from './oauth/grants/scope-notes.ts'
 export { canOpenSigningKeys, makeNextSigningKey, withdrawSigningKey } from './oauth/keys/signing-key.ts'
+export type { Problem } from './pages/activity/problems.ts'
 export {
   type AuthServerOptions,
   type CommandContext,
   type CommandRequest,
   createAuthServer,
+  explainProblems,
   loadTestCommands,
 } from './server.ts'
 export { findTestAccounts, seedSampleAccounts, TEST_CLINICIAN } from './users/accounts.ts'

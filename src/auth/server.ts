@@ -42,6 +42,7 @@ import { addUserinfoRoutes } from './oauth/userinfo.ts'
 import { addAccessLogRoutes } from './pages/access-log/routes.ts'
 import { addFactorRoutes } from './pages/account/factors.ts'
 import { addAccountRoutes } from './pages/account/routes.ts'
+import { listProblems, type Problem } from './pages/activity/problems.ts'
 import { addActivityRoutes } from './pages/activity/routes.ts'
 import { addAuthorizeRoutes } from './pages/authorize.ts'
 import { addCdsRoutes } from './pages/cds/routes.ts'
@@ -183,6 +184,17 @@ function makeBrand({ brand }: AuthSettings): AuthContext['brand'] {
 
 /** Tokens and launches of the command line, for tests. */
 export const loadTestCommands = () => import('./lab/command-line.ts')
+
+/** What was refused since a time and why, oldest first. */
+export async function explainProblems(
+  { settings, store, explainRequest }: Pick<AuthServerOptions, 'settings' | 'store' | 'explainRequest'>,
+  options: { readonly since: number; readonly limit: number },
+): Promise<readonly Problem[]> {
+  const lab = settings.lab ? await import('./lab/index.ts') : undefined
+  const rules = makeRules(settings, () => settings.login)
+  const hooks = lab?.createLabHooks({ store, rules, clock: Date.now })
+  return listProblems({ store, explainRequest, hooks }, options)
+}
 
 function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addLoginRoutes(app, context)

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
+import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { endWithNpx } from './end-with-npx.ts'
 
 // A name that the compiler does not follow: the rest of the program needs a newer Node than this file.
-const main = new URL('../cli/main.js', import.meta.url).href
+const main = new URL(`../cli/main${extname(import.meta.url)}`, import.meta.url).href
 
 export async function runHere(): Promise<void> {
   endWithNpx(() => process.kill(process.pid, 'SIGTERM'))

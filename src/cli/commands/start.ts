@@ -5,8 +5,9 @@ import { HOW } from '../../core/index.ts'
 import { createLogger, version } from '../../web/index.ts'
 import { type Command, formatColumns, getOptional, type Io, isSet } from '../command.ts'
 import { findOperator } from '../operator.ts'
+import { findProblems, formatProblems } from '../problems.ts'
 import type { TestLogin } from '../start/auth.ts'
-import { type Ephemeral, makeEphemeral } from '../start/ephemeral.ts'
+import { type Ephemeral, findFreePorts, makeEphemeral } from '../start/ephemeral.ts'
 import { readTrustedIssuers } from '../start/files.ts'
 import {
   createControls,
@@ -26,6 +27,7 @@ import {
 import { reportCertificate } from '../start/process-metrics.ts'
 import { runProgram } from '../start/run-program.ts'
 import { openMetricsPort, type Running, startServers } from '../start/start-servers.ts'
+import { openConfiguredStore } from '../with-store.ts'
 import { startWorkers } from '../workers/supervisor.ts'
 
 interface SignalSource {
@@ -75,8 +77,10 @@ providers, who needs a second factor, the log level and the certificates again; 
                {"auth":"http://localhost:9000","fhir":"…","app":"…"},
                and everything else on standard error. Exit with a code other than 0 if they cannot within 60 s
   --run "<command>"
-               for tests: run a command when the servers can process requests, with AUTH_URL, FHIR_URL and APP_URL in its
-               environment, and SMART_CONFIG with --ephemeral. Then stop, and exit with its exit code
+               for tests: run a command when the servers can process requests, with AUTH_URL, FHIR_URL and APP_URL of the servers
+               in its environment, a free port for a server of its own as FREE_PORT, and SMART_CONFIG with
+               --ephemeral. Then stop, and exit with its exit code. If it fails, print what was refused
+               meanwhile and why, as the command problems does
 
 Examples:
   ${HOW} start --ephemeral --ready
@@ -135,10 +139,13 @@ To see the settings in effect: ${HOW} settings`,
     if (missing !== undefined) printLine(`Cannot start: not ready: ${missing}`)
     else if (isSet(args, 'ready')) io.stdout.write(`${formatUrls(settings, names)}\n`)
     let exitCode = 0
+    const began = Date.now()
     if (missing !== undefined) exitCode = 1
     else if (program === undefined) await stopped
-    else exitCode = await runProgram(program, makeProgramEnv(io, settings, ephemeral), stopped)
+    else
+      exitCode = await runProgram(program, await makeProgramEnv(io, configuration, names, ephemeral), stopped)
     await stop(running, settings, printLine)
+    if (program !== undefined && exitCode !== 0) await printProblems(settings, began, printLine)
     return exitCode
   },
 }
@@ -182,18 +189,37 @@ function formatUrls({ issuerUrl, fhirBaseUrl, appUrl }: Settings, names: readonl
   return JSON.stringify(Object.fromEntries(names.map(name => [name, urls[name]])))
 }
 
-/** The environment of a program that uses these servers (START-13). */
-function makeProgramEnv(
+const URL_VARIABLES = [
+  ['auth', 'issuerUrl', 'AUTH_URL'],
+  ['fhir', 'fhirBaseUrl', 'FHIR_URL'],
+  ['app', 'appUrl', 'APP_URL'],
+] as const
+
+/** The environment of a program that uses these servers, and those elsewhere that the settings name (START-13). */
+async function makeProgramEnv(
   { env }: Io,
-  { issuerUrl, fhirBaseUrl, appUrl }: Settings,
+  { settings, sources }: Configuration,
+  names: readonly ServerName[],
   ephemeral: Ephemeral | undefined,
-): Io['env'] {
+): Promise<Io['env']> {
+  const known = URL_VARIABLES.filter(([name, key]) => names.includes(name) || sources.get(key) !== 'default')
+  const [freePort] = await findFreePorts(1)
   return {
     ...env,
-    AUTH_URL: issuerUrl,
-    FHIR_URL: fhirBaseUrl,
-    APP_URL: appUrl,
+    ...Object.fromEntries(known.map(([, key, variable]) => [variable, settings[key]])),
+    FREE_PORT: String(freePort),
     ...(ephemeral && { SMART_CONFIG: ephemeral.settingsFile }),
+  }
+}
+
+/** Why the program may have failed (START-14). */
+async function printProblems(settings: Settings, since: number, printLine: PrintLine): Promise<void> {
+  const store = await openConfiguredStore(settings)
+  try {
+    const problems = await findProblems(settings, store, since)
+    if (problems.length > 0) printLine(`\nRefused while the command ran:\n${formatProblems(problems)}`)
+  } finally {
+    await store.close()
   }
 }
 

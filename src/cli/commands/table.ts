@@ -14,6 +14,7 @@ const client = () => import('./client.ts')
 const keys = () => import('./keys.ts')
 const audit = () => import('./audit.ts')
 const explain = () => import('./explain.ts')
+const problems = () => import('./problems.ts')
 const developer = () => import('./developer.ts')
 const dataImport = () => import('./data-import.ts')
 const data = () => import('./data.ts')
@@ -82,6 +83,7 @@ export const table = {
   'audit verify': { summary: 'Verify that no audit record was changed or removed', load: audit },
   'audit check-file': { summary: 'Compare an exported file with the audit trail', load: audit },
   explain: { summary: 'Show whether a request would be allowed, and why', load: explain },
+  problems: { summary: 'List what apps were refused, with the cause and what to change', load: problems },
   token: { summary: 'Print an access token for tests of an app', load: developer },
   launch: { summary: 'Print a link that launches an app for a patient', load: developer },
   'data import': {

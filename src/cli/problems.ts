@@ -1,0 +1,38 @@
+import { explainProblems, type Problem } from '../auth/index.ts'
+import type { Settings } from '../config/index.ts'
+import { escapeLine } from '../core/index.ts'
+import type { Store } from '../store/index.ts'
+import { createExplainRequest } from './start/auth.ts'
+import { readUserFilter } from './start/files.ts'
+
+const MAX_LISTED = 1000
+const MAX_PRINTED = 20
+
+/** The problems of apps since a time, oldest first. */
+export async function findProblems(
+  settings: Settings,
+  store: Store,
+  since: number,
+): Promise<readonly Problem[]> {
+  const explainRequest = await createExplainRequest(settings, readUserFilter(settings))
+  return explainProblems({ settings, store, explainRequest }, { since, limit: MAX_LISTED })
+}
+
+/** Equal problems are printed once, and of many the newest. */
+export function formatProblems(problems: readonly Problem[]): string {
+  const distinct = [...Map.groupBy(problems, formatProblem)].map(([text, { length }]) =>
+    length === 1 ? text : `${length} times: ${text}`,
+  )
+  const older = distinct.length - MAX_PRINTED
+  const lines = [...(older > 0 ? [`${older} older problems`] : []), ...distinct.slice(-MAX_PRINTED)]
+  return lines.map(line => `${line}\n`).join('')
+}
+
+function formatProblem({ status, kind, request, app, cause, action }: Problem): string {
+  const lines = [
+    `${status} ${request ?? kind}${app === undefined ? '' : ` (${app})`}`,
+    `  ${cause}`,
+    ...(action === undefined ? [] : [`  What to do: ${action}`]),
+  ]
+  return lines.map(line => escapeLine(line)).join('\n')
+}

@@ -1,0 +1,12 @@
+/** `sallyport/testing`: the servers for the tests of an app, on Node 20 or later and without dependencies. */
+export { startSallyport } from './start.ts'
+export type {
+  App,
+  LaunchOptions,
+  Problem,
+  Sallyport,
+  StartOptions,
+  TokenOptions,
+  User,
+  Users,
+} from './types.ts'

@@ -1,0 +1,66 @@
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Socket } from 'node:net'
+import { extname } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+export type Env = Readonly<Record<string, string | undefined>>
+
+const LAST_LINES = 30
+
+export type Run = (...args: readonly string[]) => Promise<{ stdout: string; stderr: string }>
+
+export interface Servers {
+  /** What the command of `start --run` got. */
+  readonly env: Readonly<Record<string, string>>
+  /** What the start printed. */
+  readonly banner: string
+  stop(): Promise<void>
+}
+
+/** Starts the servers. They stop when their standard input ends, which it does with this process at the latest. */
+export async function startServers(names: readonly string[], env: Env): Promise<Servers> {
+  const hold = `"${process.execPath}" "${findFile('./hold')}"`
+  const args = [findFile('../launcher/main'), 'start', ...names, '--ephemeral', '--run', hold]
+  const child = spawn(process.execPath, args, { env: { ...env }, windowsHide: true })
+  const log: string[] = []
+  createInterface(child.stderr).on('line', line => log.push(line))
+  const closed = once(child, 'close')
+  const first = once(createInterface(child.stdout), 'line')
+  const line = await Promise.race([first.then(([text]) => String(text)), closed.then(() => undefined)])
+  if (line === undefined) throw new Error(`Sallyport did not start:\n${log.slice(-LAST_LINES).join('\n')}`)
+  const banner = log.splice(0).join('\n')
+  // A test run that forgets to stop them can end.
+  for (const handle of listHandles(child)) handle.unref()
+  return {
+    env: JSON.parse(line),
+    banner,
+    async stop() {
+      for (const handle of listHandles(child)) handle.ref()
+      child.stdin.end()
+      await closed
+    },
+  }
+}
+
+function listHandles(child: ChildProcessWithoutNullStreams) {
+  const sockets = [child.stdin, child.stdout, child.stderr].filter(stream => stream instanceof Socket)
+  return [child, ...sockets]
+}
+
+/** Runs a command of `sallyport`. Its standard output, or an error with its standard error. */
+export function runCommand(args: readonly string[], env: Env): ReturnType<Run> {
+  return new Promise((resolve, reject) => {
+    const options = { env: { ...env }, windowsHide: true, maxBuffer: 100_000_000 }
+    execFile(process.execPath, [findFile('../launcher/main'), ...args], options, (error, stdout, stderr) => {
+      if (error) reject(new Error(stderr.trim() || error.message))
+      else resolve({ stdout, stderr })
+    })
+  })
+}
+
+/** A file of ours: JavaScript in the package, TypeScript in a clone. */
+function findFile(path: string): string {
+  return fileURLToPath(new URL(`${path}${extname(import.meta.url)}`, import.meta.url))
+}

@@ -1,0 +1,68 @@
+import type { Run, Servers } from './processes.ts'
+import type { App, LaunchOptions, Sallyport, TokenOptions } from './types.ts'
+import { readUsers } from './users.ts'
+
+interface Parts {
+  readonly servers: Servers
+  readonly run: Run
+  /** The password of the test users, if the settings have one. */
+  readonly password: string | undefined
+}
+
+export function createSallyport({ servers, run, password }: Parts): Sallyport {
+  const { env, banner, stop } = servers
+  const { AUTH_URL = '', FHIR_URL = '', APP_URL = '', FREE_PORT } = env
+  let firstApp: string | undefined
+  return {
+    authUrl: AUTH_URL,
+    fhirUrl: FHIR_URL,
+    appUrl: APP_URL,
+    freePort: Number(FREE_PORT),
+    users: readUsers(banner, password),
+    env,
+    async addApp(app) {
+      await run('client', 'add', ...listArguments(app))
+      firstApp ??= app.id
+    },
+    token: options => requestToken(run, options, firstApp),
+    launch: options => buildLaunch(AUTH_URL, options, firstApp),
+    problems: async () => JSON.parse((await run('problems', '--json')).stdout),
+    run: async (...args) => (await run(...args)).stdout,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+function listArguments({ id, scope, redirectUris, launchUrl, firstParty = false }: App): readonly string[] {
+  return [
+    '--public',
+    `--id=${id}`,
+    `--scope=${scope}`,
+    ...redirectUris.map(uri => `--redirect-uri=${uri}`),
+    ...(launchUrl === undefined ? [] : [`--launch-url=${launchUrl}`]),
+    ...(firstParty ? ['--first-party'] : []),
+  ]
+}
+
+async function requestToken(run: Run, options: TokenOptions, firstApp: string | undefined): Promise<string> {
+  const { app: client = firstApp, scope, patient, encounter, user } = options
+  if (client === undefined) throw new Error('token: name an app, or add one with addApp')
+  const given = Object.entries({ client, scope, patient, encounter, user })
+  const args = given.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]))
+  const { stdout, stderr } = await run('token', ...args)
+  // A test that gets fewer scopes than it asks for would fail later, elsewhere.
+  const [missing] = /^Not granted as requested.*$/m.exec(stderr) ?? []
+  if (missing !== undefined) throw new Error(missing)
+  return stdout.trim()
+}
+
+/** A link of the lab (docs/how-to/lab.md). */
+function buildLaunch(authUrl: string, options: LaunchOptions, firstApp: string | undefined): string {
+  const { app: client = firstApp, launchUrl: launch_url, signIn = false, consent = false, ...more } = options
+  const given = Object.entries({ client, launch_url, ...more }).filter(([, value]) => value !== undefined)
+  const url = new URL(`${authUrl}/lab/launch`)
+  for (const [name, value] of given) url.searchParams.set(name, String(value))
+  if (!signIn) url.searchParams.set('skip_login', '1')
+  if (!consent) url.searchParams.set('skip_consent', '1')
+  return url.href
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { HttpUser } from '../../test/support/http-user.ts'
+import { type Sallyport, startSallyport } from './index.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sallyport-testing-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('startSallyport', () => {
+  let sallyport: Sallyport
+  before(async () => {
+    const file = join(folder, 'more.ndjson')
+    writeFileSync(file, '{"resourceType":"Patient","id":"mine","name":[{"family":"Added"}]}')
+    sallyport = await startSallyport({ settings: { SMART_SAMPLE_PATIENTS: '30' }, import: [file] })
+    await sallyport.addApp({
+      id: 'my-app',
+      redirectUris: ['http://localhost:3000/callback'],
+      launchUrl: 'http://localhost:3000/launch',
+      scope: 'launch patient/Patient.rs',
+    })
+  })
+  after(() => sallyport.stop())
+
+  const get = async (path: string, token: string) =>
+    (await fetch(`${sallyport.fhirUrl}/${path}`, { headers: { authorization: `Bearer ${token}` } })).status
+
+  it('imports resources, and gives tokens for a patient (PACKAGE-8)', async () => {
+    const token = await sallyport.token({ patient: 'mine' })
+    assert.equal(await get('Patient/mine', token), 200)
+    assert.equal(await get('Patient/patient-1', token), 403)
+    const problem = (await sallyport.problems()).at(-1)
+    assert.deepEqual(
+      [problem?.status, problem?.request, problem?.app],
+      [403, 'GET Patient/patient-1', 'my-app'],
+    )
+    assert.match(`${problem?.cause} ${problem?.action}`, /the patient of the token\. \S/)
+  })
+
+  it('gives no token with fewer scopes than were asked for (PACKAGE-8)', async () => {
+    await assert.rejects(
+      sallyport.token({ patient: 'mine', scope: 'patient/Patient.rs patient/Observation.rs' }),
+      /Not granted as requested: patient\/Observation\.rs/,
+    )
+    await assert.rejects(sallyport.token({ patient: 'nobody' }), /Cannot find Patient\/nobody/)
+  })
+
+  it('gives links that launch an app (PACKAGE-8)', async () => {
+    const launched = await fetch(sallyport.launch({ patient: 'mine', user: 'admin' }), { redirect: 'manual' })
+    const url = new URL(launched.headers.get('location') ?? '')
+    assert.deepEqual(
+      [url.origin + url.pathname, url.searchParams.get('iss'), url.searchParams.has('launch')],
+      ['http://localhost:3000/launch', sallyport.fhirUrl, true],
+    )
+  })
+
+  it('names users who can sign in (PACKAGE-8)', async () => {
+    assert.deepEqual(Object.keys(sallyport.users), ['clinician', 'admin', 'patient', 'mother'])
+    for (const user of Object.values(sallyport.users)) {
+      const settings = { issuerUrl: sallyport.authUrl, appUrl: sallyport.appUrl }
+      await new HttpUser({ settings, user: { ...user, name: '' } }).signIn()
+    }
+  })
+
+  it('says why the servers did not start (PACKAGE-8)', async () => {
+    await assert.rejects(
+      startSallyport({ settings: { SMART_SAMPLE_PATIENTS: 'many' } }),
+      /^Error: Sallyport did not start:\n.*SMART_SAMPLE_PATIENTS/s,
+    )
+  })
+
+  for (const end of ['process.kill(process.pid, "SIGKILL")', ''])
+    it(`stops the servers when its process ${end === '' ? 'has nothing more to do' : 'is killed'} (PACKAGE-8)`, async () => {
+      const program = `
+        import { writeSync } from 'node:fs'
+        import { startSallyport } from '${join(import.meta.dirname, 'index.ts')}'
+        const { env } = await startSallyport({ settings: { SMART_SAMPLE_PATIENTS: '0' } })
+        writeSync(1, env.SMART_CONFIG)
+        ${end}`
+      const parent = spawn(process.execPath, ['--input-type=module', '-e', program], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      const [text] = await once(parent.stdout, 'data')
+      const settingsFile = String(text)
+      assert.match(settingsFile, /sallyport\.yaml$/)
+      // The start removes its folder at the very end.
+      while (existsSync(settingsFile)) await pause(100)
+    })
+})

@@ -1,0 +1,91 @@
+export interface StartOptions {
+  /** Settings by their variables, as docs/settings.md lists them: `{ SMART_SAMPLE_PATIENTS: '2' }`. Those of the environment do not apply. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** Files and folders with FHIR resources, in addition to the sample patients. */
+  readonly import?: readonly string[]
+  /** By default all three. */
+  readonly servers?: readonly ('auth' | 'fhir' | 'app')[]
+}
+
+/** Somebody who can sign in. */
+export interface User {
+  readonly username: string
+  readonly password: string
+}
+
+export interface Users {
+  readonly clinician?: User
+  readonly admin?: User
+  readonly patient?: User
+  readonly mother?: User
+}
+
+/** An app to register, as `sallyport client add --public` does. */
+export interface App {
+  readonly id: string
+  /** The scopes that it may request, separated by spaces. */
+  readonly scope: string
+  readonly redirectUris: readonly string[]
+  readonly launchUrl?: string
+  /** Its users are not asked for consent. */
+  readonly firstParty?: boolean
+}
+
+export interface TokenOptions {
+  /** Its id. By default the first one that was added. */
+  readonly app?: string
+  /** The scopes to grant, separated by spaces. By default all of the app. */
+  readonly scope?: string
+  readonly patient?: string
+  readonly encounter?: string
+  /** A username. By default `clinician`. */
+  readonly user?: string
+}
+
+export interface LaunchOptions extends TokenOptions {
+  /** Whether the user signs in. */
+  readonly signIn?: boolean
+  /** Whether the user is asked for consent. */
+  readonly consent?: boolean
+  /** An error to simulate, for example `authorize:access_denied`. */
+  readonly simulate?: string
+  /** Where the app is launched, if it is not registered for a launch URL, or not registered at all. */
+  readonly launchUrl?: string
+}
+
+/** A refused request, or a code with fewer scopes than the app requested. */
+export interface Problem {
+  readonly at: string
+  /** `fhir`, `authorize`, `token`, … */
+  readonly kind: string
+  readonly status: number
+  readonly app?: string
+  readonly launch?: string
+  /** Of a FHIR request: `GET Observation?patient=patient-1`. */
+  readonly request?: string
+  readonly cause: string
+  /** What to change. */
+  readonly action?: string
+}
+
+export interface Sallyport extends AsyncDisposable {
+  readonly authUrl: string
+  readonly fhirUrl: string
+  readonly appUrl: string
+  /** A port that was free at the start, for the app under test. */
+  readonly freePort: number
+  /** Who can sign in with a password. The patient and the mother of another one exist with the 30 sample patients. */
+  readonly users: Users
+  /** For other processes: `AUTH_URL`, `FHIR_URL`, `APP_URL`, `FREE_PORT`, and `SMART_CONFIG` for commands of `sallyport`. */
+  readonly env: Readonly<Record<string, string>>
+  addApp(app: App): Promise<void>
+  /** An access token, without a launch. It fails if a requested scope cannot be granted. */
+  token(options: TokenOptions): Promise<string>
+  /** A link that launches the app, each time it is opened. Without sign-in and consent, unless they are asked for. */
+  launch(options: LaunchOptions): string
+  /** What was refused since the start, and why. */
+  problems(): Promise<readonly Problem[]>
+  /** Runs another command of `sallyport` on the same data. Its standard output. */
+  run(...args: readonly string[]): Promise<string>
+  stop(): Promise<void>
+}
