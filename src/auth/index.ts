@@ -8,7 +8,7 @@ export { type Admin, AdminFailure, listAll, makeCommandLine } from './admin/acti
 export { createAdminApiDocument } from './admin/api/routes.ts'
 export { describeAnyUser } from './admin/api/users.ts'
 export { describeUnknown, findWho } from './admin/audit.ts'
-export { findUsernames } from './admin/audit-who.ts'
+export { findAccountIds, findApps, findUsernames } from './admin/audit-who.ts'
 export { checkFile, type FileCheck } from './admin/check-file.ts'
 export type { NewUser } from './admin/check-user.ts'
 export {
@@ -21,8 +21,18 @@ export {
 } from './admin/clients.ts'
 export { explainSignIn } from './admin/explain-sign-in.ts'
 export { findUnknown, listFhirUsers, makeLookupContext } from './admin/fhir-users.ts'
+export {
+  describeGrant,
+  describeService,
+  type GrantDescription,
+  listGrants,
+  listServices,
+  readPatientFilter,
+  revokeGrantById,
+} from './admin/grants.ts'
 export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'
 export { OPERATION_COMMANDS } from './admin/operations.ts'
+export { describeUserSignIn, endSignInById, listSignIns } from './admin/sign-ins.ts'
 export { followAnnouncements, reloadHere } from './admin/system.ts'
 export {
   addUser,

@@ -25,6 +25,8 @@ const READING: Readonly<Record<string, { readonly args: readonly string[]; reado
   'client list': { args: [], members: 'items' },
   'client show': { args: ['--id', 'growth'], members: 'client_id redirect_uris scope approved disabled' },
   'keys list': { args: [], members: 'items' },
+  'grant list': { args: [], members: 'items services' },
+  'sign-in list': { args: [], members: 'items' },
   audit: { args: [], members: 'resourceType recorded' },
   'audit verify': { args: [], members: 'seals records unsealed problems' },
   explain: { args: ['--url', '/Patient/1', '--scope', 'patient/Patient.r'], members: 'allowed status text' },

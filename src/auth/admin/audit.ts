@@ -231,7 +231,12 @@ export interface AuditView {
 const FIELDS = ['kind', 'result', 'user', 'app', 'patient', 'target', 'launch', 'since', 'until'] as const
 type Field = (typeof FIELDS)[number]
 
-export async function readAuditView({ store }: Pick<Admin, 'store'>, form: Parameters): Promise<AuditView> {
+/** `patients`: those that the text of the form means. */
+export async function readAuditView(
+  { store }: Pick<Admin, 'store'>,
+  form: Parameters,
+  patients?: readonly string[],
+): Promise<AuditView> {
   const read = (name: Field) => form.get(name)?.trim() ?? ''
   const fields = Object.fromEntries(FIELDS.map(name => [name, read(name)])) as Record<Field, string>
   const { kind, result, user, app, patient, target, launch, since, until } = fields
@@ -243,7 +248,7 @@ export async function readAuditView({ store }: Pick<Admin, 'store'>, form: Param
       events: kind === '' ? undefined : [{ kind }],
       allowed: result === 'allowed' || result === 'refused' ? result === 'allowed' : undefined,
       ...who,
-      patients: patient === '' ? undefined : [patient.replace(/^Patient\//, '')],
+      patients: patients ?? (patient === '' ? undefined : [patient.replace(/^Patient\//, '')]),
       launch: launch === '' ? undefined : launch,
       since: readDay(since),
       before: addDay(readDay(until)),

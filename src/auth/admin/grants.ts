@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import { isFailure } from '../../core/index.ts'
 import type { Store } from '../../store/index.ts'
 import { html, renderDateTime } from '../../web/index.ts'
+import { isProgramScope } from '../oauth/clients/client.ts'
 import {
   type GrantRow,
   keepUsableGrants,
@@ -12,6 +13,7 @@ import {
   type UsableGrant,
 } from '../oauth/grants/grant.ts'
 import { hasUserScope } from '../oauth/token/token-response.ts'
+import { isUsableClient } from '../users/validity/rule.ts'
 import {
   type Admin,
   AdminFailure,
@@ -20,9 +22,11 @@ import {
   type PageRequest,
   perform,
 } from './action.ts'
+import type { ClientRow } from './clients.ts'
 import { CLOSED, defineEndpoint, formatTime, PAGE_QUERY, PageOf, Time, toPage } from './endpoint.ts'
 
 const REVOKE_GRANT: Operation = { name: 'grant revoke', signIn: 'never asks' }
+export const EXPORT_ACCESS: Operation = { name: 'grant export', signIn: 'never asks' }
 
 /** An app's access on behalf of a user, which can still be used. */
 export interface GrantDescription {
@@ -46,8 +50,9 @@ export interface GrantDescription {
 export interface GrantFilter extends PageRequest {
   readonly clientIds?: readonly string[] | undefined
   readonly userIds?: readonly string[] | undefined
-  /** `any`: grants with access to every patient that the user can see. */
-  readonly patientId?: string | undefined
+  readonly patientIds?: readonly string[] | undefined
+  /** Only grants with access to every patient that the user can see. */
+  readonly opensEvery?: boolean | undefined
 }
 
 /** Grants that are read at once, and how often for a page, however few of them can be used. */
@@ -59,6 +64,7 @@ export async function listGrants(
   { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
   { after, limit, ...filter }: GrantFilter,
 ): Promise<ListPage<GrantDescription>> {
+  if (filter.patientIds?.length === 0) return { items: [], next: undefined }
   const items: UsableGrant[] = []
   let position = readPosition(after)
   for (let read = 0; read < READ_OFTEN; read++) {
@@ -82,7 +88,7 @@ export async function listGrants(
 /** One value of the filter, or none, is the condition, so that an index has the grants in the order of the page. */
 function readGrants(
   { db }: Store,
-  { patientId, userIds, clientIds }: Omit<GrantFilter, 'limit'>,
+  { patientIds, userIds, clientIds }: Omit<GrantFilter, 'limit'>,
   position: Position | undefined,
 ): Promise<GrantRow[]> {
   const query = selectGrants(db)
@@ -94,21 +100,26 @@ function readGrants(
     .limit(READ_AT_ONCE)
   const [userId] = userIds?.length === 1 ? userIds : []
   const [clientId] = clientIds?.length === 1 ? clientIds : []
-  if (patientId !== undefined && patientId !== ANY_PATIENT)
-    return query.where('grant.patient_id', '=', patientId).execute()
+  if (patientIds) return query.where('grant.patient_id', 'in', patientIds).execute()
   if (userId !== undefined) return query.where('grant.clinician_id', '=', userId).execute()
   if (clientId !== undefined) return query.where('grant.client_id', '=', clientId).execute()
   return query.execute()
 }
 
-export const ANY_PATIENT = 'any'
+/** The value of a filter by patient that means `opensEvery`. */
+const ANY_PATIENT = 'any'
 
-function isWanted(row: GrantRow, { patientId, userIds, clientIds }: Omit<GrantFilter, 'limit'>): boolean {
-  const isOfPatient =
-    patientId === undefined ||
-    (patientId === ANY_PATIENT ? hasUserScope(row.scope) : row.patient_id === patientId)
+/** Reads a filter by the id of a patient, or `any`. */
+export function readPatientFilter(
+  patient: string | undefined,
+): Pick<GrantFilter, 'patientIds' | 'opensEvery'> {
+  if (patient === undefined) return {}
+  return patient === ANY_PATIENT ? { opensEvery: true } : { patientIds: [patient.replace(/^Patient\//, '')] }
+}
+
+function isWanted(row: GrantRow, { opensEvery, userIds, clientIds }: Omit<GrantFilter, 'limit'>): boolean {
   return (
-    isOfPatient &&
+    (!opensEvery || hasUserScope(row.scope)) &&
     (userIds?.includes(row.clinician_id) ?? true) &&
     (clientIds?.includes(row.client_id) ?? true)
   )
@@ -121,6 +132,47 @@ interface Position {
 
 function toPosition({ created_at, id }: GrantRow): Position {
   return { createdAt: created_at, id }
+}
+
+/** The access of a program, without a user: a backend service, or a client of this server's own APIs. */
+export interface ServiceDescription {
+  readonly clientId: string
+  readonly clientName: string
+  /** The scopes that it may request without a user. */
+  readonly scope: string
+}
+
+/** Lists the programs that can get tokens now (`client_credentials`), by id. */
+export async function listServices(
+  { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
+  {
+    clientIds,
+    usesFhir = false,
+  }: { readonly clientIds?: readonly string[] | undefined; readonly usesFhir?: boolean } = {},
+): Promise<readonly ServiceDescription[]> {
+  const rows = await store.db
+    .selectFrom('client')
+    .selectAll()
+    .where('auth_method', '<>', 'none')
+    .where(({ or, eb }) =>
+      or(['system/', '__', 'sallyport/'].map(begin => eb('scope', 'like', `%${begin}%`))),
+    )
+    .$if(clientIds !== undefined, query => query.where('client_id', 'in', clientIds ?? []))
+    .orderBy('client_id')
+    .execute()
+  return rows
+    .filter(row => isUsableClient(row, rules, clock()))
+    .map(row => ({ clientId: row.client_id, clientName: row.name, scope: listServiceScopes(row).join(' ') }))
+    .filter(({ scope }) => (usesFhir ? scope.includes('system/') : scope !== ''))
+}
+
+/** Only the programs of this server itself may use a secret. */
+function listServiceScopes({ scope, auth_method }: ClientRow): readonly string[] {
+  return scope
+    .split(' ')
+    .filter(
+      part => isProgramScope(part) || (auth_method === 'private_key_jwt' && /^(?:system\/|__)/.test(part)),
+    )
 }
 
 /** The access that ends with an app or a user. */
@@ -208,7 +260,7 @@ const Grant = Type.Object(
   CLOSED,
 )
 
-function describeGrant(grant: GrantDescription): Static<typeof Grant> {
+export function describeGrant(grant: GrantDescription): Static<typeof Grant> {
   return {
     id: grant.id,
     client_id: grant.clientId,
@@ -222,7 +274,33 @@ function describeGrant(grant: GrantDescription): Static<typeof Grant> {
   }
 }
 
+const Service = Type.Object(
+  {
+    client_id: Type.String(),
+    client_name: Type.String(),
+    scope: Type.String({ description: 'The scopes that it may request without a user.' }),
+  },
+  CLOSED,
+)
+
+export function describeService(service: ServiceDescription): Static<typeof Service> {
+  return { client_id: service.clientId, client_name: service.clientName, scope: service.scope }
+}
+
 export const grantEndpoints = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/services',
+    title: 'Programs that have access now without a user (`client_credentials`), by id',
+    query: Type.Object({ client_id: Type.Optional(Type.String()) }, CLOSED),
+    result: Type.Object({ items: Type.Array(Service) }, CLOSED),
+    async handle({ admin, query: { client_id } }) {
+      const services = await listServices(admin, {
+        clientIds: client_id === undefined ? undefined : [client_id],
+      })
+      return { items: services.map(describeService) }
+    },
+  }),
   defineEndpoint({
     method: 'GET',
     path: '/grants',
@@ -247,7 +325,7 @@ export const grantEndpoints = [
       const filter = {
         clientIds: client_id === undefined ? undefined : [client_id],
         userIds: clinician_id === undefined ? undefined : [clinician_id],
-        patientId: patient,
+        ...readPatientFilter(patient),
       }
       return toPage(await listGrants(admin, { ...filter, ...page }), describeGrant)
     },

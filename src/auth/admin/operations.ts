@@ -4,6 +4,7 @@ import { SHOW_RECORD } from './audit.ts'
 import { CHECK_FILE } from './check-file.ts'
 import { CLIENT_OPERATIONS, type ClientOperation } from './clients.ts'
 import { EXPORT_USERS } from './export-users.ts'
+import { EXPORT_ACCESS } from './grants.ts'
 import type { CommandWords } from './operation.ts'
 import { POLICY_CHANGED, SETTINGS_CHANGED } from './system.ts'
 import { USER_OPERATIONS, type UserOperation } from './user-operations.ts'
@@ -20,6 +21,7 @@ export const OPERATIONS: readonly Operation[] = [
   SHOW_RECORD,
   CHECK_FILE,
   EXPORT_USERS,
+  EXPORT_ACCESS,
 ]
 
 function listUserOperations(kind: UserKind): readonly Operation[] {

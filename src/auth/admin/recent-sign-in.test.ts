@@ -37,6 +37,7 @@ import { startVerification } from './verification.ts'
 const READ_ONLY = [
   'audit list',
   'audit show',
+  'grant export',
   'policy changed',
   'policy explain',
   'policy validate',
@@ -169,6 +170,7 @@ const WITHOUT_RECENT_SIGN_IN: readonly string[] = [
   'clinician end-sessions',
   'clinician end-sign-in',
   'clinician remove',
+  'grant export',
   'grant revoke',
   'log-level set',
   'policy changed',

@@ -482,7 +482,11 @@ export function endSessions(
 }
 
 /** Ends one sign-in of a user. */
-function endSignIn(admin: Admin, target: UserTarget, id: string): Promise<UserDescription | AdminFailure> {
+export function endSignIn(
+  admin: Admin,
+  target: UserTarget,
+  id: string,
+): Promise<UserDescription | AdminFailure> {
   return performOnUser(admin, target, 'end-sign-in', async (trx, row) => {
     const { numDeletedRows } = await trx
       .deleteFrom('login')

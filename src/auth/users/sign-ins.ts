@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { Schema } from '../../store/index.ts'
-import { keepGoodLogins, selectLogins } from './find-login.ts'
+import { keepGoodLogins, type LoginRow, selectLogins } from './find-login.ts'
 import type { AccessRules } from './validity/rule.ts'
 
 /** A login of a user in a browser. */
@@ -30,14 +30,16 @@ export async function findSignIns(
 ): Promise<readonly SignIn[]> {
   const logins = await selectLogins(db).where('login.clinician_id', '=', userId).execute()
   const rows = await keepGoodLogins(db, rules, logins, clock())
-  return rows
-    .map(row => ({
-      id: row.id_hash,
-      createdAt: row.created_at,
-      lastUsedAt: row.seen_at ?? row.created_at,
-      endsAt: row.expires_at,
-      browser: row.browser ?? undefined,
-      address: row.address ?? undefined,
-    }))
-    .toSorted((a, b) => b.lastUsedAt - a.lastUsedAt)
+  return rows.map(toSignIn).toSorted((a, b) => b.lastUsedAt - a.lastUsedAt)
+}
+
+export function toSignIn(row: LoginRow): SignIn {
+  return {
+    id: row.id_hash,
+    createdAt: row.created_at,
+    lastUsedAt: row.seen_at ?? row.created_at,
+    endsAt: row.expires_at,
+    browser: row.browser ?? undefined,
+    address: row.address ?? undefined,
+  }
 }

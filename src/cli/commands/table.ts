@@ -11,6 +11,8 @@ const operations = () => import('./operation.ts')
 const login = () => import('./login.ts')
 const clientRegistration = () => import('./client-registration.ts')
 const client = () => import('./client.ts')
+const grant = () => import('./grant.ts')
+const signIn = () => import('./sign-in.ts')
 const keys = () => import('./keys.ts')
 const audit = () => import('./audit.ts')
 const explain = () => import('./explain.ts')
@@ -73,6 +75,10 @@ export const table = {
   'client disable': { summary: 'Disable an app and revoke its access', load: operations },
   'client enable': { summary: 'Enable a disabled app', load: operations },
   'client remove': { summary: 'Remove an app and revoke its access', load: operations },
+  'grant list': { summary: 'List who has access now: grants of users, and backend services', load: grant },
+  'grant revoke': { summary: 'Revoke the access of an app on behalf of a user', load: grant },
+  'sign-in list': { summary: 'List the browsers in which users are signed in', load: signIn },
+  'sign-in end': { summary: 'End a sign-in, and the access of apps in it', load: signIn },
   'keys rotate': { summary: 'Replace the signing key without failed requests', load: keys },
   'keys withdraw': { summary: 'Remove a leaked signing key at once', load: keys },
   'keys list': { summary: 'List the signing keys', load: keys },

@@ -213,12 +213,32 @@ describe('the administration API', () => {
     await auth.exchange(await auth.getCode(await auth.logIn()))
     const [grant] = (await call('GET', '/grants?client_id=sallyport-app', [])).json().items
     await call('DELETE', '/grants/{id}', [grant.id])
+    await auth.addClient({
+      client_id: 'nightly',
+      name: 'Nightly',
+      auth_method: 'private_key_jwt',
+      scope: 'launch system/*.rs',
+    })
+    const services = (await call('GET', '/services', [])).json().items
+    assert.deepEqual(
+      services.map((service: { readonly client_id: string; readonly scope: string }) => [
+        service.client_id,
+        service.scope,
+      ]),
+      [
+        ['console', 'sallyport/admin'],
+        ['nightly', 'system/*.rs'],
+      ],
+    )
+    const [signedIn] = (await call('GET', '/sign-ins', [])).json().items
+    await call('DELETE', '/sign-ins/{id}', [signedIn.id])
+    assert.equal((await send('DELETE', `/sign-ins/${signedIn.id}`)).statusCode, 404)
 
     const since = encodeURIComponent(new Date(auth.time.now).toISOString())
     const filter = `kind=admin&outcome=allowed&since=${since}`
     const { items } = (await call('GET', `/audit?${filter}&limit=5`, [])).json()
     assert.equal(items[0].request, 'audit list')
-    assert.equal(items[1].details.before.client_id, 'sallyport-app')
+    assert.equal(items[2].details.before.client_id, 'sallyport-app')
     await call('GET', '/audit/export', [])
     assert.deepEqual((await call('GET', '/audit/verification', [])).json(), { state: 'never' })
     assert.equal((await call('POST', '/audit/verification', [], {})).json().state, 'intact')

@@ -32,6 +32,7 @@ import { keyEndpoints } from '../keys.ts'
 import { overviewEndpoints } from '../overview.ts'
 import { policyEndpoints } from '../policy.ts'
 import { providerEndpoints } from '../providers.ts'
+import { signInEndpoints } from '../sign-ins.ts'
 import { systemEndpoints } from '../system.ts'
 import { verificationEndpoints } from '../verification.ts'
 import { clientEndpoints } from './clients.ts'
@@ -44,6 +45,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...userEndpoints,
   ...keyEndpoints,
   ...grantEndpoints,
+  ...signInEndpoints,
   ...auditEndpoints,
   ...verificationEndpoints,
   ...policyEndpoints,

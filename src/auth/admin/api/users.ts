@@ -2,7 +2,7 @@ import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { DAY_MS, isFailure } from '../../../core/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { type SignIn as FoundSignIn, findSignIns } from '../../users/sign-ins.ts'
+import { findSignIns } from '../../users/sign-ins.ts'
 import { type Admin, AdminFailure } from '../action.ts'
 import {
   CLOSED,
@@ -15,6 +15,7 @@ import {
   toPage,
 } from '../endpoint.ts'
 import { findUnknown, listFhirUsers } from '../fhir-users.ts'
+import { describeSignIn, SignIn } from '../sign-ins.ts'
 import { addUser, changeUser, Password, USER_OPERATIONS, type UserOperation } from '../user-operations.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
 
@@ -48,18 +49,6 @@ const USER = {
     }),
   ),
 }
-
-const SignIn = Type.Object(
-  {
-    id: Type.String({ description: 'It opens nothing.' }),
-    signed_in_at: Time,
-    last_used_at: Time,
-    expires_at: Time,
-    browser: Type.Optional(Type.String({ description: 'For example `Firefox on Windows`.' })),
-    address: Type.Optional(Type.String()),
-  },
-  CLOSED,
-)
 
 /** The members that only one kind of users has. */
 const KINDS = {
@@ -229,24 +218,6 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
 
 function readChanges({ display_name, fhir_user, disabled, admin, related_persons }: UserMembers) {
   return { displayName: display_name, fhirUser: fhir_user, disabled, admin, relatedPersons: related_persons }
-}
-
-function describeSignIn({
-  id,
-  createdAt,
-  lastUsedAt,
-  endsAt,
-  browser,
-  address,
-}: FoundSignIn): Static<typeof SignIn> {
-  return {
-    id,
-    signed_in_at: formatTime(createdAt),
-    last_used_at: formatTime(lastUsedAt),
-    expires_at: formatTime(endsAt),
-    ...(browser !== undefined && { browser }),
-    ...(address !== undefined && { address }),
-  }
 }
 
 /** A user of any kind, with the members of that kind. */

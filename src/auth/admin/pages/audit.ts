@@ -45,6 +45,7 @@ import {
   type VerificationReport,
 } from '../verification.ts'
 import { type Choice, type Choices, findChoices, renderInput, renderSelect } from './filters.ts'
+import { findMeantPatients, type MeantPatients, renderMeantPatients } from './find-patients.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { LISTED, renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
 
@@ -74,7 +75,8 @@ export const auditRoutes: readonly AdminRoute[] = [
     path: '/audit',
     async handle(request) {
       const { context, form } = request
-      const view = await readAuditView(request.admin, form)
+      const meant = await findPatientsOf(request)
+      const view = await readAuditView(request.admin, form, meant?.ids)
       const after = describeFilter(view.filter, view.unknown)
       await recordAction(request.admin, { operation: LIST_RECORDS, after })
       const { items: records, next: older } = await listRecords(request.admin, {
@@ -83,7 +85,7 @@ export const auditRoutes: readonly AdminRoute[] = [
         limit: LISTED,
       })
       const [names, choices] = await Promise.all([findNames(context.store, records), findChoices(context)])
-      return renderAuditPage(request, { view, records, older, names, choices })
+      return renderAuditPage(request, { view, records, older, names, choices, meant })
     },
   },
   {
@@ -140,7 +142,9 @@ export const auditRoutes: readonly AdminRoute[] = [
 async function sendExport(request: AdminRequest, format: ExportFormat): Promise<FastifyReply | AdminFailure> {
   const { admin, context, reply, form } = request
   const { fhirBaseUrl } = context.settings
-  const parts = await exportRecords(admin, format, { ...(await readAuditView(admin, form)), fhirBaseUrl })
+  const meant = await findPatientsOf(request)
+  const view = await readAuditView(admin, form, meant?.ids)
+  const parts = await exportRecords(admin, format, { ...view, fhirBaseUrl })
   if (isFailure(parts)) return parts
   return reply
     .type(EXPORT_FORMATS[format].type)
@@ -148,7 +152,14 @@ async function sendExport(request: AdminRequest, format: ExportFormat): Promise<
     .send(Readable.from(parts))
 }
 
+/** The patients that the filter means. */
+async function findPatientsOf(request: AdminRequest): Promise<MeantPatients | undefined> {
+  const text = request.form.get('patient')?.trim() ?? ''
+  return text === '' ? undefined : findMeantPatients(request, text)
+}
+
 interface AuditPage {
+  readonly meant: MeantPatients | undefined
   readonly view: AuditView
   readonly records: readonly KeptRecord[]
   /** The position of older records. */
@@ -158,7 +169,7 @@ interface AuditPage {
 }
 
 function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
-  const { view, records, older, names } = page
+  const { view, records, older, names, meant } = page
   const columns = ['Time', 'Result', 'Event', 'Who', 'App', 'Patient', { head: 'Details', isHidden: true }]
   const rows = records.map(record => renderRow(record, names))
   return renderAdminPage(
@@ -170,6 +181,7 @@ function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
       actions: html`${renderLink('/audit/verify', 'Verify', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.ndjson${buildAuditQuery(view)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildAuditQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
     },
     html`${renderFilters(page)}
+${meant && renderMeantPatients(meant, patient => `/audit${buildAuditQuery({ ...view, fields: { ...view.fields, patient } })}`)}
 ${records.length === 0 ? renderNone(request, page) : renderTable('Audit records, newest first', columns, rows)}
 ${older && html`<p class="actions after">${renderLink(`/audit${buildAuditQuery(view, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
 <p class="small muted after">An export has the filtered records, at most ${LIMITS.exportedRecords.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,
@@ -266,12 +278,18 @@ function renderGroup({ count, first }: FileCheck['changed']): Html {
 }
 
 /** A page reads a bounded number of records, so it may find none although older ones match. */
-function renderNone({ context }: AdminRequest, { older, view: { unknown } }: AuditPage): Html {
+function renderNone({ context }: AdminRequest, { older, meant, view: { unknown } }: AuditPage): Html {
   if (!context.settings.audit.kept) return html`<div class="card">${renderAuditOff()}</div>`
   if (unknown.length > 0 && !older)
     return renderAlert(
       'Unknown user or app.',
       `${describeUnknown(unknown).replace(/^n/, 'N')}. Check the spelling: this does not say that there are no records.`,
+      'warn',
+    )
+  if (meant?.found.length === 0 && meant.fault !== undefined && !older)
+    return renderAlert(
+      'Unknown patient.',
+      `${meant.fault} Check the spelling: this does not say that there are no records.`,
       'warn',
     )
   return html`<div class="card">${renderEmptyState(
@@ -291,7 +309,7 @@ ${renderSelect('kind', 'Event', 'All events', Object.entries(KINDS), fields.kind
 ${renderSelect('result', 'Result', 'All results', results, fields.result)}
 ${renderInput('user', 'User', fields.user, choices.users)}
 ${renderInput('app', 'App', fields.app, choices.apps)}
-${renderInput('patient', 'Patient id', fields.patient)}
+${renderInput('patient', 'Patient (name, MRN or id)', fields.patient)}
 ${renderInput('target', 'Changed account or app', fields.target)}
 ${renderInput('launch', 'Launch id', fields.launch)}
 ${renderInput('since', 'From (UTC)', fields.since, undefined, 'date')}

@@ -1,11 +1,34 @@
-import { isId } from '../../../fhir/index.ts'
-import { type Html, html, renderAlert, renderDateTime, renderEmptyState } from '../../../web/index.ts'
-import { createUserLookup } from '../../base/fhir-reader.ts'
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import { findOwn } from '../../../core/index.ts'
+import {
+  formatCsvRow,
+  type Html,
+  html,
+  renderAlert,
+  renderDateTime,
+  renderEmptyState,
+} from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
+import { ADMIN_SCOPE, AUDIT_SCOPE } from '../../oauth/clients/client.ts'
+import { summarizeScopes } from '../../pages/consent/texts.ts'
+import { AdminFailure, recordAction } from '../action.ts'
+import { findLastUses } from '../audit.ts'
 import { findAccountIds, findApps } from '../audit-who.ts'
-import { ANY_PATIENT, countAccess, type GrantDescription, type GrantFilter, listGrants } from '../grants.ts'
+import { formatTime } from '../endpoint.ts'
+import {
+  countAccess,
+  EXPORT_ACCESS,
+  type GrantDescription,
+  type GrantFilter,
+  listGrants,
+  listServices,
+  readPatientFilter,
+  type ServiceDescription,
+} from '../grants.ts'
 import { findChoices, renderInput } from './filters.ts'
+import { findMeantPatients, type MeantPatients, renderMeantPatients } from './find-patients.ts'
 import { renderNextPage } from './list.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { LISTED, readDone, renderAdminPage, renderDangerLink, renderLink, renderTable } from './shell.ts'
@@ -14,72 +37,182 @@ export const REVOKED = 'The access is revoked.'
 
 /** `/admin/access`: who has access now. */
 export const grantRoutes: readonly AdminRoute[] = [
-  {
-    method: 'GET',
-    path: '/access',
-    async handle(request) {
-      const { admin, form, context } = request
-      const read = (name: string) => form.get(name)?.trim().slice(0, LIMITS.searchCharacters) ?? ''
-      const user = read('user')
-      const app = read('app')
-      const patient = read('patient').replace(/^Patient\//, '')
-      const apps = app === '' ? undefined : await findApps(admin.store, app)
-      const filter = {
-        userIds: user === '' ? undefined : await findAccountIds(admin.store, user),
-        clientIds: apps?.filter,
-        patientId: patient === '' ? undefined : patient,
-      }
-      const page = await listGrants(admin, { ...filter, after: form.get('after'), limit: LISTED })
-      const isEmpty = page.items.length === 0 && page.next === undefined
-      const unknown = isEmpty
-        ? [
-            ...(filter.userIds?.length === 0 ? [`No user is known as ${user}.`] : []),
-            ...(apps?.isUnknown ? [`No app is known as ${app}.`] : []),
-            ...(await describeUnknownPatient(request, filter.patientId)),
-          ]
-        : []
-      const list = `?${request.request.url.split('?')[1] ?? ''}`
-      const choices = await findChoices(context)
-      return renderAdminPage(
-        request,
-        {
-          section: 'access',
-          title: 'Access now',
-          lead: 'Apps that can use records on behalf of a user, newest first. Users see their own under Apps with access.',
-          done: readDone(request, { revoked: REVOKED }),
-        },
-        html`<form class="narrow narrow__form" method="get" action="${paths.admin}/access" role="search" aria-label="Access">
-${renderInput('user', 'User', user, choices.users)}
-${renderInput('app', 'App', app, choices.apps)}
-${renderInput('patient', 'Patient id', patient)}
-<p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink('/access', 'Show all', 'btn btn--quiet btn--small')}</p>
-</form>
-${filter.patientId !== undefined && filter.patientId !== ANY_PATIENT && renderNoteOnPatient()}
-<div class="after">${page.items.length === 0 ? renderNone(unknown, page.next !== undefined) : renderTable(...tabulate(page.items, list))}</div>
-${page.next !== undefined && renderNextPage(request, '/access', page.next)}`,
-      )
-    },
-  },
+  { method: 'GET', path: '/access', handle: renderAccess },
+  { method: 'GET', path: '/access/export.csv', handle: sendExport },
 ]
 
-/** Access to all patients of a user includes the one that was asked for. */
-function renderNoteOnPatient(): Html {
-  return html`<p class="small">Apps may also open this patient through ${renderLink(`/access?patient=${ANY_PATIENT}`, 'access to every patient whom a user may see')}, and backend services by their own scopes, which ${renderLink('/apps', 'Apps')} shows.</p>`
+interface AccessView {
+  readonly fields: Readonly<Record<'user' | 'app' | 'patient', string>>
+  readonly filter: Omit<GrantFilter, 'after' | 'limit'>
+  readonly meant: MeantPatients | undefined
+  /** Backend services act for no user. */
+  readonly services: readonly ServiceDescription[]
+  /** Who of the filter is not known. */
+  readonly unknown: readonly string[]
 }
 
-/** Why the patient of the filter may not exist, if so. */
-async function describeUnknownPatient(
-  { context }: AdminRequest,
-  id: string | undefined,
-): Promise<readonly string[]> {
-  if (id === undefined || id === ANY_PATIENT) return []
-  const unknown = [`No patient is known as ${id}.`]
-  if (!isId(id)) return unknown
-  const read = await createUserLookup(context, 'Patient')
-  const { kind } = await read.resource('Patient', id)
-  if (kind === 'unavailable')
-    return [`The FHIR server is unavailable, so it is not known whether there is a patient ${id}.`]
-  return kind === 'absent' ? unknown : []
+async function readAccessView(request: AdminRequest): Promise<AccessView> {
+  const { admin, form } = request
+  const read = (name: string) => form.get(name)?.trim().slice(0, LIMITS.searchCharacters) ?? ''
+  const user = read('user')
+  const app = read('app')
+  const patient = read('patient')
+  const apps = app === '' ? undefined : await findApps(admin.store, app)
+  const any = patient === '' ? {} : readPatientFilter(patient)
+  const meant = any.patientIds ? await findMeantPatients(request, patient) : undefined
+  const userIds = user === '' ? undefined : await findAccountIds(admin.store, user)
+  const clientIds = apps?.filter
+  return {
+    fields: { user, app, patient },
+    filter: { userIds, clientIds, opensEvery: any.opensEvery, patientIds: meant?.ids },
+    meant,
+    services: userIds === undefined ? await listServices(admin, { clientIds, usesFhir: patient !== '' }) : [],
+    unknown: [
+      ...(userIds?.length === 0 ? [`No user is known as ${user}.`] : []),
+      ...(apps?.isUnknown ? [`No app is known as ${app}.`] : []),
+      ...(meant?.found.length === 0 && meant.fault !== undefined ? [meant.fault] : []),
+    ],
+  }
+}
+
+function buildQuery({ fields }: AccessView, more: Readonly<Record<string, string>> = {}): string {
+  const set = Object.entries({ ...fields, ...more }).filter(([, value]) => value !== '')
+  return set.length === 0 ? '' : `?${new URLSearchParams(set)}`
+}
+
+async function renderAccess(request: AdminRequest): Promise<Html> {
+  const { admin, form, context } = request
+  const view = await readAccessView(request)
+  const { fields, filter, meant, services, unknown } = view
+  const page = await listGrants(admin, { ...filter, after: form.get('after'), limit: LISTED })
+  const isEmpty = page.items.length === 0 && page.next === undefined
+  const list = `?${request.request.url.split('?')[1] ?? ''}`
+  const choices = await findChoices(context)
+  return renderAdminPage(
+    request,
+    {
+      section: 'access',
+      title: 'Access now',
+      lead: 'Apps that can use records now, on behalf of a user or by themselves. Users see their own under Apps with access.',
+      actions: renderLink(`/access/export.csv${buildQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small'),
+      done: readDone(request, { revoked: REVOKED }),
+    },
+    html`<form class="narrow narrow__form" method="get" action="${paths.admin}/access" role="search" aria-label="Access">
+${renderInput('user', 'User', fields.user, choices.users)}
+${renderInput('app', 'App', fields.app, choices.apps)}
+${renderInput('patient', 'Patient (name, MRN or id)', fields.patient)}
+<p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink('/access', 'Show all', 'btn btn--quiet btn--small')}</p>
+</form>
+${meant && renderMeantPatients(meant, patient => `/access${buildQuery(view, { patient })}`)}
+${meant && renderNoteOnPatient(view)}
+<h2 class="section__title subhead">On behalf of users</h2>
+${page.items.length === 0 ? renderNone(isEmpty ? unknown : [], page.next !== undefined) : renderTable(...tabulate(page.items, list))}
+${page.next !== undefined && renderNextPage(request, '/access', page.next)}
+${form.get('after') === undefined && (await renderServices(request, services))}`,
+  )
+}
+
+/** Access to all patients of a user includes the one that was asked for. */
+function renderNoteOnPatient(view: AccessView): Html {
+  return html`<p class="small">Apps may also open this patient through ${renderLink(`/access${buildQuery(view, { patient: 'any' })}`, 'access to every patient whom a user may see')}.</p>`
+}
+
+async function renderServices(
+  { admin }: AdminRequest,
+  services: readonly ServiceDescription[],
+): Promise<Html | undefined> {
+  if (services.length === 0) return undefined
+  const uses = await findLastUses(
+    admin,
+    services.map(({ clientId }) => clientId),
+  )
+  const rows = services.map(({ clientId, clientName, scope }) => {
+    const path = `/apps/${encodeURIComponent(clientId)}`
+    const lastUse = uses.get(clientId)
+    return [
+      renderLink(path, clientName),
+      describeService(scope),
+      renderScopes(scope),
+      lastUse === undefined ? 'Never' : renderDateTime(lastUse),
+      renderDangerLink(`${path}/disable`, html`Disable<span class="sr"> ${clientName}</span>`),
+    ]
+  })
+  const columns = ['App', 'What it may do', 'Scopes', 'Last used', { head: 'Action', isHidden: true }]
+  return html`<h2 class="section__title subhead">Without a user</h2>
+<p class="small">Backend services and programs of this server. They have access until they are disabled.</p>
+${renderTable('Apps that need no user', columns, rows)}`
+}
+
+const OWN_SCOPES: Readonly<Record<string, string>> = {
+  [ADMIN_SCOPE]: 'Administers this server',
+  [AUDIT_SCOPE]: 'Adds records to the audit trail',
+  '__launch-contexts.c': 'Prepares launches',
+}
+
+/** What a program may do, of all patients. */
+function describeService(scope: string): string {
+  const parts = scope.split(' ')
+  const own = parts.flatMap(part => findOwn(OWN_SCOPES, part) ?? [])
+  const system = parts.filter(part => part.startsWith('system/')).join(' ')
+  return [...(system === '' ? [] : [`${summarizeScopes(system)}, of every patient`]), ...own].join('; ')
+}
+
+const CSV_HEAD = [
+  'id',
+  'client_id',
+  'app',
+  'username',
+  'user',
+  'patient',
+  'every_patient',
+  'scope',
+  'granted_at',
+  'last_used_at',
+  'ends_at',
+] as const
+
+/** Downloads the filtered access, and records the export. */
+async function sendExport(request: AdminRequest): Promise<FastifyReply | AdminFailure> {
+  const { admin, reply } = request
+  const { filter, services, unknown } = await readAccessView(request)
+  if (unknown.length > 0) return new AdminFailure('invalid', unknown.join(' ').replace(/\.$/, ''))
+  await recordAction(admin, { operation: EXPORT_ACCESS, target: 'csv', after: filter })
+  return reply
+    .type('text/csv; charset=utf-8')
+    .header('content-disposition', 'attachment; filename="access.csv"')
+    .send(Readable.from(writeCsv(request, filter, services)))
+}
+
+async function* writeCsv(
+  { admin }: AdminRequest,
+  filter: AccessView['filter'],
+  services: AccessView['services'],
+): AsyncGenerator<string> {
+  yield formatCsvRow(CSV_HEAD)
+  let after: string | undefined
+  do {
+    const page = await listGrants(admin, { ...filter, after, limit: LIMITS.adminPage })
+    yield page.items
+      .map(grant =>
+        formatCsvRow([
+          grant.id,
+          grant.clientId,
+          grant.clientName,
+          grant.username,
+          grant.displayName,
+          grant.patientId,
+          grant.opensEvery,
+          grant.scope,
+          formatTime(grant.createdAt),
+          formatTime(grant.lastUsedAt),
+          grant.endsAt === undefined ? undefined : formatTime(grant.endsAt),
+        ]),
+      )
+      .join('')
+    after = page.next
+  } while (after !== undefined)
+  for (const { clientId, clientName, scope } of services)
+    yield formatCsvRow(['', clientId, clientName, '', '', '', scope.includes('system/'), scope, '', '', ''])
 }
 
 function renderNone(unknown: readonly string[], mayFollow: boolean): Html {
@@ -130,7 +263,7 @@ function renderGrant(grant: GrantDescription, list: string | undefined) {
     renderLink(`/apps/${encodeURIComponent(clientId)}`, clientName),
     renderLink(`/clinicians/${encodeURIComponent(userId)}`, username),
     describePatient(grant),
-    html`<details class="more"><summary>${countScopes(scope)}</summary><p class="url url--block">${scope}</p></details>`,
+    renderScopes(scope),
     renderDateTime(createdAt),
     renderDateTime(lastUsedAt),
     endsAt === undefined ? 'When it is revoked' : renderDateTime(endsAt),
@@ -139,6 +272,10 @@ function renderGrant(grant: GrantDescription, list: string | undefined) {
       html`Revoke<span class="sr"> access of ${clientName} for ${username}</span>`,
     ),
   ]
+}
+
+function renderScopes(scope: string): Html {
+  return html`<details class="more"><summary>${countScopes(scope)}</summary><p class="url url--block">${scope}</p></details>`
 }
 
 function describePatient({ patientId, opensEvery }: GrantDescription): string {

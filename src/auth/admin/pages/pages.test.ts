@@ -374,6 +374,27 @@ describe('/admin', () => {
     for (const query of ['?user=ada', '?app=sallyport-app', '?user=clinician&patient=ashlar'])
       assert.match((await officer.get(`/admin/access${query}`)).body, /No app has access/)
 
+    assert.deepEqual(await list('?patient=Alba%20Juniper'), ['Growth clinician'])
+    assert.match(
+      (await officer.get('/admin/access?patient=Alba%20Juniper')).body,
+      /Patient: <a href="\/admin\/access\?patient=Patient%2Fjuniper">Juniper, Alba/,
+    )
+    await own.addClient({
+      client_id: 'nightly',
+      name: 'Nightly report',
+      auth_method: 'private_key_jwt',
+      scope: 'system/Observation.rs',
+    })
+    const withService = (await officer.get('/admin/access?patient=juniper')).body
+    assert.match(withService, /Nightly report<[\s\S]*Reads measurements[^<]*, of every patient/)
+    assert.doesNotMatch((await officer.get('/admin/access?user=bea')).body, /Nightly report<\/a>/)
+    const csv = (await officer.get('/admin/access/export.csv?app=growth&patient=Juniper')).body.split('\r\n')
+    assert.equal(csv.length, 3)
+    assert.match(csv[1] ?? '', /,growth,Growth,clinician,.*,juniper,/)
+    const exported = await officer.get('/admin/access/export.csv')
+    assert.match(exported.body, /,nightly,Nightly report,,,,true,system\/Observation\.rs,/)
+    assert.equal((await officer.get('/admin/access/export.csv?user=nobody')).statusCode, 400)
+
     const { id } = await own.store.db
       .selectFrom('clinician')
       .select('id')

@@ -1,0 +1,69 @@
+import { isId } from '../../../fhir/index.ts'
+import { formatName, type Html, html, type Person } from '../../../web/index.ts'
+import { createFhirReader } from '../../base/fhir-reader.ts'
+import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
+import { findPatients } from '../../oauth/launch/patients.ts'
+import type { AdminRequest } from './route.ts'
+import { renderLink } from './shell.ts'
+
+/** The patients that a text of a filter means. */
+export interface MeantPatients {
+  readonly ids: readonly string[]
+  readonly found: readonly Person[]
+  /** Why patients may be missing. */
+  readonly fault: string | undefined
+}
+
+/**
+ * Finds the patients that a text means: an id (`Patient/1` is not searched), or a name, MRN or birth date, as in the portal. The
+ * FHIR server records the search as one of the administrator, who gets the patients whom the policy permits.
+ */
+export async function findMeantPatients(
+  { context, login }: AdminRequest,
+  text: string,
+): Promise<MeantPatients> {
+  const id = text.replace(/^Patient\//, '')
+  if (id !== text) return { ids: [id], found: [], fault: undefined }
+  const own = isId(text) ? [text] : []
+  const fault = findSearchFault(text)
+  if (fault !== undefined) return { ids: [], found: [], fault }
+  const read = await createFhirReader(context, login.user)
+  const list = await findPatients(read, { search: text, page: undefined, recent: [] })
+  if (list.kind === 'unavailable')
+    return {
+      ids: own,
+      found: [],
+      fault: `The FHIR server is unavailable, so it is not known whether there is a patient ${text}.`,
+    }
+  const { patients, hasMore } = list
+  return {
+    ids: [...new Set([...own, ...patients.map(patient => patient.id)])],
+    found: patients,
+    fault: hasMore
+      ? `More than ${patients.length} patients match. Enter more of the name, or the MRN.`
+      : patients.length === 0
+        ? `No patient is known as ${text}.`
+        : undefined,
+  }
+}
+
+/** The patients by name, each with a link to the list of that one. */
+export function renderMeantPatients(
+  { found, fault }: MeantPatients,
+  buildPath: (patient: string) => string,
+): Html | undefined {
+  if (found.length === 0) return undefined
+  return html`<p class="small">${found.length === 1 ? 'Patient' : 'Patients'}: ${found.map(
+    (person, at) =>
+      html`${at > 0 && '; '}${renderLink(buildPath(`Patient/${person.id}`), describePerson(person))}`,
+  )}.${fault !== undefined && ` ${fault}`}</p>`
+}
+
+function describePerson({ id, name, born, mrn }: Person): string {
+  const facts = [
+    formatName(name),
+    ...(born === undefined ? [] : [`born ${born}`]),
+    mrn === undefined ? `id ${id}` : `MRN ${mrn}`,
+  ]
+  return facts.join(', ')
+}
