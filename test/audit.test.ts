@@ -15,7 +15,7 @@ import { postgresDatabases } from './support/databases.ts'
 import { HttpUser } from './support/http-user.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { newPlace, type Place, startProcess } from './support/started.ts'
-import { launch, logIn, openPatient } from './support/walk.ts'
+import { launch, logIn, openDeveloperPage, openPatient } from './support/walk.ts'
 
 const open = useBrowser()
 
@@ -111,7 +111,7 @@ describe('/activity', () => {
     await openPatient(page, stack)
     await launch(page, stack)
     await page.goto(`${stack.settings.issuerUrl}/portal`)
-    await page.getByRole('link', { name: 'Activity' }).click()
+    await openDeveloperPage(page, 'Activity')
     await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor()
     await page.getByText('Search inside this patient’s record').first().waitFor()
     const demo = page.getByRole('region', { name: 'Demo app' })

@@ -16,7 +16,7 @@ import { inspectOnEveryScreen, useBrowser, type WatchedPage } from './support/br
 import { freePorts } from './support/free-ports.ts'
 import { rsaPair } from './support/rsa-pair.ts'
 import { type Stack, startStack } from './support/stack.ts'
-import { logIn } from './support/walk.ts'
+import { logIn, openDeveloperPage } from './support/walk.ts'
 
 let stack: Stack
 before(async () => {
@@ -198,7 +198,7 @@ describe('/apps', () => {
   it('are in the navigation, and each field is checked as it is typed (LAB-8)', async () => {
     const { page, faults } = await enter()
     await visit(page, '/lab')
-    await page.getByRole('navigation').getByRole('link', { name: 'Registered apps' }).click()
+    await openDeveloperPage(page, 'Registered apps')
     await page.getByRole('link', { name: 'Register an app' }).click()
     const uris = page.getByLabel('Redirect URIs', { exact: true })
     await uris.fill('http://app.example/callback')

@@ -9,7 +9,7 @@ import { expectAccessible, inspectOnEveryScreen, screenshot, useBrowser } from '
 import { freePorts } from './support/free-ports.ts'
 import { HOSPITAL_CLIENT, Hospital } from './support/hospital.ts'
 import { type Stack, startStack } from './support/stack.ts'
-import { logIn, openPatient, pickPatient, signIn } from './support/walk.ts'
+import { logIn, openDeveloperPage, openPatient, pickPatient, signIn } from './support/walk.ts'
 
 let stack: Stack
 let hospital: Hospital
@@ -239,6 +239,10 @@ describe('the portal', () => {
       await page.getByRole('link', { name: 'Show all' }).press('Enter')
       await box.getByText('Not in pregnancy.').last().waitFor()
       assert.ok(await isInside(/six$/))
+      await page.getByRole('link', { name: 'Show less' }).press('Enter')
+      await box.getByText('Not in pregnancy.').first().waitFor({ state: 'hidden' })
+      assert.equal(await page.getByRole('link', { name: 'Show less' }).count(), 0)
+      assert.ok(await isInside(/three$/))
       assert.deepEqual(faults, [])
     }
     advice.respond(() => ({ cards: [] }))
@@ -248,11 +252,8 @@ describe('the portal', () => {
     const { page, faults } = await open()
     await logIn(page, stack)
     await page.goto(`${stack.settings.issuerUrl}/portal`)
-    await page.getByRole('link', { name: 'Lab', exact: true }).click()
-    await page
-      .getByRole('navigation', { name: 'Main' })
-      .getByRole('link', { name: 'Registered apps' })
-      .click()
+    await openDeveloperPage(page, 'Lab')
+    await openDeveloperPage(page, 'Registered apps')
     await page.getByRole('link', { name: 'Register an app' }).click()
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('My app')
     await page.getByLabel('Redirect URIs', { exact: true }).fill('/callback')
@@ -262,10 +263,7 @@ describe('the portal', () => {
     await page.getByLabel('Launch URL').fill(`${stack.settings.appUrl}/absent`)
     await page.getByRole('button', { name: 'Register app' }).click()
     await inspectOnEveryScreen(page, 'apps-registered')
-    await page
-      .getByRole('navigation', { name: 'Main' })
-      .getByRole('link', { name: 'Registered apps' })
-      .click()
+    await openDeveloperPage(page, 'Registered apps')
     await inspectOnEveryScreen(page, 'apps')
     await page.getByRole('link', { name: 'Change My app' }).click()
     await page.getByRole('button', { name: 'Save changes' }).click()
@@ -279,6 +277,75 @@ describe('the portal', () => {
       faults.filter(fault => !/status of 40[04]/.test(fault)),
       [],
     )
+  })
+
+  it('shows earlier encounters on demand, and then fewer again, but always the chosen one (PORTAL-14)', async () => {
+    for (const viewport of [
+      { width: 1280, height: 720 },
+      { width: 390, height: 844 },
+    ]) {
+      const { page } = await open({ viewport, javaScriptEnabled: false })
+      await logIn(page, stack)
+      await openPatient(page, stack)
+      const earlier = page.locator('#earlier .choice')
+      const countShown = () =>
+        earlier.evaluateAll(all => all.filter(one => getComputedStyle(one).position !== 'absolute').length)
+      assert.equal(await countShown(), 0)
+      const count = await earlier.count()
+      assert.ok(count > 3)
+      await page.getByRole('link', { name: /^Show \d+ earlier encounters/ }).press('Enter')
+      assert.equal(await countShown(), count)
+      await earlier.nth(2).getByRole('radio').check()
+      await page.getByRole('link', { name: 'Show less' }).press('Enter')
+      assert.equal(await countShown(), 1)
+      assert.ok(await earlier.nth(2).getByRole('radio').isChecked())
+      await expectAccessible(page)
+    }
+  })
+
+  it('has the pages of developers in a menu of their own, without scripts (PORTAL-14)', async () => {
+    const { page } = await open({ javaScriptEnabled: false })
+    await logIn(page, stack)
+    await page.goto(`${stack.settings.issuerUrl}/portal`)
+    const navigation = page.getByRole('navigation', { name: 'Main' })
+    const listLinks = () => navigation.getByRole('link').allTextContents()
+    const own = ['Patients', 'Apps with access', 'Account']
+    const developers = ['Lab', 'Registered apps', 'Activity']
+    assert.deepEqual(await listLinks(), own)
+    await tabTo(page, /^BUTTON Developer$/)
+    await page.keyboard.press('Enter')
+    assert.deepEqual(await listLinks(), [...own, ...developers])
+    await expectAccessible(page)
+    await page.keyboard.press('Escape')
+    assert.deepEqual(await listLinks(), own)
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/lab')
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.getByRole('button', { name: 'Menu' }).press('Enter')
+    assert.deepEqual(await listLinks(), [...own, ...developers])
+    await expectAccessible(page)
+  })
+
+  it('has the same bar on pages with and without patients (PORTAL-14)', async () => {
+    const { page } = await open()
+    await logIn(page, stack)
+    for (const width of [1280, 1000, 390]) {
+      await page.setViewportSize({ width, height: 800 })
+      const findPlaces = async (path: string) => {
+        await page.goto(stack.settings.issuerUrl + path)
+        const places = await page
+          .locator('.topbar :is(.logo, .nav a, .devmenu__open, .topbar__open, .who)')
+          .evaluateAll(all => all.map(one => ({ ...one.getBoundingClientRect().toJSON() })))
+        const main = await page.locator('main').boundingBox()
+        return { places, top: main?.y, isSample: await page.getByText('Sample data').isVisible() }
+      }
+      const [portal, account] = [await findPlaces('/portal'), await findPlaces('/account/sign-ins')]
+      assert.deepEqual([portal.isSample, account.isSample], [true, false])
+      assert.deepEqual(portal.places, account.places, String(width))
+      assert.equal(portal.top, account.top)
+    }
   })
 
   it('works with the keyboard alone', async () => {

@@ -14,7 +14,13 @@ export interface BarLink {
 /** The top bar of a page (design: `topbar`). */
 export type Bar =
   /** Pages of the auth server: links, and after login the name and "Sign out". */
-  | { readonly kind: 'portal'; readonly links?: readonly BarLink[]; readonly who?: string }
+  | {
+      readonly kind: 'portal'
+      readonly links?: readonly BarLink[]
+      /** In a menu of their own, at the end. */
+      readonly developerLinks?: readonly BarLink[]
+      readonly who?: string
+    }
   /** Pages of an authorization request: steps instead of links. */
   | {
       readonly kind: 'flow'
@@ -41,10 +47,7 @@ export function renderTopBar(
   const env = sampleData && html`<span class="badge env">Sample data</span>`
   switch (bar.kind) {
     case 'portal':
-      return renderHeader(
-        'wrap',
-        html`${renderLogo('/portal', brand)}${env}${renderMenu(bar.links ?? [], bar.who)}`,
-      )
+      return renderHeader('wrap', html`${renderLogo('/portal', brand)}${env}${renderMenu(bar)}`)
     case 'flow':
       return renderHeader(
         bar.width === 'mid' ? 'wrap wrap--mid' : 'wrap wrap--flow',
@@ -63,17 +66,29 @@ function renderHeader(wrap: string, content: Html): Html {
 }
 
 /** One line of links; a menu behind a button where they do not fit. */
-function renderMenu(links: readonly BarLink[], who: string | undefined): Html | undefined {
+function renderMenu({
+  links = [],
+  developerLinks = [],
+  who,
+}: Bar & { readonly kind: 'portal' }): Html | undefined {
   if (links.length === 0 && who === undefined) return undefined
-  return html`<button class="btn btn--text topbar__open" popovertarget="menu">Menu</button><div class="topbar__menu" id="menu" popover>${renderLinks(links)}${renderSignOut(who)}</div>`
+  return html`<button class="btn btn--text topbar__open" popovertarget="menu">Menu</button><div class="topbar__menu" id="menu" popover>${renderLinks(links, renderDeveloperMenu(developerLinks))}${renderSignOut(who)}</div>`
 }
 
-function renderLinks(all: readonly BarLink[]): Html | undefined {
+function renderLinks(all: readonly BarLink[], more?: Html): Html | undefined {
   if (all.length === 0) return undefined
-  return html`<nav class="topbar__nav" aria-label="Main"><ul class="nav">${all.map(
-    ({ href, text, current, newTab }) =>
-      html`<li><a href="${href}"${current === true && html` aria-current="page"`}${newTab === true && html` target="_blank"`}>${text}</a></li>`,
-  )}</ul></nav>`
+  return html`<nav class="topbar__nav" aria-label="Main"><ul class="nav">${all.map(renderLink)}${more}</ul></nav>`
+}
+
+function renderLink({ href, text, current, newTab }: BarLink): Html {
+  return html`<li><a href="${href}"${current === true && html` aria-current="page"`}${newTab === true && html` target="_blank"`}>${text}</a></li>`
+}
+
+/** Behind a button, or a group with a heading where all links are in a menu. */
+function renderDeveloperMenu(links: readonly BarLink[]): Html | undefined {
+  if (links.length === 0) return undefined
+  const isHere = links.some(({ current }) => current)
+  return html`<li class="devmenu"><button class="devmenu__open" popovertarget="developer"${isHere && html` aria-current="true"`}>Developer</button><div class="devmenu__list" id="developer" popover><p class="devmenu__head">Developer</p><ul>${links.map(renderLink)}</ul></div></li>`
 }
 
 function renderSignOut(who: string | undefined): Html | undefined {

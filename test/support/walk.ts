@@ -23,6 +23,12 @@ export async function openPatient(page: Page, { settings }: Stack, id = 'patient
   await page.getByRole('group', { name: 'Encounter' }).waitFor()
 }
 
+/** Follows a link of the developers' menu in the top bar. */
+export async function openDeveloperPage(page: Page, name: string): Promise<void> {
+  await page.getByRole('button', { name: 'Developer' }).click()
+  await page.getByRole('navigation').getByRole('link', { name, exact: true }).click()
+}
+
 /** Searches by name and picks the one row that has the whole of it (`Juniper, Alba`). */
 export async function pickPatient(page: Page, name: string): Promise<void> {
   const [family = name] = name.split(',')

@@ -33,20 +33,32 @@ type SignedInPage =
 
 export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
   const isPatient = isPatientUser(login.user)
-  const pages: readonly (BarLink & { readonly page: SignedInPage; readonly isShown?: boolean })[] = [
+  const { developerPages } = login
+  const activity = {
+    page: 'activity',
+    href: paths.activity,
+    text: 'Activity',
+    isShown: login.mayViewActivity,
+  } as const
+  const links = selectLinks(current, [
     { page: 'portal', href: paths.portal, text: 'Patients', isShown: !isPatient },
     { page: 'home', href: paths.home, text: 'Start', isShown: isPatient },
-    ...(login.developerPages?.links ?? []),
     { page: 'manage', href: paths.manage, text: 'Apps with access' },
     { page: 'access-log', href: paths.accountAccessLog, text: 'Who looked', isShown: isPatient },
-    { page: 'activity', href: paths.activity, text: 'Activity', isShown: login.mayViewActivity === true },
+    ...(developerPages ? [] : [activity]),
     { page: 'admin', href: paths.admin, text: 'Administration', isShown: login.admin },
     { page: 'account', href: paths.account, text: 'Account' },
-  ]
-  const links = pages
+  ])
+  const developerLinks = selectLinks(current, developerPages ? [...developerPages.links, activity] : [])
+  return { kind: 'portal', who: login.user.displayName, links, developerLinks }
+}
+
+type PageLink = BarLink & { readonly page: SignedInPage; readonly isShown?: boolean | undefined }
+
+function selectLinks(current: SignedInPage | undefined, pages: readonly PageLink[]): readonly BarLink[] {
+  return pages
     .filter(({ isShown = true }) => isShown)
     .map(({ page, href, text }) => ({ href, text, current: page === current }))
-  return { kind: 'portal', who: login.user.displayName, links }
 }
 
 interface SignedInOptions extends Omit<PageOptions, 'bar' | 'brand' | 'sampleData'> {

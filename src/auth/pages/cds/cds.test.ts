@@ -162,7 +162,7 @@ describe('decision support in the portal', () => {
       assert.equal(page.statusCode, 200)
       assert.match(
         page.body,
-        /Heart advice is not available at the moment\. Records and apps are not affected\./,
+        /Heart advice is not available at the moment\.<\/b> Its advice is missing here\./,
       )
     }
     auth.fhir.fail(500)

@@ -55,13 +55,10 @@ export function renderCards(
   )
   const content = html`${critical}
 <div class="cds__others">${others}
-${silent.map(
-  ({ service, cards }) =>
-    html`<p class="muted">${service.name} ${
-      cards
-        ? 'has nothing to show for this patient.'
-        : 'is not available at the moment. Records and apps are not affected.'
-    }</p>`,
+${silent.map(({ service, cards }) =>
+  cards
+    ? html`<p class="muted">${service.name} has nothing to show for this patient.</p>`
+    : html`<div class="alert alert--warn">${renderIcon('warning')}<p><b>${service.name} is not available at the moment.</b> Its advice is missing here. <a href="${buildCardsUrl(patientId)}">Try again</a></p></div>`,
 )}</div>`
   return renderSection(buildCardsUrl(patientId), content, countCards(cards.map(({ card }) => card)))
 }

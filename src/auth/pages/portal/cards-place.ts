@@ -11,7 +11,7 @@ export function renderCardsPlace(patientId: string): Html {
   // Its height does not depend on the cards: what is below must not move when they arrive, under somebody's pointer.
   // Only summaries of critical cards may make it higher.
   return html`<div class="cds-place" id="decision-support" tabindex="0">${renderSection(url, html`<p><a href="${url}">Show decision support</a></p>`)}
-<a class="moreof cds__all" href="#decision-support">Show all</a></div>`
+<a class="moreof cds__all" href="#decision-support">Show all</a><a class="moreof moreof--less cds__less" href="#picked">Show less</a></div>`
 }
 
 export function renderSection(url: string, content: Html, count?: string): Html {

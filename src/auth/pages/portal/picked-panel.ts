@@ -123,8 +123,8 @@ interface EncounterChoice {
 }
 
 /**
- * Preselects the only encounter in progress. CSS shows the earlier ones when their link is followed, one of them has the
- * focus or is chosen. Unlike a closed `details`, this keeps all input.
+ * Preselects the only encounter in progress. CSS shows the earlier ones when their link is followed or one of them has the
+ * focus, and the chosen one always. Unlike a closed `details`, this keeps all input.
  */
 export function renderEncounterChoice(
   { listed, found, total = found }: Encounters,
@@ -136,12 +136,16 @@ export function renderEncounterChoice(
   const row = (encounter: Encounter, index: number) =>
     renderEncounter(encounter, encounter.id === checked, fault !== undefined && index === 0)
   const earlier = listed.slice(IN_SIGHT)
-  return html`<fieldset${fault !== undefined && html` aria-describedby="encounter-error"`}><legend class="legend">Encounter</legend><div class="stack stack--tight">
+  return html`<fieldset id="encounters"${fault !== undefined && html` aria-describedby="encounter-error"`}><legend class="legend">Encounter</legend><div class="stack stack--tight">
 ${fault !== undefined && html`<div id="encounter-error">${renderAlert('No encounter chosen.', fault, 'bad')}</div>`}
 <div class="choices">${listed.slice(0, IN_SIGHT).map(row)}
 ${earlier.length > 0 && html`<div class="choices__earlier" id="earlier">${earlier.map(encounter => row(encounter, IN_SIGHT))}${total > listed.length && renderRest(listed.length, total, isAll ? undefined : page)}</div>`}
-${renderChoice({ type: 'radio', name: 'encounterId', value: '', text: 'No encounter', meta: 'The app opens with the patient only', isChecked: checked === '' })}</div>
-${earlier.length > 0 && html`<p class="choices__more"><a class="moreof" href="#earlier">Show ${earlier.length} earlier ${earlier.length === 1 ? 'encounter' : 'encounters'}</a>${total > listed.length && ` of ${total - Math.min(IN_SIGHT, listed.length)}`}</p>`}
+${renderChoice({ type: 'radio', name: 'encounterId', value: '', text: 'No encounter', meta: `${listed.length === 0 ? 'None is recorded. ' : ''}The app opens with the patient only`, isChecked: checked === '' })}</div>
+${
+  earlier.length > 0 &&
+  html`<p class="choices__more"><a class="moreof" href="#earlier">Show ${earlier.length} earlier ${earlier.length === 1 ? 'encounter' : 'encounters'}</a>${total > listed.length && ` of ${total - Math.min(IN_SIGHT, listed.length)}`}</p>
+<p class="choices__less"><a class="moreof moreof--less" href="#encounters">Show less</a></p>`
+}
 </div></fieldset>`
 }
 
