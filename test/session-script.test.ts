@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import { after, afterEach, before, describe, it } from 'node:test'
 import type { FrameLocator, Page } from 'playwright-core'
+import { findRecords } from '../src/audit/index.ts'
 import {
   expectAccessible,
   inspectOnEveryScreen,
@@ -108,13 +109,33 @@ describe('session.js', () => {
   it('closes the record when the user returns after access was removed', async () => {
     const { page } = await enter()
     await stack.store.db.updateTable('grant').set({ revoked_at: Date.now() }).execute()
-    // The script looks again 6 s later; with the next list of what was revoked the first look finds it.
-    const lists = () => stack.log().split('/oauth2/revocations').length
-    const before = lists()
-    while (lists() === before) await page.waitForTimeout(100)
     await comeBack(page)
     await page.getByRole('heading', { level: 1, name: 'Your session has ended' }).waitFor()
     assert.equal(await page.getByText('Juniper').count(), 0)
+  })
+
+  it('closes the record in the background after a sign-out elsewhere, without an audit record (DEMO-4)', async () => {
+    const { page, context } = await enter()
+    const findLastRecord = async () => {
+      await stack.audit.flush()
+      return findRecords(stack.store, { limit: 1, order: 'newest' })
+    }
+    await page.clock.install()
+    await page.reload()
+    await page.getByText('Juniper').first().waitFor()
+    const before = await findLastRecord()
+    const checked = page.waitForResponse(response => response.request().method() === 'HEAD')
+    await page.clock.fastForward(21_000)
+    assert.equal((await checked).status(), 200)
+    assert.deepEqual(await findLastRecord(), before)
+    const elsewhere = await context.newPage()
+    await elsewhere.goto(`${stack.settings.issuerUrl}/manage`)
+    await elsewhere.getByRole('button', { name: 'Sign out' }).click()
+    await elsewhere.getByText('You are signed out.').waitFor()
+    await page.clock.fastForward(21_000)
+    await page.getByRole('heading', { level: 1, name: 'Your session has ended' }).waitFor()
+    assert.equal(await page.getByText('Juniper').count(), 0)
+    signedIn = undefined
   })
 
   it('hides a page that the browser keeps for Back, and loads it again before it is shown (DEMO-4)', async () => {
@@ -333,7 +354,7 @@ describe('further pages of the app', () => {
     await page.getByRole('heading', { level: 1, name: 'Your session has ended' }).waitFor()
     await inspectOnEveryScreen(page, 'app-ended')
     await page.goto(appUrl)
-    await page.getByRole('heading', { level: 1, name: 'No patient is open' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'No record is open' }).waitFor()
     await inspectOnEveryScreen(page, 'app-welcome')
     assert.deepEqual(unexpected(faults), [])
   })

@@ -116,7 +116,7 @@ describe('a standalone launch', () => {
   it('opens the demo app for the selected patient, without scripts and with the keyboard (PICKER-1)', async () => {
     const { page, faults } = await open({ javaScriptEnabled: false })
     await page.goto(stack.settings.appUrl)
-    await page.getByRole('link', { name: 'Choose a patient' }).press('Enter')
+    await page.getByRole('link', { name: 'Choose a record' }).press('Enter')
     await page.getByLabel('Username').fill(stack.user.username)
     await page.getByLabel('Password').fill(stack.user.password)
     await page.getByLabel('Password').press('Enter')

@@ -33,9 +33,14 @@ export interface BaseContext {
   readonly unreachableSince: Map<string, number>
 }
 
-/** The link to the patient list. Pages of the auth server are never shown in a frame: there it opens a new tab. */
-export function linkPortal(settings: AppSettings, text: string): Action {
-  return { href: `${settings.issuerUrl}/portal`, text, newTab: allowsFrames(settings) }
+/** The link to the patient list, which leads patients and relatives to their own start page. */
+export function linkStart(settings: AppSettings, text: string): Action {
+  return linkAuthServer(settings, '/portal', text)
+}
+
+/** Pages of the auth server are never shown in a frame: there a link to them opens a new tab. */
+export function linkAuthServer(settings: AppSettings, path: string, text: string): Action {
+  return { href: settings.issuerUrl + path, text, newTab: allowsFrames(settings) }
 }
 
 /** Links the reference of an error page to its event, for developers. */

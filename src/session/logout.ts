@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../core/index.ts'
 import { type Html, html, renderDanger, renderPageHead, stripQuery } from '../web/index.ts'
+import { describeWayOn, findAudience } from './audience.ts'
 import { renderOpenSessions } from './demo/open-sessions.ts'
 import { renderEndedPage, renderFailurePage, type StatePage } from './demo/states.ts'
 import type { Failure } from './failure.ts'
@@ -8,7 +9,13 @@ import type { AppContext } from './oauth/context.ts'
 import { revokeSession } from './oauth/token-requests.ts'
 import { renderAppPage } from './page.ts'
 import { getSessionPath, type Session } from './session.ts'
-import { auditSession, clearSessionCookie, endSession, findSession } from './sessions/session-store.ts'
+import {
+  auditSession,
+  clearSessionCookie,
+  endSession,
+  findHeldAudience,
+  findSession,
+} from './sessions/session-store.ts'
 
 /**
  * `/s/<sessionId>/logout`, and `/logout` for the only session of a browser (SESSION-7): GET shows a button, POST ends the
@@ -18,7 +25,7 @@ export function addLogoutRoutes(app: FastifyInstance, context: AppContext): void
   for (const path of ['/logout', '/s/:sessionId/logout']) {
     app.get(path, async (request, reply) => {
       const found = await findSession(context, request)
-      if (!isFailure(found)) return reply.sendPage(renderAskPage(found))
+      if (!isFailure(found)) return reply.sendPage(renderAskPage(context, found))
       const { page, status } = await renderWithoutSession(context, request, found)
       return reply.sendPage(page, { status })
     })
@@ -56,17 +63,21 @@ async function renderWithoutSession(
     case 'several-sessions':
       return renderOpenSessions(context, request)
     case 'another-session':
-      return renderFailurePage({ context, request }, failure)
+      return renderFailurePage(
+        { context, request, audience: await findHeldAudience(context, request) },
+        failure,
+      )
     default:
-      return { status: 200, page: renderEndedPage(context) }
+      return { status: 200, page: renderEndedPage(context, await findHeldAudience(context, request)) }
   }
 }
 
-function renderAskPage(session: Session): Html {
+function renderAskPage({ settings }: AppContext, session: Session): Html {
   const path = getSessionPath(session)
+  const { text } = describeWayOn(settings, findAudience(session))
   return renderAppPage(
     { title: 'End session', width: 'flow' },
-    html`${renderPageHead('End this session?', 'This closes the record, and the app can no longer read it. To open it again, launch the app from the patient list.')}
+    html`${renderPageHead('End this session?', html`This closes the record, and the app can no longer read it. To continue after that, ${text}.`)}
 <form class="actions" method="post" action="${path}/logout">${renderDanger('End session')}<a class="btn btn--quiet" href="${path}">Keep working</a></form>`,
   )
 }

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import formbody from '@fastify/formbody'
-import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { exportJWK, type JWTPayload, SignJWT } from 'jose'
 import { rsaPair } from './rsa-pair.ts'
 
@@ -24,6 +24,8 @@ export interface Script {
   fhir: ((url: URL, reply: FastifyReply) => unknown) | undefined
   /** Fields of `.well-known/smart-configuration`, put over the good ones. */
   configuration: Fields
+  /** Fields of `.well-known/openid-configuration`, put over the good ones. */
+  openid: Fields
 }
 
 function goodScript(): Script {
@@ -34,6 +36,7 @@ function goodScript(): Script {
     kid: 'one',
     callback: {},
     configuration: {},
+    openid: {},
     tokenEndpoint: undefined,
     fhir: undefined,
   }
@@ -109,6 +112,16 @@ export async function startScriptedEhr(): Promise<ScriptedEhr> {
     authorization_response_iss_parameter_supported: true,
     ...script.configuration,
   }))
+
+  app.get('/.well-known/openid-configuration', async () => ({
+    issuer,
+    userinfo_endpoint: `${issuer}/userinfo`,
+    ...script.openid,
+  }))
+
+  app.get('/userinfo', async (request, reply) =>
+    accessTokens.has(readBearer(request)) ? { sub: 'clinician-1' } : reply.code(401).send({}),
+  )
 
   app.get('/jwks', async () => ({
     keys: [{ ...(await exportJWK(keysOf('good').publicKey)), kid: script.kid, alg: 'RS256', use: 'sig' }],
@@ -198,8 +211,7 @@ export async function startScriptedEhr(): Promise<ScriptedEhr> {
   })
 
   app.get('/fhir/*', async (request, reply) => {
-    const bearer = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? ''
-    if (!accessTokens.has(bearer))
+    if (!accessTokens.has(readBearer(request)))
       return reply.code(401).send({ resourceType: 'OperationOutcome', issue: [] })
     const url = new URL(request.url, issuer)
     if (script.fhir) return script.fhir(url, reply)
@@ -229,6 +241,10 @@ export async function startScriptedEhr(): Promise<ScriptedEhr> {
     expireAccessTokens: () => accessTokens.clear(),
     close: () => closeNow(app),
   }
+}
+
+function readBearer({ headers }: FastifyRequest): string {
+  return /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1] ?? ''
 }
 
 /** A searchset with these matches. */

@@ -13,6 +13,7 @@ import {
 } from '../../web/index.ts'
 import { findMissingScopes } from '../api/endpoint.ts'
 import type { conditionsEndpoint, medicationsEndpoint, vitalsEndpoint } from '../api/lists.ts'
+import type { Audience } from '../audience.ts'
 import type { Failure, Result } from '../failure.ts'
 import { LISTED_RESOURCES } from '../limits.ts'
 import {
@@ -44,8 +45,13 @@ ${content}
 }
 
 /** Replaces records that could not be loaded. It never reads as if there were none. */
-function renderGap(what: string, failure: Failure): Html {
-  return renderEmptyList(describeFailure(failure), adviseOn(what, failure))
+function renderGap(what: string, failure: Failure, audience: Audience): Html {
+  return renderEmptyList(describeFailure(failure), adviseOn(what, failure, audience))
+}
+
+/** Where the whole record can be seen. */
+function describeFullRecord(audience: Audience): string {
+  return audience === 'staff' ? 'check the full record' : 'ask your hospital or practice'
 }
 
 function renderEmptyList(event: string, advice = ''): Html {
@@ -65,14 +71,15 @@ export function describeFailure(failure: Failure): string {
   }
 }
 
-function adviseOn(what: string, failure: Failure): string {
+function adviseOn(what: string, failure: Failure, audience: Audience): string {
+  const otherwise = describeFullRecord(audience)
   switch (failure.kind) {
     case 'missing-scope':
-      return `The record may contain ${what}. Check the full record.`
+      return `The record may contain ${what}: ${otherwise}.`
     case 'access-refused':
       return `The FHIR server refuses this session access to ${what}.`
     default:
-      return `The record may contain ${what}. Reload the page, or check the full record.`
+      return `The record may contain ${what}. Reload the page, or ${otherwise}.`
   }
 }
 
@@ -83,8 +90,11 @@ function formatCount(shown: number, total: number): string {
 
 const CONDITIONS_CARD = { id: 'h-conditions', title: 'Conditions' } as const
 
-export function renderConditionsCard(result: Result<Static<typeof conditionsEndpoint.body>>): Html {
-  if (isFailure(result)) return renderCard(CONDITIONS_CARD, renderGap('conditions', result))
+export function renderConditionsCard(
+  result: Result<Static<typeof conditionsEndpoint.body>>,
+  audience: Audience,
+): Html {
+  if (isFailure(result)) return renderCard(CONDITIONS_CARD, renderGap('conditions', result, audience))
   const { entry, total } = result
   if (entry.length === 0) return renderCard(CONDITIONS_CARD, renderEmptyList('No active condition recorded'))
   return renderCard(
@@ -129,13 +139,16 @@ function formatDoubt(code: string | undefined): string | undefined {
 
 const MEDICINES_CARD = { id: 'h-medicines', title: 'Medicines' } as const
 
-export function renderMedicinesCard(result: Result<Static<typeof medicationsEndpoint.body>>): Html {
-  if (isFailure(result)) return renderCard(MEDICINES_CARD, renderGap('medicines', result))
+export function renderMedicinesCard(
+  result: Result<Static<typeof medicationsEndpoint.body>>,
+  audience: Audience,
+): Html {
+  if (isFailure(result)) return renderCard(MEDICINES_CARD, renderGap('medicines', result, audience))
   const { entry, total } = result
   if (entry.length === 0)
     return renderCard(
       MEDICINES_CARD,
-      renderEmptyList('No active prescription recorded', 'The patient may take medicines from elsewhere.'),
+      renderEmptyList('No active prescription recorded', 'There may be medicines from elsewhere.'),
     )
   const note = `${formatCount(entry.length, total)} active ${total === 1 ? 'prescription' : 'prescriptions'}`
   return renderCard(
@@ -148,7 +161,7 @@ export function renderMedicinesCard(result: Result<Static<typeof medicationsEndp
       },
       entry.map(({ resource }) => [
         formatMedicine(findMedicineName(resource)),
-        renderDosage(resource),
+        renderDosage(resource, audience),
         renderDate(resource.authoredOn),
       ]),
     ),
@@ -163,8 +176,8 @@ function findMedicineName({
   return name ?? (medicationReference?.reference === undefined ? undefined : 'Not shared with this app')
 }
 
-function renderDosage({ dosageInstruction = [] }: MedicationRequest): Html {
-  const dosages = dosageInstruction.flatMap(dosage => describeDosage(dosage) ?? [])
+function renderDosage({ dosageInstruction = [] }: MedicationRequest, audience: Audience): Html {
+  const dosages = dosageInstruction.flatMap(dosage => describeDosage(dosage, audience) ?? [])
   if (dosages.length === 0) return html`<span class="muted">${NOT_RECORDED}</span>`
   return html`${dosages.map((dosage, at) => html`${at > 0 && html`<br>`}${dosage}`)}`
 }
@@ -172,16 +185,20 @@ function renderDosage({ dosageInstruction = [] }: MedicationRequest): Html {
 type Dosage = NonNullable<MedicationRequest['dosageInstruction']>[number]
 
 /** A dosage that is recorded only as codes and quantities is not shown in part: a part could be misread as the whole. */
-function describeDosage({ text = '', ...others }: Dosage): string | undefined {
+function describeDosage({ text = '', ...others }: Dosage, audience: Audience): string | undefined {
   if (text.trim() !== '') return formatDose(text.trim())
   const isRecorded = Object.keys(others).some(name => name !== 'id' && name !== 'sequence')
-  return isRecorded ? 'Recorded without text. Check the full record.' : undefined
+  return isRecorded ? `Recorded without text: ${describeFullRecord(audience)}.` : undefined
 }
 
 const PRESSURE_CARD = { id: 'h-pressure', title: 'Blood pressure' } as const
 
-export function renderPressureCard(result: Result<Static<typeof vitalsEndpoint.body>>, now: number): Html {
-  if (isFailure(result)) return renderCard(PRESSURE_CARD, renderGap('measurements', result))
+export function renderPressureCard(
+  result: Result<Static<typeof vitalsEndpoint.body>>,
+  audience: Audience,
+  now: number,
+): Html {
+  if (isFailure(result)) return renderCard(PRESSURE_CARD, renderGap('measurements', result, audience))
   const all = findReadings(result.entry.map(({ resource }) => resource))
   const { readings, note } = selectRecentReadings(all, now)
   const [latest] = readings

@@ -152,8 +152,8 @@ describe('the demo app page', () => {
     const body = await page()
     const find = (name: string) =>
       new RegExp(`>${name}<[\\s\\S]*?data-label="How to take it">(.*?)</td>`).exec(body)?.[1]
-    assert.equal(find('Coded'), 'Recorded without text. Check the full record.')
-    assert.equal(find('Both'), '1 tablet daily<br>Recorded without text. Check the full record.')
+    assert.equal(find('Coded'), 'Recorded without text: check the full record.')
+    assert.equal(find('Both'), '1 tablet daily<br>Recorded without text: check the full record.')
     assert.match(find('Empty') ?? '', /Not recorded/)
   })
 
@@ -199,16 +199,84 @@ describe('the demo app page', () => {
     assert.match(await page(), /Apixaban 5 mg tablet/)
   })
 
-  it('tells an open page by HEAD whether its record may still be shown, without extending the session', async () => {
+  it('tells an open page by HEAD whether its record may still be shown, without a read of it (DEMO-4)', async () => {
     const ends = async () => (await browser.get('/api/session')).json().expiresAt
     const before = await ends()
     setup.clock.advance(60)
+    setup.ehr.seen.length = 0
     assert.equal((await browser.head(browser.page)).statusCode, 200)
+    const paths = setup.ehr.seen.map(({ path }) => path)
+    assert.deepEqual(
+      paths.filter(path => !path.includes('.well-known')),
+      ['/userinfo'],
+    )
     assert.equal(await ends(), before)
-    // As after access is removed: the FHIR server rejects both tokens.
-    setup.ehr.script.fhir = (_url, reply) => reply.code(401).send({ resourceType: 'OperationOutcome' })
+    // The token may only have expired.
+    setup.ehr.expireAccessTokens()
+    assert.equal((await browser.head(browser.page)).statusCode, 200)
+    // As after a sign-out: the auth server rejects both tokens, and the FHIR server does not know of it yet.
+    setup.ehr.expireAccessTokens()
     setup.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
     assert.equal((await browser.head(browser.page)).statusCode, 401)
+    assert.equal((await browser.get(browser.page)).statusCode, 401)
+  })
+
+  it('ends a session without a refresh token when the auth server no longer accepts its token (DEMO-4)', async () => {
+    setup.ehr.script.token = { refresh_token: undefined }
+    browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
+    assert.equal((await browser.head(browser.page)).statusCode, 200)
+    setup.ehr.expireAccessTokens()
+    assert.equal((await browser.head(browser.page)).statusCode, 401)
+    assert.match((await browser.get(browser.page)).body, /Your session has ended/)
+  })
+
+  it('keeps the record open while the auth server is away, or has no UserInfo endpoint', async () => {
+    setup.ehr.script.openid = { userinfo_endpoint: undefined }
+    setup.ehr.expireAccessTokens()
+    assert.equal((await browser.head(browser.page)).statusCode, 200)
+    setup.ehr.script.openid = { issuer: 'https://other.example' }
+    setup.clock.advance(301)
+    assert.equal((await browser.head(browser.page)).statusCode, 200)
+  })
+
+  describe('of a patient or relative', () => {
+    const openAs = async (fhirUser: string) => {
+      setup.ehr.script.claims = { fhirUser: `${setup.ehr.fhirBaseUrl}/${fhirUser}`, name: 'Alba Juniper' }
+      setup.ehr.script.token = { encounter: undefined, similar_name: true }
+      browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
+      return page()
+    }
+    const CLINICAL = /Staff identity|patient list|Patients<|Another patient|Encounter<|check the full record/
+
+    it('speaks of your record, or of the person for whom you act (DEMO-8)', async () => {
+      const own = await openAs('Patient/juniper')
+      assert.match(own, /<dt>Signed in<\/dt><dd>(<bdi>)?Alba Juniper/)
+      assert.match(own, /<dt>Record<\/dt><dd>Your record/)
+      assert.doesNotMatch(own, CLINICAL)
+      assert.match(own, /href="[^"]*\/manage">Apps with access</)
+      const childs = await openAs('RelatedPerson/mother')
+      assert.match(childs, /<dt>Record<\/dt><dd>(<bdi>)?You act for Alba Juniper/)
+      assert.doesNotMatch(childs, CLINICAL)
+      const staff = await openAs('Practitioner/prac-1')
+      assert.match(staff, /Staff identity/)
+      assert.match(staff, /Another patient has a similar name/)
+    })
+
+    it('says so on the other pages too, also after the session (DEMO-8)', async () => {
+      await openAs('Patient/juniper')
+      const list = (await browser.get('/')).body
+      assert.match(list, /Choose another record/)
+      const logout = `${browser.page}/logout`
+      assert.match((await browser.get(logout)).body, /open the app again<\/b> and choose the record/)
+      await browser.post(logout)
+      const ended = (await browser.get(logout)).body
+      assert.match(ended, /open the app again<\/b> and choose the record/)
+      for (const body of [list, ended]) assert.doesNotMatch(body, CLINICAL)
+      await openAs('Practitioner/prac-1')
+      const staffLogout = `${browser.page}/logout`
+      await browser.post(staffLogout)
+      assert.match((await browser.get(staffLogout)).body, /launch the app again<\/b> from the patient list/)
+    })
   })
 
   it('has a countdown that works without a script', async () => {
@@ -361,8 +429,8 @@ describe('the demo app page', () => {
   it('shows an error page if the record is refused or not found', async () => {
     for (const [sent, status, text] of [
       [403, 403, 'refuses this session access'],
-      [404, 404, 'no longer has the record'],
-      [410, 404, 'no longer has the record'],
+      [404, 404, 'no longer has this record'],
+      [410, 404, 'no longer has this record'],
     ] as const) {
       setup.ehr.script.fhir = (_url, reply) => reply.code(sent).send()
       const response = await browser.get(browser.page)
@@ -375,7 +443,7 @@ describe('the demo app page', () => {
   it('invites to launch if there is no session', async () => {
     const response = await new AppBrowser(setup.app).get('/')
     assert.equal(response.statusCode, 200)
-    assert.match(response.body, /No patient is open/)
+    assert.match(response.body, /No record is open/)
     assert.match(response.body, /href="http:\/\/localhost:9000\/portal"/)
   })
 

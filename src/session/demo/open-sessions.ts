@@ -18,12 +18,12 @@ import {
 } from '../../web/index.ts'
 import { queryApi } from '../api/endpoint.ts'
 import { patientEndpoint } from '../api/endpoints.ts'
-import { linkPortal } from '../context.ts'
+import { type Audience, findAudience, linkHome } from '../audience.ts'
 import type { Failure, Result } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { renderAppPage } from '../page.ts'
 import { getSessionPath, type Session } from '../session.ts'
-import { listOpenSessions, readSessionCookies } from '../sessions/session-store.ts'
+import { findHeldAudience, listOpenSessions, readSessionCookies } from '../sessions/session-store.ts'
 import { nameFailure, renderEndedPage, renderWelcomePage, type StatePage } from './states.ts'
 
 /** The other open sessions of a browser. */
@@ -78,28 +78,35 @@ export async function renderOpenSessions(context: AppContext, request: FastifyRe
   const open = await loadOpenSessions(context, request)
   if (open.length > 0) return { status: 200, page: renderList(context, open) }
   return readSessionCookies(context, request).length > 0
-    ? { status: 401, page: renderEndedPage(context) }
+    ? { status: 401, page: renderEndedPage(context, await findHeldAudience(context, request)) }
     : { status: 200, page: renderWelcomePage(context.settings) }
 }
 
 function renderList({ settings }: AppContext, open: readonly OpenSession[]): Html {
+  const audience: Audience = open[0] ? findAudience(open[0].session) : 'unknown'
+  const one = audience === 'staff' ? 'patient' : 'record'
   const table = renderTable(
     {
       caption: 'Open sessions in this browser',
       kind: 'table--stack sessions',
-      columns: ['Patient', 'Opened', 'Ends', { head: 'Action', isHidden: true }],
+      columns: [
+        audience === 'staff' ? 'Patient' : 'Record',
+        'Opened',
+        'Ends',
+        { head: 'Action', isHidden: true },
+      ],
     },
     open.map(session => listCells(session, open)),
   )
   return renderAppPage(
     {
       title: 'Open sessions',
-      bar: { kind: 'app', links: [linkPortal(settings, 'Patients')] },
+      bar: { kind: 'app', links: [linkHome(settings, audience)] },
       width: 'mid',
     },
-    html`${renderPageHead('Open sessions', 'Each session shows one patient, and stays open until it ends or you end it.')}
+    html`${renderPageHead('Open sessions', `Each session shows one ${one}, and stays open until it ends or you end it.`)}
 <div class="stack"><section class="card card--clip" aria-label="Open sessions">${table}</section>
-<p class="actions"><a class="btn btn--quiet" href="/launch">Choose another patient</a></p></div>`,
+<p class="actions"><a class="btn btn--quiet" href="/launch">Choose another ${one}</a></p></div>`,
   )
 }
 

@@ -18,7 +18,8 @@ import {
   renderIcon,
   renderPatientBanner,
 } from '../../web/index.ts'
-import { isSample, linkPortal } from '../context.ts'
+import { type Audience, describeWayOn, findAudience, linkHome } from '../audience.ts'
+import { type AppSettings, isSample, linkAuthServer } from '../context.ts'
 import type { Failure } from '../failure.ts'
 import { renderAppPage } from '../page.ts'
 import type { SessionRequest } from '../records/resources.ts'
@@ -42,6 +43,7 @@ export function renderRecordPage(
 ): Html {
   const now = context.clock()
   const { patient, me } = record
+  const audience = findAudience(session)
   const who = isFailure(me) ? undefined : me.name
   const startedAt = Math.max(
     session.createdAt,
@@ -59,7 +61,7 @@ export function renderRecordPage(
         ...(who === undefined ? {} : { who }),
         logout: `${getSessionPath(session)}/logout`,
         links: [
-          linkPortal(context.settings, 'Patients'),
+          linkHome(context.settings, audience),
           ...(others.count === 0 ? [] : [{ href: '/', text: `Open sessions (${others.count + 1})` }]),
         ],
       },
@@ -69,11 +71,11 @@ export function renderRecordPage(
       scripts: ['session.js'],
       after: renderPrintLine(now, who),
     },
-    html`${renderWarnings(session, now)}
+    html`${renderWarnings(context.settings, session, now)}
 ${!session.needPatientBanner && renderPrintHead(record)}
 <div class="appgrid">
-<div class="stack">${renderConditionsCard(record.conditions)}${renderMedicinesCard(record.medications)}</div>
-<div class="stack">${renderPressureCard(record.vitals, now)}${renderSessionCard(session, record)}</div>
+<div class="stack">${renderConditionsCard(record.conditions, audience)}${renderMedicinesCard(record.medications, audience)}</div>
+<div class="stack">${renderPressureCard(record.vitals, audience, now)}${renderSessionCard(context.settings, session, record)}</div>
 </div>`,
   )
 }
@@ -89,15 +91,19 @@ function chooseBanner(session: Session, { patient, allergies }: DemoRecord, now:
   })
 }
 
-/** Warns of a patient with a similar name: by name if that patient is open in this browser, too. */
+/**
+ * Warns of a patient with a similar name: by name if that patient is open in this browser, too. Patients and relatives choose
+ * among few records, and other patients are none of their business.
+ */
 function renderSimilarNames(
-  { similarName }: Session,
+  session: Session,
   { patient }: DemoRecord,
   others: OtherSessions,
 ): Html | undefined {
   if (isFailure(patient)) return undefined
   const open = findAlike(readPerson(patient), others.people)
-  if (open.length === 0 && !similarName) return undefined
+  const hasNamesake = session.similarName && findAudience(session) === 'staff'
+  if (open.length === 0 && !hasNamesake) return undefined
   return html`<aside class="patient__warn" aria-label="Warning"><p class="wrap">${renderIcon('warning')}<span>${
     open.length > 0
       ? html`<b>Similar name, also open in this browser:</b> ${listNames(open)}`
@@ -130,7 +136,7 @@ function renderPrintHead({ patient }: DemoRecord): Html {
  * Warnings that the session ends soon. A page that was just loaded warns only if the end cannot be extended. The script
  * (assets/session.js) shows the other one.
  */
-function renderWarnings(session: Session, now: number): Html {
+function renderWarnings(settings: AppSettings, session: Session, now: number): Html {
   const { sessionId, endsAt, lastEndsAt } = session
   return html`<div id="session" data-session-id="${sessionId}" data-last-ends-at="${lastEndsAt}">
 <div id="session-soon" role="status" hidden>${renderAlert(
@@ -140,7 +146,7 @@ function renderWarnings(session: Session, now: number): Html {
   )}</div>
 <div id="session-last" role="status"${!endsSoon(endsAt, now) && html` hidden`}>${renderAlert(
     'Your session ends soon and cannot be extended.',
-    'To continue after that, launch the app again from the patient list.',
+    html`To continue after that, ${describeWayOn(settings, findAudience(session)).text}.`,
     'warn',
   )}</div>
 </div>`
@@ -150,27 +156,50 @@ function renderPrintLine(now: number, who: string | undefined): Html {
   return html`<p class="print wrap">Printed ${renderDateTime(now)}${who !== undefined && ` by ${who}`} from the Sallyport demo app. Not the full record.</p>`
 }
 
-function renderSessionCard(session: Session, { me, encounter }: Pick<DemoRecord, 'me' | 'encounter'>): Html {
+function renderSessionCard(settings: AppSettings, session: Session, record: DemoRecord): Html {
+  const { me, encounter } = record
   const profile = isFailure(me) ? undefined : me
   const unknown = isFailure(me) ? 'Not shared with this app' : NOT_RECORDED
+  const audience = findAudience(session)
+  const isStaff = audience === 'staff'
   return renderCard(
     { id: 'h-session', title: 'Session' },
     html`<div class="card__body card__body--tight">
 <dl class="kv kv--inline">
 <div><dt>Signed in</dt><dd>${profile?.name ?? unknown}</dd></div>
-<div><dt>Staff identity</dt><dd>${profile?.fhirUser === undefined ? unknown : html`<code>${profile.fhirUser}</code>`}</dd></div>
-<div><dt>Encounter</dt><dd>${renderEncounter(encounter)}</dd></div>
+${
+  isStaff
+    ? html`<div><dt>Staff identity</dt><dd>${profile?.fhirUser === undefined ? unknown : html`<code>${profile.fhirUser}</code>`}</dd></div>`
+    : html`<div><dt>Record</dt><dd>${describeRecord(audience, record)}</dd></div>`
+}
+<div><dt>${isStaff ? 'Encounter' : 'Visit'}</dt><dd>${renderEncounter(encounter, audience)}</dd></div>
 <div><dt>Ends</dt><dd id="session-ends">${renderDateTime(session.endsAt)}</dd></div>
 </dl>
+${!isStaff && renderAccessLink(settings)}
 <details class="more"><summary>Granted scopes</summary><p class="url url--block">${session.scope}</p></details>
 ${session.encounterId !== null && html`<details class="more"><summary>Encounter id</summary><p class="url url--block">${session.encounterId}</p></details>`}
-<p class="small"><a href="/docs">Session API</a></p>
+${isStaff && html`<p class="small"><a href="/docs">Session API</a></p>`}
 </div>`,
   )
 }
 
-function renderEncounter(encounter: DemoRecord['encounter']): Html {
-  if (!encounter) return html`None chosen<span class="sub">Launched for the whole record</span>`
+/** Whose record it is, for those who see their own or that of a relative. */
+function describeRecord(audience: Audience, { patient }: DemoRecord): string {
+  if (audience === 'self') return 'Your record'
+  if (isFailure(patient)) return 'You act for this person'
+  const { given, family, text } = readPerson(patient).name
+  return `You act for ${[given, family].filter(Boolean).join(' ') || (text ?? 'this person')}`
+}
+
+/** Where patients and relatives end the access of an app. */
+function renderAccessLink(settings: AppSettings): Html {
+  const { href, text, newTab } = linkAuthServer(settings, '/manage', 'Apps with access')
+  return html`<p class="small"><a href="${href}"${newTab === true && html` target="_blank"`}>${text}</a></p>`
+}
+
+function renderEncounter(encounter: DemoRecord['encounter'], audience: Audience): Html {
+  if (!encounter)
+    return html`None chosen<span class="sub">${audience === 'staff' ? 'Launched for the whole record' : 'Opened for the whole record'}</span>`
   if (isFailure(encounter))
     return html`Chosen at the launch<span class="sub">${describeFailure(encounter)}</span>`
   const { title, kind, status, inProgress } = encounter

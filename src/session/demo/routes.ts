@@ -1,12 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isFailure } from '../../core/index.ts'
 import { readPerson } from '../../web/index.ts'
-import { queryApi } from '../api/endpoint.ts'
-import { patientEndpoint } from '../api/endpoints.ts'
 import { openSessionRequest } from '../api/routes.ts'
-import type { Failure } from '../failure.ts'
+import { findAudience } from '../audience.ts'
+import { toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import type { SessionRequest } from '../records/resources.ts'
+import { checkAccess } from '../sessions/renew-session.ts'
+import { findHeldAudience, findSession } from '../sessions/session-store.ts'
 import { findWholeFailure, loadRecord } from './load-record.ts'
 import { findOtherSessions, renderOpenSessions } from './open-sessions.ts'
 import { renderRecordPage } from './page.ts'
@@ -19,25 +20,20 @@ export function addDemoRoutes(app: FastifyInstance, context: AppContext): void {
     return reply.sendPage(page, { status })
   })
 
-  // An open page polls whether its record may still be shown. This does not extend the session.
+  // An open page polls whether its record may still be shown. This reads no record, and does not extend the session.
   app.head('/s/:sessionId', async (request, reply) => {
-    const failure = await findFailure(context, request)
-    return reply.code(failure ? renderFailurePage({ context, request }, failure).status : 200).send()
+    const found = await findSession(context, request)
+    const living = isFailure(found) ? found : await checkAccess(context, found)
+    return reply.code(isFailure(living) ? toResponse(living).status : 200).send()
   })
 
   app.get('/s/:sessionId', async (request, reply) => {
     const found = await openSessionRequest(context, request)
     const { page, status } = isFailure(found)
-      ? renderFailurePage({ context, request }, found)
+      ? renderFailurePage({ context, request, audience: await findHeldAudience(context, request) }, found)
       : await renderSessionPage(found, request)
     return reply.sendPage(page, { status })
   })
-}
-
-async function findFailure(context: AppContext, request: FastifyRequest): Promise<Failure | undefined> {
-  const found = await openSessionRequest(context, request, { extendsSession: false })
-  const patient = isFailure(found) ? found : await queryApi(patientEndpoint, found)
-  return !isFailure(patient) || patient.kind === 'missing-scope' ? undefined : patient
 }
 
 async function renderSessionPage(found: SessionRequest, request: FastifyRequest): Promise<StatePage> {
@@ -51,6 +47,9 @@ async function renderSessionPage(found: SessionRequest, request: FastifyRequest)
   else context.shownPatients.set(session.sessionId, readPerson(patient))
   const failure = findWholeFailure(record)
   return failure
-    ? renderFailurePage({ context, request, fhirBaseUrl: session.fhirBaseUrl }, failure)
+    ? renderFailurePage(
+        { context, request, audience: findAudience(session), fhirBaseUrl: session.fhirBaseUrl },
+        failure,
+      )
     : { status: 200, page: renderRecordPage(found, record, others) }
 }

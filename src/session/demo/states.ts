@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type Html, html, renderActions, renderBadge, renderSince, stripQuery } from '../../web/index.ts'
-import { type AppSettings, linkPortal, linkReference } from '../context.ts'
+import { type Audience, describeWayOn } from '../audience.ts'
+import { type AppSettings, linkReference, linkStart } from '../context.ts'
 import { type Failure, findServer, toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { renderAppErrorPage, renderCalmPage } from '../page.ts'
@@ -13,6 +14,7 @@ export interface StatePage {
 export interface Occasion {
   readonly context: AppContext
   readonly request: FastifyRequest
+  readonly audience: Audience
   readonly fhirBaseUrl?: string
 }
 
@@ -21,11 +23,14 @@ export function renderFailurePage(occasion: Occasion, failure: Failure): StatePa
   switch (failure.kind) {
     case 'session-ended':
     case 'token-refused':
-      return { status: 401, page: renderEndedPage(occasion.context) }
+      return { status: 401, page: renderEndedPage(occasion.context, occasion.audience) }
     case 'no-session':
     case 'another-session':
     case 'several-sessions':
-      return { status: toResponse(failure).status, page: renderElsewherePage(occasion.context) }
+      return {
+        status: toResponse(failure).status,
+        page: renderElsewherePage(occasion.context, occasion.audience),
+      }
     case 'access-refused':
     case 'not-found':
     case 'missing-scope':
@@ -39,31 +44,32 @@ export function renderFailurePage(occasion: Occasion, failure: Failure): StatePa
 }
 
 /** A session ends every day: the page is no error page. */
-export function renderEndedPage({ settings }: AppContext): Html {
+export function renderEndedPage({ settings }: AppContext, audience: Audience): Html {
   return renderCalmPage(
     { title: 'Your session has ended' },
-    html`<p>It expired, you ended it, or the app's access was removed. The record is closed, and you lost no work.</p>
-<p>To continue, <b>launch the app again</b> from the patient list.</p>
-${renderWaysOn(settings)}`,
+    html`<p>It expired, you ended it, you signed out, or the app's access was removed. The record is closed, and you lost no work.</p>
+${renderWaysOn(settings, audience)}`,
   )
 }
 
 /** For a restored tab whose browser has lost its cookies, or a URL that was copied to another browser. */
-function renderElsewherePage({ settings }: AppContext): Html {
+function renderElsewherePage({ settings }: AppContext, audience: Audience): Html {
   return renderCalmPage(
     { title: 'This session is not open in this browser' },
-    html`<p>It has ended, or another browser opened it. A session opens only in the browser that launched it, until that browser is closed.</p>
-<p>To continue, <b>launch the app again</b> from the patient list.</p>
-${renderWaysOn(settings)}`,
+    html`<p>It has ended, or another browser opened it. A session opens only in the browser in which it began, until that browser is closed.</p>
+${renderWaysOn(settings, audience)}`,
   )
 }
 
-function renderWaysOn(settings: AppSettings): Html {
-  return renderActions(linkPortal(settings, 'Go to patients'), { href: '/', text: 'Open sessions' })
+function renderWaysOn(settings: AppSettings, audience: Audience): Html {
+  const { text, actions } = describeWayOn(settings, audience)
+  return html`<p>To continue, ${text}.</p>
+${renderActions(...actions, { href: '/', text: 'Open sessions' })}`
 }
 
-function renderRefusedPage({ context, request }: Occasion, failure: Failure): StatePage {
+function renderRefusedPage({ context, request, audience }: Occasion, failure: Failure): StatePage {
   const { status, body } = toResponse(failure)
+  const { text, actions } = describeWayOn(context.settings, audience)
   return {
     status,
     page: renderAppErrorPage(context, request, {
@@ -71,20 +77,20 @@ function renderRefusedPage({ context, request }: Occasion, failure: Failure): St
       title: 'This record cannot be shown',
       text: [
         failure.kind === 'not-found'
-          ? 'The FHIR server no longer has the record of the launched patient.'
-          : "The FHIR server refuses this session access to the launched patient's record.",
-        html`<b>No record was opened.</b> Launch the app again from the patient list.`,
+          ? 'The FHIR server no longer has this record.'
+          : 'The FHIR server refuses this session access to this record.',
+        html`<b>No record was opened.</b> To try again, ${text}.`,
       ],
       code: String(status),
       reason: body.issue[0]?.details.text,
       referenceUrl: linkReference(context.settings, request.id),
-      actions: [linkPortal(context.settings, 'Go to patients')],
+      actions,
     }),
   }
 }
 
 function renderUnreachablePage(
-  { context, request, fhirBaseUrl = '' }: Occasion,
+  { context, request, audience, fhirBaseUrl = '' }: Occasion,
   failure: Failure,
 ): StatePage {
   const { status, body } = toResponse(failure)
@@ -95,7 +101,9 @@ function renderUnreachablePage(
       title: 'Patient records cannot be reached',
       text: [
         html`${describeOutage(context, failure, fhirBaseUrl)} Your session continues, and you lost no work.`,
-        'If this is urgent, use your usual downtime procedure. Do not rely on a page you opened earlier.',
+        audience === 'self' || audience === 'relative'
+          ? 'Try again later. If this is urgent, call your hospital or practice.'
+          : 'If this is urgent, use your usual downtime procedure. Do not rely on a page you opened earlier.',
       ],
       code: String(status),
       reason: body.issue[0]?.details.text,
@@ -133,10 +141,10 @@ function renderServers({ settings, timeoutMs }: AppContext, failure: Failure, fh
 
 export function renderWelcomePage(settings: AppSettings): Html {
   return renderCalmPage(
-    { title: 'No patient is open' },
-    html`<p>This app shows one patient in each session: the one that you choose when you launch it.</p>
-<p>Choose a patient here, or launch the app from the patient list.</p>
-${renderActions({ href: '/launch', text: 'Choose a patient' }, linkPortal(settings, 'Go to patients'), {
+    { title: 'No record is open' },
+    html`<p>This app shows one record in each session: the one that you choose when you open it.</p>
+<p>Choose a record here. Clinicians can also launch the app from the patient list.</p>
+${renderActions({ href: '/launch', text: 'Choose a record' }, linkStart(settings, 'Go to the start page'), {
   href: '/docs',
   text: 'Session API',
 })}`,

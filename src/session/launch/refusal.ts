@@ -36,7 +36,7 @@ interface RefusalTexts
   readonly check: string
 }
 
-const NO_RECORD: Html = html`<b>No record was opened.</b> Launch the app again from the patient list.`
+const NO_RECORD: Html = html`<b>No record was opened.</b> Open the app again from where you started it.`
 const ASK_SUPPORT: Html = html`<b>No record was opened.</b> If it happens again, give your support team the reference below.`
 const TOO_MANY = `More than ${PENDING_LAUNCHES_PER_NETWORK} launches from one network are pending`
 

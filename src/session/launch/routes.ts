@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail, isFailure } from '../../core/index.ts'
-import { linkPortal, linkReference } from '../context.ts'
+import { linkReference, linkStart } from '../context.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { renderAppErrorPage } from '../page.ts'
 import { getSessionPath } from '../session.ts'
@@ -109,7 +109,7 @@ async function sendRefusal(
   const page = renderAppErrorPage(context, reply.request, {
     ...texts,
     referenceUrl: linkReference(context.settings, id),
-    actions: [linkPortal(context.settings, 'Go to patients')],
+    actions: [linkStart(context.settings, 'Go to the start page')],
   })
   return reply.sendPage(page, { status })
 }

@@ -74,6 +74,13 @@ const STALE_MS = DAY_MS
 /** Call it only with a configured FHIR base: it sends a request to that base. */
 export interface Discovery {
   find(fhirBaseUrl: string): Promise<Result<ServerMetadata>>
+  /** The UserInfo endpoint of the issuer of a session, if it has one. */
+  findUserinfo(session: Issued): Promise<string | undefined>
+}
+
+interface Issued {
+  readonly issuer: string
+  readonly fhirBaseUrl: string
 }
 
 /**
@@ -95,7 +102,35 @@ export function createDiscovery(options: {
       return { value: isUsable ? previous.value : { result, at: now }, freshForMs: 0 }
     },
   })
-  return { find: async fhirBaseUrl => (await cache.get(fhirBaseUrl)).result }
+  const userinfo = createCachedFetch<string | undefined>({
+    clock: options.clock,
+    fetch: async issuer => ({ value: await readUserinfoUrl(issuer, options), freshForMs: FRESH_MS }),
+  })
+  return {
+    find: async fhirBaseUrl => (await cache.get(fhirBaseUrl)).result,
+    findUserinfo: async ({ issuer, fhirBaseUrl }) => {
+      const url = await userinfo.get(issuer)
+      // A token of an https base is never sent over plain http.
+      return fhirBaseUrl.startsWith('https:') && !url?.startsWith('https:') ? undefined : url
+    },
+  }
+}
+
+const OpenidConfiguration = Type.Object({ issuer: Type.String(), userinfo_endpoint: Type.String() })
+
+/** OpenID Connect Discovery, 4: the document names the issuer that it describes. */
+async function readUserinfoUrl(issuer: string, options: FetchOptions): Promise<string | undefined> {
+  const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+  const answer = await fetchJson(options.fetch, url, { ...options, headers: { accept: 'application/json' } })
+  const document = isFailure(answer) ? undefined : toPlain(answer.json)
+  return Value.Check(OpenidConfiguration, document) && document.issuer === issuer
+    ? URL.parse(document.userinfo_endpoint)?.href
+    : undefined
+}
+
+interface FetchOptions {
+  readonly fetch: typeof globalThis.fetch
+  readonly timeoutMs: number
 }
 
 interface Found {
@@ -105,7 +140,7 @@ interface Found {
 
 async function readConfiguration(
   fhirBaseUrl: string,
-  { fetch, timeoutMs }: { readonly fetch: typeof globalThis.fetch; readonly timeoutMs: number },
+  { fetch, timeoutMs }: FetchOptions,
 ): Promise<Result<ServerMetadata>> {
   const answer = await fetchJson(fetch, `${fhirBaseUrl}/.well-known/smart-configuration`, {
     timeoutMs,

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { fail, isFailure } from '../../core/index.ts'
-import type { Result } from '../failure.ts'
+import { fetchJson, type Result } from '../failure.ts'
 import { computeRenewalClaimMs } from '../limits.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'
@@ -20,6 +20,30 @@ export async function refreshSession(context: AppContext, session: Session): Pro
 export async function checkSession(context: AppContext, session: Session): Promise<Result<Session>> {
   const fresh = await refreshSession(context, session)
   return !isFailure(fresh) || fresh.kind === 'session-ended' ? fresh : session
+}
+
+/**
+ * For an open page: also asks the auth server whether it still accepts the access token. The UserInfo endpoint answers that
+ * without a read of the record, at once after a sign-out, and FHIR servers some seconds later.
+ */
+export async function checkAccess(context: AppContext, session: Session): Promise<Result<Session>> {
+  const fresh = await checkSession(context, session)
+  if (isFailure(fresh) || !(await isTokenRefused(context, fresh))) return fresh
+  const renewed = await renewSession(context, fresh)
+  if (!isFailure(renewed) || renewed.kind === 'session-ended') return renewed
+  if (renewed.kind !== 'token-refused') return fresh
+  await endRefused(context, fresh, 'The auth server no longer accepts its token')
+  return fail({ kind: 'session-ended' })
+}
+
+async function isTokenRefused(context: AppContext, session: Session): Promise<boolean> {
+  const { discovery, sealer, fetch, authTimeoutMs } = context
+  const url = await discovery.findUserinfo(session)
+  const tokens = openTokens(sealer, session)
+  if (url === undefined || !tokens) return false
+  const headers = { accept: 'application/json', authorization: `Bearer ${tokens.accessToken}` }
+  const answer = await fetchJson(fetch, url, { timeoutMs: authTimeoutMs, headers })
+  return !isFailure(answer) && answer.status === 401
 }
 
 const LOOK_AGAIN_MS = 50
@@ -75,15 +99,17 @@ async function redeem(context: AppContext, session: Session, refreshToken: strin
     await auditSession(context, session, { kind: 'session-renew', status: 200 })
     return kept
   }
-  if (redeemed.kind === 'session-ended') {
-    await context.store.db.transaction().execute(async trx => {
-      await endSession(trx, session, context.clock())
-      const reason = 'The auth server refused to renew it'
-      await auditSession(context, session, { kind: 'session-end', status: 401, reason }, trx)
-    })
-  }
-  if (redeemed.kind !== 'session-ended') await releaseRenewal(context, session)
+  if (redeemed.kind === 'session-ended')
+    await endRefused(context, session, 'The auth server refused to renew it')
+  else await releaseRenewal(context, session)
   return redeemed
+}
+
+async function endRefused(context: AppContext, session: Session, reason: string): Promise<void> {
+  await context.store.db.transaction().execute(async trx => {
+    await endSession(trx, session, context.clock())
+    await auditSession(context, session, { kind: 'session-end', status: 401, reason }, trx)
+  })
 }
 
 async function keepTokens(

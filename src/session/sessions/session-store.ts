@@ -6,6 +6,7 @@ import { fail, isRecord } from '../../core/index.ts'
 import { parseReference } from '../../fhir/index.ts'
 import { createRandomToken, prepareInsert, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
 import type { CookieDefinition } from '../../web/index.ts'
+import { type Audience, findAudience } from '../audience.ts'
 import { defineAppCookie } from '../context.ts'
 import type { Result } from '../failure.ts'
 import { SESSIONS_PER_BROWSER } from '../limits.ts'
@@ -173,6 +174,24 @@ export async function listOpenSessions(
   db: Kysely<Schema>,
   held: readonly SessionCookie[],
 ): Promise<readonly Session[]> {
+  const sessions = await listHeldSessions(db, held)
+  return sessions.filter(({ endsAt }) => endsAt > clock())
+}
+
+/** Who uses the app in a browser, also after the named session or all of its sessions have ended. */
+export async function findHeldAudience(context: AppContext, request: FastifyRequest): Promise<Audience> {
+  const { db } = context.store
+  const named = findSessionName(request)
+  const [row] = named === undefined ? [] : (await selectNamed(db, { named })).rows
+  const [newest] = row ? [toSession(row)] : await listHeldSessions(db, readSessionCookies(context, request))
+  return newest ? findAudience(newest) : 'unknown'
+}
+
+/** The sessions of a browser whose rows still exist, the newest first. */
+async function listHeldSessions(
+  db: Kysely<Schema>,
+  held: readonly SessionCookie[],
+): Promise<readonly Session[]> {
   if (held.length === 0) return []
   const hashes = held.map(({ idHash }) => idHash)
   const rows = await db
@@ -181,7 +200,7 @@ export async function listOpenSessions(
     .where('id_hash', 'in', hashes)
     .orderBy('created_at', 'desc')
     .execute()
-  return rows.map(toSession).filter(session => session.endsAt > clock() && opens(held, session))
+  return rows.map(toSession).filter(session => opens(held, session))
 }
 
 function opens(held: readonly SessionCookie[], session: Session): boolean {

@@ -3,14 +3,12 @@
 
 const SOON_MS = 5 * 60_000
 const POLL_MS = 20_000
-const LATER_MS = 6_000
 
 const root = document.querySelector('#session')
 const countdown = document.querySelector('.countdown')
 
 if (root && countdown) {
   const headers = { 'X-Session-Id': root.dataset.sessionId, Accept: 'application/json' }
-  let checking = false
   let endsAt = Number(countdown.dataset.endsAt)
   // The clock of this computer may be wrong, so the server sends the remaining time.
   let endsHere = Date.now() + readLeft()
@@ -79,19 +77,9 @@ if (root && countdown) {
     }
   }
 
-  // When the user returns to this page, it must not show a record to which access was removed. Only a read of the record
-  // reveals that. A removal reaches the FHIR server within 5 s, so the page checks again after that time.
+  // A page in the background too must not show a record to which access was removed. The server asks for that without
+  // reading the record.
   async function check() {
-    if (checking || document.hidden) return
-    checking = true
-    await look()
-    setTimeout(async () => {
-      await look()
-      checking = false
-    }, LATER_MS)
-  }
-
-  async function look() {
     await poll()
     try {
       if (isClosed(await fetch(location.pathname, { method: 'HEAD', cache: 'no-store' }))) reload()
@@ -119,6 +107,6 @@ if (root && countdown) {
     if (persisted) reload()
   })
   setInterval(show, 1000)
-  setInterval(poll, POLL_MS)
+  setInterval(check, POLL_MS)
   poll()
 }
