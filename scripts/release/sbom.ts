@@ -45,7 +45,11 @@ function describePackages(): Bom {
 function describeInterceptor({ dependencies: _, ...bom }: Bom): Bom {
   const { component } = bom.metadata
   const name = 'sallyport-interceptor'
-  const own = { 'bom-ref': `${name}@${component.version}`, purl: `pkg:npm/${name}@${component.version}` }
+  const own = {
+    'bom-ref': `${name}@${component.version}`,
+    purl: `pkg:npm/${name}@${component.version}`,
+    description: 'SMART on FHIR access control for FHIR R4 servers on Express, Fastify or Node',
+  }
   return {
     ...bom,
     metadata: { ...bom.metadata, component: { ...component, ...own, name, type: 'library' } },

@@ -28,8 +28,8 @@ import {
 } from './token/verifier.ts'
 
 export interface InterceptorOptions {
-  /** The auth server: issues the tokens and serves `/oauth2/jwks`. */
-  readonly authUrl: string
+  /** The auth server: issues the tokens and serves `/oauth2/jwks`. Without it, only trusted issuers are accepted. */
+  readonly authUrl?: string | undefined
   /** Other issuers whose access tokens are accepted, each by its own rules. */
   readonly trustedIssuers?: readonly TrustedIssuer[] | undefined
   /** The FHIR base: the audience of the tokens. */
@@ -101,9 +101,12 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       onRemoval: () => tokens.forget(),
       onUnusable: reason => reportKeySet(url, reason),
     })
-  const authUrl = removeTrailingSlash(options.authUrl)
-  const revocations = createRevocations({ url: `${authUrl}/oauth2/revocations`, fetch: fetchKeys, clock })
-  const own: Issuer<KnownCaller> = {
+  const authUrl = options.authUrl === undefined ? undefined : removeTrailingSlash(options.authUrl)
+  const revocations =
+    authUrl === undefined
+      ? undefined
+      : createRevocations({ url: `${authUrl}/oauth2/revocations`, fetch: fetchKeys, clock })
+  const describeOwn = (authUrl: string): Issuer<KnownCaller> => ({
     issuer: authUrl,
     audiences: [fhirBaseUrl],
     algorithms: OWN_ALGORITHMS,
@@ -113,7 +116,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       ...createCaller(grant, policy, reportError),
       revocationKeys: computeRevocationKeys(grant.tokenId),
     }),
-  }
+  })
   const others = (options.trustedIssuers ?? []).map(
     (trusted): Issuer<KnownCaller> => ({
       issuer: trusted.issuer,
@@ -126,9 +129,14 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     }),
   )
   // No trusted issuer can replace our auth server.
-  const issuers = [own, ...others.filter(it => it.issuer !== own.issuer)] as const
+  const [first, ...rest] = [
+    ...(authUrl === undefined ? [] : [describeOwn(authUrl)]),
+    ...others.filter(it => it.issuer !== authUrl),
+  ]
+  if (!first) throw new TypeError('Option authUrl: expected a URL, or trustedIssuers')
+  const issuers = [first, ...rest] as const
   const tokens = createVerifier<KnownCaller>({ issuers, clock, verify: options.verify })
-  const keepFresh = () => Promise.all([...issuers.map(it => it.keys.keepFresh()), revocations.keepFresh()])
+  const keepFresh = () => Promise.all([...issuers.map(it => it.keys.keepFresh()), revocations?.keepFresh()])
 
   function reportKeySet(url: string, reason: string): void {
     if (options.onUnusableKeySet) options.onUnusableKeySet(url, reason)
@@ -145,7 +153,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       return { ...refuse({ kind: 'expired-token' }), rejectedGrant: found.caller.grant }
     if (found.kind !== 'caller') return refuse(found)
     const { caller } = found
-    if (revocations.isRevoked(caller.revocationKeys))
+    if (revocations?.isRevoked(caller.revocationKeys))
       return { ...refuse(REVOKED), rejectedGrant: caller.grant }
     return options.revoked ? checkRevokedByHost(caller, options.revoked) : caller
   }

@@ -5,9 +5,13 @@ import { checkOptions } from './check-options.ts'
 
 const OPTIONS: HostOptions = { authUrl: 'http://localhost:9000', fhirBaseUrl: 'https://fhir.example/fhir' }
 
+const TRUSTED = { issuer: 'https://idp.example', jwksUrl: 'https://idp.example/keys' }
+
 describe('the options of a host', () => {
   it('are accepted if they are right', () => {
     checkOptions({ ...OPTIONS, contexts: ['patient', 'user', 'system'], onDecision: () => {} })
+    for (const smartConfiguration of [{}, 'host'] as const)
+      checkOptions({ ...OPTIONS, authUrl: undefined, trustedIssuers: [TRUSTED], smartConfiguration })
   })
 
   const wrong: readonly (readonly [object, string])[] = [
@@ -18,6 +22,14 @@ describe('the options of a host', () => {
       'Option authUrl: expected a URL with http or https, not "localhost:9000"',
     ],
     [{ authUrl: undefined }, 'Option authUrl: expected a URL with http or https, not nothing'],
+    [
+      { authUrl: undefined, trustedIssuers: [] },
+      'Option authUrl: expected a URL with http or https, not nothing',
+    ],
+    [
+      { authUrl: undefined, trustedIssuers: [TRUSTED] },
+      'Option smartConfiguration: without authUrl, expected a document, or "host"',
+    ],
     [{ fhirBaseUrl: '/fhir' }, 'Option fhirBaseUrl: expected a URL with http or https, not "/fhir"'],
     [{ contexts: ['patent'] }, 'Option contexts: expected patient, user, system, not "patent"'],
   ]

@@ -33,7 +33,10 @@ const CONTEXTS: readonly string[] = ['patient', 'user', 'system']
 export function checkOptions(options: HostOptions): void {
   for (const name of Object.keys(options))
     if (!Object.hasOwn(NAMES, name)) throw new TypeError(`Unknown option ${name}${suggest(name)}`)
-  checkUrl('authUrl', options.authUrl)
+  const { authUrl, trustedIssuers = [], smartConfiguration } = options
+  if (authUrl !== undefined || trustedIssuers.length === 0) checkUrl('authUrl', authUrl)
+  else if (smartConfiguration === undefined)
+    throw new TypeError('Option smartConfiguration: without authUrl, expected a document, or "host"')
   checkUrl('fhirBaseUrl', options.fhirBaseUrl)
   for (const context of options.contexts ?? [])
     if (!CONTEXTS.includes(context))

@@ -107,11 +107,12 @@ for (const [name, start] of Object.entries(leakyHosts))
 
     it('is the given document, without a fetch', async () => {
       const server = new ConfigurationServer()
-      const { url } = await host.run({
-        ...server.options,
-        smartConfiguration: { issuer: 'https://idp.example' },
-      })
-      assert.deepEqual(await (await fetch(`${url}${PATH}`)).json(), { issuer: 'https://idp.example' })
+      const smartConfiguration = { issuer: 'https://idp.example' }
+      const trustedIssuers = [{ ...smartConfiguration, jwksUrl: 'https://idp.example/keys' }]
+      for (const more of [{}, { authUrl: undefined, trustedIssuers }]) {
+        const { url } = await host.run({ ...server.options, smartConfiguration, ...more })
+        assert.deepEqual(await (await fetch(`${url}${PATH}`)).json(), smartConfiguration)
+      }
       assert.equal(server.requests, 0)
     })
 

@@ -47,7 +47,8 @@ export function createHostGuard(options: HostOptions): HostGuard {
     given === 'host'
       ? undefined
       : createConfigurationReader({
-          authUrl: removeTrailingSlash(options.authUrl),
+          // Without an auth server, a document is given.
+          authUrl: removeTrailingSlash(options.authUrl ?? ''),
           given,
           fetch: options.fetch ?? ((url, init) => fetch(url, init)),
           clock: options.clock ?? Date.now,

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { decodeJwt, signJwt } from '../../jwt/index.ts'
-import { createInterceptor, type TrustedIssuer } from '../index.ts'
+import { createInterceptor, type InterceptorOptions, type TrustedIssuer } from '../index.ts'
 import { authUrl, fhirBaseUrl, makeKey, TestIssuer } from '../testing/test-issuer.ts'
 
 const idp = 'https://idp.test/realms/hospital'
 const jwksUrl = `${idp}/keys`
 
 /** Creates our auth server and another issuer with its own keys at its own URL. */
-function createIssuers(trusted: Partial<TrustedIssuer> = {}) {
+function createIssuers(trusted: Partial<TrustedIssuer> = {}, more: Partial<InterceptorOptions> = {}) {
   const auth = new TestIssuer()
   const theirs = { keys: [makeKey()], unreachable: false, requests: 0 }
   const guard = createInterceptor({
@@ -22,6 +22,7 @@ function createIssuers(trusted: Partial<TrustedIssuer> = {}) {
       { issuer: authUrl, jwksUrl: 'https://evil.test/keys' },
     ],
     clock: auth.clock,
+    ...more,
     fetch: async url => {
       if (url !== jwksUrl) return auth.fetch(url)
       theirs.requests += 1
@@ -183,5 +184,18 @@ describe('a trusted issuer', () => {
     assert(guard.ready())
     assert.equal(await status(bearer()), 200)
     assert.equal(await status(auth.bearer()), 503)
+  })
+
+  it('may be the only one (BEARER-13)', async () => {
+    const { auth, guard, bearer, status } = createIssuers(
+      {},
+      { authUrl: undefined, trustedIssuers: [{ issuer: idp, jwksUrl }] },
+    )
+    await guard.start()
+    guard.close()
+    assert.deepEqual([await status(bearer()), await status(auth.bearer())], [200, 401])
+    // Our auth server is not asked for anything.
+    assert.equal(auth.requests, 0)
+    assert.throws(() => createInterceptor({ fhirBaseUrl }), /^TypeError: Option authUrl/)
   })
 })

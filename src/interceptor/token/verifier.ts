@@ -22,7 +22,7 @@ export interface Issuer<Caller> extends ExpectedToken {
 }
 
 interface VerifierOptions<Caller> {
-  /** The accepted issuers, our auth server first. */
+  /** The accepted issuers, our auth server first if it is one. */
   readonly issuers: readonly [Issuer<Caller>, ...Issuer<Caller>[]]
   readonly clock: () => number
   readonly verify?: Verify | undefined
