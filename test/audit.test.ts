@@ -183,7 +183,7 @@ describe('/activity', () => {
     const wrong = await follow()
     await wrong.getByText(redirect_uri, { exact: true }).waitFor()
     await wrong.getByText(`${appUrl}/callback`, { exact: true }).waitFor()
-    await wrong.getByText('sends a redirect_uri that is not registered').waitFor()
+    await wrong.getByText('The difference: the slash at the end').waitFor()
     await expectAccessible(wrong)
   })
 })

@@ -71,7 +71,7 @@ export function describeRefusal(
 export type TokenClaims = Readonly<Record<string, Claims>>
 
 /** The details of an OAuth event, for the activity page (ACTIVITY-3). They contain no secret and no name. */
-interface EventDetails {
+export interface EventDetails {
   /** The exact reason of a refusal, which the client does not get. */
   readonly detail?: string | undefined
   readonly compared?: readonly Comparison[] | undefined

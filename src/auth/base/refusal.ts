@@ -41,7 +41,7 @@ export interface KnownParties {
   readonly endedGrant?: string | undefined
 }
 
-/** A sent value beside the one that it was compared with, for the activity page only. It must not be a secret. */
+/** A sent value beside the one that it was compared with, for developers only. It must not be a secret. */
 export interface Comparison {
   /** The parameter. */
   readonly name: string

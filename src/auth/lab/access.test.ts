@@ -72,6 +72,17 @@ describe('the lab off loopback', () => {
     await auth.store.db.deleteFrom('client').where('client_id', '=', 'new').execute()
   })
 
+  it('shows only to an administrator what is registered, on an error page (LAB-10)', async () => {
+    const isShown = async (browser: TestBrowser) => {
+      const { body } = await auth.authorize(browser, { redirect_uri: 'https://x.example' })
+      return /Registered<\/span>|localhost:8081/.test(body)
+    }
+    assert.equal(await isShown(auth.openBrowser()), false)
+    assert.equal(await isShown(clinician), false)
+    assert.equal(await isShown(await auth.logIn('alba')), false)
+    assert.equal(await isShown(administrator), true)
+  })
+
   it('answers no request over plain http, even of an administrator (LAB-9)', async () => {
     for (const headers of [{ 'sec-fetch-site': 'same-origin' }, { ...HTTPS, 'x-forwarded-proto': 'http' }]) {
       assert.equal(

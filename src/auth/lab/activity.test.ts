@@ -59,6 +59,28 @@ describe('GET /activity with the lab', () => {
     assert.match(refused.body, /aria-label="Main"|<nav/)
   })
 
+  it('shows on the error page what was sent and what is registered, and what to change (LAB-10)', async () => {
+    await auth.addClient({ client_id: 'charts', redirect_uris: '["http://localhost:3000/callback"]' })
+    const ask = (parameters: Record<string, string>, from = auth.openBrowser()) =>
+      auth.authorize(from, { client_id: 'charts', ...parameters })
+    const { body, headers } = await ask({ redirect_uri: 'http://localhost:3001/callback' })
+    assert.match(body, /<code>http:\/\/localhost<mark>:3001<\/mark>\/callback<\/code>/)
+    assert.match(body, /Registered<\/span> <code>http:\/\/localhost<mark>:3000<\/mark>\/callback<\/code>/)
+    assert.match(body, /What to change:<\/b> Register the URL that the app sends/)
+    assert.match(body, /<a [^>]*href="\/apps\/edit\?client=charts"/)
+    assert.match(body, new RegExp(`<a [^>]*href="/activity\\?reference=${headers['x-request-id']}"`))
+    const unknown = (await ask({ client_id: 'chart' })).body
+    assert.match(unknown, /No app is registered with the client_id chart, .* Did you mean charts\?/)
+    assert.match(unknown, /<a [^>]*href="\/apps"/)
+  })
+
+  it('links no page on the error page that its user cannot open (LAB-10)', async () => {
+    await auth.addUser('mina', { fhir_user_id: 'Patient/juniper' })
+    const { body } = await auth.authorize(await auth.logIn('mina'), { redirect_uri: 'https://x.example' })
+    assert.match(body, /Registered<\/span>/)
+    assert.doesNotMatch(body, /href="\/(apps|activity)/)
+  })
+
   it('names the scope that was probably meant by a misspelt one (ACTIVITY-3)', async () => {
     await auth.getCode(browser, {
       scope: 'launch patient/Patient.rs patient/Observaton.rs patient/Immunization.rs',

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../core/index.ts'
 import { NO_HEAD_ROUTE, paths } from '../base/paths.ts'
-import { getStatus } from '../base/refusal.ts'
 import { type Parameters, readParameters } from '../base/request.ts'
 import type { NextStep } from '../oauth/authorize/next-step.ts'
 import { proceed } from '../oauth/authorize/proceed.ts'
@@ -12,6 +11,7 @@ import { findWaiting, resolveOtherOutcome, type Waiting } from '../oauth/authori
 import type { AuthContext } from '../oauth/context.ts'
 import { findCurrentLogin } from '../users/login.ts'
 import { sendErrorPage } from './page-parts.ts'
+import { START_PAGE, sendRefusedRequest } from './refused-request.ts'
 
 /** `/oauth2/authorize` by query and by form (`authorize-post`), and `/oauth2/resume`, where a request continues after a page. */
 export function addAuthorizeRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -64,22 +64,8 @@ export async function sendStep(reply: FastifyReply, context: AuthContext, step: 
   if (step.kind === 'redirect') return reply.redirect(step.url, 302)
   const login = await findCurrentLogin(context, reply.request)
   switch (step.kind) {
-    case 'refused': {
-      const { code, description } = step.refusal
-      return sendErrorPage(reply, context, {
-        status: getStatus(code),
-        title: 'The app could not be opened',
-        text: [
-          'The app sent an invalid request. No record was opened.',
-          'Open the app again. If the problem persists, contact the app’s administrator.',
-        ],
-        code,
-        reason: description,
-        actions: [START_PAGE],
-        login,
-        isRecorded: true,
-      })
-    }
+    case 'refused':
+      return sendRefusedRequest(reply, context, step.refusal, login)
     case 'expired':
       return sendErrorPage(reply, context, {
         kind: 'ended',
@@ -96,5 +82,3 @@ export async function sendStep(reply: FastifyReply, context: AuthContext, step: 
       })
   }
 }
-
-const START_PAGE = { href: paths.portal, text: 'Go to the start page' }

@@ -173,6 +173,6 @@ function renderServers({ issuerUrl, fhirBaseUrl }: AuthSettings, { reason }: Una
 }
 
 /** Links the reference of an error page to its event. */
-function linkReference(reference: string): string {
+export function linkReference(reference: string): string {
   return `${paths.activity}?${new URLSearchParams({ reference })}`
 }

@@ -77,6 +77,13 @@ describe('GET /oauth2/authorize', () => {
       })
     }
 
+    it('does not disclose what is registered (LAB-10)', async () => {
+      for (const different of [{ redirect_uri: 'https://x.example' }, { client_id: 'sallyport-ap' }]) {
+        const { body } = await auth.authorize(mainBrowser, different)
+        assert.doesNotMatch(body, /Registered<|sallyport-app|localhost:8081/)
+      }
+    })
+
     it('shows a page for a repeated client_id or redirect_uri', async () => {
       const query = new URLSearchParams(auth.makeParameters())
       for (const name of ['client_id', 'redirect_uri']) {

@@ -153,12 +153,14 @@ function requireFindings({ codeChallenge, prompts = [], launchId = randomUUID() 
 /** `aud` (or its synonym `resource`) must be our FHIR base, with or without a trailing slash (SMART 2.2, 7.1.4). */
 function checkAudience({ parameters }: RequestInput, fhirBaseUrl: string): Refusal | undefined {
   const named = ['aud', 'resource'].flatMap(name => parameters.get(name) ?? [])
-  if (named.length === 0) return new Refusal('invalid_request', 'The parameter aud is missing.')
   const ours = [fhirBaseUrl, `${fhirBaseUrl}/`]
-  return named.every(audience => ours.includes(audience))
+  const wrong = named.find(audience => !ours.includes(audience))
+  const compared = [{ name: 'aud', sent: wrong, expected: [fhirBaseUrl], origin: 'required' }] as const
+  if (named.length === 0) return new Refusal('invalid_request', 'The parameter aud is missing.', { compared })
+  return wrong === undefined
     ? undefined
     : new Refusal('invalid_request', 'The aud is not the FHIR server of this authorization server.', {
-        compared: [{ name: 'aud', sent: named.join(' '), expected: [fhirBaseUrl], origin: 'required' }],
+        compared,
       })
 }
 
@@ -203,35 +205,36 @@ function checkRedirectUri(client: Client, parameters: Parameters): string | Refu
   if (parameters.unreadable.has('redirect_uri'))
     return new Refusal('invalid_request', 'The parameter redirect_uri is repeated or unreadable.')
   const redirectUri = parameters.get('redirect_uri')
+  const compared = [
+    { name: 'redirect_uri', sent: redirectUri, expected: client.redirectUris, origin: 'registered' },
+  ] as const
   if (redirectUri === undefined)
-    return new Refusal('invalid_request', 'The parameter redirect_uri is missing.')
+    return new Refusal('invalid_request', 'The parameter redirect_uri is missing.', { compared })
   if (redirectUri.length > LIMITS.urlCharacters)
     return new Refusal(
       'invalid_request',
       `The parameter redirect_uri is longer than ${LIMITS.urlCharacters} characters.`,
     )
   if (!isRegisteredRedirectUri(client, redirectUri))
-    return new Refusal('invalid_request', 'The redirect_uri is not registered for the app.', {
-      compared: [
-        { name: 'redirect_uri', sent: redirectUri, expected: client.redirectUris, origin: 'registered' },
-      ],
-    })
+    return new Refusal('invalid_request', 'The redirect_uri is not registered for the app.', { compared })
   return redirectUri
 }
 
 function checkResponseType({ parameters }: RequestInput): Refusal | undefined {
   const type = parameters.get('response_type')
-  if (type === undefined) return new Refusal('invalid_request', 'The parameter response_type is missing.')
+  const compared = [{ name: 'response_type', sent: type, expected: ['code'], origin: 'required' }] as const
+  if (type === undefined)
+    return new Refusal('invalid_request', 'The parameter response_type is missing.', { compared })
   return type === 'code'
     ? undefined
-    : new Refusal('unsupported_response_type', 'Only the response_type code is supported.', {
-        compared: [{ name: 'response_type', sent: type, expected: ['code'], origin: 'required' }],
-      })
+    : new Refusal('unsupported_response_type', 'Only the response_type code is supported.', { compared })
 }
 
 function checkResponseMode({ parameters }: RequestInput): Refusal | undefined {
   const mode = parameters.get('response_mode')
   return mode === undefined || mode === 'query'
     ? undefined
-    : new Refusal('invalid_request', 'Only the response_mode query is supported.')
+    : new Refusal('invalid_request', 'Only the response_mode query is supported.', {
+        compared: [{ name: 'response_mode', sent: mode, expected: ['query'], origin: 'required' }],
+      })
 }

@@ -281,11 +281,14 @@ describe('GET /activity after OAuth requests', () => {
     const { body } = await browser.get(link)
     assert.equal(countEvents(body), 1)
     assert.match(body, /event--found.*<details class="event__line" open>/s)
-    assert.match(body, /<code>https:\/\/…@other\.example\/callback\?patient=…&amp;x=#…</)
-    assert.match(body, /Registered<\/span> <code>http:\/\/localhost:8081\/callback</)
+    assert.match(
+      body.replace(/<\/?mark>/g, ''),
+      /<code>https:\/\/…@other\.example\/callback\?patient=…&amp;x=#…</,
+    )
+    assert.match(body, /Registered<\/span> <code><mark>http:<\/mark>.*\/callback</)
     assert.match(
       await explainRefusal(response),
-      /redirect_uri that is not registered.*What to do.*Register the URL/s,
+      /Registered is http:\/\/localhost:8081\/callback\. The difference: the scheme \(https instead of http\); .*What to do.*Register the URL/s,
     )
   })
 
@@ -347,12 +350,25 @@ describe('GET /activity after OAuth requests', () => {
 
   it('explains refused authorization requests (ACTIVITY-4)', async () => {
     const cases: readonly (readonly [Record<string, string | undefined>, RegExp])[] = [
-      [{ client_id: 'nobody' }, /No app is registered/],
-      [{ aud: 'https://other.example' }, /does not name the FHIR server/],
-      [{ code_challenge_method: 'plain' }, /does not use PKCE/],
+      [{ client_id: 'nobody' }, /No app is registered with the client_id nobody,/],
+      [
+        { aud: 'http://localhost:8080/fhir/r4' },
+        /The app sends the aud http:\/\/localhost:8080\/fhir\/r4\. This server requires http:\/\/localhost:8080\/fhir\. The difference: the path \(\/fhir\/r4 instead of \/fhir\)\./,
+      ],
+      [{ aud: undefined }, /The request has no aud\..*Send “aud” with .*\(http:\/\/localhost:8080\/fhir\)/s],
+      [
+        { redirect_uri: 'http://localhost:8081/callback/' },
+        /The difference: the slash at the end, which it should not have\./,
+      ],
+      [{ redirect_uri: undefined }, /Send “redirect_uri” with .*\(http:\/\/localhost:8081\/callback\)/],
+      [
+        { code_challenge_method: 'plain' },
+        /sends the code_challenge_method plain\. This server requires S256/,
+      ],
+      [{ response_mode: 'fragment' }, /sends the response_mode fragment\. This server requires query/],
       [{ scope: 'patient/Nothing.rs' }, /None of the requested scopes/],
       [{ launch: unknownToken }, /not from this server/],
-      [{ response_type: 'token' }, /only with a code in the query/],
+      [{ response_type: 'token' }, /sends the response_type token\. .*only with a code in the query/],
     ]
     for (const [different, expected] of cases)
       assert.match(await explainRefusal(await auth.authorize(browser, different)), expected)
@@ -365,8 +381,8 @@ describe('GET /activity after OAuth requests', () => {
       [auth.exchange(await code(), { code_verifier: wrong }), /does not belong to the code_chall/, /46 char/],
       [
         auth.exchange(await code(), { redirect_uri: 'http://localhost:8081/other' }),
-        /differs from that of the authorization/,
-        /8081\/other.*In the authorization request<.*8081\/callback/s,
+        /The authorization request had http:\/\/localhost:8081\/callback\. The difference: the path/,
+        /8081\/<mark>other<.*In the authorization request<.*8081\/<mark>callback</s,
       ],
       [auth.exchange(await code(), { client_secret: 'Top' }), /public client/, /client_secret_post.*none</s],
       [

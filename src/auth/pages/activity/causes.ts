@@ -1,5 +1,59 @@
+import type { Comparison } from '../../base/refusal.ts'
+import { findDifference } from './difference.ts'
+
+type Compared = readonly Comparison[]
+
+/** A text, which may name the values of the request. Old records and counts have none. */
+type Text = string | ((compared: Compared) => string)
+
 /** The causes of refusals and their remedies, by the text of the reason and, in parentheses, its detail. The first that matches counts. */
-type Row = readonly [pattern: RegExp, cause: string, action: string]
+type Row = readonly [pattern: RegExp, cause: Text, action: Text]
+
+/** Finds the cause of a refusal, and its remedy. */
+export function findCause(
+  table: readonly Row[],
+  reason: string,
+  compared: Compared,
+): { readonly cause: string; readonly action: string } | undefined {
+  const row = table.find(([pattern]) => pattern.test(reason))
+  if (!row) return undefined
+  const [, cause, action] = row
+  const write = (text: Text) => (typeof text === 'string' ? text : text(compared))
+  return { cause: write(cause), action: write(action) }
+}
+
+/** Names a sent value and the expected one, and how they differ. */
+function describeSent(name: string, compared: Compared, otherwise: string): string {
+  const found = compared.find(one => one.name === name)
+  if (!found) return otherwise
+  const { sent, expected, origin } = found
+  if (sent === undefined) return `The request has no ${name}.`
+  const difference = findDifference(sent, expected)
+  if (!difference) return `The app sends the ${name} ${sent}, and none is ${origin}.`
+  const { nearest, words } = difference
+  const like = expected.length > 1 ? ', the most similar one' : ''
+  const how = words.length === 0 ? '' : ` The difference: ${words.join('; ')}.`
+  return `The app sends the ${name} ${sent}. ${ORIGINS[origin]} ${nearest}${like}.${how}`
+}
+
+const ORIGINS: Readonly<Record<Comparison['origin'], string>> = {
+  registered: 'Registered is',
+  required: 'This server requires',
+  granted: 'Granted is',
+  launched: 'The launch is for',
+  'in the authorization request': 'The authorization request had',
+}
+
+function quoteSent(name: string, compared: Compared): string {
+  const sent = compared.find(one => one.name === name)?.sent
+  return sent === undefined ? '' : ` ${sent}`
+}
+
+/** The value to send instead, in parentheses. */
+function quoteExpected(name: string, compared: Compared): string {
+  const [first] = compared.find(one => one.name === name)?.expected ?? []
+  return first === undefined ? '' : ` (${first})`
+}
 
 const LAUNCH_AGAIN = 'Launch the app again.'
 
@@ -84,12 +138,14 @@ export const OAUTH_CAUSES: readonly Row[] = [
   ],
   [
     /redirect_uri is not registered/,
-    'The app sends a redirect_uri that is not registered. The server sends no code to an unregistered URL, so the browser stays on the error page.',
-    'Compare both URLs: scheme, host, port, path and a slash at the end must be the same. Register the URL that the app sends, or make the app send a registered one.',
+    compared =>
+      `${describeSent('redirect_uri', compared, 'The app sends a redirect_uri that is not registered.')} The server sends no code to an unregistered URL, so the browser stays on the error page.`,
+    'Register the URL that the app sends, or make the app send a registered one. Both must be the same, character by character.',
   ],
   [
     /app is not registered|client is not registered\)|names no client|client_id is missing/,
-    'No app is registered with this client_id, or an administrator disabled the app.',
+    compared =>
+      `No app is registered with the client_id${quoteSent('client_id', compared)}, or an administrator disabled the app.`,
     'Use the client_id that the registration of the app returned, register the app, or ask an administrator to enable it.',
   ],
   [
@@ -99,12 +155,19 @@ export const OAUTH_CAUSES: readonly Row[] = [
   ],
   [
     /aud is missing|aud is not/,
-    'The request does not name the FHIR server that the token is for, or it names another one.',
-    'Send “aud” with the FHIR base URL, which an EHR launch passes as “iss”.',
+    compared =>
+      describeSent(
+        'aud',
+        compared,
+        'The request does not name the FHIR server that the token is for, or it names another one.',
+      ),
+    compared =>
+      `Send “aud” with the FHIR base URL${quoteExpected('aud', compared)}, which an EHR launch passes as “iss”.`,
   ],
   [
     /code_challenge/,
-    'The app does not use PKCE with S256, which protects the code on its way to the app.',
+    compared =>
+      `${describeSent('code_challenge_method', compared, 'The app does not use PKCE with S256.')} PKCE protects the code on its way to the app.`,
     'Send “code_challenge” (the base64url of the SHA-256 of a random code_verifier) and “code_challenge_method=S256”. An older app can be registered with PKCE optional.',
   ],
   [
@@ -119,7 +182,12 @@ export const OAUTH_CAUSES: readonly Row[] = [
   ],
   [
     /launch is not known/,
-    'The value of “launch” is not from this server, or the launch is for another app or another user.',
+    compared =>
+      describeSent(
+        'client_id',
+        compared,
+        'The value of “launch” is not from this server, or the launch is for another app or another user.',
+      ),
     'Send the value of the launch URL unchanged, with the client_id of the launched app, and sign in as the user who launched it.',
   ],
   [
@@ -134,7 +202,12 @@ export const OAUTH_CAUSES: readonly Row[] = [
   ],
   [
     /redirect_uri is not that of the request/,
-    'The redirect_uri of the token request differs from that of the authorization request.',
+    compared =>
+      describeSent(
+        'redirect_uri',
+        compared,
+        'The redirect_uri of the token request differs from that of the authorization request.',
+      ),
     'Send the same redirect_uri in both requests, character by character.',
   ],
   [
@@ -205,11 +278,13 @@ export const OAUTH_CAUSES: readonly Row[] = [
   [
     /redirect_uri is missing/,
     'The request does not say where the browser returns to.',
-    'Send “redirect_uri” with one of the registered redirect URIs.',
+    compared =>
+      `Send “redirect_uri” with one of the registered redirect URIs${quoteExpected('redirect_uri', compared)}.`,
   ],
   [
     /response_type|response_mode/,
-    'The server answers an authorization request only with a code in the query.',
+    compared =>
+      `${describeSent('response_type', compared, describeSent('response_mode', compared, ''))} The server answers an authorization request only with a code in the query.`.trim(),
     'Send “response_type=code”, and no “response_mode” or “response_mode=query”.',
   ],
   [

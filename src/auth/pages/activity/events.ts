@@ -3,8 +3,8 @@ import type { Claims } from '../../../jwt/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import { formatTime, type Html, html, renderBadge, renderFacts, renderMoment } from '../../../web/index.ts'
 import { readDetails } from '../../base/audit.ts'
-import type { Comparison } from '../../base/refusal.ts'
 import type { AuthContext } from '../../oauth/context.ts'
+import { renderComparisons } from './compare.ts'
 import {
   describeApp,
   describeDecision,
@@ -113,15 +113,6 @@ function renderBody(record: KeptRecord, options: EventsOptions): Html {
   return html`${compared.length > 0 && renderComparisons(compared)}
 ${renderFacts(listFacts(record, detail, options), 'kv--table')}
 ${Object.entries(claims).map(([name, values]) => renderClaims(name, values, record.decided_by))}`
-}
-
-function renderComparisons(compared: readonly Comparison[]): Html {
-  return html`<table class="table compare" role="table"><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Parameter</th><th role="columnheader" scope="col">Sent</th><th role="columnheader" scope="col">Compared with</th></tr></thead>
-<tbody role="rowgroup">${compared.map(
-    ({ name, sent, expected, origin }) => html`<tr role="row"><th role="rowheader" scope="row">${name}</th>
-<td role="cell" data-label="Sent">${sent === undefined ? 'Not sent' : html`<code>${sent}</code>`}</td>
-<td role="cell"><span class="sub">${origin[0]?.toUpperCase()}${origin.slice(1)}</span> ${expected.length === 0 ? 'None' : expected.map(value => html`<code>${value}</code> `)}</td></tr>`,
-  )}</tbody></table>`
 }
 
 function listFacts(

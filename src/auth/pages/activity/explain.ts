@@ -1,10 +1,11 @@
 import type { KeptRecord } from '../../../audit/index.ts'
 import { suggestScope } from '../../../smart/index.ts'
-import { readDetails } from '../../base/audit.ts'
+import { type EventDetails, readDetails } from '../../base/audit.ts'
 import type { ExplainRequest } from '../../base/context.ts'
+import type { Comparison } from '../../base/refusal.ts'
 import { isForSystemsOnly } from '../../oauth/clients/validate.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { FHIR_CAUSES, OAUTH_CAUSES } from './causes.ts'
+import { FHIR_CAUSES, findCause, OAUTH_CAUSES } from './causes.ts'
 import { findScope, type LaunchGroup } from './describe.ts'
 
 /** The cause of a refusal, in plain words, and its remedy. */
@@ -26,22 +27,28 @@ export function adviseOn(
   const note = hooks?.explainRecord(record)
   if (note) return note
   if (record.kind === 'fhir' && record.status === 403) return adviseOnScope(record, group, explainRequest)
-  const { detail = '' } = readDetails(record.details)
-  const text = `${record.reason} (${detail})`
-  const table = record.kind === 'fhir' ? FHIR_CAUSES : OAUTH_CAUSES
-  const [, cause, action] = table.find(([pattern]) => pattern.test(text)) ?? [
-    undefined,
-    removeCode(record.reason ?? 'The request was refused.'),
-    record.kind === 'register'
-      ? 'Correct the member of the registration that the reason names, and register the app again.'
-      : 'Correct the parameter that the reason names, and send the request again.',
-  ]
-  const misspelt = listMisspelt(findSentScopes(record)?.sent)
+  return adviseOnReason(record, readDetails(record.details))
+}
+
+/** Explains a refusal that is not decided by the scopes of a token. */
+export function adviseOnReason(
+  { kind, reason }: { readonly kind: string; readonly reason?: string | null | undefined },
+  { detail = '', compared = [] }: EventDetails,
+): Advice {
+  const table = kind === 'fhir' ? FHIR_CAUSES : OAUTH_CAUSES
+  const { cause, action } = findCause(table, `${reason} (${detail})`, compared) ?? {
+    cause: removeCode(reason ?? 'The request was refused.'),
+    action:
+      kind === 'register'
+        ? 'Correct the member of the registration that the reason names, and register the app again.'
+        : 'Correct the parameter that the reason names, and send the request again.',
+  }
+  const misspelt = listMisspelt(findScopes(compared)?.sent)
   return { cause, action: [...misspelt.map(({ advice }) => advice), action].join(' ') }
 }
 
-function findSentScopes({ details }: KeptRecord) {
-  return readDetails(details).compared?.find(({ name }) => name === 'scope')
+function findScopes(compared: readonly Comparison[] = []): Comparison | undefined {
+  return compared.find(({ name }) => name === 'scope')
 }
 
 /** The scopes that permit nothing, with what was probably meant. */
@@ -58,7 +65,7 @@ function removeCode(reason: string): string {
 
 /** Undefined if all requested scopes were granted. */
 function adviseOnFewerScopes(record: KeptRecord): Advice | undefined {
-  const compared = findSentScopes(record)
+  const compared = findScopes(readDetails(record.details).compared)
   const granted = new Set(compared?.expected[0]?.split(' '))
   const missing = compared?.sent?.split(' ').filter(one => !granted.has(one)) ?? []
   if (record.kind !== 'authorize' || missing.length === 0) return undefined
