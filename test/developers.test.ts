@@ -247,8 +247,32 @@ describe('/apps', () => {
       }
       await launch({ patient: 'patient-1', simulate: 'authorize:access_denied' })
       await page.locator('#out').getByText('access_denied: ').waitFor()
+      await page.evaluate(() => sessionStorage.clear())
+      await page.goto(`${url}/callback`)
+      await page.getByRole('radio', { name: /^Juniper, Alba\s/ }).first().check()
+      await page.getByRole('button', { name: 'Continue' }).click()
+      await page.getByRole('button', { name: 'Allow access' }).click()
+      await page.locator('#out').getByText('"id": "patient-1"').waitFor()
     }
+    await visit(page, `/activity?app=${client}&kind=authorize&result=allowed`)
+    await page.locator('.event').first().waitFor()
+    assert.equal(await page.getByText('not all requested scopes').count(), 0)
     assert.deepEqual(faults, [])
+  })
+
+  it('say that fhirclient is loaded from a CDN, if there is none (LAB-8)', async () => {
+    const { page, context } = await enter()
+    await context.route('https://cdn.jsdelivr.net/**', route => route.abort())
+    const pages = new Map<string, string>()
+    const url = await serve(pages)
+    const code = await register(page, { name: 'Offline', redirectUri: `${url}/callback` })
+    await page.getByText('fhirclient', { exact: true }).click()
+    await page
+      .getByText('It loads the library from a CDN. Without internet access, run npm install')
+      .waitFor()
+    pages.set('/callback', code.get('fhirclient') ?? assert.fail())
+    await page.goto(`${url}/callback`)
+    await page.getByText('Cannot load fhirclient.').waitFor()
   })
 
   it('say what is missing if an app for EHR launches is opened without one (LAB-8)', async t => {
@@ -347,6 +371,22 @@ describe('/apps', () => {
         assert.match(await text(start('unknown').stderr), /The client assertion was refused/, title)
       }
     }
+  })
+})
+
+describe('the error page of an authorization request', () => {
+  it('shows what was sent beside what is registered, and links to the app and the event (LAB-10)', async () => {
+    const { page } = await enter()
+    const query = new URLSearchParams({
+      client_id: 'sallyport-app',
+      redirect_uri: `${stack.settings.appUrl.replace('http:', 'https:')}/callback/`,
+    })
+    await visit(page, `/oauth2/authorize?${query}`)
+    await page.getByRole('heading', { name: 'The app could not be opened' }).waitFor()
+    assert.deepEqual(await page.locator('mark').allTextContents(), ['https:', '/', 'http:'])
+    await inspectOnEveryScreen(page, 'authorize-refused')
+    await page.getByRole('link', { name: 'See it in Activity' }).click()
+    await page.locator('.event--found').getByText('The difference: the scheme').waitFor()
   })
 })
 

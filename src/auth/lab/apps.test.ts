@@ -166,7 +166,18 @@ describe('/apps', () => {
       'patient/Observation.rs?categry=laboratory permits nothing: Observation has no search parameter categry, did you mean category?',
     ])
       assert.ok(body.includes(note), note)
-    assert.doesNotMatch((await add({ client_id: 'right' })).body, /never granted|permits nothing/)
+    const mixed = await add({ client_id: 'mixed', scope: 'launch patient/Patient.read patient/Condition.rs' })
+    assert.match(
+      mixed.body,
+      /patient\/Patient\.read is a scope of SMART 1 and patient\/Condition\.rs one of SMART 2/,
+    )
+    assert.doesNotMatch((await add({ client_id: 'right' })).body, /never granted|permits nothing|of SMART 1/)
+  })
+
+  it('proposes the scopes that a first launch needs, and no more (LAB-8)', async () => {
+    const { body } = await browser.get('/apps/new')
+    const chosen = [...body.matchAll(/name="scope" value="([^"]*)" checked/g)].map(([, scope]) => scope)
+    assert.deepEqual(chosen, ['openid', 'fhirUser', 'launch', 'launch/patient', 'patient/Patient.rs'])
   })
 
   it('changes an app, and a new scope ends the access that users gave it (LAB-8)', async () => {

@@ -106,6 +106,24 @@ describe('the administration API', () => {
 
   const readDocument = async () => (await auth.app.inject({ url: '/admin/api/openapi.json' })).json()
 
+  it('warns of scopes that can never work, where a client is added or changed (AUTHORIZE-7)', async () => {
+    const scope = 'patient/Patient.rs patient/Condition.s'
+    const note = /^patient\/Condition\.s is never granted: a search needs r/
+    const added = await send('POST', '/clients', {
+      client_id: 'noted',
+      redirect_uris: ['https://noted.example/cb'],
+      token_endpoint_auth_method: 'none',
+      scope,
+    })
+    assert.equal(added.statusCode, 201, added.body)
+    assert.match(added.json().warnings[0], note)
+    const change = (members: object) => send('PATCH', '/clients/noted', members)
+    assert.equal((await change({ scope: 'patient/Patient.rs' })).json().warnings, undefined)
+    assert.match((await change({ scope })).json().warnings[0], note)
+    assert.equal((await send('GET', '/clients/noted')).json().warnings, undefined)
+    await send('DELETE', '/clients/noted')
+  })
+
   it('has an OpenAPI 3.1 document with every route, and responses that match its schemas (ADMIN-7)', async () => {
     const document = await readDocument()
     assert.equal(document.openapi, '3.1.0')

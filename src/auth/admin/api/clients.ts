@@ -1,6 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { isFailure } from '../../../core/index.ts'
 import { PLAIN_FIELDS } from '../../oauth/clients/fields.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
 import type { AdminFailure } from '../action.ts'
 import { findLastUses } from '../audit.ts'
 import { changeByMetadata, Keys, Metadata, NewClient, registerByMetadata, Urls } from '../client-metadata.ts'
@@ -54,6 +56,12 @@ const ClientWithSecret = Type.Object(
   {
     ...CLIENT,
     client_secret: Type.Optional(Type.String({ description: 'A new secret. It is not shown again.' })),
+    warnings: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'Scopes that are never granted as registered, with the reason. Absent if there are none.',
+      }),
+    ),
   },
   CLOSED,
 )
@@ -90,7 +98,7 @@ export const clientEndpoints = [
     body: NewClient,
     status: 201,
     result: ClientWithSecret,
-    handle: async ({ admin, body }) => describeChanged(await registerByMetadata(admin, body)),
+    handle: async ({ admin, context, body }) => addWarnings(context, await registerByMetadata(admin, body)),
   }),
   defineEndpoint({
     method: 'GET',
@@ -111,8 +119,8 @@ export const clientEndpoints = [
       'Absent members keep their values. A new scope revokes the access that users gave the client.',
     body: Metadata,
     result: ClientWithSecret,
-    handle: async ({ admin, params: { client_id = '' }, body }) =>
-      describeChanged(await changeByMetadata(admin, client_id, body)),
+    handle: async ({ admin, context, params: { client_id = '' }, body }) =>
+      addWarnings(context, await changeByMetadata(admin, client_id, body)),
   }),
   ...Object.entries<ClientOperation>(CLIENT_OPERATIONS).flatMap(([verb, operation]) =>
     defineAction(verb, operation),
@@ -145,4 +153,11 @@ function describeChanged(changed: ChangedClient | AdminFailure) {
   if (isFailure(changed)) return changed
   const { client, secret } = changed
   return { ...describe(client), ...(secret !== undefined && { client_secret: secret }) }
+}
+
+/** The result of a registration or a change, with the same notes as on pages and on the command line. */
+function addWarnings({ settings }: AuthContext, changed: ChangedClient | AdminFailure) {
+  if (isFailure(changed)) return changed
+  const warnings = listScopeNotes(changed.client.scope, settings.fhir.searchPermission)
+  return { ...describeChanged(changed), ...(warnings.length > 0 && { warnings }) }
 }

@@ -28,7 +28,7 @@ export function makeSnippets(client: Client, { secret, fhirBaseUrl }: Origin): r
     clientId: id,
     isPublic: authMethod === 'none',
     secret,
-    scope,
+    ...splitScope(scope),
     redirectUri,
     fhirBaseUrl,
     request: chooseRequest(scope),
@@ -42,6 +42,11 @@ export function makeSnippets(client: Client, { secret, fhirBaseUrl }: Origin): r
       ),
     ]
   return authMethod === 'none' ? makePublicSnippets(values) : makeServerSnippets(values)
+}
+
+function splitScope(scope: string): Pick<SnippetValues, 'scope' | 'isLaunched'> {
+  const scopes = scope.split(' ')
+  return { scope: scopes.filter(one => one !== 'launch').join(' '), isLaunched: scopes.includes('launch') }
 }
 
 function makePublicSnippets(values: SnippetValues): readonly Snippet[] {
@@ -67,11 +72,14 @@ function makePublicSnippets(values: SnippetValues): readonly Snippet[] {
     ]
   const how = describeServing(redirectUri)
   return [
-    { title: 'fhirclient', file: 'index.html', how, code: fhirclientPage(values) },
     { title: 'Plain fetch', file: 'index.html', how: `${how} Needs no library.`, code: fetchPage(values) },
+    { title: 'fhirclient', file: 'index.html', how: `${how} ${FROM_CDN}`, code: fhirclientPage(values) },
     python,
   ]
 }
+
+const FROM_CDN =
+  'It loads the library from a CDN. Without internet access, run npm install fhirclient in the folder and load node_modules/fhirclient/build/fhir-client.js instead, or use Plain fetch.'
 
 /** How to serve a page without a server of one's own, where a folder of files suffices. */
 function describeServing(redirectUri: string): string {

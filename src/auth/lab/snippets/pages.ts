@@ -1,12 +1,13 @@
 import { checkPatient } from './check-patient.ts'
 import { quote } from './quote.ts'
+import { requestLaunch } from './request-launch.ts'
 import type { SnippetValues } from './values.ts'
 
 const LIBRARY = 'https://cdn.jsdelivr.net/npm/fhirclient@2/build/fhir-client.js'
 
 /** A page with the library fhirclient. */
 export function fhirclientPage(values: SnippetValues): string {
-  const { clientId, scope, redirectUri, fhirBaseUrl, request } = values
+  const { clientId, scope, isLaunched, redirectUri, fhirBaseUrl, request } = values
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -18,16 +19,17 @@ export function fhirclientPage(values: SnippetValues): string {
     document.getElementById('out').textContent = JSON.stringify(value, null, 2)
   }
 
+  const query = new URLSearchParams(location.search)
   const settings = {
     clientId: ${quote(clientId)},
-    scope: ${quote(scope)},
+    scope: ${isLaunched ? `(query.has('launch') ? 'launch ' : '') + ` : ''}${quote(scope)},
     redirectUri: ${quote(redirectUri)},
     iss: ${quote(fhirBaseUrl)},
     pkceMode: 'required',
   }
-  const query = new URLSearchParams(location.search)
 
   async function run() {
+    if (!window.FHIR) throw new Error('Cannot load fhirclient. Is there a connection to the internet?')
     // Of the launch before, which init would go on with.
     if (query.has('error') || query.has('launch')) sessionStorage.clear()
     if (query.has('error')) throw new Error(query.get('error') + ': ' + query.get('error_description'))
@@ -46,7 +48,7 @@ export function fhirclientPage(values: SnippetValues): string {
 
 /** A page without a library. */
 export function fetchPage(values: SnippetValues): string {
-  const { clientId, scope, redirectUri, fhirBaseUrl, request } = values
+  const { clientId, scope, isLaunched, redirectUri, fhirBaseUrl, request } = values
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -98,7 +100,7 @@ export function fetchPage(values: SnippetValues): string {
       code_challenge: encode(challenge),
       code_challenge_method: 'S256',
     })
-    if (query.has('launch')) parameters.set('launch', query.get('launch'))
+${requestLaunch(isLaunched, 4)}
     location.replace(authorization_endpoint + '?' + parameters)
   }
 

@@ -1,10 +1,11 @@
 import { checkPatient, NO_PATIENT } from './check-patient.ts'
 import { quote } from './quote.ts'
+import { requestLaunch } from './request-launch.ts'
 import type { SnippetValues } from './values.ts'
 
 /** A server in JavaScript, for an app with a secret. */
 export function serverJs(values: SnippetValues): string {
-  const { clientId, secret, scope, redirectUri, fhirBaseUrl, request } = values
+  const { clientId, secret, scope, isLaunched, redirectUri, fhirBaseUrl, request } = values
   return `import { log } from 'node:console'
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'${secret === undefined ? "\nimport { env } from 'node:process'" : ''}
@@ -45,7 +46,7 @@ async function begin(query) {
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',
   })
-  if (query.has('launch')) parameters.set('launch', query.get('launch'))
+${requestLaunch(isLaunched, 2)}
   return authorization_endpoint + '?' + parameters
 }
 
@@ -87,7 +88,7 @@ createServer(async (request, response) => {
 
 /** A server in Python. With a secret, or for a public app. */
 export function serverPython(values: SnippetValues): string {
-  const { clientId, scope, redirectUri, fhirBaseUrl, request } = values
+  const { clientId, scope, isLaunched, redirectUri, fhirBaseUrl, request } = values
   return `import base64
 import hashlib
 import json
@@ -139,7 +140,7 @@ def begin(query):
         "code_challenge_method": "S256",
     }
     if "launch" in query:
-        parameters["launch"] = query["launch"]
+        parameters["launch"] = query["launch"]${isLaunched ? '\n        parameters["scope"] = "launch " + SCOPE' : ''}
     return discover()["authorization_endpoint"] + "?" + urlencode(parameters)
 
 

@@ -4,7 +4,10 @@ export interface SnippetValues {
   readonly isPublic: boolean
   /** Undefined if it is not known any more. */
   readonly secret: string | undefined
+  /** Without `launch`, which means nothing if the app starts by itself. */
   readonly scope: string
+  /** Whether the app may request the scope `launch`. */
+  readonly isLaunched: boolean
   readonly redirectUri: string
   readonly fhirBaseUrl: string
   /** The first request: `{patient}` stands for the id of the patient. */

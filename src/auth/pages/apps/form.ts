@@ -134,7 +134,8 @@ function readKeys(text: string | undefined): string | undefined | ClientFault {
   }
 }
 
-const DEFAULT_SCOPE = 'launch launch/patient openid fhirUser online_access patient/*.rs'
+/** The least with which a first launch shows a patient, from the portal and standalone. */
+const DEFAULT_SCOPE = 'launch launch/patient openid fhirUser patient/Patient.rs'
 
 /** The form of a new app. */
 export const NEW_APP: Parameters = {
@@ -201,7 +202,7 @@ ${field('redirectUris', { rows: 2, hint: html`Where the browser returns after th
 ${field('launchUrl', { hint: html`The portal sends the browser here with iss and launch, such as <code>http://localhost:3000/launch</code>. Leave it empty for an app that starts by itself.` })}
 ${renderScopePicker({
   legend: FIELDS.scope[1],
-  hint: 'The scopes that the app may request. Users allow them, or some of them.',
+  hint: `The scopes that the app may request. Users allow them, or some of them.${client ? '' : ' Selected are those that a first launch needs: add the data that the app reads.'}`,
   groups: ALL_SCOPES,
   chosen: form.get('scope') ?? '',
   error: faults?.get('scope'),
