@@ -249,7 +249,10 @@ describe('/apps', () => {
       await page.locator('#out').getByText('access_denied: ').waitFor()
       await page.evaluate(() => sessionStorage.clear())
       await page.goto(`${url}/callback`)
-      await page.getByRole('radio', { name: /^Juniper, Alba\s/ }).first().check()
+      await page
+        .getByRole('radio', { name: /^Juniper, Alba\s/ })
+        .first()
+        .check()
       await page.getByRole('button', { name: 'Continue' }).click()
       await page.getByRole('button', { name: 'Allow access' }).click()
       await page.locator('#out').getByText('"id": "patient-1"').waitFor()

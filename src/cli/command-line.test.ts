@@ -148,7 +148,7 @@ Options:
   })
 
   it('exits with 1 and one line if the database cannot be opened', async () => {
-    const { exitCode, stderr } = await sallyport(['client', 'list'], {
+    const { exitCode, stderr } = await sallyport(['keys', 'rotate'], {
       env: { SMART_DATABASE_URL: 'sqlite:/dev/null/x.db' },
     })
     assert.equal(exitCode, 1)

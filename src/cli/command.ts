@@ -39,6 +39,8 @@ export interface Command {
   readonly usage: string
   /** What it does, for commands that may take seconds without a word: `Verifying the trail`. */
   readonly busy?: string
+  /** The values of options that a shell completes. */
+  listValues?(): Promise<Readonly<Record<string, readonly string[]>>>
   /** By default none. */
   readonly positionals?: { readonly min: number; readonly max: number }
   run(args: Arguments, io: Io): Promise<ExitCode>

@@ -9,6 +9,7 @@ import {
   createSealer,
   makeFolder,
   openStore,
+  parseDatabaseUrl,
   type Schema,
   type Sealer,
   type Store,
@@ -23,10 +24,19 @@ export function loadSettings(io: Io): Settings {
   return settings
 }
 
-/** A command that was run in the wrong folder finds nothing: a new data folder shows why. */
-export function noteNewFolder({ dataDir, databaseUrl }: Settings, io: Io): void {
+/** A command that was run in the wrong folder adds to a new database: a new data folder shows why nobody sees it. */
+function noteNewFolder({ dataDir, databaseUrl }: Settings, io: Io): void {
   const isInFolder = databaseUrl.startsWith(`sqlite:${resolve(dataDir)}`)
   if (isInFolder && !existsSync(dataDir)) io.stderr.write(`New data folder: ${resolve(dataDir)}\n`)
+}
+
+/** A command that was run in the wrong folder finds nothing, and must not create an empty database there. */
+export function requireDatabase({ databaseUrl }: Settings): void {
+  const target = parseDatabaseUrl(databaseUrl)
+  if (target?.dialect !== 'sqlite' || existsSync(target.path)) return
+  throw new CommandFailure(
+    `Cannot find ${resolve(target.path)}: run the command in the folder where the servers were started, or set SMART_CONFIG or SMART_DATA_DIR. The first start creates the database.`,
+  )
 }
 
 export function openConfiguredStore(settings: Settings, more: StoreOptions = {}): Promise<Store> {
@@ -42,12 +52,19 @@ export function getStoreOptions({ database, audit }: Settings): StoreOptions {
   }
 }
 
+interface Needs {
+  /** Whether the command may be the first one, before any start. Others create no database. */
+  readonly mayBeFirst?: boolean
+}
+
 export async function withStore<T>(
   io: Io,
   use: (store: Store, settings: Settings) => Promise<T>,
+  { mayBeFirst = false }: Needs = {},
 ): Promise<T> {
   const settings = loadSettings(io)
-  noteNewFolder(settings, io)
+  if (mayBeFirst) noteNewFolder(settings, io)
+  else requireDatabase(settings)
   const store = await openConfiguredStore(settings)
   try {
     return await use(store, settings)
@@ -80,15 +97,20 @@ export async function performCommand<T>(
   io: Io,
   refusal: string,
   operate: (admin: Admin, sealer: () => Sealer) => Promise<T | AdminFailure>,
+  needs?: Needs,
 ): Promise<T> {
   const { makeCommandLine, makeRules } = await import('../auth/index.ts')
-  const result = await withStore(io, (store, settings) => {
-    const rules = makeRules(settings, () => settings.login)
-    const who = makeCommandLine(findOperator(io))
-    const { brand } = settings
-    const admin = { store, audit: openAuditor(settings, store), clock: Date.now, rules, brand, ...who }
-    return operate(admin, () => createSealer(ensureSecret(settings)))
-  })
+  const result = await withStore(
+    io,
+    (store, settings) => {
+      const rules = makeRules(settings, () => settings.login)
+      const who = makeCommandLine(findOperator(io))
+      const { brand } = settings
+      const admin = { store, audit: openAuditor(settings, store), clock: Date.now, rules, brand, ...who }
+      return operate(admin, () => createSealer(ensureSecret(settings)))
+    },
+    needs,
+  )
   if (isFailure<Awaited<T> | AdminFailure, AdminFailure>(result))
     throw new CommandFailure(`${refusal}: ${result.reason}`, result.code === 'invalid' ? 2 : 1)
   return result
@@ -103,13 +125,14 @@ export function administer<T>(
   command: string,
   change: (trx: Transaction<Schema>) => Promise<T>,
 ): Promise<T> {
-  return withStore(io, store =>
+  const perform = (store: Store) =>
     store.db.transaction().execute(async trx => {
       const result = await change(trx)
       await recordCommand(io, store, command)(trx)
       return result
-    }),
-  )
+    })
+  // The resources may have been imported before the first start.
+  return withStore(io, perform, { mayBeFirst: true })
 }
 
 export function recordCommand(io: Io, store: Store, command: string) {
@@ -127,7 +150,13 @@ export function recordCommand(io: Io, store: Store, command: string) {
     })
 }
 
-export function findDataFile({ dataDir }: Settings): string {
-  makeFolder(dataDir)
+/** The file of the embedded FHIR server, which may not exist. */
+export function nameDataFile({ dataDir }: Settings): string {
   return join(dataDir, 'fhir.db')
+}
+
+/** The file of the embedded FHIR server, in a folder that exists. */
+export function prepareDataFile(settings: Settings): string {
+  makeFolder(settings.dataDir)
+  return nameDataFile(settings)
 }

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuditRecord } from '../../audit/index.ts'
 import { isFailure } from '../../core/index.ts'
+import { parseScopes } from '../../smart/index.ts'
 import { sha256 } from '../../store/index.ts'
 import { Refusal } from '../base/refusal.ts'
 import { findOwnPatient, formatFhirUser, isPatientUser, type User } from '../base/user.ts'
@@ -18,6 +19,7 @@ import { buildLaunchUrl } from '../oauth/launch/prepare.ts'
 import { buildTokens, signTokens, type TokenResponse } from '../oauth/token/token-response.ts'
 import { findUsableUser } from '../users/accounts.ts'
 import { beginLogin } from '../users/login.ts'
+import { describeSimulation, type LabSettings, type Simulation } from './settings.ts'
 
 export type CommandContext = Pick<
   AuthContext,
@@ -30,6 +32,8 @@ export interface CommandRequest {
   readonly patientId: string | undefined
   readonly encounterId: string | undefined
 }
+
+export { isSimulation, SIMULATIONS, suggestSimulation } from './settings.ts'
 
 interface Parties {
   readonly client: Client
@@ -55,16 +59,17 @@ export async function issueTokenByCommand(
 /** Creates a launch token and returns the URL that starts the launch, once. The user still logs in. */
 export async function issueLaunchByCommand(
   context: CommandContext,
-  request: CommandRequest,
+  request: CommandRequest & { readonly simulate: Simulation | undefined },
 ): Promise<string | Refusal> {
   const { settings, store, clock } = context
+  const { simulate } = request
   const parties = await findParties(context, request)
   if (isFailure(parties)) return parties
   const { client, user, patientId } = parties
   const { launchUrl } = client
   if (launchUrl === undefined)
     return refuse(`The app ${client.id} has no launch URL: see client set --launch-url.`)
-  if (patientId === undefined) return refuse('A launch needs a patient.')
+  if (patientId === undefined) return refuseWithoutPatient('A launch')
   const launch: Launch = {
     patientId,
     encounterId: request.encounterId,
@@ -74,10 +79,12 @@ export async function issueLaunchByCommand(
     username: user.username,
     fhirBaseUrl: settings.fhirBaseUrl,
     needPatientBanner: settings.defaultNeedPatientBanner,
+    ...(simulate !== undefined && { extension: JSON.stringify({ simulate } satisfies LabSettings) }),
   }
   return store.db.transaction().execute(async trx => {
     const token = await createLaunchToken(trx, launch, clock())
-    await context.audit.recordIn(trx, makeRecord(context, 'launch', parties, { launch: launch.id }))
+    const reason = simulate && `${ISSUED_BY_COMMAND}; ${describeSimulation(simulate)}`
+    await context.audit.recordIn(trx, makeRecord(context, 'launch', parties, { launch: launch.id, reason }))
     return buildLaunchUrl(launchUrl, settings.fhirBaseUrl, token)
   })
 }
@@ -112,7 +119,21 @@ function chooseScope(
     .split(' ')
     .filter(scope => !FOR_REFRESH.has(scope))
     .join(' ')
+  const lost = patientId === undefined ? findPatientScope(requested) : undefined
+  if (lost !== undefined && !parseScopes(granted).some(({ kind }) => kind === 'resource'))
+    return refuseWithoutPatient(`The scope ${lost}`)
   return checkGrantedScope(granted) ?? granted
+}
+
+function findPatientScope(list: string): string | undefined {
+  return parseScopes(list).find(scope => scope.kind === 'resource' && scope.context === 'patient')?.text
+}
+
+/** The detail of a refusal that names the missing patient. */
+export const NEEDS_PATIENT = 'needs a patient'
+
+function refuseWithoutPatient(what: string): Refusal {
+  return new Refusal('invalid_request', `${what} needs a patient.`, { detail: NEEDS_PATIENT })
 }
 
 const FOR_REFRESH: ReadonlySet<string> = new Set(['online_access', 'offline_access'])
@@ -158,7 +179,7 @@ function makeRecord(
   { clock, operator }: CommandContext,
   kind: 'token' | 'launch',
   { client, user, patientId }: Parties,
-  details: Pick<AuditRecord, 'launch' | 'by'>,
+  { reason = ISSUED_BY_COMMAND, ...details }: Pick<AuditRecord, 'launch' | 'by' | 'reason'>,
 ): AuditRecord {
   return {
     at: clock(),
@@ -166,7 +187,7 @@ function makeRecord(
     kind,
     allowed: true,
     status: 200,
-    reason: ISSUED_BY_COMMAND,
+    reason,
     address: operator,
     client: client.id,
     patient: patientId,

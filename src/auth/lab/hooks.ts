@@ -14,7 +14,7 @@ export function createLabHooks(context: HookContext): Hooks {
     readExtension: data => makeExtension(context, JSON.parse(data)),
     explainRecord: ({ reason }) => explainSimulation(reason ?? ''),
     nameOrigin(reason) {
-      if (reason === ISSUED_BY_COMMAND) return 'Command line'
+      if (reason.startsWith(ISSUED_BY_COMMAND)) return 'Command line'
       return reason.startsWith(LAUNCHED) ? 'Lab launch' : undefined
     },
   }

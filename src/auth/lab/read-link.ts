@@ -7,7 +7,13 @@ import { readOptions } from '../oauth/launch/options.ts'
 import type { LaunchRequest } from '../oauth/launch/prepare.ts'
 import type { Problem } from './access.ts'
 import { hasContext, isLaunchKind, LAUNCH_KINDS, type LaunchKind } from './kinds.ts'
-import { isSimulation, type LabSettings, SIMULATIONS, type Simulation } from './settings.ts'
+import {
+  isSimulation,
+  type LabSettings,
+  SIMULATIONS,
+  type Simulation,
+  suggestSimulation,
+} from './settings.ts'
 
 /** The parameters of `GET /lab/launch`. */
 export interface LabLink {
@@ -52,7 +58,7 @@ export const LINK_PARAMETERS: readonly string[] = [
 
 /** Why the parameters make no link. The text begins with the name of a parameter. */
 export function failLink(text: string): Problem {
-  return fail({ status: 400, error: 'invalid_request', text: `${text.replace(/\.$/, '')}.` })
+  return fail({ status: 400, error: 'invalid_request', text: /[.?]$/.test(text) ? text : `${text}.` })
 }
 
 export function readLink(query: unknown): LabLink | Problem {
@@ -127,7 +133,9 @@ function readScope(scope: string | undefined): string | undefined | Problem {
 
 function readSimulation(name: string | undefined): Simulation | undefined | Problem {
   if (name === undefined || isSimulation(name)) return name
-  return failLink(`simulate: expected one of ${SIMULATIONS.join(', ')}`)
+  const meant = suggestSimulation(name)
+  const hint = meant === undefined ? '' : `. Did you mean ${meant}?`
+  return failLink(`simulate: expected one of ${SIMULATIONS.join(', ')}${hint}`)
 }
 
 function readSeconds(text: string | undefined): number | undefined | Problem {

@@ -1,3 +1,4 @@
+import { findNearest } from '../../core/index.ts'
 import type { RefusalCode } from '../base/refusal.ts'
 
 /** The settings of a lab launch, which hold for this launch and its grant alone (LAB-3). */
@@ -57,6 +58,12 @@ export type Simulation = (typeof SIMULATIONS)[number]
 
 export function isSimulation(name: string): name is Simulation {
   return SIMULATIONS.some(simulation => simulation === name)
+}
+
+/** The simulation that was probably meant: also by an error without its place, such as `access_denied`. */
+export function suggestSimulation(name: string): Simulation | undefined {
+  const meant = findNearest(name, SIMULATIONS)
+  return SIMULATIONS.find(one => one === meant) ?? SIMULATIONS.find(one => one.endsWith(`:${name}`))
 }
 
 /** Marks an event of a launch that simulates an error. */

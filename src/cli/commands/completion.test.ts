@@ -42,7 +42,19 @@ describe('sallyport completion', () => {
       assert.deepEqual(offered('sallyport upgrade '), ['apply', 'check'])
       assert.deepEqual(offered('sallyport client add --redirect'), ['--redirect-uri'])
       assert.deepEqual(offered('sallyport client add --id x --red'), ['--redirect-uri'])
+      assert.deepEqual(offered('sallyport launch --client x --simulate acc'), [
+        'access-token:bad-signature',
+        'access-token:expired',
+      ])
     })
+
+  it('completes a value with a colon, which bash takes for three words (CLI-11)', async () => {
+    const script = await writeScript('bash')
+    const line =
+      'COMP_WORDS=(sallyport launch --simulate token : s); COMP_CWORD=5; _sallyport; echo $COMPREPLY'
+    const { stdout } = spawnSync('bash', ['-c', `source ${script}; ${line}`], { encoding: 'utf8' })
+    assert.equal(stdout, 'slow\n')
+  })
 
   it('defines a function for zsh, which accepts it if it is installed (CLI-11)', async () => {
     const script = await writeScript('zsh')

@@ -44,8 +44,11 @@ async function listWords(): Promise<readonly Words[]> {
       else if (!words.has(word)) words.set(word, `Commands for ${word}`)
     })
     const file: Awaited<ReturnType<Load>> = await load()
-    for (const option of [...Object.keys(readOptions(file.commands[name]?.usage ?? '')), 'help'])
+    const command = file.commands[name]
+    for (const option of [...Object.keys(readOptions(command?.usage ?? '')), 'help'])
       open(name).set(`--${option}`, '')
+    for (const [option, values] of Object.entries((await command?.listValues?.()) ?? {}))
+      for (const value of values) open(`${name} --${option}`).set(value, '')
   }
   return [...beginnings]
     .map(([after, words]) => ({ after, words: [...words].map(([word, about]) => ({ word, about })) }))
@@ -54,12 +57,19 @@ async function listWords(): Promise<readonly Words[]> {
 
 function formatBash(beginnings: readonly Words[]): string {
   const cases = formatCases(beginnings, words => `words='${words.map(({ word }) => word).join(' ')}'`)
+  // Bash takes the parts of a value with colons for words.
   return `_sallyport() {
-  local current=\${COMP_WORDS[COMP_CWORD]} words=''
-  case "\${COMP_WORDS[*]:1:COMP_CWORD-1}" in
+  local typed=" \${COMP_WORDS[*]:1:COMP_CWORD}" current words=''
+  typed=\${typed// :/:}
+  typed=\${typed//: /:}
+  current=\${typed##* }
+  typed=\${typed% *}
+  case "\${typed# }" in
 ${cases}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
+  [[ $current == *:* ]] && COMPREPLY=("\${COMPREPLY[@]#"\${current%:*}:"}")
+  return 0
 }
 complete -o default -F _sallyport sallyport
 `
@@ -67,7 +77,12 @@ complete -o default -F _sallyport sallyport
 
 function formatZsh(beginnings: readonly Words[]): string {
   const describe = ({ word, about }: Words['words'][number]) =>
-    quote(about === '' ? word : `${word}:${about.replaceAll(':', '\\:')}`)
+    quote(
+      [word, about]
+        .filter(part => part !== '')
+        .map(part => part.replaceAll(':', '\\:'))
+        .join(':'),
+    )
   const cases = formatCases(beginnings, words => `found=(${words.map(describe).join(' ')})`)
   return `#compdef sallyport
 _sallyport() {
@@ -83,18 +98,27 @@ compdef _sallyport sallyport
 
 /** The longer beginnings come first. Options may stand between a command and the word to complete. */
 function formatCases(beginnings: readonly Words[], set: (words: Words['words']) => string): string {
-  return beginnings
-    .map(({ after, words }) => `    ${after === '' ? "''" : `'${after}'|'${after} '*`}) ${set(words)} ;;`)
-    .join('\n')
+  return beginnings.map(({ after, words }) => `    ${formatPattern(after)}) ${set(words)} ;;`).join('\n')
+}
+
+function formatPattern(after: string): string {
+  if (after === '') return "''"
+  const [command = '', option] = after.split(' --')
+  return option === undefined ? `'${after}'|'${after} '*` : `'${after}'|'${command} '*' --${option}'`
 }
 
 function formatFish(beginnings: readonly Words[]): string {
-  const lines = beginnings.flatMap(({ after, words }) =>
-    words.map(({ word, about }) => {
+  const lines = beginnings.flatMap(({ after, words }) => {
+    const [command = '', option] = after.split(' --')
+    if (option !== undefined)
+      return [
+        `complete -c sallyport -n "__sallyport_after ${quote(command)}" -l ${option} -x -a ${quote(words.map(({ word }) => word).join(' '))}`,
+      ]
+    return words.map(({ word, about }) => {
       const what = word.startsWith('--') ? `-l ${word.slice(2)}` : `-f -a ${word}`
       return `complete -c sallyport -n "__sallyport_after ${quote(after)}" ${what}${about === '' ? '' : ` -d ${quote(about)}`}`
-    }),
-  )
+    })
+  })
   return `function __sallyport_after
   set -l typed (string join ' ' -- (commandline -opc)[2..-1])
   test "$typed" = "$argv[1]"; or begin; test -n "$argv[1]"; and string match -q -- "$argv[1] -*" "$typed"; end

@@ -13,7 +13,7 @@ import type {
 } from '../../import/index.ts'
 import { type Command, CommandFailure, getText, type Output } from '../command.ts'
 import { readUpstreamAuth } from '../start/gateway.ts'
-import { findDataFile, loadSettings } from '../with-store.ts'
+import { loadSettings, prepareDataFile } from '../with-store.ts'
 
 const dataImport: Command = {
   usage: `
@@ -58,7 +58,7 @@ Example:
 async function importInto(settings: Settings, found: FoundFiles, progress: Progress): Promise<ImportReport> {
   const { openRepository } = await import('../../backends/sqlite/index.ts')
   const { importFiles } = await import('../../import/index.ts')
-  const file = findDataFile(settings)
+  const file = prepareDataFile(settings)
   try {
     const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
     try {

@@ -11,7 +11,7 @@ import { type Arguments, type Command, CommandFailure, failMisuse, type Io, isSe
 import { requireDeveloperTools } from '../require-developer-tools.ts'
 import { Closing } from '../start/parts.ts'
 import { loadSamplePatients } from '../start/sample-patients.ts'
-import { administer, findDataFile, loadSettings, withSealer } from '../with-store.ts'
+import { administer, loadSettings, nameDataFile, prepareDataFile, withSealer } from '../with-store.ts'
 
 const dataExport: Command = {
   busy: 'Exporting',
@@ -48,7 +48,7 @@ Example:
 function findExported(settings: Settings): string {
   if (settings.fhir.upstreamUrl !== undefined)
     throw new CommandFailure('Cannot export: SMART_FHIR_UPSTREAM_URL is set, so that server stores the data')
-  const file = findDataFile(settings)
+  const file = nameDataFile(settings)
   if (!existsSync(file)) throw new CommandFailure(`Cannot export: there is no ${file}`)
   return file
 }
@@ -179,7 +179,7 @@ async function makeFirstRows(settings: Settings): Promise<void> {
 
 async function resetResources(settings: Settings, io: Io): Promise<void> {
   const { openRepository } = await import('../../backends/sqlite/index.ts')
-  const dataFile = findDataFile(settings)
+  const dataFile = prepareDataFile(settings)
   const baseUrl = settings.fhirBaseUrl
   const repository = openRepository({ file: dataFile, baseUrl })
   try {

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { sallyport } from '../../../test/support/command-line.ts'
+import { SIMULATIONS } from '../../auth/lab/settings.ts'
 import { decodeJwt } from '../../jwt/index.ts'
 import { openStore, sha256 } from '../../store/index.ts'
 
@@ -24,7 +25,7 @@ const run = (line: string, more: Readonly<Record<string, string>> = {}, stdin = 
 
 const RESOURCES = [
   { resourceType: 'Patient', id: 'one' },
-  { resourceType: 'Patient', id: 'two' },
+  { resourceType: 'Patient', id: 'two', name: [{ family: 'Doe', given: ['Jane'] }] },
   {
     resourceType: 'Encounter',
     id: 'visit',
@@ -106,6 +107,29 @@ describe('sallyport token', () => {
     })
   }
 
+  it('names patients and apps to choose from, if the patient or the app is missing (CLI-7)', async () => {
+    assert.deepEqual(await run('token --client my-app'), {
+      exitCode: 1,
+      stdout: '',
+      stderr:
+        'Cannot issue token: The scope patient/Patient.rs needs a patient. Set --patient, for example one (Name not recorded), two (Doe, Jane).\n',
+    })
+    const { exitCode, stderr } = await run('token --patient one')
+    assert.equal(exitCode, 2)
+    assert.match(stderr, /^Missing --client, for example my-app, .*: see /)
+    assert.match(
+      (await run('launch --client my-app')).stderr,
+      /^Cannot launch: A launch needs a patient\. Set --patient/,
+    )
+  })
+
+  it('needs no patient if other scopes permit something (CLI-7)', async () => {
+    const app = '--public --redirect-uri http://localhost:1/cb --scope "user/Patient.rs patient/Patient.rs"'
+    await run(`client add --id for-users ${app}`)
+    const { stdout } = await run('token --client for-users')
+    assert.equal(decodeJwt(stdout.trim())?.claims.scope, 'user/Patient.rs')
+  })
+
   it('does not look for the patient of another FHIR server, which it does not know (CLI-7)', async () => {
     const other = { SMART_DATA_DIR: join(folder, 'other'), SMART_FHIR_BASE_URL: 'http://localhost:3000/fhir' }
     const added = await run(
@@ -185,6 +209,35 @@ describe('sallyport launch', () => {
     )
     assert.deepEqual([row.patient_id, row.client_id, row.clinician_username], ['one', 'my-app', 'clinician'])
     assert.match(await readTrail(row.launch_id), / {2}launch {2}.* {2}Issued on the command line\n$/)
+  })
+
+  it('simulates an error of the lab, by the name that the lab has for it (CLI-7)', async () => {
+    const line = 'launch --client my-app --patient one --simulate'
+    const link = new URL((await run(`${line} token:invalid_grant`)).stdout.trim())
+    const hash = sha256(link.searchParams.get('launch') ?? '')
+    const { extension, launch_id } = await select(db =>
+      db.selectFrom('launch_token').selectAll().where('token_hash', '=', hash).executeTakeFirstOrThrow(),
+    )
+    assert.equal(extension, '{"simulate":"token:invalid_grant"}')
+    assert.match(
+      await readTrail(launch_id),
+      /Issued on the command line; Simulated by the lab: token:invalid_grant\n$/,
+    )
+    for (const [name, meant] of [
+      ['token:invalid_grnt', ', did you mean token:invalid_grant?\n'],
+      ['access_denied', ', did you mean authorize:access_denied?\n'],
+      ['nonsense', ': see '],
+    ] as const) {
+      const { exitCode, stderr } = await run(`${line} ${name}`)
+      assert.equal(exitCode, 2)
+      assert.ok(stderr.startsWith(`Unknown --simulate ${name}${meant}`), stderr)
+    }
+  })
+
+  it('lists every error of the lab in its help text (CLI-7)', async () => {
+    const { stdout } = await run('launch --help')
+    const listed = stdout.match(/\b[a-z-]+:[a-z0-9_-]+(?=[,\n])/g) ?? []
+    assert.deepEqual(new Set(listed), new Set(SIMULATIONS))
   })
 
   it('opens the link in the browser', async () => {

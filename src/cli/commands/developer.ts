@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { CommandContext, CommandRequest } from '../../auth/index.ts'
+import type { Repository } from '../../backends/sqlite/index.ts'
 import { FOR_TESTS, type Settings } from '../../config/index.ts'
 import { HOW, isFailure, isRecord } from '../../core/index.ts'
 import type { Resource } from '../../fhir/index.ts'
@@ -9,14 +10,22 @@ import {
   type Arguments,
   type Command,
   CommandFailure,
+  failMissing,
+  failMisuse,
   getOptional,
-  getRequired,
   type Io,
   isSet,
 } from '../command.ts'
 import { findOperator } from '../operator.ts'
 import { requireDeveloperTools } from '../require-developer-tools.ts'
-import { findDataFile, loadSettings, noteNewFolder, openAuditor, withSealer } from '../with-store.ts'
+import {
+  loadSettings,
+  nameDataFile,
+  openAuditor,
+  requireDatabase,
+  withSealer,
+  withStore,
+} from '../with-store.ts'
 
 const commonUsage = `\
   --client <id>       a registered app
@@ -45,9 +54,9 @@ Example:
     const scope = getOptional(args, 'scope')
     const { loadTestCommands } = await import('../../auth/index.ts')
     const { issueTokenByCommand } = await loadTestCommands()
-    const request = { ...(await readRequest(args)), scope }
+    const request = { ...(await readRequest(args, io)), scope }
     const issued = await withCommandContext(io, request, context => issueTokenByCommand(context, request))
-    if (isFailure(issued)) throw new CommandFailure(`Cannot issue token: ${issued.description}`)
+    if (isFailure(issued)) throw await describeRefusal('Cannot issue token', issued, io)
     noteMissing(scope, issued.scope, io)
     io.stdout.write(`${issued.access_token}\n`)
     return 0
@@ -56,37 +65,94 @@ Example:
 
 const launch: Command = {
   usage: `
-Usage: ${HOW} launch --client <id> --patient <id> [--encounter <id>] [--user <username>] [--open]
+Usage: ${HOW} launch --client <id> --patient <id> [--encounter <id>] [--user <username>]
+         [--simulate <error>] [--open]
 
 Prints a link that launches the app for the patient, as the portal does. It works once, within 5 minutes. The user signs in
 when the app asks for authorization. ${TESTS_ONLY}
 
 Options:
 ${commonUsage}
+  --simulate <error>  an error of this launch, by its name in the lab (below)
   --open              also open the link in the browser ($BROWSER, or the default browser)
 
-Example:
-  ${HOW} launch --client my-app --patient patient-1 --open`,
+Errors at the redirect URI:
+  authorize:invalid_request, authorize:unauthorized_client, authorize:access_denied, authorize:unsupported_response_type,
+  authorize:invalid_scope, authorize:server_error, authorize:temporarily_unavailable, authorize:interaction_required,
+  authorize:login_required, authorize:consent_required
+Errors of the token request:
+  token:invalid_request, token:invalid_client, token:invalid_grant, token:unauthorized_client, token:unsupported_grant_type,
+  token:invalid_scope, token:500, token:slow
+Errors of every refresh:
+  refresh:invalid_request, refresh:invalid_client, refresh:invalid_grant, refresh:unauthorized_client,
+  refresh:unsupported_grant_type, refresh:invalid_scope
+Errors of every FHIR request:
+  access-token:expired, access-token:bad-signature, fhir:401, fhir:403, fhir:429, fhir:500, fhir:slow
+
+Examples:
+  ${HOW} launch --client my-app --patient patient-1 --open
+  ${HOW} launch --client my-app --patient patient-1 --simulate token:invalid_grant`,
+  async listValues() {
+    const { loadTestCommands } = await import('../../auth/index.ts')
+    return { simulate: (await loadTestCommands()).SIMULATIONS }
+  },
   async run(args, io) {
     const { loadTestCommands } = await import('../../auth/index.ts')
-    const { issueLaunchByCommand } = await loadTestCommands()
-    const request = await readRequest(args)
+    const { issueLaunchByCommand, isSimulation, suggestSimulation } = await loadTestCommands()
+    const simulate = getOptional(args, 'simulate')
+    if (simulate !== undefined && !isSimulation(simulate)) {
+      const meant = suggestSimulation(simulate)
+      throw failMisuse(
+        `Unknown --simulate ${simulate}${meant === undefined ? `: see ${args.help}` : `, did you mean ${meant}?`}`,
+      )
+    }
+    const request = { ...(await readRequest(args, io)), simulate }
     const link = await withCommandContext(io, request, context => issueLaunchByCommand(context, request))
-    if (isFailure(link)) throw new CommandFailure(`Cannot launch: ${link.description}`)
+    if (isFailure(link)) throw await describeRefusal('Cannot launch', link, io)
     io.stdout.write(`${link}\n`)
     if (isSet(args, 'open')) await openInBrowser(link, io)
     return 0
   },
 }
 
-async function readRequest(args: Arguments): Promise<CommandRequest> {
+async function readRequest(args: Arguments, io: Io): Promise<CommandRequest> {
   const { TEST_CLINICIAN } = await import('../../auth/index.ts')
   return {
-    clientId: getRequired(args, 'client'),
+    clientId: getOptional(args, 'client') ?? failMissing(args, `--client${await suggestApps(io)}`),
     username: getOptional(args, 'user') ?? TEST_CLINICIAN.username,
     patientId: getOptional(args, 'patient'),
     encounterId: getOptional(args, 'encounter'),
   }
+}
+
+/** How many apps or patients a message names. */
+const SUGGESTED = 5
+
+/** Some registered apps to choose from. */
+async function suggestApps(io: Io): Promise<string> {
+  const { listClients } = await import('../../auth/index.ts')
+  const { items } = await withStore(io, store => listClients({ store }, { limit: SUGGESTED }))
+  return items.length === 0 ? '' : `, for example ${items.map(({ client_id }) => client_id).join(', ')}`
+}
+
+async function describeRefusal(
+  refusal: string,
+  { description, detail }: { readonly description: string; readonly detail?: string | undefined },
+  io: Io,
+): Promise<CommandFailure> {
+  const { loadTestCommands } = await import('../../auth/index.ts')
+  const { NEEDS_PATIENT } = await loadTestCommands()
+  const how = detail === NEEDS_PATIENT ? ` Set --patient${await suggestPatients(loadSettings(io))}.` : ''
+  return new CommandFailure(`${refusal}: ${description}${how}`)
+}
+
+/** Some patients of the embedded server. Other FHIR servers are not asked for theirs. */
+async function suggestPatients(settings: Settings): Promise<string> {
+  const { readPerson, formatName } = await import('../../web/index.ts')
+  const patients = (await withRepository(settings, one => one.listFirst('Patient', SUGGESTED))) ?? []
+  if (patients.length === 0) return ` to the id of a Patient on ${settings.fhirBaseUrl}`
+  const names = patients.map(patient => `${patient.id} (${formatName(readPerson(patient).name)})`)
+  return `, for example ${names.join(', ')}`
 }
 
 async function withCommandContext<T>(
@@ -96,7 +162,7 @@ async function withCommandContext<T>(
 ): Promise<T> {
   const settings = loadSettings(io)
   requireDeveloperTools(settings, 'do this')
-  noteNewFolder(settings, io)
+  requireDatabase(settings)
   await checkSubject(settings, request)
   return withSealer(settings, async (store, sealer) => {
     await initializeOnce(settings, store, sealer)
@@ -127,27 +193,35 @@ async function initializeOnce(settings: Settings, store: Store, sealer: Sealer):
  * request anyway.
  */
 async function checkSubject(settings: Settings, { patientId, encounterId }: CommandRequest): Promise<void> {
-  if (settings.fhir.upstreamUrl !== undefined) return
-  const file = findDataFile(settings)
-  if (!existsSync(file)) return
-  const { openRepository, parseContent } = await import('../../backends/sqlite/index.ts')
-  const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
-  try {
-    const find = (type: string, id: string | undefined) => {
-      const stored = id === undefined ? undefined : repository.find(type, id)
+  const { parseContent } = await import('../../backends/sqlite/index.ts')
+  const missing = await withRepository(settings, repository => {
+    const find = (type: string, id: string) => {
+      const stored = repository.find(type, id)
       return stored?.deleted === false ? parseContent(stored) : undefined
     }
-    const missing =
-      patientId !== undefined && !find('Patient', patientId)
-        ? `Patient/${patientId}`
-        : encounterId !== undefined && !isOfPatient(find('Encounter', encounterId), patientId)
-          ? `Encounter/${encounterId} of this patient`
-          : undefined
-    // The file may be of an earlier start, before another server took its place.
-    if (missing !== undefined && !(await isAnotherServer(settings.fhirBaseUrl)))
-      throw new CommandFailure(
-        `Cannot find ${missing} in ${file}. If another FHIR server serves ${settings.fhirBaseUrl}, start it first.`,
-      )
+    if (patientId !== undefined && !find('Patient', patientId)) return `Patient/${patientId}`
+    return encounterId !== undefined && !isOfPatient(find('Encounter', encounterId), patientId)
+      ? `Encounter/${encounterId} of this patient`
+      : undefined
+  })
+  // The file may be of an earlier start, before another server took its place.
+  if (missing !== undefined && !(await isAnotherServer(settings.fhirBaseUrl)))
+    throw new CommandFailure(
+      `Cannot find ${missing} in ${nameDataFile(settings)}. If another FHIR server serves ${settings.fhirBaseUrl}, start it first.`,
+    )
+}
+
+/** Reads the data of the embedded server. Undefined if there are none. */
+async function withRepository<T>(
+  settings: Settings,
+  use: (repository: Repository) => T,
+): Promise<T | undefined> {
+  const file = nameDataFile(settings)
+  if (settings.fhir.upstreamUrl !== undefined || !existsSync(file)) return undefined
+  const { openRepository } = await import('../../backends/sqlite/index.ts')
+  const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
+  try {
+    return use(repository)
   } finally {
     repository.close()
   }

@@ -7,7 +7,7 @@ import { describeError } from '../../core/index.ts'
 import { givesAccessByCareTeam } from '../../smart/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
-import { findDataFile } from '../with-store.ts'
+import { prepareDataFile } from '../with-store.ts'
 import { findOfferedOperations } from './files.ts'
 import { openGateway } from './gateway.ts'
 import { createLiveFilter } from './live.ts'
@@ -114,7 +114,7 @@ export async function prepareFhir(
   closing: Closing,
 ): Promise<void> {
   if (settings.fhir.upstreamUrl !== undefined) return
-  const dataFile = findDataFile(settings)
+  const dataFile = prepareDataFile(settings)
   const order = {
     dataFile,
     baseUrl: settings.fhirBaseUrl,
@@ -129,7 +129,7 @@ async function openEmbedded(
   given: Omit<FhirServerOptions, 'baseUrl' | 'dataFile'>,
 ): Promise<FastifyInstance> {
   const { fhirServer } = await import('../../backends/sqlite/index.ts')
-  const dataFile = findDataFile(settings)
+  const dataFile = prepareDataFile(settings)
   return openDataFile(dataFile, () => fhirServer({ ...given, baseUrl: settings.fhirBaseUrl, dataFile }))
 }
 

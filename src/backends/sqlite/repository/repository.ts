@@ -174,6 +174,14 @@ export class Repository {
     return Number(this.database.rows('SELECT count(*) FROM resource WHERE deleted = 0', [])[0]?.[0])
   }
 
+  /** The first current resources of a type, by id. */
+  listFirst(type: string, limit: number): readonly Resource[] {
+    const sql = 'SELECT content FROM resource WHERE tid = ? AND deleted = 0 ORDER BY id LIMIT ?'
+    return this.database
+      .rows(sql, [this.names.typeId(type), limit])
+      .map(([content]) => parseContent({ content: String(content) }))
+  }
+
   /** The current resources, read one by one, as they are at the first one. */
   *listCurrent(): Generator<Pick<Stored, 'type' | 'content'>> {
     const sql = 'SELECT tid, content FROM resource WHERE deleted = 0 ORDER BY rid'
