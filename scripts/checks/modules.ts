@@ -224,6 +224,7 @@ function findUsageFaults(file: string, text: string): readonly string[] {
 const LAB_FILES: readonly string[] = [
   'src/auth/lab/',
   'src/auth/server.ts',
+  'src/cli/commands/developer.ts',
   'src/config/',
   'src/interceptor/simulate.ts',
   'src/testing-api/',

@@ -88,6 +88,8 @@ export interface AuthServerOptions {
   /** The cost of new password hashes. */
   readonly passwordCost?: number
   readonly explainRequest?: AuthContext['explainRequest']
+  /** Whether the FHIR server has the records of the sample accounts; by default it has. */
+  readonly hasSampleRecords?: boolean
 }
 
 /** Endpoints for programs: JSON, without cookies. */
@@ -166,6 +168,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
     audit: options.audit ?? noAudit,
     userFilter: options.userFilter,
     explainRequest: options.explainRequest,
+    hasSampleRecords: options.hasSampleRecords ?? true,
     hooks: lab?.createLabHooks({ store, rules, clock }),
     developerPages: lab?.makeDeveloperPages(settings),
   }

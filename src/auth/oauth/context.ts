@@ -11,6 +11,8 @@ export interface AuthContext extends UsersContext {
   /** Adds everything that has ended to the list of revocations. */
   readonly settle: () => Promise<void>
   readonly hooks?: Hooks | undefined
+  /** Whether the FHIR server has the records of the sample accounts. */
+  readonly hasSampleRecords: boolean
 }
 
 /** The key sets that clients publish. */

@@ -41,7 +41,7 @@ const OPEN_AGAIN = 'Open the app again. If the problem persists, contact the app
 
 /**
  * What is registered is shown to developers only: off loopback those who are signed in, on loopback also before the sign-in
- * and to those who try an app as a patient (LAB-10).
+ * and to those who try an app as a patient.
  */
 function findDeveloperPages(
   { settings, developerPages }: AuthContext,

@@ -35,6 +35,7 @@ export interface TestAuthServerOptions {
   readonly userFilter?: AuthContext['userFilter']
   readonly controls?: AuthContext['controls']
   readonly explainRequest?: AuthContext['explainRequest']
+  readonly hasSampleRecords?: boolean
   /** The cost of a password hash; by default one that a test can wait for. */
   readonly passwordCost?: number
 }
@@ -93,6 +94,7 @@ export class TestAuthServer {
       ...(options.controls ? { controls: options.controls } : {}),
       userFilter: options.userFilter,
       explainRequest: options.explainRequest,
+      hasSampleRecords: options.hasSampleRecords ?? true,
     })
     const changeLogin = (login: AuthSettings['login']) => {
       for (const apply of listeners) apply(login)

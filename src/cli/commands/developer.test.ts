@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { sallyport } from '../../../test/support/command-line.ts'
-import { SIMULATIONS } from '../../auth/lab/settings.ts'
+import { loadTestCommands } from '../../auth/index.ts'
 import { decodeJwt } from '../../jwt/index.ts'
 import { openStore, sha256 } from '../../store/index.ts'
 
@@ -236,6 +236,7 @@ describe('sallyport launch', () => {
 
   it('lists every error of the lab in its help text (CLI-7)', async () => {
     const { stdout } = await run('launch --help')
+    const { SIMULATIONS } = await loadTestCommands()
     const listed = stdout.match(/\b[a-z-]+:[a-z0-9_-]+(?=[,\n])/g) ?? []
     assert.deepEqual(new Set(listed), new Set(SIMULATIONS))
   })

@@ -40,11 +40,17 @@ function hasSampleAccounts({ onLoopback, fhir }: Parts['settings']): boolean {
   return onLoopback && fhir.upstreamUrl === undefined && fhir.samplePatients >= 30
 }
 
+/** Whether the records of these accounts are there. A FHIR server elsewhere may have none. */
+function hasSampleRecords({ names, settings }: Pick<Parts, 'names' | 'settings'>): boolean {
+  return names.includes('fhir') && hasSampleAccounts(settings)
+}
+
 export async function openAuth(
-  { settings, logger, live, controls }: Parts,
+  parts: Parts,
   storage: Storage,
   fetch: typeof globalThis.fetch,
 ): Promise<FastifyInstance> {
+  const { settings, logger, live, controls } = parts
   const { createAuthServer } = await import('../../auth/index.ts')
   const { tls } = live.current
   const userFilter = createLiveFilter(live)
@@ -56,6 +62,7 @@ export async function openAuth(
     onLoginChange: apply => live.onChange(({ login }) => apply(login)),
     userFilter,
     explainRequest: await createExplainRequest(settings, userFilter),
+    hasSampleRecords: hasSampleRecords(parts),
     fetch,
     ...(tls && { tls }),
   })
@@ -75,9 +82,10 @@ export async function createExplainRequest(
 
 async function findTestLogin(
   { store }: Storage,
-  { names, settings }: Pick<Parts, 'names' | 'settings'>,
+  parts: Pick<Parts, 'names' | 'settings'>,
   seeded: boolean,
 ): Promise<TestLogin | undefined> {
+  const { settings } = parts
   const { findTestAccounts, isPasswordOf, TEST_CLINICIAN } = await import('../../auth/index.ts')
   const { seedClinicianPassword: password } = settings
   // Whoever starts the server is told only of logins that work.
@@ -87,10 +95,7 @@ async function findTestLogin(
     username: TEST_CLINICIAN.username,
     password,
     seeded,
-    // The records of the other accounts are sample patients. A FHIR server elsewhere may have none.
-    samples: samples.filter(
-      ({ kind }) => kind === 'Admin' || (names.includes('fhir') && hasSampleAccounts(settings)),
-    ),
+    samples: samples.filter(({ kind }) => kind === 'Admin' || hasSampleRecords(parts)),
   }
   if (seeded) return found
   return hash !== undefined && (await isPasswordOf(hash, password)) ? found : undefined

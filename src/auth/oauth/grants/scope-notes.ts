@@ -18,7 +18,8 @@ export function listScopeNotes(list: string, searchPermission: 'r' | 's'): reado
 /** Servers declare by `permission-v1` and `permission-v2` which scopes they understand (SMART 2.2, conformance). */
 function noteVersions(list: string): readonly string[] {
   const scopes = parseScopes(list).filter(scope => scope.kind === 'resource')
-  const [older, newer] = [scopes.find(({ v1 }) => v1), scopes.find(({ v1 }) => !v1)]
+  const older = scopes.find(({ v1 }) => v1)
+  const newer = scopes.find(({ v1 }) => !v1)
   return older === undefined || newer === undefined
     ? []
     : [

@@ -38,7 +38,8 @@ function splitUrl(text: string): Readonly<Record<Part, string>> | undefined {
 }
 
 function compareValues(sent: string, expected: string): Difference {
-  const [ours, theirs] = [splitUrl(sent), splitUrl(expected)]
+  const ours = splitUrl(sent)
+  const theirs = splitUrl(expected)
   if (!ours || !theirs)
     return {
       nearest: expected,
@@ -95,7 +96,8 @@ function splitAt(text: string, at: number): readonly Piece[] {
 function describePart(part: Part, sent: string, expected: string): string {
   if (part === 'path' && sent === `${expected}/`) return 'the slash at the end, which it should not have'
   if (part === 'path' && expected === `${sent}/`) return 'the slash at the end, which is missing'
-  const [ours, theirs] = [removeSeparators(part, sent), removeSeparators(part, expected)]
+  const ours = removeSeparators(part, sent)
+  const theirs = removeSeparators(part, expected)
   const isCase = ours.toLowerCase() === theirs.toLowerCase() ? ': upper and lower case count' : ''
   return `the ${part} (${ours || 'none'} instead of ${theirs || 'none'}${isCase})`
 }

@@ -183,6 +183,14 @@ describe('GET /login', () => {
     assert.doesNotMatch((await auth.openBrowser().get('/login')).body, /Test login/)
   })
 
+  it('shows no sample patients whose records the FHIR server does not have (LOGIN-4)', async () => {
+    const auth = await TestAuthServer.open(await open(), { hasSampleRecords: false })
+    await seedSampleAccounts(auth.store)
+    const { body } = await auth.openBrowser().get('/login')
+    assert.match(body, /With the same password: <code>admin<\/code> \(administrator\)\./)
+    assert.doesNotMatch(body, /alba|mira/)
+  })
+
   it('does not show the test login off loopback, or with an upstream FHIR server', async () => {
     const { fhir } = (await import('../../testing/settings.ts')).testSettings
     for (const settings of [

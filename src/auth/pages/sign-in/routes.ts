@@ -30,6 +30,7 @@ function createTestLoginReader({
   settings,
   store,
   rules,
+  hasSampleRecords,
 }: AuthContext): () => Promise<TestLogin | undefined> {
   const shown = settings.onLoopback && settings.fhir.upstreamUrl === undefined
   let known: { readonly hash: string; readonly right: Promise<boolean> } | undefined
@@ -43,7 +44,8 @@ function createTestLoginReader({
     // Requests that arrive during the comparison share its result.
     if (known?.hash !== hash) known = { hash, right: isPasswordOf(hash, SHOWN_PASSWORD) }
     if (!(await known.right.catch(forget))) return undefined
-    return { username: TEST_CLINICIAN.username, password: SHOWN_PASSWORD, others: samples }
+    const others = samples.filter(({ kind }) => kind === 'Admin' || hasSampleRecords)
+    return { username: TEST_CLINICIAN.username, password: SHOWN_PASSWORD, others }
   }
 }
 
