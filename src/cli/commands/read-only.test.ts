@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { sallyport } from '../../../test/support/command-line.ts'
-import { commandNames } from './index.ts'
+import { commandNames, loadCommand } from './index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-nothing-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -43,8 +43,8 @@ describe('a command in a folder without data', () => {
     it(`creates nothing: ${name} (CLI-14)`, async () => {
       writeFileSync(join(folder, 'claims.json'), '{"sub":"x"}')
       writeFileSync(join(folder, 'some.ndjson'), '')
-      const given =
-        ARGUMENTS[name] ?? (/disable|enable|remove|reset|approve|show|password/.test(name) ? 'x' : '')
+      const { positionals } = await loadCommand(name)
+      const given = ARGUMENTS[name] ?? (positionals ? 'x' : '')
       const words = [...name.split(' '), ...given.split(' ')].filter(word => word !== '')
       const { stderr } = await sallyport(words, { cwd: folder, stdin: 'correct horse battery\n' })
       assert.deepEqual(readdirSync(folder).toSorted(), ['claims.json', 'some.ndjson'])
