@@ -342,6 +342,20 @@ describe('docs/tutorials/ci.md', () => {
     assert.deepEqual(readdirSync(temporary), [])
   })
 
+  it('starts the servers for all test files of another test runner (PACKAGE-8)', async () => {
+    const { temporary, folder, run } = await makeRepository({})
+    const page = readFileSync(join(ROOT, 'docs/tutorials/ci.md'), 'utf8')
+    const [, , setup = ''] = /^(### With Vitest.*?)^```js\n(.*?)^```$/ms.exec(page) ?? []
+    writeFileSync(join(folder, 'setup.mjs'), setup)
+    const program = `const stop = await (await import('./setup.mjs')).default()
+      const { AUTH_URL, FHIR_URL } = process.env
+      console.log((await fetch(AUTH_URL + '/readyz')).status, (await fetch(FHIR_URL + '/metadata')).status)
+      await stop()`
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', program])
+    assert.equal(stdout, '200 200\n')
+    assert.deepEqual(readdirSync(temporary), [])
+  })
+
   const SCRIPT = { 'ci/test.sh': 'ci.md' }
 
   it('tests by a script on ephemeral servers, which end with it and leave nothing behind (START-12, START-13)', async () => {

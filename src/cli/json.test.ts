@@ -29,6 +29,7 @@ const READING: Readonly<Record<string, { readonly args: readonly string[]; reado
   'sign-in list': { args: [], members: 'items' },
   audit: { args: [], members: 'resourceType recorded' },
   'audit verify': { args: [], members: 'seals records unsealed problems' },
+  problems: { args: [], members: 'items' },
   explain: { args: ['--url', '/Patient/1', '--scope', 'patient/Patient.r'], members: 'allowed status text' },
   check: { args: [], members: 'level subject text' },
   'upgrade check': { args: [], members: 'version verdict findings' },

@@ -11,10 +11,14 @@ const REFUSED = {
   request: 'GET Observation',
   cause: 'No scope.',
   action: 'Request one.',
+  compared: undefined,
 }
 
 describe('formatProblems', () => {
   it('prints equal problems once, with what to do, without controls (START-14)', () => {
+    const compared = [
+      { name: 'aud', sent: undefined, expected: ['http://a', 'http://b'], origin: 'required' },
+    ] as const
     const token = {
       ...REFUSED,
       kind: 'token',
@@ -22,6 +26,7 @@ describe('formatProblems', () => {
       request: undefined,
       app: 'a\u202e',
       action: undefined,
+      compared,
     }
     assert.equal(
       formatProblems([REFUSED, token, { ...REFUSED, at: '2026-11-18T02:00:01.000Z' }]),
@@ -30,6 +35,7 @@ describe('formatProblems', () => {
   What to do: Request one.
 400 token (a\\u202e)
   No scope.
+  aud: sent nothing, required http://a or http://b
 `,
     )
   })

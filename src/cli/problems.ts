@@ -28,10 +28,14 @@ export function formatProblems(problems: readonly Problem[]): string {
   return lines.map(line => `${line}\n`).join('')
 }
 
-function formatProblem({ status, kind, request, app, cause, action }: Problem): string {
+function formatProblem({ status, kind, request, app, cause, action, compared = [] }: Problem): string {
   const lines = [
     `${status} ${request ?? kind}${app === undefined ? '' : ` (${app})`}`,
     `  ${cause}`,
+    ...compared.map(
+      ({ name, sent = 'nothing', expected, origin }) =>
+        `  ${name}: sent ${sent}, ${origin} ${expected.join(' or ') || 'nothing'}`,
+    ),
     ...(action === undefined ? [] : [`  What to do: ${action}`]),
   ]
   return lines.map(line => escapeLine(line)).join('\n')

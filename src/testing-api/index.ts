@@ -2,6 +2,7 @@
 export { startSallyport } from './start.ts'
 export type {
   App,
+  Comparison,
   LaunchOptions,
   Problem,
   Sallyport,

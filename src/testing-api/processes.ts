@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
-const LAST_LINES = 30
+const MAX_LINES = 100
 
 export type Run = (...args: readonly string[]) => Promise<{ stdout: string; stderr: string }>
 
@@ -25,12 +25,15 @@ export async function startServers(names: readonly string[], env: Env): Promise<
   const args = [findFile('../launcher/main'), 'start', ...names, '--ephemeral', '--run', hold]
   const child = spawn(process.execPath, args, { env: { ...env }, windowsHide: true })
   const log: string[] = []
-  createInterface(child.stderr).on('line', line => log.push(line))
+  createInterface(child.stderr).on('line', line => {
+    log.push(line)
+    if (log.length > MAX_LINES) log.shift()
+  })
   const closed = once(child, 'close')
   const first = once(createInterface(child.stdout), 'line')
   const line = await Promise.race([first.then(([text]) => String(text)), closed.then(() => undefined)])
-  if (line === undefined) throw new Error(`Sallyport did not start:\n${log.slice(-LAST_LINES).join('\n')}`)
-  const banner = log.splice(0).join('\n')
+  if (line === undefined) throw new Error(`Sallyport did not start:\n${log.join('\n')}`)
+  const banner = log.join('\n')
   // A test run that forgets to stop them can end.
   for (const handle of listHandles(child)) handle.unref()
   return {
@@ -49,12 +52,13 @@ function listHandles(child: ChildProcessWithoutNullStreams) {
   return [child, ...sockets]
 }
 
-/** Runs a command of `sallyport`. Its standard output, or an error with its standard error. */
+/** Runs a command of `sallyport`. A failure has what it printed. */
 export function runCommand(args: readonly string[], env: Env): ReturnType<Run> {
   return new Promise((resolve, reject) => {
     const options = { env: { ...env }, windowsHide: true, maxBuffer: 100_000_000 }
     execFile(process.execPath, [findFile('../launcher/main'), ...args], options, (error, stdout, stderr) => {
-      if (error) reject(new Error(stderr.trim() || error.message))
+      if (error)
+        reject(new Error(`sallyport ${args.join(' ')}: ${`${stdout}${stderr}`.trim() || error.message}`))
       else resolve({ stdout, stderr })
     })
   })

@@ -26,7 +26,7 @@ export function createSallyport({ servers, run, password }: Parts): Sallyport {
     },
     token: options => requestToken(run, options, firstApp),
     launch: options => buildLaunch(AUTH_URL, options, firstApp),
-    problems: async () => JSON.parse((await run('problems', '--json')).stdout),
+    problems: async () => JSON.parse((await run('problems', '--json')).stdout).items,
     run: async (...args) => (await run(...args)).stdout,
     stop,
     [Symbol.asyncDispose]: stop,

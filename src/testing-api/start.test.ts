@@ -50,6 +50,15 @@ describe('startSallyport', () => {
     await assert.rejects(sallyport.token({ patient: 'nobody' }), /Cannot find Patient\/nobody/)
   })
 
+  it('says what an import refused (PACKAGE-8)', async () => {
+    const file = join(folder, 'wrong.ndjson')
+    writeFileSync(file, '{"resourceType":"Patience","id":"x"}')
+    await assert.rejects(
+      sallyport.run('data', 'import', file),
+      /sallyport data import .*wrong\.ndjson.*Not an R4 resource type/s,
+    )
+  })
+
   it('gives links that launch an app (PACKAGE-8)', async () => {
     const launched = await fetch(sallyport.launch({ patient: 'mine', user: 'admin' }), { redirect: 'manual' })
     const url = new URL(launched.headers.get('location') ?? '')

@@ -53,6 +53,15 @@ export interface LaunchOptions extends TokenOptions {
   readonly launchUrl?: string
 }
 
+export interface Comparison {
+  /** A parameter, for example `redirect_uri`. */
+  readonly name: string
+  readonly sent?: string
+  readonly expected: readonly string[]
+  /** Where the expected values come from: `registered`, `required`, … */
+  readonly origin: string
+}
+
 /** A refused request, or a code with fewer scopes than the app requested. */
 export interface Problem {
   readonly at: string
@@ -66,6 +75,8 @@ export interface Problem {
   readonly cause: string
   /** What to change. */
   readonly action?: string
+  /** What was sent, beside what it was compared with. */
+  readonly compared?: readonly Comparison[]
 }
 
 export interface Sallyport extends AsyncDisposable {

@@ -12,10 +12,11 @@ what to change, as /activity explains them. Equal ones are printed once; of many
 is printed.
 
 Options:
-  --json   print JSON: at, kind, status, app, launch, request, cause and action of each, the newest 1,000`,
+  --json   print JSON: items with at, kind, status, app, launch, request, cause, action and compared (name, sent,
+           expected, origin); the newest 1,000`,
   async run(args, io) {
     const found = await withStore(io, (store, settings) => findProblems(settings, store, 0))
-    if (isSet(args, 'json')) printJson(io, found)
+    if (isSet(args, 'json')) printJson(io, { items: found })
     else io.stdout.write(formatProblems(found))
     return 0
   },

@@ -34,6 +34,14 @@ describe('listProblems', () => {
     const [repeated, code, refused] = found
     assert.match(repeated?.cause ?? '', /^Missing token \(57 more like it\)$/)
     assert.match(code?.cause ?? '', /^No encounter was chosen/)
+    assert.deepEqual(code?.compared, [
+      {
+        name: 'scope',
+        sent: 'launch launch/encounter patient/Patient.rs',
+        expected: ['launch patient/Patient.rs'],
+        origin: 'granted',
+      },
+    ])
     assert.match(refused?.action ?? '', /^Make the app request a scope/)
     assert.deepEqual(await listProblems({ store }, { since: 0, limit: 1 }), [refused])
     assert.deepEqual(await listProblems({ store }, { since: auth.time.now + 3, limit: 10 }), [])

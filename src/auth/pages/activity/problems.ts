@@ -1,5 +1,7 @@
 import { findRecords, formatRepeats, type KeptRecord } from '../../../audit/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
+import { readDetails } from '../../base/audit.ts'
+import type { Comparison } from '../../base/refusal.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findFirstEvents, groupByLaunch } from './describe.ts'
 import { type Advice, adviseOn } from './explain.ts'
@@ -15,6 +17,8 @@ export interface Problem {
   readonly request: string | undefined
   readonly cause: string
   readonly action: string | undefined
+  /** What was sent, beside what it was compared with. */
+  readonly compared: readonly Comparison[] | undefined
 }
 
 const NO_NAMES = { user: () => undefined, app: () => undefined }
@@ -42,7 +46,7 @@ export async function listProblems(
 }
 
 function describe(record: KeptRecord, advice: Advice | undefined): Problem {
-  const { at, kind, status, client_id, launch_id, method, request, reason, repeats } = record
+  const { at, kind, status, client_id, launch_id, method, request, reason, repeats, details } = record
   const count = repeats === null ? '' : ` (${formatRepeats(repeats)})`
   return {
     at: new Date(at).toISOString(),
@@ -53,5 +57,6 @@ function describe(record: KeptRecord, advice: Advice | undefined): Problem {
     request: kind === 'fhir' ? `${method ?? ''} ${request || '[base]'}`.trimStart() : undefined,
     cause: `${advice?.cause ?? reason ?? 'The request was refused.'}${count}`,
     action: advice?.action,
+    compared: readDetails(details).compared,
   }
 }
