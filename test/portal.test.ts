@@ -328,15 +328,35 @@ describe('the portal', () => {
     await expectAccessible(page)
   })
 
-  it('has the same bar on pages with and without patients (PORTAL-14)', async () => {
+  it('shows no patients in other tabs after a sign-out, and then returns there (PORTAL-14)', async () => {
+    const { page, context } = await open()
+    await logIn(page, stack)
+    await page.goto(`${stack.settings.issuerUrl}/portal?search=juniper&patient=patient-1#encounters`)
+    const elsewhere = await context.newPage()
+    await elsewhere.goto(`${stack.settings.issuerUrl}/manage`)
+    await elsewhere.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+    assert.equal(await page.getByText('Juniper').count(), 0)
+    await page.getByLabel('Username').fill(stack.user.username)
+    await page.getByLabel('Password').fill(stack.user.password)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.waitForURL('**/portal?search=juniper&patient=patient-1')
+  })
+
+  it('has the same bar on pages with and without patients (PORTAL-14)', async test => {
     const { page } = await open()
     await logIn(page, stack)
-    for (const width of [1280, 1000, 390]) {
+    const { db } = stack.store
+    const setName = (display_name: string) =>
+      db.updateTable('clinician').set({ display_name }).where('username', '=', stack.user.username).execute()
+    await setName('Prof. Dr. Wilhelmina Anastasia Feldspar-Quartermaine')
+    test.after(() => setName(stack.user.name))
+    for (const width of [1280, 1000, 961, 390]) {
       await page.setViewportSize({ width, height: 800 })
       const findPlaces = async (path: string) => {
         await page.goto(stack.settings.issuerUrl + path)
         const places = await page
-          .locator('.topbar :is(.logo, .nav a, .devmenu__open, .topbar__open, .who)')
+          .locator('.topbar :is(.logo, .nav a, .devmenu__open, .topbar__open, .who .btn)')
           .evaluateAll(all => all.map(one => ({ ...one.getBoundingClientRect().toJSON() })))
         const main = await page.locator('main').boundingBox()
         return { places, top: main?.y, isSample: await page.getByText('Sample data').isVisible() }

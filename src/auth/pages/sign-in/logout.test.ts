@@ -15,7 +15,7 @@ describe('/logout', () => {
     assert.equal((await browser.get('/portal')).statusCode, 200)
     const response = await browser.post('/logout', {})
     assert.equal(response.headers.location, '/login?signed-out=1')
-    assert.deepEqual([...browser.cookies.keys()], ['sallyport-last-user'])
+    assert.deepEqual([...browser.cookies.keys()], ['sallyport-browser', 'sallyport-last-user'])
     assert.match((await browser.get('/login?signed-out=1')).body, /You are signed out\./)
     assert.doesNotMatch((await browser.get('/login')).body, /You are signed out/)
     browser.cookies.set('sallyport-login', id)

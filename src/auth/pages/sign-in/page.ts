@@ -56,8 +56,9 @@ export interface OtherWay {
 }
 
 export function renderLoginPage(options: LoginPageOptions): Html {
-  const { brand } = options
-  return renderGate({ title: 'Sign in', brand }, renderSignIn(options))
+  const { brand, signedOut } = options
+  const scripts = signedOut ? ['sign-out.js'] : []
+  return renderGate({ title: 'Sign in', brand, scripts }, renderSignIn(options))
 }
 
 /** A page of the sign-in. */
