@@ -220,7 +220,7 @@ function toDescription(row: UsableGrant): GrantDescription {
 }
 
 /** Finds a grant that can still be used. */
-async function findGrant(
+export async function findGrant(
   { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
   id: string,
 ): Promise<GrantDescription | AdminFailure> {

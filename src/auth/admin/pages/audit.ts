@@ -7,8 +7,8 @@ import {
   openEventIds,
   toAuditEvent,
 } from '../../../audit/index.ts'
-import { readFiledPatients } from '../../../audit-record/index.ts'
-import { HOW, isFailure, isRecord, shortenList } from '../../../core/index.ts'
+import { readFiledPatients, type TargetType } from '../../../audit-record/index.ts'
+import { findOwn, HOW, isFailure, isRecord, shortenList } from '../../../core/index.ts'
 import {
   type Html,
   html,
@@ -37,7 +37,9 @@ import {
   readAuditView,
   SHOW_RECORD,
 } from '../audit.ts'
+import { type AccessSummary, summarizeAccess } from '../audit-summary.ts'
 import { CHECK_FILE, checkFileInTurn, type FileCheck } from '../check-file.ts'
+import { findGrant, type GrantDescription } from '../grants.ts'
 import {
   findVerification,
   startVerification,
@@ -47,7 +49,15 @@ import {
 import { type Choice, type Choices, findChoices, renderInput, renderSelect } from './filters.ts'
 import { findMeantPatients, type MeantPatients, renderMeantPatients } from './find-patients.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
-import { LISTED, renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
+import {
+  LISTED,
+  renderAdminPage,
+  renderAuditLinks,
+  renderDangerLink,
+  renderFacts,
+  renderLink,
+  renderTable,
+} from './shell.ts'
 
 const KINDS: Readonly<Record<AuditKind, string>> = {
   fhir: 'FHIR request',
@@ -84,8 +94,12 @@ export const auditRoutes: readonly AdminRoute[] = [
         after: form.get('after'),
         limit: LISTED,
       })
-      const [names, choices] = await Promise.all([findNames(context.store, records), findChoices(context)])
-      return renderAuditPage(request, { view, records, older, names, choices, meant })
+      const { kind } = view.fields
+      const hasSummary = meant && (kind === '' || kind === 'fhir') && form.get('after') === undefined
+      const summary = hasSummary ? await summarizeAccess(request.admin, view.filter) : undefined
+      const named = [...records, ...(summary?.accesses.map(({ record }) => record) ?? [])]
+      const [names, choices] = await Promise.all([findNames(context.store, named), findChoices(context)])
+      return renderAuditPage(request, { view, records, older, names, choices, meant, summary })
     },
   },
   {
@@ -100,7 +114,8 @@ export const auditRoutes: readonly AdminRoute[] = [
       const { fhirBaseUrl } = context.settings
       const event = toAuditEvent(record, { fhirBaseUrl, ids: await openEventIds(context.store) })
       const names = await findNames(context.store, [record])
-      return renderRecordPage(request, record, names, event)
+      const grant = await findUsableGrant(request, record)
+      return renderRecordPage(request, record, { names, event, grant })
     },
   },
   {
@@ -160,6 +175,7 @@ async function findPatientsOf(request: AdminRequest): Promise<MeantPatients | un
 
 interface AuditPage {
   readonly meant: MeantPatients | undefined
+  readonly summary: AccessSummary | undefined
   readonly view: AuditView
   readonly records: readonly KeptRecord[]
   /** The position of older records. */
@@ -169,7 +185,7 @@ interface AuditPage {
 }
 
 function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
-  const { view, records, older, names, meant } = page
+  const { view, records, older, names, meant, summary } = page
   const columns = ['Time', 'Result', 'Event', 'Who', 'App', 'Patient', { head: 'Details', isHidden: true }]
   const rows = records.map(record => renderRow(record, names))
   return renderAdminPage(
@@ -182,10 +198,42 @@ function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
     },
     html`${renderFilters(page)}
 ${meant && renderMeantPatients(meant, patient => `/audit${buildAuditQuery({ ...view, fields: { ...view.fields, patient } })}`)}
+${summary && renderSummary(summary, page)}
 ${records.length === 0 ? renderNone(request, page) : renderTable('Audit records, newest first', columns, rows)}
 ${older && html`<p class="actions after">${renderLink(`/audit${buildAuditQuery(view, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
 <p class="small muted after">An export has the filtered records, at most ${LIMITS.exportedRecords.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,
   )
+}
+
+/** People and apps that are shown of a summary. */
+const SUMMARIZED = 20
+
+/** Who looked at a patient, and the way to the records and to what can still be used. */
+function renderSummary({ accesses, isCut }: AccessSummary, { view, names }: AuditPage): Html | undefined {
+  if (accesses.length === 0) return undefined
+  const rows = accesses.slice(0, SUMMARIZED).map(({ record, requests, firstAt }) => {
+    const user = record.subject ?? record.fhir_user ?? ''
+    const app = record.client_id ?? ''
+    const who = describeUser(record, names) ?? 'Unknown'
+    const fields = { ...view.fields, user, app }
+    const hasUser = user !== '' && user !== app
+    const now = new URLSearchParams({ ...(hasUser && { user }), ...(app !== '' && { app }) })
+    return [
+      hasUser ? who : 'No user',
+      app === '' ? '–' : describeApp(record, names),
+      record.address ?? '–',
+      requests.toLocaleString('en'),
+      renderMoment(firstAt),
+      renderMoment(record.at),
+      html`<span class="actions">${renderLink(`/audit${buildAuditQuery({ ...view, fields })}`, html`Records<span class="sr"> of ${who}</span>`)}${renderLink(`/access?${now}`, html`Access now<span class="sr"> of ${who}</span>`)}</span>`,
+    ]
+  })
+  const columns = ['Who', 'App', 'From', 'Requests', 'First', 'Last', { head: 'Links', isHidden: true }]
+  const isShort = accesses.length <= SUMMARIZED
+  return html`<h2 class="section__title subhead">Who got data</h2>
+${renderTable('Who got data of the patient, the last first', columns, rows)}
+${(isCut || !isShort) && html`<p class="small muted">${isCut && 'Only the newest 5,000 records are counted. '}${!isShort && `${accesses.length - SUMMARIZED} more are not shown. `}Choose days to narrow it.</p>`}
+<h2 class="section__title subhead">Records</h2>`
 }
 
 const VERIFIED: Readonly<Record<VerificationReport['state'], (report: VerificationReport) => Html>> = {
@@ -323,11 +371,18 @@ function renderRow(record: KeptRecord, names: Names) {
     html`${renderMoment(record.at, { form: 'date' })} <span class="sub">${renderMoment(record.at, { form: 'exact' })}</span>`,
     html`${renderResult(record)} <span class="status">${record.status}</span>`,
     html`${describeEvent(record)}${record.reason !== null && html`<span class="sub">${record.reason}</span>`}`,
-    describeUser(record, names) ?? '–',
+    renderWho(record, names),
     record.client_id === null ? '–' : describeApp(record, names),
     shortenList(listPatients(record)) || '–',
     renderLink(`/audit/${record.id}`, html`Details<span class="sr"> of record ${record.id}</span>`),
   ]
+}
+
+/** A person, or a command's operator, and the address. */
+function renderWho(record: KeptRecord, names: Names): Html {
+  const who = describeUser(record, names)
+  const { address } = record
+  return html`${who ?? '–'}${address !== null && address !== who && html`<span class="sub">${address}</span>`}`
 }
 
 function renderResult({ allowed }: KeptRecord): Html {
@@ -353,8 +408,28 @@ function listPatients(record: KeptRecord): readonly string[] {
   return hasOthers ? [...patients, 'others'] : patients
 }
 
-function renderRecordPage(request: AdminRequest, record: KeptRecord, names: Names, event: object): Html {
+/** The grant of the record's launch, if it can still be used. */
+async function findUsableGrant(
+  { admin }: AdminRequest,
+  { launch_id }: KeptRecord,
+): Promise<GrantDescription | undefined> {
+  const grant = launch_id === null ? undefined : await findGrant(admin, launch_id)
+  return isFailure(grant) ? undefined : grant
+}
+
+interface RecordPage {
+  readonly names: Names
+  readonly event: object
+  readonly grant: GrantDescription | undefined
+}
+
+function renderRecordPage(
+  request: AdminRequest,
+  record: KeptRecord,
+  { names, event, grant }: RecordPage,
+): Html {
   const user = describeUser(record, names)
+  const target = renderTarget(record)
   const code = (text: string | null) => (text === null ? undefined : html`<code>${text}</code>`)
   return renderAdminPage(
     request,
@@ -369,24 +444,62 @@ function renderRecordPage(request: AdminRequest, record: KeptRecord, names: Name
       ['Event', describeEvent(record)],
       ['Reason', record.reason ?? undefined],
       ['Server', record.server],
-      ['User', user],
+      [
+        'User',
+        user &&
+          (record.subject === null
+            ? user
+            : html`${user} ${renderAuditLinks(['Records of this user', { user: record.subject }])}`),
+      ],
       ['FHIR user', code(record.fhir_user)],
       [
         'App',
         record.client_id === null
           ? undefined
-          : html`${names.app(record.client_id) ?? ''} <code>${record.client_id}</code>`,
+          : html`${names.app(record.client_id) ?? ''} <code>${record.client_id}</code> ${renderAuditLinks(['Records of this app', { app: record.client_id }])}`,
       ],
-      ['Patients', listPatients(record).join(', ') || undefined],
+      ['Patients', renderPatients(record)],
+      ...(target ? [['Changed', target] as const] : []),
       ['Request', code(record.request && `${record.method ?? ''} ${record.request}`)],
       ['Decided by', code(record.decided_by)],
-      ['Launch id', code(record.launch_id)],
+      [
+        'Launch id',
+        record.launch_id === null
+          ? undefined
+          : html`${code(record.launch_id)} ${renderAuditLinks(['Records of this launch', { launch: record.launch_id }])}`,
+      ],
+      ...(grant
+        ? [
+            [
+              'Access now',
+              html`<p>${grant.clientName} can still use this access on behalf of ${grant.displayName}.</p> ${renderDangerLink(`/grants/${encodeURIComponent(grant.id)}/revoke`, 'Revoke access')}`,
+            ] as const,
+          ]
+        : []),
       ['Request id', code(record.request_id)],
       ['Address', code(record.address)],
     ])}
 ${record.details !== null && renderDetails(JSON.parse(record.details))}
 <details class="more after"><summary>As a FHIR AuditEvent</summary><pre class="card card__body">${formatJson(event)}</pre></details>`,
   )
+}
+
+function renderPatients(record: KeptRecord): Html | undefined {
+  const { patients, hasOthers } = readFiledPatients(record)
+  if (patients.length === 0 && !hasOthers) return undefined
+  return html`${patients.map(
+    (id, at) =>
+      html`${at > 0 && ', '}${renderLink(`/audit?${new URLSearchParams({ patient: `Patient/${id}` })}`, id)}`,
+  )}${hasOthers && `${patients.length > 0 ? ', ' : ''}others`}`
+}
+
+const TARGETS: Readonly<Record<TargetType, string>> = { account: 'account', client: 'app', grant: 'grant' }
+
+/** What an administrator changed, with all its changes. */
+function renderTarget({ kind, resource_type: type, resource_id: id }: KeptRecord): Html | undefined {
+  const name = kind === 'admin' ? findOwn(TARGETS, type ?? '') : undefined
+  if (name === undefined || id === null) return undefined
+  return html`<code>${id}</code> ${renderAuditLinks([`Changes to this ${name}`, { target: `${name}/${id}` }])}`
 }
 
 /** A change as a table, other details as JSON. */

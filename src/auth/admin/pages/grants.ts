@@ -140,7 +140,7 @@ async function renderServices(
   const columns = ['App', 'What it may do', 'Scopes', 'Last used', { head: 'Action', isHidden: true }]
   return html`<h2 class="section__title subhead">Without a user</h2>
 <p class="small">Backend services and programs of this server. They have access until they are disabled.</p>
-${renderTable('Apps that need no user', columns, rows)}`
+<div class="after">${renderTable('Apps that need no user', columns, rows)}</div>`
 }
 
 const OWN_SCOPES: Readonly<Record<string, string>> = {
