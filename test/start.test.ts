@@ -198,6 +198,7 @@ describe('sallyport start', () => {
     await started.printed(RUNNING)
     const [, password = ''] = /clinician \/ (\S+) \(shown only once\)/.exec(started.stdout()) ?? []
     assert.match(await logIn(random, 'clinician', password), /\/login\/new-password$/)
+    assert.match(started.stderr(), /^Warning: SMART_LOGIN_SECOND_FACTOR=none: a password alone/m)
     const set = await place({ ...bind, SMART_SEED_CLINICIAN_PASSWORD: 'of the operator' })
     await start(set, ['auth']).printed(RUNNING)
     assert.match(await logIn(set, 'clinician', 'of the operator'), /\/portal$/)

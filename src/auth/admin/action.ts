@@ -8,6 +8,7 @@ import { LIMITS, RECENT_SECONDS } from '../base/limits.ts'
 import { formatFhirUser } from '../base/user.ts'
 import type { ClientFault } from '../oauth/clients/validate.ts'
 import type { AccessRules } from '../users/validity/rule.ts'
+import { describeChange } from './describe-change.ts'
 
 /** Who administers: a clinician on the pages, a client at the API, the command line, or a developer. */
 export type Actor =
@@ -195,6 +196,7 @@ export async function recordAction(
     address: admin.address,
     ...describeActor(admin.actor),
     ...describeTarget(operation, target),
+    reason: describeChange(operation.name, before, after),
     requestId: admin.requestId,
     ...((hasValues(before) || hasValues(after)) && { details: shortenChange({ before, after }) }),
   }

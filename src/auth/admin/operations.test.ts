@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
-import { createAuditor } from '../../audit/index.ts'
+import { createAuditor, findRecords } from '../../audit/index.ts'
 import { sweep } from '../../store/index.ts'
 import { findClient } from '../oauth/clients/client.ts'
 import { computeRevocationKey } from '../oauth/revocation/list.ts'
@@ -11,6 +11,7 @@ import { findLastUses } from './audit.ts'
 import { changeByMetadata, registerByMetadata } from './client-metadata.ts'
 import {
   approveClient,
+  changeClient,
   describeClient,
   findClientRow,
   listClients,
@@ -119,6 +120,37 @@ eachDatabaseIfThorough((_, open) => {
         .select(({ fn }) => fn.agg<string>('max', ['details']).as('details'))
         .executeTakeFirstOrThrow()
       assert.doesNotMatch(details, new RegExp(`${secret}|${rotated.secret}|secret_hash`))
+    })
+
+    it('records in words which members of an app or a user changed, and the role (ADMIN-3)', async () => {
+      const lastReason = async () =>
+        (await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 1 }))[0]?.reason
+      const user = {
+        kind: 'clinician',
+        username: 'rolf',
+        displayName: 'Rolf',
+        fhirUser: 'Practitioner/r',
+      } as const
+      succeed(await addUser(admin, { ...user, admin: true }))
+      assert.equal(await lastReason(), 'Role: administrator')
+      succeed(await changeUser(admin, { username: 'rolf' }, { admin: false }))
+      assert.equal(await lastReason(), 'Role: administrator → user')
+      succeed(
+        await changeUser(
+          admin,
+          { username: 'rolf' },
+          { admin: true, displayName: 'R', fhirUser: 'Practitioner/q' },
+        ),
+      )
+      assert.equal(await lastReason(), 'Role: user → administrator. Changed: display name, FHIR user')
+      succeed(await changeUser(admin, { username: 'rolf' }, { disabled: true }))
+      assert.equal(await lastReason(), null)
+      succeed(await registerByMetadata(admin, { ...APP, client_id: 'worded' }))
+      const redirectUris = ['https://worded.example/callback']
+      succeed(await changeClient(admin, 'worded', { name: 'Worded', redirectUris }))
+      assert.equal(await lastReason(), 'Changed: client name, redirect URIs')
+      succeed(await removeUser(admin, { username: 'rolf' }))
+      succeed(await removeClient(admin, 'worded'))
     })
 
     it('removes an app with many grants at once, and leaves its rows to the sweep', async () => {

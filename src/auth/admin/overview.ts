@@ -60,6 +60,7 @@ export async function findOverview(
     findServerMatters(app, context),
     findProviderMatters(context),
     findAppMatters(admin),
+    findDemoMatters(context),
     findKeyMatters(admin, context),
     findSignInMatters(counts),
     findTrailMatters(admin, context),
@@ -135,6 +136,26 @@ async function findAppMatters({ store }: Admin): Promise<readonly Matter[]> {
   if (Number(count) === 0) return []
   const text = Number(count) === 1 ? '1 app waits' : `${count} apps wait`
   return [{ code: 'apps-unverified', text: `${text} for approval.`, path: '/apps?state=unverified' }]
+}
+
+/** The demo app needs no consent. Whoever does not use it should not have it. */
+async function findDemoMatters({ store, settings, rules }: AuthContext): Promise<readonly Matter[]> {
+  if (rules.onLoopback) return []
+  const id = settings.app.clientId
+  const unused = await store.db
+    .selectFrom('client')
+    .select('name')
+    .where('client_id', '=', id)
+    .where('disabled', '=', false)
+    .where(isPresent)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(selectFrom('grant').select('grant.id').whereRef('grant.client_id', '=', 'client.client_id')),
+      ),
+    )
+    .executeTakeFirst()
+  const text = `${unused?.name} comes with this server, needs no consent, and nobody uses it: disable it unless you need it.`
+  return unused ? [{ code: 'apps-unused', text, path: `/apps/${encodeURIComponent(id)}` }] : []
 }
 
 /** The age of a key without a rotation by age, at which somebody should rotate it. */

@@ -218,7 +218,10 @@ where the user has signed in before. This accepts it from everywhere again.`,
       text: 'The user keeps the account. If no administrator is left, the command line can add one.',
       button: 'Remove administrator',
     },
-    link: { text: 'Remove administrator', isOffered: user => user.kind === 'clinician' && user.admin },
+    link: {
+      text: 'Remove administrator',
+      isOffered: user => user.kind === 'clinician' && user.admin && !user.isSelf,
+    },
     perform: (admin, target) => changeUser(admin, target, { admin: false }),
   },
   disable: {
@@ -310,6 +313,19 @@ function nameOperation(kind: UserKind, verb: UserVerb): Operation {
   return { name: `${kind} ${verb}`, signIn: USER_OPERATIONS[verb].signIn }
 }
 
+/** Operations after which an administrator who performs them on the own account would no longer be one. */
+const ENDS_OWN_RIGHT: readonly string[] = ['remove-administrator', 'disable', 'remove']
+
+/** Administrators cannot end their own right: its end would undo the change that they make, and one of them stays. */
+export function refuseOwnAccount({ actor }: Admin, userId: string, verb: string): AdminFailure | undefined {
+  return actor.kind === 'clinician' && actor.id === userId && ENDS_OWN_RIGHT.includes(verb)
+    ? new AdminFailure(
+        'conflict',
+        'this is your own account. Another administrator can disable or remove it, or end your role',
+      )
+    : undefined
+}
+
 /** Adds a user. */
 export async function addUser(admin: Admin, user: NewUser): Promise<UserDescription | AdminFailure> {
   const fault = findUserFault(user) ?? checkPassword(admin, user, user.password)
@@ -379,7 +395,10 @@ export function changeUser(
   target: UserTarget,
   changes: UserChanges,
 ): Promise<UserDescription | AdminFailure> {
-  return performOnUser(admin, target, chooseVerb(changes), async (trx, row, before) => {
+  const verb = chooseVerb(changes)
+  return performOnUser(admin, target, verb, async (trx, row, before) => {
+    const own = refuseOwnAccount(admin, row.id, changes.admin === false ? 'remove-administrator' : verb)
+    if (own) return own
     const wanted = {
       ...before,
       displayName: changes.displayName ?? before.displayName,
@@ -423,6 +442,8 @@ export function removeUser(admin: Admin, target: UserTarget): Promise<UserDescri
   return perform(admin, async trx => {
     const row = await lockRow(trx, target)
     if (!row) return failUnknown(target)
+    const own = refuseOwnAccount(admin, row.id, 'remove')
+    if (own) return own
     const user = await describe(trx, admin.rules, row, admin.clock())
     const grants = trx.selectFrom('grant').select('id').where('clinician_id', '=', row.id)
     if (await grants.limit(1).offset(GRANTS_AT_ONCE).executeTakeFirst())

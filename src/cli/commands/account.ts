@@ -111,6 +111,19 @@ export async function addAccount(io: Io, user: Omit<NewUser, 'password'>): Promi
   return 0
 }
 
+/** Warns if nobody can use `/admin` any longer. */
+export async function noteNoAdministrator(io: Io): Promise<void> {
+  if (readSettings(io.env, io.cwd).login.providers.some(({ admin }) => admin)) return
+  const { listUsers } = await import('../../auth/index.ts')
+  const { items } = await performCommand(io, 'Cannot list administrators', admin =>
+    listUsers(admin, { admin: true, disabled: false, limit: 1 }),
+  )
+  if (items.length === 0)
+    io.stderr.write(
+      `Note: no administrator is left; ${HOW} clinician set --username <name> --admin adds one\n`,
+    )
+}
+
 /** Warns if the FHIR server does not have a resource of the user: apps could not read their user. */
 export async function noteUnknown(user: UserDescription, io: Io): Promise<void> {
   const { listFhirUsers } = await import('../../auth/index.ts')

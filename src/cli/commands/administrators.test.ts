@@ -31,7 +31,13 @@ describe('sallyport clinician', () => {
     const add = 'clinician add --username ada --display-name Ada --fhir-user p1 --admin'
     assert.equal((await run(add, 'correct horse\n')).exitCode, 0)
     assert.match((await run('clinician list')).stdout, /ada +Ada +Practitioner\/p1 +administrator/)
-    assert.equal((await run('clinician set ada --no-admin')).exitCode, 0)
+    const last = /^Note: no administrator is left; .* clinician set --username <name> --admin adds one\n$/
+    for (const [line, note] of [
+      ['clinician disable ada', last],
+      ['clinician enable ada', /^$/],
+      ['clinician set ada --no-admin', last],
+    ] as const)
+      assert.match((await run(line)).stderr, note, line)
     assert.match((await run('clinician list')).stdout, /ada +Ada +Practitioner\/p1 +active/)
     assert.deepEqual((await readDetails()).at(-1), { before: { admin: true }, after: { admin: false } })
     for (const [line, exitCode] of [

@@ -15,7 +15,14 @@ import {
 } from '../command.ts'
 import { readFhirUser } from '../start/files.ts'
 import { performCommand } from '../with-store.ts'
-import { addAccount, notePassword, noteUnknown, readNewPassword, readUsername } from './account.ts'
+import {
+  addAccount,
+  noteNoAdministrator,
+  notePassword,
+  noteUnknown,
+  readNewPassword,
+  readUsername,
+} from './account.ts'
 
 const clinicianAdd: Command = {
   usage: `
@@ -132,6 +139,7 @@ Options:
     )
     io.stdout.write(`Changed clinician ${username}\n`)
     if (changes.fhirUser !== undefined) await noteUnknown(user, io)
+    if (changes.admin === false) await noteNoAdministrator(io)
     return 0
   },
 }

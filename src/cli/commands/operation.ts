@@ -1,7 +1,8 @@
 import { OPERATION_COMMANDS } from '../../auth/index.ts'
-import { HOW } from '../../core/index.ts'
+import { HOW, isRecord } from '../../core/index.ts'
 import { type Command, getSubject } from '../command.ts'
 import { performCommand } from '../with-store.ts'
+import { noteNoAdministrator } from './account.ts'
 
 /** The commands of operations on one app or user, which the table of operations describes. */
 export const commands = Object.fromEntries(
@@ -24,8 +25,9 @@ ${help}`,
     positionals: { min: 0, max: 1 },
     async run(args, io) {
       const subject = getSubject(args, option)
-      await performCommand(io, `Cannot ${verb} ${noun}`, admin => perform(admin, subject))
+      const changed = await performCommand(io, `Cannot ${verb} ${noun}`, admin => perform(admin, subject))
       io.stdout.write(`${done} ${noun} ${subject}\n`)
+      if (isRecord(changed) && changed.admin === true) await noteNoAdministrator(io)
       return 0
     },
   }

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Configuration, Settings } from '../../config/index.ts'
-import { readConfiguration, SettingsError } from '../../config/index.ts'
+import { findSecurityWarnings, readConfiguration, SettingsError } from '../../config/index.ts'
 import { HOW } from '../../core/index.ts'
 import { createLogger, version } from '../../web/index.ts'
 import { type Command, formatColumns, getOptional, type Io, isSet } from '../command.ts'
@@ -57,6 +57,11 @@ export function stopSignal(source: SignalSource, force: () => void, clock: () =>
   return promise
 }
 
+/** What `check` and `/admin` warn about too. Nothing on loopback. */
+function warnOfSettings(settings: Settings, { stderr }: Io): void {
+  for (const { text } of findSecurityWarnings(settings)) stderr.write(`Warning: ${text}\n`)
+}
+
 /** A request that has arrived but is not yet read counts as running. */
 const ARRIVING_MS = 100
 
@@ -103,6 +108,7 @@ To see the settings in effect: ${HOW} settings`,
     const { configuration, live: initial } = read()
     const { settings, warnings, startWarnings } = configuration
     for (const warning of [...warnings, ...startWarnings]) io.stderr.write(`${warning}\n`)
+    if (names.includes('auth')) warnOfSettings(settings, io)
     const program = getOptional(args, 'run')
     const forScripts = isSet(args, 'ready') || program !== undefined
     const output = forScripts ? io.stderr : io.stdout

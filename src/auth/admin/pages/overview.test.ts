@@ -64,6 +64,10 @@ eachDatabaseIfThorough((_name, open) => {
       const { body } = await (await server.logIn('ada')).get('/admin')
       assert.match(body, /SMART_ALLOW_HTTP=true: tokens[\s\S]*href="\/admin\/system"[^>]*>See settings/)
       assert.match(body, /An administrator has no second factor: ada\./)
+      const demo = /Demo app comes with this server, needs no consent, and nobody uses it/
+      assert.match(body, demo)
+      await store.db.updateTable('client').set({ disabled: true }).execute()
+      assert.doesNotMatch((await (await server.logIn('ada')).get('/admin')).body, demo)
       const id = '00000000-0000-4000-8000-000000000001'
       const { id: clinician_id } = await store.db
         .selectFrom('clinician')

@@ -26,6 +26,7 @@ import {
   changeUser,
   createPassword,
   Link,
+  refuseOwnAccount,
   SignInId,
   USER_OPERATIONS,
   type UserOperation,
@@ -149,6 +150,8 @@ function defineUserAction(
     async ask(request) {
       const user = await requireUser(request)
       if (isFailure(user)) return user
+      const own = refuseOwnAccount(request.admin, user.id, verb)
+      if (own) return own
       const signIn = isAboutSignIn ? await requireSignIn(request, user) : undefined
       if (isFailure(signIn)) return signIn
       return {
