@@ -104,8 +104,8 @@ async function fill({ db }: Store): Promise<void> {
   await db
     .insertInto('authorization_code')
     .values([
-      { ...code, code_hash: 'over', grant_id: 'fresh', expires_at: now - 2 * HOUR },
-      { ...code, code_hash: 'lately', grant_id: 'fresh', expires_at: now - 1 },
+      { ...code, code_hash: 'over', grant_id: 'fresh', expires_at: now - 25 * HOUR },
+      { ...code, code_hash: 'lately', grant_id: 'fresh', expires_at: now - 23 * HOUR },
     ])
     .execute()
   const lifetimes = [

@@ -5,9 +5,13 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/index.ts'
 import type { Instant, Schema } from './schema.ts'
 import type { Store } from './store.ts'
 
+/** The longest configurable lifetime of an access token. */
+const MAX_TOKEN_MS = DAY_MS
+
 /**
  * Codes and grants are kept beyond their use so that a replay still finds and revokes its grant, and so that access
- * tokens of a revoked grant stay revoked.
+ * tokens of a revoked grant stay revoked. A code that was never used shows that its grant has no token, as long as it could
+ * have one.
  */
 const KEPT = {
   launchToken: HOUR_MS,
@@ -15,7 +19,7 @@ const KEPT = {
   wrongCode: DAY_MS,
   /** As long as the cookie of a known browser. */
   knownSender: 180 * DAY_MS,
-  code: HOUR_MS,
+  code: MAX_TOKEN_MS,
   grant: 2 * DAY_MS,
   signingKey: 7 * DAY_MS,
 }
@@ -61,9 +65,6 @@ export const REMOVED = 0
 
 /** Not of a client that was removed, and whose rows are still being deleted. */
 export const isPresent = sql<boolean>`(expires_at is null or expires_at > ${sql.lit(REMOVED)})`
-
-/** The longest configurable lifetime of an access token. */
-const MAX_TOKEN_MS = DAY_MS
 
 /** Deletes expired and removed clients, each after everything that belongs to it. */
 async function removeClients(store: Store, now: Instant): Promise<void> {

@@ -220,7 +220,7 @@ export async function keepUsableGrants(
 /** Ids of a statement. */
 const AT_ONCE = 500
 
-/** The grants without a token: the code was not exchanged. Codes are deleted after an hour, refresh tokens when they end. */
+/** The grants without a token: the code was not exchanged. Codes are deleted a day after they expire, refresh tokens when they end. */
 async function findTokenless(db: Kysely<Schema>, grants: readonly GrantRow[]): Promise<ReadonlySet<string>> {
   const found = new Set<string>()
   for (let from = 0; from < grants.length; from += AT_ONCE) {

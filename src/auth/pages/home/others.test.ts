@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, describe, it } from 'node:test'
 import { eachDatabaseIfThorough } from '../../../../test/support/databases.ts'
+import { sweep } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
@@ -60,6 +61,19 @@ eachDatabaseIfThorough((_name, open) => {
       await launch(`${SCOPE} offline_access`)
       await auth.store.db.deleteFrom('authorization_code').execute()
       assert.match(await show(), /Nobody else has allowed an app/)
+    })
+
+    it('are not those of a code that was never exchanged, however long access tokens live (REVOKE-3)', async () => {
+      const long = await TestAuthServer.open(await open(), {
+        resources: [patient('juniper', 'Juniper', 'Alba')],
+        settings: { accessTokenTtlSeconds: 6 * 3600 },
+      })
+      await long.addClient({ client_id: 'tracker', name: 'Heart Tracker', scope: SCOPE })
+      const browser = await long.logIn()
+      await long.getCode(browser, { ...APP, scope: SCOPE })
+      long.time.now += 3 * 3_600_000
+      await sweep(long.store, long.time.now)
+      assert.match((await browser.get('/manage')).body, /No app has access/)
     })
 
     it('are found among many later grants for other records and for this one (PATIENTS-8)', async () => {
