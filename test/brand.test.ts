@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { seedSampleAccounts } from '../src/auth/index.ts'
 import { expectNoSidewaysScroll, inspectOnEveryScreen, useBrowser } from './support/browser.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { signIn } from './support/walk.ts'
@@ -18,7 +19,8 @@ before(async () => {
   writeFileSync(logo, LOGO)
   stack = await startStack({
     env: {
-      SMART_SAMPLE_PATIENTS: '5',
+      // The mother of the 27th has an account.
+      SMART_SAMPLE_PATIENTS: '27',
       SMART_BRAND_NAME: 'North Hospital',
       SMART_BRAND_SUPPORT: 'Service desk, 555 0100, help@north.example',
       SMART_BRAND_COLOUR: '#006747',
@@ -56,6 +58,28 @@ describe('the pages of an organization', () => {
     assert.deepEqual(faults, [])
     await page.goto(`${issuerUrl}/nowhere`)
     await see('not-found')
+  })
+
+  it('tell patients of its name, its contact, and each record by whose it is (PATIENTS-8)', async () => {
+    await seedSampleAccounts(stack.store)
+    const { issuerUrl } = stack.settings
+    const { page, faults } = await open()
+    await page.goto(`${issuerUrl}/login`)
+    await page.getByText('Use your North Hospital account.').waitFor()
+    await page.getByText('Forgot your password, or can’t sign in? Ask for help: Service desk').waitFor()
+    await page.getByLabel('Username').fill('mira')
+    await page.getByLabel('Password').fill(stack.user.password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('which apps may use the record of Zoë Alabaster').waitFor()
+    await page.getByRole('link', { name: 'Everyone who looked at the record of Zoë Alabaster' }).waitFor()
+    await page.getByText('Ask: Service desk, 555 0100').waitFor()
+    await inspectOnEveryScreen(page, 'brand-home')
+    assert.equal(await page.title(), 'Start – North Hospital')
+    await page.getByRole('link', { name: 'Who looked', exact: true }).click()
+    await page.getByRole('heading', { name: 'Who looked at the record of Zoë Alabaster' }).waitFor()
+    await page.getByText('Ask: Service desk, 555 0100').waitFor()
+    await inspectOnEveryScreen(page, 'brand-who-looked')
+    assert.deepEqual(faults, [])
   })
 
   it('begin at the same place, however wide their content is', async () => {

@@ -222,6 +222,52 @@ describe('the pages of a patient', () => {
     assert.deepEqual(faults, [])
   })
 
+  it('open an app for the record from the start page (PATIENTS-10)', async () => {
+    const { page, faults } = await open()
+    await signIn(page, 'alba')
+    await page.getByRole('link', { name: 'Open Demo app' }).press('Enter')
+    await page.getByRole('heading', { level: 1, name: /Juniper, Alba/ }).waitFor()
+    await page.goto(`${stack.settings.issuerUrl}/home`)
+    await page.getByRole('link', { name: 'End access of Demo app' }).waitFor()
+    assert.deepEqual(faults, [])
+  })
+
+  it('have days and times in the zone of the reader, and name it (PATIENTS-6)', async () => {
+    const { page, faults } = await open({ timezoneId: 'Pacific/Auckland' })
+    await signIn(page, 'mira')
+    await page.waitForURL('**/home')
+    const when = await page.locator('.visit__when').first().textContent()
+    assert.match(when ?? '', /\d\d:\d\d GMT\+13$/)
+    await page.getByRole('link', { name: 'Who looked', exact: true }).click()
+    await page.getByText('Days and times are in the zone Pacific/Auckland.').waitFor()
+    const day = await page.locator('.day h2').first().textContent()
+    assert.match(day ?? '', new RegExp(`^Today, ${when?.slice(0, 11)}$`))
+    assert.deepEqual(faults, [])
+  })
+
+  it('show the state of the account, and lead to each page (ACCOUNT-5)', async () => {
+    const { page, faults } = await open()
+    await signIn(page, 'alba')
+    await page.getByRole('link', { name: 'Account', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
+    await inspectOnEveryScreen(page, 'account')
+    for (const [name, heading] of [
+      ['Password', 'Change password'],
+      ['Two-step sign-in', 'Two-step sign-in'],
+      ['Passkeys', 'Add a second step'],
+      ['Where you are signed in', 'Where you are signed in'],
+      ['Apps with access', 'Apps with access'],
+      ['Who looked', 'Who looked at my record'],
+    ] as const) {
+      await page.getByRole('main').getByRole('link', { name, exact: true }).press('Enter')
+      await page.getByRole('heading', { level: 1, name: heading }).waitFor()
+      await page.goto(`${stack.settings.issuerUrl}/account`)
+    }
+    await page.goto(`${stack.settings.issuerUrl}/account/sign-ins`)
+    await inspectOnEveryScreen(page, 'sign-ins')
+    assert.deepEqual(faults, [])
+  })
+
   it('let a parent choose the child, and end the access of an app to that record alone (PATIENTS-9, REVOKE-3)', async () => {
     const { page, faults } = await open()
     await signIn(page, 'parent')

@@ -18,6 +18,15 @@ export const authTable = {
     initial: 'sallyport-app',
     about: 'Client id of the app that the portal launches by default.',
   }),
+  patientApps: defineDerived({
+    name: 'smart.server.patient-apps',
+    env: 'SMART_PATIENT_APPS',
+    type: types.clientIds,
+    otherwise: '`sallyport-app` on loopback, otherwise none',
+    about:
+      'Client ids of apps that the start page of patients and relatives offers, in this order. Each needs a launch URL, which gets `iss` and starts a standalone launch.',
+    derive: ({ onLoopback }): readonly string[] => (onLoopback ? ['sallyport-app'] : []),
+  }),
   defaultNeedPatientBanner: defineFixed({
     name: 'smart.server.default-need-patient-banner',
     alias: 'defaultNeedPatientBanner',

@@ -45,6 +45,7 @@ describe('readSettings', () => {
       appUrl: 'http://localhost:8081',
       smartClientLaunchUrl: 'http://localhost:8081/launch',
       defaultClientId: 'sallyport-app',
+      patientApps: ['sallyport-app'],
       defaultNeedPatientBanner: true,
       accessTokenTtlSeconds: 300,
       databaseUrl: `sqlite:${join(folder, 'data', 'sallyport.db')}`,

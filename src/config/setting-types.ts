@@ -219,6 +219,11 @@ export const clientId: SettingType<string> = {
   parse: text => (/^[\x21-\x7e]{1,200}$/.test(text) ? text : undefined),
 }
 
+export const clientIds: SettingType<readonly string[]> = {
+  ...listOf(clientId),
+  expected: 'client ids, separated by commas',
+}
+
 export const usernames: SettingType<readonly string[]> = {
   ...listOf({ parse: text => (text === '' ? undefined : text) }),
   expected: 'usernames, separated by commas',

@@ -6,10 +6,9 @@ import { createFhirReader } from '../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE } from '../base/paths.ts'
 import { forbidCaching, joinRepeated, readParameters } from '../base/request.ts'
 import { findOwnPatient, isPatientUser, type User } from '../base/user.ts'
-import { isConfigured } from '../oauth/clients/client.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { findApp } from '../oauth/launch/apps.ts'
-import { buildLaunchUrl, issueLaunch, prepareLaunch, type ReadyLaunch } from '../oauth/launch/prepare.ts'
+import { buildStandaloneUrl, issueLaunch, prepareLaunch, type ReadyLaunch } from '../oauth/launch/prepare.ts'
 import { describeLaunchProblem, UNKNOWN_USER } from '../oauth/launch-contexts.ts'
 import { sendErrorPage } from '../pages/page-parts.ts'
 import { findUsableUser, TEST_CLINICIAN } from '../users/accounts.ts'
@@ -96,10 +95,7 @@ async function startAlone(
   const app = await findApp(context, launch.clientId)
   if (!app) return fail(describeLaunchProblem(fail({ kind: 'unknown-app' })))
   const url = launchUrl ?? app.launchUrl
-  // The demo app knows its server, and takes iss for the beginning of an EHR launch.
-  return {
-    url: isConfigured(settings, app.client) ? url : buildLaunchUrl(url, settings.fhirBaseUrl, undefined),
-  }
+  return { url: buildStandaloneUrl(settings, app.client, url) }
 }
 
 async function launchForPatient(

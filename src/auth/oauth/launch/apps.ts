@@ -37,6 +37,13 @@ export async function findApps(
   return toAppList(context, clients)
 }
 
+/** The apps that patients and relatives can open from their start page. */
+export async function findPatientApps(context: AuthContext): Promise<readonly App[]> {
+  const ids = context.settings.patientApps.slice(0, LIMITS.appsListed)
+  const apps = await Promise.all(ids.map(id => findApp(context, id)))
+  return apps.flatMap(app => (app?.client.approved ? app : []))
+}
+
 function toAppList(context: AuthContext, clients: readonly Client[]): AppList {
   const apps = [...new Map(clients.map(client => [client.id, client])).values()].flatMap(
     client => toApp(context, client) ?? [],

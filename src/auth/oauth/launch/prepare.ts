@@ -4,7 +4,9 @@ import { type Failed, fail, isFailure } from '../../../core/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { type Person, readPerson } from '../../../web/index.ts'
 import type { FhirReader, Unavailable } from '../../base/fhir-reader.ts'
+import type { AuthSettings } from '../../base/settings.ts'
 import type { User } from '../../base/user.ts'
+import { type Client, isConfigured } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
 import { findApp } from './apps.ts'
 import { createLaunchToken, type Launch } from './launch-token.ts'
@@ -117,6 +119,13 @@ async function checkEncounter(
   const isOfPatient =
     response.kind === 'found' && toEncounter(response.resource, settings.fhirBaseUrl).patientId === patientId
   return isOfPatient ? undefined : fail({ kind: 'unknown-encounter' })
+}
+
+/** The URL at which an app starts by itself. The app of the settings knows its server, and takes `iss` for an EHR launch. */
+export function buildStandaloneUrl(settings: AuthSettings, client: Client, launchUrl: string): string {
+  return isConfigured(settings, client)
+    ? launchUrl
+    : buildLaunchUrl(launchUrl, settings.fhirBaseUrl, undefined)
 }
 
 /** `{launch_url}?iss=…&launch=…`, without `launch` for a standalone launch; a query or fragment of the URL is kept. */

@@ -103,6 +103,37 @@ describe('/home', () => {
     assert.match((await browser.get('/home')).body, /You have allowed no app\. When you allow an app/)
   })
 
+  it('leads to the apps of the setting that have a launch URL, and to no other (PATIENTS-10)', async () => {
+    const settings = { patientApps: ['growth', 'nowhere', 'tracker', 'stranger', 'sallyport-app'] }
+    const other = await TestAuthServer.open(await open(), { resources: RESOURCES, settings })
+    await other.addUser('alba', { fhir_user_id: 'Patient/juniper' })
+    await other.addUser('orphan', { fhir_user_id: 'RelatedPerson/nobody' })
+    const launch_url = 'https://growth.example/launch?theme=1'
+    await other.addClient({
+      client_id: 'growth',
+      name: 'Growth <chart>',
+      launch_url,
+      description: 'For children',
+    })
+    await other.addClient({ client_id: 'tracker', launch_url: null })
+    await other.addClient({ client_id: 'stranger', launch_url, approved: false })
+    await other.addClient({ client_id: 'clinical', launch_url })
+    const { body } = await (await other.logIn('alba')).get('/home')
+    assert.deepEqual(
+      [...body.matchAll(/href="([^"]*)">Open<span class="sr"> (.*?)<\/span>/g)].map(([, ...found]) => found),
+      [
+        [
+          'https://growth.example/launch?theme=1&amp;iss=http%3A%2F%2Flocalhost%3A8080%2Ffhir',
+          'Growth &lt;chart&gt;',
+        ],
+        ['http://localhost:8081/launch', 'Demo app'],
+      ],
+    )
+    assert.match(body, /For children[\s\S]*<b>Use another app<\/b>/)
+    assert.doesNotMatch(body, /asks whose record/)
+    assert.doesNotMatch((await (await other.logIn('orphan')).get('/home')).body, /Open an app/)
+  })
+
   it('names the patients for whom a relative acts, a bounded number of them (PATIENTS-8)', async () => {
     await addAccount('mother', 'RelatedPerson/r-child-0', ['r-child-0'])
     const { body } = await (await auth.logIn('mother')).get('/home')

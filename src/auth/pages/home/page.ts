@@ -15,6 +15,8 @@ import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
+import { type App, findPatientApps } from '../../oauth/launch/apps.ts'
+import { buildStandaloneUrl } from '../../oauth/launch/prepare.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
 import { type Actors, findActors } from '../access-log/actors.ts'
@@ -33,6 +35,8 @@ import { findGrantsOfOthers, type GrantsOfOthers, renderGrantsOfOthers } from '.
 /** What a patient or relative sees first. */
 export interface Home {
   readonly access: readonly AppAccess[]
+  /** Apps that the user can open. */
+  readonly apps: readonly App[]
   readonly records: readonly OpenRecord[] | Unavailable
   /** Records that are not shown. */
   readonly others: number
@@ -50,13 +54,17 @@ interface OpenRecord {
 }
 
 export async function readHome(context: AuthContext, user: User, zone: string): Promise<Home> {
-  const [own, access] = await Promise.all([findOwnRecords(context, user), findAccess(context, user.id)])
-  if (isFailure(own)) return { access, records: own, others: 0 }
+  const [own, access, apps] = await Promise.all([
+    findOwnRecords(context, user),
+    findAccess(context, user.id),
+    findPatientApps(context),
+  ])
+  if (isFailure(own)) return { access, apps, records: own, others: 0 }
   const ids = own.map(({ patientId }) => patientId)
   const shown = ids.slice(0, LIMITS.homeRecords)
   const people = await readPeople(context, user, shown)
   const records = await Promise.all(shown.map(id => readRecord(context, user, { people, own, zone }, id)))
-  return { access, records, others: ids.length - shown.length }
+  return { access, apps, records, others: ids.length - shown.length }
 }
 
 async function readRecord(
@@ -99,10 +107,15 @@ ${isFailure(records) ? UNREACHABLE : records.length === 0 ? NO_RECORD : records.
 ${home.others > 0 && html`<p><a href="${paths.accountAccessLog}">${home.others === 1 ? 'One more record' : `${home.others} more records`}</a></p>`}
 ${renderApps(home)}
 </div><div class="stack">
-${renderPossible(context)}
+${hasRecord(home) && home.apps.length > 0 && renderOpenable(context, home)}
+${renderPossible(context, home)}
 ${renderCard('ask', 'Questions?', html`<div class="home__part">${renderAsk(context)}</div>`)}
 </div></div>`,
   )
+}
+
+function hasRecord({ records }: Home): boolean {
+  return !isFailure(records) && records.length > 0
 }
 
 function isOne({ records }: Home): boolean {
@@ -184,12 +197,25 @@ function startLower(text: string): string {
   return text.slice(0, 1).toLowerCase() + text.slice(1)
 }
 
-function renderPossible({ settings }: AuthContext): Html {
+/** Links to apps, which start by themselves and come here for their access. */
+function renderOpenable({ settings }: AuthContext, home: Home): Html {
+  return renderCard(
+    'open',
+    'Open an app',
+    html`<ul class="visits">${home.apps.map(
+      ({ client, launchUrl }) =>
+        html`<li class="home__app"><div>${renderPatientApp(client)}${client.description !== undefined && html`<span class="sub">${client.description}</span>`}</div>
+<a class="btn btn--quiet btn--small" href="${buildStandaloneUrl(settings, client, launchUrl)}">Open<span class="sr"> ${client.name}</span></a></li>`,
+    )}</ul>${!isOne(home) && html`<p class="home__part small muted">It asks whose record it should use.</p>`}`,
+  )
+}
+
+function renderPossible({ settings }: AuthContext, { apps }: Home): Html {
   return renderCard(
     'can',
     'What you can do here',
     html`<div class="home__part stack"><ul class="bullets">
-<li><b>Use an app</b>: open the app, choose to connect it to the hospital or practice, and sign in here when it asks. You decide what it may use.</li>
+<li><b>Use ${apps.length > 0 ? 'another' : 'an'} app</b>: open the app, choose to connect it to the hospital or practice, and sign in here when it asks. You decide what it may use.</li>
 <li><a href="${paths.manage}">End the access of an app</a>, at any time.</li>
 <li><a href="${paths.accountAccessLog}">See who looked</a>, and download the list.</li>
 <li>${settings.login.passwords ? html`<a href="${paths.accountPassword}">Change your password</a>, <a href="${paths.accountFactors}">set up two-step sign-in</a>, or ` : ''}<a href="${paths.accountSignIns}">see where you are signed in</a>.</li>
