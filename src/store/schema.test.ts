@@ -25,6 +25,7 @@ const SHAPE: Shape = {
     must_change_password: 'required',
     created_at: 'nullable',
     signed_in_at: 'nullable',
+    password_changed_at: 'nullable',
   },
   access_change: { id: 'required', clinician_id: 'nullable', client_id: 'nullable' },
   account_related_person: { clinician_id: 'required', related_person_id: 'required' },

@@ -66,6 +66,8 @@ interface ClinicianTable {
   created_at: Instant | null
   /** The last sign-in of the user. Null: none since the column exists. */
   signed_in_at: Instant | null
+  /** Null: not since the column exists. */
+  password_changed_at: Instant | null
 }
 
 /** A removed account, as long as audit records name it. A trigger writes it. */

@@ -67,6 +67,7 @@ eachDatabase((name, open, create) => {
         must_change_password: false,
         created_at: null,
         signed_in_at: null,
+        password_changed_at: null,
       })
       for (const row of rows) assert.match(row.id, UUID)
       assert.equal(new Set(rows.map(row => row.id)).size, 3)

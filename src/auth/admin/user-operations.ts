@@ -482,7 +482,12 @@ export async function setPassword(
     await forgetWrongCodes(trx, row.id)
     await forgetWrongPasswords(trx, row.id)
     await forgetSenders(trx, row.id)
-    return storeAndEnd(trx, row, { password_hash, must_change_password, for_loopback }, keepApps)
+    return storeAndEnd(
+      trx,
+      row,
+      { password_hash, must_change_password, for_loopback, password_changed_at: admin.clock() },
+      keepApps,
+    )
   })
   return isFailure(user) ? user : { ...user, password }
 }
@@ -546,7 +551,10 @@ async function storeAndEnd(
   trx: Transaction<Schema>,
   row: UserRow,
   columns: Partial<
-    Pick<UserRow, 'password_hash' | 'must_change_password' | 'access_version' | 'for_loopback'>
+    Pick<
+      UserRow,
+      'password_hash' | 'must_change_password' | 'access_version' | 'for_loopback' | 'password_changed_at'
+    >
   >,
   keepApps: boolean,
 ): Promise<UserRow> {

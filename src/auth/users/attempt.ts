@@ -88,7 +88,7 @@ export async function tryLogin(
         user: { id: user.id, fhirUserId: user.fhir_user_id },
         async confirm(trx, changed) {
           const hash = changed?.newHash ?? result.newHash ?? user.password_hash
-          if (!(await replaceHash(trx, user, hash, changed !== undefined))) return false
+          if (!(await replaceHash(trx, user, hash, changed && context.clock()))) return false
           const kept = { accountId: user.id, mark: computeAccountMark(user) }
           if (hash !== user.password_hash) await keepAccess(trx, { ...kept, what: changed ?? 'everything' })
           await limit.clear(trx)
@@ -204,16 +204,19 @@ const BUSY_SECONDS = 5
 /** Failures after which a user doubts that it is a typing error. */
 const REPEATED = 2
 
-/** Replaces the hash by compare-and-set. `isChosen`: by the user. The row is locked until the transaction ends, even if the hash stays the same. */
+/** Replaces the hash by compare-and-set. `chosenAt`: if the user chose the password. The row is locked until the transaction ends, even if the hash stays the same. */
 async function replaceHash(
   trx: Transaction<Schema>,
   { id, password_hash }: { readonly id: string; readonly password_hash: string },
   newHash: string,
-  isChosen: boolean,
+  chosenAt: number | undefined,
 ): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('clinician')
-    .set({ password_hash: newHash, ...(isChosen && { must_change_password: false }) })
+    .set({
+      password_hash: newHash,
+      ...(chosenAt !== undefined && { must_change_password: false, password_changed_at: chosenAt }),
+    })
     .where('id', '=', id)
     .where('password_hash', '=', password_hash)
     .where('disabled', '=', false)

@@ -65,6 +65,7 @@ eachDatabaseIfThorough((_, __, create) => {
           must_change_password: false,
           created_at: 'number',
           signed_in_at: null,
+          password_changed_at: null,
         },
       )
     })

@@ -2,8 +2,8 @@ import type { Dialect, Migration } from '../migration.ts'
 
 /**
  * Finds the records of an account, the changes to an account or app, and who has access to what, without reading all rows.
- * Keeps the names of removed accounts and apps, and when an account was created and last used. Counts wrong one-time codes
- * and wrong passwords.
+ * Keeps the names of removed accounts and apps, when an account was created and last used, and when its password changed.
+ * Counts wrong one-time codes and wrong passwords.
  */
 export const who: Migration = {
   name: '0002-who',
@@ -45,6 +45,7 @@ export const who: Migration = {
     'create index known_sender_seen_at on known_sender (seen_at)',
     'alter table clinician add column created_at bigint',
     'alter table clinician add column signed_in_at bigint',
+    'alter table clinician add column password_changed_at bigint',
     `update clinician set signed_in_at =
       (select max(login.created_at) from login where login.clinician_id = clinician.id)`,
   ],

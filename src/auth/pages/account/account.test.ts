@@ -189,6 +189,10 @@ describe('/account', () => {
       (await browser.get(changed.headers.location)).body,
       /Password changed\.[\s\S]*the access of your apps have ended/,
     )
+    assert.match(
+      (await browser.get('/account')).body,
+      /Password<\/a><\/h2><p class="muted">Changed <time [^>]*>13-Nov-2026 \d\d:\d\d UTC<\/time>\./,
+    )
     assert.equal((await other.get('/portal')).headers.location, '/login')
     assert.equal((await auth.openBrowser().login('clinician', 'sallyport')).statusCode, 401)
     assert.equal((await auth.openBrowser().login('clinician', NEW)).headers.location, '/portal')

@@ -26,14 +26,19 @@ interface Part {
 export async function renderAccountPage(context: AuthContext, login: Login): Promise<Html> {
   const { db } = context.store
   const { user } = login
-  const [factors, codes, signIns, access] = await Promise.all([
+  const [account, factors, codes, signIns, access] = await Promise.all([
+    db.selectFrom('clinician').select('password_changed_at').where('id', '=', user.id).executeTakeFirst(),
     listFactors(db, user.id),
     countRecoveryCodes(db, user.id),
     findSignIns(context, user.id),
     findAccess(context, user.id),
   ])
   const parts: readonly Part[] = [
-    ...describeSteps(context, login, { factors, codes }),
+    ...describeSteps(context, login, {
+      changedAt: account?.password_changed_at ?? undefined,
+      factors,
+      codes,
+    }),
     describeSignIns(login, signIns),
     {
       title: 'Apps with access',
@@ -61,16 +66,30 @@ function renderPart({ title, href, badge, text }: Part): Html {
   return html`<li class="part"><h2>${href === undefined ? title : html`<a href="${href}">${title}</a>`}${badge && html`&ensp;${badge}`}</h2><p class="muted">${text}</p></li>`
 }
 
+interface Steps {
+  /** When the password was changed, if that is known. */
+  readonly changedAt: number | undefined
+  readonly factors: readonly Factor[]
+  readonly codes: number
+}
+
 /** Password and second steps, which a provider keeps for those who sign in with it. */
 function describeSteps(
   context: AuthContext,
   { issuer }: Login,
-  { factors, codes }: { readonly factors: readonly Factor[]; readonly codes: number },
+  { changedAt, factors, codes }: Steps,
 ): readonly Part[] {
   const provider = context.rules.findByIssuer(issuer)
   const isOwn = context.settings.login.passwords && issuer === undefined
   const password: Part = isOwn
-    ? { title: 'Password', href: paths.accountPassword, text: 'You sign in with a username and a password.' }
+    ? {
+        title: 'Password',
+        href: paths.accountPassword,
+        text:
+          changedAt === undefined
+            ? 'You sign in with a username and a password.'
+            : html`Changed ${renderDateTime(changedAt)}.`,
+      }
     : {
         title: 'Password',
         href: undefined,

@@ -326,7 +326,7 @@ describe('a related person who signs in', () => {
       }
       const page = await ask()
       assert.match(page, /It may change the record or keep access while you are away only if you select that/)
-      assert.match(page, /If you leave this out, the app cannot do that/)
+      assert.match(page, /If you leave this out, the app cannot add, change or delete such entries/)
       assert.match(
         page,
         /If you leave this out, its access ends after 5 minutes\. The app then asks you again/,

@@ -5,8 +5,8 @@ import {
   describeKind,
   describePermissions,
   describeScope,
+  describeWithoutWrite,
   describeWrite,
-  WITHOUT_WRITE,
 } from './texts.ts'
 
 /** Whether a checkbox is checked when the page is shown. */
@@ -56,7 +56,7 @@ export function renderWriteRow(
     {
       value: scope.text,
       title: html`${describePermissions(scope.permissions, 's')} ${noun}${only}&ensp;${renderBadge('Writes to the record', 'warn')}${renderScopeBadge(scope.context)}`,
-      text: `${describeWrite(scope.permissions)}${isOptional ? ` ${WITHOUT_WRITE}` : ''}`,
+      text: `${describeWrite(scope.permissions)}${isOptional ? ` ${describeWithoutWrite(scope.permissions)}` : ''}`,
       more: renderParts(scope.type, parts, isChecked),
       writes: true,
     },

@@ -151,8 +151,10 @@ export function describeWrite(permissions: ReadonlySet<Permission>): string {
 }
 
 /** What happens if a patient or relative does not select a row that writes. */
-export const WITHOUT_WRITE =
-  'If you leave this out, the app cannot do that, and some of its functions may not work.'
+export function describeWithoutWrite(permissions: ReadonlySet<Permission>): string {
+  const verbs = describePermissions(permissions, 's').toLowerCase().replace(' and ', ' or ')
+  return `If you leave this out, the app cannot ${verbs} such entries, and some of its functions may not work.`
+}
 
 /** Describes what an app may do, to its user or to others: "Reads conditions and measurements; adds measurements". */
 export function summarizeScopes(scope: string, user: 'you' | 'they' = 'you'): string {

@@ -50,7 +50,11 @@ async function changePassword(
   const store = async (trx: Transaction<Schema>) => {
     const user = await takeStep(context, trx, found, 'new-password')
     if (!user) return undefined
-    const columns = { password_hash: hash, must_change_password: false }
+    const columns = {
+      password_hash: hash,
+      must_change_password: false,
+      password_changed_at: context.clock(),
+    }
     await trx.updateTable('clinician').set(columns).where('id', '=', user.id).execute()
     // Apps that the administrator left their access keep it.
     await keepAccess(trx, { accountId: user.id, mark: found.login.mark, what: 'offline' })
