@@ -6,7 +6,7 @@ import { sweep } from '../../store/index.ts'
 import { findClient } from '../oauth/clients/client.ts'
 import { computeRevocationKey } from '../oauth/revocation/list.ts'
 import { decodeClaims, TestAuthServer } from '../testing/test-auth-server.ts'
-import { type Admin, AdminFailure } from './action.ts'
+import { type Admin, AdminFailure, listAll } from './action.ts'
 import { findLastUses } from './audit.ts'
 import { changeByMetadata, registerByMetadata } from './client-metadata.ts'
 import {
@@ -19,8 +19,9 @@ import {
   rotateClientSecret,
   setClientDisabled,
 } from './clients.ts'
-import { listGrants, revokeGrantById } from './grants.ts'
+import { listGrants, listServices, revokeGrantById } from './grants.ts'
 import { listKeys } from './keys.ts'
+import { endSignInById, listSignIns } from './sign-ins.ts'
 import {
   addUser,
   changeUser,
@@ -245,6 +246,28 @@ eachDatabaseIfThorough((_, open) => {
       const rows = auth.store.db.selectFrom('grant').select('id').where('clinician_id', '=', removed.id)
       assert.deepEqual(await rows.execute(), [])
       assert.equal(fail(await removeUser(admin, { username: 'leaver' })), 'not_found')
+    })
+
+    it('lists and ends the sign-ins of everybody, in pages, and lists apps that need no user (ADMIN-3)', async () => {
+      const browsers = [await auth.logIn(), await auth.logIn(), await auth.logIn()]
+      const listed = await listAll(page => listSignIns(admin, { ...page, limit: 2 }))
+      const { length } = await listAll(page => listSignIns(admin, page))
+      assert.ok(length >= browsers.length)
+      assert.equal(new Set(listed.map(({ id }) => id)).size, length)
+      const userIds = [listed[0]?.userId ?? '']
+      assert.ok((await listSignIns(admin, { userIds, limit: 10 })).items.length > 0)
+      assert.deepEqual((await listSignIns(admin, { userIds: [], limit: 10 })).items, [])
+      for (const { id } of listed) succeed(await endSignInById(admin, id))
+      assert.equal((await browsers[0]?.get('/portal'))?.headers.location, '/login')
+      assert.equal(fail(await endSignInById(admin, listed[0]?.id ?? '')), 'not_found')
+
+      const service = { name: 'Nightly', scope: 'launch system/*.rs' }
+      await auth.addClient({ client_id: 'nightly', auth_method: 'private_key_jwt', ...service })
+      await auth.addClient({ client_id: 'with-secret', auth_method: 'client_secret', ...service })
+      const services = await listServices(admin, { usesFhir: true })
+      assert.deepEqual(services, [{ clientId: 'nightly', clientName: 'Nightly', scope: 'system/*.rs' }])
+      await setClientDisabled(admin, 'nightly', true)
+      assert.deepEqual(await listServices(admin, { usesFhir: true }), [])
     })
 
     it('lists grants and clients in pages', async () => {
