@@ -39,7 +39,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     name: { type: 'string' },
-    timeout: { type: 'string', default: '300' },
+    // It ends a file that hangs. A thorough run shares its cores among more files that take minutes.
+    timeout: { type: 'string', default: IS_THOROUGH ? '900' : '300' },
     verbose: { type: 'boolean', default: false },
   },
 })
