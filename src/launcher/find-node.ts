@@ -20,6 +20,8 @@ interface Machine {
   readonly version: string
   readonly platform: string
   readonly arch: string
+  /** Whether the C library is glibc, on Linux. */
+  hasGlibc(): boolean
   /** The folder of a package that is installed. Undefined if it is not. */
   findPackage(name: string): string | undefined
   /** Installs a package. A failure is a text. */
@@ -36,14 +38,15 @@ export function findNode(machine: Machine = thisMachine): 'this' | { readonly pa
   const name = PACKAGES[`${platform}-${arch}`]
   if (name === undefined)
     return `${needed}: install it, there is no package with Node for ${platform} on ${arch}.`
+  if (platform === 'linux' && !machine.hasGlibc())
+    return `${needed}: install it. The packages with Node need glibc, which Alpine Linux does not have.`
   const own = machine.findPackage(name)
   const installed = own === undefined ? machine.install(name) : { folder: own }
   if (typeof installed === 'string') return `${needed}: install it. Cannot install ${name}: ${installed}.`
   const { folder } = installed
   const path = platform === 'win32' ? join(folder, 'bin', 'node.exe') : join(folder, 'bin', 'node')
   const found = machine.askVersion(path)
-  if (found === undefined)
-    return `${needed}: install it. The Node in ${name} does not start here; it needs glibc, which Alpine Linux does not have.`
+  if (found === undefined) return `${needed}: install it. The Node in ${name} does not start here.`
   return { path }
 }
 
@@ -57,6 +60,10 @@ const thisMachine: Machine = {
   version: process.version,
   platform: process.platform,
   arch: process.arch,
+  hasGlibc() {
+    const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
+    return header.glibcVersionRuntime !== undefined
+  },
   findPackage(name) {
     try {
       return dirname(resolve(`${name}/package.json`))
