@@ -160,7 +160,14 @@ describe('an installation without data', () => {
     const [{ id } = { id: '' }] = await empty.store.db.selectFrom('clinician').select('id').execute()
     found = await crawl(
       user,
-      ['/portal', '/portal?search=nobody', '/apps?search=nothing', '/admin/apps?search=nothing']
+      [
+        '/portal',
+        '/portal?search=nobody',
+        '/apps?search=nothing',
+        '/admin/apps?search=nothing',
+        // There are more lists of users than are opened of a kind.
+        '/admin/clinicians?state=disabled',
+      ]
         .map(path => `${issuerUrl}${path}`)
         .concat(`${appUrl}/`, `${issuerUrl}/admin/clinicians/${id}`),
     )
