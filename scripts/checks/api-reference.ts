@@ -23,7 +23,7 @@ interface Parameter {
 
 interface Content {
   readonly description?: string
-  readonly content?: Readonly<Record<string, { readonly schema?: Schema }>>
+  readonly content?: Readonly<Record<string, { readonly schema?: Schema; readonly example?: unknown }>>
 }
 
 interface Operation {
@@ -73,6 +73,7 @@ function formatOperation(document: OpenApi, method: string, path: string, operat
     table('parameter', rows),
     formatBody(document, 'body', requestBody),
     ...good.map(([status, response]) => formatBody(document, `response ${status}`, response)),
+    ...good.map(([, response]) => formatExample(response)),
     errors.length > 0 && `Errors: ${errors.map(([status]) => status).join(', ')}.`,
   ]
     .filter(part => part !== '' && part !== false)
@@ -91,6 +92,11 @@ function formatBody(document: OpenApi, what: string, body: Content | undefined):
     formatRow(`\`${name}\``, names.includes(name), member),
   )
   return table(`${what}${rest.type === 'array' ? ', of each' : ''}`, rows)
+}
+
+function formatExample({ content = {} }: Content): string {
+  const example = Object.values(content)[0]?.example
+  return example === undefined ? '' : `\`\`\`json\n${JSON.stringify(example, undefined, 2)}\n\`\`\``
 }
 
 function table(title: string, rows: readonly string[]): string {

@@ -25,7 +25,7 @@ export async function generatePages(sources: Sources): Promise<ReadonlyMap<strin
       'docs/session-api.md',
       formatApiReference(
         createOpenApiDocument('http://localhost:8081', 'session'),
-        'The app server describes it at `/docs`, and as OpenAPI at `/api/openapi.json`.',
+        'The app server describes it at `/docs`, and as OpenAPI at `/api/openapi.json`. [The guide](how-to/session-pages.md) has a page that uses it.',
       ),
     ],
     [

@@ -23,8 +23,8 @@ export function describeErrors(errors: Readonly<Record<number, string>>, schema:
   )
 }
 
-export function describeJson(schema: object) {
-  return { 'application/json': { schema } }
+export function describeJson(schema: object, example?: object) {
+  return { 'application/json': { schema, ...(example && { example }) } }
 }
 
 export function describeQuery(query: TObject) {

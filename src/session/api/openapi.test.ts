@@ -30,6 +30,12 @@ describe('GET /api/openapi.json', () => {
     }
   })
 
+  it('has an example of a session, like a real one (API-13)', async () => {
+    const document = (await api.app.inject({ method: 'GET', url: '/api/openapi.json' })).json()
+    const { example } = document.paths['/api/session'].get.responses[200].content['application/json']
+    assert.deepEqual(Object.keys(example), Object.keys((await api.browser.get('/api/session')).json()))
+  })
+
   it('is rendered at /docs with a request and a response like real ones', async () => {
     const { body } = await api.app.inject({ method: 'GET', url: '/docs' })
     const [request = '', response = ''] = [...body.matchAll(/<pre[^>]*><code>([^<]*)</g)].map(

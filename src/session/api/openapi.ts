@@ -76,6 +76,10 @@ export function createOpenApiDocument(appUrl: string, cookieName: string) {
   })
 }
 
+function findExample(path: string): object | undefined {
+  return path === EXAMPLE.path ? EXAMPLE.response : undefined
+}
+
 function createOperation({ path, title, description, scopes, query, body }: Endpoint) {
   const needed = scopes.length > 0 ? `Required scopes: \`${scopes.join(' ')}\`.` : NO_SCOPE_NEEDED
   return {
@@ -85,7 +89,7 @@ function createOperation({ path, title, description, scopes, query, body }: Endp
     'x-required-scopes': scopes,
     parameters: [{ $ref: '#/components/parameters/SessionId' }, ...describeQuery(query)],
     responses: {
-      200: { description: title, content: describeJson(toPlainJson(body)) },
+      200: { description: title, content: describeJson(toPlainJson(body), findExample(path)) },
       ...describeErrors(ERRORS, 'OperationOutcome'),
     },
   }
@@ -124,6 +128,7 @@ ${renderTable(
 
 /** A request of a page of the app, and its response. */
 const EXAMPLE = {
+  path: '/api/session',
   request: `const response = await fetch('/api/session', {
   headers: { 'X-Session-Id': location.pathname.split('/')[2] },
 })
