@@ -386,7 +386,7 @@ describe('the error page of an authorization request', () => {
     })
     await visit(page, `/oauth2/authorize?${query}`)
     await page.getByRole('heading', { name: 'The app could not be opened' }).waitFor()
-    assert.deepEqual(await page.locator('mark').allTextContents(), ['https:', '/', 'http:'])
+    assert.deepEqual(await page.locator('mark').allTextContents(), ['https://', '/', 'http://'])
     await inspectOnEveryScreen(page, 'authorize-refused')
     await page.getByRole('link', { name: 'See it in Activity' }).click()
     await page.locator('.event--found').getByText('The difference: the scheme').waitFor()

@@ -285,7 +285,7 @@ describe('GET /activity after OAuth requests', () => {
       body.replace(/<\/?mark>/g, ''),
       /<code>https:\/\/…@other\.example\/callback\?patient=…&amp;x=#…</,
     )
-    assert.match(body, /Registered<\/span> <code><mark>http:<\/mark>.*\/callback</)
+    assert.match(body, /Registered<\/span> <code><mark>http:\/\/.*\/callback</)
     assert.match(
       await explainRefusal(response),
       /Registered is http:\/\/localhost:8081\/callback\. The difference: the scheme \(https instead of http\); .*What to do.*Register the URL/s,

@@ -18,14 +18,14 @@ describe('findDifference', () => {
     for (const [sent, ...expected] of [
       [
         'https://localhost:3000/app/callback',
-        '[https:]//localhost:3000/app/callback',
-        '[http:]//localhost:3000/app/callback',
+        '[https://]localhost:3000/app/callback',
+        '[http://]localhost:3000/app/callback',
         'the scheme (https instead of http)',
       ],
       [
         'http://127.0.0.1:3000/app/callback',
-        'http:[//127.0.0.1]:3000/app/callback',
-        'http:[//localhost]:3000/app/callback',
+        'http://[127.0.0.1]:3000/app/callback',
+        'http://[localhost]:3000/app/callback',
         'the host (127.0.0.1 instead of localhost)',
       ],
       [
@@ -54,8 +54,8 @@ describe('findDifference', () => {
       ],
       [
         'http://[::1]:3000/app/callback',
-        'http:[//[::1]]:3000/app/callback',
-        'http:[//localhost]:3000/app/callback',
+        'http://[[::1]]:3000/app/callback',
+        'http://[localhost]:3000/app/callback',
         'the host ([::1] instead of localhost)',
       ],
     ] as const)

@@ -28,7 +28,7 @@ type Part = (typeof PARTS)[number]
 
 // Not parsed as a URL, which would correct it: redirect URIs are compared as texts.
 const URL_PARTS =
-  /^(?<scheme>[a-z][a-z\d+.-]*:)(?<host>(?:\/\/)?(?:\[[^\]/?#]*\]|[^:/?#]*))(?<port>(?::\d+)?)(?<path>[^?#]*)(?<query>(?:\?[^#]*)?)(?<fragment>(?:#.*)?)$/is
+  /^(?<scheme>[a-z][a-z\d+.-]*:(?:\/\/)?)(?<host>\[[^\]/?#]*\]|[^:/?#]*)(?<port>(?::\d+)?)(?<path>[^?#]*)(?<query>(?:\?[^#]*)?)(?<fragment>(?:#.*)?)$/is
 
 function splitUrl(text: string): Readonly<Record<Part, string>> | undefined {
   const groups = URL_PARTS.exec(text)?.groups
@@ -102,7 +102,7 @@ function describePart(part: Part, sent: string, expected: string): string {
   return `the ${part} (${ours || 'none'} instead of ${theirs || 'none'}${isCase})`
 }
 
-const SEPARATORS: Readonly<Partial<Record<Part, RegExp>>> = { scheme: /:$/, host: /^\/\//, port: /^:/ }
+const SEPARATORS: Readonly<Partial<Record<Part, RegExp>>> = { scheme: /:\/*$/, port: /^:/ }
 
 function removeSeparators(part: Part, text: string): string {
   const separator = SEPARATORS[part]

@@ -198,7 +198,7 @@ export function renderAppForm(options: AppFormOptions): Html {
   return html`<form class="card card__body stack appform" method="post" action="${action}" novalidate${options.check !== undefined && html` data-check="${options.check}"`}>
 ${renderHidden({ client: client?.id })}
 ${field('name', { required: true })}
-${field('redirectUris', { rows: 2, hint: html`Where the browser returns after the sign-in, such as <code>http://localhost:3000/callback</code>. One per line, compared exactly: https, http on loopback, or a private-use scheme.` })}
+${field('redirectUris', { rows: 2, hint: html`Where the browser returns after the sign-in, such as <code>http://localhost:3000/callback</code>, or <code>http://localhost:3000/index.html</code> for an app of one page. One per line, compared exactly: https, http on loopback, or a private-use scheme.` })}
 ${field('launchUrl', { hint: html`The portal sends the browser here with iss and launch, such as <code>http://localhost:3000/launch</code>. Leave it empty for an app that starts by itself.` })}
 ${renderScopePicker({
   legend: FIELDS.scope[1],
