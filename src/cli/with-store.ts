@@ -105,8 +105,9 @@ export async function performCommand<T>(
     (store, settings) => {
       const rules = makeRules(settings, () => settings.login)
       const who = makeCommandLine(findOperator(io))
-      const { brand } = settings
-      const admin = { store, audit: openAuditor(settings, store), clock: Date.now, rules, brand, ...who }
+      const { brand, minPasswordLength } = settings
+      const audit = openAuditor(settings, store)
+      const admin = { store, audit, clock: Date.now, rules, brand, minPasswordLength, ...who }
       return operate(admin, () => createSealer(ensureSecret(settings)))
     },
     needs,

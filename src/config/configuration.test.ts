@@ -16,6 +16,7 @@ function textFor(row: SettingRow<unknown>): string {
   const texts = [
     row.initial ?? '',
     '7',
+    '12',
     '1',
     'http://localhost:7',
     'true',
@@ -78,6 +79,7 @@ describe('readSettings', () => {
         services: [],
         single: { id: undefined, name: undefined, url: undefined, clientId: undefined },
       },
+      minPasswordLength: 8,
       login: {
         passwords: true,
         secondFactor: 'none',
@@ -463,6 +465,7 @@ describe('listEffectiveSettings', () => {
       SMART_OPEN_REGISTRATION: 'false',
       SMART_REGISTRATION_TOKEN: 'a token for registration',
       SMART_LOGIN_PASSWORDS: 'false',
+      SMART_LOGIN_MIN_PASSWORD_LENGTH: '12',
       SMART_LOGIN_SECOND_FACTOR: 'all',
       SMART_LOGIN_PROVIDERS: '[{"id":"a","issuer":"http://localhost:1","client-id":"c"}]',
       SMART_LOGIN_ISSUER: 'http://localhost:1',

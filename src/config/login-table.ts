@@ -17,6 +17,14 @@ export const loginTable = {
     about:
       'Who needs a [second factor](how-to/second-factors.md) besides a password of this server or of a directory. `none`: users who added one themselves.',
   }),
+  minPasswordLength: defineDerived({
+    name: 'smart.login.min-password-length',
+    type: types.wholeNumber(8, 64),
+    otherwise: '`15`; on loopback `8`',
+    about:
+      'Characters of a new password of this server. NIST SP 800-63B-4 requires 15 if a password alone signs users in, and 8 if everybody needs a second factor. Passwords that users have stay valid.',
+    derive: ({ onLoopback }) => (onLoopback ? 8 : 15),
+  }),
   'login.providers': defineDerived({
     name: 'smart.login.providers',
     type: loginProviders,

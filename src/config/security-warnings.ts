@@ -16,6 +16,7 @@ type Checked = Pick<
   | 'loginIdleSeconds'
   | 'openRegistration'
   | 'keyMaxAgeDays'
+  | 'minPasswordLength'
 > & {
   readonly fhir: Pick<Settings['fhir'], 'policyFile'>
   readonly login: Pick<Settings['login'], 'secondFactor' | 'providers'>
@@ -41,6 +42,9 @@ const MANY_FAILURES_OF_ADDRESS = 10_000
 /** A stolen access token works this long. */
 const LONG_TOKEN_SECONDS = 3_600
 
+/** NIST SP 800-63B-4, 3.1.1.2, for passwords that alone sign users in. */
+const LENGTH_ALONE = 15
+
 /** Misuse is often found months later. */
 const AUDIT_DAYS = 365
 
@@ -61,6 +65,11 @@ const WARNINGS: Readonly<Record<string, Row>> = {
   'second-factor': {
     text: 'SMART_LOGIN_SECOND_FACTOR=none: a password alone opens every account, also of administrators.',
     applies: ({ login }) => login.secondFactor === 'none',
+  },
+  'password-length': {
+    text: `SMART_LOGIN_MIN_PASSWORD_LENGTH is below ${LENGTH_ALONE}, and not everybody needs a second factor: set ${LENGTH_ALONE}, or SMART_LOGIN_SECOND_FACTOR=all.`,
+    applies: ({ login, minPasswordLength }) =>
+      login.secondFactor !== 'all' && minPasswordLength < LENGTH_ALONE,
   },
   'admin-provider': {
     text: 'A sign-in provider names administrators without acr-values: their second factor is not checked here.',

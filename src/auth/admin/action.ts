@@ -39,6 +39,8 @@ export interface Admin {
   readonly actor: Actor
   /** Of the service. New passwords do not contain its name. */
   readonly brand?: { readonly name: string }
+  /** Of the settings. */
+  readonly minPasswordLength?: number
   /** Whether the actor may administer, by what is true now. Locks what it depends on until the transaction ends. */
   readonly mayAct: (db: Kysely<Schema>) => Promise<boolean>
   /** Whether the actor exists on loopback only (ENDS-2): so does what it adds. */
@@ -56,11 +58,16 @@ export function makeAdmin(
     clock,
     rules,
     brand,
-  }: Required<Pick<Admin, 'store' | 'audit' | 'clock' | 'rules' | 'brand'>>,
+    settings,
+  }: Required<Pick<Admin, 'store' | 'audit' | 'clock' | 'rules' | 'brand'>> & {
+    readonly settings: { readonly minPasswordLength: number }
+  },
   request: Pick<FastifyRequest, 'id' | 'ip'>,
   who: Pick<Admin, 'actor' | 'mayAct' | 'isForLoopback'>,
 ): Admin {
-  return { store, audit, clock, rules, brand, ...who, requestId: request.id, address: request.ip }
+  const { minPasswordLength } = settings
+  const common = { store, audit, clock, rules, brand, minPasswordLength }
+  return { ...common, ...who, requestId: request.id, address: request.ip }
 }
 
 /** Whoever runs a command has access to the machine, and needs no other right. */

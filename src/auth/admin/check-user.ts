@@ -43,14 +43,14 @@ export function findUserFault(
 
 /** On loopback, the command line warns about a password that is easy to guess instead: it sets those of tests. */
 export function checkPassword(
-  { actor, rules, brand }: Admin,
-  owner: Omit<PasswordOwner, 'brand'>,
+  { actor, rules, brand, minPasswordLength: minLength = 0 }: Admin,
+  owner: Pick<PasswordOwner, 'username' | 'displayName'>,
   password: string | undefined,
 ): AdminFailure | undefined {
   const fault =
     password === undefined || (actor.kind === 'command' && rules.onLoopback)
       ? undefined
-      : findNewPasswordFault(password, { ...owner, brand: brand?.name ?? '' })
+      : findNewPasswordFault(password, { ...owner, brand: brand?.name ?? '', minLength })
   return fault === undefined ? undefined : new AdminFailure('invalid', fault)
 }
 

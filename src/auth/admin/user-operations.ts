@@ -49,7 +49,10 @@ export interface ShownUser extends UserDescription {
 export const Link = Type.Object({ issuer: Type.String(), subject: Type.String() }, CLOSED)
 
 export const Password = Type.Optional(
-  Type.String({ description: '8 characters to 72 bytes. The user replaces it at the first sign-in.' }),
+  Type.String({
+    description:
+      'From the characters that `SMART_LOGIN_MIN_PASSWORD_LENGTH` requires to 72 bytes. The user replaces it at the first sign-in.',
+  }),
 )
 
 /** One sign-in of a user. */

@@ -1,6 +1,7 @@
 import { type Html, html, renderField } from '../../web/index.ts'
 import type { Parameters } from '../base/request.ts'
-import { findNewPasswordFault, PASSWORD_RULES, type PasswordOwner } from '../users/passwords.ts'
+import type { UsersContext } from '../users/context.ts'
+import { describePasswordRules, findNewPasswordFault, type PasswordOwner } from '../users/passwords.ts'
 
 /** A new password, entered twice. */
 interface NewPassword {
@@ -18,10 +19,12 @@ export function readNewPassword(form: Parameters): NewPassword {
 }
 
 export function findPasswordFault(
+  { settings, brand }: Pick<UsersContext, 'settings' | 'brand'>,
   { next, again }: NewPassword,
-  owner: PasswordOwner,
+  owner: Pick<PasswordOwner, 'username' | 'displayName'>,
 ): PasswordFault | undefined {
-  const fault = findNewPasswordFault(next, owner)
+  const { minPasswordLength: minLength } = settings
+  const fault = findNewPasswordFault(next, { ...owner, brand: brand.name, minLength })
   if (fault !== undefined) return { field: 'next', text: `${fault[0]?.toUpperCase()}${fault.slice(1)}.` }
   return next === again ? undefined : { field: 'again', text: 'The two entries differ.' }
 }
@@ -35,6 +38,7 @@ export function renderPasswordField(
   name: PasswordFault['field'],
   label: string,
   fault: PasswordFault | undefined,
+  hint?: string,
 ): Html {
   const error = fault?.field === name ? fault.text : undefined
   return renderField({
@@ -45,11 +49,15 @@ export function renderPasswordField(
     required: true,
     autofocus: error !== undefined,
     error,
-    hint: name === 'next' ? PASSWORD_RULES : undefined,
+    hint,
   })
 }
 
-export function renderNewPasswordFields(fault: PasswordFault | undefined): Html {
-  return html`${renderPasswordField('next', 'New password', fault)}
+export function renderNewPasswordFields(
+  { settings }: Pick<UsersContext, 'settings'>,
+  fault: PasswordFault | undefined,
+): Html {
+  const rules = describePasswordRules(settings.minPasswordLength)
+  return html`${renderPasswordField('next', 'New password', fault, rules)}
 ${renderPasswordField('again', 'New password again', fault)}`
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { findNewPasswordFault } from './passwords.ts'
 
-const OWNER = { username: 'bob', displayName: 'Dr. Robert Ng-Wałęsa', brand: 'St. Mary Clinic' }
+const OWNER = { username: 'bob', displayName: 'Dr. Robert Ng-Wałęsa', brand: 'St. Mary Clinic', minLength: 8 }
 
 describe('the rules of new passwords', () => {
   const NAME = ['bobbob12', 'Bob12bob!']

@@ -8,13 +8,13 @@ export const PASSWORD_COST = 10
 /** Bcrypt ignores everything after 72 bytes. */
 const MAX_BYTES = 72
 
-const MIN_CHARACTERS = 8
-
 /** No password matches it, because it is not a bcrypt hash. */
 export const NO_PASSWORD = ''
 
 /** The rules of new passwords, for the forms that take one. */
-export const PASSWORD_RULES = `At least ${MIN_CHARACTERS} and at most ${MAX_BYTES} characters, without your username, a word of your name, or the name of this service. A letter other than A to Z, such as é, counts as two or more. Passwords that many people use are refused.`
+export function describePasswordRules(minLength: number): string {
+  return `At least ${minLength} and at most ${MAX_BYTES} characters, without your username, a word of your name, or the name of this service. A letter other than A to Z, such as é, counts as two or more towards the maximum. Passwords that many people use are refused.`
+}
 
 /** Words that an attacker of this server tries first. */
 const OWN_WORDS = ['sallyport', 'clinician']
@@ -25,14 +25,16 @@ export interface PasswordOwner {
   readonly displayName: string
   /** The name of the service. */
   readonly brand: string
+  /** Of the settings. */
+  readonly minLength: number
 }
 
 /** Why a new password is refused, as the end of a sentence; undefined if it is accepted. */
 export function findNewPasswordFault(
   password: string,
-  { username, displayName, brand }: PasswordOwner,
+  { username, displayName, brand, minLength }: PasswordOwner,
 ): string | undefined {
-  if ([...password].length < MIN_CHARACTERS) return `use at least ${MIN_CHARACTERS} characters`
+  if ([...password].length < minLength) return `use at least ${minLength} characters`
   if (Buffer.byteLength(password) > MAX_BYTES)
     return `use at most ${MAX_BYTES} characters, where a letter other than A to Z, such as é, counts as two or more`
   if (password.includes('\0')) return 'use no NUL character'

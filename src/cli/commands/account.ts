@@ -203,8 +203,8 @@ export async function notePassword(
   io: Io,
 ): Promise<void> {
   const { findNewPasswordFault } = await import('../../auth/index.ts')
-  const { brand, onLoopback } = readSettings(io.env, io.cwd)
-  const fault = findNewPasswordFault(password, { ...owner, brand: brand.name })
+  const { brand, minPasswordLength: minLength, onLoopback } = readSettings(io.env, io.cwd)
+  const fault = findNewPasswordFault(password, { ...owner, brand: brand.name, minLength })
   if (fault !== undefined) io.stderr.write(`Password is easy to guess: ${fault}\n`)
   if (!onLoopback) io.stdout.write('The user chooses another password at the next sign-in\n')
 }

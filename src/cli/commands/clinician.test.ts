@@ -150,11 +150,12 @@ eachDatabaseIfThorough((_, __, create) => {
 
     it('refuses a password off loopback that is easy to guess', async () => {
       const { run, rows } = await setUp(undefined, { SMART_ISSUER_URL: 'https://auth.example' })
-      const refused = await run(ADA, 'Summer2026!\n')
+      const refused = await run(ADA, 'sallyport-sallyport\n')
       assert.equal(refused.exitCode, 2)
       assert.match(refused.stderr, /many people use this one/)
       assert.ok(!(await rows()).some(({ username }) => username === 'ada'))
-      assert.equal((await run(ADA, 'correct horse\n')).exitCode, 0)
+      assert.match((await run(ADA, 'correct horse\n')).stderr, /use at least 15 characters/)
+      assert.equal((await run(ADA, 'correct horse staple\n')).exitCode, 0)
     })
 
     it('prompts for the password twice on a terminal without echo', async () => {

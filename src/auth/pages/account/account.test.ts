@@ -181,6 +181,18 @@ describe('/account', () => {
     assert.equal(await isSignedIn(browser), true)
   })
 
+  it('shows the minimum length of the settings, and refuses a shorter password (ACCOUNT-3)', async () => {
+    const strict = await TestAuthServer.open(await open(), { settings: { minPasswordLength: 15 } })
+    const browser = await strict.logIn()
+    assert.match((await browser.get('/account/password')).body, /At least 15 and at most 72 characters/)
+    const change = async (next: string) =>
+      browser.post('/account/password', { current: 'sallyport', next, again: next })
+    const short = await change('violet acorn 7')
+    assert.equal(short.statusCode, 400)
+    assert.match(short.body, /Use at least 15 characters\./)
+    assert.equal((await change('violet acorn 78')).statusCode, 303)
+  })
+
   it('changes the password, and ends the other sign-ins (ACCOUNT-1)', async () => {
     const other = await auth.logIn()
     const changed = await browser.post('/account/password', { current: 'sallyport', next: NEW, again: NEW })

@@ -30,7 +30,7 @@ ${isChanged && html`<div role="status">${renderAlert('Password changed.', 'Use t
 <form class="card card__body stack" method="post" action="${paths.accountPassword}">
 <input type="hidden" name="username" value="${login.user.username}" autocomplete="username">
 ${renderPasswordField('current', 'Current password', fault)}
-${renderNewPasswordFields(fault)}
+${renderNewPasswordFields(context, fault)}
 <div class="actions"><button class="btn">Change password</button></div>
 </form>`,
   )

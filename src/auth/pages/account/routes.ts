@@ -97,7 +97,7 @@ async function changePassword(
   const { user } = login
   if (current === undefined) return refuse({ field: 'current', text: 'Enter your current password.' })
   if (form.next === current) return refuse(SAME_PASSWORD)
-  const fault = findPasswordFault(form, { ...user, brand: context.brand.name })
+  const fault = findPasswordFault(context, form, user)
   if (fault) return refuse(fault)
   const browser = readBrowser(context, request)
   const attempt = { username: user.username, password: current, address: request.ip, browser }

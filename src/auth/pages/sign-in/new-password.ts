@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
-import { type Brand, type Html, html, renderHidden } from '../../../web/index.ts'
+import { type Html, html, renderHidden } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -25,12 +25,12 @@ export function addNewPasswordRoutes(app: FastifyInstance, context: AuthContext)
 }
 
 async function sendForm(
-  { brand }: AuthContext,
+  context: AuthContext,
   reply: FastifyReply,
   { pending, account, formTargets }: StepRequest,
   fault?: PasswordFault,
 ): Promise<FastifyReply> {
-  const page = renderNewPasswordPage(brand, account.username, pending?.id, fault)
+  const page = renderNewPasswordPage(context, account.username, pending?.id, fault)
   return reply.sendPage(page, { status: fault ? 400 : 200, formTargets })
 }
 
@@ -42,7 +42,7 @@ async function changePassword(
   const { found, account, parameters } = step
   const form = readNewPassword(parameters)
   const { username, display_name: displayName } = account
-  const fault = findPasswordFault(form, { username, displayName, brand: context.brand.name })
+  const fault = findPasswordFault(context, form, { username, displayName })
   if (fault) return sendForm(context, reply, step, fault)
   if (await isPasswordOf(account.password_hash, form.next))
     return sendForm(context, reply, step, SAME_PASSWORD)
@@ -66,20 +66,20 @@ async function changePassword(
 }
 
 function renderNewPasswordPage(
-  brand: Brand,
+  context: AuthContext,
   username: string,
   interaction: string | undefined,
   fault: PasswordFault | undefined,
 ): Html {
   return renderGate(
-    { title: 'Choose a password', brand },
+    { title: 'Choose a password', brand: context.brand },
     html`<div class="signin">
 <h1>Choose a password</h1>
 <p class="muted">An administrator set your current password. Choose one that only you know.</p>
 <form method="post" action="${paths.loginNewPassword}">
 ${renderHidden({ interaction })}
 <input type="hidden" name="username" value="${username}" autocomplete="username">
-${renderNewPasswordFields(fault)}
+${renderNewPasswordFields(context, fault)}
 <button class="btn btn--wide">Save and sign in</button>
 </form></div>`,
   )
