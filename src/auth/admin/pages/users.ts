@@ -2,17 +2,22 @@ import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { DAY_MS, isFailure } from '../../../core/index.ts'
 import {
+  formatDate,
+  formatName,
   type Html,
   html,
+  type Person,
   renderAlert,
   renderBadge,
   renderDateTime,
   renderField,
   renderHidden,
 } from '../../../web/index.ts'
+import { createNameReader } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
+import { findByIds } from '../../oauth/launch/patients.ts'
 import { countWrongCodes } from '../../users/factors/wrong-codes.ts'
 import { findGuesses, type Guesses } from '../../users/guesses.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
@@ -509,12 +514,26 @@ function renderUnknown({ kind }: UserDescription, references: readonly string[])
 }
 
 /** The patients that the RelatedPersons name now. */
-async function renderRecords({ context }: AdminRequest, user: UserDescription): Promise<Html> {
+async function renderRecords({ context, login }: AdminRequest, user: UserDescription): Promise<Html> {
   const records = await findOwnRecords(context, { id: user.id, fhirUserId: user.fhirUser })
   if (isFailure(records))
     return html`<p class="small muted">The FHIR server does not say for whom: ${records.reason}.</p>`
-  const patients = records.map(({ patientId }) => `Patient/${patientId}`)
-  return html`<p class="small muted">Opens the records of: ${patients.join(', ') || 'nobody'}.</p>`
+  if (records.length === 0) return html`<p class="small muted">Opens the records of: nobody.</p>`
+  const ids = records.map(({ patientId }) => patientId)
+  const people = await findByIds(await createNameReader(context, login.user), ids)
+  return html`<p class="small muted">Opens the records of:</p>
+<ul class="list small">${ids.map(id =>
+    renderPatient(
+      id,
+      people.find(person => person.id === id),
+    ),
+  )}</ul>`
+}
+
+/** With name and birth date, if the administrator may read them: an id alone does not show that it is the wrong patient. */
+function renderPatient(id: string, person: Person | undefined): Html {
+  const born = person?.born === undefined ? '' : `, born ${formatDate(person.born)}`
+  return html`<li>${person && html`<bdi>${formatName(person.name)}</bdi>${born} `}<code>Patient/${id}</code></li>`
 }
 
 function renderSignIns(user: UserDescription, signIns: readonly SignIn[], own: string): Html {
