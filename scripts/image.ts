@@ -4,7 +4,7 @@
  * from `BUILD_IMAGE`; `BUILD_IMAGE=mmdebstrap` makes one from Debian's packages, where no image can be pulled.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
@@ -72,6 +72,7 @@ function makeBase(): void {
 }
 
 function save(into: string): void {
+  mkdirSync(into, { recursive: true })
   run('podman', [
     ...STORAGE,
     'save',
