@@ -147,8 +147,17 @@ Options:
     }
   })
 
+  for (const args of [['client', 'list'], ['clinician', 'list'], ['audit'], ['grant', 'list']])
+    it(`works before the first start: ${args.join(' ')} (CLI-1)`, async () => {
+      const empty = mkdtempSync(join(tmpdir(), 'sallyport-first-'))
+      const { exitCode, stderr } = await sallyport(args, { cwd: empty })
+      rmSync(empty, { recursive: true })
+      assert.equal(exitCode, 0, stderr)
+      assert.match(stderr, /^New data folder: /)
+    })
+
   it('exits with 1 and one line if the database cannot be opened', async () => {
-    const { exitCode, stderr } = await sallyport(['keys', 'rotate'], {
+    const { exitCode, stderr } = await sallyport(['client', 'list'], {
       env: { SMART_DATABASE_URL: 'sqlite:/dev/null/x.db' },
     })
     assert.equal(exitCode, 1)

@@ -9,7 +9,6 @@ import {
   createSealer,
   makeFolder,
   openStore,
-  parseDatabaseUrl,
   type Schema,
   type Sealer,
   type Store,
@@ -24,19 +23,10 @@ export function loadSettings(io: Io): Settings {
   return settings
 }
 
-/** A command that was run in the wrong folder adds to a new database: a new data folder shows why nobody sees it. */
-function noteNewFolder({ dataDir, databaseUrl }: Settings, io: Io): void {
+/** A command that was run in the wrong folder finds nothing: a new data folder shows why. */
+export function noteNewFolder({ dataDir, databaseUrl }: Settings, io: Io): void {
   const isInFolder = databaseUrl.startsWith(`sqlite:${resolve(dataDir)}`)
   if (isInFolder && !existsSync(dataDir)) io.stderr.write(`New data folder: ${resolve(dataDir)}\n`)
-}
-
-/** A command that was run in the wrong folder finds nothing, and must not create an empty database there. */
-export function requireDatabase({ databaseUrl }: Settings): void {
-  const target = parseDatabaseUrl(databaseUrl)
-  if (target?.dialect !== 'sqlite' || existsSync(target.path)) return
-  throw new CommandFailure(
-    `Cannot find ${resolve(target.path)}: run the command in the folder where the servers were started, or set SMART_CONFIG or SMART_DATA_DIR. The first start creates the database.`,
-  )
 }
 
 export function openConfiguredStore(settings: Settings, more: StoreOptions = {}): Promise<Store> {
@@ -52,19 +42,12 @@ export function getStoreOptions({ database, audit }: Settings): StoreOptions {
   }
 }
 
-interface Needs {
-  /** Whether the command may be the first one, before any start. Others create no database. */
-  readonly mayBeFirst?: boolean
-}
-
 export async function withStore<T>(
   io: Io,
   use: (store: Store, settings: Settings) => Promise<T>,
-  { mayBeFirst = false }: Needs = {},
 ): Promise<T> {
   const settings = loadSettings(io)
-  if (mayBeFirst) noteNewFolder(settings, io)
-  else requireDatabase(settings)
+  noteNewFolder(settings, io)
   const store = await openConfiguredStore(settings)
   try {
     return await use(store, settings)
@@ -97,21 +80,16 @@ export async function performCommand<T>(
   io: Io,
   refusal: string,
   operate: (admin: Admin, sealer: () => Sealer) => Promise<T | AdminFailure>,
-  needs?: Needs,
 ): Promise<T> {
   const { makeCommandLine, makeRules } = await import('../auth/index.ts')
-  const result = await withStore(
-    io,
-    (store, settings) => {
-      const rules = makeRules(settings, () => settings.login)
-      const who = makeCommandLine(findOperator(io))
-      const { brand, minPasswordLength } = settings
-      const audit = openAuditor(settings, store)
-      const admin = { store, audit, clock: Date.now, rules, brand, minPasswordLength, ...who }
-      return operate(admin, () => createSealer(ensureSecret(settings)))
-    },
-    needs,
-  )
+  const result = await withStore(io, (store, settings) => {
+    const rules = makeRules(settings, () => settings.login)
+    const who = makeCommandLine(findOperator(io))
+    const { brand, minPasswordLength } = settings
+    const audit = openAuditor(settings, store)
+    const admin = { store, audit, clock: Date.now, rules, brand, minPasswordLength, ...who }
+    return operate(admin, () => createSealer(ensureSecret(settings)))
+  })
   if (isFailure<Awaited<T> | AdminFailure, AdminFailure>(result))
     throw new CommandFailure(`${refusal}: ${result.reason}`, result.code === 'invalid' ? 2 : 1)
   return result
@@ -132,8 +110,7 @@ export function administer<T>(
       await recordCommand(io, store, command)(trx)
       return result
     })
-  // The resources may have been imported before the first start.
-  return withStore(io, perform, { mayBeFirst: true })
+  return withStore(io, perform)
 }
 
 export function recordCommand(io: Io, store: Store, command: string) {

@@ -102,9 +102,7 @@ export async function addAccount(io: Io, user: Omit<NewUser, 'password'>): Promi
   const password = await readNewPassword(io)
   const { addUser } = await import('../../auth/index.ts')
   const refusal = `Cannot add ${kind} ${username}`
-  const added = await performCommand(io, refusal, admin => addUser(admin, { ...user, password }), {
-    mayBeFirst: true,
-  })
+  const added = await performCommand(io, refusal, admin => addUser(admin, { ...user, password }))
   io.stdout.write(`Added ${kind} ${username} with id ${added.id}\n`)
   await notePassword({ ...user, password }, io)
   await noteUnknown(added, io)

@@ -83,9 +83,7 @@ ${describingUsage}`,
     const app = { ...CLIENT_DEFAULTS, ...described, authMethod, scope }
     const fault = findClientIdFault(id) ?? findClientFault(app, { isByAdministrator: program !== undefined })
     if (fault) throw describeFault(fault)
-    const added = await performCommand(io, `Cannot add app ${id}`, admin => addClient(admin, id, app), {
-      mayBeFirst: true,
-    })
+    const added = await performCommand(io, `Cannot add app ${id}`, admin => addClient(admin, id, app))
     io.stdout.write(`client_id: ${id}\n`)
     printSecret(added.secret, io)
     noteScopes(scope, io)

@@ -21,8 +21,8 @@ import { requireDeveloperTools } from '../require-developer-tools.ts'
 import {
   loadSettings,
   nameDataFile,
+  noteNewFolder,
   openAuditor,
-  requireDatabase,
   withSealer,
   withStore,
 } from '../with-store.ts'
@@ -162,7 +162,7 @@ async function withCommandContext<T>(
 ): Promise<T> {
   const settings = loadSettings(io)
   requireDeveloperTools(settings, 'do this')
-  requireDatabase(settings)
+  noteNewFolder(settings, io)
   await checkSubject(settings, request)
   return withSealer(settings, async (store, sealer) => {
     await initializeOnce(settings, store, sealer)

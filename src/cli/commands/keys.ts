@@ -23,11 +23,8 @@ published until the last token that it signed has expired. The auth server also 
 (smart.server.key-max-age-days).`,
   async run(_args, io) {
     const { rotateKeys } = await import('../../auth/index.ts')
-    const { signs_from } = await performCommand(
-      io,
-      'Cannot rotate keys',
-      async (admin, openSealer) => rotateKeys(admin, openSealer()),
-      { mayBeFirst: true },
+    const { signs_from } = await performCommand(io, 'Cannot rotate keys', async (admin, openSealer) =>
+      rotateKeys(admin, openSealer()),
     )
     io.stdout.write(`A new key signs from ${signs_from}\n`)
     return 0

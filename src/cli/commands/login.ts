@@ -11,7 +11,7 @@ import {
   printJson,
   readJsonFile,
 } from '../command.ts'
-import { loadSettings, openConfiguredStore, requireDatabase } from '../with-store.ts'
+import { loadSettings, openConfiguredStore } from '../with-store.ts'
 
 const loginExplain: Command = {
   usage: `
@@ -30,7 +30,6 @@ Exit code: 0 if the user would be signed in, otherwise 1.`,
     const settings = loadSettings(io)
     const claims = readClaims(args, io)
     const provider = findProvider(args, settings.login.providers, claims)
-    requireDatabase(settings)
     const store = await openConfiguredStore(settings)
     try {
       const { explainSignIn, findSubject } = await import('../../auth/index.ts')
