@@ -62,6 +62,7 @@ export { buildSmartConfiguration, type SmartConfigurationSettings } from './oaut
 export { listScopeNotes } from './oauth/grants/scope-notes.ts'
 export { canOpenSigningKeys, makeNextSigningKey, withdrawSigningKey } from './oauth/keys/signing-key.ts'
 export type { Problem } from './pages/activity/problems.ts'
+export { summarizeScopes } from './pages/consent/texts.ts'
 export {
   type AuthServerOptions,
   type CommandContext,

@@ -140,6 +140,8 @@ export interface ServiceDescription {
   readonly clientName: string
   /** The scopes that it may request without a user. */
   readonly scope: string
+  /** It opens every patient. */
+  readonly opensEvery: boolean
 }
 
 /** Lists the programs that can get tokens now (`client_credentials`), by id. */
@@ -162,8 +164,13 @@ export async function listServices(
     .execute()
   return rows
     .filter(row => isUsableClient(row, rules, clock()))
-    .map(row => ({ clientId: row.client_id, clientName: row.name, scope: listServiceScopes(row).join(' ') }))
-    .filter(({ scope }) => (usesFhir ? scope.includes('system/') : scope !== ''))
+    .map(toService)
+    .filter(({ scope, opensEvery }) => (usesFhir ? opensEvery : scope !== ''))
+}
+
+function toService(row: ClientRow): ServiceDescription {
+  const scope = listServiceScopes(row).join(' ')
+  return { clientId: row.client_id, clientName: row.name, scope, opensEvery: scope.includes('system/') }
 }
 
 /** Only the programs of this server itself may use a secret. */

@@ -102,7 +102,9 @@ describe('sallyport client', () => {
       (await run('client add --id console --admin --secret')).stdout,
       /^client_secret: [\w-]{43}$/m,
     )
-    assert.match((await run('client show console')).stdout, /^scope +sallyport\/admin$/m)
+    const { stdout } = await run('client show console')
+    assert.match(stdout, /^scope +sallyport\/admin$/m)
+    assert.match(stdout, /^permissions +Administers this server: users, apps, keys, audit; reads no record$/m)
     for (const rest of [
       '--admin --public',
       '--admin --secret --scope openid',

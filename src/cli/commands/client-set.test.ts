@@ -115,7 +115,7 @@ eachDatabaseIfThorough((_, __, create) => {
       const { stdout } = await run('client', 'show', 'growth')
       assert.match(
         stdout,
-        /^id +growth\nname +Growth chart\nauthentication +secret, stored as a hash\nconsent +asked\nstate +approved\nredirect-uri +https:\/\/app\.example\/callback\npost-logout-redirect-uri +https:\/\/app\.example\/bye\nscope +launch\n +patient\/Observation\.rs\nregistered +20\S+Z\n$/,
+        /^id +growth\nname +Growth chart\nauthentication +secret, stored as a hash\nconsent +asked\nstate +approved\nredirect-uri +https:\/\/app\.example\/callback\npost-logout-redirect-uri +https:\/\/app\.example\/bye\npermissions +Reads measurements\nscope +launch\n +patient\/Observation\.rs\nregistered +20\S+Z\n$/,
       )
       for (const hidden of [secret, sha256(secret)]) assert.equal(stdout.includes(hidden), false)
       assert.match((await run('client', 'show', 'nobody')).stderr, /^Cannot show app: there is no app nobody/)

@@ -44,10 +44,10 @@ Options:
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const id = getSubject(args, 'id')
-    const { describeClient, findClientRow } = await import('../../auth/index.ts')
+    const { describeClient, findClientRow, summarizeScopes } = await import('../../auth/index.ts')
     const client = await performCommand(io, 'Cannot show app', admin => findClientRow(admin, id))
     if (isSet(args, 'json')) printJson(io, describeClient(client))
-    else io.stdout.write(`${formatColumns(listRows(client))}\n`)
+    else io.stdout.write(`${formatColumns(listRows(client, summarizeScopes(client.scope, 'its users')))}\n`)
     return 0
   },
 }
@@ -58,7 +58,7 @@ function describeState({ disabled, approved, for_loopback }: ClientRow): string 
   return approved ? 'approved' : 'unverified'
 }
 
-function listRows(client: ClientRow): readonly (readonly string[])[] {
+function listRows(client: ClientRow, permissions: string): readonly (readonly string[])[] {
   return [
     ['id', client.client_id],
     ['name', client.name],
@@ -76,6 +76,7 @@ function listRows(client: ClientRow): readonly (readonly string[])[] {
     ...listValues('redirect-uri', client.redirect_uris),
     ...listValues('post-logout-redirect-uri', client.post_logout_redirect_uris),
     ...listIfSet('launch-url', client.launch_url),
+    ['permissions', permissions],
     ...client.scope.split(' ').map((scope, at) => [at === 0 ? 'scope' : '', scope]),
     ['registered', new Date(client.created_at).toISOString()],
   ]

@@ -23,6 +23,12 @@ describe('who has access now, on the command line', () => {
       auth_method: 'private_key_jwt',
       scope: 'system/*.rs',
     })
+    await auth.addClient({
+      client_id: 'tickets',
+      name: 'Tickets',
+      auth_method: 'private_key_jwt',
+      scope: 'sallyport/admin',
+    })
     await auth.exchange(await auth.getCode(await auth.logIn()))
   })
   after(async () => {
@@ -39,12 +45,13 @@ describe('who has access now, on the command line', () => {
     const { stdout } = await run('grant', 'list')
     assert.match(stdout, /^ID +APP +USER +PATIENT +GRANTED +LAST USED +SCOPES\n/)
     assert.match(stdout, /\n\S+ +sallyport-app +clinician +juniper +\d{4}-\S+Z +\S+Z +launch /)
-    assert.match(stdout, /\n- +nightly +\(no user\) +every +- +- +system\/\*\.rs\n$/)
+    assert.match(stdout, /\n- +nightly +\(no user\) +every +- +- +system\/\*\.rs\n/)
+    assert.match(stdout, /\n- +tickets +\(no user\) +none +- +- +sallyport\/admin\n$/)
     const count = async (...args: readonly string[]) => {
       const { items, services } = await read('grant', 'list', ...args)
       return [items.length, services.length]
     }
-    assert.deepEqual(await count(), [1, 1])
+    assert.deepEqual(await count(), [1, 2])
     assert.deepEqual(await count('--user', 'clinician'), [1, 0])
     assert.deepEqual(await count('--client', 'Nightly'), [0, 1])
     assert.deepEqual(await count('--patient', 'Patient/juniper'), [1, 1])

@@ -17,7 +17,7 @@ const grantList: Command = {
 Usage: ${HOW} grant list [--user <who>] [--client <app>] [--patient <id>] [--json]
 
 Prints who has access now, as /admin/access does: the grants of apps on behalf of users that can still be used, newest first, and the
-apps that need no user (backend services).
+apps that need no user (backend services, programs of this server).
 
 Options:
   --user <who>      only grants of this user: a username, a name, the id of an account or a FHIR user (Practitioner/1)
@@ -55,7 +55,15 @@ To end one: grant revoke <id>, or client disable <id>`,
     const heads = ['ID', 'APP', 'USER', 'PATIENT', 'GRANTED', 'LAST USED', 'SCOPES']
     const rows = [
       ...grants.map(formatGrant),
-      ...services.map(({ clientId, scope }) => ['-', clientId, '(no user)', 'every', '-', '-', scope]),
+      ...services.map(({ clientId, scope, opensEvery }) => [
+        '-',
+        clientId,
+        '(no user)',
+        opensEvery ? 'every' : 'none',
+        '-',
+        '-',
+        scope,
+      ]),
     ]
     if (rows.length === 0) io.stderr.write('No app has access.\n')
     else io.stdout.write(`${formatColumns([heads, ...rows])}\n`)

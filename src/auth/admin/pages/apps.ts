@@ -3,7 +3,12 @@ import type { FastifyReply } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
-import { type Client, findRegisteredClient, isConfigured } from '../../oauth/clients/client.ts'
+import {
+  type Client,
+  findRegisteredClient,
+  isConfigured,
+  isProgramScope,
+} from '../../oauth/clients/client.ts'
 import { CLIENT_DEFAULTS, type ClientFault } from '../../oauth/clients/validate.ts'
 import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
 import {
@@ -300,7 +305,7 @@ async function renderAppPage(request: AdminRequest, client: Client, row: ClientR
       ['Kind', html`${KINDS[client.authMethod]}${client.firstParty && ', first-party: no consent page'}`],
       [
         'Permissions',
-        html`${summarizeScopes(client.scope)}<details class="more"><summary>Exact scopes</summary><p class="url url--block">${client.scope}</p></details>${listScopeNotes(client.scope, context.settings.fhir.searchPermission).map(note => html`<span class="sub">${note}${!note.endsWith('?') && '.'}</span>`)}`,
+        html`${summarizeScopes(client.scope, 'its users')}<details class="more"><summary>Exact scopes</summary><p class="url url--block">${client.scope}</p></details>${listScopeNotes(client.scope, context.settings.fhir.searchPermission).map(note => html`<span class="sub">${note}${!note.endsWith('?') && '.'}</span>`)}`,
       ],
       ['Redirect URIs', list(client.redirectUris)],
       ['Launch URL', list(client.launchUrl === undefined ? [] : [client.launchUrl])],
@@ -322,7 +327,10 @@ async function renderAppPage(request: AdminRequest, client: Client, row: ClientR
         ),
       ],
     ])}
-<h2 class="section__title subhead">Users who gave access</h2>
-${await renderGrants(request, { clientIds: [client.id] }, buildAppPath(client.id))}`,
+${
+  !isProgramScope(client.scope) &&
+  html`<h2 class="section__title subhead">Users who gave access</h2>
+${await renderGrants(request, { clientIds: [client.id] }, buildAppPath(client.id))}`
+}`,
   )
 }

@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { findOwn } from '../../../core/index.ts'
 import {
   formatCsvRow,
   type Html,
@@ -11,7 +10,6 @@ import {
 } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { ADMIN_SCOPE, AUDIT_SCOPE } from '../../oauth/clients/client.ts'
 import { summarizeScopes } from '../../pages/consent/texts.ts'
 import { AdminFailure, recordAction } from '../action.ts'
 import { findLastUses } from '../audit.ts'
@@ -131,7 +129,7 @@ async function renderServices(
     const lastUse = uses.get(clientId)
     return [
       renderLink(path, clientName),
-      describeService(scope),
+      summarizeScopes(scope),
       renderScopes(scope),
       lastUse === undefined ? 'Never' : renderDateTime(lastUse),
       renderDangerLink(`${path}/disable`, html`Disable<span class="sr"> ${clientName}</span>`),
@@ -141,20 +139,6 @@ async function renderServices(
   return html`<h2 class="section__title subhead">Without a user</h2>
 <p class="small">Backend services and programs of this server. They have access until they are disabled.</p>
 <div class="after">${renderTable('Apps that need no user', columns, rows)}</div>`
-}
-
-const OWN_SCOPES: Readonly<Record<string, string>> = {
-  [ADMIN_SCOPE]: 'Administers this server',
-  [AUDIT_SCOPE]: 'Adds records to the audit trail',
-  '__launch-contexts.c': 'Prepares launches',
-}
-
-/** What a program may do, of all patients. */
-function describeService(scope: string): string {
-  const parts = scope.split(' ')
-  const own = parts.flatMap(part => findOwn(OWN_SCOPES, part) ?? [])
-  const system = parts.filter(part => part.startsWith('system/')).join(' ')
-  return [...(system === '' ? [] : [`${summarizeScopes(system)}, of every patient`]), ...own].join('; ')
 }
 
 const CSV_HEAD = [
@@ -211,8 +195,8 @@ async function* writeCsv(
       .join('')
     after = page.next
   } while (after !== undefined)
-  for (const { clientId, clientName, scope } of services)
-    yield formatCsvRow(['', clientId, clientName, '', '', '', scope.includes('system/'), scope, '', '', ''])
+  for (const { clientId, clientName, scope, opensEvery } of services)
+    yield formatCsvRow(['', clientId, clientName, '', '', '', opensEvery, scope, '', '', ''])
 }
 
 function renderNone(unknown: readonly string[], mayFollow: boolean): Html {

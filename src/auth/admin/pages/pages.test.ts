@@ -391,6 +391,10 @@ describe('/admin', () => {
     const withService = (await officer.get('/admin/access?patient=juniper')).body
     assert.match(withService, /Nightly report<[\s\S]*Reads measurements[^<]*, of every patient/)
     assert.doesNotMatch((await officer.get('/admin/access?user=bea')).body, /Nightly report<\/a>/)
+    await own.addClient({ client_id: 'tickets', name: 'Tickets', scope: 'sallyport/admin' })
+    const tickets = await officer.get('/admin/apps/tickets')
+    assert.match(tickets.body, /Administers this server: users, apps, keys, audit; reads no record/)
+    assert.doesNotMatch(tickets.body, /Users who gave access/)
     const csv = (await officer.get('/admin/access/export.csv?app=growth&patient=Juniper')).body.split('\r\n')
     assert.equal(csv.length, 3)
     assert.match(csv[1] ?? '', /,growth,Growth,clinician,.*,juniper,/)

@@ -211,6 +211,12 @@ describe('descriptions of scopes', () => {
       ['patient/Observation.c', 'Adds measurements'],
       ['user/Patient.rs', 'Reads personal details, in every record you may open'],
       ['openid launch', 'Knows who you are; reads no record'],
+      ['sallyport/admin', 'Administers this server: users, apps, keys, audit; reads no record'],
+      ['sallyport/audit', 'Adds records to the audit trail; reads no record'],
+      [
+        'system/Patient.rs __launch-contexts.c',
+        'Reads personal details, of every patient; prepares launches',
+      ],
     ] as const)
       assert.equal(summarizeScopes(scope), text)
   })

@@ -2,8 +2,10 @@
  * The texts about scopes on the consent page and wherever the access of an app is described: kinds of data and actions.
  * The other texts of the page are in page.ts and rows.ts.
  */
+import { findOwn } from '../../../core/index.ts'
 import { type Permission, parseScopes, type ResourceScope } from '../../../smart/index.ts'
 import { listCategories, type OFFERED_TYPES } from '../../oauth/authorize/offered.ts'
+import { ADMIN_SCOPE, AUDIT_SCOPE } from '../../oauth/clients/client.ts'
 
 /** A kind of data, described for clinicians. */
 interface Kind {
@@ -156,15 +158,29 @@ export function describeWithoutWrite(permissions: ReadonlySet<Permission>): stri
   return `If you leave this out, the app cannot ${verbs} such entries, and some of its functions may not work.`
 }
 
-/** Describes what an app may do, to its user or to others: "Reads conditions and measurements; adds measurements". */
-export function summarizeScopes(scope: string, user: 'you' | 'they' = 'you'): string {
+/** What the scopes of this server itself permit. */
+const OWN_ACTIONS: Readonly<Record<string, string>> = {
+  [ADMIN_SCOPE]: 'administers this server: users, apps, keys, audit',
+  [AUDIT_SCOPE]: 'adds records to the audit trail',
+  '__launch-contexts.c': 'prepares launches',
+}
+
+/**
+ * Describes what an app may do, to its user or to others: "Reads conditions and measurements; adds measurements". Also for
+ * programs without a user.
+ */
+export function summarizeScopes(scope: string, user: 'you' | 'they' | 'its users' = 'you'): string {
   const resources = parseScopes(scope).filter(part => part.kind === 'resource')
-  const isOfUser = ({ context }: ResourceScope) => context === 'user'
+  const list = (wanted: ResourceScope['context'], where: string) =>
+    listActions(resources.filter(({ context }) => context === wanted)).map(action => `${action}${where}`)
   const actions = [
-    ...listActions(resources.filter(resource => !isOfUser(resource))),
-    ...listActions(resources.filter(isOfUser)).map(action => `${action}, in every record ${user} may open`),
+    ...list('patient', ''),
+    ...list('user', `, in every record ${user} may open`),
+    ...list('system', ', of every patient'),
   ]
-  return actions.length === 0 ? `Knows who ${user} are; reads no record` : capitalize(actions.join('; '))
+  const own = scope.split(' ').flatMap(part => findOwn(OWN_ACTIONS, part) ?? [])
+  const known = own.length === 0 ? [`knows who ${user} are`] : own
+  return capitalize((actions.length === 0 ? [...known, 'reads no record'] : [...actions, ...own]).join('; '))
 }
 
 const ACTIONS: readonly (readonly [verb: string, permissions: readonly Permission[]])[] = [
