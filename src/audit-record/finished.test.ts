@@ -93,6 +93,12 @@ describe('createRecords', () => {
     assert.deepEqual([read('ashlar'), read('juniper'), parsed], ['ashlar', 'juniper', 3])
   })
 
+  it('names the element that refers to something outside the grant, as the response does', () => {
+    const problem = { problem: 'outside-access', element: 'Condition.encounter' }
+    const [{ reason }] = createRecords(finish({ status: 403, problem }), BASE)
+    assert.match(reason ?? '', /^Cannot store Condition\.encounter: the resource that it refers to/)
+  })
+
   it('records the entry that a transaction was refused for as refused, and only that one (AUDIT-5)', () => {
     const problem = { problem: 'entry-failed', entry: 1, cause: { problem: 'outside-access' } }
     const [whole, ...entries] = createRecords(finish({ status: 403, problem }), BASE)

@@ -1,5 +1,6 @@
 import { isRecord } from '../core/index.ts'
 import {
+  describeHiddenTarget,
   type FhirProblem,
   type Interaction,
   type Misunderstood,
@@ -133,7 +134,7 @@ function findRefusal(found: { readonly problem: string }): Refused | string | un
     case 'refused':
       return problem.refused
     case 'outside-access':
-      return OUTSIDE_GRANT
+      return problem.element === undefined ? OUTSIDE_GRANT : describeHiddenTarget(problem.element)
     case 'misunderstood':
       return problem.text
     case 'bad-bundle':

@@ -64,11 +64,12 @@ function nameInteraction({ interaction, requestBody }: AuditedRequest): string {
   return type === 'batch' || type === 'transaction' ? type : interaction.kind
 }
 
+/** The text of the response, so that the server's log knows what the client knows. */
 function describeReason(refusal: AuditedRequest['refusal']): string | undefined {
   if (refusal === undefined || typeof refusal === 'string') return refusal
-  const [issue] = refusal.outcome.issue
-  if (refusal.why !== undefined) return `The token is not accepted: ${refusal.why}`
-  return refusal.by === undefined ? issue?.details.text : (refusal.hint ?? issue?.details.text)
+  return refusal.why === undefined
+    ? refusal.outcome.issue[0]?.diagnostics
+    : `The token is not accepted: ${refusal.why}`
 }
 
 /** The `jti` of our tokens is the grant's id, which is the launch id, a dot and a unique suffix. */

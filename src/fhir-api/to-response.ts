@@ -1,6 +1,7 @@
 import {
   createFaultsOutcome,
   createOutcome,
+  describeHiddenTarget,
   describeUnsupportedOperation,
   type IssueCode,
   type OperationOutcome,
@@ -135,11 +136,7 @@ function explain(failure: Failure): ErrorResponse {
     }
     case 'outside-access':
       if (failure.element !== undefined)
-        return createErrorResponse(
-          403,
-          'forbidden',
-          `Cannot store ${failure.element}: the resource that it refers to does not exist, or is not covered by the token`,
-        )
+        return createErrorResponse(403, 'forbidden', describeHiddenTarget(failure.element))
       return { status: 403, outcome: refuseOutsideGrant(OUTSIDE_ACCESS).outcome }
     case 'absent':
       return createErrorResponse(404, 'not-found', `Cannot find ${failure.type}/${failure.id}`)

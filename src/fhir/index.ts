@@ -74,6 +74,7 @@ export {
   type AnyProblem,
   createFaultsOutcome,
   createOutcome,
+  describeHiddenTarget,
   type FhirProblem,
   type IssueCode,
   type OperationOutcome,

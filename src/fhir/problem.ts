@@ -89,6 +89,11 @@ export function refuseOutsideGrant(hint?: string): Refused {
   }
 }
 
+/** Why new content whose element refers to something outside the access, or absent, is not stored. */
+export function describeHiddenTarget(element: string): string {
+  return `Cannot store ${element}: the resource that it refers to does not exist, or is not covered by the token`
+}
+
 /** Why an interaction is not performed. None of these is a bug: each has a response. */
 export type FhirProblem = Failed & FhirReason
 

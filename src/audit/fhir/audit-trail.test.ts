@@ -70,7 +70,7 @@ describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recor
       status: 403,
       decided_by: 'patient/Observation.rs?code=1',
       patient_id: 'juniper',
-      reason: 'A filter does not filter it',
+      reason: 'Not within the granted patient, user or filter. A filter does not filter it',
     })
     await ask('GET Patient/ashlar', undefined, 'juniper')
     assert.deepEqual(await last(), {

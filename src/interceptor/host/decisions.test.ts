@@ -109,6 +109,26 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.deepEqual([records[0]?.allowed, records[0]?.status, records[0]?.patient], [false, 403, '1'])
     })
 
+    it('has the reason of a refusal as in the diagnostics of the response (LIBRARY-10)', async () => {
+      let tell = Promise.withResolvers<AuditRecord>()
+      const strict = await host.run({ contexts: ['patient'], onDecision: record => tell.resolve(record) })
+      const refusals: readonly (readonly [line: string, scope: string, body: unknown, reason: RegExp])[] = [
+        ['GET /Condition', 'patient/*.rs', undefined, /the search must name the patient of the token/],
+        ['GET /Condition?patient=1', 'user/*.rs', undefined, /this server accepts no user\/ scopes/],
+        ['GET /Patient/2', 'patient/*.rs', undefined, /covers only the patient of the token/],
+        ['PUT /Condition/c1', 'patient/*.cud', condition, /it does not provide the stored content/],
+        ['POST /Condition', 'patient/*.cud', makeCondition('2'), /The content of the write is not within/],
+        ['POST /Condition', 'patient/*.cud', undefined, /the body was not read/],
+      ]
+      for (const [line, scope, body, reason] of refusals) {
+        tell = Promise.withResolvers()
+        const { text } = await host.send(line, scope, body, strict)
+        const record = await tell.promise
+        assert.match(record.reason ?? '', reason)
+        assert.equal(record.reason, JSON.parse(text).issue[0].diagnostics)
+      }
+    })
+
     it('tells a failure of the host from a refusal, and names the user of an expired token', async () => {
       host.respondWith('stack trace', 500)
       assert.equal((await send('GET /Condition/c1')).status, 500)

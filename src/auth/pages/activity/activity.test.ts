@@ -417,6 +417,12 @@ describe('GET /activity after OAuth requests', () => {
         /Any one of these scopes.* patient\/Immunization\.r.*Scopes of/s,
       ],
       [403, 'Condition/1', 'Not within the granted patient.', /the resource itself is outside the grant/],
+      [
+        403,
+        'Condition',
+        'Not within the granted patient, user or filter. This server cannot limit the request to the grant: the search must name the patient',
+        /the search must name the patient(?!.*the resource itself is outside).*Change the request as the reason says/s,
+      ],
       [401, 'Condition/1', 'The access token has expired.', /Refresh it at the token endpoint/],
       [401, 'Condition/1', 'The token is not accepted: it was revoked', /The access has ended/],
       [400, 'Condition/1', 'Unknown parameter', /Unknown parameter.*parameter that the reason names/s],

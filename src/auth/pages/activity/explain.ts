@@ -1,4 +1,5 @@
 import type { KeptRecord } from '../../../audit/index.ts'
+import { OUTSIDE_GRANT } from '../../../fhir/index.ts'
 import { suggestScope } from '../../../smart/index.ts'
 import { type EventDetails, readDetails } from '../../base/audit.ts'
 import type { ExplainRequest } from '../../base/context.ts'
@@ -132,6 +133,8 @@ function adviseOnScope(
             group.first.find(event => event.patient_id !== null)?.patient_id ?? patient_id ?? undefined,
           fhirUser: fhir_user ?? undefined,
         })
+  if (explained?.allowed && cause.startsWith(`${OUTSIDE_GRANT} `))
+    return { cause, action: FOLLOW_REASON, scope }
   if (explained?.allowed) return { cause: `${cause} ${OUTSIDE}`, action: CHECK_RESOURCE, scope }
   // Without its body, a Bundle is not understood.
   if (explained?.status !== 403) return { cause, action: REQUEST_SCOPE, scope }
@@ -148,5 +151,7 @@ const REQUEST_SYSTEM_SCOPE =
   'Register the app for such a scope, and request a new token with it: a token keeps the scopes that it was issued with.'
 const OUTSIDE =
   'The scopes permit requests of this kind, so the resource itself is outside the grant: it belongs to another patient, does not match the filter of a scope, or does not exist.'
+const FOLLOW_REASON =
+  'Change the request as the reason says. If the reason is a limit of the FHIR server, ask its operator.'
 const CHECK_RESOURCE =
   'Check the id, and use the patient of the token response. A limited token gets 403 also for an id that does not exist.'
