@@ -1,6 +1,11 @@
 import { isFailure } from '../../core/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
-import { createUserLookup, type LookupContext, type LookupType } from '../base/fhir-reader.ts'
+import {
+  createUserLookup,
+  type FhirReadResult,
+  type LookupContext,
+  type LookupType,
+} from '../base/fhir-reader.ts'
 import type { AuthSettings } from '../base/settings.ts'
 import { issueLookupToken } from '../oauth/fhir-tokens.ts'
 import { createKeyRing } from '../oauth/keys/key-ring.ts'
@@ -14,19 +19,36 @@ export function listFhirUsers({
   return [...new Set([fhirUser, ...relatedPersons.map(id => `RelatedPerson/${id}`)])]
 }
 
+/** What the FHIR server says about a resource of a user, with the server's own access. */
+export interface FhirUserRead {
+  readonly reference: string
+  readonly result: FhirReadResult
+}
+
+export function readFhirUsers(
+  context: LookupContext,
+  references: readonly string[],
+): Promise<readonly FhirUserRead[]> {
+  return Promise.all(
+    references.map(async reference => {
+      const [type, id = ''] = reference.split('/')
+      const read = await createUserLookup(context, type as LookupType)
+      return { reference, result: await read.resource(type ?? '', id) }
+    }),
+  )
+}
+
 /** The resources that the FHIR server does not have. Undefined if it does not respond. */
 export async function findUnknown(
   context: LookupContext,
   references: readonly string[],
 ): Promise<readonly string[] | undefined> {
-  const results = await Promise.all(
-    references.map(async reference => {
-      const [type, id = ''] = reference.split('/')
-      return (await createUserLookup(context, type as LookupType)).resource(type ?? '', id)
-    }),
-  )
-  if (results.some(isFailure)) return undefined
-  return references.filter((_, at) => results[at]?.kind === 'absent')
+  return listUnknown(await readFhirUsers(context, references))
+}
+
+export function listUnknown(reads: readonly FhirUserRead[]): readonly string[] | undefined {
+  if (reads.some(({ result }) => isFailure(result))) return undefined
+  return reads.filter(({ result }) => result.kind === 'absent').map(({ reference }) => reference)
 }
 
 /** Requests of a command to the FHIR server. */

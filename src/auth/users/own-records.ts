@@ -48,7 +48,7 @@ async function findDependants(
   if (outage?.kind === 'unavailable') return outage
   return responses.flatMap((response, at) => {
     if (response.kind !== 'found') return []
-    const patientId = findPatient(response.resource, context)
+    const patientId = findNamedPatient(response.resource, context)
     const relation = findRelation(response.resource)
     return patientId === undefined
       ? []
@@ -65,7 +65,10 @@ export async function listOwnPatients(
 }
 
 /** The patient that an active RelatedPerson names. */
-function findPatient(resource: Resource, { settings, clock }: RecordsContext): string | undefined {
+export function findNamedPatient(
+  resource: Resource,
+  { settings, clock }: Pick<RecordsContext, 'settings' | 'clock'>,
+): string | undefined {
   const { active, patient, period } = resource
   if (active === false || hasEnded(period, clock())) return undefined
   const reference = isRecord(patient) ? patient.reference : undefined

@@ -1,4 +1,4 @@
-import { isRecord } from '../../core/index.ts'
+import { isRecord, toPlainLine } from '../../core/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 
 /** What the patient is to the user, by what the user is to the patient (HL7 v3 RoleCode). */
@@ -31,10 +31,28 @@ const ROLE_CODES: ReadonlySet<unknown> = new Set([
 ])
 
 /** Describes the patient of a RelatedPerson to that person: `Your child`. Undefined if no known code says it. */
-export function findRelation({ relationship }: Resource): string | undefined {
-  const codings = [relationship].flat().flatMap(concept => (isRecord(concept) ? concept.coding : []))
-  return [codings]
-    .flat()
-    .map(coding => (isRecord(coding) && ROLE_CODES.has(coding.system) ? BY_CODE.get(coding.code) : undefined))
+export function findRelation(person: Resource): string | undefined {
+  return listConcepts(person)
+    .flatMap(listCodings)
+    .map(({ system, code }) => (ROLE_CODES.has(system) ? BY_CODE.get(code) : undefined))
     .find(relation => relation !== undefined)
+}
+
+/** What a RelatedPerson is to the patient, as recorded: `mother`. */
+export function readRelationship(person: Resource): string | undefined {
+  const texts = listConcepts(person).map(
+    concept => [concept, ...listCodings(concept)].flatMap(({ text, display }) => text ?? display ?? [])[0],
+  )
+  const found = texts.filter(text => typeof text === 'string').map(toPlainLine)
+  return found.join(', ') || undefined
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function listConcepts({ relationship }: Resource): readonly Fields[] {
+  return [relationship].flat().filter(isRecord)
+}
+
+function listCodings({ coding }: Fields): readonly Fields[] {
+  return [coding].flat().filter(isRecord)
 }

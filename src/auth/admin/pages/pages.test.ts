@@ -203,6 +203,7 @@ describe('/admin', () => {
       displayName: 'Dr. Grace',
       fhirUser: 'practitioner-9',
       password: '1',
+      confirmed: 'Practitioner/practitioner-9',
     }
     assert.match(
       (await admin.post('/admin/clinicians/new', { ...form, fhirUser: 'Patient/1' })).body,
@@ -236,7 +237,11 @@ describe('/admin', () => {
 
   it('shows and changes the related persons of an account, and warns of those that the FHIR server does not have (ADMIN-24)', async () => {
     const form = { kind: 'account', username: 'tove', displayName: 'Tove', fhirUser: 'Patient/juniper' }
-    await performAction('/admin/clinicians/new', { ...form, relatedPersons: 'RelatedPerson/r1\r\nr2' })
+    await performAction('/admin/clinicians/new', {
+      ...form,
+      relatedPersons: 'RelatedPerson/r1\r\nr2',
+      confirmed: 'Patient/juniper RelatedPerson/r1 RelatedPerson/r2',
+    })
     const path = `/admin/clinicians/${await findId('tove')}`
     const { body } = await admin.get(path)
     assert.match(body, /RelatedPerson\/r1\nRelatedPerson\/r2<\/textarea>/)
@@ -255,7 +260,8 @@ describe('/admin', () => {
     const actions = await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 100 })
     const record = actions.find(({ request }) => request === 'account set tove')
     assert.deepEqual(JSON.parse(record?.details ?? '').after, { relatedPersons: [] })
-    await admin.post(path, { ...form, fhirUser: 'Patient/nobody', relatedPersons: '' })
+    const nobody = { ...form, fhirUser: 'Patient/nobody', confirmed: 'Patient/nobody', relatedPersons: '' }
+    await admin.post(path, nobody)
     assert.match(
       (await admin.get(path)).body,
       /alert--warn[\s\S]*has no Patient\/nobody[\s\S]*it gives access to no record/,
@@ -485,6 +491,7 @@ describe('/admin', () => {
       username: 'newcomer',
       displayName: 'New',
       fhirUser: 'Practitioner/nobody',
+      confirmed: 'Practitioner/nobody',
     }
     const added = await admin.post('/admin/clinicians/new', { ...form, password: '1' })
     assert.match(added.body, /New password of newcomer/)

@@ -7,6 +7,7 @@ import {
   type Html,
   html,
   type Person,
+  readPerson,
   renderAlert,
   renderBadge,
   renderDateTime,
@@ -23,8 +24,9 @@ import { findGuesses, type Guesses } from '../../users/guesses.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
 import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
 import { AdminFailure } from '../action.ts'
+import { findUserFault } from '../check-user.ts'
 import { exportUsers } from '../export-users.ts'
-import { findUnknown, listFhirUsers } from '../fhir-users.ts'
+import { type FhirUserRead, findUnknown, listFhirUsers, listUnknown, readFhirUsers } from '../fhir-users.ts'
 import {
   addUser,
   type ChangedUser,
@@ -44,6 +46,14 @@ import {
   type UserFilter,
   type UserKind,
 } from '../users.ts'
+import {
+  askWhoIsBound,
+  type Entries,
+  readSearch,
+  renderPatientChoice,
+  renderPatientSearch,
+  renderUnknown,
+} from './bind-user.ts'
 import { describeEnding, REVOKED, renderGrants } from './grants.ts'
 import { readListing, renderList, type States } from './list.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
@@ -97,9 +107,20 @@ export const userRoutes: readonly AdminRoute[] = [
     operation: USER_OPERATIONS.add,
     async handle(request) {
       const { admin, form, reply } = request
-      const password = form.get('password') === '1' ? createPassword() : undefined
-      const user = await addUser(admin, { ...readUser(form), password })
-      if (isFailure(user)) return reply.sendPage(renderNewUser(request, user), { status: 400 })
+      const entries = readEntries(form)
+      const wanted = readUser(entries)
+      const refuse = (failure: AdminFailure) =>
+        reply.sendPage(renderNewUser(request, entries, failure), { status: 400 })
+      const step = { section: SECTION, entries, action: '/clinicians/new' } as const
+      if (readSearch(form) !== undefined) return renderPatientChoice(request, step)
+      if (form.get('edit') !== undefined) return renderNewUser(request, entries)
+      const fault = findUserFault(wanted)
+      if (fault) return form.get('choose') === undefined ? refuse(fault) : renderNewUser(request, entries)
+      const question = await askWhoIsBound(request, { ...step, user: wanted, added: listFhirUsers(wanted) })
+      if (question) return question
+      const password = entries.password === '1' ? createPassword() : undefined
+      const user = await addUser(admin, { ...wanted, password })
+      if (isFailure(user)) return refuse(user)
       const unknown = await findUnknown(request.context, listFhirUsers(user))
       const warning = unknown && unknown.length > 0 ? renderUnknown(user, unknown) : undefined
       return showChanged(request, { ...user, ...(password !== undefined && { password }) }, 'added', warning)
@@ -119,10 +140,25 @@ export const userRoutes: readonly AdminRoute[] = [
     path: '/clinicians/:id',
     operation: USER_OPERATIONS.set,
     async handle(request) {
-      const { kind, displayName, fhirUser, relatedPersons } = readUser(request.form)
-      const target = { id: request.params.id ?? '' }
+      const user = await requireUser(request)
+      if (isFailure(user)) return user
+      const entries = readEntries(request.form)
+      const { kind, displayName, fhirUser, relatedPersons } = readUser(entries)
       const changes = { displayName, fhirUser, ...(kind === 'account' && { relatedPersons }) }
-      return showChanged(request, await changeUser(request.admin, target, changes), 'saved')
+      const wanted = { ...user, ...changes }
+      const step = {
+        section: SECTION,
+        entries,
+        action: buildUserPath(user),
+        back: buildUserPath(user),
+      } as const
+      if (readSearch(request.form) !== undefined) return renderPatientChoice(request, step)
+      const fault = findUserFault(wanted)
+      if (fault) return fault
+      const former = new Set(listFhirUsers(user))
+      const added = listFhirUsers(wanted).filter(reference => !former.has(reference))
+      const question = await askWhoIsBound(request, { ...step, user: wanted, added })
+      return question ?? showChanged(request, await changeUser(request.admin, user, changes), 'saved')
     },
   },
   ...Object.entries<UserOperation>(USER_OPERATIONS).flatMap(([verb, operation]) =>
@@ -264,16 +300,28 @@ const KINDS: Readonly<Record<UserKind, string>> = {
   account: 'Patient or related person',
 }
 
-function readUser(form: Parameters) {
+/** What the form has: a chosen patient replaces the FHIR user. */
+function readEntries(form: Parameters): Entries {
   const read = (name: string) => form.get(name)?.trim() ?? ''
-  const kind: UserKind = read('kind') === 'account' ? 'account' : 'clinician'
-  const fhirUser = read('fhirUser')
-  const related = read('relatedPersons').split(/\s+/)
+  const chosen = read('choose')
+  return {
+    kind: chosen === '' ? read('kind') : 'account',
+    username: read('username'),
+    displayName: read('displayName'),
+    fhirUser: chosen || read('fhirUser'),
+    relatedPersons: read('relatedPersons'),
+    password: read('password'),
+  }
+}
+
+function readUser({ fhirUser, ...entries }: Entries) {
+  const kind: UserKind = entries.kind === 'account' ? 'account' : 'clinician'
+  const related = entries.relatedPersons.split(/\s+/)
   const own = fhirUser.startsWith('RelatedPerson/') ? [fhirUser] : []
   return {
     kind,
-    username: read('username'),
-    displayName: read('displayName'),
+    username: entries.username,
+    displayName: entries.displayName,
     fhirUser: fhirUser.includes('/') || kind === 'account' ? fhirUser : `Practitioner/${fhirUser}`,
     relatedPersons: [
       ...new Set([...own, ...related].map(text => text.replace(/^RelatedPerson\//, ''))),
@@ -281,10 +329,17 @@ function readUser(form: Parameters) {
   }
 }
 
-function renderNewUser(request: AdminRequest, failure?: AdminFailure): Html {
-  const { form, context } = request
-  const value = (name: string) => (request.request.method === 'POST' ? (form.get(name) ?? '') : '')
-  const kind = value('kind') || 'clinician'
+const NO_ENTRIES: Entries = {
+  kind: 'clinician',
+  username: '',
+  displayName: '',
+  fhirUser: '',
+  relatedPersons: '',
+  password: '1',
+}
+
+function renderNewUser(request: AdminRequest, entries = NO_ENTRIES, failure?: AdminFailure): Html {
+  const { kind, username, displayName, fhirUser, relatedPersons, password } = entries
   return renderAdminPage(
     request,
     { section: SECTION, title: 'Add a user' },
@@ -295,13 +350,14 @@ function renderNewUser(request: AdminRequest, failure?: AdminFailure): Html {
     ).map(
       ([name, text]) => html`<option value="${name}"${name === kind && html` selected`}>${text}</option>`,
     )}</select></div>
-${renderField({ name: 'username', label: 'Username', value: value('username'), required: true })}
-${renderField({ name: 'displayName', label: 'Name', value: value('displayName'), required: true })}
-${renderField({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>', value: value('fhirUser'), required: true })}
-${renderRelatedPersons(value('relatedPersons'))}
+${renderField({ name: 'username', label: 'Username', value: username, required: true })}
+${renderField({ name: 'displayName', label: 'Name', value: displayName, required: true })}
+${renderField({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>', value: fhirUser, required: true })}
+${renderPatientSearch('Find a patient (name, MRN or birth date)')}
+${renderRelatedPersons(relatedPersons)}
 ${
-  context.providers.passwords &&
-  html`<label class="choice"><input type="checkbox" name="password" value="1" checked><span class="choice__main">Create a password</span><span class="choice__meta">It is shown once. Clear the box for a user who signs in only with an identity provider.</span></label>`
+  request.context.providers.passwords &&
+  html`<label class="choice"><input type="checkbox" name="password" value="1"${password === '1' && html` checked`}><span class="choice__main">Create a password</span><span class="choice__meta">It is shown once. Clear the box for a user who signs in only with an identity provider.</span></label>`
 }
 <div class="actions"><button class="btn">Add user</button>${renderLink('/clinicians', 'Cancel', 'btn btn--quiet')}</div>
 </form>`,
@@ -433,7 +489,8 @@ async function renderUserPage(request: AdminRequest, user: UserDescription): Pro
   const grants = await renderGrants(request, { userIds: [user.id] }, buildUserPath(user))
   const isSelf = user.id === request.login.user.id
   const hasPasswords = request.context.providers.passwords
-  const unknown = await findUnknown(request.context, listFhirUsers(user))
+  const reads = await readFhirUsers(request.context, listFhirUsers(user))
+  const unknown = listUnknown(reads)
   const signIns = await findSignIns(request.admin, user.id)
   const { store, clock } = request.admin
   const wrongCodes = await countWrongCodes(store.db, user.id, clock())
@@ -469,7 +526,8 @@ ${renderFacts([
 <form class="card card__body stack" method="post" action="${paths.admin}${buildUserPath(user)}">
 <input type="hidden" name="kind" value="${user.kind}">
 ${renderField({ name: 'displayName', label: 'Name', value: user.displayName, required: true })}
-${renderField({ name: 'fhirUser', label: 'FHIR user', value: user.fhirUser, required: true })}
+${renderField({ name: 'fhirUser', label: 'FHIR user', value: user.fhirUser, required: true, hint: user.kind === 'clinician' ? describeClinician(reads) : undefined })}
+${user.kind === 'account' && renderPatientSearch('Find another patient (name, MRN or birth date)')}
 ${user.kind === 'account' && renderRelatedPersons(user.relatedPersons.map(id => `RelatedPerson/${id}`).join('\n'))}
 ${user.kind === 'account' && (await renderRecords(request, user))}
 <div class="actions"><button class="btn btn--quiet">Save</button></div></form>
@@ -497,20 +555,11 @@ function renderWrongCodes(count: number): Html {
   return html`${count} ${isFull && renderBadge('Codes refused', 'bad')}<span class="sub">${isFull && 'The server accepts no code from an authenticator app until there are fewer. '}Someone who knows the password may be guessing codes. A new password restarts the count.</span>`
 }
 
-/**
- * The record of a patient is the resource itself, or named by it. What a clinician opens depends on the scopes of the app, and
- * on the resource only if a rule of the policy compares patients with it.
- */
-function renderUnknown({ kind }: UserDescription, references: readonly string[]): Html {
-  const consequence =
-    kind === 'account'
-      ? 'Until it exists, it gives access to no record, and apps cannot read who the user is.'
-      : 'Apps cannot read who the user is, and policy rules that compare patients with the user match none. All other access works: disable the account if it should not open any record.'
-  return renderAlert(
-    `The FHIR server has no ${references.join(', ')}.`,
-    `${consequence} Create or import it, or correct the reference on the page of the user.`,
-    'warn',
-  )
+/** The name of the Practitioner, by which a wrong id is noticed. */
+function describeClinician([read]: readonly FhirUserRead[]): Html | undefined {
+  return read?.result.kind === 'found'
+    ? html`On the FHIR server: <bdi>${formatName(readPerson(read.result.resource).name)}</bdi>`
+    : undefined
 }
 
 /** The patients that the RelatedPersons name now. */

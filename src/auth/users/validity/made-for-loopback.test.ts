@@ -71,6 +71,7 @@ eachDatabase((_name, open) => {
         username: 'bob',
         displayName: 'Bob',
         fhirUser: 'Practitioner/b',
+        confirmed: 'Practitioner/b',
       })
       apps = { registered: backend.id, developed: 'developed', added: 'added' }
       await local.addClient({ client_id: 'app', scope: SCOPE })
