@@ -5,6 +5,7 @@ type Checked = Pick<
   Settings,
   | 'onLoopback'
   | 'audit'
+  | 'auditFeeds'
   | 'databaseUrl'
   | 'allowHttp'
   | 'metrics'
@@ -61,6 +62,11 @@ const WARNINGS: Readonly<Record<string, Row>> = {
   'audit-days': {
     text: `SMART_AUDIT_DAYS is below ${AUDIT_DAYS}: set at least a year, or what the law requires of you.`,
     applies: ({ audit }) => audit.kept && audit.days < AUDIT_DAYS,
+  },
+  'audit-feed': {
+    text: 'Neither SMART_AUDIT_FEED_URL nor SMART_AUDIT_SYSLOG_URL is set: no other system has the audit records if somebody removes them here.',
+    applies: ({ audit, auditFeeds }) =>
+      audit.kept && auditFeeds.fhirUrl === undefined && auditFeeds.syslogUrl === undefined,
   },
   'second-factor': {
     text: 'SMART_LOGIN_SECOND_FACTOR=none: a password alone opens every account, also of administrators.',

@@ -153,6 +153,7 @@ describe('start problems and warnings', () => {
       SMART_LOGIN_SECOND_FACTOR: 'administrators',
       SMART_POLICY_FILE: '/etc/policy.yaml',
       SMART_OFFLINE_ACCESS_MAX_DAYS: '365',
+      SMART_AUDIT_SYSLOG_URL: 'tls://siem.example:6514',
     }
     assert.deepEqual(find(secure), [])
     const limits = {
@@ -167,6 +168,7 @@ describe('start problems and warnings', () => {
     const rows: readonly (readonly [Environment, string])[] = [
       [{ SMART_AUDIT: 'false' }, 'audit-off'],
       [{ SMART_AUDIT_FAILURE: 'allow' }, 'audit-failure'],
+      [{ SMART_AUDIT_SYSLOG_URL: undefined }, 'audit-feed'],
       [{ SMART_LOGIN_SECOND_FACTOR: 'none' }, 'second-factor'],
       [{ ...provider, SMART_LOGIN_ADMIN: 'groups=admins' }, 'admin-provider'],
       [{ ...provider, SMART_OFFLINE_ACCESS_MAX_DAYS: '0' }, 'offline-access'],

@@ -15,8 +15,8 @@ const folder = mkdtempSync(join(tmpdir(), 'check-'))
 after(() => rmSync(folder, { recursive: true }))
 const DAY_MS = 86_400_000
 
-const check = (env: Readonly<Record<string, string>>) =>
-  sallyport(['check'], { env: { SMART_DATA_DIR: join(folder, 'data'), ...env }, cwd: folder })
+const check = (env: Readonly<Record<string, string>>, ...options: readonly string[]) =>
+  sallyport(['check', ...options], { env: { SMART_DATA_DIR: join(folder, 'data'), ...env }, cwd: folder })
 
 /** The lines of a level, as subject and text. */
 function listLines(stdout: string, level: string): readonly string[] {
@@ -74,6 +74,16 @@ describe('sallyport check', () => {
       found.join('\n'),
       /SMART_AUDIT=false: nothing is recorded\.[\s\S]*every clinician can open every patient\./,
     )
+  })
+
+  it('exits with 1 for a warning if a pipeline asks for it with --strict (CHECK-1)', async () => {
+    assert.equal((await check({}, '--strict')).exitCode, 0)
+    const warned = { SMART_NO_SUCH_SETTING: '1' }
+    assert.equal((await check(warned)).exitCode, 0)
+    const strict = await check(warned, '--strict')
+    assert.equal(strict.exitCode, 1)
+    assert.match(strict.stdout, /\n\n1 warning\n$/)
+    assert.equal((await check(warned, '--strict', '--json')).exitCode, 1)
   })
 
   it('lists every invalid setting, and exits with 1 (CHECK-1)', async () => {

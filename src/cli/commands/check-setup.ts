@@ -24,30 +24,43 @@ const CERTIFICATE_DAYS = 14
 const checkCommand: Command = {
   busy: 'Checking',
   usage: `
-Usage: ${HOW} check [--json]
+Usage: ${HOW} check [--strict] [--json]
 
 Validates an installation without changing it, whether the servers run or not: the settings and the files that they name,
 certificates (key, expiry, host names), the database, the folder of the FHIR data, the secret, the sign-in providers and the upstream FHIR server. Prints a line
 for each, and every problem with its remedy.
 
 Options:
-  --json  print JSON: an array of objects with level (ok, warning or problem), subject and text
+  --strict  exit with 1 for a warning too, for pipelines
+  --json    print JSON: an array of objects with level (ok, warning or problem), subject and text
 
-Exit code: 0 without problems, otherwise 1.
+Exit code: 0 without problems, otherwise 1. With --strict: 0 without problems and warnings.
 
 See also: check upstream, which tests a FHIR server in detail.`,
   async run(args, io) {
     const findings = await checkSetup(io)
-    const problems = findings.filter(({ level }) => level === 'problem')
+    const problems = countLevel(findings, 'problem')
+    const warnings = isSet(args, 'strict') ? countLevel(findings, 'warning') : 0
     if (isSet(args, 'json')) printJson(io, findings)
-    else printFindings(io, findings, problems.length)
-    return problems.length > 0 ? 1 : 0
+    else printFindings(io, findings, [formatCount(problems, 'problem'), formatCount(warnings, 'warning')])
+    return problems + warnings > 0 ? 1 : 0
   },
 }
 
-function printFindings(io: Io, findings: readonly Finding[], problems: number): void {
+function countLevel(findings: readonly Finding[], wanted: Finding['level']): number {
+  return findings.filter(({ level }) => level === wanted).length
+}
+
+function formatCount(count: number, noun: string): string {
+  if (count === 0) return ''
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`
+}
+
+/** `counts`: why the exit code is 1; empty texts do not count. */
+function printFindings(io: Io, findings: readonly Finding[], counts: readonly string[]): void {
   io.stdout.write(`${formatColumns(findings.map(it => [it.level, it.subject, it.text]))}\n`)
-  if (problems > 0) io.stdout.write(`\n${problems === 1 ? '1 problem' : `${problems} problems`}\n`)
+  const causes = counts.filter(text => text !== '').join(', ')
+  if (causes !== '') io.stdout.write(`\n${causes}\n`)
 }
 
 interface Finding {
