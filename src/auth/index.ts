@@ -32,6 +32,7 @@ export {
 } from './admin/grants.ts'
 export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'
 export { OPERATION_COMMANDS } from './admin/operations.ts'
+export { describeSharing } from './admin/shared-fhir-users.ts'
 export { describeUserSignIn, endSignInById, listSignIns } from './admin/sign-ins.ts'
 export { followAnnouncements, reloadHere } from './admin/system.ts'
 export {

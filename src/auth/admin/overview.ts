@@ -15,6 +15,7 @@ import { describeMadeForLoopback } from '../users/validity/made-for-loopback.ts'
 import type { Admin } from './action.ts'
 import { CLOSED, defineEndpoint } from './endpoint.ts'
 import { listKeys } from './keys.ts'
+import { findShared } from './shared-fhir-users.ts'
 import { findServers } from './system.ts'
 import { lastUse, UNUSED_DAYS } from './users.ts'
 import { findVerification, type VerificationReport } from './verification.ts'
@@ -65,6 +66,7 @@ export async function findOverview(
     findSignInMatters(counts),
     findTrailMatters(admin, context),
     findUserMatters(context),
+    findSharedMatters(context),
     findFactorMatters(context),
     findCodeMatters(admin),
     findLockedMatters(admin),
@@ -230,6 +232,21 @@ async function findUserMatters(context: AuthContext): Promise<readonly Matter[]>
       code: 'users-unknown',
       text: `The FHIR server does not have the user of the ${who}.`,
       path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
+    },
+  ]
+}
+
+/** FHIR users of several accounts: apps and the FHIR server cannot tell who it was. */
+async function findSharedMatters(context: AuthContext): Promise<readonly Matter[]> {
+  const shared = await findShared(context, COMPARED)
+  const [first] = shared
+  if (!first) return []
+  const what = shared.length === 1 ? 'a FHIR user' : 'FHIR users'
+  return [
+    {
+      code: 'users-shared',
+      text: `Several accounts have ${what} in common: ${shortenList(shared.map(({ reference }) => reference))}.`,
+      path: `/clinicians?${new URLSearchParams({ search: first.username })}`,
     },
   ]
 }

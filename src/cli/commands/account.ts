@@ -82,7 +82,7 @@ Options:
       changeUser(admin, target, changes),
     )
     io.stdout.write(`Changed account ${username}\n`)
-    await noteUnknown(user, io)
+    await noteFhirUsers(user, io)
     return 0
   },
 }
@@ -105,7 +105,7 @@ export async function addAccount(io: Io, user: Omit<NewUser, 'password'>): Promi
   const added = await performCommand(io, refusal, admin => addUser(admin, { ...user, password }))
   io.stdout.write(`Added ${kind} ${username} with id ${added.id}\n`)
   await notePassword({ ...user, password }, io)
-  await noteUnknown(added, io)
+  await noteFhirUsers(added, io)
   return 0
 }
 
@@ -122,9 +122,9 @@ export async function noteNoAdministrator(io: Io): Promise<void> {
     )
 }
 
-/** Warns if the FHIR server does not have a resource of the user: apps could not read their user. */
-export async function noteUnknown(user: UserDescription, io: Io): Promise<void> {
-  const { listFhirUsers } = await import('../../auth/index.ts')
+/** Warns if the FHIR server does not have a resource of the user, so that apps cannot read it, or if other accounts have it too. */
+export async function noteFhirUsers(user: UserDescription, io: Io): Promise<void> {
+  const { describeSharing, listFhirUsers } = await import('../../auth/index.ts')
   const references = listFhirUsers(user)
   const settings = readSettings(io.env, io.cwd)
   const unknown =
@@ -135,6 +135,8 @@ export async function noteUnknown(user: UserDescription, io: Io): Promise<void> 
     io.stderr.write(`Note: the FHIR server does not respond, so ${references.join(', ')} was not looked up\n`)
   for (const reference of unknown ?? [])
     io.stderr.write(`Note: the FHIR server has no ${reference}; create or import it\n`)
+  const sharing = await performCommand(io, 'Cannot list accounts', admin => describeSharing(admin, user))
+  for (const text of sharing) io.stderr.write(`Note: ${text}\n`)
 }
 
 /** The embedded server's file, also if the server does not run. Before the first start there is none. */

@@ -98,6 +98,9 @@ eachDatabaseIfThorough((_, __, create) => {
           0,
           'Note: the FHIR server has no Practitioner/practitioner-77; create or import it\n',
         ])
+        const [exitCode, note] = await add('bea', 'practitioner-7')
+        assert.equal(exitCode, 0)
+        assert.match(String(note), /^Note: Practitioner\/practitioner-7 is also the FHIR user of ada\. /)
       } finally {
         rmSync(SMART_DATA_DIR, { recursive: true, force: true })
       }

@@ -17,9 +17,9 @@ import { readFhirUser } from '../start/files.ts'
 import { performCommand } from '../with-store.ts'
 import {
   addAccount,
+  noteFhirUsers,
   noteNoAdministrator,
   notePassword,
-  noteUnknown,
   readNewPassword,
   readUsername,
 } from './account.ts'
@@ -138,7 +138,7 @@ Options:
       changeUser(admin, { username }, changes),
     )
     io.stdout.write(`Changed clinician ${username}\n`)
-    if (changes.fhirUser !== undefined) await noteUnknown(user, io)
+    if (changes.fhirUser !== undefined) await noteFhirUsers(user, io)
     if (changes.admin === false) await noteNoAdministrator(io)
     return 0
   },

@@ -190,6 +190,11 @@ describe('the administration API', () => {
       const { id } = added.json()
       assert.equal(added.statusCode, 201)
       await call('GET', `${path}?disabled=false`, [])
+      const other = { username: `other-${name}`, display_name: 'Other', fhir_user: user.fhir_user }
+      const { id: otherId, warnings } = (await call('POST', path, [], other)).json()
+      assert.match(warnings.join(), new RegExp(`^${user.fhir_user} is also the FHIR user of ${name}\\. `))
+      const elsewhere = { fhir_user: path === '/accounts' ? 'Patient/ashlar' : 'Practitioner/p8' }
+      assert.equal((await call('PATCH', `${path}/{id}`, [otherId], elsewhere)).json().warnings, undefined)
       const unknown = path === '/accounts' ? ['RelatedPerson/r1'] : ['Practitioner/p7']
       assert.deepEqual((await call('GET', `${path}/{id}`, [id])).json().unknown_fhir_users, unknown)
       await auth.store.db

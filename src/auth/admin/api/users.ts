@@ -15,6 +15,7 @@ import {
   toPage,
 } from '../endpoint.ts'
 import { findUnknown, listFhirUsers } from '../fhir-users.ts'
+import { describeSharing } from '../shared-fhir-users.ts'
 import { describeSignIn, SignIn } from '../sign-ins.ts'
 import { addUser, changeUser, Password, USER_OPERATIONS, type UserOperation } from '../user-operations.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
@@ -46,6 +47,12 @@ const USER = {
     Type.Array(Type.String(), {
       description:
         'Resources of this user that the FHIR server does not have. Only in responses about one user; absent if the FHIR server does not respond.',
+    }),
+  ),
+  warnings: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'Other accounts with the same FHIR user. Only in responses about one user; absent if there are none.',
     }),
   ),
 }
@@ -100,7 +107,13 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
   const describeOne = async (context: AuthContext, user: UserDescription | AdminFailure) => {
     if (isFailure(user)) return user
     const unknown = await findUnknown(context, listFhirUsers(user))
-    return { ...describeUser(user), ...show(user), ...(unknown && { unknown_fhir_users: unknown }) }
+    const warnings = await describeSharing(context, user)
+    return {
+      ...describeUser(user),
+      ...show(user),
+      ...(unknown && { unknown_fhir_users: unknown }),
+      ...(warnings.length > 0 && { warnings }),
+    }
   }
   const find = async (admin: Admin, id = '') =>
     (await findUser(admin, { id, kind })) ?? new AdminFailure('not_found', `there is no ${kind} ${id}`)

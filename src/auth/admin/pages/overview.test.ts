@@ -102,6 +102,48 @@ eachDatabaseIfThorough((_name, open) => {
       )
     })
 
+    it('names FHIR users that several accounts have, as the pages of the accounts do (ADMIN-24)', async () => {
+      const store = await open()
+      const server = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
+      await server.addUser('ada', { admin: true })
+      await server.addUser('bea')
+      const browser = await server.logIn('ada')
+      const shared = /Several accounts have[^.]+ in common: ([^.]+)\./
+      const findText = async () => shared.exec((await browser.get('/admin')).body)?.[1]
+      const add = async (username: string, fhirUser: string, relatedPersons = '') => {
+        const confirmed = `${fhirUser} ${relatedPersons}`.trim()
+        const user = { username, displayName: username, fhirUser, relatedPersons, kind: 'account', confirmed }
+        const { headers } = await browser.post('/admin/clinicians/new', user)
+        return (await browser.get(String(headers.location))).body
+      }
+      assert.equal(await findText(), undefined)
+      assert.doesNotMatch(await add('mira', 'RelatedPerson/m1'), /the same FHIR user/)
+      assert.equal(await findText(), undefined)
+      const page = await add('alba', 'Patient/juniper', 'RelatedPerson/m1')
+      assert.match(
+        page,
+        /Several accounts have the same FHIR user\.[\s\S]*RelatedPerson\/m1 is also the FHIR user of mira\./,
+      )
+      assert.equal(await findText(), 'RelatedPerson/m1')
+      await store.db
+        .updateTable('clinician')
+        .set({ fhir_user_id: 'p1' })
+        .where('username', '=', 'clinician')
+        .execute()
+      await store.db
+        .updateTable('clinician')
+        .set({ fhir_user_id: 'Practitioner/p1' })
+        .where('username', '=', 'bea')
+        .execute()
+      assert.equal(await findText(), 'Practitioner/p1, RelatedPerson/m1')
+      await store.db
+        .updateTable('clinician')
+        .set({ disabled: true })
+        .where('username', 'in', ['clinician', 'mira'])
+        .execute()
+      assert.equal(await findText(), undefined)
+    })
+
     it('verifies the audit trail once at a time, however many ask (ADMIN-24)', async () => {
       const store = await open()
       const auth = await TestAuthServer.open(store, { audit: createAuditor({ store }) })

@@ -27,6 +27,7 @@ import { AdminFailure } from '../action.ts'
 import { findUserFault } from '../check-user.ts'
 import { exportUsers } from '../export-users.ts'
 import { type FhirUserRead, findUnknown, listFhirUsers, listUnknown, readFhirUsers } from '../fhir-users.ts'
+import { describeSharing } from '../shared-fhir-users.ts'
 import {
   addUser,
   type ChangedUser,
@@ -122,8 +123,8 @@ export const userRoutes: readonly AdminRoute[] = [
       const user = await addUser(admin, { ...wanted, password })
       if (isFailure(user)) return refuse(user)
       const unknown = await findUnknown(request.context, listFhirUsers(user))
-      const warning = unknown && unknown.length > 0 ? renderUnknown(user, unknown) : undefined
-      return showChanged(request, { ...user, ...(password !== undefined && { password }) }, 'added', warning)
+      const warnings = await renderWarnings(request, user, unknown)
+      return showChanged(request, { ...user, ...(password !== undefined && { password }) }, 'added', warnings)
     },
   },
   { method: 'GET', path: '/users.csv', handle: sendExport },
@@ -490,7 +491,7 @@ async function renderUserPage(request: AdminRequest, user: UserDescription): Pro
   const isSelf = user.id === request.login.user.id
   const hasPasswords = request.context.providers.passwords
   const reads = await readFhirUsers(request.context, listFhirUsers(user))
-  const unknown = listUnknown(reads)
+  const warnings = await renderWarnings(request, user, listUnknown(reads))
   const signIns = await findSignIns(request.admin, user.id)
   const { store, clock } = request.admin
   const wrongCodes = await countWrongCodes(store.db, user.id, clock())
@@ -503,7 +504,7 @@ async function renderUserPage(request: AdminRequest, user: UserDescription): Pro
       actions: renderActionLinks(buildUserPath(user), { ...user, isSelf, hasPasswords }, USER_OPERATIONS),
       done: readDone(request, DONE),
     },
-    html`${unknown && unknown.length > 0 && renderUnknown(user, unknown)}
+    html`${warnings}
 ${renderFacts([
   ['State', renderState(user)],
   ['Username', html`<code>${user.username}</code>`],
@@ -560,6 +561,17 @@ function describeClinician([read]: readonly FhirUserRead[]): Html | undefined {
   return read?.result.kind === 'found'
     ? html`On the FHIR server: <bdi>${formatName(readPerson(read.result.resource).name)}</bdi>`
     : undefined
+}
+
+/** About the FHIR users of an account. */
+async function renderWarnings(
+  { context }: AdminRequest,
+  user: UserDescription,
+  unknown: readonly string[] = [],
+): Promise<Html> {
+  const sharing = await describeSharing(context, user)
+  return html`${unknown.length > 0 && renderUnknown(user, unknown)}
+${sharing.length > 0 && renderAlert('Several accounts have the same FHIR user.', sharing.join(' '), 'warn')}`
 }
 
 /** The patients that the RelatedPersons name now. */
