@@ -40,6 +40,8 @@ export type ExplainRequest = (question: {
 }) => {
   readonly allowed: boolean
   readonly status: number
+  /** The scope that permits the request. */
+  readonly by: string | null
   readonly text: string
   readonly hint?: string | undefined
 }

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { before, describe, it } from 'node:test'
 import type { LightMyRequestResponse } from 'fastify'
 import { type AuditRecord, createAuditor, type KeptRecord } from '../../../audit/index.ts'
+import { OUTSIDE_GRANT as OUTSIDE } from '../../../fhir/index.ts'
 import { explain } from '../../../interceptor/index.ts'
 import { sha256 } from '../../../store/index.ts'
 import { limitComparisons } from '../../base/audit.ts'
@@ -416,12 +417,12 @@ describe('GET /activity after OAuth requests', () => {
         'Insufficient scope',
         /Any one of these scopes.* patient\/Immunization\.r.*Scopes of/s,
       ],
-      [403, 'Condition/1', 'Not within the granted patient.', /the resource itself is outside the grant/],
+      [403, 'Condition/1', OUTSIDE, /the resource itself is outside the grant/],
       [
         403,
         'Condition',
         'Not within the granted patient, user or filter. This server cannot limit the request to the grant: the search must name the patient',
-        /the search must name the patient(?!.*the resource itself is outside).*Change the request as the reason says/s,
+        /the search must name the patient(?!.*the resource itself is outside).*Name the patient of the token in the search/s,
       ],
       [401, 'Condition/1', 'The access token has expired.', /Refresh it at the token endpoint/],
       [401, 'Condition/1', 'The token is not accepted: it was revoked', /The access has ended/],
@@ -442,6 +443,79 @@ describe('GET /activity after OAuth requests', () => {
         requestId: `fhir-${at}`,
       })
       assert.match(await explainRefusal({ headers: { 'x-request-id': `fhir-${at}` } }), expected)
+    }
+  })
+
+  it('explains what a token of one patient does not reach (ACTIVITY-4)', async () => {
+    const scope = 'launch patient/Patient.rs patient/Condition.crus user/Observation.rs'
+    const uri = 'https://writer.example/callback'
+    await auth.addClient({ client_id: 'writer', scope })
+    const code = await auth.getCode(browser, { client_id: 'writer', redirect_uri: uri, scope })
+    const exchanged = await auth.exchange(code, { client_id: 'writer', redirect_uri: uri })
+    const launch = exchanged.json().launch_id
+    const insufficient = 'Insufficient scope for GET on Observation. Required: patient/Observation.r'
+    const read = { method: 'GET', allowed: false, status: 403 } as const
+    const cases: readonly (readonly [Partial<AuditRecord>, RegExp])[] = [
+      [
+        { ...read, request: 'Patient/other-2', by: 'patient/Patient.rs', reason: OUTSIDE },
+        /token is for Patient\/juniper, but the request asks for Patient\/other-2\..*Use the id in “patient” of the token/s,
+      ],
+      [
+        { ...read, request: 'Patient/other-2/Condition', by: 'patient/Condition.crus', reason: OUTSIDE },
+        /asks for Patient\/other-2\./,
+      ],
+      [
+        { ...read, request: 'Condition', type: 'Condition', interaction: 'search-type', reason: OUTSIDE },
+        /Name the patient of the token in the search: Condition\?patient=juniper,/,
+      ],
+      [
+        {
+          ...read,
+          request: 'Condition?code.x=1',
+          interaction: 'search-type',
+          reason: `${OUTSIDE} This server cannot limit the request to the grant: a chain searches data outside the grant`,
+        },
+        /Change the request as the reason says/,
+      ],
+      [
+        { ...read, method: 'POST', request: 'Condition', interaction: 'create', reason: OUTSIDE },
+        /Outside the grant.*the content or the stored resource.*Refer only to Patient\/juniper,/s,
+      ],
+      [
+        {
+          ...read,
+          request: 'Observation/1',
+          interaction: 'read',
+          fhirUser: 'Practitioner/robin',
+          reason: `${insufficient}; this server accepts no user/ scopes`,
+        },
+        /this server accepts no user\/ scopes\..*request scopes of another context/s,
+      ],
+      [
+        {
+          ...read,
+          allowed: true,
+          status: 200,
+          request: 'Condition?patient=other-2',
+          interaction: 'search-type',
+          by: 'patient/Condition.crus',
+        },
+        /The search names Patient\/other-2, but finds only data in the record of Patient\/juniper\.<\/span>/,
+      ],
+    ]
+    for (const [at, [more, expected]] of cases.entries()) {
+      const record = { server: 'fhir', kind: 'fhir', allowed: false, status: 403, launch, ...more } as const
+      await createAuditor({ store: auth.store }).record({
+        at: auth.time.now + 1,
+        requestId: `other-${at}`,
+        patient: 'juniper',
+        ...record,
+      })
+      // Allowed requests have no reference.
+      const body = await show(record.allowed ? `?launch=${launch}` : `?reference=other-${at}`)
+      assert.match(body, expected)
+      assert.doesNotMatch(body, /Make the app request a scope that permits this/)
+      if (record.interaction !== 'read') assert.doesNotMatch(body, /Check the id, and/)
     }
   })
 
@@ -577,8 +651,12 @@ describe('describeDecision', () => {
       { title: 'Token not accepted', why: 'Why' },
     ],
     [
-      { allowed: false, status: 403, reason: 'Why' },
-      { title: 'No granted scope', why: 'Why' },
+      { allowed: false, status: 403, reason: 'Insufficient scope for GET on Condition.' },
+      { title: 'No granted scope', why: 'Insufficient scope for GET on Condition.' },
+    ],
+    [
+      { allowed: false, status: 403, reason: 'The content of the write is not within the grant' },
+      { title: 'Outside the grant', why: 'The content of the write is not within the grant' },
     ],
     [
       { allowed: false, status: 403, reason: 'Why', decided_by: 'patient/Condition.rs' },

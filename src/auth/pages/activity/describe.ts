@@ -22,11 +22,11 @@ export interface Names {
 }
 
 export function describeDecision(record: KeptRecord, names: Names, hooks?: Hooks): DecisionText {
-  const { kind, allowed, decided_by: by, reason, status } = record
+  const { kind, allowed, decided_by: by, reason } = record
   if (kind !== 'fhir') return { why: reason ?? describeOutcome(record) }
   if (!allowed)
     return {
-      ...(!hooks?.explainRecord(record) && describeRefusal(status, by)),
+      ...(!hooks?.explainRecord(record) && describeRefusal(record)),
       why: reason ?? 'Refused',
     }
   if (by === 'public') return { title: 'No scope needed', why: 'Public: needs no token' }
@@ -52,11 +52,17 @@ const DONE: Readonly<Record<string, string>> = {
   register: 'The app registered itself',
 }
 
-function describeRefusal(status: number, by: string | null): Pick<DecisionText, 'scope' | 'title'> {
+function describeRefusal(record: KeptRecord): Pick<DecisionText, 'scope' | 'title'> {
+  const { status, decided_by: by } = record
   if (by !== null && by !== 'entries') return { scope: by }
   if (status === 401) return { title: 'Token not accepted' }
-  if (status === 403) return { title: 'No granted scope' }
+  if (status === 403) return { title: isInsufficient(record) ? 'No granted scope' : 'Outside the grant' }
   return { title: status === 503 ? 'Not decided' : 'Invalid request' }
+}
+
+/** Whether the scopes decided, whatever the patient, the content and the stored data. */
+export function isInsufficient({ reason }: Pick<KeptRecord, 'reason'>): boolean {
+  return reason?.startsWith('Insufficient scope') ?? false
 }
 
 function describeAccess(record: KeptRecord, scope: string, names: Names): string {

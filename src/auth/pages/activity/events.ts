@@ -64,19 +64,21 @@ function renderEvent(record: KeptRecord, group: LaunchGroup, options: EventsOpti
   const isFound = reference !== undefined && record.request_id === reference
   const advice = adviseOn(record, group, options)
   return html`<li class="event${!allowed && ' event--refused'}${isFound && ' event--found'}" data-key="${id}">
-<details class="event__line"${isFound && html` open`}><summary>${renderLine(record, options)}</summary>
+<details class="event__line"${isFound && html` open`}><summary>${renderLine(record, advice, options)}</summary>
 <div class="event__body">${renderBody(record, options)}</div></details>
 ${advice && renderAdvice(advice, isFound)}</li>`
 }
 
-function renderLine(record: KeptRecord, { names, hooks }: EventsOptions): Html {
+function renderLine(record: KeptRecord, advice: Advice | undefined, { names, hooks }: EventsOptions): Html {
   const { scope, title, why } = describeDecision(record, names, hooks)
   const note = hooks?.explainRecord(record)
+  // The response is empty, which does not say why.
+  const isOfOthers = advice && record.kind === 'fhir' && record.allowed
   const decidedBy = scope === undefined ? title : html`<code>${insertBreaks(scope)}</code>`
   return html`<span class="event__time">${renderMoment(record.at, { form: 'milliseconds', ...UTC })}</span>
 <span class="event__result">${record.allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')} <span class="event__status">${record.status}</span></span>
 <span class="event__what">${renderWhat(record)}${isAlone(record) && html` <span class="muted">${describeApp(record, names)}</span>`}</span>
-<span class="event__why">${decidedBy !== undefined && html`<span class="event__by">${decidedBy}</span> `}${why}${note && html` ${renderBadge(note.badge, 'warn')}`}</span>`
+<span class="event__why">${decidedBy !== undefined && html`<span class="event__by">${decidedBy}</span> `}${isOfOthers ? advice.cause : why}${note && html` ${renderBadge(note.badge, 'warn')}`}</span>`
 }
 
 /** Whether the group of a record does not name the app. */

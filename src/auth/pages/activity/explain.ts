@@ -7,7 +7,7 @@ import type { Comparison } from '../../base/refusal.ts'
 import { isForSystemsOnly } from '../../oauth/clients/validate.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { FHIR_CAUSES, findCause, OAUTH_CAUSES } from './causes.ts'
-import { findScope, type LaunchGroup } from './describe.ts'
+import { findScope, isInsufficient, type LaunchGroup } from './describe.ts'
 
 /** The cause of a refusal, in plain words, and its remedy. */
 export interface Advice {
@@ -24,7 +24,10 @@ export function adviseOn(
   { explainRequest, hooks }: Pick<AuthContext, 'explainRequest' | 'hooks'>,
 ): Advice | undefined {
   if (record.repeats !== null) return undefined
-  if (record.allowed) return adviseOnFewerScopes(record)
+  if (record.allowed)
+    return record.kind === 'fhir'
+      ? adviseOnOtherPatients(record, group, explainRequest)
+      : adviseOnFewerScopes(record)
   const note = hooks?.explainRecord(record)
   if (note) return note
   if (record.kind === 'fhir' && record.status === 403) return adviseOnScope(record, group, explainRequest)
@@ -114,28 +117,58 @@ const FEWER: readonly (readonly [scope: string, cause: string, action: string])[
   ],
 ]
 
+/** What is known about the token of a request, and what its scopes would permit. */
+function explainAgain(record: KeptRecord, group: LaunchGroup, explainRequest: ExplainRequest | undefined) {
+  const scope = findScope(group, record)
+  const launched = group.first.find(event => event.patient_id !== null)?.patient_id ?? undefined
+  const explained =
+    scope === undefined
+      ? undefined
+      : explainRequest?.({
+          method: record.method ?? 'GET',
+          url: record.request ?? '',
+          scope,
+          patient: launched ?? record.patient_id ?? undefined,
+          fhirUser: record.fhir_user ?? undefined,
+        })
+  return { scope, patient: launched, explained }
+}
+
+/** A search of a limited token finds nothing of another patient, which looks like missing data. */
+function adviseOnOtherPatients(
+  record: KeptRecord,
+  group: LaunchGroup,
+  explainRequest: ExplainRequest | undefined,
+): Advice | undefined {
+  if (!record.interaction?.startsWith('search') || !record.request?.includes('?')) return undefined
+  const { scope, explained } = explainAgain(record, group, explainRequest)
+  return explained?.allowed && explained.hint !== undefined
+    ? { cause: `${explained.hint}.`, action: USE_PATIENT, scope }
+    : undefined
+}
+
 function adviseOnScope(
   record: KeptRecord,
   group: LaunchGroup,
   explainRequest: ExplainRequest | undefined,
 ): Advice {
-  const { method, request, reason, patient_id, fhir_user } = record
-  const scope = findScope(group, record)
-  const cause = reason ?? 'The scopes of the token do not permit the request.'
-  const explained =
-    scope === undefined
-      ? undefined
-      : explainRequest?.({
-          method: method ?? 'GET',
-          url: request ?? '',
-          scope,
-          patient:
-            group.first.find(event => event.patient_id !== null)?.patient_id ?? patient_id ?? undefined,
-          fhirUser: fhir_user ?? undefined,
-        })
-  if (explained?.allowed && cause.startsWith(`${OUTSIDE_GRANT} `))
-    return { cause, action: FOLLOW_REASON, scope }
-  if (explained?.allowed) return { cause: `${cause} ${OUTSIDE}`, action: CHECK_RESOURCE, scope }
+  const { scope, patient, explained } = explainAgain(record, group, explainRequest)
+  const cause = record.reason ?? 'The scopes of the token do not permit the request.'
+  const isPatientScope = (record.decided_by ?? explained?.by)?.startsWith('patient/')
+  const asked = findAskedPatient(record)
+  if (isPatientScope && patient !== undefined && asked !== undefined && asked !== patient)
+    return {
+      cause: `The token is for Patient/${patient}, but the request asks for Patient/${asked}.`,
+      action: USE_PATIENT,
+      scope,
+    }
+  if (isInsufficient(record) && explained?.allowed)
+    return {
+      cause: endSentence(cause),
+      action: UNACCEPTED.test(cause) ? CHANGE_CONTEXT : REQUEST_SCOPE,
+      scope,
+    }
+  if (explained?.allowed) return { ...adviseOnOutside(record, patient), scope }
   // Without its body, a Bundle is not understood.
   if (explained?.status !== 403) return { cause, action: REQUEST_SCOPE, scope }
   const hint = explained.hint === undefined ? '' : `${explained.hint}. `
@@ -145,6 +178,47 @@ function adviseOnScope(
     : { cause: explained.text, action: `${hint}${REQUEST_SCOPE}`, scope }
 }
 
+/** The patient in the path: `Patient/1`, `Patient/1/Condition`. */
+function findAskedPatient({ request }: KeptRecord): string | undefined {
+  return /^Patient\/([A-Za-z0-9.-]{1,64})(?:[/?]|$)/.exec(request ?? '')?.[1]
+}
+
+/** The scopes permit requests of this kind, so that the decision depends on the request, its content or stored data. */
+function adviseOnOutside(
+  { reason, interaction, resource_type: type }: KeptRecord,
+  patient: string | undefined,
+): Pick<Advice, 'cause' | 'action'> {
+  const cause = endSentence(reason ?? OUTSIDE_GRANT)
+  const isExplained = cause.startsWith(`${OUTSIDE_GRANT} `)
+  const describe = (kind: string) => (isExplained ? cause : `${cause} ${kind}`)
+  if (isExplained ? /search must name the patient/.test(cause) : interaction?.startsWith('search'))
+    return {
+      cause: describe(UNLIMITED_SEARCH),
+      action: `Name the patient of the token in the search${describeOwnSearch(type, patient)}, and send every filter of the scope.`,
+    }
+  if (isExplained ? /content of the write/.test(cause) : WRITES.test(interaction ?? ''))
+    return {
+      cause: describe(OUTSIDE_WRITE),
+      action: `Refer only to ${patient === undefined ? 'the patient of the token response' : `Patient/${patient}, the patient of the token`}, in every reference, and check the id in the URL.`,
+    }
+  return { cause: describe(OUTSIDE), action: isExplained ? FOLLOW_REASON : CHECK_RESOURCE }
+}
+
+function endSentence(text: string): string {
+  return text.replace(/\.?$/, '.')
+}
+
+function describeOwnSearch(type: string | null, patient: string | undefined): string {
+  if (type === null || patient === undefined) return ''
+  return type === 'Patient' ? `: Patient?_id=${patient}` : `: ${type}?patient=${patient}`
+}
+
+const WRITES = /^(?:create|update|patch|delete)/
+const UNACCEPTED = /this server accepts no \w+\/ scopes/
+const CHANGE_CONTEXT =
+  'Make the app request scopes of another context, or make the FHIR server accept these (“contexts” of the interceptor, or the setting smart.fhir.scope-contexts).'
+const USE_PATIENT =
+  'Use the id in “patient” of the token response. For another patient, launch the app again: a token keeps the patient that it was issued for.'
 const REQUEST_SCOPE =
   'Make the app request a scope that permits this, register the app for it, and launch the app again: a token keeps the scopes that it was issued with.'
 const REQUEST_SYSTEM_SCOPE =
@@ -153,5 +227,9 @@ const OUTSIDE =
   'The scopes permit requests of this kind, so the resource itself is outside the grant: it belongs to another patient, does not match the filter of a scope, or does not exist.'
 const FOLLOW_REASON =
   'Change the request as the reason says. If the reason is a limit of the FHIR server, ask its operator.'
+const OUTSIDE_WRITE =
+  'The scopes permit requests of this kind, so the content or the stored resource is outside the grant: it belongs to another patient, refers to something that the token cannot see, or does not match the filter of a scope.'
+const UNLIMITED_SEARCH =
+  'The scopes permit the search, but only of the patient of the token and within their filters, and this server does not add these limits itself.'
 const CHECK_RESOURCE =
   'Check the id, and use the patient of the token response. A limited token gets 403 also for an id that does not exist.'
