@@ -174,6 +174,11 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
   }
   const app = await createServer({ ...makeServerOptions(options, context), metrics: registry })
   app.addHook('onClose', () => outgoing.close())
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (reply.hasHeader('access-control-allow-origin'))
+      reply.header('access-control-expose-headers', 'Retry-After, WWW-Authenticate, X-Request-Id')
+    done(null, payload)
+  })
   addRoutes(app, context)
   lab?.addLabRoutes(app, context)
   return app

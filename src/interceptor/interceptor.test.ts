@@ -205,12 +205,14 @@ describe('createInterceptor', () => {
     assert.equal(verified, 1)
   })
 
-  it('verifies no signature of a token with invalid claims', async () => {
+  it('verifies no signature of a token with invalid claims, and that of an expired one once', async () => {
     let verified = 0
     const counting = make({ verify: () => Boolean(++verified) })
-    await counting.authenticate(auth.bearer({ exp: seconds - 1 }))
     await counting.authenticate(auth.bearer({ iss: 'http://evil.example' }))
     assert.equal(verified, 0)
+    const expired = auth.bearer({ exp: seconds - 1 })
+    for (let i = 0; i < 3; i++) assert.equal((await counting.authenticate(expired)).allowed, false)
+    assert.equal(verified, 1)
   })
 
   it('rejects a cached token once it has expired', async () => {
@@ -246,6 +248,12 @@ describe('createInterceptor', () => {
     assert.deepEqual(await heldBy(authorization), ['app', 'c-1', 'l-1.t'])
     server.now += 300_000
     for (const _ of ['once', 'again']) assert.deepEqual(await heldBy(authorization), ['app', 'c-1', 'l-1.t'])
+    for (const _ of ['first seen', 'again'])
+      assert.deepEqual(await heldBy(server.bearer({ jti: 'l-5.t', exp: seconds - 1 })), [
+        'app',
+        'c-1',
+        'l-5.t',
+      ])
     for (const unproven of [
       `Bearer ${server.token({ jti: 'l-2.t' }, {}, stranger)}`,
       `Bearer ${server.token({ jti: 'l-3.t', exp: seconds - 1 }, {}, stranger)}`,

@@ -96,6 +96,20 @@ describe('GET /activity with the lab', () => {
     )
   })
 
+  it('explains a link of the lab with an unknown simulated error (ACTIVITY-4)', async () => {
+    for (const [simulate, meant] of [
+      ['nonsense:1', /that does not exist\.<\/p>/],
+      ['token:invalid_grand', /that does not exist\. Did you mean token:invalid_grant\?<\/p>/],
+    ] as const) {
+      const refused = await browser.get(
+        `/lab/launch?client=sallyport-app&patient=juniper&simulate=${simulate}`,
+      )
+      const body = await show(`?reference=${refused.headers['x-request-id']}`)
+      assert.match(body, meant)
+      assert.match(body, /Send one of the values of “simulate”/)
+    }
+  })
+
   it('marks a simulated error, and explains that the lab simulated it (ACTIVITY-6)', async () => {
     const query = { client: 'sallyport-app', patient: 'juniper', redirect: '0', user: 'clinician' }
     const link = new URLSearchParams({ ...query, simulate: 'token:invalid_grant' })
@@ -109,5 +123,14 @@ describe('GET /activity with the lab', () => {
     )
     const body = await show()
     assert.match(body, /Simulated: token:invalid_grant.*Lab launch/s)
+    const alone = { kind: 'fhir', server: 'fhir', allowed: false, status: 401, at: auth.time.now } as const
+    await createAuditor({ store: auth.store }).record(
+      { ...alone, reason: 'The token is not accepted: simulated by the lab: access-token:bad-signature' },
+      { ...alone, reason: 'The token is not accepted: the signature is wrong' },
+    )
+    const [, mixed = ''] = (await show('?kind=fhir')).split('<h2>Without a launch</h2>')
+    assert.match(mixed, /access-token:bad-signature/)
+    assert.match(mixed, />Simulated</)
+    assert.doesNotMatch(mixed, />Simulated: /)
   })
 })

@@ -25,6 +25,7 @@ describe('discovery documents', () => {
       })
       assert.equal(response.statusCode, 200)
       assert.equal(response.headers['access-control-allow-origin'], '*')
+      assert.match(String(response.headers['access-control-expose-headers']), /X-Request-Id/)
       const body = response.json()
       assert.equal(body.issuer, 'https://auth.example')
       assert.equal(body.authorization_endpoint, 'https://auth.example/oauth2/authorize')

@@ -31,7 +31,7 @@ interface VerifierOptions<Caller> {
 export type Verified<Caller> =
   | Refusal
   | { readonly kind: 'caller'; readonly caller: Caller }
-  /** The token was valid and has expired. */
+  /** The token is signed by its issuer and has expired. */
   | { readonly kind: 'expired'; readonly caller: Caller }
 
 interface Verifier<Caller> {
@@ -51,7 +51,7 @@ const REMEMBERED_TOKENS = 1_000
 
 /**
  * Verifies bearer tokens. A token that was seen before costs a map lookup, a new one a signature check, and one with
- * invalid claims neither.
+ * other invalid claims than an expiry neither.
  */
 export function createVerifier<Caller>(options: VerifierOptions<Caller>): Verifier<Caller> {
   const { issuers, clock, verify = verifySignature } = options
@@ -67,17 +67,19 @@ export function createVerifier<Caller>(options: VerifierOptions<Caller>): Verifi
     // The unverified `iss` only chooses the rules and the key set.
     const issuer = (typeof jwt.claims.iss === 'string' ? known.get(jwt.claims.iss) : undefined) ?? first
     const fault = checkClaims(jwt, issuer, clock())
-    if (fault) return fault
+    // The signature of an expired token only tells the audit trail whose it was.
+    const isExpired = fault?.kind === 'expired-token'
+    if (fault && !isExpired) return fault
     const key = await issuer.keys.find(String(jwt.header.kid), jwt.header.alg)
-    if (key === 'unavailable') return { kind: 'no-keys' }
-    if (key === 'unknown') return rejectToken('kid is not a key of the issuer')
-    if (!verify(jwt, key)) return rejectToken('the signature is wrong')
+    if (key === 'unavailable') return fault ?? { kind: 'no-keys' }
+    if (key === 'unknown') return fault ?? rejectToken('kid is not a key of the issuer')
+    if (!verify(jwt, key)) return fault ?? rejectToken('the signature is wrong')
     const grant = issuer.readGrant(jwt.claims)
     const excess = findExcess(grant.scopes)
-    if (excess !== undefined) return rejectToken(excess)
+    if (excess !== undefined) return fault ?? rejectToken(excess)
     const verified = { kind: 'caller', caller: issuer.createCaller(grant) } as const
     seen.set(token, { verified, expiresAt: Number(jwt.claims.exp) * 1000 })
-    return verified
+    return isExpired ? { ...verified, kind: 'expired' } : verified
   }
 
   return {

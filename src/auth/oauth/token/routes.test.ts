@@ -147,7 +147,10 @@ describe('POST /oauth2/token', () => {
       const response = await auth.requestToken({ ...form, client_id }, { origin })
       assert.equal(response.headers.vary, 'Origin')
       assert.equal(response.headers['access-control-allow-credentials'], undefined)
-      return response.headers['access-control-allow-origin']
+      const { 'access-control-allow-origin': allowed, 'access-control-expose-headers': exposed } =
+        response.headers
+      assert.equal(exposed, allowed && 'Retry-After, WWW-Authenticate, X-Request-Id')
+      return allowed
     }
     assert.equal(await ask('http://localhost:8081', 'sallyport-app'), 'http://localhost:8081')
     assert.equal(await ask('http://localhost:8081', 'nobody'), 'http://localhost:8081')

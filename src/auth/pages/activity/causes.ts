@@ -3,8 +3,8 @@ import { findDifference } from './difference.ts'
 
 type Compared = readonly Comparison[]
 
-/** A text, which may name the values of the request. Old records and counts have none. */
-type Text = string | ((compared: Compared) => string)
+/** A text, which may name the values of the request, or quote the reason. Old records and counts have no values. */
+type Text = string | ((compared: Compared, reason: string) => string)
 
 /** The causes of refusals and their remedies, by the text of the reason and, in parentheses, its detail. The first that matches counts. */
 type Row = readonly [pattern: RegExp, cause: Text, action: Text]
@@ -18,7 +18,7 @@ export function findCause(
   const row = table.find(([pattern]) => pattern.test(reason))
   if (!row) return undefined
   const [, cause, action] = row
-  const write = (text: Text) => (typeof text === 'string' ? text : text(compared))
+  const write = (text: Text) => (typeof text === 'string' ? text : text(compared, reason))
   return { cause: write(cause), action: write(action) }
 }
 
@@ -101,6 +101,12 @@ export const FHIR_CAUSES: readonly Row[] = [
 ]
 
 export const OAUTH_CAUSES: readonly Row[] = [
+  [
+    /^simulate: expected/,
+    (_, reason) =>
+      `The link to /lab/launch names a simulated error that does not exist.${/ Did you mean \S+\?/.exec(reason)?.[0] ?? ''}`,
+    'Send one of the values of “simulate” that the reason lists, or make the link on the page /lab.',
+  ],
   [
     /No encounter was chosen/,
     'No encounter was chosen: the launch form had neither an encounter nor “No encounter”.',

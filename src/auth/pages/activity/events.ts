@@ -35,7 +35,9 @@ ${launch !== undefined && view.launch === undefined && html`<a class="run__only"
 </section>`
 }
 
-function renderNote({ first, events }: LaunchGroup, { hooks }: EventsOptions): Html | undefined {
+/** Events without a launch have nothing in common: each has a badge of its own. */
+function renderNote({ launch, first, events }: LaunchGroup, { hooks }: EventsOptions): Html | undefined {
+  if (launch === undefined) return undefined
   const note = [...first, ...events]
     .map(record => hooks?.explainRecord(record))
     .find(found => found !== undefined)
