@@ -241,18 +241,20 @@ describe('sallyport start', () => {
     assert.match(started.stderr(), line)
     assert.doesNotMatch(started.stderr(), /\n./)
     assert.doesNotMatch(started.stdout(), RUNNING)
+    return started
   }
 
-  it('names a port that is in use, and leaves no server running (START-7)', async () => {
+  it('names a port that is in use, creates nothing, and leaves no server running (START-7)', async () => {
     const here = await place()
     const port = Number(new URL(here.appUrl).port)
     const other = createServer().listen(port, '127.0.0.1')
-    await fails(
+    const started = await fails(
       here,
       new RegExp(
         `^Cannot start the app server on port ${port} of .*: the port is in use\\. To change the port, set SMART_APP_URL, or SMART_APP_PORT behind a proxy; .* SMART_BIND\\n$`,
       ),
     )
+    assert.doesNotMatch(started.stdout(), /sample patient/)
     other.close()
   })
 

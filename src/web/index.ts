@@ -57,7 +57,7 @@ export {
   type ReportSubject,
 } from './health.ts'
 export { Html, html, raw } from './html.ts'
-export { listen, replaceCertificate, STOP_MS, startDraining } from './listen.ts'
+export { checkPort, listen, replaceCertificate, STOP_MS, startDraining } from './listen.ts'
 export {
   createChildLogger,
   createLogger,

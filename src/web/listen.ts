@@ -33,14 +33,33 @@ const NOT_ON_THIS_MACHINE: ReadonlySet<unknown> = new Set(['EADDRNOTAVAIL', 'EAF
  * family this machine does not have (`::1` in many containers).
  */
 export async function listen(app: FastifyInstance, port: number, hosts: readonly string[]): Promise<number> {
-  // For `localhost`, fastify would open a server for each address, and only one of them would be this one.
-  const [first = '127.0.0.1', ...rest] = hosts.flatMap(host =>
-    host === 'localhost' ? ['127.0.0.1', '::1'] : [host],
-  )
+  const [first = '127.0.0.1', ...rest] = resolveHosts(hosts)
   await app.listen({ port, host: first })
   const bound = getPort(app)
   for (const host of rest) await bindHost(app, bound, host)
   return bound
+}
+
+/** For `localhost`, fastify would open a server for each address, and only one of them would be this one. */
+function resolveHosts(hosts: readonly string[]): readonly string[] {
+  return hosts.flatMap(host => (host === 'localhost' ? ['127.0.0.1', '::1'] : [host]))
+}
+
+/** Fails as `listen` would, if another program has the port. */
+export async function checkPort(port: number, hosts: readonly string[]): Promise<void> {
+  if (port === 0) return
+  for (const host of resolveHosts(hosts)) {
+    const probe = createServer()
+    const opened = Promise.withResolvers<void>()
+    probe.once('error', opened.reject)
+    probe.listen({ port, host, ipv6Only: host.includes(':') }, opened.resolve)
+    try {
+      await opened.promise
+      await new Promise(resolve => probe.close(resolve))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') throw error
+    }
+  }
 }
 
 function getPort(app: FastifyInstance): number {

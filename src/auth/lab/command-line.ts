@@ -122,6 +122,8 @@ function chooseScope(
   const lost = patientId === undefined ? findPatientScope(requested) : undefined
   if (lost !== undefined && !parseScopes(granted).some(({ kind }) => kind === 'resource'))
     return refuseWithoutPatient(`The scope ${lost}`)
+  if (granted === '' && request.scope !== undefined)
+    return refuse(`None of the scopes can be granted to ${client.id}. Registered are: ${client.scope}.`)
   return checkGrantedScope(granted) ?? granted
 }
 

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import { createHostCheck, type Settings } from '../../config/index.ts'
-import { describeError, findCode } from '../../core/index.ts'
 import {
   type CheckResult,
   createMetricsServer,
@@ -12,45 +11,13 @@ import {
   startDraining,
   startSpanExport,
 } from '../../web/index.ts'
-import { CommandFailure } from '../command.ts'
 import { openAuth, type TestLogin } from './auth.ts'
 import { openFhir } from './fhir.ts'
 import { OwnServers } from './own-fetch.ts'
 import { Closing, type Parts, type PrintLine, type ServerName, type Storage } from './parts.ts'
+import { bindServer, checkPorts, usePort } from './ports.ts'
 import { type Preparation, prepare } from './prepare.ts'
 import { createReportingFetch } from './reporting-fetch.ts'
-
-const PORTS = {
-  auth: ['authPort', 'SMART_ISSUER_URL, or SMART_AUTH_PORT behind a proxy'],
-  fhir: ['fhirPort', 'SMART_FHIR_BASE_URL, or SMART_FHIR_PORT behind a proxy'],
-  app: ['appPort', 'SMART_APP_URL, or SMART_APP_PORT behind a proxy'],
-} as const
-
-function bindServer(name: ServerName, app: FastifyInstance, settings: Settings): Promise<void> {
-  const [key, variables] = PORTS[name]
-  return bindPort(app, settings[key], settings.bind, {
-    name: `${name} server`,
-    variables,
-    bindVariable: 'SMART_BIND',
-  })
-}
-
-async function bindPort(
-  app: FastifyInstance,
-  port: number,
-  hosts: readonly string[],
-  about: { readonly name: string; readonly variables: string; readonly bindVariable: string },
-): Promise<void> {
-  try {
-    await listen(app, port, hosts)
-  } catch (error) {
-    const where = `port ${port} of ${hosts.join(', ')}`
-    const settings = `To change the port, set ${about.variables}; to change the address, set ${about.bindVariable}`
-    throw new CommandFailure(
-      `Cannot start the ${about.name} on ${where}: ${describeReason(error)}. ${settings}`,
-    )
-  }
-}
 
 /** Serves the metrics of all servers on their own port, if the settings name one. Closes the servers if it cannot. */
 export async function openMetricsPort(settings: Settings, running: Running): Promise<Running> {
@@ -59,7 +26,9 @@ export async function openMetricsPort(settings: Settings, running: Running): Pro
   const acceptsHost = createHostCheck({ ...settings, bind: metrics.bind })
   const app = createMetricsServer(() => running.report(), acceptsHost)
   try {
-    await bindPort(app, metrics.port, metrics.bind, {
+    await usePort((port, hosts) => listen(app, port, hosts), {
+      port: metrics.port,
+      hosts: metrics.bind,
       name: 'metrics',
       variables: 'SMART_METRICS_PORT',
       bindVariable: 'SMART_METRICS_BIND',
@@ -69,16 +38,6 @@ export async function openMetricsPort(settings: Settings, running: Running): Pro
     throw error
   }
   return { ...running, close: () => Promise.all([app.close(), running.close()]).then(() => {}) }
-}
-
-function describeReason(error: unknown): string {
-  return REASONS[findCode(error) ?? ''] ?? describeError(error)
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the port is in use',
-  EACCES: 'permission denied',
-  EADDRNOTAVAIL: 'this host does not have the address',
 }
 
 /** Running servers, in this process or in workers. */
@@ -95,6 +54,7 @@ export interface Running {
 
 /** Does the work of a start and runs the servers, in this process. */
 export async function startServers(parts: Parts, printLine: PrintLine): Promise<Running> {
+  await checkPorts(parts)
   const closing = new Closing()
   const preparation = prepare(parts, printLine, closing)
   const serving = await serve(parts, preparation, closing)

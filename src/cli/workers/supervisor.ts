@@ -14,6 +14,7 @@ import {
 } from '../../web/index.ts'
 import type { LiveSettings } from '../start/live.ts'
 import { Closing, type Parts, type PrintLine, type ServerName } from '../start/parts.ts'
+import { checkPorts } from '../start/ports.ts'
 import { prepare } from '../start/prepare.ts'
 import type { Running } from '../start/start-servers.ts'
 import type { Report, ReportRequest } from './channel.ts'
@@ -21,6 +22,7 @@ import { forkWorker, REPORT_MS, type WorkerProcess } from './worker-process.ts'
 
 /** Does the work of a start in this process, and runs the servers in several others, behind the same ports (START-8). */
 export async function startWorkers(parts: Parts, printLine: PrintLine): Promise<Running> {
+  await checkPorts(parts)
   const closing = new Closing()
   try {
     const { storage, auth, fhir } = prepare(parts, printLine, closing)
