@@ -32,6 +32,8 @@ export interface AuditedRequest {
   readonly by?: string | undefined
   /** The reason for a refusal. Undefined: the request was allowed. */
   readonly refusal?: Refused | string | undefined
+  /** Why an allowed request failed. */
+  readonly failure?: string | undefined
   readonly status: number
   /** The JSON response: its resources show which patients it concerns. */
   readonly body?: string | undefined

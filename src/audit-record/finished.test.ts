@@ -93,6 +93,16 @@ describe('createRecords', () => {
     assert.deepEqual([read('ashlar'), read('juniper'), parsed], ['ashlar', 'juniper', 3])
   })
 
+  it('records why a search is not valid, unless a name in it is hidden (AUDIT-5)', () => {
+    const problem = { problem: 'bad-search', text: 'Unknown search parameter x of Condition' }
+    const search = (name: string) => {
+      const interaction = { kind: 'search-type', type: 'Condition', params: [[name, '1']] } as const
+      return createRecords({ ...finish({ status: 400, problem }), interaction }, BASE)[0]
+    }
+    assert.deepEqual([search('x').allowed, search('x').reason], [true, problem.text])
+    assert.equal(search('Doe, Jane').reason, undefined)
+  })
+
   it('names the element that refers to something outside the grant, as the response does', () => {
     const problem = { problem: 'outside-access', element: 'Condition.encounter' }
     const [{ reason }] = createRecords(finish({ status: 403, problem }), BASE)

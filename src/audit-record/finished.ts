@@ -1,5 +1,6 @@
 import { isRecord } from '../core/index.ts'
 import {
+  type BadSearch,
   describeHiddenTarget,
   type FhirProblem,
   type Interaction,
@@ -67,6 +68,7 @@ export function createRecords(
     anonymous,
     grant: authenticated?.grant ?? rejectedGrant,
     refusal,
+    failure: problem && findFault(problem),
     body: responseBody,
   }
   const losses = describeLoss(whole, fhirBaseUrl)
@@ -144,6 +146,12 @@ function findRefusal(found: { readonly problem: string }): Refused | string | un
     default:
       return undefined
   }
+}
+
+/** Texts about a search name its parameters, but not their values. */
+function findFault(found: { readonly problem: string }): string | undefined {
+  const problem = found as FhirProblem | BadSearch
+  return problem.problem === 'bad-search' ? problem.text : undefined
 }
 
 /** A transaction that failed because of one entry. */

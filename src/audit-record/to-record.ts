@@ -28,7 +28,7 @@ export function createRecord(request: AuditedRequest, fhirBaseUrl: string): Audi
     subject: grant?.subject,
     fhirUser: grant?.fhirUser && `${grant.fhirUser.type}/${grant.fhirUser.id}`,
     by: request.by ?? (typeof refusal === 'object' ? refusal.by : undefined),
-    reason: describeReason(refusal) ?? grant?.note,
+    reason: describeReason(refusal) ?? grant?.note ?? describeFailure(request),
     ...splitTokenId(grant?.tokenId),
     requestId: request.requestId,
     address: request.clientAddress,
@@ -70,6 +70,12 @@ function describeReason(refusal: AuditedRequest['refusal']): string | undefined 
   return refusal.why === undefined
     ? refusal.outcome.issue[0]?.diagnostics
     : `The token is not accepted: ${refusal.why}`
+}
+
+/** The text names parameters: a name that is hidden in the request is hidden here too. */
+function describeFailure({ failure, interaction }: AuditedRequest): string | undefined {
+  const params = 'params' in interaction ? interaction.params : []
+  return params.every(([name]) => SAFE_NAME.test(name)) ? failure : undefined
 }
 
 /** The `jti` of our tokens is the grant's id, which is the launch id, a dot and a unique suffix. */

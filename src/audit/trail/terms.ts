@@ -32,6 +32,7 @@ export interface RecordFilter {
   /** Changes to any of these. */
   readonly target?: TargetFilter | undefined
   readonly otherThanClient?: string | undefined
+  readonly otherThanStatus?: readonly number[] | undefined
   readonly launch?: string | undefined
   /** The request id of a refused or failed request. */
   readonly reference?: string | undefined
@@ -78,7 +79,7 @@ export const EVERYTHING: readonly Range[] = [createRange(sql`true`)]
 
 export function listTerms(filter: RecordFilter): readonly Term[] {
   const { ids, events, allowed, outcomes, patients, filedUnder, onlyPatients, users, actor } = filter
-  const { clients, target, otherThanClient, launch, reference } = filter
+  const { clients, target, otherThanClient, otherThanStatus, launch, reference } = filter
   return [
     ...(ids ? [hasId(ids)] : []),
     ...(reference === undefined ? [] : [hasReference(reference)]),
@@ -91,6 +92,7 @@ export function listTerms(filter: RecordFilter): readonly Term[] {
     ...(clients ? [equals('client_id', clients)] : []),
     ...(target ? [isChangeTo(target)] : []),
     ...(otherThanClient === undefined ? [] : [isOfOtherClient(otherThanClient)]),
+    ...(otherThanStatus ? [{ condition: sql<boolean>`not (${isAmong('status', otherThanStatus)})` }] : []),
     ...(events ? [isEvent(events)] : []),
     ...(outcomes ? [hasOutcome(outcomes)] : []),
     ...(allowed === undefined ? [] : [isAllowed(allowed)]),

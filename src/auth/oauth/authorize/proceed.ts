@@ -3,7 +3,7 @@ import { isFailure } from '../../../core/index.ts'
 import { auditEvent, limitComparisons } from '../../base/audit.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
-import { Refusal } from '../../base/refusal.ts'
+import { type Comparison, Refusal } from '../../base/refusal.ts'
 import { isPatientUser } from '../../base/user.ts'
 import { listFactors } from '../../users/factors/factors.ts'
 import type { Login } from '../../users/find-login.ts'
@@ -88,7 +88,8 @@ export async function takeNextStep(
         launch: request.launchId,
       }
       const code = await issueCode(context, approval, (trx, scope) => {
-        const details = { compared: limitComparisons([compareScope(request.scope, scope, 'granted')]) }
+        const scopes = compareScope(request.scope, scope, 'granted')
+        const details = { compared: limitComparisons([scopes, ...listMissing(request)]) }
         return auditEvent(context, http, { ...event, details }, trx)
       })
       if (!isFailure(code)) return returnToClient(context, toReturnTarget(request), { code })
@@ -131,6 +132,12 @@ export function refuseRequest(
 ): Promise<Step> {
   const { request, id } = progress
   return refuse(http, context, refusal.withReturnTo(toReturnTarget(request)), { request, login, ends: id })
+}
+
+/** What SMART requires of a request, but this server does without: older apps lack it. */
+function listMissing({ state }: { readonly state?: string }): readonly Comparison[] {
+  if (state !== undefined) return []
+  return [{ name: 'state', sent: undefined, expected: ['a new random value'], origin: 'required' }]
 }
 
 /** Loads the state of a request. The client may have been removed since the request was verified. */

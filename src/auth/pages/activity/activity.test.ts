@@ -519,6 +519,38 @@ describe('GET /activity after OAuth requests', () => {
     }
   })
 
+  it('warns about a request without a state (ACTIVITY-4)', async () => {
+    const code = await auth.getCode(browser, { state: undefined })
+    const launch = (await auth.exchange(code)).json().launch_id
+    const body = await show(`?launch=${launch}`)
+    assert.match(body, /The app got a code, but sent no state/)
+    assert.match(body, /The request has no state, which SMART requires.*Send a new random “state”/s)
+    const complete = (await auth.exchange(await auth.getCode(browser))).json().launch_id
+    assert.doesNotMatch(await show(`?launch=${complete}`), /no state/)
+  })
+
+  it('shows a request that was permitted but is not valid as failed, with the reason (ACTIVITY-4)', async () => {
+    const failed = { server: 'fhir', kind: 'fhir', allowed: true, method: 'GET', at: auth.time.now } as const
+    const launch = 'of-failed'
+    await createAuditor({ store: auth.store }).record(
+      {
+        ...failed,
+        launch,
+        status: 400,
+        by: 'patient/*.rs',
+        reason: 'Unknown search parameter x of Condition',
+      },
+      { ...failed, launch, status: 404, by: 'patient/*.rs' },
+    )
+    const body = await show(`?launch=${launch}`)
+    assert.match(body, /Failed<\/span> <span class="event__status">400/)
+    assert.match(body, /Allowed<\/span> <span class="event__status">404/)
+    assert.match(
+      body,
+      /<p>Unknown search parameter x of Condition\.<\/p>.*Correct what the OperationOutcome/s,
+    )
+  })
+
   it('hides tokens and secrets that an app sends in the wrong parameter (ACTIVITY-3)', async () => {
     for (const client_id of [unknownToken, `x${unknownToken}`]) {
       await auth.authorize(browser, { client_id })

@@ -3,6 +3,7 @@ import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import { LIMITS } from '../../base/limits.ts'
+import type { Comparison } from '../../base/refusal.ts'
 import { isPatientUser } from '../../base/user.ts'
 import type { Hooks } from '../../oauth/hooks.ts'
 import { findKnownAccounts, findKnownApps, type KnownAccount } from '../../users/known.ts'
@@ -37,10 +38,30 @@ export function describeDecision(record: KeptRecord, names: Names, hooks?: Hooks
 }
 
 function describeOutcome({ kind, details }: KeptRecord): string {
-  const scope = readDetails(details).compared?.find(({ name }) => name === 'scope')
+  const { compared = [] } = readDetails(details)
+  if (kind === 'authorize' && isWithoutState(compared)) return 'The app got a code, but sent no state'
+  const scope = compared.find(({ name }) => name === 'scope')
   const isLess = kind === 'authorize' && scope && scope.sent !== scope.expected[0]
   return isLess ? 'The app got a code, but not all requested scopes' : (DONE[kind] ?? '')
 }
+
+export function isWithoutState(compared: readonly Comparison[]): boolean {
+  return compared.some(({ name, sent }) => name === 'state' && sent === undefined)
+}
+
+/**
+ * Whether the server permitted a request, but could not complete it. That a resource is absent or was changed is no mistake of
+ * an app.
+ */
+export function isFailed({
+  kind,
+  allowed,
+  status,
+}: Pick<KeptRecord, 'kind' | 'allowed' | 'status'>): boolean {
+  return kind === 'fhir' && allowed && status >= 400 && !EXPECTED_STATUSES.includes(status)
+}
+
+export const EXPECTED_STATUSES: readonly number[] = [404, 409, 410, 412]
 
 /** The outcome of an OAuth event without a reason. */
 const DONE: Readonly<Record<string, string>> = {

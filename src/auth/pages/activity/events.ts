@@ -9,6 +9,7 @@ import {
   describeApp,
   describeDecision,
   describeOrigin,
+  isFailed,
   type LaunchGroup,
   type Names,
   nameKind,
@@ -74,13 +75,18 @@ ${advice && renderAdvice(advice, isFound)}</li>`
 function renderLine(record: KeptRecord, advice: Advice | undefined, { names, hooks }: EventsOptions): Html {
   const { scope, title, why } = describeDecision(record, names, hooks)
   const note = hooks?.explainRecord(record)
-  // The response is empty, which does not say why.
+  // A search of another patient finds nothing, and the response does not say why.
   const isOfOthers = advice && record.kind === 'fhir' && record.allowed
   const decidedBy = scope === undefined ? title : html`<code>${insertBreaks(scope)}</code>`
   return html`<span class="event__time">${renderMoment(record.at, { form: 'milliseconds', ...UTC })}</span>
-<span class="event__result">${record.allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')} <span class="event__status">${record.status}</span></span>
+<span class="event__result">${renderResult(record)} <span class="event__status">${record.status}</span></span>
 <span class="event__what">${renderWhat(record)}${isAlone(record) && html` <span class="muted">${describeApp(record, names)}</span>`}</span>
 <span class="event__why">${decidedBy !== undefined && html`<span class="event__by">${decidedBy}</span> `}${isOfOthers ? advice.cause : why}${note && html` ${renderBadge(note.badge, 'warn')}`}</span>`
+}
+
+function renderResult(record: KeptRecord): Html {
+  if (isFailed(record)) return renderBadge('Failed', 'warn')
+  return record.allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')
 }
 
 /** Whether the group of a record does not name the app. */

@@ -7,7 +7,7 @@ import type { Comparison } from '../../base/refusal.ts'
 import { isForSystemsOnly } from '../../oauth/clients/validate.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { FHIR_CAUSES, findCause, OAUTH_CAUSES } from './causes.ts'
-import { findScope, isInsufficient, type LaunchGroup } from './describe.ts'
+import { findScope, isFailed, isInsufficient, isWithoutState, type LaunchGroup } from './describe.ts'
 
 /** The cause of a refusal, in plain words, and its remedy. */
 export interface Advice {
@@ -17,17 +17,18 @@ export interface Advice {
   readonly scope?: string | undefined
 }
 
-/** Explains a refused event, and a code with fewer scopes. A count of requests is explained by the first of them. */
+/** Explains a refused or failed event, and a code that lacks something. A count of requests is explained by the first of them. */
 export function adviseOn(
   record: KeptRecord,
   group: LaunchGroup,
   { explainRequest, hooks }: Pick<AuthContext, 'explainRequest' | 'hooks'>,
 ): Advice | undefined {
   if (record.repeats !== null) return undefined
+  if (isFailed(record)) return adviseOnFailure(record)
   if (record.allowed)
     return record.kind === 'fhir'
       ? adviseOnOtherPatients(record, group, explainRequest)
-      : adviseOnFewerScopes(record)
+      : adviseOnCode(record)
   const note = hooks?.explainRecord(record)
   if (note) return note
   if (record.kind === 'fhir' && record.status === 403) return adviseOnScope(record, group, explainRequest)
@@ -67,12 +68,14 @@ function removeCode(reason: string): string {
   return reason.replace(/^[a-z_]+: /, '')
 }
 
-/** Undefined if all requested scopes were granted. */
-function adviseOnFewerScopes(record: KeptRecord): Advice | undefined {
-  const compared = findScopes(readDetails(record.details).compared)
+/** Undefined if the request is complete and all requested scopes were granted. */
+function adviseOnCode(record: KeptRecord): Advice | undefined {
+  const { compared: all = [] } = readDetails(record.details)
+  const compared = findScopes(all)
   const granted = new Set(compared?.expected[0]?.split(' '))
   const missing = compared?.sent?.split(' ').filter(one => !granted.has(one)) ?? []
-  if (record.kind !== 'authorize' || missing.length === 0) return undefined
+  const lacksState = record.kind === 'authorize' && isWithoutState(all)
+  if (record.kind !== 'authorize' || (missing.length === 0 && !lacksState)) return undefined
   const misspelt = listMisspelt(missing.join(' '))
   const isExplained = (one: string) =>
     FEWER.some(([name]) => name === one) || misspelt.some(({ scope }) => scope === one)
@@ -91,12 +94,18 @@ function adviseOnFewerScopes(record: KeptRecord): Advice | undefined {
             'Register the app for these scopes, and allow them on the consent page.',
           ] as const,
         ]
-  const all = [...rows, ...rest]
+  const found = [...(lacksState ? [WITHOUT_STATE] : []), ...rows, ...rest]
   return {
-    cause: all.map(([, cause]) => cause).join(' '),
-    action: all.map(([, , action]) => action).join(' '),
+    cause: found.map(([, cause]) => cause).join(' '),
+    action: found.map(([, , action]) => action).join(' '),
   }
 }
+
+const WITHOUT_STATE = [
+  '',
+  'The request has no state, which SMART requires: the app cannot tell a response to its own request from one that somebody else has started.',
+  'Send a new random “state” with every authorization request, and accept only a response with the same value.',
+] as const
 
 /** Scopes that depend on the launch. */
 const FEWER: readonly (readonly [scope: string, cause: string, action: string])[] = [
@@ -132,6 +141,22 @@ function explainAgain(record: KeptRecord, group: LaunchGroup, explainRequest: Ex
           fhirUser: record.fhir_user ?? undefined,
         })
   return { scope, patient: launched, explained }
+}
+
+/** The FHIR server permitted the request, but could not complete it. */
+function adviseOnFailure({ reason, status }: KeptRecord): Advice {
+  const isOfServer = status >= 500
+  return {
+    cause: endSentence(
+      reason ??
+        (isOfServer
+          ? 'The scopes permit the request, but the FHIR server could not complete it'
+          : 'The scopes permit the request, but its parameters, headers or content are not valid'),
+    ),
+    action: isOfServer
+      ? 'Try again later. The OperationOutcome of the response and the log have the cause.'
+      : 'Correct what the OperationOutcome of the response names, and send the request again.',
+  }
 }
 
 /** A search of a limited token finds nothing of another patient, which looks like missing data. */

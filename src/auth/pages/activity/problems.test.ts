@@ -21,6 +21,22 @@ describe('listProblems', () => {
       { ...fhir, at: auth.time.now - 1, status: 401, reason: 'Missing token', repeats: 57 },
       { ...fhir, at: auth.time.now + 1, status: 403, request: 'Patient/2', reason: 'No.', client: 'my-app' },
       { ...fhir, at: auth.time.now + 2, status: 403, request: 'Patient/3', client: 'sallyport-portal' },
+      {
+        ...fhir,
+        at: auth.time.now + 2,
+        status: 400,
+        request: 'Condition?x=…',
+        client: 'my-app',
+        allowed: true,
+      },
+      {
+        ...fhir,
+        at: auth.time.now + 2,
+        status: 404,
+        request: 'Condition/9',
+        client: 'my-app',
+        allowed: true,
+      },
     )
     const found = await listProblems({ store }, { since: 0, limit: 10 })
     assert.deepEqual(
@@ -29,9 +45,11 @@ describe('listProblems', () => {
         [401, 'GET [base]', undefined],
         [302, undefined, 'sallyport-app'],
         [403, 'GET Patient/2', 'my-app'],
+        [400, 'GET Condition?x=…', 'my-app'],
       ],
     )
-    const [repeated, code, refused] = found
+    const [repeated, code, refused, failed] = found
+    assert.match(failed?.cause ?? '', /parameters, headers or content are not valid/)
     assert.match(repeated?.cause ?? '', /^Missing token \(57 more like it\)$/)
     assert.match(code?.cause ?? '', /^No encounter was chosen/)
     assert.deepEqual(code?.compared, [
@@ -43,7 +61,7 @@ describe('listProblems', () => {
       },
     ])
     assert.match(refused?.action ?? '', /^Make the app request a scope/)
-    assert.deepEqual(await listProblems({ store }, { since: 0, limit: 1 }), [refused])
+    assert.deepEqual(await listProblems({ store }, { since: 0, limit: 1 }), [failed])
     assert.deepEqual(await listProblems({ store }, { since: auth.time.now + 3, limit: 10 }), [])
   })
 })

@@ -3,11 +3,11 @@ import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import type { Comparison } from '../../base/refusal.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { findFirstEvents, groupByLaunch } from './describe.ts'
+import { EXPECTED_STATUSES, findFirstEvents, groupByLaunch } from './describe.ts'
 import { type Advice, adviseOn } from './explain.ts'
 import { KINDS } from './view.ts'
 
-/** A refused request, or a code with fewer scopes than requested, as the activity page explains it. */
+/** A refused or failed request, or a code that lacks a scope or the state, as the activity page explains it. */
 export interface Problem {
   readonly at: string
   readonly kind: string
@@ -21,6 +21,14 @@ export interface Problem {
   readonly compared: readonly Comparison[] | undefined
 }
 
+const FAILED = {
+  events: [{ kind: 'fhir' }],
+  otherThanClient: PORTAL_CLIENT,
+  allowed: true,
+  outcomes: ['4', '8'],
+  otherThanStatus: EXPECTED_STATUSES,
+} as const
+
 const NO_NAMES = { user: () => undefined, app: () => undefined }
 
 /** The newest problems, oldest first. */
@@ -30,11 +38,12 @@ export async function listProblems(
 ): Promise<readonly Problem[]> {
   const { store } = context
   const events = Object.keys(KINDS).map(kind => ({ kind }))
-  const [refused, codes] = await Promise.all([
+  const [refused, failed, codes] = await Promise.all([
     findRecords(store, { events, otherThanClient: PORTAL_CLIENT, allowed: false, since, limit }),
+    findRecords(store, { ...FAILED, since, limit }),
     findRecords(store, { events: [{ kind: 'authorize' }], allowed: true, since, limit }),
   ])
-  const records = [...refused, ...codes]
+  const records = [...refused, ...failed, ...codes]
   const first = await findFirstEvents(store, records)
   const groups = groupByLaunch(records, { first, addsFirst: false, isNewestFirst: true, names: NO_NAMES })
   return groups
