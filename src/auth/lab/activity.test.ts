@@ -98,15 +98,15 @@ describe('GET /activity with the lab', () => {
 
   it('explains a link of the lab with an unknown simulated error (ACTIVITY-4)', async () => {
     for (const [simulate, meant] of [
-      ['nonsense:1', /that does not exist\.<\/p>/],
-      ['token:invalid_grand', /that does not exist\. Did you mean token:invalid_grant\?<\/p>/],
+      ['nonsense:1', /has an unknown parameter, or an unknown value of “simulate”\.<\/p>/],
+      ['token:invalid_grand', /unknown value of “simulate”\. Did you mean token:invalid_grant\?<\/p>/],
     ] as const) {
       const refused = await browser.get(
         `/lab/launch?client=sallyport-app&patient=juniper&simulate=${simulate}`,
       )
       const body = await show(`?reference=${refused.headers['x-request-id']}`)
       assert.match(body, meant)
-      assert.match(body, /Send one of the values of “simulate”/)
+      assert.match(body, /Use one of the names that the reason lists/)
     }
   })
 

@@ -102,10 +102,10 @@ export const FHIR_CAUSES: readonly Row[] = [
 
 export const OAUTH_CAUSES: readonly Row[] = [
   [
-    /^simulate: expected/,
+    /^\w+: expected one of/,
     (_, reason) =>
-      `The link to /lab/launch names a simulated error that does not exist.${/ Did you mean \S+\?/.exec(reason)?.[0] ?? ''}`,
-    'Send one of the values of “simulate” that the reason lists, or make the link on the page /lab.',
+      `The link that launches the app has an unknown parameter, or an unknown value of “${reason.split(':', 1)}”.${/ Did you mean \S+\?/.exec(reason)?.[0] ?? ''}`,
+    'Use one of the names that the reason lists, or make the link again on the page that makes such links.',
   ],
   [
     /No encounter was chosen/,
