@@ -321,9 +321,9 @@ eachDatabaseIfThorough((_name, open) => {
       for (const [by, request, noun] of [
         ['patient/Observation.rs', 'Observation?patient=juniper', ANY],
         ['patient/Observation.rs', laboratory, 'laboratory results'],
-        [vitalSigns, 'Observation?patient=juniper', ANY],
-        [vitalSigns, laboratory, ANY],
-        [vitalSigns, laboratory.replace('laboratory', 'laboratory,vital-signs'), ANY],
+        [vitalSigns, 'Observation?patient=juniper', 'observations'],
+        [vitalSigns, laboratory, 'observations'],
+        [vitalSigns, laboratory.replace('laboratory', 'laboratory,vital-signs'), 'observations'],
         [vitalSigns, laboratory.replace('laboratory', 'http://x|vital-signs'), 'vital signs'],
       ] as const) {
         const body = await show([{ type: 'Observation', by, request }])
@@ -331,6 +331,41 @@ eachDatabaseIfThorough((_name, open) => {
         assert.ok(listEntries(body)[0]?.includes(sentence), `${by} ${request}`)
         const [entry] = (await browser.get('/account/access-log.json')).json()
         assert.equal(entry.what, sentence)
+      }
+    })
+
+    it('names the categories of the grant, and none that was left out (PATIENTS-6)', async () => {
+      const category = 'http://terminology.hl7.org/CodeSystem/observation-category'
+      const limit = (permissions: string, code: string) =>
+        `patient/Observation.${permissions}?category=${category}|${code}`
+      const scope = [limit('rs', 'vital-signs'), limit('rs', 'survey'), limit('c', 'survey')].join(' ')
+      await auth.addClient({
+        client_id: 'diary',
+        scope: 'launch patient/Observation.crs',
+        redirect_uris: JSON.stringify(['https://tracker.example/callback']),
+      })
+      await auth.getCode(await auth.logIn(), {
+        client_id: 'diary',
+        redirect_uri: 'https://tracker.example/callback',
+        scope: `launch ${scope}`,
+      })
+      const { id } = await auth.store.db
+        .selectFrom('grant')
+        .select('id')
+        .where('client_id', '=', 'diary')
+        .executeTakeFirstOrThrow()
+      for (const [request, what] of [
+        ['Observation?patient=juniper', 'Looked at your vital signs and questionnaires.'],
+        ['Observation?category=laboratory,vital-signs', 'Looked at your vital signs.'],
+        ['Observation?category=laboratory', 'Looked at your observations.'],
+        ['Observation', 'Added to your questionnaires.'],
+      ] as const) {
+        const changes = { ...(what.startsWith('Added') && { interaction: 'create' as const }) }
+        const by = limit('rs', 'vital-signs')
+        const body = await show([{ type: 'Observation', by, request, launch: id, ...changes }])
+        assert.ok(listEntries(body)[0]?.includes(what), `${request}: ${listEntries(body)[0]}`)
+        assert.match((await browser.get('/account/access-log.csv')).body, new RegExp(what))
+        assert.match(toText((await browser.get('/home')).body), new RegExp(what))
       }
     })
 

@@ -22,6 +22,8 @@ export interface Actor {
 export interface Actors {
   describe(record: KeptRecord): Actor
   nameApp(clientId: string, place: 'alone' | 'in a sentence'): string
+  /** The scopes of the grant by which it was done, while that is kept. */
+  findScope(record: KeptRecord): string | undefined
 }
 
 /** Finds the people and apps of records. Whatever is not known, or cannot be read now, is left out. */
@@ -30,10 +32,11 @@ export async function findActors(
   readerId: string,
   records: readonly KeptRecord[],
 ): Promise<Actors> {
-  const [names, staff, hospitalApps] = await Promise.all([
+  const [names, staff, hospitalApps, scopes] = await Promise.all([
     findNames(context.store, records),
     findStaff(context, records),
     findHospitalApps(context, records),
+    findScopes(context, records),
   ])
   const nameApp: Actors['nameApp'] = (id, place) => {
     if (id === PORTAL_CLIENT) return place === 'alone' ? 'Patient list' : 'the patient list'
@@ -41,6 +44,7 @@ export async function findActors(
   }
   return {
     nameApp,
+    findScope: ({ launch_id }) => (launch_id === null ? undefined : scopes.get(launch_id)),
     describe(record) {
       const { subject, fhir_user, client_id } = record
       if (isOfPatientUser(record))
@@ -88,6 +92,17 @@ async function findHospitalApps(
   const ids = [...new Set(records.filter(isOfPatientUser).flatMap(({ client_id }) => client_id ?? []))]
   const apps = await findKnownApps(db, ids)
   return new Set(ids.filter(id => apps.get(id)?.first_party))
+}
+
+/** A grant has the id of its launch. */
+async function findScopes(
+  { store: { db } }: AuthContext,
+  records: readonly KeptRecord[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids = [...new Set(records.flatMap(({ launch_id }) => launch_id ?? []))]
+  if (ids.length === 0) return new Map()
+  const rows = await db.selectFrom('grant').select(['id', 'scope']).where('id', 'in', ids).execute()
+  return new Map(rows.map(({ id, scope }) => [id, scope]))
 }
 
 function readPractitionerId(fhirUser: string | null): string | undefined {

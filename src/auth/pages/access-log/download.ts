@@ -126,7 +126,7 @@ function toEntry(visit: Visit, actors: Actors, whose: WhoseRecord): Entry {
       kind === 'list'
         ? describeLists(visit)
         : apps.length < 2
-          ? describeVisit(visit, whose)
+          ? describeVisit(visit, { actors, whose })
           : describeByApp(visit, { actors, whose }).join(' '),
   }
 }

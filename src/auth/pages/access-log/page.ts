@@ -172,7 +172,7 @@ function renderWhat(visit: Visit, { actors, whose }: Pick<DayOptions, 'actors' |
     const parts = describeByApp(visit, { actors, whose })
     return html`${parts.map(text => html`<span class="visit__part">${text}</span>`)}${badge}`
   }
-  return html`${isList ? describeLists(visit) : describeVisit(visit, whose)}${badge}${apps.length > 0 && html`<span class="sub">With ${joinWithAnd(apps)}</span>`}`
+  return html`${isList ? describeLists(visit) : describeVisit(visit, { actors, whose })}${badge}${apps.length > 0 && html`<span class="sub">With ${joinWithAnd(apps)}</span>`}`
 }
 
 /** Sentences such as "With Heart Tracker: looked at your goals.", the first app first. */
@@ -183,7 +183,7 @@ export function describeByApp(
   const byApp = Map.groupBy(visit, ({ client_id }) => client_id ?? '')
   return [...byApp].toReversed().flatMap(([id, [newest, ...earlier]]) => {
     if (!newest) return []
-    const what = describeVisit([newest, ...earlier], whose)
+    const what = describeVisit([newest, ...earlier], { actors, whose })
     if (id === '') return what
     return `With ${actors.nameApp(id, 'in a sentence')}: ${what.slice(0, 1).toLowerCase()}${what.slice(1)}`
   })

@@ -2,19 +2,25 @@
 
 import type { KeptRecord } from '../../../audit/index.ts'
 import { findOwn } from '../../../core/index.ts'
-import { parseScope } from '../../../smart/index.ts'
+import { type Permission, parseScope, parseScopes } from '../../../smart/index.ts'
 import { describeKind, joinWithAnd, nameCategory } from '../consent/texts.ts'
 import type { WhoseRecord } from '../whose.ts'
+import type { Actors } from './actors.ts'
 import { CHANGING, type Visit } from './visits.ts'
 
 /** Kinds of data that a sentence names; further ones are "other data". */
 const NAMED = 12
 
+export interface DescribeOptions {
+  readonly actors: Pick<Actors, 'findScope'>
+  readonly whose: Pick<WhoseRecord, 'possessive'>
+}
+
 /** Describes a visit: "Looked at your prescriptions and laboratory results. Added vital signs." */
-export function describeVisit(visit: Visit, { possessive }: Pick<WhoseRecord, 'possessive'>): string {
+export function describeVisit(visit: Visit, { actors, whose: { possessive } }: DescribeOptions): string {
   const byVerb = Map.groupBy(visit.toReversed(), ({ interaction }) => chooseVerb(interaction))
   const sentences = [...byVerb].flatMap(([verb, records]) => {
-    const nouns = [...new Set(records.flatMap(nameData))]
+    const nouns = [...new Set(records.flatMap(record => nameData(record, actors)))]
     return nouns.length === 0 ? [] : [`${verb} ${possessive} ${joinNouns(nouns)}.`]
   })
   return sentences.length === 0 ? 'Looked up names of staff, places or medicines.' : sentences.join(' ')
@@ -62,18 +68,26 @@ const GENERAL: ReadonlySet<string> = new Set([
 const NOUNS: Readonly<Record<string, string>> = {
   Patient: 'personal details',
   Encounter: 'visits',
-  // A request that names no category finds any of them.
+  Observation: 'observations',
+}
+
+/** For a request that could return any category of a type. */
+const OF_ANY_CATEGORY: Readonly<Record<string, string>> = {
   Observation: 'observations (such as measurements or laboratory results)',
 }
 
-function nameData(record: KeptRecord): readonly string[] {
+function nameData(record: KeptRecord, actors: DescribeOptions['actors']): readonly string[] {
   const { resource_type: type, request } = record
   if (type === null || type === '*' || request?.includes('$everything')) return [WHOLE_RECORD]
   if (GENERAL.has(type)) return []
+  const granted = actors.findScope(record)
+  const allowed = listAllowed(record, granted)
   const named = listCategories(request ?? '').map(code => nameCategory(type, code))
-  const known = named.filter(noun => noun !== undefined)
-  if (known.length > 0 && known.length === named.length && mayReturn(record, known)) return known
-  return [nameKind(type)]
+  const isNamed = named.length > 0 && named.every(noun => noun !== undefined)
+  if (allowed === 'any') return isNamed ? named : [findOwn(OF_ANY_CATEGORY, type) ?? nameKind(type)]
+  const both = isNamed ? named.filter(noun => allowed.includes(noun)) : allowed
+  const isKnown = granted !== undefined || (isNamed && both.length === named.length)
+  return isKnown && both.length > 0 ? both : [nameKind(type)]
 }
 
 function nameKind(type: string): string {
@@ -81,16 +95,29 @@ function nameKind(type: string): string {
 }
 
 /**
- * Whether a request could return the categories that it named. A record keeps one of the scopes that allowed the request:
- * if that is for another category, the app may or may not have had one for these.
+ * The categories that a request could touch, by the scopes of its grant. If that is no longer kept, by the scope in the record,
+ * which is only one of those that allowed the request. Empty if something else than known categories limits them.
  */
-function mayReturn({ decided_by: by }: KeptRecord, named: readonly string[]): boolean {
-  const scope = parseScope(by ?? '')
-  if (scope?.kind !== 'resource' || scope.query.length === 0) return true
-  const categories = scope.query.flatMap(([name, value]) =>
-    name === 'category' ? nameCategory(scope.type, readCode(value)) : [],
-  )
-  return named.every(noun => categories.includes(noun))
+function listAllowed(record: KeptRecord, granted: string | undefined): 'any' | readonly string[] {
+  const { resource_type: type, decided_by: by, interaction } = record
+  const decided = parseScope(by ?? '')
+  if (decided?.kind !== 'resource' || decided.query.length === 0) return 'any'
+  const permissions = choosePermissions(interaction)
+  const nouns = parseScopes(granted ?? by).flatMap(scope => {
+    if (scope.kind !== 'resource' || scope.type !== type) return []
+    if (!permissions.some(permission => scope.permissions.has(permission))) return []
+    return scope.query.map(([name, value]) =>
+      name === 'category' ? nameCategory(scope.type, readCode(value)) : undefined,
+    )
+  })
+  const known = nouns.filter(noun => noun !== undefined)
+  return known.length === nouns.length ? [...new Set(known)] : []
+}
+
+function choosePermissions(interaction: string | null): readonly Permission[] {
+  if (interaction === 'create') return ['c']
+  if (interaction?.startsWith('delete')) return ['d']
+  return CHANGING.some(it => it === interaction) ? ['c', 'u'] : ['r', 's']
 }
 
 /** The codes of `category=laboratory` or `category=<system>|laboratory`. */
