@@ -64,8 +64,12 @@ const SWITCHABLE: ReadonlySet<string> = new Set(['offline_access'])
  * ignored. Empty if nothing is left.
  */
 export function applyApproval(grantable: string, approvedScopes: ReadonlySet<string>): string {
+  const items = listConsentItems(grantable)
   const requested = new Map(
-    listConsentItems(grantable).map(item => [item.scope.text, listApproved(item, approvedScopes)]),
+    items.map(item => {
+      const texts = listApproved(item, approvedScopes)
+      return [item.scope.text, item.writes ? followReading(texts, items, approvedScopes) : texts] as const
+    }),
   )
   const approved = new ScopeIndex(parseScopes([...requested.values()].flat()))
   const halves = Map.groupBy(splitScopes(grantable), half => half.of.text)
@@ -82,6 +86,46 @@ export function applyApproval(grantable: string, approvedScopes: ReadonlySet<str
     )
   })
   return [...new Set(granted)].join(' ')
+}
+
+/** Whether a writing row is limited to the categories that the user selects for reading. It has no checkboxes for them. */
+export function isLimitedByReading({ scope, writes }: ConsentItem, items: readonly ConsentItem[]): boolean {
+  return writes && scope.query.length === 0 && findCategorized(scope, items).length > 0
+}
+
+/** Limits writing to the categories that the user selected for reading: an app writes nothing that it may not read. */
+function followReading(
+  texts: readonly string[],
+  items: readonly ConsentItem[],
+  approved: ReadonlySet<string>,
+): readonly string[] {
+  const isCut = ({ scope, parts }: Choice) =>
+    approved.has(scope.text) && parts.some(part => !approved.has(part.scope.text))
+  const limit = (scope: ResourceScope): readonly string[] => {
+    const cut = findCategorized(scope, items).filter(isCut)
+    if (cut.length === 0) return [scope.text]
+    if (scope.type === '*')
+      return OFFERED_TYPES.flatMap(type => narrowTo(scope, { type }) ?? []).flatMap(limit)
+    const left = cut.map(({ parts }) =>
+      parts.flatMap(part => (approved.has(part.scope.text) ? part.scope.query : [])),
+    )
+    return listCategories(scope.type)
+      .filter(token => left.every(queries => queries.some(([, value]) => value === token)))
+      .flatMap(token => narrowTo(scope, { query: [['category', token]] })?.text ?? [])
+  }
+  return parseScopes(texts).flatMap(scope =>
+    scope.kind === 'resource' && scope.query.length === 0 ? limit(scope) : [scope.text],
+  )
+}
+
+/** The checkboxes for reading the types of a scope that have categories. */
+function findCategorized({ context, type }: ResourceScope, items: readonly ConsentItem[]): readonly Choice[] {
+  return items
+    .filter(({ writes, scope }) => !writes && scope.context === context)
+    .flatMap(item => [item, ...item.parts])
+    .filter(
+      ({ scope, parts }) => scope.type !== '*' && parts.length > 0 && (type === '*' || scope.type === type),
+    )
 }
 
 /** The requested scope if both halves are approved completely, otherwise the approved parts. */

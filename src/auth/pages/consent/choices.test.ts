@@ -11,6 +11,7 @@ import { describePermissions, describeScope, summarizeScopes } from './texts.ts'
 const CATEGORY = 'http://terminology.hl7.org/CodeSystem/observation-category'
 const LAB = `patient/Observation.rs?category=${CATEGORY}|laboratory`
 const VITALS = `patient/Observation.rs?category=${CATEGORY}|vital-signs`
+const PROBLEMS = 'http://terminology.hl7.org/CodeSystem/condition-category|problem-list-item'
 
 function boxesOf(choices: readonly Choice[]): readonly string[] {
   return choices.flatMap(({ scope, parts }) => [scope.text, ...boxesOf(parts)])
@@ -92,6 +93,18 @@ describe('readApprovedScopes', () => {
       'openid',
     ],
     ['a row: it wins over its parts', 'patient/Observation.rs openid', ['patient/Observation.rs'], 'openid'],
+    [
+      'two categories of reading, so of writing too',
+      'patient/Condition.cruds',
+      boxesOf(listConsentItems('patient/Condition.rs')[0]?.parts ?? []).slice(1),
+      ['rs', 'cud'].map(they => `patient/Condition.${they}?category=${PROBLEMS}`).join(' '),
+    ],
+    [
+      'all categories of reading, so of writing too',
+      'patient/Condition.cruds openid',
+      boxesOf(listConsentItems('patient/Condition.rs')[0]?.parts ?? []),
+      'openid',
+    ],
     ['everything', 'patient/Patient.rs', ['patient/Patient.rs'], ''],
     [
       'a covering scope, so the covered one too',
@@ -116,6 +129,25 @@ describe('readApprovedScopes', () => {
   it('grants a category of a wildcard', () => {
     const granted = applyApproval('patient/*.rs', new Set(['patient/*.rs', 'patient/Observation.rs', LAB]))
     assert.equal(granted, LAB)
+  })
+
+  it('writes no category that it may not read, whatever rows requested it (CONSENT-2)', () => {
+    for (const asked of [
+      'patient/*.cruds',
+      'patient/*.rs patient/*.cud',
+      'patient/*.cruds patient/Observation.cu',
+    ]) {
+      const granted = applyApproval(asked, allBut(asked, LAB)).split(' ')
+      const writes = granted.filter(text => /\/(Observation|\*)\.c/.test(text))
+      assert.ok(writes.includes(VITALS.replace('.rs', '.cud')), asked)
+      assert.ok(
+        writes.every(text => text.includes('?category=') && !text.endsWith('laboratory')),
+        writes.join(' '),
+      )
+      assert.ok(granted.includes('patient/Condition.cud'))
+    }
+    const separate = 'patient/Observation.rs user/Observation.cu'
+    assert.match(applyApproval(separate, allBut(separate, LAB)), /user\/Observation\.cu$/)
   })
 
   it('grants nothing for checkboxes that are not on the page', () => {

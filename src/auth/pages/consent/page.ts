@@ -16,7 +16,11 @@ import {
 import { LIFETIME } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { isPatientUser } from '../../base/user.ts'
-import { type ConsentItem, listConsentItems } from '../../oauth/authorize/consent-items.ts'
+import {
+  type ConsentItem,
+  isLimitedByReading,
+  listConsentItems,
+} from '../../oauth/authorize/consent-items.ts'
 import { OFFERED_TYPES } from '../../oauth/authorize/offered.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import { hasScope } from '../../oauth/grants/grant.ts'
@@ -132,7 +136,7 @@ function renderForm(options: ConsentPageOptions): Html {
 ${NO_IMPLICIT_SUBMISSION}
 ${renderHidden({ interaction: pendingId, clinician: login.user.id, patient: patient?.id ?? '', encounter: encounterId ?? '' })}
 ${renderReadSections(options, items)}
-${writes.length > 0 && renderSection('write', describeWrites(writes), html`${writes.map(item => renderWriteRow(item, isChecked, { isOptional: isPatientUser(login.user) }))}`)}
+${writes.length > 0 && renderSection('write', describeWrites(writes), html`${writes.map(item => renderWriteRow(item, isChecked, { isOptional: isPatientUser(login.user), isLimitedByReading: isLimitedByReading(item, items) }))}`)}
 ${renderSection('stay', 'When you are away', renderOfflineRow(options))}
 </form>`
 }

@@ -37,18 +37,24 @@ export function renderReadRow({ scope, parts }: ConsentItem, isChecked: IsChecke
     {
       value: scope.text,
       title: html`${describeScope(scope)}${renderScopeBadge(scope.context)}`,
-      text: scope.query.length === 0 ? describeKind(scope.type).text : 'Only these entries.',
+      text:
+        scope.query.length === 0
+          ? html`<span class="scope__all">${describeKind(scope.type).text}</span><span class="scope__left">Only those that are selected below.</span>`
+          : 'Only these entries.',
       more: renderParts(scope.type, parts, isChecked),
     },
     isChecked,
   )
 }
 
-/** `isOptional`: the row is not checked at first, so it says what happens without it. */
+/**
+ * `isOptional`: the row is not checked at first, so it says what happens without it. `isLimitedByReading`: it has no checkboxes
+ * for the categories.
+ */
 export function renderWriteRow(
   { scope, parts }: ConsentItem,
   isChecked: IsChecked,
-  { isOptional }: { readonly isOptional: boolean },
+  { isOptional, isLimitedByReading }: { readonly isOptional: boolean; readonly isLimitedByReading: boolean },
 ): Html {
   const { noun } = describeKind(scope.type)
   const only = scope.query.length === 0 ? '' : ` (${describeScope(scope)})`
@@ -56,7 +62,7 @@ export function renderWriteRow(
     {
       value: scope.text,
       title: html`${describePermissions(scope.permissions, 's')} ${noun}${only}&ensp;${renderBadge('Writes to the record', 'warn')}${renderScopeBadge(scope.context)}`,
-      text: `${describeWrite(scope.permissions)}${isOptional ? ` ${describeWithoutWrite(scope.permissions)}` : ''}`,
+      text: `${describeWrite(scope.permissions)}${isLimitedByReading ? ` If you let it read only some ${scope.type === '*' ? 'measurements or conditions' : noun}, this is for the same ones.` : ''}${isOptional ? ` ${describeWithoutWrite(scope.permissions)}` : ''}`,
       more: renderParts(scope.type, parts, isChecked),
       writes: true,
     },
