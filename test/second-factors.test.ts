@@ -37,6 +37,8 @@ describe('second factors in a browser', () => {
     await enterPassword(page)
     await page.getByRole('heading', { name: 'Set up two-step sign-in' }).waitFor()
     await inspectOnEveryScreen(page, 'factor-enrol')
+    const link = page.getByRole('link', { name: 'Open in an authenticator app on this device' })
+    assert.match((await link.getAttribute('href')) ?? '', /^otpauth:\/\/totp\//)
     await page.getByText('I cannot scan it').click()
     await page.getByRole('button', { name: 'Copy' }).click()
     const key = (await page.locator('.url--block').textContent()) ?? ''

@@ -106,6 +106,7 @@ export {
   renderDate,
   renderDateTime,
   renderMoment,
+  renderRecordDate,
   renderSince,
   renderZoneName,
   type When,

@@ -10,6 +10,7 @@ import {
   renderBadge,
   renderContact,
   renderErrorPage,
+  renderIcon,
   renderPage,
   renderSince,
 } from '../../web/index.ts'
@@ -76,6 +77,11 @@ export function renderSignedInPage(
 ): Html {
   const bar = makeSignedInBar(login, current)
   return renderPage({ bar, brand, sampleData: showsSampleData(settings, people), ...options }, body)
+}
+
+/** The way back to the page above, over the title. */
+export function renderBack(href: string, text: string): Html {
+  return html`<p class="back"><a href="${href}">${renderIcon('back')}${text}</a></p>`
 }
 
 /** Whom a patient asks about a record, by the operator's setting. */

@@ -6,8 +6,8 @@ import {
   type Html,
   html,
   NOT_RECORDED,
-  renderDate,
   renderDateTime,
+  renderRecordDate,
   renderTable,
   renderValue,
 } from '../../web/index.ts'
@@ -117,7 +117,7 @@ function listConditionCells({ code, clinicalStatus, verificationStatus, recorded
   return [
     html`${renderValue(formatConcept(code) ?? NOT_RECORDED)}${exact !== undefined && html`<span class="sub">${exact}</span>`}`,
     html`${renderValue(status)}${doubt !== undefined && html`<span class="sub">${doubt}</span>`}`,
-    renderDate(recordedDate),
+    renderRecordDate(recordedDate),
   ]
 }
 
@@ -162,7 +162,7 @@ export function renderMedicinesCard(
       entry.map(({ resource }) => [
         formatMedicine(findMedicineName(resource)),
         renderDosage(resource, audience),
-        renderDate(resource.authoredOn),
+        renderRecordDate(resource.authoredOn),
       ]),
     ),
   )
@@ -219,7 +219,7 @@ function renderReadings(readings: readonly Reading[]): Html {
 <thead><tr><th scope="col">Date</th><th scope="col" class="num">Systolic</th><th scope="col" class="num">Diastolic</th></tr></thead>
 <tbody>${readings.map(
     ({ date, systolic, diastolic }) =>
-      html`<tr><td>${renderDate(date)}</td><td class="num">${formatPressure(systolic)}</td><td class="num">${formatPressure(diastolic)}</td></tr>`,
+      html`<tr><td>${renderRecordDate(date)}</td><td class="num">${formatPressure(systolic)}</td><td class="num">${formatPressure(diastolic)}</td></tr>`,
   )}</tbody></table></details>`
 }
 

@@ -49,6 +49,13 @@ describe('formatEncounterTime', () => {
     assert.equal(text('2026-11-13'), '13-Nov-2026')
     assert.equal(text(undefined), 'Not recorded')
   })
+
+  it('is in the zone of the reader, as all moments', () => {
+    assert.match(
+      formatEncounterTime({ start: '2026-11-18T01:20:00Z', end: undefined }).markup,
+      /^<time datetime="2026-11-18T01:20:00\.000Z" data-moment="minutes">/,
+    )
+  })
 })
 
 describe('formatMedicine', () => {

@@ -80,7 +80,7 @@ describe('renderDateTime', () => {
   it('includes the time only if it is known', () => {
     assert.equal(
       renderDateTime('2026-11-13T12:04:00Z', 'UTC').markup,
-      '<time datetime="2026-11-13">13-Nov-2026</time> 12:04 UTC',
+      '<time datetime="2026-11-13T12:04:00.000Z" data-moment="minutes">13-Nov-2026 12:04 UTC</time>',
     )
     assert.equal(renderDateTime('2026-11-13', 'UTC').markup, '<time datetime="2026-11-13">13-Nov-2026</time>')
   })

@@ -157,9 +157,14 @@ export function formatTime(when: When | undefined, options: TimeOptions = {}): s
 
 /** Renders `13-Nov-2026 14:04 UTC`, or only the date if the value has no time. */
 export function renderDateTime(when: When | undefined, zone = getLocalZone()): Html {
-  if (typeof when === 'number') return renderMoment(when, { zone })
-  const time = formatTime(when, { zone, withZone: true })
-  return time === '' ? renderDate(when, zone) : html`${renderDate(when, zone)} ${time}`
+  const moment = parseMoment(when)
+  return moment === undefined ? renderDate(when, zone) : renderMoment(moment, { zone })
+}
+
+/** Renders the date of a FHIR date or dateTime of a record. `renderDateTime` names the same day. */
+export function renderRecordDate(when: string | undefined, zone = getLocalZone()): Html {
+  const moment = parseMoment(when)
+  return moment === undefined ? renderDate(when, zone) : renderMoment(moment, { form: 'date', zone })
 }
 
 const MOMENTS = {
@@ -176,8 +181,7 @@ const MOMENTS = {
 
 /**
  * Renders a moment in the zone of this server. The script `time.js`, which every page has, shows it in the reader's zone.
- * `clock` and `milliseconds` do not name the zone: name it once, by `renderZoneName`. The times of records, which are
- * FHIR dateTimes, stay in the zone of the server, where the patient is.
+ * `clock` and `milliseconds` do not name the zone: name it once, by `renderZoneName`.
  */
 export function renderMoment(
   at: number,

@@ -62,7 +62,8 @@ export function chooseNextStep({
   return silent ? makeRefusal('consent_required', 'The user must give consent.') : { kind: 'consent' }
 }
 
-function needsConsent(client: Client, prompts: readonly Prompt[]): boolean {
+/** Whether the user is asked what the client may use. */
+export function needsConsent(client: Pick<Client, 'firstParty'>, prompts: readonly Prompt[]): boolean {
   return !client.firstParty || prompts.includes('consent')
 }
 

@@ -99,7 +99,10 @@ describe('the login for GET /oauth2/authorize', () => {
       const response = await auth.authorize(browser, { ...SELFMADE, id_token_hint: own.id_token })
       const { interaction = '' } = readRedirect(response)
       const login = await browser.get(response.headers.location ?? '')
-      assert.match(login.body, /selfmade sent you here\.[\s\S]*Unverified app/)
+      assert.match(
+        login.body,
+        /selfmade sent you here\.[\s\S]*we ask you what it may use[\s\S]*Unverified app/,
+      )
       const done = await browser.post('/login', {
         username: 'third-person',
         password: 'sallyport',
@@ -146,7 +149,7 @@ describe('the login for GET /oauth2/authorize', () => {
       const response = await auth.authorize(fresh, { launch })
       assert.match(response.headers.location ?? '', /^\/login\?interaction=[\w-]{43}$/)
       const form = await fresh.get(response.headers.location ?? '')
-      assert.match(form.body, /Demo app sent you here\./)
+      assert.match(form.body, /Demo app sent you here\.[\s\S]*After you sign in, it opens\./)
       // The policy of the page lets the form's redirects through to the app.
       assert.match(
         String(form.headers['content-security-policy']),

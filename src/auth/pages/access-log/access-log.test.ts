@@ -233,7 +233,7 @@ eachDatabaseIfThorough((_name, open) => {
       ])
       assert.deepEqual(listEntries(body).toSorted(), [
         '12:00 Heart Tracker A program that works without a person Looked at your conditions.',
-        '12:00 Heart Tracker An app that Ines Juniper allowed Looked at your conditions.',
+        '12:00 Heart Tracker An app allowed by Ines Juniper, a relative Looked at your conditions.',
         '12:00 Heart Tracker An app that you allowed Looked at your conditions.',
       ])
     })
@@ -246,7 +246,7 @@ eachDatabaseIfThorough((_name, open) => {
         { client: 'desk', subject: await findId('ivo'), fhirUser: 'RelatedPerson/r-2' },
       ])
       assert.deepEqual(listEntries(body).toSorted(), [
-        '12:00 Front Desk App of the hospital, used by Ivo Juniper Looked at your conditions.',
+        '12:00 Front Desk App of the hospital, used by Ivo Juniper, a relative Looked at your conditions.',
         '12:00 Front Desk App of the hospital, used by you Looked at your conditions.',
       ])
     })

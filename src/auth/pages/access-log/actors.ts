@@ -65,7 +65,7 @@ export async function findActors(
 }
 
 function describePatientUser(
-  { subject, client_id }: KeptRecord,
+  { subject, client_id, fhir_user, patient_id }: KeptRecord,
   options: {
     readonly names: Names
     readonly nameApp: Actors['nameApp']
@@ -75,12 +75,15 @@ function describePatientUser(
 ): Actor {
   const { names, nameApp, readerId, hospitalApps } = options
   const user = subject === null ? undefined : names.user(subject)
-  const who = subject === readerId ? 'you' : (user ?? 'the patient or a relative')
+  const role = fhir_user === `Patient/${patient_id}` ? 'the patient' : 'a relative'
+  const who = subject === readerId ? 'you' : [user, role].filter(part => part !== undefined).join(', ')
   if (client_id === null || client_id === PORTAL_CLIENT)
-    return { name: who === 'you' ? 'You' : (user ?? 'The patient or a relative'), detail: 'On these pages' }
+    return { name: who.slice(0, 1).toUpperCase() + who.slice(1), detail: 'On these pages' }
   const detail = hospitalApps.has(client_id)
     ? `${HOSPITAL_APP}, used by ${who}`
-    : `An app that ${who} allowed`
+    : who === 'you'
+      ? 'An app that you allowed'
+      : `An app allowed by ${who}`
   return { name: nameApp(client_id, 'alone'), detail }
 }
 

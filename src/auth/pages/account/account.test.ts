@@ -40,7 +40,7 @@ describe('/account', () => {
       ['/account/password', 'Password You sign in with a username and a password.'],
       [
         '/account/factors',
-        'Two-step sign-in Off Your password alone signs you in. A second step, such as your phone, protects you if it is stolen.',
+        'Two-step sign-in Off Your password alone signs you in. With a second step, such as your phone, a stolen password is not enough.',
       ],
       [
         '/account/factors/add',

@@ -38,7 +38,7 @@ import {
   renderEnrolment,
 } from '../factors/enrolment.ts'
 import { CODE_SCRIPTS, describeCodesLeft, ON, renderRecoveryCodes } from '../factors/recovery-codes.ts'
-import { renderSignedInPage, renderSupport, sendErrorPage } from '../page-parts.ts'
+import { renderBack, renderSignedInPage, renderSupport, sendErrorPage } from '../page-parts.ts'
 import { signInAgain } from '../sign-in/complete.ts'
 
 /** The name of the page, wherever it is linked to. */
@@ -104,7 +104,7 @@ async function sendList(context: AuthContext, { reply, login }: Visit): Promise<
       context,
       login,
       { title: TITLE, current: 'account' },
-      html`${renderPageHead(TITLE, html`${lead} <a href="${paths.account}">Account</a>`, factors.length > 0 && canAdd && add)}
+      html`${renderBack(paths.account, 'Account')}${renderPageHead(TITLE, lead, factors.length > 0 && canAdd && add)}
 ${
   factors.length === 0
     ? html`<div class="card">${renderEmptyState({
@@ -169,7 +169,7 @@ async function sendAddForm(
     context,
     login,
     { title: 'Add a second step', current: 'account', width: 'flow', scripts: ENROLMENT_SCRIPTS },
-    html`${renderPageHead('Add a second step', html`Your sign-ins in other browsers end. <a href="${paths.accountFactors}">${TITLE}</a>`)}
+    html`${renderBack(paths.accountFactors, TITLE)}${renderPageHead('Add a second step', 'Your sign-ins in other browsers end.')}
 <div class="card card__body">${await renderEnrolment(context, { user: login.user, action: paths.accountFactorsAdd, fault })}</div>`,
   )
   return reply.sendPage(page, { status: findStatus(fault) })

@@ -107,7 +107,7 @@ function describeTwoSteps(factors: readonly Factor[], codes: number): Part {
     badge: isOn ? renderBadge('On', 'ok') : renderBadge('Off'),
     text: isOn
       ? `After your password you use ${joinWithOr(factors.map(({ name }) => name))}. ${describeCodesLeft(codes)}.`
-      : 'Your password alone signs you in. A second step, such as your phone, protects you if it is stolen.',
+      : 'Your password alone signs you in. With a second step, such as your phone, a stolen password is not enough.',
   }
 }
 

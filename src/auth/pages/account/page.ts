@@ -14,7 +14,7 @@ import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import type { SignIn } from '../../users/sign-ins.ts'
 import { type PasswordFault, renderNewPasswordFields, renderPasswordField } from '../new-password.ts'
-import { renderSignedInPage } from '../page-parts.ts'
+import { renderBack, renderSignedInPage } from '../page-parts.ts'
 
 export function renderPasswordPage(
   context: AuthContext,
@@ -25,7 +25,7 @@ export function renderPasswordPage(
     context,
     login,
     { title: 'Change password', current: 'account', width: 'flow' },
-    html`${renderPageHead('Change password', html`A new password ends your sign-ins in other browsers, and the access of your apps. Only apps that are open in this browser continue, until you sign out. <a href="${paths.account}">Account</a>`)}
+    html`${renderBack(paths.account, 'Account')}${renderPageHead('Change password', 'A new password ends your sign-ins in other browsers, and the access of your apps. Only apps that are open in this browser continue, until you sign out.')}
 ${isChanged && html`<div role="status">${renderAlert('Password changed.', 'Use the new one from now on. Your sign-ins in other browsers and the access of your apps have ended. Only apps that are open in this browser continue, until you sign out.', 'ok')}</div>`}
 <form class="card card__body stack" method="post" action="${paths.accountPassword}">
 <input type="hidden" name="username" value="${login.user.username}" autocomplete="username">
@@ -41,9 +41,9 @@ export function renderSignInsPage(context: AuthContext, login: Login, signIns: r
     context,
     login,
     { title: 'Where you are signed in', current: 'account' },
-    html`${renderPageHead(
+    html`${renderBack(paths.account, 'Account')}${renderPageHead(
       'Where you are signed in',
-      html`The browsers in which you are signed in${login.developerPages && ', and tokens that the command line issued for you'}. End those that you do not recognize. <a href="${paths.account}">Account</a>`,
+      html`The browsers in which you are signed in${login.developerPages && ', and tokens that the command line issued for you'}. End those that you do not recognize.`,
       signIns.length > 1 &&
         html`<form method="post" action="${paths.accountSignIns}">${renderDanger('End all others')}</form>`,
     )}

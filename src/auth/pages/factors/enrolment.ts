@@ -63,6 +63,7 @@ export async function renderEnrolment(
   const passkey = await makePasskeyRequest(context, user, enrolment.challenge)
   const key = enrolment.secret.replace(/.{4}(?=.)/g, '$& ')
   const fields = { ...hidden, enrolment: enrolment.sealed }
+  const uri = buildTotpUri(enrolment.secret, nameServer(context), user.username)
   return html`${
     passkey &&
     html`<section class="enrol stack" aria-labelledby="enrol-passkey">
@@ -74,8 +75,9 @@ ${renderPasskeyForm({ action, hidden: fields, request: passkey, button: 'Add a p
 <section class="enrol" aria-labelledby="enrol-app">
 <h2 id="enrol-app">Authenticator app</h2>
 <ol class="enrol__steps">
-<li>Open an authenticator app on your phone, such as Google Authenticator or Microsoft Authenticator, and scan this code with it.
-${renderQrCode(buildTotpUri(enrolment.secret, nameServer(context), user.username))}
+<li>Use an authenticator app, such as Google Authenticator or Microsoft Authenticator. Scan this code with it, or open it on this device.
+<div class="enrol__ways">${renderQrCode(uri)}
+<a class="btn btn--quiet" href="${uri}">Open in an authenticator app on this device</a></div>
 <details><summary>I cannot scan it</summary>${renderCopyable('Enter this key in the app', key)}</details></li>
 <li>Enter the code that the app shows.
 <form class="stack" method="post" action="${action}">

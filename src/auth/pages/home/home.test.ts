@@ -59,7 +59,7 @@ describe('/home', () => {
     const { body } = await browser.get('/home')
     assert.match(body, /signed in as <b>Name of alba<\/b>/)
     assert.match(body, />Alba Juniper<\/h2>[\s\S]*Your own record/)
-    assert.match(body, /You have allowed no app\. When you allow an app/)
+    assert.match(body, /No app that you allowed has access now\. When you allow an app/)
     assert.match(body, /Nobody has opened your record lately/)
     assert.match(body, /Ask the hospital or practice that keeps the record/)
     assert.match(body, /<a href="\/home" aria-current="page">Start/)
@@ -100,7 +100,10 @@ describe('/home', () => {
     assert.doesNotMatch(body, /insurance/)
     assert.match(body, /href="\/account\/access-log\?patient=juniper">Everyone who looked at your record/)
     await browser.post('/manage/remove', { client: 'tracker' })
-    assert.match((await browser.get('/home')).body, /You have allowed no app\. When you allow an app/)
+    assert.match(
+      (await browser.get('/home')).body,
+      /No app that you allowed has access now\. When you allow an app/,
+    )
   })
 
   it('leads to the apps of the setting that have a launch URL, and to no other (PATIENTS-10)', async () => {
@@ -138,7 +141,10 @@ describe('/home', () => {
     await addAccount('mother', 'RelatedPerson/r-child-0', ['r-child-0'])
     const { body } = await (await auth.logIn('mother')).get('/home')
     assert.match(body, />Zoë child-0<\/h2>[\s\S]*You act for this person/)
-    assert.match(body, /may use the record of Zoë child-0, and see who looked at it/)
+    assert.match(
+      body,
+      /let use the record of Zoë child-0, and see which apps other people use for it and who looked at it/,
+    )
     assert.doesNotMatch(body, /your health record/)
     await addAccount(
       'carer',
@@ -164,7 +170,7 @@ describe('/home', () => {
       body,
       /Apps of other people[\s\S]*Heart Tracker[\s\S]*App of the hospital, used by Name of father\. Reads conditions/,
     )
-    assert.match(body, /Apps with access[\s\S]*You have allowed no app/)
+    assert.match(body, /Apps with access[\s\S]*No app that you allowed has access now/)
     assert.doesNotMatch((await father.get('/home')).body, /App of the hospital, used by/)
     assert.doesNotMatch((await browser.get('/home')).body, /App of the hospital, used by/)
     await father.post('/manage/remove', { client: 'tracker' })

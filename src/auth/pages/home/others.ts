@@ -1,9 +1,10 @@
-import { type Html, html } from '../../../web/index.ts'
+import { type Html, html, renderDateTime } from '../../../web/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { keepUsableGrants, selectGrants, type UsableGrant } from '../../oauth/grants/grant.ts'
+import { hasScope, keepUsableGrants, selectGrants, type UsableGrant } from '../../oauth/grants/grant.ts'
 import { summarizeScopes } from '../consent/texts.ts'
+import { renderAsk } from '../page-parts.ts'
 import { HOSPITAL_APP } from '../portal/apps.ts'
 
 /** The grants of other people for a record that can be used now, the newest of each app and person. */
@@ -34,7 +35,7 @@ export async function findGrantsOfOthers(
   }
 }
 
-export function renderGrantsOfOthers({ grants, isComplete }: GrantsOfOthers): Html {
+export function renderGrantsOfOthers(context: AuthContext, { grants, isComplete }: GrantsOfOthers): Html {
   const others = grants.slice(LIMITS.appsListed)
   return html`<h3 class="home__part field__label">Apps of other people with access now</h3>
 ${
@@ -44,10 +45,11 @@ ${
 }
 ${others.length > 0 && html`<details class="more home__part"><summary>${others.length} more</summary><ul class="visits">${others.map(renderGrant)}</ul></details>`}
 ${!isComplete && html`<p class="home__part small muted">There may be others, which were used earlier.</p>`}
+${grants.length > 0 && html`<div class="home__part small"><p>You cannot end the access of these apps here.</p>${renderAsk(context)}</div>`}
 <p class="home__part small muted">Staff may also use apps that open many records. Whatever they open is listed under “Who looked”.</p>`
 }
 
-function renderGrant({ client_name, client_first_party, display_name, scope }: UsableGrant): Html {
+function renderGrant({ client_name, client_first_party, display_name, scope, ends_at }: UsableGrant): Html {
   const whose = client_first_party ? `${HOSPITAL_APP}, used by` : 'Allowed by'
-  return html`<li class="home__app"><div><b>${client_name}</b><span class="sub">${whose} ${display_name}. ${summarizeScopes(scope, 'they')}.</span></div></li>`
+  return html`<li class="home__app"><div><b>${client_name}</b><span class="sub">${whose} ${display_name}. ${summarizeScopes(scope, 'they')}. Until ${ends_at === undefined ? 'they end it' : renderDateTime(ends_at)}${hasScope(scope, 'offline_access') && ', also while they are away'}.</span></div></li>`
 }

@@ -100,10 +100,10 @@ export function renderHomePage(context: AuthContext, login: Login, home: Home): 
     { title: 'Start', current: 'home', people },
     html`${renderPageHead(
       'Your start page',
-      html`You are signed in as <b>${login.user.displayName}</b>. Here you decide which apps may use ${describeRecords(home)}, and see who looked at ${isOne(home) ? 'it' : 'them'}.`,
+      html`You are signed in as <b>${login.user.displayName}</b>. Here you decide which apps you let use ${describeRecords(home)}, and see which apps other people use for ${isOne(home) ? 'it' : 'them'} and who looked at ${isOne(home) ? 'it' : 'them'}.`,
     )}
 <div class="home"><div class="stack">
-${isFailure(records) ? UNREACHABLE : records.length === 0 ? NO_RECORD : records.map(renderRecord)}
+${isFailure(records) ? UNREACHABLE : records.length === 0 ? NO_RECORD : records.map(record => renderRecord(context, record))}
 ${home.others > 0 && html`<p><a href="${paths.accountAccessLog}">${home.others === 1 ? 'One more record' : `${home.others} more records`}</a></p>`}
 ${renderApps(home)}
 </div><div class="stack">
@@ -140,7 +140,10 @@ const NO_RECORD = renderAlert(
   'warn',
 )
 
-function renderRecord({ whose, relation, person, view, visits, actors, ofOthers }: OpenRecord): Html {
+function renderRecord(
+  context: AuthContext,
+  { whose, relation, person, view, visits, actors, ofOthers }: OpenRecord,
+): Html {
   const name = person ? formatFullName(person) : 'Name temporarily unavailable'
   const id = `record-${whose.patient}`
   const log = buildUrl({ patient: whose.patient })
@@ -153,7 +156,7 @@ ${
     : renderVisits(visits, { actors, whose, view }, true)
 }
 <p class="home__part"><a href="${log}">Everyone who looked at ${whose.record}</a></p>
-${renderGrantsOfOthers(ofOthers)}
+${renderGrantsOfOthers(context, ofOthers)}
 </section>`
 }
 
@@ -163,7 +166,7 @@ function renderApps({ access, records }: Home): Html {
     'apps',
     'Apps with access',
     access.length === 0
-      ? html`<p class="home__part">You have allowed no app. When you allow an app to use a record, it is listed here, and you can end its access at any time.</p>`
+      ? html`<p class="home__part">No app that you allowed has access now. When you allow an app to use a record, it is listed here, and you can end its access at any time.</p>`
       : html`<ul class="visits">${access.slice(0, LIMITS.appsListed).map(one => renderApp(one, names))}</ul>
 <p class="home__part"><a href="${paths.manage}">${access.length > LIMITS.appsListed ? `All ${access.length} apps with access` : 'Details of these apps'}</a></p>`,
   )

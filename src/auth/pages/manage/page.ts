@@ -81,7 +81,7 @@ ${renderFacts([
     : ['Record', renderPatient(login, patient, names.get(patient))],
 ])}
 <p>You can open the app again later${!isPatientUser(login.user) && ', from the patient list or from the app itself'}.</p>
-<div class="actions">${renderDanger(patient === undefined && patients.length > 1 && patients !== 'every' ? `End access to ${patients.length === 2 ? 'both' : `all ${patients.length}`} records` : 'End access')}<a class="btn btn--quiet" href="${paths.manage}">Keep access</a></div>
+<div class="actions">${renderDanger(patient === undefined && patients.length > 1 && patients !== 'every' ? `End access to ${patients.length === 2 ? 'both' : `all ${patients.length}`} records` : 'End access')}<a class="btn btn--quiet" href="${paths.manage}">Cancel</a></div>
 </form>`,
   )
 }

@@ -84,7 +84,7 @@ export function renderEncounterPage(options: PickerOptions, view: EncountersView
   return renderShell(
     options,
     `Choose an encounter for ${client.name}`,
-    html`${options.ownRecords.length !== 1 && html`<p class="picker__back"><a href="${buildPickUrl(pendingId, { search, page })}">${renderIcon('back')}Another ${options.ownRecords.length === 0 ? 'patient' : 'record'}</a></p>`}
+    html`${options.ownRecords.length !== 1 && html`<p class="back"><a href="${buildPickUrl(pendingId, { search, page })}">${renderIcon('back')}Another ${options.ownRecords.length === 0 ? 'patient' : 'record'}</a></p>`}
 <section class="card card--clip" aria-labelledby="picked"><div class="portal__whose">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: fault === undefined })}${renderAlikeWarning(picked.alike)}</div>
 <div class="card__body">${renderPickForm(
       options,

@@ -72,7 +72,7 @@ ${
 export function renderAppFinder(options: AppChoiceOptions): Html {
   const { apps, appSearch } = options
   const kept = listKept(options)
-  return html`<div class="stack stack--tight"><p class="picker__back"><a href="${buildPortalUrl(kept)}">${renderIcon('back')}Back to the launch</a></p>
+  return html`<div class="stack stack--tight"><p class="back"><a href="${buildPortalUrl(kept)}">${renderIcon('back')}Back to the launch</a></p>
 ${renderSearchForm({ action: paths.portal, name: 'app', label: 'Find another app by name', subject: 'Apps', value: appSearch, maxCharacters: LIMITS.searchCharacters, hidden: { ...kept, apps: 'find' } })}
 ${
   apps.apps.length === 0

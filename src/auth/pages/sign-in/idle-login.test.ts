@@ -21,7 +21,11 @@ describe('an idle login', () => {
     auth.time.now += 9 * MINUTE
     // Over plain http browsers send no Sec-Fetch-Mode.
     assert.equal(await opens({ 'x-requested-with': 'fetch' }), true)
+    // The script of the portal asks this page whether the sign-in has ended.
+    const asks = () => browser.get('/account', { 'x-requested-with': 'fetch' })
+    assert.equal((await asks()).statusCode, 200)
     auth.time.now += 1 * MINUTE
+    assert.equal((await asks()).headers.location, '/login')
     assert.equal(await opens(), false)
     assert.equal((await browser.get('/activity')).headers.location, '/login')
   })

@@ -18,6 +18,8 @@ export interface LoginPageOptions {
   readonly brand: Brand
   /** The app that redirected the user here. */
   readonly app?: Client | undefined
+  /** Whether the user is then asked what the app may use. */
+  readonly asksConsent?: boolean | undefined
   readonly pendingId?: string | undefined
   readonly username?: string | undefined
   /** The passwords of this server or of a directory; undefined without a password form. */
@@ -87,7 +89,7 @@ ${signedOut && renderAlert('You are signed out.', '', 'ok')}
 ${expired && problem === undefined && renderAlert('Your sign-in has ended.', 'Sign in again to continue where you were.')}
 ${wanted && problem === undefined && renderAlert(wanted === 'again' ? 'You were signed out.' : 'You are not signed in.', 'Sign in to continue to the page you wanted.')}
 ${again && problem === undefined && renderAlert('Sign in again to continue.', `This page needs a sign-in within the last ${RECENT_SECONDS / 60} minutes.`)}
-${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.`, 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}
+${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.`, options.asksConsent ? 'After you sign in, we ask you what it may use.' : 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}
 ${above.length > 0 && renderWays(options, above, 'main')}
 ${above.length > 0 && form !== undefined && html`<p class="muted signin__or">${describeOtherForm(form)}</p>`}
 ${form !== undefined && renderForm(options, form)}

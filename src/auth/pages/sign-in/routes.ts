@@ -5,6 +5,7 @@ import type { Schema } from '../../../store/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
+import { needsConsent } from '../../oauth/authorize/next-step.ts'
 import { findPendingAuthorization, type PendingAuthorization } from '../../oauth/authorize/request.ts'
 import { findClient } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -61,6 +62,7 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
       brand: context.brand,
       offersPasskeys: offersPasskeys(context),
       app: client,
+      asksConsent: client && needsConsent(client, pending.request.prompts),
       pendingId: pending?.id,
       username: shown.username ?? pending?.request.loginHint,
       testLogin: directory ? undefined : await readTestLogin(),

@@ -156,14 +156,7 @@ async function checkFactor(
     return refuse(429, 'Too many wrong codes in 24 hours', TOO_MANY_CODES)
   }
   const proof = await findProof(context, step)
-  if (!proof)
-    return refuse(
-      401,
-      'Wrong second factor',
-      step.parameters.get('credential') === undefined
-        ? 'This code is wrong or was used before. Wait for the next one.'
-        : 'The passkey could not be verified. Sign in again, or use a code.',
-    )
+  if (!proof) return refuse(401, 'Wrong second factor', describeWrong(step))
   let codesLeft = 0
   const store = async (trx: Transaction<Schema>) => {
     const user = await takeStep(context, trx, found, 'second-factor')
@@ -183,6 +176,15 @@ async function checkFactor(
         shown.sendPage(renderCodesLeft(context, codesLeft, next)),
     }),
   })
+}
+
+/** Authenticator apps show digits, and soon others. Recovery codes have letters too. */
+function describeWrong({ parameters }: StepRequest): string {
+  if (parameters.get('credential') !== undefined)
+    return 'The passkey could not be verified. Sign in again, or use a code.'
+  return /^[\d\s]*$/.test(parameters.get('code') ?? '')
+    ? 'This code is wrong or was used before. Wait for the next one.'
+    : 'This recovery code is wrong or was used before. Check every character, or use another one.'
 }
 
 const TOO_MANY_CODES =
