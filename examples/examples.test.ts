@@ -115,6 +115,28 @@ for (const name of ['express-server.mjs', 'fastify-server.mjs'])
       assert.equal((await response.json()).issue[0].code, 'login')
     })
 
+    it('answers with an X-Request-Id, allowed or refused (LIBRARY-14)', async () => {
+      for (const [path, status] of [
+        ['/fhir/Patient/1', 200],
+        ['/fhir/Patient/2', 403],
+      ] as const) {
+        const response = await send(path)
+        assert.equal(response.status, status)
+        assert.match(response.headers.get('x-request-id') ?? '', /^[\da-f-]{36}$/)
+      }
+    })
+
+    it('answers a malformed body with a 400 in JSON', async () => {
+      const response = await send('/fhir/Condition', 'patient/*.cruds', {
+        method: 'POST',
+        body: '{"resourceType',
+      })
+      assert.equal(response.status, 400)
+      assert.match(response.headers.get('content-type') ?? '', /json/)
+      if (name === 'express-server.mjs')
+        assert.equal((await response.json()).resourceType, 'OperationOutcome')
+    })
+
     it('guards the FHIR base and nothing else (LIBRARY-1)', async () => {
       assert.equal(await (await fetch(`${server.url}/health`)).text(), 'ok')
     })

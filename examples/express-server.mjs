@@ -79,6 +79,18 @@ app.put('/fhir/:type/:id', ({ body, params: { type, id } }, response) => {
   response.status(at < 0 ? 201 : 200).json(body)
 })
 
+// Without this, Express sends an HTML page, for example for a body that is not JSON.
+app.use('/fhir', (error, _request, response, next) => {
+  if (response.headersSent) return next(error)
+  const { status = 500, message } = error
+  const isOfClient = status < 500
+  if (!isOfClient) onError(error)
+  const code = isOfClient ? 'invalid' : 'exception'
+  const diagnostics = isOfClient ? message : 'The request could not be processed.'
+  const issue = [{ severity: 'error', code, diagnostics }]
+  response.status(status).type('application/fhir+json').json({ resourceType: 'OperationOutcome', issue })
+})
+
 const server = app.listen(Number(PORT), () => {
   console.log(`Listening on port ${server.address().port}`)
 })

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Resource } from '../src/fhir/index.ts'
-import { chooseResponseRule, mayRelease } from '../src/interceptor/host/check-response.ts'
+import { chooseResponseRule, findOutside } from '../src/interceptor/host/check-response.ts'
 import { fhirBaseUrl } from '../src/interceptor/testing/test-issuer.ts'
 import { computeAccess, createUserFilter, parsePolicy, parseScopes } from '../src/smart/index.ts'
 import {
@@ -467,7 +467,8 @@ describe('the embedded FHIR server, the gateway and the library', () => {
           { kind: 'read', type: resource.resourceType, id: `${resource.id}`, params: [] },
           access,
         )
-        assert.equal(mayRelease(resource, shows, fhirBaseUrl), read === 200, JSON.stringify(resource))
+        const outside = findOutside(resource, shows, fhirBaseUrl)
+        assert.equal(outside === undefined, read === 200, JSON.stringify(resource))
       }
     }
     // Some contain references that are not valid there.

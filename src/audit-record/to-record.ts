@@ -67,9 +67,9 @@ function nameInteraction({ interaction, requestBody }: AuditedRequest): string {
 /** The text of the response, so that the server's log knows what the client knows. */
 function describeReason(refusal: AuditedRequest['refusal']): string | undefined {
   if (refusal === undefined || typeof refusal === 'string') return refusal
-  return refusal.why === undefined
-    ? refusal.outcome.issue[0]?.diagnostics
-    : `The token is not accepted: ${refusal.why}`
+  if (refusal.why !== undefined) return `The token is not accepted: ${refusal.why}`
+  const [issue] = refusal.outcome.issue
+  return refusal.found === undefined ? issue?.diagnostics : `${issue?.diagnostics} ${refusal.found}`
 }
 
 /** The text names parameters: a name that is hidden in the request is hidden here too. */

@@ -71,6 +71,8 @@ export interface Refused {
   readonly why?: string
   /** For the audit trail: the scope that covers type and permission, but not this request. */
   readonly by?: string
+  /** For the audit trail of a host: what its response contained and the caller may not see. */
+  readonly found?: string
 }
 
 export const OUTSIDE_GRANT = 'Not within the granted patient, user or filter.'

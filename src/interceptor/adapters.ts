@@ -5,6 +5,7 @@ import { serveInTurn } from '../turns/index.ts'
 import { sendRefusal } from './host/check-response.ts'
 import { ANY_ORIGIN, CONFIGURATION_HEADERS } from './host/configuration.ts'
 import { createHostGuard, type HostGuard } from './host/host-guard.ts'
+import { setRequestId } from './host/request-id.ts'
 import type { HostOptions } from './interceptor.ts'
 
 /** A request of express or connect: Node's own with the mount path and the parsed body. */
@@ -32,6 +33,7 @@ export function expressInterceptor(options: HostOptions): Middleware {
     response: ServerResponse,
     next: (error?: unknown) => void,
   ) => {
+    setRequestId(request, response)
     const url = `${request.baseUrl ?? ''}${request.url ?? ''}`
     const configuration = await host.readConfiguration(request, url)
     if (configuration?.allowed) return void sendConfiguration(response, configuration.body)
@@ -65,9 +67,10 @@ export function fastifyInterceptor(options: HostOptions): FastifyPlugin {
   const plugin = async (app: FastifyInstance) => {
     const host = createHostGuard(options)
     app.addHook('onRequest', (request, reply, done) => serveInTurn(request.raw, reply.raw, done))
-    app.addHook('onRequest', async (request, reply) =>
-      sendIfRefused(reply, await host.authenticate(makeExchange(request, reply))),
-    )
+    app.addHook('onRequest', async (request, reply) => {
+      setRequestId(request.raw, reply.raw)
+      return sendIfRefused(reply, await host.authenticate(makeExchange(request, reply)))
+    })
     app.addHook('preHandler', async (request, reply) =>
       sendIfRefused(reply, await host.authorize({ ...makeExchange(request, reply), body: request.body })),
     )

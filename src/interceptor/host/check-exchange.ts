@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isFailure, isRecord, mapOrFail } from '../../core/index.ts'
+import { describeError, isFailure, isRecord, mapOrFail } from '../../core/index.ts'
 import {
   type Interaction,
   limits,
@@ -13,7 +13,7 @@ import { type Access, type EnforcementPolicy, type Grant, satisfies } from '../.
 import { checkRequest, type Entry, readEntries } from '../decision/check-request.ts'
 import type { Decision } from '../decision/decision.ts'
 import type { HostOptions } from '../interceptor.ts'
-import type { Refusal } from '../refuse.ts'
+import { type Refusal, refuse } from '../refuse.ts'
 import { createResponseCheck, holdResponse, readsWholeType } from './check-response.ts'
 import { checkHostRules, findConditionalTypes, isEverything, refuseUnenforceable } from './host-rules.ts'
 import type { Observed } from './observe.ts'
@@ -88,14 +88,30 @@ export async function checkExchange(
       : refuseUnenforceable('a response without a body cannot be checked')
   if (exchange.request.method === 'GET' && !readsWholeType(interaction, access))
     for (const name of CONDITIONS) delete exchange.request.headers[name]
-  holdResponse(exchange.response, held => {
+  const reportError = createReporter(exchange, options)
+  const checkHeld = (held: Parameters<typeof check>[0]) => {
     const verdict = check(held)
+    if (typeof verdict !== 'object') return verdict
     // A failure of the host that is only reworded keeps its status.
-    if (typeof verdict === 'object' && !verdict.allowed && verdict.status !== held.status)
-      observed?.refuse(verdict)
+    if (!verdict.allowed && verdict.status !== held.status) observed?.refuse(verdict)
+    if (verdict.found !== undefined) reportError(verdict.found)
     return verdict
+  }
+  holdResponse(exchange.response, checkHeld, error => {
+    observed?.refuse(refuse({ kind: 'broken' }))
+    reportError(describeError(error))
   })
   return undefined
+}
+
+/** Reports a fault of the host's response. An error in `onError` must not release the response. */
+function createReporter({ request, url }: Exchange, { onError }: HostOptions): (fault: string) => void {
+  const [path] = url.split('?')
+  return fault => {
+    try {
+      onError?.(new Error(`The response to ${request.method} ${path} was refused: ${fault}`))
+    } catch {}
+  }
 }
 
 /** The host must send the whole content, because a 304 or a part of it cannot be checked. Express sends a 304 by itself. */

@@ -4,7 +4,7 @@ import { type Interaction, parseInteraction } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, fullAccess } from '../../smart/index.ts'
 import { makeBundle, makeCondition } from '../testing/test-host.ts'
 import { fhirBaseUrl } from '../testing/test-issuer.ts'
-import { chooseResponseRule, createResponseCheck, mayRelease } from './check-response.ts'
+import { chooseResponseRule, createResponseCheck, findOutside } from './check-response.ts'
 
 const OWN: AccessFilter = [{ patient: '1' }]
 
@@ -158,7 +158,8 @@ describe('chooseResponseRule', () => {
     })
 })
 
-describe('mayRelease', () => {
+describe('findOutside', () => {
+  const mayRelease = (...args: Parameters<typeof findOutside>) => findOutside(...args) === undefined
   const own = { filter: () => [{ patient: '1' }], written: false }
   const bundle = (entry: unknown) => ({ resourceType: 'Bundle', entry })
 

@@ -3,7 +3,9 @@ import { isRecord } from '../../core/index.ts'
 import {
   createOutcome,
   type Interaction,
+  isId,
   isResource,
+  isResourceType,
   parseLimited,
   type Refused,
   type Resource,
@@ -24,6 +26,8 @@ type ResponseVerdict = 'release' | 'empty' | Rewritten | Refused
 interface Rewritten {
   readonly allowed: true
   readonly body: string
+  /** As in `Refused`. */
+  readonly found?: string | undefined
 }
 
 // These statuses reveal whether a resource exists, which a caller must not learn about resources outside the grant.
@@ -47,19 +51,23 @@ export function createResponseCheck(
     if (interaction.kind === 'bundle')
       return checkEntries(parseLimited(response.body.toString('utf8')), entries, access, baseUrl)
     const rule = chooseResponseRule(interaction, access)
-    if (response.body.length === 0) return rule.written ? 'release' : refuseOutsideGrant()
-    if (mayRelease(parseLimited(response.body.toString('utf8')), rule, baseUrl)) return 'release'
-    return rule.written ? 'empty' : refuseOutsideGrant()
+    if (response.body.length === 0) return rule.written ? 'release' : refuseFound(UNREADABLE)
+    const outside = findOutside(parseLimited(response.body.toString('utf8')), rule, baseUrl)
+    if (!outside) return 'release'
+    return rule.written ? 'empty' : refuseFound(describeOutside(outside, interaction))
   }
 }
 
 /** Whether it is a read of a type that the grant covers completely. */
 export function readsWholeType(interaction: Interaction, access: Access): boolean {
+  return isRead(interaction) && access.filterFor(interaction.type, 'r') === 'everything'
+}
+
+type Read = Extract<Interaction, { readonly kind: 'read' | 'vread' | 'history-instance' }>
+
+function isRead(interaction: Interaction): interaction is Read {
   const { kind } = interaction
-  return (
-    (kind === 'read' || kind === 'vread' || kind === 'history-instance') &&
-    access.filterFor(interaction.type, 'r') === 'everything'
-  )
+  return kind === 'read' || kind === 'vread' || kind === 'history-instance'
 }
 
 /**
@@ -75,8 +83,28 @@ function checkFound(
   const isContent = 'type' in interaction && interaction.type === 'Binary'
   const text = body.toString('utf8')
   if (status >= 300 || isContent || !/^\s*\{/.test(text)) return 'release'
-  const isWithin = mayRelease(parseLimited(text), chooseResponseRule(interaction, access), baseUrl)
-  return isWithin ? 'release' : refuseOutsideGrant()
+  const outside = findOutside(parseLimited(text), chooseResponseRule(interaction, access), baseUrl)
+  return outside ? refuseFound(describeOutside(outside, interaction)) : 'release'
+}
+
+/** Only the host learns what its response contained. */
+function refuseFound(found: string | undefined): Refused {
+  return { ...refuseOutsideGrant(), ...(found !== undefined && { found }) }
+}
+
+const UNREADABLE = 'The response was not a FHIR resource in JSON'
+
+/**
+ * Describes what a host that limits its searches correctly does not send. Undefined for the resource that the request
+ * itself names: it may belong to another patient, and the audit trail must not reveal that it exists.
+ */
+function describeOutside(outside: Outside, interaction: Interaction): string | undefined {
+  if (outside === 'unreadable') return UNREADABLE
+  const { resourceType, id } = outside
+  if (isRead(interaction) && interaction.type === resourceType && (id ?? interaction.id) === interaction.id)
+    return undefined
+  const name = isResourceType(resourceType) ? resourceType : 'a resource of an unknown type'
+  return `The response contained ${id !== undefined && isId(id) ? `${name}/${id}` : name}, which is not within the grant`
 }
 
 /**
@@ -90,21 +118,38 @@ function checkEntries(
   baseUrl: string,
 ): ResponseVerdict {
   const entries: unknown = isResource(body) && body.resourceType === 'Bundle' ? (body.entry ?? []) : undefined
-  if (!Array.isArray(entries) || entries.length !== interactions.length) return refuseOutsideGrant()
+  if (!Array.isArray(entries) || entries.length !== interactions.length)
+    return refuseFound('The response was not a Bundle with one entry for each request')
   const released = interactions.map((interaction, at) =>
-    releaseEntry(entries[at], chooseResponseRule(interaction, access), baseUrl),
+    releaseEntry(entries[at], interaction, chooseResponseRule(interaction, access), baseUrl),
   )
-  if (released.every((entry, at) => entry === entries[at])) return 'release'
-  return { allowed: true, body: JSON.stringify({ ...Object(body), entry: released }) }
+  if (released.every(({ entry }, at) => entry === entries[at])) return 'release'
+  return {
+    allowed: true,
+    body: JSON.stringify({ ...Object(body), entry: released.map(({ entry }) => entry) }),
+    found: released.find(({ found }) => found !== undefined)?.found,
+  }
 }
 
-function releaseEntry(entry: unknown, rule: ResponseRule, baseUrl: string): unknown {
-  if (!isRecord(entry) || (!rule.written && revealsAbsence(entry.response))) return REFUSED_ENTRY
-  if (entry.resource === undefined || mayRelease(entry.resource, rule, baseUrl)) return entry
-  if (!rule.written) return REFUSED_ENTRY
+interface ReleasedEntry {
+  readonly entry: unknown
+  readonly found?: string | undefined
+}
+
+function releaseEntry(
+  entry: unknown,
+  interaction: Interaction,
+  rule: ResponseRule,
+  baseUrl: string,
+): ReleasedEntry {
+  if (!isRecord(entry)) return { entry: REFUSED_ENTRY, found: UNREADABLE }
+  if (!rule.written && revealsAbsence(entry.response)) return { entry: REFUSED_ENTRY }
+  const outside = entry.resource === undefined ? undefined : findOutside(entry.resource, rule, baseUrl)
+  if (!outside) return { entry }
+  if (!rule.written) return { entry: REFUSED_ENTRY, found: describeOutside(outside, interaction) }
   // The write is done: the caller learns that, but not the content.
   const { etag: _, ...response } = isRecord(entry.response) ? entry.response : {}
-  return { response }
+  return { entry: { response } }
 }
 
 const REFUSED_ENTRY = { response: { status: '403 Forbidden', outcome: refuseOutsideGrant().outcome } }
@@ -160,21 +205,26 @@ export function chooseResponseRule(interaction: Interaction, access: Access): Re
   }
 }
 
-/** Whether every resource in a response may be released. A body that cannot be read may not. */
-export function mayRelease(body: unknown, rule: ResponseRule, baseUrl: string): boolean {
-  if (!isResource(body)) return false
-  if (!rule.many || body.resourceType !== 'Bundle') return mayReleaseResource(body, rule, baseUrl)
+/** A resource that may not be released, or content that cannot be read. */
+type Outside = Resource | 'unreadable'
+
+/** Finds the first part of a response that may not be released. */
+export function findOutside(body: unknown, rule: ResponseRule, baseUrl: string): Outside | undefined {
+  if (!isResource(body)) return 'unreadable'
+  if (!rule.many || body.resourceType !== 'Bundle') return isWithin(body, rule, baseUrl) ? undefined : body
   const entries: unknown = body.entry ?? []
-  if (!Array.isArray(entries)) return false
-  return entries.every(entry => isRecord(entry) && mayReleaseEntry(entry.resource, rule, baseUrl))
+  if (!Array.isArray(entries)) return 'unreadable'
+  for (const entry of entries) {
+    const resource: unknown = isRecord(entry) ? entry.resource : null
+    // The entry of a deletion in a history has no resource.
+    if (resource === undefined) continue
+    if (!isResource(resource)) return 'unreadable'
+    if (!isWithin(resource, rule, baseUrl)) return resource
+  }
+  return undefined
 }
 
-// The entry of a deletion in a history has no resource.
-function mayReleaseEntry(resource: unknown, rule: ResponseRule, baseUrl: string): boolean {
-  return resource === undefined || (isResource(resource) && mayReleaseResource(resource, rule, baseUrl))
-}
-
-function mayReleaseResource(resource: Resource, { filter }: ResponseRule, baseUrl: string): boolean {
+function isWithin(resource: Resource, { filter }: ResponseRule, baseUrl: string): boolean {
   return (
     resource.resourceType === 'OperationOutcome' ||
     satisfies(resource, filter(resource.resourceType), baseUrl)
@@ -185,7 +235,11 @@ function mayReleaseResource(resource: Resource, { filter }: ResponseRule, baseUr
  * Holds back everything that a host writes to a response until it is complete, checks it, and then releases it. It works
  * with every framework, because all of them call `writeHead`, `write` and `end`.
  */
-export function holdResponse(response: ServerResponse, check: (held: HostResponse) => ResponseVerdict): void {
+export function holdResponse(
+  response: ServerResponse,
+  check: (held: HostResponse) => ResponseVerdict,
+  onError: (error: unknown) => void = () => {},
+): void {
   const { writeHead, write, end, flushHeaders } = response
   const chunks: Buffer[] = []
   const collect = (chunk: unknown, encoding: unknown) => {
@@ -196,11 +250,13 @@ export function holdResponse(response: ServerResponse, check: (held: HostRespons
   const release = (): ServerResponse => {
     Object.assign(response, { writeHead, write, end, flushHeaders })
     const body = Buffer.concat(chunks)
-    const verdict = checkSafely(() =>
-      check({
-        status: response.statusCode,
-        body: decodeContent(body, response.getHeader('content-encoding')),
-      }),
+    const verdict = checkSafely(
+      () =>
+        check({
+          status: response.statusCode,
+          body: decodeContent(body, response.getHeader('content-encoding')),
+        }),
+      onError,
     )
     if (verdict === 'release') return response.end(body)
     if (verdict !== 'empty' && !verdict.allowed) return sendRefusal(response, verdict)
@@ -243,10 +299,11 @@ export function holdPreflight(response: ServerResponse): void {
   })
 }
 
-function checkSafely(check: () => ResponseVerdict): ResponseVerdict {
+function checkSafely(check: () => ResponseVerdict, onError: (error: unknown) => void): ResponseVerdict {
   try {
     return check()
-  } catch {
+  } catch (error) {
+    onError(error)
     return refuse({ kind: 'broken' })
   }
 }

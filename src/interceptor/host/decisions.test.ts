@@ -71,6 +71,37 @@ for (const [name, start] of Object.entries(leakyHosts))
       ])
     })
 
+    it('has the X-Request-Id of the response: of the host, the client or the trace, or a new one (LIBRARY-14)', async () => {
+      const trace = '0af7651916cd43dd8448eb211c80319c'
+      const cases: readonly (readonly [sent: Record<string, string>, own: string | undefined, id: RegExp])[] =
+        [
+          [{}, undefined, /^[\da-f-]{36}$/],
+          [{ 'x-request-id': 'client-7' }, undefined, /^client-7$/],
+          [{ 'x-request-id': '<script>' }, undefined, /^[\da-f-]{36}$/],
+          [{ 'x-request-id': 'x'.repeat(129) }, undefined, /^[\da-f-]{36}$/],
+          [{ traceparent: `00-${trace}-b7ad6b7169203331-01` }, undefined, new RegExp(`^${trace}$`)],
+          [{ 'x-request-id': 'client-7' }, 'host-8', /^host-8$/],
+        ]
+      for (const [sent, own, id] of cases)
+        for (const scope of ['patient/*.rs', 'system/*.rs']) {
+          host.respondWith(condition, 200, own === undefined ? {} : { 'X-Request-Id': own })
+          const { headers } = await send('GET /Condition/c1', scope, undefined, sent)
+          assert.match(headers.get('x-request-id') ?? '', id)
+          assert.equal(records.at(-1)?.requestId, headers.get('x-request-id'))
+        }
+      for (const authorization of ['', auth.bearer({ scope: 'patient/Patient.rs' })]) {
+        const { headers } = await send('GET /Condition/c1', '', undefined, { authorization })
+        assert.match(headers.get('x-request-id') ?? '', /^[\da-f-]{36}$/)
+        assert.equal(records.at(-1)?.requestId, headers.get('x-request-id'))
+      }
+      host.respondWith({ resourceType: 'CapabilityStatement' })
+      for (const path of ['/metadata', '/.well-known/smart-configuration']) {
+        const sent = { 'x-request-id': 'm-1' }
+        const { headers } = await host.send(`GET ${path}`, '', undefined, running, sent)
+        assert.equal(headers.get('x-request-id'), 'm-1')
+      }
+    })
+
     it('names the patients of a response that no scope limits (LIBRARY-10)', async () => {
       const two = makeBundle(condition, makeCondition('2', { id: 'c2' }))
       for (const scope of ['user/*.rs', 'system/*.rs']) {
@@ -127,6 +158,49 @@ for (const [name, start] of Object.entries(leakyHosts))
         assert.match(record.reason ?? '', reason)
         assert.equal(record.reason, JSON.parse(text).issue[0].diagnostics)
       }
+    })
+
+    it('names a resource outside the grant in the response of the host, but not to the client (LIBRARY-13)', async () => {
+      const z = makeCondition('2', { id: 'z', note: [{ text: 'Lindqvist' }] })
+      const contained = /contained Condition\/z, which is not within the grant$/
+      const cases: readonly (readonly [line: string, body: unknown, expected: RegExp])[] = [
+        ['GET /Condition?patient=1', makeBundle(condition, z), contained],
+        ['GET /Patient/1/Condition', makeBundle(z), contained],
+        ['GET /Condition/c1', z, contained],
+        ['GET /Practitioner/p2', z, contained],
+        ['GET /Condition?patient=1', '<html>', /was not a FHIR resource in JSON$/],
+      ]
+      for (const [line, body, expected] of cases) {
+        host.respondWith(body)
+        const { status, text } = await send(line)
+        assert.equal(status, 403)
+        assert.doesNotMatch(text, /contained|z\b|was not/)
+        const [record] = records.splice(0)
+        assert.deepEqual([record?.allowed, record?.status], [false, 403])
+        assert.match(record?.reason ?? '', expected)
+        assert.match(String(errors.splice(0)), expected)
+      }
+      host.respondWith(makeCondition('2', { id: 'c1' }))
+      await send('GET /Condition/c1')
+      const entry = { response: { status: '200' }, resource: makeBundle(z) }
+      host.respondWith({ resourceType: 'Bundle', type: 'batch-response', entry: [entry] })
+      assert.doesNotMatch(JSON.stringify([records, errors]), /contained/)
+      const search = { request: { method: 'GET', url: 'Condition?patient=1' } }
+      const batch = { resourceType: 'Bundle', type: 'batch', entry: [search] }
+      assert.doesNotMatch((await send('POST /', 'patient/*.cruds', batch)).text, /Condition\/z|Lindqvist/)
+      assert.match(String(errors.splice(0)), contained)
+    })
+
+    it('reports a response that cannot be checked, and sends a 500 even if onError fails', async () => {
+      host.respondWith(condition, 200, { 'content-encoding': 'gzip' })
+      assert.equal((await send('GET /Condition/c1')).status, 500)
+      assert.deepEqual([records[0]?.allowed, records[0]?.status], [false, 500])
+      assert.match(String(errors), /The response to GET \/fhir\/Condition\/c1 was refused: /)
+      const onError = () => {
+        throw new Error('broken')
+      }
+      const failing = await host.run({ onError })
+      assert.equal((await host.send('GET /Condition/c1', 'patient/*.rs', undefined, failing)).status, 500)
     })
 
     it('tells a failure of the host from a refusal, and names the user of an expired token', async () => {

@@ -7,6 +7,7 @@ import {
   OUTCOME_UNKNOWN,
 } from '../../audit-record/index.ts'
 import type { Interaction, Refused } from '../../fhir/index.ts'
+import { findRequestId } from './request-id.ts'
 
 /** A longer response is recorded without its patients: `*` stands for them. */
 const MAX_READ = 4 * 1024 * 1024
@@ -121,14 +122,4 @@ function collectBody(response: ServerResponse): () => string | undefined {
     end: observed(end as (...sent: unknown[]) => unknown),
   })
   return () => (chunks.length === 0 ? undefined : Buffer.concat(chunks).toString('utf8'))
-}
-
-const REQUEST_ID = /^[\w.:/+=-]{1,128}$/
-
-/** The id that the host or the client gave the request, or the trace id (W3C Trace Context, 3.2). */
-function findRequestId({ headers }: IncomingMessage, response: ServerResponse): string | undefined {
-  const [, trace] = /^[\da-f]{2}-([\da-f]{32})-/.exec(String(headers.traceparent)) ?? []
-  return [response.getHeader('x-request-id'), headers['x-request-id'], trace].find(
-    (id): id is string => typeof id === 'string' && REQUEST_ID.test(id),
-  )
 }
