@@ -54,10 +54,14 @@ export function useBrowser(): (options?: BrowserContextOptions) => Promise<Watch
     assert(browser, 'The browser is not started yet: open pages inside of tests')
     const context = await browser.newContext(options)
     contexts.push(context)
+    if (options?.javaScriptEnabled === false) scriptless.add(context)
     context.setDefaultTimeout(30_000)
     return watch(context)
   }
 }
+
+/** axe is a script: without scripts it never ends. */
+const scriptless = new WeakSet<BrowserContext>()
 
 export interface WatchedPage {
   readonly context: BrowserContext
@@ -81,6 +85,7 @@ const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-pra
 
 /** In a thorough run, checks the current page with axe, which takes longer than everything else on a page. */
 export async function expectAccessible(page: Page): Promise<void> {
+  assert(!scriptless.has(page.context()), 'axe needs scripts: inspect the page in another context')
   if (IS_THOROUGH) await expectNoViolation(page)
 }
 
@@ -133,6 +138,7 @@ const SEEN: readonly Screen[] =
  * the window, pictures if a folder is given.
  */
 export async function inspectOnEveryScreen(page: Page, name: string): Promise<void> {
+  assert(!scriptless.has(page.context()), 'axe needs scripts: inspect the page in another context')
   const before = page.viewportSize() ?? SCREENS['wide-light'].viewport
   for (const screen of SEEN) {
     const { viewport, colorScheme } = SCREENS[screen]
