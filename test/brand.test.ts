@@ -70,7 +70,7 @@ describe('the pages of an organization', () => {
     await page.getByLabel('Username').fill('mira')
     await page.getByLabel('Password').fill(stack.user.password)
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByText('which apps may use the record of Zoë Alabaster').waitFor()
+    await page.getByText('which apps you let use the record of Zoë Alabaster').waitFor()
     await page.getByRole('link', { name: 'Everyone who looked at the record of Zoë Alabaster' }).waitFor()
     await page.getByText('Ask: Service desk, 555 0100').waitFor()
     await inspectOnEveryScreen(page, 'brand-home')

@@ -44,8 +44,10 @@ async function prepareAdministrator(): Promise<HttpUser> {
     .where('username', '=', username)
     .executeTakeFirstOrThrow()
   const person = { displayName: 'Somebody' }
-  await add('clinicians', { ...person, kind: 'clinician', username: 'ward', fhirUser: 'practitioner-1' })
-  await add('clinicians', { ...person, kind: 'account', username: 'patient', fhirUser: 'Patient/patient-1' })
+  const addUser = (kind: string, username: string, fhirUser: string) =>
+    add('clinicians', { ...person, kind, username, fhirUser, confirmed: fhirUser })
+  await addUser('clinician', 'ward', 'Practitioner/practitioner-1')
+  await addUser('account', 'patient', 'Patient/patient-1')
   await stack.store.db.updateTable('clinician').set({ password_hash, must_change_password: false }).execute()
   const app = { name: 'Growth', scope: 'launch patient/*.rs', auth_method: 'client_secret' }
   await add('apps', { ...app, redirect_uris: 'https://growth.test/callback' })
