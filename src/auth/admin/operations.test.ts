@@ -265,7 +265,9 @@ eachDatabaseIfThorough((_, open) => {
       await auth.addClient({ client_id: 'nightly', auth_method: 'private_key_jwt', ...service })
       await auth.addClient({ client_id: 'with-secret', auth_method: 'client_secret', ...service })
       const services = await listServices(admin, { usesFhir: true })
-      assert.deepEqual(services, [{ clientId: 'nightly', clientName: 'Nightly', scope: 'system/*.rs' }])
+      assert.deepEqual(services, [
+        { clientId: 'nightly', clientName: 'Nightly', scope: 'system/*.rs', opensEvery: true },
+      ])
       await setClientDisabled(admin, 'nightly', true)
       assert.deepEqual(await listServices(admin, { usesFhir: true }), [])
     })
