@@ -39,7 +39,10 @@ describe('startSallyport', () => {
       [problem?.status, problem?.request, problem?.app],
       [403, 'GET Patient/patient-1', 'my-app'],
     )
-    assert.match(`${problem?.cause} ${problem?.action}`, /the patient of the token\. \S/)
+    assert.match(
+      `${problem?.cause} ${problem?.action}`,
+      /The token is for Patient\/mine, but the request asks for Patient\/patient-1\. \S/,
+    )
   })
 
   it('gives no token with fewer scopes than were asked for (PACKAGE-8)', async () => {
