@@ -31,7 +31,7 @@ export function createRecord(request: AuditedRequest, fhirBaseUrl: string): Audi
     reason: describeReason(refusal) ?? grant?.note ?? describeFailure(request),
     ...splitTokenId(grant?.tokenId),
     requestId: request.requestId,
-    address: request.clientAddress,
+    address: grant?.address ?? request.clientAddress,
     anonymous: request.anonymous,
   }
 }

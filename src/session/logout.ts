@@ -47,7 +47,8 @@ async function logOut(
   session: Session,
 ): Promise<void> {
   const ended = await context.store.db.transaction().execute(async trx => {
-    await auditSession(context, session, { kind: 'session-end', status: 303, requestId: request.id }, trx)
+    const event = { kind: 'session-end', status: 303, requestId: request.id, address: request.ip } as const
+    await auditSession(context, session, event, trx)
     return endSession(trx, session, context.clock())
   })
   await revokeSession(context, ended)

@@ -20,6 +20,8 @@ export interface Grant {
   readonly tokenId?: string
   /** For the audit trail: the reason of an allowed request. */
   readonly note?: string
+  /** For the audit trail: the address of the browser for which the portal asks. */
+  readonly address?: string
 }
 
 /** How a server applies grants: its settings, and its users' own rights. */

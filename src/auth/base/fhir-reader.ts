@@ -33,10 +33,20 @@ export interface FhirReader {
   page(position: string, type: string): Promise<FhirReadResult>
 }
 
+/** What the audit records of requests on behalf of a user say. Without an address, it is that of this server. */
+export interface Audited {
+  /** Of the browser. */
+  readonly address?: string
+  readonly note?: string
+}
+
+/** The note of the requests of the administration's pages. */
+export const ADMINISTRATION_NOTE = 'Lookup in the administration'
+
 /** Tokens for the auth server's own requests. */
 export interface FhirTokens {
   /** For requests on behalf of a user. */
-  forUser(user: User): Promise<string>
+  forUser(user: User, audited?: Audited): Promise<string>
   /** To find out who a user is, and for administrators whom the policy names. */
   forLookup(type: LookupType): Promise<string>
 }
@@ -56,16 +66,24 @@ export type LookupContext = Pick<ReaderContext, 'settings' | 'fetch'> & {
 /** How much longer than its upstream the FHIR server may take. */
 const OWN_SECONDS = 2
 
-export async function createFhirReader(context: ReaderContext, user: User): Promise<FhirReader> {
-  return createReader(context, await context.fhirTokens.forUser(user))
+export async function createFhirReader(
+  context: ReaderContext,
+  user: User,
+  audited?: Audited,
+): Promise<FhirReader> {
+  return createReader(context, await context.fhirTokens.forUser(user, audited))
 }
 
 /** How long a page that is complete without names waits for them. */
 const NAMES_SECONDS = 2
 
 /** Reads names for a page that is useful without them, and does not wait for a slow FHIR server. */
-export async function createNameReader(context: ReaderContext, user: User): Promise<FhirReader> {
-  return createReader(context, await context.fhirTokens.forUser(user), NAMES_SECONDS)
+export async function createNameReader(
+  context: ReaderContext,
+  user: User,
+  audited?: Audited,
+): Promise<FhirReader> {
+  return createReader(context, await context.fhirTokens.forUser(user, audited), NAMES_SECONDS)
 }
 
 /** Reads resources of one type, with the auth server's own access: who a user is, and whom the policy names. */

@@ -19,6 +19,7 @@ describe('createFhirTokens', () => {
     const ada = { id: '1', username: 'ada', displayName: 'Ada', fhirUserId: 'ada' }
     const first = await getToken(ada)
     assert.notEqual(await getToken({ ...ada, id: '2' }), first)
+    assert.notEqual(await getToken(ada, { address: '10.0.0.8' }), first)
     time.now = 29_999
     assert.equal(await getToken(ada), first)
     time.now = 30_000

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { LruMap } from '../../cache/index.ts'
 import { PORTAL_CLIENT } from '../../smart/index.ts'
-import type { FhirTokens, LookupType } from '../base/fhir-reader.ts'
+import type { Audited, FhirTokens, LookupType } from '../base/fhir-reader.ts'
 import { LIFETIME, LIMITS } from '../base/limits.ts'
 import { buildFhirUser, type User } from '../base/user.ts'
 import { type KeyRing, signOwnJwt } from './keys/key-ring.ts'
@@ -21,10 +21,10 @@ export function createFhirTokens(dependencies: Dependencies, findPatients: FindP
   const issued = new LruMap<{ readonly token: string; readonly reusedUntil: number }>(LIMITS.portalTokensKept)
   const forLookup = (type: LookupType) => issueLookupToken(dependencies, type)
 
-  async function forUser(user: User): Promise<string> {
+  async function forUser(user: User, audited: Audited = {}): Promise<string> {
     const key = await dependencies.keys.getSigningKey()
     const patients = await findPatients(user, { forLookup })
-    const name = JSON.stringify([key.publicJwk.kid, user.id, user.fhirUserId, patients])
+    const name = JSON.stringify([key.publicJwk.kid, user.id, user.fhirUserId, patients, audited])
     const known = issued.get(name)
     if (known && dependencies.clock() < known.reusedUntil) return known.token
     const token = await signToken(dependencies, key, {
@@ -32,6 +32,7 @@ export function createFhirTokens(dependencies: Dependencies, findPatients: FindP
       scope: 'user/Patient.rs user/Encounter.rs',
       fhirUser: buildFhirUser(user.fhirUserId, dependencies.settings.fhirBaseUrl),
       ...(patients.length > 0 && { user_patients: patients }),
+      audit: audited,
     })
     issued.set(name, { token, reusedUntil: dependencies.clock() + LIFETIME.portalToken / 2 })
     return token
@@ -52,6 +53,7 @@ interface PortalClaims {
   readonly scope: string
   readonly fhirUser?: string
   readonly user_patients?: readonly string[]
+  readonly audit?: Audited
 }
 
 function signToken({ settings, clock }: Dependencies, key: SigningKey, claims: PortalClaims) {

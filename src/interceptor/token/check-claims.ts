@@ -1,8 +1,8 @@
 import { LruMap } from '../../cache/index.ts'
-import { remember } from '../../core/index.ts'
+import { isRecord, remember } from '../../core/index.ts'
 import { isId, parseReference } from '../../fhir/index.ts'
 import type { Algorithm, Jwt } from '../../jwt/index.ts'
-import { type Grant, parseScopes } from '../../smart/index.ts'
+import { type Grant, PORTAL_CLIENT, parseScopes } from '../../smart/index.ts'
 import type { Refusal } from '../refuse.ts'
 
 /** What a token must contain. */
@@ -79,7 +79,7 @@ const USERS: ReadonlySet<string> = new Set([
 
 /**
  * Reads the grant from the claims of a verified token. An unreadable `patient`, `fhirUser` or `user_patients` claim is
- * ignored.
+ * ignored. So is `audit`, unless the portal asks.
  */
 export function readGrant(claims: Readonly<Record<string, unknown>>, fhirBaseUrl: string): Grant {
   const { patient, fhirUser, user_patients, sub, client_id, jti } = claims
@@ -92,6 +92,16 @@ export function readGrant(claims: Readonly<Record<string, unknown>>, fhirBaseUrl
     ...(typeof sub === 'string' && { subject: sub }),
     ...(typeof client_id === 'string' && { clientId: client_id }),
     ...(typeof jti === 'string' && { tokenId: jti }),
+    ...(client_id === PORTAL_CLIENT && readAudit(claims.audit)),
+  }
+}
+
+/** What the portal adds to the audit records of its requests. */
+function readAudit(claim: unknown): Pick<Grant, 'note' | 'address'> {
+  const { note, address } = isRecord(claim) ? claim : {}
+  return {
+    ...(typeof note === 'string' && { note }),
+    ...(typeof address === 'string' && { address }),
   }
 }
 

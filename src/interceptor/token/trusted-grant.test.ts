@@ -23,6 +23,12 @@ describe('readTrustedGrant', () => {
     assert.equal('clientId' in readGrant(claims), false)
     assert.equal('clientId' in readGrant({ ...claims, client_id: PORTAL_CLIENT }), false)
     assert.equal('userPatients' in readGrant({ ...claims, user_patients: ['1'] }), false)
+    const forged = readGrant({
+      ...claims,
+      client_id: PORTAL_CLIENT,
+      audit: { address: '1.2.3.4', note: 'n' },
+    })
+    assert.equal('address' in forged || 'note' in forged, false)
   })
 
   it('reads nested claims, and claims whose names are URLs', () => {

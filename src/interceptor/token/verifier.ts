@@ -148,6 +148,7 @@ export function readTrustedGrant(claims: Jwt['claims'], trusted: TrustedIssuer, 
       ...claims,
       // Only our own auth server knows for which patients a related person acts.
       user_patients: undefined,
+      audit: undefined,
       scope: findClaim(claims, scopeClaim),
       fhirUser: findClaim(claims, fhirUserClaim),
       // Some issuers send a reference.

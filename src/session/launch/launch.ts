@@ -113,6 +113,8 @@ interface Callback {
   readonly launchCookie: string
   readonly held: readonly SessionCookie[]
   readonly requestId: string
+  /** Of the browser. */
+  readonly address: string
 }
 
 type FinishedLaunch =
@@ -168,7 +170,7 @@ async function startSession(
   context: AppContext,
   { fhirBaseUrl, issuer }: PendingLaunch,
   { grant, identity }: Exchange,
-  { held, requestId }: Callback,
+  { held, requestId, address }: Callback,
 ): Promise<FinishedLaunch | LaunchRefusal> {
   const { patientId } = grant
   if (patientId === undefined) {
@@ -176,7 +178,7 @@ async function startSession(
     return fail({ kind: 'no-patient' })
   }
   const opening = { fhirBaseUrl, issuer, grant, patientId, identity, held }
-  const session = await storeSession(context, opening, requestId).catch(async error => {
+  const session = await storeSession(context, opening, { requestId, address }).catch(async error => {
     await revokeTokens(context, { fhirBaseUrl, issuer }, grant.tokens)
     throw error
   })
@@ -184,11 +186,16 @@ async function startSession(
   return { kind: 'opened', ...session }
 }
 
-function storeSession(context: AppContext, opening: NewSession, requestId: string): Promise<OpenedSession> {
+function storeSession(
+  context: AppContext,
+  opening: NewSession,
+  asked: Pick<Callback, 'requestId' | 'address'>,
+): Promise<OpenedSession> {
   return context.store.db.transaction().execute(async trx => {
     const session = await openSession(trx, context, opening)
-    for (const oldest of session.ended) await auditSession(context, oldest, TOO_MANY_SESSIONS, trx)
-    await auditSession(context, session.opened, { kind: 'session-open', status: 302, requestId }, trx)
+    for (const oldest of session.ended)
+      await auditSession(context, oldest, { ...TOO_MANY_SESSIONS, ...asked }, trx)
+    await auditSession(context, session.opened, { kind: 'session-open', status: 302, ...asked }, trx)
     return session
   })
 }

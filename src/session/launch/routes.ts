@@ -49,6 +49,7 @@ export function addLaunchRoutes(app: FastifyInstance, context: AppContext): void
       launchCookie: request.cookies[launch.name] ?? '',
       held: readSessionCookies(context, request),
       requestId: request.id,
+      address: request.ip,
     })
     if (finished.kind === 'unknown-state')
       return (await isWaitingInFrame(context, state))

@@ -1,6 +1,6 @@
 import { isId } from '../../../fhir/index.ts'
 import { formatName, type Html, html, type Person } from '../../../web/index.ts'
-import { createFhirReader } from '../../base/fhir-reader.ts'
+import { ADMINISTRATION_NOTE, type Audited, createFhirReader } from '../../base/fhir-reader.ts'
 import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
 import { findPatients } from '../../oauth/launch/patients.ts'
 import type { AdminRequest } from './route.ts'
@@ -19,7 +19,7 @@ export interface MeantPatients {
  * FHIR server records the search as one of the administrator, who gets the patients whom the policy permits.
  */
 export async function findMeantPatients(
-  { context, login }: AdminRequest,
+  { context, request, login }: AdminRequest,
   text: string,
 ): Promise<MeantPatients> {
   const id = text.replace(/^Patient\//, '')
@@ -27,7 +27,7 @@ export async function findMeantPatients(
   const own = isId(text) ? [text] : []
   const fault = findSearchFault(text)
   if (fault !== undefined) return { ids: [], found: [], fault }
-  const read = await createFhirReader(context, login.user)
+  const read = await createFhirReader(context, login.user, describeLookup(request))
   const list = await findPatients(read, { search: text, page: undefined, recent: [] })
   if (list.kind === 'unavailable')
     return {
@@ -45,6 +45,11 @@ export async function findMeantPatients(
         ? `No patient is known as ${text}.`
         : undefined,
   }
+}
+
+/** How the audit trail tells the requests of the administration's pages from those of the portal. */
+export function describeLookup({ ip }: AdminRequest['request']): Audited {
+  return { address: ip, note: ADMINISTRATION_NOTE }
 }
 
 /** The patients by name, each with a link to the list of that one. */

@@ -11,6 +11,7 @@ import { ENDPOINTS } from '../api/routes.ts'
 import type { Asked, Endpoint } from '../endpoint.ts'
 import { appRoutes } from './apps.ts'
 import { auditRoutes } from './audit.ts'
+import { describeLookup } from './find-patients.ts'
 import { grantRoutes } from './grants.ts'
 import { keyRoutes } from './keys.ts'
 import { overviewRoutes } from './overview.ts'
@@ -84,12 +85,13 @@ function formatList(filters: string, done?: string): string {
   return `/access?${query}`
 }
 
-function toAsked({ admin, params, context, login }: AdminRequest): Asked {
+function toAsked({ admin, params, context, request, login }: AdminRequest): Asked {
   return {
     admin,
     params,
     async findPatient(id) {
-      const [person] = await findByIds(await createNameReader(context, login.user), [id])
+      const read = await createNameReader(context, login.user, describeLookup(request))
+      const [person] = await findByIds(read, [id])
       return person && formatName(person.name)
     },
   }

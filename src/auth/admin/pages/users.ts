@@ -55,6 +55,7 @@ import {
   renderPatientSearch,
   renderUnknown,
 } from './bind-user.ts'
+import { describeLookup } from './find-patients.ts'
 import { describeEnding, REVOKED, renderGrants } from './grants.ts'
 import { readListing, renderList, type States } from './list.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
@@ -532,7 +533,7 @@ ${user.kind === 'account' && renderPatientSearch('Find another patient (name, MR
 ${user.kind === 'account' && renderRelatedPersons(user.relatedPersons.map(id => `RelatedPerson/${id}`).join('\n'))}
 ${user.kind === 'account' && (await renderRecords(request, user))}
 <div class="actions"><button class="btn btn--quiet">Save</button></div></form>
-<h2 class="section__title subhead">Sign-ins now</h2>
+<h2 class="section__title subhead" id="sign-ins">Sign-ins now</h2>
 ${signIns.length === 0 ? html`<p>The user is not signed in now. A sign-in appears here until it ends.</p>` : renderSignIns(user, signIns, request.login.idHash)}
 <h2 class="section__title subhead">Provider accounts</h2>
 ${renderLinks(user)}
@@ -575,13 +576,16 @@ ${sharing.length > 0 && renderAlert('Several accounts have the same FHIR user.',
 }
 
 /** The patients that the RelatedPersons name now. */
-async function renderRecords({ context, login }: AdminRequest, user: UserDescription): Promise<Html> {
+async function renderRecords(
+  { context, request, login }: AdminRequest,
+  user: UserDescription,
+): Promise<Html> {
   const records = await findOwnRecords(context, { id: user.id, fhirUserId: user.fhirUser })
   if (isFailure(records))
     return html`<p class="small muted">The FHIR server does not say for whom: ${records.reason}.</p>`
   if (records.length === 0) return html`<p class="small muted">Opens the records of: nobody.</p>`
   const ids = records.map(({ patientId }) => patientId)
-  const people = await findByIds(await createNameReader(context, login.user), ids)
+  const people = await findByIds(await createNameReader(context, login.user, describeLookup(request)), ids)
   return html`<p class="small muted">Opens the records of:</p>
 <ul class="list small">${ids.map(id =>
     renderPatient(

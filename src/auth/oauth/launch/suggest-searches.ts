@@ -11,10 +11,14 @@ import { listPeople, type PatientList } from './patients.ts'
 export async function findSuggestions(
   context: AuthContext,
   user: User,
-  { list, search }: { readonly list: PatientList; readonly search: string | undefined },
+  {
+    list,
+    search,
+    address,
+  }: { readonly list: PatientList; readonly search: string | undefined; readonly address: string },
 ): Promise<readonly string[]> {
   if (search === undefined || listPeople(list).length > 0) return []
-  return suggestSearches(await createNameReader(context, user), search)
+  return suggestSearches(await createNameReader(context, user, { address }), search)
 }
 
 /** A word of letters, long enough to be recognized with a mistake. */

@@ -85,7 +85,7 @@ async function sendConsentPage(
 ): Promise<FastifyReply> {
   const { client, request } = state
   const { settings, clock } = context
-  const patient = await findPatient(context, login, state)
+  const patient = await findPatient(context, login, state, reply.request.ip)
   const grantable = computeGrantable(context, state)
   const page = renderConsentPage({
     client,
@@ -135,10 +135,15 @@ function selectsNothing(
 }
 
 /** Finds the patient of the request. `person` is undefined if the record cannot be read. */
-async function findPatient(context: AuthContext, { user }: Login, { launch, request }: AuthorizationState) {
+async function findPatient(
+  context: AuthContext,
+  { user }: Login,
+  { launch, request }: AuthorizationState,
+  address: string,
+) {
   const id = resolveLaunchContext(launch, request.picked)?.patientId
   if (id === undefined) return undefined
-  const read = await createFhirReader(context, user)
+  const read = await createFhirReader(context, user, { address })
   const response = await read.resource('Patient', id)
   if (response.kind !== 'found') return { id, person: undefined, alike: [] }
   const person = readPerson(response.resource)

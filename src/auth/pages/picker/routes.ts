@@ -81,7 +81,7 @@ async function pick(
   const { pending, login, state } = waiting
   const { picker } = state
   const encounterId = picker === 'encounter' ? form.get('encounterId') : undefined
-  const read = await createFhirReader(context, login.user)
+  const read = await createFhirReader(context, login.user, { address: request.ip })
   const person = await findLaunchPatient(context, read, { patientId, encounterId })
   if (isFailure(person))
     return person.kind === 'unavailable'
@@ -152,13 +152,13 @@ async function showPatients(
   { search, page: position, again = false }: PatientsView,
 ): Promise<FastifyReply> {
   const { user } = waiting.login
-  const read = await createFhirReader(context, user)
+  const read = await createFhirReader(context, user, { address: reply.request.ip })
   // Those who choose among their own records see each of them once.
   const recent = isPatientUser(user) ? [] : await findRecent(context.store.db, user.id, 'patient')
   const list = await findPatients(read, { search, page: position, recent })
   if (list.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, list)
   const options = await makeOptions(context, waiting, listPeople(list))
-  const suggestions = await findSuggestions(context, user, { list, search })
+  const suggestions = await findSuggestions(context, user, { list, search, address: reply.request.ip })
   const page = renderPatientPage(options, { list, suggestions, search, page: position, again })
   return reply.sendPage(page, {
     status: again ? 400 : 200,
@@ -184,7 +184,7 @@ async function showEncounters(
     readonly fault?: string
   },
 ): Promise<FastifyReply> {
-  const read = await createFhirReader(context, waiting.login.user)
+  const read = await createFhirReader(context, waiting.login.user, { address: reply.request.ip })
   const { fhirBaseUrl } = context.settings
   const picked = await readPicked(read, patient, { fhirBaseUrl, allEncounters: all })
   if (picked.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, picked)

@@ -82,7 +82,7 @@ export async function sendPortal(
   const { settings, store, clock } = context
   const { user } = login
   const [read, recent] = await Promise.all([
-    createFhirReader(context, user),
+    createFhirReader(context, user, { address: reply.request.ip }),
     findRecent(store.db, user.id, 'patient'),
   ])
   const allEncounters = query.encounters === 'all'
@@ -100,7 +100,7 @@ export async function sendPortal(
   if (list.kind === 'unavailable') return sendUnavailable(reply, context, login, { ...list, since, tryAgain })
   if (picked?.kind === 'unavailable')
     return sendUnavailable(reply, context, login, { ...picked, since, tryAgain })
-  const suggestions = await findSuggestions(context, user, { list, search })
+  const suggestions = await findSuggestions(context, user, { list, search, address: reply.request.ip })
   const chosen = named ?? apps.apps[0]
   const view = { search, page }
   const hasCards = settings.cds.services.length > 0
