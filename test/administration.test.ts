@@ -1,6 +1,7 @@
 /** What a security officer does in a real browser: who has access now, one sign-in, and a check of an exported file. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { findRecords } from '../src/audit/index.ts'
 import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
 import { HttpUser } from './support/http-user.ts'
 import { type Stack, startStack } from './support/stack.ts'
@@ -8,7 +9,7 @@ import { logIn } from './support/walk.ts'
 
 let stack: Stack
 before(async () => {
-  stack = await startStack({ env: { SMART_SAMPLE_PATIENTS: '27' } })
+  stack = await startStack({ env: { SMART_SAMPLE_PATIENTS: '27', SMART_TRUST_PROXY: 'loopback' } })
   await stack.store.db.updateTable('clinician').set({ admin: true }).execute()
   const user = new HttpUser(stack)
   await user.signIn()
@@ -52,23 +53,46 @@ describe('the administration in a browser', () => {
   })
 
   it('answers who looked at a patient, from where and with which app, and ends it (ADMIN-21)', async () => {
-    const user = new HttpUser(stack)
+    const user = new HttpUser(stack, '', { 'x-forwarded-for': '10.0.0.8' })
     await user.signIn()
+    await user.open(`${stack.settings.issuerUrl}/portal?search=juniper`)
     await user.launch('patient-1')
+    await user.api('patient')
+    await user.open(`${stack.settings.appUrl}/logout`, { method: 'POST' })
+    await user.launch('patient-1')
+    const addresses = async (kind: string) => {
+      const found = await findRecords(stack.store, { events: [{ kind }], address: '10.0.0.8', limit: 100 })
+      return found.length
+    }
+    for (const kind of ['session-open', 'session-end']) assert.ok((await addresses(kind)) > 0, kind)
     const { page, faults } = await open()
     await logIn(page, stack)
     await page.goto(`${stack.settings.issuerUrl}/admin/audit`)
     await page.getByLabel('Patient (name, MRN or id)').fill('juniper')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Who got data' }).waitFor()
-    const row = page.getByRole('row', { name: /Demo app.*127\.0\.0\.1/ }).first()
+    const row = page.getByRole('row', { name: /Demo app.*10\.0\.0\.8.*Requests from 127\.0\.0\.1/ }).first()
+    await row.waitFor()
+    await page.getByText(/^Appeared in a list: /).click()
+    const listed = page.getByRole('table', { name: 'Appeared in a list, the last first' })
+    await listed.getByRole('row', { name: /Patient list.*10\.0\.0\.8/ }).waitFor()
+    await page.getByText(/^Lookup in the administration: /).click()
+    const lookups = page.getByRole('table', { name: 'Lookup in the administration, the last first' })
+    assert.equal(await lookups.getByRole('row', { name: /Patient list/ }).count(), 1)
     await inspectOnEveryScreen(page, 'admin-audit-patient')
+    await listed
+      .getByRole('link', { name: /^Sign-ins now/ })
+      .first()
+      .click()
+    await page.getByRole('heading', { name: 'Sign-ins now' }).waitFor()
+    await page.goBack()
     await row.getByRole('link', { name: /^Records/ }).click()
     await page
       .getByRole('link', { name: /^Details of record/ })
       .first()
       .click()
     await page.getByText('can still use this access').waitFor()
+    await page.getByText('The browser in which the app was authorized').waitFor()
     await inspectOnEveryScreen(page, 'admin-record')
     await page.getByRole('link', { name: 'Revoke access' }).click()
     await page.getByRole('button', { name: 'Revoke access' }).click()

@@ -9,10 +9,12 @@ export interface Visited extends Pick<Stack, 'user'> {
 export class HttpUser {
   readonly #stack: Visited
   readonly #cookies = new Map<string, string>()
+  readonly #headers: Readonly<Record<string, string>>
 
-  /** `cookie` is the `Cookie` header of a browser that it continues. */
-  constructor(stack: Visited, cookie = '') {
+  /** `cookie` is the `Cookie` header of a browser that it continues. `headers` are those of a proxy. */
+  constructor(stack: Visited, cookie = '', headers: Readonly<Record<string, string>> = {}) {
     this.#stack = stack
+    this.#headers = headers
     for (const pair of cookie.split('; ').filter(it => it !== '')) this.#keep(pair)
   }
 
@@ -24,7 +26,8 @@ export class HttpUser {
   /** One request, with the cookies; a redirect is not followed. */
   async request(url: string, init: RequestInit = {}): Promise<Response> {
     const { cookie } = this
-    const response = await fetch(url, { ...init, headers: { ...init.headers, cookie }, redirect: 'manual' })
+    const headers = { ...this.#headers, ...init.headers, cookie }
+    const response = await fetch(url, { ...init, headers, redirect: 'manual' })
     for (const line of response.headers.getSetCookie()) this.#keep(line)
     return response
   }

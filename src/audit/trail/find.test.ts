@@ -41,6 +41,7 @@ function createRecord(at: number): AuditRecord {
     subject: `account${at % 7}`,
     launch: `launch${at % 29}`,
     requestId: `request${at % 61}`,
+    address: `10.0.0.${at % 23}`,
   }
 }
 
@@ -51,6 +52,8 @@ function nameMany(existing: string, count: number): readonly string[] {
 const FILTERS: Readonly<Record<string, RecordFilter>> = {
   all: {},
   'a time': { since: 1010, before: 1060 },
+  'an address at a time': { address: '10.0.0.5', since: 1010, before: 1060 },
+  'an address and a patient': { address: '10.0.0.3', patients: ['ada'] },
   'an id': { ids: [7, 9, 100_000] },
   'a rare kind': { events: [{ kind: 'login' }] },
   'two rare interactions': {
@@ -105,6 +108,7 @@ function isMatch(record: KeptRecord, filter: RecordFilter): boolean {
     filter.clients === undefined || filter.clients.includes(record.client_id ?? ''),
     filter.otherThanClient === undefined || filter.otherThanClient !== record.client_id,
     filter.launch === undefined || filter.launch === record.launch_id,
+    filter.address === undefined || filter.address === record.address,
     filter.reference === undefined ||
       (filter.reference === record.request_id && (!allowed || outcome !== '0')),
   ].every(it => it !== false)

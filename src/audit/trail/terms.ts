@@ -34,6 +34,8 @@ export interface RecordFilter {
   readonly otherThanClient?: string | undefined
   readonly otherThanStatus?: readonly number[] | undefined
   readonly launch?: string | undefined
+  /** No index has it. */
+  readonly address?: string | undefined
   /** The request id of a refused or failed request. */
   readonly reference?: string | undefined
 }
@@ -79,7 +81,7 @@ export const EVERYTHING: readonly Range[] = [createRange(sql`true`)]
 
 export function listTerms(filter: RecordFilter): readonly Term[] {
   const { ids, events, allowed, outcomes, patients, filedUnder, onlyPatients, users, actor } = filter
-  const { clients, target, otherThanClient, otherThanStatus, launch, reference } = filter
+  const { clients, target, otherThanClient, otherThanStatus, launch, address, reference } = filter
   return [
     ...(ids ? [hasId(ids)] : []),
     ...(reference === undefined ? [] : [hasReference(reference)]),
@@ -93,6 +95,7 @@ export function listTerms(filter: RecordFilter): readonly Term[] {
     ...(target ? [isChangeTo(target)] : []),
     ...(otherThanClient === undefined ? [] : [isOfOtherClient(otherThanClient)]),
     ...(otherThanStatus ? [{ condition: sql<boolean>`not (${isAmong('status', otherThanStatus)})` }] : []),
+    ...(address === undefined ? [] : [{ condition: isAmong('address', [address]) }]),
     ...(events ? [isEvent(events)] : []),
     ...(outcomes ? [hasOutcome(outcomes)] : []),
     ...(allowed === undefined ? [] : [isAllowed(allowed)]),

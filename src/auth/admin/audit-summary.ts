@@ -1,18 +1,37 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
-import { findPage, type KeptRecord, type RecordFilter, type TrailPosition } from '../../audit/index.ts'
+import {
+  findFirstOAuthEvents,
+  findPage,
+  type KeptRecord,
+  type RecordFilter,
+  type TrailPosition,
+} from '../../audit/index.ts'
+import type { Store } from '../../store/index.ts'
+import { ADMINISTRATION_NOTE } from '../base/fhir-reader.ts'
+import { LIMITS } from '../base/limits.ts'
+import { classify } from '../pages/access-log/visits.ts'
 import type { Admin } from './action.ts'
 
-/** The FHIR requests of one person with one app from one address. */
+/** `opened`: also changed; `list`: shown among others; `lookup`: by a page of the administration. */
+export type AccessUse = 'opened' | 'list' | 'lookup'
+
+/** The FHIR requests of one person with one app from one place. */
 export interface Access {
+  readonly use: AccessUse
   /** The newest one. */
   readonly record: KeptRecord
+  /** The address of the browser, if it is known from the authorization of the app. */
+  readonly workstation: string | undefined
   readonly requests: number
+  readonly hasChanged: boolean
   readonly firstAt: number
 }
 
 export interface AccessSummary {
   /** The last used first. */
   readonly accesses: readonly Access[]
+  /** The accounts and apps of them that still exist. */
+  readonly existing: ReadonlySet<string>
   /** Whether older records were not read. */
   readonly isCut: boolean
 }
@@ -33,19 +52,67 @@ export async function summarizeAccess(
       ...filter,
       events: [{ kind: 'fhir' }],
       allowed: true,
+      outcomes: ['0'],
       after,
       limit: AT_ONCE,
     })
-    for (const record of page.records) add(found, record)
+    const workstations = await findWorkstations(store, page.records)
+    for (const record of page.records) add(found, record, workstations.get(record.launch_id))
     after = page.records.length === AT_ONCE ? page.records.at(-1) : page.next
     if (!after) break
     await yieldTurn()
   }
-  return { accesses: [...found.values()], isCut: after !== undefined }
+  const accesses = [...found.values()]
+  return { accesses, existing: await findExisting(store, accesses), isCut: after !== undefined }
 }
 
-function add(found: Map<string, Access>, record: KeptRecord): void {
-  const key = JSON.stringify([record.subject ?? record.fhir_user, record.client_id, record.address])
-  const known = found.get(key) ?? { record, requests: 0 }
-  found.set(key, { ...known, requests: known.requests + (record.repeats ?? 1), firstAt: record.at })
+function add(found: Map<string, Access>, record: KeptRecord, workstation: string | undefined): void {
+  const use = chooseUse(record)
+  const who = record.subject ?? record.fhir_user
+  const key = JSON.stringify([use, who, record.client_id, record.address, workstation])
+  const known = found.get(key) ?? { use, record, workstation, requests: 0, hasChanged: false }
+  found.set(key, {
+    ...known,
+    requests: known.requests + (record.repeats ?? 1),
+    hasChanged: known.hasChanged || classify(record) === 'changed',
+    firstAt: record.at,
+  })
+}
+
+function chooseUse(record: KeptRecord): AccessUse {
+  if (record.reason === ADMINISTRATION_NOTE) return 'lookup'
+  return classify(record) === 'list' ? 'list' : 'opened'
+}
+
+/** Launches that are looked up at once. */
+const LAUNCHES = 250
+
+/** The addresses of the browsers in which apps were authorized, by launch. An app's server has its own address. */
+export async function findWorkstations(
+  store: Store,
+  records: readonly KeptRecord[],
+): Promise<ReadonlyMap<string | null, string>> {
+  const launches = [...new Set(records.flatMap(record => record.launch_id ?? []))]
+  const found = new Map<string | null, string>()
+  for (let at = 0; at < launches.length; at += LAUNCHES) {
+    const some = launches.slice(at, at + LAUNCHES)
+    const events = await findFirstOAuthEvents(store, some, LIMITS.activityFirstEvents)
+    for (const { kind, allowed, launch_id, address } of events)
+      if (kind === 'authorize' && allowed && address !== null) found.set(launch_id, address)
+  }
+  return found
+}
+
+async function findExisting({ db }: Store, accesses: readonly Access[]): Promise<ReadonlySet<string>> {
+  const subjects = [...new Set(accesses.flatMap(({ record }) => record.subject ?? []))]
+  const clients = [...new Set(accesses.flatMap(({ record }) => record.client_id ?? []))]
+  const [users, apps] = await Promise.all([
+    subjects.length === 0
+      ? []
+      : db.selectFrom('clinician').select('id').where('id', 'in', subjects).execute(),
+    clients.length === 0
+      ? []
+      : db.selectFrom('client').select('client_id as id').where('client_id', 'in', clients).execute(),
+  ])
+  return new Set([...users, ...apps].map(({ id }) => id))
 }

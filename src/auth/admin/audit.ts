@@ -228,7 +228,10 @@ export interface AuditView {
   readonly unknown: readonly string[]
 }
 
-const FIELDS = ['kind', 'result', 'user', 'app', 'patient', 'target', 'launch', 'since', 'until'] as const
+const FIELDS = [
+  ...(['kind', 'result', 'user', 'app', 'patient', 'target', 'launch', 'address'] as const),
+  ...(['since', 'until'] as const),
+] as const
 type Field = (typeof FIELDS)[number]
 
 /** `patients`: those that the text of the form means. */
@@ -239,7 +242,7 @@ export async function readAuditView(
 ): Promise<AuditView> {
   const read = (name: Field) => form.get(name)?.trim() ?? ''
   const fields = Object.fromEntries(FIELDS.map(name => [name, read(name)])) as Record<Field, string>
-  const { kind, result, user, app, patient, target, launch, since, until } = fields
+  const { kind, result, user, app, patient, target, launch, address, since, until } = fields
   const { unknown, ...who } = await findWho(store, { user, app, target })
   return {
     fields,
@@ -250,6 +253,7 @@ export async function readAuditView(
       ...who,
       patients: patients ?? (patient === '' ? undefined : [patient.replace(/^Patient\//, '')]),
       launch: launch === '' ? undefined : launch,
+      address: address === '' ? undefined : address,
       since: readDay(since),
       before: addDay(readDay(until)),
     },
@@ -341,6 +345,11 @@ const FILTER = {
     }),
   ),
   launch: Type.Optional(Type.String()),
+  address: Type.Optional(
+    Type.String({
+      description: 'The IP address of the request. Choose times too: it reads all records of them.',
+    }),
+  ),
 }
 
 const AuditFilter = Type.Object(FILTER, CLOSED)
@@ -349,7 +358,7 @@ async function readFilter(
   { store }: Pick<Admin, 'store'>,
   query: Static<typeof AuditFilter>,
 ): Promise<Pick<AuditView, 'filter' | 'unknown'> | AdminFailure> {
-  const { since, before, kind, outcome, patient, user, client_id, target, launch } = query
+  const { since, before, kind, outcome, patient, user, client_id, target, launch, address } = query
   const [from, until] = [since, before].map(text => (text === undefined ? undefined : Date.parse(text)))
   if (Number.isNaN(from) || Number.isNaN(until)) return new AdminFailure('invalid', 'a time is not valid')
   const { unknown, ...who } = await findWho(store, { user, app: client_id, target })
@@ -361,6 +370,7 @@ async function readFilter(
     patients: patient === undefined ? undefined : [patient.replace(/^Patient\//, '')],
     ...who,
     launch,
+    address,
   }
   return { filter, unknown }
 }

@@ -35,6 +35,7 @@ const records: readonly AuditRecord[] = [
     client: 'app',
     launch: 'l-1',
     by: 'patient/Patient.rs',
+    address: '10.0.0.8',
   },
   {
     at: now - 30_000,
@@ -149,7 +150,7 @@ eachDatabaseIfThorough((name, _open, create) => {
       assert.match(login ?? '', /^\d{4}-.*Z {2}allowed 302 {2}login$/)
       assert.match(
         read ?? '',
-        /Z {2}allowed 200 {2}GET Patient\/juniper {2}patient=juniper {2}client=app {2}launch=l-1 {2}by=patient\/Patient\.rs$/,
+        /Z {2}allowed 200 {2}GET Patient\/juniper {2}patient=juniper {2}client=app {2}launch=l-1 {2}from=10\.0\.0\.8 {2}by=patient\/Patient\.rs$/,
       )
       assert.match(refused ?? '', /refused 403 {2}GET Observation {2}.*Insufficient scope$/)
       assert.equal((await lines('--since', '1h')).length, 2)
@@ -159,6 +160,8 @@ eachDatabaseIfThorough((name, _open, create) => {
       assert.deepEqual(await lines('--client', 'other'), [refused])
       assert.deepEqual(await lines('--until', '15m'), [login, read])
       assert.deepEqual(await lines('--launch', 'l-1'), [read])
+      assert.deepEqual(await lines('--address', '10.0.0.8'), [read])
+      assert.deepEqual(await lines('--address', '10.0.0.8', '--kind', 'login'), [])
       assert.deepEqual(await lines('--outcome', 'refused'), [refused])
       assert.deepEqual(await lines('--kind', 'login'), [login])
       assert.deepEqual(await lines('--limit', '1'), [refused])

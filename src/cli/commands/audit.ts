@@ -79,6 +79,7 @@ Options:
   --target <what>     only changes to this account (username, name or id), app (id or name) or grant (id);
                       account/…, app/… and grant/… mean one kind only
   --launch <id>       only records of this launch
+  --address <ip>      only requests from this address; with --since it is found sooner
   --outcome <which>   allowed or refused
   --kind <which>      fhir, login, logout, launch, authorize, token, refresh, introspect, revoke, register, admin,
                       session-open, session-renew, session-end, api or seal
@@ -152,6 +153,7 @@ function readFilter(args: Arguments, now: number): RecordFilter {
     before: until === undefined ? undefined : parseTime('until', until, now),
     patients: patient === undefined ? undefined : [patient.replace(/^Patient\//, '')],
     launch: getText(args, 'launch'),
+    address: getText(args, 'address'),
     events: kind === undefined ? undefined : [{ kind }],
     allowed: outcome === undefined ? undefined : outcome === 'allowed',
   }

@@ -9,6 +9,7 @@ import {
 } from '../../../audit/index.ts'
 import { readFiledPatients, type TargetType } from '../../../audit-record/index.ts'
 import { findOwn, HOW, isFailure, isRecord, shortenList } from '../../../core/index.ts'
+import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import {
   type Html,
   html,
@@ -19,8 +20,10 @@ import {
   renderField,
   renderMoment,
 } from '../../../web/index.ts'
+import { ADMINISTRATION_NOTE } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
+import { ACCESS_KINDS } from '../../pages/access-log/visits.ts'
 import { describeApp, findNames, type Names } from '../../pages/activity/describe.ts'
 import { renderAuditOff } from '../../pages/activity/page.ts'
 import { type AdminFailure, recordAction } from '../action.ts'
@@ -37,7 +40,13 @@ import {
   readAuditView,
   SHOW_RECORD,
 } from '../audit.ts'
-import { type AccessSummary, summarizeAccess } from '../audit-summary.ts'
+import {
+  type Access,
+  type AccessSummary,
+  type AccessUse,
+  findWorkstations,
+  summarizeAccess,
+} from '../audit-summary.ts'
 import { CHECK_FILE, checkFileInTurn, type FileCheck } from '../check-file.ts'
 import { findGrant, type GrantDescription } from '../grants.ts'
 import {
@@ -50,6 +59,8 @@ import { type Choice, type Choices, findChoices, renderInput, renderSelect } fro
 import { findMeantPatients, type MeantPatients, renderMeantPatients } from './find-patients.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import {
+  type Cells,
+  type Columns,
   LISTED,
   renderAdminPage,
   renderAuditLinks,
@@ -115,7 +126,8 @@ export const auditRoutes: readonly AdminRoute[] = [
       const event = toAuditEvent(record, { fhirBaseUrl, ids: await openEventIds(context.store) })
       const names = await findNames(context.store, [record])
       const grant = await findUsableGrant(request, record)
-      return renderRecordPage(request, record, { names, event, grant })
+      const workstation = (await findWorkstations(context.store, [record])).get(record.launch_id)
+      return renderRecordPage(request, record, { names, event, grant, workstation })
     },
   },
   {
@@ -205,35 +217,83 @@ ${older && html`<p class="actions after">${renderLink(`/audit${buildAuditQuery(v
   )
 }
 
-/** People and apps that are shown of a summary. */
+/** People and apps that are shown of each use in a summary. */
 const SUMMARIZED = 20
 
 /** Who looked at a patient, and the way to the records and to what can still be used. */
-function renderSummary({ accesses, isCut }: AccessSummary, { view, names }: AuditPage): Html | undefined {
+function renderSummary(summary: AccessSummary, page: AuditPage): Html | undefined {
+  const { accesses, isCut } = summary
   if (accesses.length === 0) return undefined
-  const rows = accesses.slice(0, SUMMARIZED).map(({ record, requests, firstAt }) => {
-    const user = record.subject ?? record.fhir_user ?? ''
-    const app = record.client_id ?? ''
-    const who = describeUser(record, names) ?? 'Unknown'
-    const fields = { ...view.fields, user, app }
-    const hasUser = user !== '' && user !== app
-    const now = new URLSearchParams({ ...(hasUser && { user }), ...(app !== '' && { app }) })
-    return [
-      hasUser ? who : 'No user',
-      app === '' ? '–' : describeApp(record, names),
-      record.address ?? '–',
-      requests.toLocaleString('en'),
-      renderMoment(firstAt),
-      renderMoment(record.at),
-      html`<span class="actions">${renderLink(`/audit${buildAuditQuery({ ...view, fields })}`, html`Records<span class="sr"> of ${who}</span>`)}${renderLink(`/access?${now}`, html`Access now<span class="sr"> of ${who}</span>`)}</span>`,
-    ]
-  })
-  const columns = ['Who', 'App', 'From', 'Requests', 'First', 'Last', { head: 'Links', isHidden: true }]
-  const isShort = accesses.length <= SUMMARIZED
+  const of = (use: AccessUse) => accesses.filter(access => access.use === use)
+  const render = (caption: string, some: readonly Access[]) => {
+    const rows = some.slice(0, SUMMARIZED).map(access => renderAccess(access, summary, page))
+    const more = some.length - SUMMARIZED
+    return html`${renderTable(caption, ACCESS_COLUMNS, rows)}${more > 0 && html`<p class="small muted">${more} more are not shown. Choose days to narrow it.</p>`}`
+  }
+  const fold = (text: string, some: readonly Access[]) =>
+    some.length > 0 &&
+    html`<details class="more after"><summary>${text}: ${countRequests(some)}</summary>${render(`${text}, the last first`, some)}</details>`
+  const opened = of('opened')
   return html`<h2 class="section__title subhead">Who got data</h2>
-${renderTable('Who got data of the patient, the last first', columns, rows)}
-${(isCut || !isShort) && html`<p class="small muted">${isCut && 'Only the newest 5,000 records are counted. '}${!isShort && `${accesses.length - SUMMARIZED} more are not shown. `}Choose days to narrow it.</p>`}
+${opened.length === 0 ? html`<p>Nobody opened the record.</p>` : render('Who opened the record, the last first', opened)}
+${fold('Appeared in a list', of('list'))}
+${fold(ADMINISTRATION_NOTE, of('lookup'))}
+${isCut && html`<p class="small muted">Only the newest 5,000 records are counted. Choose days to narrow it.</p>`}
 <h2 class="section__title subhead">Records</h2>`
+}
+
+const ACCESS_COLUMNS: Columns = [
+  ...['Who', 'App', 'From', 'Requests', 'Last'],
+  { head: 'Links', isHidden: true },
+]
+
+function countRequests(accesses: readonly Access[]): string {
+  const count = accesses.reduce((sum, { requests }) => sum + requests, 0)
+  return count === 1 ? '1 request' : `${count.toLocaleString('en')} requests`
+}
+
+function renderAccess(
+  { record, workstation, requests, hasChanged, firstAt }: Access,
+  { existing }: AccessSummary,
+  { view, names }: AuditPage,
+): Cells {
+  const user = record.subject ?? record.fhir_user ?? ''
+  const app = record.client_id ?? ''
+  const who = describeUser(record, names) ?? 'Unknown'
+  const fields = { ...view.fields, user, app }
+  const hasUser = user !== '' && user !== app
+  return [
+    hasUser ? who : 'No user',
+    html`${app === '' ? '–' : describeApp(record, names)}${hasChanged && html` ${renderBadge(ACCESS_KINDS.changed, 'warn')}`}`,
+    renderOrigin(record, workstation),
+    requests.toLocaleString('en'),
+    html`${renderMoment(record.at)}${firstAt < record.at && html`<span class="sub">First ${renderMoment(firstAt)}</span>`}`,
+    html`<span class="actions">${renderLink(`/audit${buildAuditQuery({ ...view, fields })}`, html`Records<span class="sr"> of ${who}</span>`)}${renderAccessNow(record, existing, who)}</span>`,
+  ]
+}
+
+/** An app's server makes the requests of its browsers. */
+function renderOrigin({ address }: KeptRecord, workstation: string | undefined): Html | string {
+  if (workstation === undefined || workstation === address) return address ?? '–'
+  return html`${workstation}<span class="sub">Requests from ${address ?? 'an unknown address'}</span>`
+}
+
+/** What can still be used, and ended: the portal has no access of its own, only the sign-ins of its users. */
+function renderAccessNow(
+  { subject, client_id: app }: KeptRecord,
+  existing: AccessSummary['existing'],
+  who: string,
+): Html | undefined {
+  const user = subject !== null && subject !== app ? subject : undefined
+  if (user !== undefined && !existing.has(user)) return undefined
+  const of = html`<span class="sr"> of ${who}</span>`
+  if (app === PORTAL_CLIENT)
+    return user === undefined
+      ? undefined
+      : renderLink(`/clinicians/${encodeURIComponent(user)}#sign-ins`, html`Sign-ins now${of}`)
+  if (app === null || !existing.has(app)) return undefined
+  const query = new URLSearchParams({ ...(user !== undefined && { user }), app })
+  return renderLink(`/access?${query}`, html`Access now${of}`)
 }
 
 const VERIFIED: Readonly<Record<VerificationReport['state'], (report: VerificationReport) => Html>> = {
@@ -360,6 +420,7 @@ ${renderInput('app', 'App', fields.app, choices.apps)}
 ${renderInput('patient', 'Patient (name, MRN or id)', fields.patient)}
 ${renderInput('target', 'Changed account or app', fields.target)}
 ${renderInput('launch', 'Launch id', fields.launch)}
+${renderInput('address', 'Address of the request', fields.address)}
 ${renderInput('since', 'From (UTC)', fields.since, undefined, 'date')}
 ${renderInput('until', 'To (UTC)', fields.until, undefined, 'date')}
 <p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink('/audit', 'Show all', 'btn btn--quiet btn--small')}</p>
@@ -421,12 +482,13 @@ interface RecordPage {
   readonly names: Names
   readonly event: object
   readonly grant: GrantDescription | undefined
+  readonly workstation: string | undefined
 }
 
 function renderRecordPage(
   request: AdminRequest,
   record: KeptRecord,
-  { names, event, grant }: RecordPage,
+  { names, event, grant, workstation }: RecordPage,
 ): Html {
   const user = describeUser(record, names)
   const target = renderTarget(record)
@@ -477,7 +539,20 @@ function renderRecordPage(
           ]
         : []),
       ['Request id', code(record.request_id)],
-      ['Address', code(record.address)],
+      ...(workstation === undefined
+        ? []
+        : [
+            [
+              'Workstation',
+              html`${code(workstation)}<span class="sub">The browser in which the app was authorized.</span>`,
+            ] as const,
+          ]),
+      [
+        'Address',
+        record.address === null
+          ? undefined
+          : html`${code(record.address)} ${renderAuditLinks(['Records of this address', { address: record.address }])}`,
+      ],
     ])}
 ${record.details !== null && renderDetails(JSON.parse(record.details))}
 <details class="more after"><summary>As a FHIR AuditEvent</summary><pre class="card card__body">${formatJson(event)}</pre></details>`,

@@ -28,7 +28,7 @@ import { findNamedPatient } from '../../users/own-records.ts'
 import { readRelationship } from '../../users/relation.ts'
 import { type FhirUserRead, listUnknown, readFhirUsers } from '../fhir-users.ts'
 import type { UserDescription } from '../users.ts'
-import { findMeantPatients } from './find-patients.ts'
+import { describeLookup, findMeantPatients } from './find-patients.ts'
 import type { AdminRequest } from './route.ts'
 import { type AdminPage, renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
 
@@ -148,13 +148,14 @@ ${reads.map(
 
 /** The patients, with the right of the administrator: the FHIR server records who read them. */
 async function findPeople(
-  { context, login }: AdminRequest,
+  { context, request, login }: AdminRequest,
   reads: readonly FhirUserRead[],
 ): Promise<readonly Person[]> {
   const ids = reads.flatMap(({ result }) =>
     result.kind === 'found' ? (findPatientId(context, result.resource) ?? []) : [],
   )
-  return findByIds(await createFhirReader(context, login.user), [...new Set(ids)])
+  const read = await createFhirReader(context, login.user, describeLookup(request))
+  return findByIds(read, [...new Set(ids)])
 }
 
 /** The patient whose record the resource opens. */

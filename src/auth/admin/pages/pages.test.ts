@@ -673,6 +673,77 @@ describe('/admin', () => {
       assert.match((await officer.get(`/admin/audit?user=${user.id}`)).body, /Dr\. mia/)
     })
 
+    it('tells opened from listed, and links to what can be ended (ADMIN-21)', async () => {
+      const store = await open()
+      const audit = createAuditor({ store })
+      const server = await TestAuthServer.open(store, { audit })
+      await server.addUser('root1', { admin: true })
+      await server.addUser('mia')
+      await server.addClient({ client_id: 'growth', name: 'Growth Chart' })
+      const { id } = await store.db
+        .selectFrom('clinician')
+        .select('id')
+        .where('username', '=', 'mia')
+        .executeTakeFirstOrThrow()
+      const event = { server: 'fhir', kind: 'fhir', allowed: true, status: 200, subject: id } as const
+      const read = { ...event, interaction: 'read', type: 'Patient', id: 'juniper', patient: 'juniper' }
+      const search = { ...event, interaction: 'search-type', type: 'Patient', patient: 'juniper' }
+      const portal = { client: 'sallyport-portal', address: '10.0.0.8' }
+      const app = { client: 'growth', address: '127.0.0.1' }
+      await audit.record(
+        { ...event, at: 1, server: 'auth', kind: 'launch', launch: 'l-1', address: '10.9.9.9' },
+        { ...event, at: 2, server: 'auth', kind: 'authorize', launch: 'l-1', address: '10.0.0.8' },
+        { ...event, at: 3, server: 'auth', kind: 'authorize', launch: 'l-2', address: '10.0.0.9' },
+        { ...read, ...app, at: 4, launch: 'l-1' },
+        { ...read, ...app, at: 5, launch: 'l-2', interaction: 'update' },
+        { ...read, ...app, at: 6, launch: 'l-2', status: 404 },
+        { ...read, ...app, at: 7, client: 'removed-app', address: '10.0.0.3' },
+        { ...search, ...portal, at: 8 },
+        { ...search, ...portal, at: 9, reason: 'Lookup in the administration' },
+        { ...search, ...portal, at: 10, subject: 'sallyport-portal', address: '127.0.0.1' },
+      )
+      const officer = await server.logIn('root1')
+      const { body } = await officer.get('/admin/audit?patient=Patient/juniper')
+      const list = (caption: string) => {
+        const table = body.split(`<caption class="sr">${caption}, the last first`)[1]?.split('</table>')[0]
+        return (table ?? '')
+          .split('<tr')
+          .slice(2)
+          .map(row => [
+            row.replace(/<td[^>]*>/g, '|').replace(/<[^>]*>/g, ''),
+            [...row.matchAll(/href="([^"]*)"/g)].map(([, href]) => href?.replace(/^\/admin/, '')).slice(1),
+          ])
+      }
+      const now = `/access?user=${id}&amp;app=growth`
+      const opened = list('Who opened the record')
+      assert.deepEqual(
+        opened.map(([, links]) => links),
+        [[], [now], [now]],
+      )
+      assert.match(String(opened[0]?.[0]), /removed-app\|10\.0\.0\.3\|1\|/)
+      assert.match(
+        String(opened[1]?.[0]),
+        /Growth Chart Changed the record\|10\.0\.0\.9Requests from 127\.0\.0\.1\|1\|/,
+      )
+      assert.match(String(opened[2]?.[0]), /Growth Chart\|10\.0\.0\.8Requests from 127\.0\.0\.1\|1\|/)
+      const listed = list('Appeared in a list')
+      assert.deepEqual(
+        listed.map(([, links]) => links),
+        [[], [`/clinicians/${id}#sign-ins`]],
+      )
+      assert.equal(list('Lookup in the administration').length, 1)
+      assert.match((await officer.get(`/admin/clinicians/${id}`)).body, /id="sign-ins"/)
+      const rows = async (query: string) =>
+        [...(await officer.get(`/admin/audit?${query}`)).body.matchAll(/Details<span/g)].length
+      assert.equal(await rows('address=10.0.0.8&until=1970-01-01'), 3)
+      assert.equal(await rows('address=10.0.0.8&patient=Patient/juniper'), 2)
+
+      await officer.post(`/admin/clinicians/${id}/remove`, {})
+      const after = (await officer.get('/admin/audit?patient=Patient/juniper')).body
+      assert.doesNotMatch(after, /(?:Access|Sign-ins) now/)
+      assert.match(after, /Dr\. mia/)
+    })
+
     it('exports the filtered records, and records the export (ADMIN-21)', async () => {
       const ndjson = await admin.get(
         '/admin/audit/export.ndjson?kind=login&user=Practitioner/practitioner-of-ada',
