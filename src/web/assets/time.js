@@ -38,10 +38,13 @@ function showAll(within) {
 
 showAll(document)
 // Pages that are grouped by day begin their days in the reader's zone.
-const secure = location.protocol === 'https:' ? '; Secure' : ''
-const zone = encodeURIComponent(format.resolvedOptions().timeZone)
-// biome-ignore lint/suspicious/noDocumentCookie: the CookieStore API needs a secure context
-document.cookie = `sallyport-zone=${zone}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`
+// Browsers without this API, or over plain http off loopback, see the days of the server's zone.
+globalThis.cookieStore?.set({
+  name: 'sallyport-zone',
+  value: encodeURIComponent(format.resolvedOptions().timeZone),
+  expires: Date.now() + 365 * 24 * 3_600_000,
+  sameSite: 'lax',
+})
 // Other scripts add moments to the page, or change them.
 new MutationObserver(changes => {
   for (const { type, target } of changes)
