@@ -55,7 +55,7 @@ for (const name of ['SQLite', 'PostgreSQL'] as const) {
       assert.ok(all.some(record => record.kind === 'login' && record.allowed))
       for (const record of all)
         assert.deepEqual(validate(toAuditEvent(record, { fhirBaseUrl: 'http://fhir.test/fhir', ids })), [])
-      assert.doesNotMatch(JSON.stringify(all), /juniper|alba|eyJ/i)
+      assert.doesNotMatch(JSON.stringify(all), /juniper|\balba\b|eyJ[\w-]+\./i)
     })
 
     it('has one launch id from the login of a standalone launch to the end of its session', async () => {

@@ -79,7 +79,7 @@ describe('a search to which the upstream returns more than requested', () => {
     upstream.answerJson(searchset(mixed, { total: 9999, id: 'x', meta: { tag: [{ code: 'bob' }] } }))
     const reply = await ann('GET Condition')
     assert.deepEqual([reply.status, readIds(reply), reply.body.total], [200, ['ca'], undefined])
-    assert.doesNotMatch(reply.text, /bob|9999/)
+    assert.doesNotMatch(reply.text, /\bbob\b|\b9999\b/)
     upstream.answerJson(searchset(mixed, { total: 4 }))
     assert.equal((await ann('GET Condition')).body.total, 1)
   })
@@ -210,7 +210,7 @@ describe('paging links', () => {
       const first = await ann('GET Condition?_sort=code&_count=1')
       const link = readNextLink(first) ?? ''
       assert(link.startsWith(`${BASE}/Condition?_gateway-page=`), link)
-      assert.doesNotMatch(first.text, /_getpages|secret-id|page=2|127/)
+      assert.doesNotMatch(first.text, /_getpages|secret-id|page=2|127\.0\.0\.1/)
       upstream.answerJson(last)
       const second = await ann(`GET ${link}`)
       assert.deepEqual([second.status, readIds(second)], [200, ['cc']])
@@ -275,7 +275,7 @@ describe('a search parameter that the gateway cannot evaluate', () => {
       const reply = await ann(`GET Observation?${query}&_count=5`)
       assert.equal(getLastRequest(), `GET /up/Observation?${query}&_count=6&patient=Patient/ann`)
       assert.deepEqual([reply.status, readIds(reply), reply.body.total], [200, ['oa'], 1])
-      assert.doesNotMatch(reply.text, /"ob"|bob/)
+      assert.doesNotMatch(reply.text, /"ob"|\bbob\b/)
       const self = reply.body.link?.find(({ relation }) => relation === 'self')?.url ?? ''
       assert.equal(decodeURIComponent(self), `${BASE}/Observation?${query}&_count=5`)
       assert.equal((await ann(`GET Observation?${query}&_summary=count`)).body.total, 1)
