@@ -68,8 +68,8 @@ function runGroups(groups: readonly TestGroup[]): Promise<Report> {
   const options = {
     files: [...byEntry.keys()],
     cwd: ROOT,
-    // More than can run at once in a thorough run: its many flows wait for a browser half of their time.
-    concurrency: IS_THOROUGH ? Math.min(5, availableParallelism() + 2) : availableParallelism(),
+    // More than can run at once: a flow waits for its browser or database half of its time, and a thorough run has many.
+    concurrency: Math.min(5, availableParallelism() + (IS_THOROUGH ? 2 : 1)),
     // Tests leave much garbage that is collected soon: a larger nursery takes less time for it.
     execArgv: [
       '--max-semi-space-size=64',
