@@ -35,6 +35,7 @@ export { OPERATION_COMMANDS } from './admin/operations.ts'
 export { describeSharing } from './admin/shared-fhir-users.ts'
 export { describeUserSignIn, endSignInById, listSignIns } from './admin/sign-ins.ts'
 export { followAnnouncements, reloadHere } from './admin/system.ts'
+export { listStateWords, USER_LISTS } from './admin/user-lists.ts'
 export {
   addUser,
   changeUser,

@@ -20,6 +20,7 @@ const ENV = {
 /** The arguments of every command that lists or shows something, and the members of its result. */
 const READING: Readonly<Record<string, { readonly args: readonly string[]; readonly members: string }>> = {
   settings: { args: [], members: 'name env value source' },
+  'account list': { args: [], members: 'items' },
   'clinician list': { args: [], members: 'items' },
   'login explain': { args: ['--claims', claims], members: 'allowed rows' },
   'client list': { args: [], members: 'items' },

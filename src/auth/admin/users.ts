@@ -1,5 +1,6 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { type Kysely, type Selectable, sql } from 'kysely'
+import { DAY_MS } from '../../core/index.ts'
 import { containsText, type Schema, type Store } from '../../store/index.ts'
 import { formatFhirUser, isPatientUser } from '../base/user.ts'
 import { findAdminProvider, keepGoodLogins, type LoginRow, selectLogins } from '../users/find-login.ts'
@@ -93,8 +94,8 @@ export interface UserFilter extends PageRequest {
   readonly hasSecondFactor?: boolean | undefined
   /** Whether too many wrong passwords were tried. */
   readonly locked?: boolean | undefined
-  /** Accounts that nobody has signed in to since then, and that are older. */
-  readonly unusedSince?: number | undefined
+  /** Accounts that nobody has signed in to for so many days, and that are older. */
+  readonly unusedDays?: number | undefined
   /** False: nobody has ever signed in, as far as is known. */
   readonly hasSignedIn?: boolean | undefined
 }
@@ -108,7 +109,8 @@ export async function listUsers(
   let { after } = filter
   do {
     const end = await findEnd(store, after)
-    rows.push(...(await findRows(store, { ...filter, after, limit: filter.limit + 1 - rows.length }, end)))
+    const wanted = { ...filter, after, limit: filter.limit + 1 - rows.length }
+    rows.push(...(await findRows(store, wanted, { end, now: clock() })))
     after = end
     await yieldTurn()
   } while (after !== undefined && rows.length <= filter.limit)
@@ -136,8 +138,12 @@ async function findEnd({ db, dialect }: Store, after = ''): Promise<string | und
 }
 
 /** The first users that meet the filter, up to the username `end`. */
-function findRows({ db }: Store, filter: UserFilter, end: string | undefined): Promise<UserRow[]> {
-  const { kind, text, admin, disabled, hasSecondFactor, locked, unusedSince, hasSignedIn } = filter
+function findRows(
+  { db }: Store,
+  filter: UserFilter,
+  { end, now }: { readonly end: string | undefined; readonly now: number },
+): Promise<UserRow[]> {
+  const { kind, text, admin, disabled, hasSecondFactor, locked, unusedDays, hasSignedIn } = filter
   const { after, limit } = filter
   const orNot = (isWanted: boolean) => sql.raw(isWanted ? '' : 'not')
   return db
@@ -153,7 +159,7 @@ function findRows({ db }: Store, filter: UserFilter, end: string | undefined): P
       query.where(sql<boolean>`${orNot(hasSecondFactor ?? false)} ${hasFactor}`),
     )
     .$if(locked !== undefined, query => query.where(sql<boolean>`${orNot(locked ?? false)} ${isLocked}`))
-    .$if(unusedSince !== undefined, query => query.where(lastUse, '<', unusedSince ?? 0))
+    .$if(unusedDays !== undefined, query => query.where(lastUse, '<', now - (unusedDays ?? 0) * DAY_MS))
     .$if(hasSignedIn !== undefined, query => query.where('signed_in_at', hasSignedIn ? 'is not' : 'is', null))
     .$if(text !== undefined, query => query.where(containsText(['username', 'display_name'], text ?? '')))
     .orderBy('username')

@@ -21,6 +21,7 @@ import {
   isSet,
 } from '../command.ts'
 import { performCommand, withSealer } from '../with-store.ts'
+import { defineUserList } from './user-list.ts'
 
 const accountAdd: Command = {
   usage: `
@@ -244,4 +245,8 @@ async function readFirstLine(input: NodeJS.ReadableStream): Promise<string> {
   return (Buffer.concat(chunks).toString('utf8').split('\n')[0] ?? '').replace(/\r$/, '')
 }
 
-export const commands = { 'account add': accountAdd, 'account set': accountSet }
+export const commands = {
+  'account add': accountAdd,
+  'account list': defineUserList('account'),
+  'account set': accountSet,
+}

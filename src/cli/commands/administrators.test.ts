@@ -30,7 +30,10 @@ describe('sallyport clinician', () => {
   it('adds and removes administrators, with audit records (ADMIN-2)', async () => {
     const add = 'clinician add --username ada --display-name Ada --fhir-user p1 --admin'
     assert.equal((await run(add, 'correct horse\n')).exitCode, 0)
-    assert.match((await run('clinician list')).stdout, /ada +Ada +Practitioner\/p1 +administrator/)
+    assert.match(
+      (await run('clinician list')).stdout,
+      /ada +Ada +Practitioner\/p1 +active, administrator +none/,
+    )
     const last = /^Note: no administrator is left; .* clinician set --username <name> --admin adds one\n$/
     for (const [line, note] of [
       ['clinician disable ada', last],
@@ -38,7 +41,7 @@ describe('sallyport clinician', () => {
       ['clinician set ada --no-admin', last],
     ] as const)
       assert.match((await run(line)).stderr, note, line)
-    assert.match((await run('clinician list')).stdout, /ada +Ada +Practitioner\/p1 +active/)
+    assert.match((await run('clinician list')).stdout, /ada +Ada +Practitioner\/p1 +active +none/)
     assert.deepEqual((await readDetails()).at(-1), { before: { admin: true }, after: { admin: false } })
     for (const [line, exitCode] of [
       ['clinician set ada', 2],

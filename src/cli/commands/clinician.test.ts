@@ -226,7 +226,8 @@ eachDatabaseIfThorough((_, __, create) => {
       const [row] = await rows()
       assert.equal(stdout, `Added account alba with id ${row?.id}\n`)
       assert.deepEqual([row?.fhir_user_id, row?.display_name], ['Patient/patient-1', 'alba'])
-      assert.match((await run(['clinician', 'list'])).stdout, /alba +alba +Patient\/patient-1/)
+      assert.match((await run(['account', 'list'])).stdout, /alba +alba +Patient\/patient-1/)
+      assert.doesNotMatch((await run(['clinician', 'list'])).stdout, /alba/)
       const wrong = await run([...add, 'Practitioner/1'], 'correct horse\n')
       assert.equal(wrong.exitCode, 2)
       assert.match(wrong.stderr, /Cannot use --patient: expected the id of a Patient/)
@@ -242,7 +243,29 @@ eachDatabaseIfThorough((_, __, create) => {
       assert.equal(exitCode, 0)
       assert.match(
         stdout,
-        /^USERNAME +DISPLAY NAME +FHIR USER +STATE +ID\nada +Dr\. Ada Byron +Practitioner\/practitioner-7 +disabled +[0-9a-f-]{36}\n$/,
+        /^USERNAME +DISPLAY NAME +FHIR USER +STATE +SECOND FACTORS +LAST SIGN-IN +ID\nada +Dr\. Ada Byron +Practitioner\/practitioner-7 +disabled +none +never +[0-9a-f-]{36}\n$/,
+      )
+    })
+
+    it('has the lists of the page, by --state and --search', async () => {
+      const { run, look } = await setUp()
+      await run([...ADA, '--admin'], 'pw')
+      await run(['clinician', 'add', '--username', 'bea', '--display-name', 'Bea', '--fhir-user', 'p8'], 'pw')
+      await look(({ db }) =>
+        db.updateTable('clinician').set({ for_loopback: true }).where('username', '=', 'bea').execute(),
+      )
+      const list = async (...args: readonly string[]) => (await run(['clinician', 'list', ...args])).stdout
+      assert.match(
+        await list('--state', 'administrators'),
+        /STATE[^\n]+\nada .* active, administrator [^\n]+\n$/,
+      )
+      assert.match(await list('--search', 'BE'), /STATE[^\n]+\nbea .* active, loopback only [^\n]+\n$/)
+      assert.match(await list('--state', 'locked'), /^USERNAME[^\n]+\n$/)
+      const unknown = await run(['clinician', 'list', '--state', 'asleep'])
+      assert.equal(unknown.exitCode, 2)
+      assert.match(
+        unknown.stderr,
+        /Cannot use --state: expected one of all, administrators, without-second-factor/,
       )
     })
   })

@@ -1,17 +1,15 @@
-import type { UserChanges, UserDescription } from '../../auth/index.ts'
+import type { UserChanges } from '../../auth/index.ts'
 import { getProviderIssuer, readSettings } from '../../config/index.ts'
 import { HOW } from '../../core/index.ts'
 import {
   type Arguments,
   type Command,
   failMisuse,
-  formatColumns,
   getOptional,
   getRequired,
   getSubject,
   type Io,
   isSet,
-  printJson,
 } from '../command.ts'
 import { readFhirUser } from '../start/files.ts'
 import { performCommand } from '../with-store.ts'
@@ -23,6 +21,7 @@ import {
   readNewPassword,
   readUsername,
 } from './account.ts'
+import { defineUserList } from './user-list.ts'
 
 const clinicianAdd: Command = {
   usage: `
@@ -52,42 +51,6 @@ function readPractitioner(text: string, { env, cwd }: Io): string {
   const { type, id } = readFhirUser(text, readSettings(env, cwd).fhirBaseUrl)
   if (type === 'Practitioner') return `Practitioner/${id}`
   throw failMisuse('Cannot use --fhir-user: expected the id of a Practitioner, or Practitioner/<id>')
-}
-
-const clinicianList: Command = {
-  usage: `
-Usage: ${HOW} clinician list [--json]
-
-Options:
-  --json  print JSON, as the administration API returns it`,
-  async run(args, io) {
-    const { describeAnyUser, listAll, listUsers } = await import('../../auth/index.ts')
-    const users = await performCommand(io, 'Cannot list clinicians', admin =>
-      listAll(page => listUsers(admin, page)),
-    )
-    if (isSet(args, 'json')) {
-      printJson(io, { items: users.map(describeAnyUser) })
-      return 0
-    }
-    const lines = users.map(user => [
-      user.username,
-      user.displayName,
-      user.fhirUser,
-      describeState(user),
-      user.id,
-    ])
-    io.stdout.write(
-      `${formatColumns([['USERNAME', 'DISPLAY NAME', 'FHIR USER', 'STATE', 'ID'], ...lines])}\n`,
-    )
-    return 0
-  },
-}
-
-function describeState({ disabled, isForLoopback, admin, adminProviders }: UserDescription): string {
-  if (disabled) return 'disabled'
-  if (isForLoopback) return 'loopback only'
-  if (admin) return 'administrator'
-  return adminProviders.length > 0 ? `administrator by ${adminProviders.join(', ')}` : 'active'
 }
 
 const clinicianSetPassword: Command = {
@@ -189,7 +152,7 @@ function noteUnknownIssuer(issuer: string, { env, cwd, stderr }: Io): void {
 
 export const commands = {
   'clinician add': clinicianAdd,
-  'clinician list': clinicianList,
+  'clinician list': defineUserList('clinician'),
   'clinician set': clinicianSet,
   'clinician set-password': clinicianSetPassword,
   'clinician link': clinicianLink,

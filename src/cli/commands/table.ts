@@ -29,6 +29,7 @@ export const table = {
   start: { summary: 'Start all servers, or only the servers that you name', load: start },
   settings: { summary: 'Print the settings in effect, with secrets masked', load: settings },
   'account add': { summary: 'Add a patient or a related person who signs in to apps', load: account },
+  'account list': { summary: 'List the accounts of patients and related persons', load: account },
   'account set': { summary: 'Change an account: name, Patient, RelatedPersons', load: account },
   'account reset-second-factor': {
     summary: 'Remove the second factors of a patient or related person who lost them',

@@ -190,6 +190,13 @@ describe('the administration API', () => {
       const { id } = added.json()
       assert.equal(added.statusCode, 201)
       await call('GET', `${path}?disabled=false`, [])
+      const findNames = async (query: string) =>
+        (await call('GET', `${path}?${query}`, []))
+          .json()
+          .items.map((item: { username: string }) => item.username)
+      assert.ok((await findNames('state=never')).includes(name))
+      assert.deepEqual(await findNames('state=locked'), [])
+      assert.equal((await send('GET', `${path}?state=asleep`)).statusCode, 400)
       const other = { username: `other-${name}`, display_name: 'Other', fhir_user: user.fhir_user }
       const { id: otherId, warnings } = (await call('POST', path, [], other)).json()
       assert.match(warnings.join(), new RegExp(`^${user.fhir_user} is also the FHIR user of ${name}\\. `))

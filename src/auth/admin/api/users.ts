@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
-import { DAY_MS, isFailure } from '../../../core/index.ts'
+import { findOwn, isFailure } from '../../../core/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findSignIns } from '../../users/sign-ins.ts'
@@ -17,6 +17,7 @@ import {
 import { findUnknown, listFhirUsers } from '../fhir-users.ts'
 import { describeSharing } from '../shared-fhir-users.ts'
 import { describeSignIn, SignIn } from '../sign-ins.ts'
+import { type ListFilter, USER_LISTS } from '../user-lists.ts'
 import { addUser, changeUser, Password, USER_OPERATIONS, type UserOperation } from '../user-operations.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
 
@@ -125,6 +126,14 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       title: `Every ${name}, by username`,
       query: Type.Object(
         {
+          state: Type.Optional(
+            Type.Union(
+              Object.keys(USER_LISTS).map(list => Type.Literal(list)),
+              {
+                description: 'A list of the page `/admin/clinicians`. Other members override its conditions.',
+              },
+            ),
+          ),
           text: Type.Optional(
             Type.String({ maxLength: 200, description: 'Part of the username or the name.' }),
           ),
@@ -141,9 +150,16 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
         CLOSED,
       ),
       result: PageOf(User),
-      async handle({ admin, query: { second_factor, unused_days, signed_in, ...query } }) {
-        const unusedSince = unused_days === undefined ? undefined : admin.clock() - unused_days * DAY_MS
-        const wanted = { ...query, hasSecondFactor: second_factor, unusedSince, hasSignedIn: signed_in, kind }
+      async handle({ admin, query: { state = 'all', second_factor, unused_days, signed_in, ...query } }) {
+        const list = findOwn<ListFilter>(USER_LISTS, state)
+        const wanted = {
+          ...list,
+          ...query,
+          hasSecondFactor: second_factor ?? list?.hasSecondFactor,
+          unusedDays: unused_days ?? list?.unusedDays,
+          hasSignedIn: signed_in ?? list?.hasSignedIn,
+          kind,
+        }
         return toPage(await listUsers(admin, wanted), describe)
       },
     }),

@@ -44,6 +44,23 @@ eachDatabaseIfThorough((_name, open) => {
       assert.deepEqual(cells('older'), ['Not known', 'Not known'])
     })
 
+    it('marks accounts that end at a public URL (ENDS-2)', async () => {
+      const auth = await TestAuthServer.open(await open())
+      await auth.addUser('ada', { admin: true })
+      await auth.addUser('sample', { id: 'sample-id', for_loopback: true })
+      const browser = await auth.logIn('ada')
+      const readState = (page: string) =>
+        /(Active.*?)<\/(?:td|dd)>/
+          .exec(page)?.[1]
+          ?.replace(/<[^>]+>/g, ' ')
+          .replace(/ +/g, ' ')
+      const { body } = await browser.get('/admin/clinicians?search=sample')
+      const marked = /^Active Loopback only Ends at a public URL\. A new password there keeps it\. $/
+      assert.match(readState(body) ?? '', marked)
+      assert.match(readState((await browser.get('/admin/clinicians/sample-id')).body) ?? '', marked)
+      assert.doesNotMatch((await browser.get('/admin/clinicians?search=ada')).body, /Loopback only/)
+    })
+
     it('exports the list as CSV, without formulas, and records it (ADMIN-28)', async () => {
       const store = await open()
       const auth = await TestAuthServer.open(store, { audit: createAuditor({ store }) })

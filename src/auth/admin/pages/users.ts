@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { DAY_MS, isFailure } from '../../../core/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import {
   formatDate,
   formatName,
@@ -28,6 +28,7 @@ import { findUserFault } from '../check-user.ts'
 import { exportUsers } from '../export-users.ts'
 import { type FhirUserRead, findUnknown, listFhirUsers, listUnknown, readFhirUsers } from '../fhir-users.ts'
 import { describeSharing } from '../shared-fhir-users.ts'
+import { type ListFilter, listStateWords, USER_LISTS } from '../user-lists.ts'
 import {
   addUser,
   type ChangedUser,
@@ -39,14 +40,7 @@ import {
   USER_OPERATIONS,
   type UserOperation,
 } from '../user-operations.ts'
-import {
-  findUser,
-  listUsers,
-  UNUSED_DAYS,
-  type UserDescription,
-  type UserFilter,
-  type UserKind,
-} from '../users.ts'
+import { findUser, listUsers, UNUSED_DAYS, type UserDescription, type UserKind } from '../users.ts'
 import {
   askWhoIsBound,
   type Entries,
@@ -92,7 +86,7 @@ export const userRoutes: readonly AdminRoute[] = [
         caption: 'Users, by username',
         columns: ['User', 'Kind', 'FHIR user', 'State', 'Second factors', 'Last sign-in', 'Created'],
         async find(filter) {
-          const { items, next } = await listUsers(request.admin, readFilter(request, filter))
+          const { items, next } = await listUsers(request.admin, filter)
           return { rows: items.map(renderRow), next }
         },
       }),
@@ -172,7 +166,7 @@ export const userRoutes: readonly AdminRoute[] = [
 async function sendExport(request: AdminRequest): Promise<FastifyReply> {
   const { admin, form, reply } = request
   const { state, text } = readListing(form, STATES)
-  const parts = await exportUsers(admin, { ...readFilter(request, state.filter), text })
+  const parts = await exportUsers(admin, { ...state.filter, text })
   return reply
     .type('text/csv; charset=utf-8')
     .header('content-disposition', 'attachment; filename="users.csv"')
@@ -398,11 +392,8 @@ function renderCreated({ createdAt }: UserDescription): Html | string {
   return createdAt === undefined ? 'Not known' : renderDateTime(createdAt)
 }
 
-function renderState({ disabled, lockedAt, admin, adminProviders }: UserDescription): Html {
-  const state = disabled ? renderBadge('Disabled', 'bad') : renderBadge('Active', 'ok')
-  return html`${state}${lockedAt !== undefined && html` ${renderBadge('Locked', 'bad')}`}${admin && html` ${renderBadge('Administrator', 'accent')}`}${adminProviders.map(
-    id => html` ${renderBadge(`Administrator by ${id}`, 'accent')}`,
-  )}`
+function renderState(user: UserDescription): Html {
+  return html`${listStateWords(user).map(({ text, tone }, at) => html`${at > 0 && ' '}${renderBadge(text, tone)}`)}${user.isForLoopback && html`<span class="sub">Ends at a public URL. A new password there keeps it.</span>`}`
 }
 
 const DONE: Readonly<Record<string, string>> = {
@@ -410,16 +401,6 @@ const DONE: Readonly<Record<string, string>> = {
   saved: 'The change is saved.',
   removed: 'The user is removed.',
   revoked: REVOKED,
-}
-
-type ListFilter = Omit<UserFilter, 'after' | 'limit' | 'text'> & { readonly unusedDays?: number }
-
-/** A filter of a list, whose days count from now. */
-function readFilter<Filter extends ListFilter>({ admin }: AdminRequest, { unusedDays, ...filter }: Filter) {
-  return {
-    ...filter,
-    ...(unusedDays !== undefined && { unusedSince: admin.clock() - unusedDays * DAY_MS }),
-  }
 }
 
 function buildExportPath({ form }: AdminRequest): string {
@@ -431,7 +412,7 @@ function buildExportPath({ form }: AdminRequest): string {
 const STATES: States<ListFilter> = {
   all: {
     text: 'All',
-    filter: {},
+    filter: USER_LISTS.all,
     none: {
       title: 'No users yet',
       text: 'Users appear here when an administrator adds them, or at their first sign-in with an identity provider.',
@@ -439,7 +420,7 @@ const STATES: States<ListFilter> = {
   },
   administrators: {
     text: 'Administrators',
-    filter: { admin: true },
+    filter: USER_LISTS.administrators,
     none: {
       title: 'No administrators',
       text: 'Clinicians appear here when you or an identity provider make them administrators.',
@@ -447,7 +428,7 @@ const STATES: States<ListFilter> = {
   },
   'without-second-factor': {
     text: 'Without second factor',
-    filter: { hasSecondFactor: false, disabled: false },
+    filter: USER_LISTS['without-second-factor'],
     none: {
       title: 'Every user has a second factor',
       text: 'Users without a passkey or an authenticator app on this server appear here, even if their identity provider asks for a second factor.',
@@ -455,7 +436,7 @@ const STATES: States<ListFilter> = {
   },
   locked: {
     text: 'Locked',
-    filter: { locked: true },
+    filter: USER_LISTS.locked,
     none: {
       title: 'No locked users',
       text: `Users appear here after ${LIMITS.wrongPasswords} wrong passwords in a row, from all addresses together.`,
@@ -463,7 +444,7 @@ const STATES: States<ListFilter> = {
   },
   unused: {
     text: `Unused for ${UNUSED_DAYS} days`,
-    filter: { unusedDays: UNUSED_DAYS, disabled: false },
+    filter: USER_LISTS.unused,
     none: {
       title: 'Every account is in use',
       text: `Accounts that nobody has signed in to for ${UNUSED_DAYS} days appear here. Disable those that nobody needs.`,
@@ -471,7 +452,7 @@ const STATES: States<ListFilter> = {
   },
   never: {
     text: 'Never signed in',
-    filter: { hasSignedIn: false, disabled: false },
+    filter: USER_LISTS.never,
     none: {
       title: 'Every user has signed in',
       text: 'Accounts that nobody has signed in to appear here until the first sign-in.',
@@ -479,13 +460,13 @@ const STATES: States<ListFilter> = {
   },
   disabled: {
     text: 'Disabled',
-    filter: { disabled: true },
+    filter: USER_LISTS.disabled,
     none: {
       title: 'No disabled users',
       text: 'A user whom an administrator disables appears here, and can be enabled again.',
     },
   },
-}
+} satisfies Readonly<Record<keyof typeof USER_LISTS, unknown>>
 
 async function renderUserPage(request: AdminRequest, user: UserDescription): Promise<Html> {
   const grants = await renderGrants(request, { userIds: [user.id] }, buildUserPath(user))
