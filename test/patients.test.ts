@@ -281,6 +281,15 @@ describe('the pages of a patient', () => {
     await page.getByRole('button', { name: 'Continue' }).press('Enter')
 
     await page.getByRole('heading', { name: 'Allow Diary to use the record of Zoë Alabaster?' }).waitFor()
+    // The wrong person: back to the choice of the same request.
+    await page.getByRole('link', { name: 'Choose another person' }).press('Enter')
+    await page.getByRole('radio', { name: /^Alba Juniper/ }).check()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('heading', { name: 'Allow Diary to use your record?' }).waitFor()
+    await page.getByRole('link', { name: 'Choose another person' }).click()
+    await page.getByRole('radio', { name: /^Zoë Alabaster/ }).check()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('heading', { name: 'Allow Diary to use the record of Zoë Alabaster?' }).waitFor()
     const decision = page.getByRole('region', { name: 'Your decision' })
     const writes = decision.getByText('The app may add, change or delete entries.')
     const stays = decision.getByText('It keeps access while you are away.')

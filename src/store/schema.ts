@@ -161,6 +161,11 @@ interface ClientTable {
   name: string
   description: string | null
   logo_url: string | null
+  website_url: string | null
+  policy_url: string | null
+  terms_url: string | null
+  /** JSON array. */
+  contacts: Generated<string>
   auth_method: 'none' | 'client_secret' | 'private_key_jwt'
   secret_hash: string | null
   jwks: string | null

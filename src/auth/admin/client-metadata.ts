@@ -15,10 +15,10 @@ import type { Admin, AdminFailure } from './action.ts'
 import { addClient, type ChangedClient, changeClient, failProperty, findClientRow } from './clients.ts'
 import { CLOSED } from './endpoint.ts'
 
-export const Urls = Type.Array(Type.String())
+export const Texts = Type.Array(Type.String())
 export const Keys = Type.Object({ keys: Type.Array(Type.Object({})) })
 const OptionalText = Type.Union([Type.String({ minLength: 1 }), Type.Null()])
-const SET = { text: OptionalText, urls: Urls, flag: Type.Boolean(), other: Type.Unknown() } as const
+const SET = { text: OptionalText, list: Texts, flag: Type.Boolean(), other: Type.Unknown() } as const
 
 /** The members that an administrator sets (RFC 7591, 2; OpenID Connect Registration, 2; of this server). */
 const METADATA = {

@@ -93,8 +93,9 @@ export const LIMITS = {
   /** Characters of a client's URL, and items of a list in its metadata. */
   urlCharacters: 2_000,
   urls: 20,
-  /** Members of the metadata of a client. */
+  /** Members of the metadata of a client, and its contacts. */
   metadataMembers: 100,
+  contacts: 5,
   nameCharacters: 200,
   descriptionCharacters: 500,
   /** Records and launches on a page of `/activity`, and the first OAuth events that are added to a launch. */

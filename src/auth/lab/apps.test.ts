@@ -136,6 +136,9 @@ describe('/apps', () => {
         /private or secret/,
       ],
       [{ logo_url: 'javascript:alert(1)' }, 'logo_url', /http or https/],
+      [{ website_url: 'http://app.example' }, 'website_url', /https URL/],
+      [{ policy_url: 'javascript:alert(1)' }, 'policy_url', /https URL/],
+      [{ contacts: 'a\nb\nc\nd\ne\nf' }, 'contacts', /at most 5 contacts/],
       [{ description: 'x'.repeat(501) }, 'description', /at most 500/],
     ]
     for (const [different, field, text] of cases) {

@@ -52,7 +52,11 @@ const describingUsage = `\
   --first-party             app of your own organization: its users are not asked for consent
   --name <text>             name shown to users (default: the client id)
   --description <text>      one sentence about the app, shown beside its name
-  --logo-url <url>          logo; the user's browser fetches it from this URL`
+  --logo-url <url>          logo; the user's browser fetches it from this URL
+  --website-url <url>       website of the app's maker (https), shown to users who decide about the app, as the next three
+  --policy-url <url>        the app's privacy notice (https)
+  --terms-url <url>         the app's terms of service (https)
+  --contact <text>          e-mail address or telephone number of the maker; repeat the option for several`
 
 const clientAdd: Command = {
   usage: `
@@ -61,6 +65,7 @@ Usage: ${HOW} client add --id <id> --redirect-uri <url> --scope "<scopes>"
          [--launch-url <url>] [--post-logout-redirect-uri <url>] [--first-party]
          [--pkce <required|optional>] [--no-iss-parameter]
          [--name <text>] [--description <text>] [--logo-url <url>]
+         [--website-url <url>] [--policy-url <url>] [--terms-url <url>] [--contact <text>]
        ${HOW} client add --id <id> (--admin | --audit) (--secret | --jwks-url <url> | --jwks-file <file>) [--name <text>]
 
 Options:

@@ -64,6 +64,10 @@ function listRows(client: ClientRow, permissions: string): readonly (readonly st
     ['name', client.name],
     ...listIfSet('description', client.description),
     ...listIfSet('logo-url', client.logo_url),
+    ...listIfSet('website-url', client.website_url),
+    ...listIfSet('policy-url', client.policy_url),
+    ...listIfSet('terms-url', client.terms_url),
+    ...listValues('contact', client.contacts),
     ...listProofRows(client),
     ['consent', client.first_party ? 'not asked (first-party)' : 'asked'],
     [

@@ -1,6 +1,7 @@
 import type { Migration } from '../migration.ts'
 import { schema } from './0001-schema.ts'
 import { who } from './0002-who.ts'
+import { makers } from './0003-makers.ts'
 
 /** Every migration, in the order in which it is applied. */
-export const migrations: readonly Migration[] = [schema, who]
+export const migrations: readonly Migration[] = [schema, who, makers]

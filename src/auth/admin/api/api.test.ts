@@ -173,8 +173,12 @@ describe('the administration API', () => {
     const changed = await call('PATCH', '/clients/{client_id}', ['growth'], {
       client_name: 'Growth',
       logo_uri: null,
+      policy_uri: 'https://growth.example/privacy',
+      contacts: ['help@growth.example'],
     })
     assert.equal(changed.json().client_name, 'Growth')
+    assert.equal(changed.json().policy_uri, 'https://growth.example/privacy')
+    assert.deepEqual(changed.json().contacts, ['help@growth.example'])
     assert.equal((await call('GET', '/clients/{client_id}', ['growth'])).json().client_secret, undefined)
     for (const verb of ['approve', 'disable', 'enable'])
       await call('POST', `/clients/{client_id}/${verb}`, ['growth'])

@@ -5,7 +5,7 @@ import type { AuthContext } from '../../oauth/context.ts'
 import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
 import type { AdminFailure } from '../action.ts'
 import { findLastUses } from '../audit.ts'
-import { changeByMetadata, Keys, Metadata, NewClient, registerByMetadata, Urls } from '../client-metadata.ts'
+import { changeByMetadata, Keys, Metadata, NewClient, registerByMetadata, Texts } from '../client-metadata.ts'
 import {
   type ChangedClient,
   CLIENT_OPERATIONS,
@@ -29,7 +29,7 @@ import {
 
 const SHOWN = {
   text: Type.Optional(Type.String()),
-  urls: Urls,
+  list: Texts,
   flag: Type.Boolean(),
   other: Type.Unknown(),
 } as const

@@ -21,6 +21,11 @@ export interface Client {
   readonly name: string
   readonly description: string | undefined
   readonly logoUrl: string | undefined
+  /** Of its maker, as it was registered. */
+  readonly websiteUrl: string | undefined
+  readonly policyUrl: string | undefined
+  readonly termsUrl: string | undefined
+  readonly contacts: readonly string[]
   readonly authMethod: Schema['client']['auth_method']
   readonly secretHash: string | undefined
   /** The client's JWK Set, or its URL. */
@@ -109,12 +114,16 @@ export function toClient(row: Selectable<Schema['client']>): Client {
     name: row.name,
     description: row.description ?? undefined,
     logoUrl: row.logo_url ?? undefined,
+    websiteUrl: row.website_url ?? undefined,
+    policyUrl: row.policy_url ?? undefined,
+    termsUrl: row.terms_url ?? undefined,
+    contacts: parseList(row.contacts),
     authMethod: row.auth_method,
     secretHash: row.secret_hash ?? undefined,
     jwks: row.jwks ?? undefined,
     jwksUrl: row.jwks_url ?? undefined,
-    redirectUris: parseRedirectUris(row.redirect_uris),
-    postLogoutRedirectUris: parseRedirectUris(row.post_logout_redirect_uris),
+    redirectUris: parseList(row.redirect_uris),
+    postLogoutRedirectUris: parseList(row.post_logout_redirect_uris),
     launchUrl: row.launch_url ?? undefined,
     scope: row.scope,
     firstParty: row.first_party,
@@ -129,7 +138,7 @@ export function toClient(row: Selectable<Schema['client']>): Client {
   }
 }
 
-export function parseRedirectUris(json: string): readonly string[] {
-  const uris: unknown = JSON.parse(json)
-  return Array.isArray(uris) ? uris.filter(uri => typeof uri === 'string') : []
+export function parseList(json: string): readonly string[] {
+  const values: unknown = JSON.parse(json)
+  return Array.isArray(values) ? values.filter(value => typeof value === 'string') : []
 }

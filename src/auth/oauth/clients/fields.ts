@@ -6,7 +6,7 @@ interface ClientField {
   /** Its option on the command line, or the option that sets it. */
   readonly option: string
   /** Properties of the same kind are read, stored and shown in the same way. */
-  readonly kind: 'text' | 'urls' | 'flag' | 'other'
+  readonly kind: 'text' | 'list' | 'flag' | 'other'
   /** The value of a flag if its option is present. */
   readonly given?: boolean
   /** In the OpenAPI document. */
@@ -19,17 +19,26 @@ export const CLIENT_FIELDS = {
   name: { member: 'client_name', option: 'name', kind: 'text' },
   description: { member: 'description', option: 'description', kind: 'text' },
   logoUrl: { member: 'logo_uri', option: 'logo-url', kind: 'text' },
+  websiteUrl: {
+    member: 'client_uri',
+    option: 'website-url',
+    kind: 'text',
+    about: 'The website of its maker.',
+  },
+  policyUrl: { member: 'policy_uri', option: 'policy-url', kind: 'text', about: 'Its privacy notice.' },
+  termsUrl: { member: 'tos_uri', option: 'terms-url', kind: 'text', about: 'Its terms of service.' },
+  contacts: { member: 'contacts', option: 'contact', kind: 'list', about: 'How to reach its maker.' },
   launchUrl: {
     member: 'initiate_login_uri',
     option: 'launch-url',
     kind: 'text',
     about: 'The launch URL.',
   },
-  redirectUris: { member: 'redirect_uris', option: 'redirect-uri', kind: 'urls' },
+  redirectUris: { member: 'redirect_uris', option: 'redirect-uri', kind: 'list' },
   postLogoutRedirectUris: {
     member: 'post_logout_redirect_uris',
     option: 'post-logout-redirect-uri',
-    kind: 'urls',
+    kind: 'list',
   },
   scope: { member: 'scope', option: 'scope', kind: 'other' },
   authMethod: { member: 'token_endpoint_auth_method', option: 'public', kind: 'other' },
@@ -58,7 +67,7 @@ type PropertyOf<Kind> = {
 }[keyof typeof CLIENT_FIELDS]
 
 /** The properties that need no rule of their own. */
-export type PlainProperty = PropertyOf<'text' | 'urls' | 'flag'>
+export type PlainProperty = PropertyOf<'text' | 'list' | 'flag'>
 
 export type PlainMember = (typeof CLIENT_FIELDS)[PlainProperty]['member']
 

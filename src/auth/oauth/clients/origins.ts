@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import type { Schema, Store } from '../../../store/index.ts'
-import { type Client, parseRedirectUris } from './client.ts'
+import { type Client, parseList } from './client.ts'
 
 /** The web origins of a client's redirect URIs and launch URL. Private-use schemes have none. */
 function listOrigins(client: {
@@ -21,7 +21,7 @@ export async function storeOrigins(db: Kysely<Schema>, clientId: string): Promis
     .where('client_id', '=', clientId)
     .executeTakeFirst()
   if (!row) return
-  const redirectUris = parseRedirectUris(row.redirect_uris)
+  const redirectUris = parseList(row.redirect_uris)
   const origins = [...listOrigins({ redirectUris, launchUrl: row.launch_url ?? undefined })]
   await db.deleteFrom('client_origin').where('client_id', '=', clientId).execute()
   if (origins.length === 0) return

@@ -29,6 +29,14 @@ function findPageUrlFault(url: URL | Fault): string | undefined {
   return /^https?:$/.test(url.protocol) ? undefined : 'expected an http or https URL'
 }
 
+/** A page that users open from ours. */
+export function findWebPageFault(text: string): string | undefined {
+  const url = parseAbsoluteUrl(text.split('#', 1)[0] ?? '')
+  if (isFailure(url)) return url.text
+  if (!isEncoded(text)) return NOT_ENCODED
+  return url.protocol === 'https:' ? undefined : 'expected an https URL'
+}
+
 export function findJwksUrlFault(text: string): string | undefined {
   const url = parseAbsoluteUrl(text)
   if (isFailure(url)) return url.text

@@ -10,7 +10,13 @@ import {
 import { LIMITS } from '../../base/limits.ts'
 import { type Client, isProgramScope } from './client.ts'
 import { hasPrivateKey, serializeKeySet } from './key-sets.ts'
-import { findJwksUrlFault, findLaunchUrlFault, findLogoUrlFault, findRedirectUriFault } from './urls.ts'
+import {
+  findJwksUrlFault,
+  findLaunchUrlFault,
+  findLogoUrlFault,
+  findRedirectUriFault,
+  findWebPageFault,
+} from './urls.ts'
 
 /** The properties of an app that its registration states. */
 export type ClientProperties = Omit<
@@ -26,6 +32,10 @@ export const CLIENT_DEFAULTS = {
   name: undefined,
   description: undefined,
   logoUrl: undefined,
+  websiteUrl: undefined,
+  policyUrl: undefined,
+  termsUrl: undefined,
+  contacts: [],
   jwks: undefined,
   jwksUrl: undefined,
   redirectUris: [],
@@ -99,6 +109,10 @@ export function listClientFaults(
     findTextFault('name', app.name, LIMITS.nameCharacters),
     findTextFault('description', app.description, LIMITS.descriptionCharacters),
     findUrlFault('logoUrl', findLogoUrlFault, app.logoUrl),
+    findUrlFault('websiteUrl', findWebPageFault, app.websiteUrl),
+    findUrlFault('policyUrl', findWebPageFault, app.policyUrl),
+    findUrlFault('termsUrl', findWebPageFault, app.termsUrl),
+    findContactsFault(app.contacts),
     findUrlFault('launchUrl', findLaunchUrlFault, app.launchUrl),
     findUrlFault('redirectUris', findRedirectUriFault, ...app.redirectUris),
     findUrlFault('postLogoutRedirectUris', findRedirectUriFault, ...app.postLogoutRedirectUris),
@@ -119,7 +133,7 @@ function findProgramFault({ authMethod, redirectUris, launchUrl, scope }: Client
 }
 
 function findTextFault(
-  property: 'name' | 'description',
+  property: 'name' | 'description' | 'contacts',
   text: string | undefined,
   longest: number,
 ): ClientFault | undefined {
@@ -128,8 +142,16 @@ function findTextFault(
     : new ClientFault(property, `expected at most ${longest} characters ${ON_PLAIN_LINE}`)
 }
 
+function findContactsFault(contacts: readonly string[]): ClientFault | undefined {
+  if (contacts.length > LIMITS.contacts)
+    return new ClientFault('contacts', `expected at most ${LIMITS.contacts} contacts`)
+  return contacts
+    .map(contact => findTextFault('contacts', contact, LIMITS.nameCharacters))
+    .find(fault => fault !== undefined)
+}
+
 function findUrlFault(
-  property: 'logoUrl' | 'launchUrl' | 'redirectUris' | 'postLogoutRedirectUris' | 'jwksUrl',
+  property: Exclude<ClientFault['property'], 'id' | 'name' | 'description' | 'contacts'>,
   findFault: (url: string) => string | undefined,
   ...urls: readonly (string | undefined)[]
 ): ClientFault | undefined {

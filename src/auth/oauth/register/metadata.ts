@@ -45,6 +45,10 @@ export function readClientMetadata(body: unknown): ClientMetadata | Refusal {
     authMethod: AUTH_METHODS[authMethod],
     name: texts.get('client_name'),
     logoUrl: texts.get('logo_uri'),
+    websiteUrl: texts.get('client_uri'),
+    policyUrl: texts.get('policy_uri'),
+    termsUrl: texts.get('tos_uri'),
+    contacts: [...new Set(lists.get('contacts'))],
     redirectUris: [...new Set(lists.get('redirect_uris'))],
     postLogoutRedirectUris: [...new Set(lists.get('post_logout_redirect_uris'))],
     launchUrl: texts.get('initiate_login_uri'),
@@ -60,12 +64,21 @@ const TEXTS: Readonly<Record<string, number>> = {
   token_endpoint_auth_method: 200,
   client_name: LIMITS.nameCharacters,
   logo_uri: LIMITS.urlCharacters,
+  client_uri: LIMITS.urlCharacters,
+  policy_uri: LIMITS.urlCharacters,
+  tos_uri: LIMITS.urlCharacters,
   initiate_login_uri: LIMITS.urlCharacters,
   scope: MAX_SCOPE_LIST_CHARACTERS,
   jwks_uri: LIMITS.urlCharacters,
 }
 
-const LISTS = ['grant_types', 'response_types', 'redirect_uris', 'post_logout_redirect_uris'] as const
+const LISTS = [
+  'grant_types',
+  'response_types',
+  'redirect_uris',
+  'post_logout_redirect_uris',
+  'contacts',
+] as const
 
 interface Members {
   readonly texts: ReadonlyMap<string, string>

@@ -152,6 +152,19 @@ describe('POST /oauth2/register', () => {
       assert.equal(response.json().error, 'invalid_redirect_uri')
     })
 
+  it('keeps what the app states about its maker (RFC 7591, 2)', async () => {
+    const stated = {
+      client_uri: 'https://app.example/',
+      policy_uri: 'https://app.example/#privacy',
+      tos_uri: 'https://app.example/terms',
+      contacts: ['help@app.example'],
+    }
+    const response = await register({ ...APP, ...stated })
+    assert.equal(response.statusCode, 201)
+    const { client_uri, policy_uri, tos_uri, contacts } = response.json()
+    assert.deepEqual({ client_uri, policy_uri, tos_uri, contacts }, stated)
+  })
+
   const unfit: Readonly<Record<string, unknown>> = {
     'a list': [APP],
     'an unknown method': { ...APP, token_endpoint_auth_method: 'tls_client_auth' },
@@ -170,6 +183,11 @@ describe('POST /oauth2/register', () => {
     'a logo with a fragment': { ...APP, logo_uri: 'https://app.example/logo.svg#x' },
     'a logo that is a script': { ...APP, logo_uri: 'javascript:alert(1)' },
     'a logo on a host that ends a directive': { ...APP, logo_uri: 'https://a;frame-ancestors/logo.png' },
+    'a website by http': { ...APP, client_uri: 'http://app.example/' },
+    'a privacy notice that is a script': { ...APP, policy_uri: 'javascript:alert(1)' },
+    'terms with a password': { ...APP, tos_uri: 'https://a:b@app.example/' },
+    'a contact that changes the direction of the text': { ...APP, contacts: ['a\u202eb'] },
+    'too many contacts': { ...APP, contacts: ['1', '2', '3', '4', '5', '6'] },
     'a launch page on a host that ends a policy': { ...APP, initiate_login_uri: 'https://a,b/launch' },
     'a launch page that no header can hold': { ...APP, initiate_login_uri: 'https://app.example/コ' },
     'a launch page with such a fragment': { ...APP, initiate_login_uri: 'https://app.example/#/コ' },

@@ -44,6 +44,10 @@ const FIELDS = {
   jwks: ['jwks', 'Key set'],
   description: ['description', 'Description'],
   logoUrl: ['logo_url', 'Logo URL'],
+  websiteUrl: ['website_url', 'Website of the maker'],
+  policyUrl: ['policy_url', 'Privacy notice'],
+  termsUrl: ['terms_url', 'Terms of service'],
+  contacts: ['contacts', 'Contacts'],
   postLogoutRedirectUris: ['post_logout_redirect_uris', 'Redirect URIs after sign-out'],
   pkceRequired: ['pkce', 'PKCE'],
   issParameter: ['iss', 'iss'],
@@ -104,6 +108,10 @@ function parseAppForm(form: Parameters, { isAdministrator }: FormOptions): Parse
     name: text('name'),
     description: text('description'),
     logoUrl: text('logoUrl'),
+    websiteUrl: text('websiteUrl'),
+    policyUrl: text('policyUrl'),
+    termsUrl: text('termsUrl'),
+    contacts: [...new Set(text('contacts')?.split(/\s*\n\s*/))],
     launchUrl: text('launchUrl'),
     redirectUris: lines('redirectUris'),
     postLogoutRedirectUris: lines('postLogoutRedirectUris'),
@@ -149,6 +157,10 @@ export function fillAppForm(client: Client): Parameters {
     name: client.name,
     description: client.description,
     logo_url: client.logoUrl,
+    website_url: client.websiteUrl,
+    policy_url: client.policyUrl,
+    terms_url: client.termsUrl,
+    contacts: client.contacts.join('\n'),
     launch_url: client.launchUrl,
     redirect_uris: client.redirectUris.join('\n'),
     post_logout_redirect_uris: client.postLogoutRedirectUris.join('\n'),
@@ -216,6 +228,10 @@ ${field('jwks', { rows: 3, hint: 'Or the key set itself, as JSON: public keys on
 ${!client && field('id', { hint: 'If empty, the server generates an id.' })}
 ${field('description')}
 ${field('logoUrl')}
+${field('websiteUrl', { hint: 'An https URL. Users see it when they decide about the app, as they see the next three.' })}
+${field('policyUrl', { hint: 'An https URL: what the maker does with the data.' })}
+${field('termsUrl', { hint: 'An https URL.' })}
+${field('contacts', { rows: 2, hint: 'E-mail addresses or telephone numbers of the maker, one per line.' })}
 ${field('postLogoutRedirectUris', { rows: 2 })}
 <div class="choices">${box('pkce', 'optional', 'PKCE is optional', 'The app may omit code_challenge, as apps written for SMART 1 do.')}${box('iss', 'omit', 'Omit iss from authorization responses', 'For apps that mistake it for a launch (RFC 9207).')}${isAdministrator && box('first_party', '1', 'First-party', 'An app of your own organization: its users are not asked for consent.')}</div>
 </div></details>
@@ -246,7 +262,16 @@ function renderMethods({ form, faults, client }: AppFormOptions): Html {
   }</fieldset>`
 }
 
-const BELOW: readonly ClientFault['property'][] = ['id', 'description', 'logoUrl', 'postLogoutRedirectUris']
+const BELOW: readonly ClientFault['property'][] = [
+  'id',
+  'description',
+  'logoUrl',
+  'websiteUrl',
+  'policyUrl',
+  'termsUrl',
+  'contacts',
+  'postLogoutRedirectUris',
+]
 
 function hasFaultBelow({ faults }: AppFormOptions): boolean {
   return BELOW.some(property => faults?.has(FIELDS[property][0]))

@@ -83,6 +83,38 @@ describe('/oauth2/consent', () => {
     assert.doesNotMatch((await asked()).page.body, /Unverified/)
   })
 
+  it('says who registered the app, and links to the pages of its maker, unchecked ones as such (CONSENT-7)', async () => {
+    const other = await TestAuthServer.open(await open())
+    await other.addClient({ client_id: 'helio', first_party: false })
+    const browser = await other.logIn()
+    const readAbout = async () => {
+      const launch = await other.launch(browser, { clientId: 'helio' })
+      const { headers } = await other.authorize(browser, { ...APP, launch })
+      return (await browser.get(headers.location ?? '')).body
+    }
+    const bare = await readAbout()
+    assert.match(bare, /\. The hospital or practice registered or approved it\./)
+    assert.match(bare, /Website of the maker<\/dt><dd>Not stated</)
+    assert.match(bare, /Privacy notice<\/dt><dd>Not stated\. Ask the maker/)
+    assert.doesNotMatch(bare, /Terms of service|Contact</)
+    const stated = {
+      website_url: 'https://maker.example/?a=1&b=2',
+      policy_url: 'https://maker.example/privacy#data',
+      terms_url: 'https://terms.example/',
+      contacts: '["help@maker.example","<b>555"]',
+      approved: false,
+    }
+    await other.store.db.updateTable('client').set(stated).where('client_id', '=', 'helio').execute()
+    const page = await readAbout()
+    assert.match(page, /, by the app itself\. The hospital or practice has not checked it\./)
+    const link = (url: string, host: string) =>
+      `<a href="${url}" target="_blank" rel="noopener noreferrer">${host}<span class="sr">, in a new tab</span></a> (not checked)`
+    assert.ok(page.includes(link('https://maker.example/?a=1&amp;b=2', 'maker.example')))
+    assert.ok(page.includes(link('https://maker.example/privacy#data', 'maker.example')))
+    assert.ok(page.includes(link('https://terms.example/', 'terms.example')))
+    assert.ok(page.includes('help@maker.example, &lt;b&gt;555'))
+  })
+
   it('distinguishes access that was not requested from access for which the app is not registered', async () => {
     const other = await TestAuthServer.open(await open())
     const scope = 'launch openid patient/Patient.rs patient/Observation.rs'

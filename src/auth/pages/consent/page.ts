@@ -25,6 +25,8 @@ import { OFFERED_TYPES } from '../../oauth/authorize/offered.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import { hasScope } from '../../oauth/grants/grant.ts'
 import type { Login } from '../../users/find-login.ts'
+import { renderBack } from '../page-parts.ts'
+import { buildPickUrl } from '../picker/page.ts'
 import { readHost, renderAppName, renderAppTile, renderUnverifiedWarning } from '../portal/apps.ts'
 import { describeWhose } from '../whose.ts'
 import { type IsChecked, renderFixedRow, renderReadRow, renderRow, renderWriteRow } from './rows.ts'
@@ -48,6 +50,8 @@ export interface ConsentPageOptions {
   readonly offlineAccessMaxDays: number
   /** Whether the user has just picked the patient. */
   readonly picked: boolean
+  /** Whether the user can go back and choose somebody else. */
+  readonly hasChoice: boolean
   readonly isChecked: IsChecked
   /** Whether the user allowed access, but cleared every row. */
   readonly selectedNothing: boolean
@@ -76,7 +80,8 @@ export function renderConsentPage(options: ConsentPageOptions): Html {
   const use = whose === undefined ? '' : ` to use ${whose}`
   return renderPage(
     { title: `Allow ${client.name}`, brand, bar, width: 'mid', sampleData, after },
-    html`${renderPageHead(`Allow ${client.name}${use}?`, html`The app at <b>${readHost(options.redirectUri)}</b> requests the access below. ${describeChoice(options)}`)}
+    html`${options.hasChoice && renderBack(buildPickUrl(options.pendingId), `Choose another ${isPatientUser(login.user) ? 'person' : 'patient'}`)}
+${renderPageHead(`Allow ${client.name}${use}?`, html`The app at <b>${readHost(options.redirectUri)}</b> requests the access below. ${describeChoice(options)}`)}
 ${options.selectedNothing && renderAlert('Nothing is selected.', 'Select what the app may use, or choose “Don’t allow”. Nothing has been shared yet.', 'bad')}
 ${renderUnverifiedWarning(client)}
 ${renderPatient(options)}
@@ -221,7 +226,15 @@ function renderAbout(options: ConsentPageOptions): Html {
     ['Exact scopes', html`<span class="url url--block">${scope}</span>`],
   ]
   const facts: readonly (readonly [string, Html | string])[] = [
-    ['Registered', renderDate(client.createdAt)],
+    ['Registered', describeRegistration(client)],
+    ['Website of the maker', renderPageLink(client, client.websiteUrl) ?? 'Not stated'],
+    [
+      'Privacy notice',
+      renderPageLink(client, client.policyUrl) ??
+        'Not stated. Ask the maker what happens to the data that the app reads.',
+    ],
+    ['Terms of service', renderPageLink(client, client.termsUrl) ?? ''],
+    ['Contact', client.contacts.join(', ')],
     ['Requested but not registered for', listUnregistered(scope, wanted)],
     ['Not requested', listNotRequested(wanted)],
   ]
@@ -233,6 +246,18 @@ ${renderFacts(facts.filter(([, value]) => value !== ''))}
 <details class="more"><summary>Technical details</summary>${renderFacts(technical)}</details>
 ${renderDeveloperNote(options)}
 </div></aside>`
+}
+
+function describeRegistration({ approved, createdAt }: Client): Html {
+  return approved
+    ? html`${renderDate(createdAt)}. The hospital or practice registered or approved it.`
+    : html`${renderDate(createdAt)}, by the app itself. The hospital or practice has not checked it.`
+}
+
+/** A page of the maker, in a new tab, so that the decision is not lost. It is named by its host, which nobody can invent. */
+function renderPageLink({ approved }: Client, url: string | undefined): Html | undefined {
+  if (url === undefined) return undefined
+  return html`<a href="${url}" target="_blank" rel="noopener noreferrer">${readHost(url)}<span class="sr">, in a new tab</span></a>${!approved && ' (not checked)'}`
 }
 
 /** Consent is asked at every launch (0125). Whoever launches an own app again and again can do it without this page. */

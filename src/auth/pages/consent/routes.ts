@@ -18,6 +18,7 @@ import type { AuthContext } from '../../oauth/context.ts'
 import { grantScope } from '../../oauth/grants/grant-scope.ts'
 import { findNamesakes } from '../../oauth/launch/namesakes.ts'
 import type { Login } from '../../users/find-login.ts'
+import { listOwnPatients } from '../../users/own-records.ts'
 import { requireWaiting, sendStep } from '../authorize.ts'
 import { showsSampleData } from '../page-parts.ts'
 import { listLogos } from '../portal/apps.ts'
@@ -101,6 +102,7 @@ async function sendConsentPage(
     accessTokenTtlSeconds: settings.accessTokenTtlSeconds,
     offlineAccessMaxDays: settings.offlineAccessMaxDays,
     picked: request.picked !== undefined,
+    hasChoice: await findWhetherChoice(context, pending, login),
     isChecked: isChecked ?? chooseFirst(login, grantable.scope),
     selectedNothing,
     now: clock(),
@@ -132,6 +134,16 @@ function selectsNothing(
   return (
     listConsentItems(scope).length > 0 && listConsentItems(applyApproval(scope, approvedScopes)).length === 0
   )
+}
+
+/** Whether the picker offered several patients. */
+async function findWhetherChoice(
+  context: AuthContext,
+  { request }: Waiting['pending'],
+  { user }: Login,
+): Promise<boolean> {
+  if (request.picked === undefined || !isPatientUser(user)) return request.picked !== undefined
+  return (await listOwnPatients(context, user)).length > 1
 }
 
 /** Finds the patient of the request. `person` is undefined if the record cannot be read. */
