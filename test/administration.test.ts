@@ -129,6 +129,18 @@ describe('the administration in a browser', () => {
     const { page, faults } = await open()
     await logIn(page, stack)
     const url = `${stack.settings.issuerUrl}/admin/clinicians`
+    await page.goto(url)
+    await page.getByText('Loopback only').first().waitFor()
+    await inspectOnEveryScreen(page, 'admin-users')
+    await page.goto(`${url}/new`)
+    await page.getByLabel('Username').fill('clinician')
+    await page.getByLabel('Name', { exact: true }).fill('Robin')
+    await page.getByLabel('FHIR user').fill('Patient/1')
+    await page.keyboard.press('Enter')
+    await page.getByText('The username is taken.').waitFor()
+    await page.getByText('A FHIR user of this kind is a reference to a Practitioner.').waitFor()
+    assert.equal(await page.getByLabel('Username').evaluate(field => field === document.activeElement), true)
+    await inspectOnEveryScreen(page, 'admin-user-faults')
     await page.goto(`${url}/new`)
     await page.getByLabel('Find a patient').focus()
     await page.keyboard.type('juniper')
@@ -167,7 +179,10 @@ describe('the administration in a browser', () => {
     await inspectOnEveryScreen(page, 'admin-choose-none')
     await page.getByRole('link', { name: 'Back' }).press('Enter')
     await inspectOnEveryScreen(page, 'admin-bound-user')
-    assert.deepEqual(faults, [])
+    assert.deepEqual(
+      faults.filter(fault => !fault.includes('status of 400')),
+      [],
+    )
   })
 
   it('finds and shows the patient of an account without scripts (ADMIN-30)', async () => {

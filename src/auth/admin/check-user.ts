@@ -3,7 +3,7 @@ import { isId } from '../../fhir/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { findNewPasswordFault, type PasswordOwner } from '../users/passwords.ts'
 import { type Admin, AdminFailure } from './action.ts'
-import type { UserKind } from './users.ts'
+import { findRow, type UserKind } from './users.ts'
 
 export interface NewUser {
   readonly kind: UserKind
@@ -19,26 +19,60 @@ export interface NewUser {
 
 const FHIR_USERS = { clinician: ['Practitioner'], account: ['Patient', 'RelatedPerson'] } as const
 
-/** Why a user cannot have these properties. */
-export function findUserFault(
+/** A property of a user that is not valid. */
+export class UserFault extends AdminFailure {
+  readonly property: 'username' | 'displayName' | 'fhirUser' | 'relatedPersons' | 'admin'
+  constructor(property: UserFault['property'], reason: string, code: 'invalid' | 'conflict' = 'invalid') {
+    super(code, reason)
+    this.property = property
+  }
+}
+
+/** Why a user cannot have these properties, in the order of the form. */
+export function listUserFaults(
   user: Pick<NewUser, 'kind' | 'username' | 'displayName' | 'fhirUser' | 'relatedPersons' | 'admin'>,
-): AdminFailure | undefined {
-  const fail = (reason: string) => new AdminFailure('invalid', reason)
-  const [type = '', id = ''] = user.fhirUser.split('/')
+): readonly UserFault[] {
+  const { relatedPersons = [] } = user
+  const [type = '', id = '', ...more] = user.fhirUser.split('/')
   const types: readonly string[] = FHIR_USERS[user.kind]
-  if (!isUsername(user.username))
-    return fail(`a username has at most 100 characters ${ON_PLAIN_LINE}, and no spaces around them`)
-  if (!isPlainLine(user.displayName, LIMITS.nameCharacters))
-    return fail(`a display name has 1 to ${LIMITS.nameCharacters} characters ${ON_PLAIN_LINE}`)
-  if (!types.includes(type) || !isId(id) || user.fhirUser.split('/').length !== 2)
-    return fail(`a FHIR user of this kind is a reference to a ${types.join(' or ')}`)
-  if ((user.relatedPersons ?? []).length > LIMITS.relatedPersons)
-    return fail(`an account has at most ${LIMITS.relatedPersons} RelatedPersons`)
-  if (!(user.relatedPersons ?? []).every(isId)) return fail('the id of a RelatedPerson is not valid')
-  if ((user.relatedPersons ?? []).length > 0 && user.kind === 'clinician')
-    return fail('only the account of a patient or of related persons acts for patients')
-  if (user.admin && user.kind === 'account') return fail('only a clinician can be an administrator')
-  return undefined
+  const rules: readonly (readonly [isKept: boolean, property: UserFault['property'], reason: string])[] = [
+    [
+      isUsername(user.username),
+      'username',
+      `a username has at most 100 characters ${ON_PLAIN_LINE}, and no spaces around them`,
+    ],
+    [
+      isPlainLine(user.displayName, LIMITS.nameCharacters),
+      'displayName',
+      `a display name has 1 to ${LIMITS.nameCharacters} characters ${ON_PLAIN_LINE}`,
+    ],
+    [
+      types.includes(type) && isId(id) && more.length === 0,
+      'fhirUser',
+      `a FHIR user of this kind is a reference to a ${types.join(' or ')}`,
+    ],
+    [
+      relatedPersons.length <= LIMITS.relatedPersons,
+      'relatedPersons',
+      `an account has at most ${LIMITS.relatedPersons} RelatedPersons`,
+    ],
+    [relatedPersons.every(isId), 'relatedPersons', 'the id of a RelatedPerson is not valid'],
+    [
+      relatedPersons.length === 0 || user.kind === 'account',
+      'relatedPersons',
+      'only the account of a patient or of related persons acts for patients',
+    ],
+    [!user.admin || user.kind === 'clinician', 'admin', 'only a clinician can be an administrator'],
+  ]
+  return rules.flatMap(([isKept, property, reason]) => (isKept ? [] : new UserFault(property, reason)))
+}
+
+export const USERNAME_TAKEN = new UserFault('username', 'the username is taken', 'conflict')
+
+/** Why a user cannot be added, as far as is known now: somebody else may take the username. */
+export async function listNewUserFaults({ store }: Admin, user: NewUser): Promise<readonly UserFault[]> {
+  const isTaken = (await findRow(store.db, { username: user.username })) !== undefined
+  return [...(isTaken ? [USERNAME_TAKEN] : []), ...listUserFaults(user)]
 }
 
 /** On loopback, the command line warns about a password that is easy to guess instead: it sets those of tests. */

@@ -19,7 +19,7 @@ import {
   perform,
   type SignIn,
 } from './action.ts'
-import { checkPassword, findUserFault, isIssued, type NewUser } from './check-user.ts'
+import { checkPassword, isIssued, listUserFaults, type NewUser, USERNAME_TAKEN } from './check-user.ts'
 import { CLOSED } from './endpoint.ts'
 import type { ActionLink, CommandWords, Question } from './operation.ts'
 import {
@@ -331,7 +331,7 @@ export function refuseOwnAccount({ actor }: Admin, userId: string, verb: string)
 
 /** Adds a user. */
 export async function addUser(admin: Admin, user: NewUser): Promise<UserDescription | AdminFailure> {
-  const fault = findUserFault(user) ?? checkPassword(admin, user, user.password)
+  const fault = listUserFaults(user)[0] ?? checkPassword(admin, user, user.password)
   if (fault) return fault
   const password_hash = user.password === undefined ? NO_PASSWORD : await hashPassword(user.password)
   return perform(admin, async trx => {
@@ -350,7 +350,7 @@ export async function addUser(admin: Admin, user: NewUser): Promise<UserDescript
       .onConflict(conflict => conflict.column('username').doNothing())
       .returningAll()
       .executeTakeFirst()
-    if (!row) return new AdminFailure('conflict', 'the username is taken')
+    if (!row) return USERNAME_TAKEN
     await storeRelatedPersons(trx, row.id, user.relatedPersons ?? [])
     const result = await describe(trx, admin.rules, row, admin.clock())
     return {
@@ -410,7 +410,7 @@ export function changeUser(
       admin: changes.admin ?? before.admin,
       disabled: changes.disabled ?? before.disabled,
     }
-    const fault = findUserFault(wanted)
+    const [fault] = listUserFaults(wanted)
     if (fault) return fault
     const columns = {
       display_name: wanted.displayName,

@@ -145,6 +145,44 @@ describe('the resource of an account', () => {
     assert.equal((await findAccount('found'))?.fhir_user_id, 'Patient/juniper')
   })
 
+  it('is asked about only after every fault was shown beside its field, also a taken username (ADMIN-30)', async () => {
+    const readFaults = (body: string) =>
+      Object.fromEntries(
+        [...body.matchAll(/class="field__error" id="(\w+)-error">([^<]+)</g)].map(match => match.slice(1)),
+      )
+    const nobody = {
+      ...ALBA,
+      username: ' ',
+      displayName: '',
+      fhirUser: 'Practitioner/1',
+      relatedPersons: '#',
+    }
+    const { statusCode, body } = await admin.post(NEW, nobody)
+    assert.equal(statusCode, 400)
+    assert.match(body, /The user was not added\.[\s\S]*Correct the marked fields\./)
+    assert.deepEqual(Object.keys(readFaults(body)), ['username', 'displayName', 'fhirUser', 'relatedPersons'])
+    assert.match(readFaults(body).fhirUser ?? '', /reference to a Patient or RelatedPerson\.$/)
+    assert.deepEqual(body.match(/<input[^>]*autofocus[^>]*/g)?.length, 1)
+    assert.match(body, /id="username"[^>]* autofocus aria-invalid="true"/)
+    const taken = { username: 'The username is taken.' }
+    assert.deepEqual(readFaults((await admin.post(NEW, { ...ALBA, username: 'ada' })).body), taken)
+    const early = await admin.post(NEW, { username: 'ada', choose: 'Patient/other' })
+    assert.deepEqual(readFaults(early.body), taken)
+    await addAccount({ ...ALBA, username: 'faulty' })
+    const path = await findPath('faulty')
+    const refused = await admin.post(path, {
+      ...ALBA,
+      displayName: '',
+      fhirUser: 'Patient/#',
+      relatedPersons: '',
+    })
+    assert.equal(refused.statusCode, 400)
+    assert.deepEqual(Object.keys(readFaults(refused.body)), ['displayName', 'fhirUser'])
+    assert.match(refused.body, /Not saved\.[\s\S]*name="fhirUser"[^>]*value="Patient\/#"/)
+    const raced = await Promise.all([1, 2].map(() => addAccount({ ...ALBA, username: 'raced' })))
+    assert.deepEqual(raced.map(reply => reply.statusCode).toSorted(), [303, 400])
+  })
+
   it('goes back to the form with what was entered (ADMIN-30)', async () => {
     const { body } = await admin.post(NEW, { ...ALBA, username: 'back', edit: '1' })
     assert.match(body, /<h1>Add a user<\/h1>[\s\S]*value="back"[\s\S]*value="Patient\/juniper"/)

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { isFailure } from '../../../core/index.ts'
+import { findOwn, isFailure } from '../../../core/index.ts'
 import {
+  type Field,
   formatDate,
   formatName,
   type Html,
@@ -24,7 +25,7 @@ import { findGuesses, type Guesses } from '../../users/guesses.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
 import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
 import { AdminFailure } from '../action.ts'
-import { findUserFault } from '../check-user.ts'
+import { listNewUserFaults, listUserFaults, UserFault } from '../check-user.ts'
 import { exportUsers } from '../export-users.ts'
 import { type FhirUserRead, findUnknown, listFhirUsers, listUnknown, readFhirUsers } from '../fhir-users.ts'
 import { describeSharing } from '../shared-fhir-users.ts'
@@ -105,18 +106,21 @@ export const userRoutes: readonly AdminRoute[] = [
       const { admin, form, reply } = request
       const entries = readEntries(form)
       const wanted = readUser(entries)
-      const refuse = (failure: AdminFailure) =>
-        reply.sendPage(renderNewUser(request, entries, failure), { status: 400 })
+      const refuse = (faults: readonly UserFault[]) =>
+        reply.sendPage(renderNewUser(request, entries, faults), { status: 400 })
       const step = { section: SECTION, entries, action: '/clinicians/new' } as const
       if (readSearch(form) !== undefined) return renderPatientChoice(request, step)
       if (form.get('edit') !== undefined) return renderNewUser(request, entries)
-      const fault = findUserFault(wanted)
-      if (fault) return form.get('choose') === undefined ? refuse(fault) : renderNewUser(request, entries)
+      const faults = await listNewUserFaults(admin, wanted)
+      // A patient may be chosen first: a field that is still empty is no fault then.
+      const isChosen = form.get('choose') !== undefined
+      if (faults.length > 0)
+        return refuse(faults.filter(({ property }) => !isChosen || findOwn(entries, property) !== ''))
       const question = await askWhoIsBound(request, { ...step, user: wanted, added: listFhirUsers(wanted) })
       if (question) return question
       const password = entries.password === '1' ? createPassword() : undefined
       const user = await addUser(admin, { ...wanted, password })
-      if (isFailure(user)) return refuse(user)
+      if (isFailure(user)) return user instanceof UserFault ? refuse([user]) : user
       const unknown = await findUnknown(request.context, listFhirUsers(user))
       const warnings = await renderWarnings(request, user, unknown)
       return showChanged(request, { ...user, ...(password !== undefined && { password }) }, 'added', warnings)
@@ -149,8 +153,11 @@ export const userRoutes: readonly AdminRoute[] = [
         back: buildUserPath(user),
       } as const
       if (readSearch(request.form) !== undefined) return renderPatientChoice(request, step)
-      const fault = findUserFault(wanted)
-      if (fault) return fault
+      const faults = listUserFaults(wanted)
+      if (faults.length > 0)
+        return request.reply.sendPage(await renderUserPage(request, user, { entries, faults }), {
+          status: 400,
+        })
       const former = new Set(listFhirUsers(user))
       const added = listFhirUsers(wanted).filter(reference => !former.has(reference))
       const question = await askWhoIsBound(request, { ...step, user: wanted, added })
@@ -334,23 +341,24 @@ const NO_ENTRIES: Entries = {
   password: '1',
 }
 
-function renderNewUser(request: AdminRequest, entries = NO_ENTRIES, failure?: AdminFailure): Html {
-  const { kind, username, displayName, fhirUser, relatedPersons, password } = entries
+function renderNewUser(request: AdminRequest, entries = NO_ENTRIES, faults: readonly UserFault[] = []): Html {
+  const { kind, password } = entries
+  const renderOwn = defineFields(entries, faults)
   return renderAdminPage(
     request,
     { section: SECTION, title: 'Add a user' },
-    html`${failure && renderAlert('The user was not added.', failure.sentence, 'bad')}
+    html`${renderFaultAlert('The user was not added.', faults)}
 <form class="card card__body stack after" method="post" action="${paths.admin}/clinicians/new">
 <div class="field"><label class="field__label" for="kind">Kind</label><select class="input select" id="kind" name="kind">${Object.entries(
       KINDS,
     ).map(
       ([name, text]) => html`<option value="${name}"${name === kind && html` selected`}>${text}</option>`,
     )}</select></div>
-${renderField({ name: 'username', label: 'Username', value: username, required: true })}
-${renderField({ name: 'displayName', label: 'Name', value: displayName, required: true })}
-${renderField({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>', value: fhirUser, required: true })}
+${renderOwn({ name: 'username', label: 'Username', required: true })}
+${renderOwn({ name: 'displayName', label: 'Name', required: true })}
+${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>', required: true })}
 ${renderPatientSearch('Find a patient (name, MRN or birth date)')}
-${renderRelatedPersons(relatedPersons)}
+${renderOwn(RELATED_PERSONS)}
 ${
   request.context.providers.passwords &&
   html`<label class="choice"><input type="checkbox" name="password" value="1"${password === '1' && html` checked`}><span class="choice__main">Create a password</span><span class="choice__meta">It is shown once. Clear the box for a user who signs in only with an identity provider.</span></label>`
@@ -360,14 +368,28 @@ ${
   )
 }
 
-function renderRelatedPersons(value: string): Html {
-  return renderField({
-    name: 'relatedPersons',
-    label: 'Related persons',
-    rows: 2,
-    value,
-    hint: 'For a person who acts for patients: RelatedPerson/<id>, one per line. Each names one patient.',
-  })
+const RELATED_PERSONS = {
+  name: 'relatedPersons',
+  label: 'Related persons',
+  rows: 2,
+  hint: 'For a person who acts for patients: RelatedPerson/<id>, one per line. Each names one patient.',
+} as const
+
+/** The fields of a user with their entries and faults. The first fault has the focus. */
+function defineFields(entries: Partial<Entries>, faults: readonly UserFault[]) {
+  return (field: Field & { readonly name: keyof Entries }): Html => {
+    const fault = faults.find(({ property }) => property === field.name)
+    return renderField({
+      ...field,
+      value: entries[field.name],
+      error: fault?.sentence,
+      autofocus: fault !== undefined && fault === faults[0],
+    })
+  }
+}
+
+function renderFaultAlert(title: string, { length }: readonly UserFault[]): Html | false {
+  return length > 0 && renderAlert(title, `Correct the marked ${length === 1 ? 'field' : 'fields'}.`, 'bad')
 }
 
 function renderRow(user: UserDescription) {
@@ -468,7 +490,17 @@ const STATES: States<ListFilter> = {
   },
 } satisfies Readonly<Record<keyof typeof USER_LISTS, unknown>>
 
-async function renderUserPage(request: AdminRequest, user: UserDescription): Promise<Html> {
+/** `refused`: changes that cannot be saved. */
+async function renderUserPage(
+  request: AdminRequest,
+  user: UserDescription,
+  refused?: { readonly entries: Entries; readonly faults: readonly UserFault[] },
+): Promise<Html> {
+  const { entries, faults } = refused ?? {
+    entries: { ...user, relatedPersons: user.relatedPersons.map(id => `RelatedPerson/${id}`).join('\n') },
+    faults: [],
+  }
+  const renderOwn = defineFields(entries, faults)
   const grants = await renderGrants(request, { userIds: [user.id] }, buildUserPath(user))
   const isSelf = user.id === request.login.user.id
   const hasPasswords = request.context.providers.passwords
@@ -486,7 +518,7 @@ async function renderUserPage(request: AdminRequest, user: UserDescription): Pro
       actions: renderActionLinks(buildUserPath(user), { ...user, isSelf, hasPasswords }, USER_OPERATIONS),
       done: readDone(request, DONE),
     },
-    html`${warnings}
+    html`${renderFaultAlert('Not saved.', faults)}${warnings}
 ${renderFacts([
   ['State', renderState(user)],
   ['Username', html`<code>${user.username}</code>`],
@@ -508,10 +540,10 @@ ${renderFacts([
 <h2 class="section__title subhead">${user.kind === 'account' ? 'Name, FHIR user and related persons' : 'Name and FHIR user'}</h2>
 <form class="card card__body stack" method="post" action="${paths.admin}${buildUserPath(user)}">
 <input type="hidden" name="kind" value="${user.kind}">
-${renderField({ name: 'displayName', label: 'Name', value: user.displayName, required: true })}
-${renderField({ name: 'fhirUser', label: 'FHIR user', value: user.fhirUser, required: true, hint: user.kind === 'clinician' ? describeClinician(reads) : undefined })}
+${renderOwn({ name: 'displayName', label: 'Name', required: true })}
+${renderOwn({ name: 'fhirUser', label: 'FHIR user', required: true, hint: user.kind === 'clinician' ? describeClinician(reads) : undefined })}
 ${user.kind === 'account' && renderPatientSearch('Find another patient (name, MRN or birth date)')}
-${user.kind === 'account' && renderRelatedPersons(user.relatedPersons.map(id => `RelatedPerson/${id}`).join('\n'))}
+${user.kind === 'account' && renderOwn(RELATED_PERSONS)}
 ${user.kind === 'account' && (await renderRecords(request, user))}
 <div class="actions"><button class="btn btn--quiet">Save</button></div></form>
 <h2 class="section__title subhead" id="sign-ins">Sign-ins now</h2>
