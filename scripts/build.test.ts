@@ -104,12 +104,15 @@ function nameNode(node: string): string {
 }
 
 const TESTING = `
-  import { type Sallyport, type StartOptions, startSallyport } from 'sallyport/testing'
+  import { type Connection, connectSallyport, type Sallyport, type StartOptions, startSallyport } from 'sallyport/testing'
   const options: StartOptions = { settings: { SMART_SAMPLE_PATIENTS: '2' }, servers: ['auth', 'fhir'] }
   const sallyport: Sallyport = await startSallyport(options)
   await sallyport.addApp({ id: 'a', redirectUris: ['http://localhost/'], scope: 'patient/*.rs' })
   export const token: string = await sallyport.token({ patient: '1' })
   export const link: string = sallyport.launch({ patient: '1', simulate: 'fhir:500' })
+  // @ts-expect-error: no error of the lab
+  sallyport.launch({ simulate: 'zzz' })
+  export const connected: Connection = connectSallyport(sallyport.env)
   export const username: string | undefined = sallyport.users.patient?.username
 `
 

@@ -56,6 +56,7 @@ const ENVIRONMENT_READERS = [
   'src/launcher/run.ts',
   'src/launcher/install-node.ts',
   'src/testing-api/start.ts',
+  'src/testing-api/connect.ts',
   'src/testing-api/hold.ts',
 ]
 

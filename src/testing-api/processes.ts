@@ -4,8 +4,7 @@ import { Socket } from 'node:net'
 import { extname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-
-export type Env = Readonly<Record<string, string | undefined>>
+import type { Env } from './environment.ts'
 
 const MAX_LINES = 100
 
@@ -14,8 +13,6 @@ export type Run = (...args: readonly string[]) => Promise<{ stdout: string; stde
 export interface Servers {
   /** What the command of `start --run` got. */
   readonly env: Readonly<Record<string, string>>
-  /** What the start printed. */
-  readonly banner: string
   stop(): Promise<void>
 }
 
@@ -33,12 +30,10 @@ export async function startServers(names: readonly string[], env: Env): Promise<
   const first = once(createInterface(child.stdout), 'line')
   const line = await Promise.race([first.then(([text]) => String(text)), closed.then(() => undefined)])
   if (line === undefined) throw new Error(`Sallyport did not start:\n${log.join('\n')}`)
-  const banner = log.join('\n')
   // A test run that forgets to stop them can end.
   for (const handle of listHandles(child)) handle.unref()
   return {
     env: JSON.parse(line),
-    banner,
     async stop() {
       for (const handle of listHandles(child)) handle.ref()
       child.stdin.end()

@@ -7,7 +7,9 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { HttpUser } from '../../test/support/http-user.ts'
-import { type Sallyport, startSallyport } from './index.ts'
+import { loadTestCommands } from '../auth/index.ts'
+import { type App, connectSallyport, type Sallyport, type Simulation, startSallyport } from './index.ts'
+import { SIMULATIONS } from './simulations.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-testing-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -69,6 +71,50 @@ describe('startSallyport', () => {
       [url.origin + url.pathname, url.searchParams.get('iss'), url.searchParams.has('launch')],
       ['http://localhost:3000/launch', sallyport.fhirUrl, true],
     )
+  })
+
+  it('lets another process use the servers by the environment (PACKAGE-8)', async () => {
+    const other = connectSallyport(sallyport.env)
+    assert.deepEqual(
+      [other.authUrl, other.fhirUrl, other.appUrl, other.freePort, other.users, other.env],
+      [
+        sallyport.authUrl,
+        sallyport.fhirUrl,
+        sallyport.appUrl,
+        sallyport.freePort,
+        sallyport.users,
+        sallyport.env,
+      ],
+    )
+    assert.equal(other.env.SMART_SAMPLE_PATIENTS, '30')
+    assert.ok(!('stop' in other))
+    // The first app that was added is the one of both.
+    assert.equal(await get('Patient/mine', await other.token({ patient: 'mine' })), 200)
+    assert.equal(other.launch({ patient: 'mine' }), sallyport.launch({ patient: 'mine' }))
+    assert.throws(() => connectSallyport({}), /names no servers\. Start them with startSallyport/)
+  })
+
+  it('refuses options that do not exist, or are missing (PACKAGE-8)', async () => {
+    const wrong: object = { patientId: 'mine' }
+    await assert.rejects(
+      sallyport.token(wrong),
+      /^TypeError: token: unknown option patientId: did you mean patient\?$/,
+    )
+    assert.throws(() => sallyport.launch(wrong), /^TypeError: launch: unknown option patientId/)
+    await assert.rejects(startSallyport(wrong), /^TypeError: startSallyport: unknown option patientId$/)
+    const unscoped: object = { id: 'b', redirectUris: [] }
+    await assert.rejects(sallyport.addApp(unscoped as App), /^TypeError: addApp: expected scope$/)
+  })
+
+  it('simulates the errors of the lab, and no others (PACKAGE-8)', async () => {
+    assert.deepEqual(SIMULATIONS, (await loadTestCommands()).SIMULATIONS)
+    const refused: readonly [name: string, message: RegExp][] = [
+      ['fhir:50', /^TypeError: launch: cannot simulate fhir:50: did you mean fhir:500\?$/],
+      ['access_denied', /: did you mean authorize:access_denied\?$/],
+      ['zzz', /^TypeError: launch: cannot simulate zzz: expected one of authorize:invalid_request, /],
+    ]
+    for (const [name, message] of refused)
+      assert.throws(() => sallyport.launch({ patient: 'mine', simulate: name as Simulation }), message)
   })
 
   it('names users who can sign in (PACKAGE-8)', async () => {

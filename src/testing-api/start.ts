@@ -1,22 +1,23 @@
-import { type Env, runCommand, startServers } from './processes.ts'
-import { createSallyport } from './sallyport.ts'
+import { checkOptions } from './check-options.ts'
+import { createConnection } from './connection.ts'
+import { withoutSettings } from './environment.ts'
+import { runCommand, startServers } from './processes.ts'
 import type { Sallyport, StartOptions } from './types.ts'
 
 /** Starts servers with data of their own, on free ports. They stop with `stop()`, or when this process ends. */
 export async function startSallyport(options: StartOptions = {}): Promise<Sallyport> {
+  checkOptions('startSallyport', options)
   const { settings = {}, servers: names = [], import: files = [] } = options
   const env = { ...withoutSettings(process.env), ...settings }
   const servers = await startServers(names, env)
+  const { stop } = servers
   const run = (...args: readonly string[]) => runCommand(args, { ...env, ...servers.env })
   try {
     if (files.length > 0) await run('data', 'import', ...files)
   } catch (error) {
-    await servers.stop()
+    await stop()
     throw error
   }
-  return createSallyport({ servers, run, password: settings.SMART_SEED_CLINICIAN_PASSWORD })
-}
-
-function withoutSettings(env: Env): Env {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('SMART_')))
+  const connection = createConnection({ ...settings, ...servers.env }, run)
+  return Object.assign(connection, { stop, [Symbol.asyncDispose]: stop })
 }

@@ -1,3 +1,5 @@
+import type { Simulation } from './simulations.ts'
+
 export interface StartOptions {
   /** Settings by their variables, as docs/settings.md lists them: `{ SMART_SAMPLE_PATIENTS: '2' }`. Those of the environment do not apply. */
   readonly settings?: Readonly<Record<string, string>>
@@ -47,8 +49,8 @@ export interface LaunchOptions extends TokenOptions {
   readonly signIn?: boolean
   /** Whether the user is asked for consent. */
   readonly consent?: boolean
-  /** An error to simulate, for example `authorize:access_denied`. */
-  readonly simulate?: string
+  /** An error to simulate. */
+  readonly simulate?: Simulation
   /** Where the app is launched, if it is not registered for a launch URL, or not registered at all. */
   readonly launchUrl?: string
 }
@@ -79,7 +81,8 @@ export interface Problem {
   readonly compared?: readonly Comparison[]
 }
 
-export interface Sallyport extends AsyncDisposable {
+/** Servers that run, whoever started them. */
+export interface Connection {
   readonly authUrl: string
   readonly fhirUrl: string
   readonly appUrl: string
@@ -87,7 +90,7 @@ export interface Sallyport extends AsyncDisposable {
   readonly freePort: number
   /** Who can sign in with a password. The patient and the mother of another one exist with the 30 sample patients. */
   readonly users: Users
-  /** For other processes: `AUTH_URL`, `FHIR_URL`, `APP_URL`, `FREE_PORT`, and `SMART_CONFIG` for commands of `sallyport`. */
+  /** For other processes, which connect by it: the URLs, the users, the first app that was added, and the settings. */
   readonly env: Readonly<Record<string, string>>
   addApp(app: App): Promise<void>
   /** An access token, without a launch. It fails if a requested scope cannot be granted. */
@@ -98,5 +101,9 @@ export interface Sallyport extends AsyncDisposable {
   problems(): Promise<readonly Problem[]>
   /** Runs another command of `sallyport` on the same data. Its standard output. */
   run(...args: readonly string[]): Promise<string>
+}
+
+/** Servers that this process has started. */
+export interface Sallyport extends Connection, AsyncDisposable {
   stop(): Promise<void>
 }

@@ -83,8 +83,8 @@ providers, who needs a second factor, the log level and the certificates again; 
                and everything else on standard error. Exit with a code other than 0 if they cannot within 60 s
   --run "<command>"
                for tests: run a command when the servers can process requests, with AUTH_URL, FHIR_URL and APP_URL of the servers
-               in its environment, a free port for a server of its own as FREE_PORT, and SMART_CONFIG with
-               --ephemeral. Then stop, and exit with its exit code. If it fails, print what was refused
+               in its environment, a free port for a server of its own as FREE_PORT, who can sign in as TEST_USERS
+               (JSON), and SMART_CONFIG with --ephemeral. Then stop, and exit with its exit code. If it fails, print what was refused
                meanwhile and why, as the command problems does
 
 Examples:
@@ -149,7 +149,11 @@ To see the settings in effect: ${HOW} settings`,
     if (missing !== undefined) exitCode = 1
     else if (program === undefined) await stopped
     else
-      exitCode = await runProgram(program, await makeProgramEnv(io, configuration, names, ephemeral), stopped)
+      exitCode = await runProgram(
+        program,
+        await makeProgramEnv(io, configuration, { names, ephemeral, testLogin: running.testLogin }),
+        stopped,
+      )
     await stop(running, settings, printLine)
     if (program !== undefined && exitCode !== 0) await printProblems(settings, began, printLine)
     return exitCode
@@ -201,12 +205,17 @@ const URL_VARIABLES = [
   ['app', 'appUrl', 'APP_URL'],
 ] as const
 
+interface ForProgram {
+  readonly names: readonly ServerName[]
+  readonly ephemeral: Ephemeral | undefined
+  readonly testLogin: TestLogin | undefined
+}
+
 /** The environment of a program that uses these servers, and those elsewhere that the settings name (START-13). */
 async function makeProgramEnv(
   { env }: Io,
   { settings, sources }: Configuration,
-  names: readonly ServerName[],
-  ephemeral: Ephemeral | undefined,
+  { names, ephemeral, testLogin }: ForProgram,
 ): Promise<Io['env']> {
   const known = URL_VARIABLES.filter(([name, key]) => names.includes(name) || sources.get(key) !== 'default')
   const [freePort] = await findFreePorts(1)
@@ -214,8 +223,17 @@ async function makeProgramEnv(
     ...env,
     ...Object.fromEntries(known.map(([, key, variable]) => [variable, settings[key]])),
     FREE_PORT: String(freePort),
+    TEST_USERS: JSON.stringify(testLogin ? listUsers(testLogin, settings) : {}),
     ...(ephemeral && { SMART_CONFIG: ephemeral.settingsFile }),
   }
+}
+
+/** Who can sign in, by role (START-13). */
+function listUsers({ username, password, samples }: TestLogin, { onLoopback }: Settings) {
+  const users = [{ kind: 'Clinician', username }, ...(onLoopback ? samples : [])]
+  return Object.fromEntries(
+    users.map(user => [user.kind.toLowerCase(), { username: user.username, password }]),
+  )
 }
 
 /** Why the program may have failed (START-14). */

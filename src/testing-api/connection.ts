@@ -1,26 +1,22 @@
-import type { Run, Servers } from './processes.ts'
-import type { App, LaunchOptions, Sallyport, TokenOptions } from './types.ts'
-import { readUsers } from './users.ts'
+import { checkOptions, checkSimulation } from './check-options.ts'
+import type { Run } from './processes.ts'
+import type { App, Connection, LaunchOptions, TokenOptions } from './types.ts'
 
-interface Parts {
-  readonly servers: Servers
-  readonly run: Run
-  /** The password of the test users, if the settings have one. */
-  readonly password: string | undefined
-}
-
-export function createSallyport({ servers, run, password }: Parts): Sallyport {
-  const { env, banner, stop } = servers
-  const { AUTH_URL = '', FHIR_URL = '', APP_URL = '', FREE_PORT } = env
-  let firstApp: string | undefined
+/** Uses running servers: the environment has their URLs and settings. */
+export function createConnection(env: Connection['env'], run: Run): Connection {
+  const { AUTH_URL = '', FHIR_URL = '', APP_URL = '', FREE_PORT, TEST_USERS = '{}' } = env
+  let firstApp = env.TEST_APP
   return {
     authUrl: AUTH_URL,
     fhirUrl: FHIR_URL,
     appUrl: APP_URL,
     freePort: Number(FREE_PORT),
-    users: readUsers(banner, password),
-    env,
+    users: JSON.parse(TEST_USERS),
+    get env() {
+      return firstApp === undefined ? env : { ...env, TEST_APP: firstApp }
+    },
     async addApp(app) {
+      checkOptions('addApp', app, ['id', 'scope', 'redirectUris'])
       await run('client', 'add', ...listArguments(app))
       firstApp ??= app.id
     },
@@ -28,8 +24,6 @@ export function createSallyport({ servers, run, password }: Parts): Sallyport {
     launch: options => buildLaunch(AUTH_URL, options, firstApp),
     problems: async () => JSON.parse((await run('problems', '--json')).stdout).items,
     run: async (...args) => (await run(...args)).stdout,
-    stop,
-    [Symbol.asyncDispose]: stop,
   }
 }
 
@@ -45,6 +39,7 @@ function listArguments({ id, scope, redirectUris, launchUrl, firstParty = false 
 }
 
 async function requestToken(run: Run, options: TokenOptions, firstApp: string | undefined): Promise<string> {
+  checkOptions('token', options)
   const { app: client = firstApp, scope, patient, encounter, user } = options
   if (client === undefined) throw new Error('token: name an app, or add one with addApp')
   const given = Object.entries({ client, scope, patient, encounter, user })
@@ -58,6 +53,8 @@ async function requestToken(run: Run, options: TokenOptions, firstApp: string | 
 
 /** A link of the lab (docs/how-to/lab.md). */
 function buildLaunch(authUrl: string, options: LaunchOptions, firstApp: string | undefined): string {
+  checkOptions('launch', options)
+  checkSimulation(options.simulate)
   const { app: client = firstApp, launchUrl: launch_url, signIn = false, consent = false, ...more } = options
   const given = Object.entries({ client, launch_url, ...more }).filter(([, value]) => value !== undefined)
   const url = new URL(`${authUrl}/lab/launch`)
