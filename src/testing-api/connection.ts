@@ -1,6 +1,7 @@
+import { addApp } from './add-app.ts'
 import { checkOptions, checkSimulation } from './check-options.ts'
 import type { Run } from './processes.ts'
-import type { App, Connection, LaunchOptions, TokenOptions } from './types.ts'
+import type { Connection, LaunchOptions, TokenOptions } from './types.ts'
 
 /** Uses running servers: the environment has their URLs and settings. */
 export function createConnection(env: Connection['env'], run: Run): Connection {
@@ -16,26 +17,15 @@ export function createConnection(env: Connection['env'], run: Run): Connection {
       return firstApp === undefined ? env : { ...env, TEST_APP: firstApp }
     },
     async addApp(app) {
-      checkOptions('addApp', app, ['id', 'scope', 'redirectUris'])
-      await run('client', 'add', ...listArguments(app))
-      firstApp ??= app.id
+      const added = await addApp(run, app)
+      firstApp ??= added.id
+      return added
     },
-    token: options => requestToken(run, options, firstApp),
-    launch: options => buildLaunch(AUTH_URL, options, firstApp),
-    problems: async () => JSON.parse((await run('problems', '--json')).stdout).items,
-    run: async (...args) => (await run(...args)).stdout,
+    token: (options = {}) => requestToken(run, options, firstApp),
+    launch: (options = {}) => buildLaunch(AUTH_URL, options, firstApp),
+    problems: async () => JSON.parse((await run(['problems', '--json'])).stdout).items,
+    run: async (...args) => (await run(args)).stdout,
   }
-}
-
-function listArguments({ id, scope, redirectUris, launchUrl, firstParty = false }: App): readonly string[] {
-  return [
-    '--public',
-    `--id=${id}`,
-    `--scope=${scope}`,
-    ...redirectUris.map(uri => `--redirect-uri=${uri}`),
-    ...(launchUrl === undefined ? [] : [`--launch-url=${launchUrl}`]),
-    ...(firstParty ? ['--first-party'] : []),
-  ]
 }
 
 async function requestToken(run: Run, options: TokenOptions, firstApp: string | undefined): Promise<string> {
@@ -44,10 +34,10 @@ async function requestToken(run: Run, options: TokenOptions, firstApp: string | 
   if (client === undefined) throw new Error('token: name an app, or add one with addApp')
   const given = Object.entries({ client, scope, patient, encounter, user })
   const args = given.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]))
-  const { stdout, stderr } = await run('token', ...args)
+  const { stdout, stderr } = await run(['token', ...args], 'token')
   // A test that gets fewer scopes than it asks for would fail later, elsewhere.
   const [missing] = /^Not granted as requested.*$/m.exec(stderr) ?? []
-  if (missing !== undefined) throw new Error(missing)
+  if (missing !== undefined) throw new Error(`token: ${missing}`)
   return stdout.trim()
 }
 

@@ -8,7 +8,8 @@ import type { Env } from './environment.ts'
 
 const MAX_LINES = 100
 
-export type Run = (...args: readonly string[]) => Promise<{ stdout: string; stderr: string }>
+/** Runs a command of `sallyport`. A failure has what it printed, in the words of the function that ran it, if one is named. */
+export type Run = (args: readonly string[], method?: string) => Promise<{ stdout: string; stderr: string }>
 
 export interface Servers {
   /** What the command of `start --run` got. */
@@ -47,16 +48,36 @@ function listHandles(child: ChildProcessWithoutNullStreams) {
   return [child, ...sockets]
 }
 
-/** Runs a command of `sallyport`. A failure has what it printed. */
-export function runCommand(args: readonly string[], env: Env): ReturnType<Run> {
-  return new Promise((resolve, reject) => {
-    const options = { env: { ...env }, windowsHide: true, maxBuffer: 100_000_000 }
-    execFile(process.execPath, [findFile('../launcher/main'), ...args], options, (error, stdout, stderr) => {
-      if (error)
-        reject(new Error(`sallyport ${args.join(' ')}: ${`${stdout}${stderr}`.trim() || error.message}`))
-      else resolve({ stdout, stderr })
+export function createRun(env: Env): Run {
+  return (args, method) =>
+    new Promise((resolve, reject) => {
+      const options = { env: { ...env }, windowsHide: true, maxBuffer: 100_000_000 }
+      execFile(
+        process.execPath,
+        [findFile('../launcher/main'), ...args],
+        options,
+        (error, stdout, stderr) => {
+          const output = `${stdout}${stderr}`.trim() || error?.message
+          if (!error) resolve({ stdout, stderr })
+          else if (method === undefined) reject(new Error(`sallyport ${args.join(' ')}: ${output}`))
+          else reject(new Error(`${method}: ${useOwnNames(String(output))}`))
+        },
+      )
     })
-  })
+}
+
+/** Options of commands that have another name here. */
+const OWN_NAMES: Readonly<Record<string, string>> = {
+  client: 'app',
+  'redirect-uri': 'redirectUris',
+  'launch-url': 'launchUrl',
+  'jwks-file': 'jwks',
+  'jwks-url': 'jwksUrl',
+}
+
+/** For a caller who does not see the command: `Set --patient` becomes `Set patient`. */
+function useOwnNames(text: string): string {
+  return text.replace(/(?<= )--([a-z-]+)/g, (_, option) => OWN_NAMES[option] ?? option)
 }
 
 /** A file of ours: JavaScript in the package, TypeScript in a clone. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -52,7 +53,56 @@ describe('startSallyport', () => {
       sallyport.token({ patient: 'mine', scope: 'patient/Patient.rs patient/Observation.rs' }),
       /Not granted as requested: patient\/Observation\.rs/,
     )
-    await assert.rejects(sallyport.token({ patient: 'nobody' }), /Cannot find Patient\/nobody/)
+  })
+
+  it('says in its own words what is wrong (PACKAGE-8)', async () => {
+    await assert.rejects(
+      sallyport.token({ patient: 'nobody' }),
+      /^Error: token: Cannot find Patient\/nobody in \S+\. Set patient, for example mine \(Added\), /,
+    )
+    await assert.rejects(sallyport.token(), /^Error: token: .* needs a patient\. Set patient, for example /)
+    await assert.rejects(
+      sallyport.addApp({ id: 'b', scope: 'openid', redirectUris: ['nowhere'] }),
+      /^Error: addApp: Cannot use redirectUris nowhere: /,
+    )
+  })
+
+  it('registers apps with a secret or with keys (PACKAGE-8)', async () => {
+    const redirectUris = ['http://localhost:3000/callback']
+    const { id, secret = '' } = await sallyport.addApp({
+      id: 'server-app',
+      name: 'Server app',
+      scope: 'openid',
+      redirectUris,
+      secret: true,
+    })
+    assert.equal(id, 'server-app')
+    const exchange = async (password: string) => {
+      const response = await fetch(`${sallyport.authUrl}/oauth2/token`, {
+        method: 'POST',
+        headers: { authorization: `Basic ${btoa(`${id}:${password}`)}` },
+        body: new URLSearchParams({
+          grant_type: 'authorization_code',
+          code: 'none',
+          code_verifier: 'v'.repeat(43),
+          redirect_uri: redirectUris.join(),
+        }),
+      })
+      return ((await response.json()) as { readonly error: string }).error
+    }
+    assert.deepEqual([await exchange(secret), await exchange('another')], ['invalid_grant', 'invalid_client'])
+    const jwk = generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey.export({ format: 'jwk' })
+    const jwks = { keys: [{ ...jwk, kid: 'one', alg: 'ES384' }] }
+    assert.deepEqual(await sallyport.addApp({ id: 'service', scope: 'system/Patient.rs', jwks }), {
+      id: 'service',
+    })
+    const shown = await sallyport.run('client', 'show', 'service')
+    assert.match(shown, /authentication +keys\nkey +one \(EC\)/)
+    assert.match(await sallyport.run('client', 'show', id), /name +Server app\n/)
+    await assert.rejects(
+      sallyport.addApp({ id: 'both', scope: 'openid', redirectUris, secret: true, jwks }),
+      /^TypeError: addApp: expected only one of secret, jwks, jwksUrl$/,
+    )
   })
 
   it('says what an import refused (PACKAGE-8)', async () => {

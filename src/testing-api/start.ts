@@ -1,7 +1,7 @@
 import { checkOptions } from './check-options.ts'
 import { createConnection } from './connection.ts'
 import { withoutSettings } from './environment.ts'
-import { runCommand, startServers } from './processes.ts'
+import { createRun, startServers } from './processes.ts'
 import type { Sallyport, StartOptions } from './types.ts'
 
 /** Starts servers with data of their own, on free ports. They stop with `stop()`, or when this process ends. */
@@ -11,9 +11,9 @@ export async function startSallyport(options: StartOptions = {}): Promise<Sallyp
   const env = { ...withoutSettings(process.env), ...settings }
   const servers = await startServers(names, env)
   const { stop } = servers
-  const run = (...args: readonly string[]) => runCommand(args, { ...env, ...servers.env })
+  const run = createRun({ ...env, ...servers.env })
   try {
-    if (files.length > 0) await run('data', 'import', ...files)
+    if (files.length > 0) await run(['data', 'import', ...files])
   } catch (error) {
     await stop()
     throw error

@@ -22,15 +22,29 @@ export interface Users {
   readonly mother?: User
 }
 
-/** An app to register, as `sallyport client add --public` does. */
+/** An app to register, as `sallyport client add` does: public, unless it has a secret or keys. */
 export interface App {
   readonly id: string
   /** The scopes that it may request, separated by spaces. */
   readonly scope: string
-  readonly redirectUris: readonly string[]
+  /** Not needed if all scopes are `system/` scopes. */
+  readonly redirectUris?: readonly string[]
   readonly launchUrl?: string
+  /** Shown to users. By default the id. */
+  readonly name?: string
+  /** Confidential: with a generated secret, which `addApp` returns. */
+  readonly secret?: boolean
+  /** Confidential: with these public keys (`private_key_jwt`). */
+  readonly jwks?: { readonly keys: readonly object[] }
+  /** Confidential: with the public keys at this URL. */
+  readonly jwksUrl?: string
   /** Its users are not asked for consent. */
   readonly firstParty?: boolean
+}
+
+export interface RegisteredApp {
+  readonly id: string
+  readonly secret?: string
 }
 
 export interface TokenOptions {
@@ -92,11 +106,11 @@ export interface Connection {
   readonly users: Users
   /** For other processes, which connect by it: the URLs, the users, the first app that was added, and the settings. */
   readonly env: Readonly<Record<string, string>>
-  addApp(app: App): Promise<void>
+  addApp(app: App): Promise<RegisteredApp>
   /** An access token, without a launch. It fails if a requested scope cannot be granted. */
-  token(options: TokenOptions): Promise<string>
+  token(options?: TokenOptions): Promise<string>
   /** A link that launches the app, each time it is opened. Without sign-in and consent, unless they are asked for. */
-  launch(options: LaunchOptions): string
+  launch(options?: LaunchOptions): string
   /** What was refused since the start, and why. */
   problems(): Promise<readonly Problem[]>
   /** Runs another command of `sallyport` on the same data. Its standard output. */

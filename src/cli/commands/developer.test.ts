@@ -157,6 +157,8 @@ describe('sallyport token', () => {
         const other = { SMART_FHIR_BASE_URL: `http://127.0.0.1:${port}/fhir` }
         const { stdout, stderr } = await run('token --client my-app --patient three', other)
         assert.equal(decodeJwt(stdout.trim())?.claims.patient, issued ? 'three' : undefined, stderr)
+        const refusal = /^Cannot find Patient\/three in \S+fhir\.db\. Set --patient, for example one \(/
+        assert.match(stderr, issued ? /^$/ : refusal)
       } finally {
         server.close()
       }

@@ -205,10 +205,14 @@ async function checkSubject(settings: Settings, { patientId, encounterId }: Comm
       : undefined
   })
   // The file may be of an earlier start, before another server took its place.
-  if (missing !== undefined && !(await isAnotherServer(settings.fhirBaseUrl)))
-    throw new CommandFailure(
-      `Cannot find ${missing} in ${nameDataFile(settings)}. If another FHIR server serves ${settings.fhirBaseUrl}, start it first.`,
-    )
+  if (missing === undefined) return
+  const server = await identifyServer(settings.fhirBaseUrl)
+  if (server === 'another') return
+  const hint =
+    server === 'ours'
+      ? `Set --patient${await suggestPatients(settings)}.`
+      : `If another FHIR server serves ${settings.fhirBaseUrl}, start it first.`
+  throw new CommandFailure(`Cannot find ${missing} in ${nameDataFile(settings)}. ${hint}`)
 }
 
 /** Reads the data of the embedded server. Undefined if there are none. */
@@ -229,13 +233,14 @@ async function withRepository<T>(
 
 const METADATA_MS = 2_000
 
-/** Whether a server responds, and its CapabilityStatement, which needs no token, is not that of the embedded server. */
-async function isAnotherServer(fhirBaseUrl: string): Promise<boolean> {
+/** Whose CapabilityStatement, which needs no token, the server sends. Undefined if none responds. */
+async function identifyServer(fhirBaseUrl: string): Promise<'ours' | 'another' | undefined> {
   const signal = AbortSignal.timeout(METADATA_MS)
   const response = await fetch(`${fhirBaseUrl}/metadata`, { signal }).catch(() => undefined)
-  if (!response) return false
+  if (!response) return undefined
   const statement: unknown = await response.json().catch(() => undefined)
-  return !(isRecord(statement) && isRecord(statement.software) && statement.software.name === 'Sallyport')
+  const software = isRecord(statement) && isRecord(statement.software) ? statement.software.name : undefined
+  return software === 'Sallyport' ? 'ours' : 'another'
 }
 
 function isOfPatient(encounter: Resource | undefined, patientId: string | undefined): boolean {
