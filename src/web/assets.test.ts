@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { createServer, getAssetUrl } from './index.ts'
 
@@ -54,5 +54,22 @@ describe('sallyport.css', () => {
   it('contains colours only in the token blocks', () => {
     const outside = css.replace(/:root \{[^}]*\}/g, '').match(/#[0-9a-f]{3,8}\b/gi)
     assert.deepEqual(outside, null)
+  })
+
+  it('contains only classes that something uses', () => {
+    const root = new URL('../..', import.meta.url)
+    const files = globSync('{src,scripts}/**/*.{ts,js}', {
+      cwd: root,
+      exclude: ['**/*.test.ts', '**/testing/**'],
+    })
+    const words = new Set(
+      files.flatMap(file => readFileSync(new URL(file, root), 'utf8').match(/[\w-]+/g) ?? []),
+    )
+    const selectors = css.replaceAll(/\/\*.*?\*\/|\{[^{}]*\}/gs, ' ')
+    const unused = [...new Set(selectors.match(/(?<=\.)[a-z][\w-]*/g))].filter(
+      // A variant's name may be made by the code: `badge--${tone}`.
+      name => !words.has(name) && !words.has(name.replace(/(?<=--).*/, '')),
+    )
+    assert.deepEqual(unused, [])
   })
 })
