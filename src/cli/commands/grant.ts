@@ -5,6 +5,7 @@ import {
   type Command,
   CommandFailure,
   formatColumns,
+  formatTime,
   getOptional,
   getSubject,
   isSet,
@@ -83,11 +84,6 @@ function formatGrant({ id, clientId, username, patientId, opensEvery, ...grant }
     formatTime(grant.lastUsedAt),
     grant.scope,
   ]
-}
-
-/** To the minute, in UTC. */
-export function formatTime(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 16)}Z`
 }
 
 const grantRevoke: Command = {

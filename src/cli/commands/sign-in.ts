@@ -3,13 +3,13 @@ import {
   type Command,
   CommandFailure,
   formatColumns,
+  formatTime,
   getOptional,
   getSubject,
   isSet,
   printJson,
 } from '../command.ts'
 import { performCommand } from '../with-store.ts'
-import { formatTime } from './grant.ts'
 
 const signInList: Command = {
   usage: `

@@ -1,8 +1,15 @@
 import type { UserDescription } from '../../auth/index.ts'
 import { findOwn, HOW } from '../../core/index.ts'
-import { type Command, failMisuse, formatColumns, getOptional, isSet, printJson } from '../command.ts'
+import {
+  type Command,
+  failMisuse,
+  formatColumns,
+  formatTime,
+  getOptional,
+  isSet,
+  printJson,
+} from '../command.ts'
 import { performCommand } from '../with-store.ts'
-import { formatTime } from './grant.ts'
 
 /** The list of one kind of users, as on the page of users. */
 export function defineUserList(kind: UserDescription['kind']): Command {
