@@ -109,9 +109,9 @@ const TESTING = `
   const sallyport: Sallyport = await startSallyport(options)
   await sallyport.addApp({ id: 'a', redirectUris: ['http://localhost/'], scope: 'patient/*.rs' })
   export const token: string = await sallyport.token({ patient: '1' })
-  export const link: string = sallyport.launch({ patient: '1', simulate: 'fhir:500' })
+  export const link: string = await sallyport.launch({ patient: '1', simulate: 'fhir:500' })
   // @ts-expect-error: no error of the lab
-  sallyport.launch({ simulate: 'zzz' })
+  await sallyport.launch({ simulate: 'zzz' })
   export const connected: Connection = connectSallyport(sallyport.env)
   export const username: string | undefined = sallyport.users.patient?.username
 `
@@ -122,11 +122,12 @@ describe('npm run build', () => {
   const launcher = join(installed, 'src/launcher/main.js')
   const cache = join(folder, 'cache')
   const library = join(folder, 'node_modules/sallyport-interceptor')
+  let printed = ''
   const tarballs = { sallyport: '', 'sallyport-interceptor': '' }
   const NAMES = ['sallyport', 'sallyport-interceptor'] as const
   before(async () => {
     const dist = join(folder, 'dist')
-    await run(process.execPath, [join(import.meta.dirname, 'build.ts'), dist])
+    printed = (await run(process.execPath, [join(import.meta.dirname, 'build.ts'), dist])).stdout
     for (const name of NAMES) {
       const { stdout } = await run('npm', ['pack', join(dist, name), '--json', '--pack-destination', folder])
       tarballs[name] = join(folder, JSON.parse(stdout)[0].filename)
@@ -153,6 +154,10 @@ describe('npm run build', () => {
     mkdirSync(join(path, '..'), { recursive: true })
     symlinkSync(join(ROOT, 'node_modules', name), path)
   }
+
+  it('says what it does (PACKAGE-1)', () => {
+    assert.match(printed, /^Compiling the servers: .*\nCompiling .*\nCompiling .*\nDone: \S+dist\n$/)
+  })
 
   it(`makes a tarball of less than ${MAX_BYTES / 1e6} MB (PACKAGE-1)`, () => {
     const { size } = statSync(tarballs.sallyport)

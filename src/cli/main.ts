@@ -19,14 +19,13 @@ if (cluster.isWorker) {
   const { runWorker } = await import('./workers/worker.ts')
   runWorker({ send: message => process.send?.(message), on: process.on.bind(process) })
 } else {
-  const { runCommandLine } = await import('./command-line.ts')
-  process.exitCode = await runCommandLine(process.argv.slice(2), {
-    stdin: process.stdin,
-    stdout: process.stdout,
-    stderr: process.stderr,
-    env: process.env,
-    cwd: process.cwd(),
-  })
+  const { stdin, stdout, stderr, env } = process
+  const io = { stdin, stdout, stderr, env, cwd: process.cwd() }
+  const args = process.argv.slice(2)
+  process.exitCode =
+    args[0] === '--batch'
+      ? await (await import('./batch.ts')).runBatch(io)
+      : await (await import('./command-line.ts')).runCommandLine(args, io)
   // A connection that a client keeps alive must not keep the process running.
   setTimeout(() => process.exit(), 500).unref()
 }

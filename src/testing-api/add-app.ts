@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { checkOptions } from './check-options.ts'
-import type { Run } from './processes.ts'
+import type { Run } from './commands.ts'
 import type { App, RegisteredApp } from './types.ts'
 
 const PROOFS = ['secret', 'jwks', 'jwksUrl'] as const

@@ -1,6 +1,6 @@
+import { createCommands } from './commands.ts'
 import { createConnection } from './connection.ts'
 import { pickServers, withoutSettings } from './environment.ts'
-import { createRun } from './processes.ts'
 import type { Connection } from './types.ts'
 
 /** Uses servers that another process has started, by what `env` of `startSallyport`, or `start --run`, has put in the environment. */
@@ -12,5 +12,5 @@ export function connectSallyport(
     throw new Error(
       'connectSallyport: the environment names no servers. Start them with startSallyport and pass on its env, or run the tests with sallyport start --run',
     )
-  return createConnection(servers, createRun({ ...withoutSettings(process.env), ...servers }))
+  return createConnection(servers, createCommands({ ...withoutSettings(process.env), ...servers }).run)
 }

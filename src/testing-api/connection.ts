@@ -1,6 +1,7 @@
+import { isRecord } from '../core/index.ts'
 import { addApp } from './add-app.ts'
 import { checkOptions, checkSimulation } from './check-options.ts'
-import type { Run } from './processes.ts'
+import type { Run } from './commands.ts'
 import type { Connection, LaunchOptions, TokenOptions } from './types.ts'
 
 /** Uses running servers: the environment has their URLs and settings. */
@@ -42,7 +43,11 @@ async function requestToken(run: Run, options: TokenOptions, firstApp: string | 
 }
 
 /** A link of the lab (docs/how-to/lab.md). */
-function buildLaunch(authUrl: string, options: LaunchOptions, firstApp: string | undefined): string {
+async function buildLaunch(
+  authUrl: string,
+  options: LaunchOptions,
+  firstApp: string | undefined,
+): Promise<string> {
   checkOptions('launch', options)
   checkSimulation(options.simulate)
   const { app: client = firstApp, launchUrl: launch_url, signIn = false, consent = false, ...more } = options
@@ -51,5 +56,15 @@ function buildLaunch(authUrl: string, options: LaunchOptions, firstApp: string |
   for (const [name, value] of given) url.searchParams.set(name, String(value))
   if (!signIn) url.searchParams.set('skip_login', '1')
   if (!consent) url.searchParams.set('skip_consent', '1')
+  await checkLink(url.href)
   return url.href
+}
+
+/** Refuses a link that would not launch the app. The FHIR server need not run yet, and a browser may be allowed more. */
+async function checkLink(link: string): Promise<void> {
+  const response = await fetch(`${link}&check=1`)
+  if (response.status !== 400 && response.status !== 404) return
+  const problem: unknown = await response.json()
+  const why = isRecord(problem) && problem.error_description
+  throw new Error(`launch: ${why || 'the lab is off'}`)
 }

@@ -1,15 +1,57 @@
-import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { spawn } from 'node:child_process'
 import { Socket } from 'node:net'
 import { extname } from 'node:path'
-import { createInterface } from 'node:readline'
+import { createInterface, type Interface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Env } from './environment.ts'
 
 const MAX_LINES = 100
 
-/** Runs a command of `sallyport`. A failure has what it printed, in the words of the function that ran it, if one is named. */
-export type Run = (args: readonly string[], method?: string) => Promise<{ stdout: string; stderr: string }>
+/** A process of `sallyport` that ends with its standard input, which ends with this process, however that ends. */
+export interface Process {
+  /** What it prints. */
+  readonly lines: Interface
+  /** The last lines of its standard error. */
+  readonly log: readonly string[]
+  readonly closed: Promise<void>
+  write(line: string): void
+  /** This process may end before it does, until `ref` is called. */
+  unref(): void
+  ref(): void
+  stop(): Promise<void>
+}
+
+export function startProcess(args: readonly string[], env: Env): Process {
+  const child = spawn(process.execPath, [findFile('../launcher/main'), ...args], {
+    env: { ...env },
+    windowsHide: true,
+  })
+  const { stdin, stdout, stderr } = child
+  const log: string[] = []
+  createInterface(stderr).on('line', line => {
+    log.push(line)
+    if (log.length > MAX_LINES) log.shift()
+  })
+  child.on('error', error => log.push(error.message))
+  // It has ended, which `closed` tells.
+  stdin.on('error', () => {})
+  const handles = [child, ...[stdin, stdout, stderr].filter(stream => stream instanceof Socket)]
+  const ref = () => handles.forEach(handle => void handle.ref())
+  const closed = new Promise<void>(resolve => child.on('close', () => resolve()))
+  return {
+    lines: createInterface(stdout),
+    log,
+    closed,
+    write: line => stdin.write(`${line}\n`),
+    unref: () => handles.forEach(handle => void handle.unref()),
+    ref,
+    stop() {
+      ref()
+      stdin.end()
+      return closed
+    },
+  }
+}
 
 export interface Servers {
   /** What the command of `start --run` got. */
@@ -17,67 +59,18 @@ export interface Servers {
   stop(): Promise<void>
 }
 
-/** Starts the servers. They stop when their standard input ends, which it does with this process at the latest. */
 export async function startServers(names: readonly string[], env: Env): Promise<Servers> {
   const hold = `"${process.execPath}" "${findFile('./hold')}"`
-  const args = [findFile('../launcher/main'), 'start', ...names, '--ephemeral', '--run', hold]
-  const child = spawn(process.execPath, args, { env: { ...env }, windowsHide: true })
-  const log: string[] = []
-  createInterface(child.stderr).on('line', line => {
-    log.push(line)
-    if (log.length > MAX_LINES) log.shift()
-  })
-  const closed = once(child, 'close')
-  const first = once(createInterface(child.stdout), 'line')
-  const line = await Promise.race([first.then(([text]) => String(text)), closed.then(() => undefined)])
+  const { lines, closed, log, unref, stop } = startProcess(
+    ['start', ...names, '--ephemeral', '--run', hold],
+    env,
+  )
+  const first = new Promise<string>(resolve => lines.once('line', resolve))
+  const line = await Promise.race([first, closed])
   if (line === undefined) throw new Error(`Sallyport did not start:\n${log.join('\n')}`)
   // A test run that forgets to stop them can end.
-  for (const handle of listHandles(child)) handle.unref()
-  return {
-    env: JSON.parse(line),
-    async stop() {
-      for (const handle of listHandles(child)) handle.ref()
-      child.stdin.end()
-      await closed
-    },
-  }
-}
-
-function listHandles(child: ChildProcessWithoutNullStreams) {
-  const sockets = [child.stdin, child.stdout, child.stderr].filter(stream => stream instanceof Socket)
-  return [child, ...sockets]
-}
-
-export function createRun(env: Env): Run {
-  return (args, method) =>
-    new Promise((resolve, reject) => {
-      const options = { env: { ...env }, windowsHide: true, maxBuffer: 100_000_000 }
-      execFile(
-        process.execPath,
-        [findFile('../launcher/main'), ...args],
-        options,
-        (error, stdout, stderr) => {
-          const output = `${stdout}${stderr}`.trim() || error?.message
-          if (!error) resolve({ stdout, stderr })
-          else if (method === undefined) reject(new Error(`sallyport ${args.join(' ')}: ${output}`))
-          else reject(new Error(`${method}: ${useOwnNames(String(output))}`))
-        },
-      )
-    })
-}
-
-/** Options of commands that have another name here. */
-const OWN_NAMES: Readonly<Record<string, string>> = {
-  client: 'app',
-  'redirect-uri': 'redirectUris',
-  'launch-url': 'launchUrl',
-  'jwks-file': 'jwks',
-  'jwks-url': 'jwksUrl',
-}
-
-/** For a caller who does not see the command: `Set --patient` becomes `Set patient`. */
-function useOwnNames(text: string): string {
-  return text.replace(/(?<= )--([a-z-]+)/g, (_, option) => OWN_NAMES[option] ?? option)
+  unref()
+  return { env: JSON.parse(line), stop }
 }
 
 /** A file of ours: JavaScript in the package, TypeScript in a clone. */

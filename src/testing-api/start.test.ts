@@ -2,14 +2,22 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { HttpUser } from '../../test/support/http-user.ts'
 import { loadTestCommands } from '../auth/index.ts'
-import { type App, connectSallyport, type Sallyport, type Simulation, startSallyport } from './index.ts'
+import {
+  type App,
+  connectSallyport,
+  type LaunchOptions,
+  type Sallyport,
+  type Simulation,
+  startSallyport,
+} from './index.ts'
 import { SIMULATIONS } from './simulations.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-testing-'))
@@ -115,12 +123,50 @@ describe('startSallyport', () => {
   })
 
   it('gives links that launch an app (PACKAGE-8)', async () => {
-    const launched = await fetch(sallyport.launch({ patient: 'mine', user: 'admin' }), { redirect: 'manual' })
+    const launched = await fetch(await sallyport.launch({ patient: 'mine', user: 'admin' }), {
+      redirect: 'manual',
+    })
     const url = new URL(launched.headers.get('location') ?? '')
     assert.deepEqual(
       [url.origin + url.pathname, url.searchParams.get('iss'), url.searchParams.has('launch')],
       ['http://localhost:3000/launch', sallyport.fhirUrl, true],
     )
+  })
+
+  it('gives no link that would launch nothing (PACKAGE-8)', async () => {
+    const refused: readonly [options: LaunchOptions, message: RegExp][] = [
+      [{ patient: 'nobody' }, /^Error: launch: The patient .*: nobody\. Use, for example, \w/],
+      [{}, /^Error: launch: patient: expected the id of a Patient\.$/],
+      [{ patient: 'mine', user: 'nobody' }, /^Error: launch: The username is unknown: nobody\.$/],
+      [{ patient: 'mine', app: 'another' }, /^Error: launch: The client_id .*: another\.$/],
+    ]
+    for (const [options, message] of refused) await assert.rejects(sallyport.launch(options), message)
+    const launchUrl = 'http://localhost:3000/'
+    await sallyport.launch({ patient: 'mine', app: 'another', launchUrl })
+  })
+
+  it('runs its commands in one process, also at the same time (PACKAGE-8)', async () => {
+    const program = join(folder, 'note-process.mjs')
+    const log = join(folder, 'processes.log')
+    writeFileSync(
+      program,
+      `import { appendFileSync } from 'node:fs'; appendFileSync(${JSON.stringify(log)}, process.pid + '\\n')`,
+    )
+    const { NODE_OPTIONS = '' } = process.env
+    process.env.NODE_OPTIONS = `${NODE_OPTIONS} --import=${pathToFileURL(program)}`
+    const other = connectSallyport(sallyport.env)
+    process.env.NODE_OPTIONS = NODE_OPTIONS
+    const [token, problems, , failed] = await Promise.all([
+      other.token({ patient: 'mine' }),
+      other.problems(),
+      other.addApp({ id: 'parallel', scope: 'openid', redirectUris: ['http://localhost:3000/'] }),
+      other.run('client', 'show', 'nobody').catch(String),
+    ])
+    assert.equal(await get('Patient/mine', token), 200)
+    assert(Array.isArray(problems))
+    assert.match(failed, /^Error: sallyport client show nobody: .*nobody/)
+    assert.match(await other.run('client', 'show', 'parallel'), /parallel/)
+    assert.equal(new Set(readFileSync(log, 'utf8').trim().split('\n')).size, 1)
   })
 
   it('lets another process use the servers by the environment (PACKAGE-8)', async () => {
@@ -140,7 +186,7 @@ describe('startSallyport', () => {
     assert.ok(!('stop' in other))
     // The first app that was added is the one of both.
     assert.equal(await get('Patient/mine', await other.token({ patient: 'mine' })), 200)
-    assert.equal(other.launch({ patient: 'mine' }), sallyport.launch({ patient: 'mine' }))
+    assert.equal(await other.launch({ patient: 'mine' }), await sallyport.launch({ patient: 'mine' }))
     assert.throws(() => connectSallyport({}), /names no servers\. Start them with startSallyport/)
   })
 
@@ -150,7 +196,7 @@ describe('startSallyport', () => {
       sallyport.token(wrong),
       /^TypeError: token: unknown option patientId: did you mean patient\?$/,
     )
-    assert.throws(() => sallyport.launch(wrong), /^TypeError: launch: unknown option patientId/)
+    await assert.rejects(sallyport.launch(wrong), /^TypeError: launch: unknown option patientId/)
     await assert.rejects(startSallyport(wrong), /^TypeError: startSallyport: unknown option patientId$/)
     const unscoped: object = { id: 'b', redirectUris: [] }
     await assert.rejects(sallyport.addApp(unscoped as App), /^TypeError: addApp: expected scope$/)
@@ -164,7 +210,7 @@ describe('startSallyport', () => {
       ['zzz', /^TypeError: launch: cannot simulate zzz: expected one of authorize:invalid_request, /],
     ]
     for (const [name, message] of refused)
-      assert.throws(() => sallyport.launch({ patient: 'mine', simulate: name as Simulation }), message)
+      await assert.rejects(sallyport.launch({ patient: 'mine', simulate: name as Simulation }), message)
   })
 
   it('names users who can sign in (PACKAGE-8)', async () => {

@@ -1,7 +1,8 @@
 import { checkOptions } from './check-options.ts'
+import { createCommands } from './commands.ts'
 import { createConnection } from './connection.ts'
 import { withoutSettings } from './environment.ts'
-import { createRun, startServers } from './processes.ts'
+import { startServers } from './processes.ts'
 import type { Sallyport, StartOptions } from './types.ts'
 
 /** Starts servers with data of their own, on free ports. They stop with `stop()`, or when this process ends. */
@@ -10,8 +11,11 @@ export async function startSallyport(options: StartOptions = {}): Promise<Sallyp
   const { settings = {}, servers: names = [], import: files = [] } = options
   const env = { ...withoutSettings(process.env), ...settings }
   const servers = await startServers(names, env)
-  const { stop } = servers
-  const run = createRun({ ...env, ...servers.env })
+  const { run, stop: stopCommands } = createCommands({ ...env, ...servers.env })
+  const stop = async () => {
+    await stopCommands()
+    await servers.stop()
+  }
   try {
     if (files.length > 0) await run(['data', 'import', ...files])
   } catch (error) {

@@ -109,8 +109,11 @@ export interface Connection {
   addApp(app: App): Promise<RegisteredApp>
   /** An access token, without a launch. It fails if a requested scope cannot be granted. */
   token(options?: TokenOptions): Promise<string>
-  /** A link that launches the app, each time it is opened. Without sign-in and consent, unless they are asked for. */
-  launch(options?: LaunchOptions): string
+  /**
+   * A link that launches the app, each time it is opened. Without sign-in and consent, unless they are asked for. It fails if the app, the
+   * user, the patient or the encounter does not exist.
+   */
+  launch(options?: LaunchOptions): Promise<string>
   /** What was refused since the start, and why. */
   problems(): Promise<readonly Problem[]>
   /** Runs another command of `sallyport` on the same data. Its standard output. */

@@ -182,10 +182,10 @@ describe('GET /lab/launch', () => {
     const cases: readonly (readonly [Query, number, RegExp])[] = [
       [{ simulate: 'token:teapot' }, 400, new RegExp(`simulate: expected one of ${SIMULATIONS.join(', ')}`)],
       [{ patient: '' }, 400, /patient/],
-      [{ patient: 'nobody' }, 404, /patient/],
-      [{ encounter: 'enc-9' }, 404, /encounter/],
-      [{ client: 'nobody' }, 400, /client/],
-      [{ user: 'nobody' }, 400, /username/],
+      [{ patient: 'nobody' }, 404, /^The patient .* may not see it: nobody\. Use, for example, \w/],
+      [{ encounter: 'enc-9' }, 404, /encounter .*: enc-9\.$/],
+      [{ client: 'nobody' }, 400, /client_id .*: nobody\.$/],
+      [{ user: 'nobody' }, 400, /username .*: nobody\.$/],
       [{ user: 'gone' }, 400, /username/],
       [{ skip_login: 'yes' }, 400, /skip_login: expected 1 or 0/],
       [{ token_ttl: '0' }, 400, /token_ttl/],
@@ -209,6 +209,16 @@ describe('GET /lab/launch', () => {
     }
     const page = await get({ simulate: 'x' }, { accept: 'text/html' })
     assert.match(page.body, /The app was not launched/)
+  })
+
+  it('checks a link without a launch (LAB-1)', async () => {
+    const count = () => auth.store.db.selectFrom('launch_token').select('launch_id').execute()
+    const before = await count()
+    const checked = await get({ client: 'helio', patient: 'juniper', ...WITHOUT_PAGES, check: '1' })
+    assert.deepEqual([checked.statusCode, checked.body], [204, ''])
+    assert.deepEqual(await count(), before)
+    assert.equal((await get({ client: 'helio', patient: 'nobody', check: '1' })).statusCode, 404)
+    assert.equal((await get({ kind: 'standalone', client: 'helio', check: '1' })).statusCode, 204)
   })
 
   it('refuses a link that a page of another site opens (LAB-1)', async () => {

@@ -23,6 +23,8 @@ export interface LabLink {
   /** A launch URL that need not be registered. */
   readonly launchUrl: string | undefined
   readonly redirects: boolean
+  /** Whether nothing is launched. */
+  readonly checks: boolean
   readonly launch: LaunchRequest
   readonly settings: LabSettings
 }
@@ -54,6 +56,7 @@ export const LINK_PARAMETERS: readonly string[] = [
   'style',
   'simulate',
   'redirect',
+  'check',
 ]
 
 /** Why the parameters make no link. The text begins with the name of a parameter. */
@@ -75,6 +78,7 @@ export function readLink(query: unknown): LabLink | Problem {
     kind: readKind(get('kind')),
     skipsLogin: readFlag(get, 'skip_login') ?? false,
     redirects: readFlag(get, 'redirect') ?? true,
+    checks: readFlag(get, 'check') ?? false,
     scope: readScope(get('scope')),
     simulate: readSimulation(get('simulate')),
     tokenSeconds: readSeconds(get('token_ttl')),
@@ -83,7 +87,7 @@ export function readLink(query: unknown): LabLink | Problem {
     isPkceOptional: readPkce(get('pkce')),
   }
   if (!isRead(parts)) return Object.values(parts).find(part => isFailure(part)) ?? failLink('')
-  const { kind, skipsLogin, redirects, ...settings } = parts
+  const { kind, skipsLogin, redirects, checks, ...settings } = parts
   const surplus = hasContext(kind)
     ? undefined
     : LINK_PARAMETERS.find(name => !WITHOUT_CONTEXT.has(name) && get(name) !== undefined)
@@ -94,6 +98,7 @@ export function readLink(query: unknown): LabLink | Problem {
     skipsLogin,
     launchUrl: get('launch_url'),
     redirects,
+    checks,
     launch: {
       patientId: get('patient'),
       encounterId: get('encounter'),
@@ -106,7 +111,7 @@ export function readLink(query: unknown): LabLink | Problem {
 }
 
 /** The parameters of a launch without a launch token. */
-const WITHOUT_CONTEXT: ReadonlySet<string> = new Set(['kind', 'client', 'launch_url', 'redirect'])
+const WITHOUT_CONTEXT: ReadonlySet<string> = new Set(['kind', 'client', 'launch_url', 'redirect', 'check'])
 
 function readKind(name: string | undefined): LaunchKind | Problem {
   if (name === undefined) return 'ehr'

@@ -1,13 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { fail, isFailure } from '../../core/index.ts'
+import { fail, findOwn, isFailure } from '../../core/index.ts'
 import { sha256 } from '../../store/index.ts'
 import { auditEvent } from '../base/audit.ts'
-import { createFhirReader } from '../base/fhir-reader.ts'
+import { createFhirReader, type FhirReader } from '../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE } from '../base/paths.ts'
 import { forbidCaching, joinRepeated, readParameters } from '../base/request.ts'
 import { findOwnPatient, isPatientUser, type User } from '../base/user.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { findApp } from '../oauth/launch/apps.ts'
+import { findPatients, listPeople } from '../oauth/launch/patients.ts'
 import { buildStandaloneUrl, issueLaunch, prepareLaunch, type ReadyLaunch } from '../oauth/launch/prepare.ts'
 import { describeLaunchProblem, UNKNOWN_USER } from '../oauth/launch-contexts.ts'
 import { sendErrorPage } from '../pages/page-parts.ts'
@@ -16,6 +17,7 @@ import type { Login } from '../users/find-login.ts'
 import { beginLogin, findCurrentLogin, requireClinician } from '../users/login.ts'
 import { checkLaunch, findPageProblem, type Problem } from './access.ts'
 import { registerLabClient } from './client.ts'
+import { SUGGESTED } from './limits.ts'
 import { renderLabPage } from './page.ts'
 import { labPaths } from './paths.ts'
 import { failLink, type LabLink, readLink } from './read-link.ts'
@@ -43,6 +45,7 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
     if (isFailure(link)) return sendProblem(reply, context, link)
     const launched = await launch(context, request, checked.login, link)
     if (isFailure(launched)) return sendProblem(reply, context, launched)
+    if (link.checks) return reply.code(204).send()
     return link.redirects ? reply.redirect(launched.url, 302) : reply.send({ launch_url: launched.url })
   })
 }
@@ -87,13 +90,11 @@ async function launch(
 }
 
 /** The app starts with `iss` alone. Nothing is issued, so that there is nothing to record. */
-async function startAlone(
-  context: AuthContext,
-  { launchUrl, launch }: LabLink,
-): Promise<{ readonly url: string } | Problem> {
+async function startAlone(context: AuthContext, link: LabLink): Promise<{ readonly url: string } | Problem> {
+  const { launchUrl, launch } = link
   const { settings } = context
   const app = await findApp(context, launch.clientId)
-  if (!app) return fail(describeLaunchProblem(fail({ kind: 'unknown-app' })))
+  if (!app) return describeProblem(fail({ kind: 'unknown-app' }), link)
   const url = launchUrl ?? app.launchUrl
   return { url: buildStandaloneUrl(settings, app.client, url) }
 }
@@ -105,21 +106,45 @@ async function launchForPatient(
   link: LabLink,
 ): Promise<{ readonly url: string } | Problem> {
   const user = await findLaunchUser(context, login, link.username)
-  if (!user) return fail(describeLaunchProblem(UNKNOWN_USER))
+  if (!user) return describeProblem(UNKNOWN_USER, link)
   if (link.kind === 'patient' && !isPatientUser(user))
     return failLink('user: expected a patient or a relative, for a launch by a patient')
   const read = await createFhirReader(context, user, { address: request.ip })
   const patientId = link.launch.patientId ?? findOwnPatient(user)
   const prepared = await prepareLaunch(context, user, read, { ...link.launch, patientId })
-  if (isFailure(prepared))
-    return prepared.kind === 'no-patient'
-      ? failLink('patient: expected the id of a Patient')
-      : fail(describeLaunchProblem(prepared))
+  if (isFailure(prepared)) return describeProblem(prepared, link, read)
+  if (link.checks) return { url: prepared.launchUrl }
   const ready = await applySettings(context, user, link, prepared)
   const by = login && login.user.id !== user.id ? login.user.username : undefined
   return issueLaunch(context, ready, trx =>
     auditEvent(context, request, { ...describeEvent(ready, link, by), user }, trx),
   )
+}
+
+/** A developer who mistyped a name learns which one, and some patients to choose from. */
+async function describeProblem(
+  problem: Parameters<typeof describeLaunchProblem>[0],
+  { launch, username }: LabLink,
+  read?: FhirReader,
+): Promise<Problem> {
+  if (problem.kind === 'no-patient') return failLink('patient: expected the id of a Patient')
+  const names = {
+    'unknown-user': username,
+    'unknown-app': launch.clientId,
+    'unknown-patient': launch.patientId,
+    'unknown-encounter': launch.encounterId,
+  }
+  const name = findOwn(names, problem.kind)
+  const { text, ...described } = describeLaunchProblem(problem)
+  const named = name === undefined ? text : `${text.replace(/\.$/, '')}: ${name}.`
+  const more = problem.kind === 'unknown-patient' && read ? await suggestPatients(read) : ''
+  return fail({ ...described, text: `${named}${more}` })
+}
+
+async function suggestPatients(read: FhirReader): Promise<string> {
+  const found = await findPatients(read, { search: undefined, page: undefined, recent: [] })
+  const ids = found.kind === 'list' ? listPeople(found).map(({ id }) => id) : []
+  return ids.length === 0 ? '' : ` Use, for example, ${ids.slice(0, SUGGESTED).join(', ')}.`
 }
 
 /** The named user, or the one who is signed in, or the test clinician. */
