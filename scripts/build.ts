@@ -35,11 +35,14 @@ const { version, license, type, engines, ...manifest } = readJson('package.json'
 
 buildServers(join(output, 'sallyport'))
 if (!values.image) buildInterceptor(join(output, 'sallyport-interceptor'))
+print(`Done: ${output}`)
 
 function buildServers(folder: string): void {
   rmSync(folder, { recursive: true, force: true })
+  print('Compiling the servers: takes half a minute')
   compile('tsconfig.build.json', folder)
-  // The second one replaces the modules that both have.
+  print('Compiling the launcher and the libraries of the package sallyport')
+  // These replace the modules that both have.
   compile('tsconfig.build-node20.json', folder)
   const documentation = values.image ? [] : DOCUMENTATION
   for (const path of ['src/web/assets', 'src/fhir/definitions/r4.json', 'LICENSE', ...documentation])
@@ -57,6 +60,7 @@ function buildServers(folder: string): void {
 /** The interceptor and the modules that it imports, for servers that need nothing else. */
 function buildInterceptor(folder: string): void {
   rmSync(folder, { recursive: true, force: true })
+  print('Compiling the package sallyport-interceptor')
   compile('tsconfig.build-interceptor.json', folder)
   for (const path of ['src/fhir/definitions/r4.json', 'LICENSE', ...LIBRARY_DOCUMENTATION]) copy(path, folder)
   const readme = readFileSync(join(ROOT, 'src/interceptor/README.md'), 'utf8')
@@ -66,6 +70,10 @@ function buildInterceptor(folder: string): void {
     description: 'SMART on FHIR access control for FHIR R4 servers on Express, Fastify or Node',
     exports: describeExports({ '.': 'interceptor' }),
   })
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
 }
 
 function compile(project: string, folder: string): void {

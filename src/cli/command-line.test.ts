@@ -23,6 +23,16 @@ describe('sallyport', () => {
     assert.equal((await sallyport(['help'])).stdout, stdout)
   })
 
+  it('lists the commands by purpose, each once, and those for newcomers first', async () => {
+    const { stdout } = await sallyport(['--help'])
+    const listed = [...stdout.matchAll(/^ {2}(\S+(?: \S+)*) {2,}\S/gm)].map(([, name]) => name)
+    assert.deepEqual(listed, commandNames)
+    assert.match(
+      stdout,
+      /\n\nFirst steps:\n {2}start .*\n {2}client add .*\n {2}launch .*\n {2}problems .*\n {2}check /,
+    )
+  })
+
   it('calls an app an app and a sign-in a sign-in, in the help of every command', async () => {
     const terms = `${commandNames.join('|')}|client (id|credentials)|(--|post-|smart\\.)[\\w.-]+|test login`
     for (const name of commandNames) {

@@ -11,7 +11,7 @@ import {
   type NamedCommand,
   type Output,
 } from './command.ts'
-import { type CommandName, commandNames, getSummary, loadCommand } from './commands/index.ts'
+import { type CommandName, commandGroups, commandNames, getSummary, loadCommand } from './commands/index.ts'
 import { withTicker } from './ticker.ts'
 import { readOptions } from './usage.ts'
 import { wrapHelp } from './wrap-help.ts'
@@ -117,7 +117,7 @@ function formatOverview(): string {
 
 Usage: ${HOW} <command> [options]
 
-${formatCommandList(commandNames)}
+${commandGroups.map(({ title, names }) => `${title}:\n${formatCommandList(names)}`).join('\n\n')}
 
 Each command has --help. --version prints the version.
 `

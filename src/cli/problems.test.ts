@@ -30,12 +30,12 @@ describe('formatProblems', () => {
     }
     assert.equal(
       formatProblems([REFUSED, token, { ...REFUSED, at: '2026-11-18T02:00:01.000Z' }]),
-      `2 times: 403 GET Observation (my-app)
-  No scope.
-  What to do: Request one.
-400 token (a\\u202e)
+      `2026-11-18T02:00:00.000Z  400 token (a\\u202e)
   No scope.
   aud: sent nothing, required http://a or http://b
+2026-11-18T02:00:01.000Z  2 times: 403 GET Observation (my-app)
+  No scope.
+  What to do: Request one.
 `,
     )
   })
@@ -44,6 +44,6 @@ describe('formatProblems', () => {
     const many = Array.from({ length: 25 }, (_, at) => ({ ...REFUSED, request: `GET Patient/${at}` }))
     const [first, ...lines] = formatProblems(many).trimEnd().split('\n')
     assert.equal(first, '5 older problems')
-    assert.deepEqual([lines.length, lines[0]], [60, '403 GET Patient/5 (my-app)'])
+    assert.deepEqual([lines.length, lines[0]], [60, '2026-11-18T02:00:00.000Z  403 GET Patient/5 (my-app)'])
   })
 })

@@ -18,11 +18,14 @@ export async function findProblems(
   return explainProblems({ settings, store, explainRequest }, { since, limit: MAX_LISTED })
 }
 
-/** Equal problems are printed once, and of many the newest. */
+/** Equal problems are printed once, with the time of the last, and of many the newest. */
 export function formatProblems(problems: readonly Problem[]): string {
-  const distinct = [...Map.groupBy(problems, formatProblem)].map(([text, { length }]) =>
-    length === 1 ? text : `${length} times: ${text}`,
-  )
+  const newestFirst = [...Map.groupBy(problems.toReversed(), formatProblem)]
+  const distinct = newestFirst
+    .toReversed()
+    .map(([text, [last, ...others]]) =>
+      others.length === 0 ? `${last?.at}  ${text}` : `${last?.at}  ${others.length + 1} times: ${text}`,
+    )
   const older = distinct.length - MAX_PRINTED
   const lines = [...(older > 0 ? [`${older} older problems`] : []), ...distinct.slice(-MAX_PRINTED)]
   return lines.map(line => `${line}\n`).join('')

@@ -1,17 +1,23 @@
 import type { NamedCommand } from '../command.ts'
-import { type Load, table } from './table.ts'
+import { groups, type Load, table } from './table.ts'
 
-const commands = {
-  ...table,
-  completion: {
-    summary: 'Print a script that completes commands in bash, zsh or fish',
-    load: () => import('./completion.ts'),
-  },
-} satisfies typeof table & Record<string, { readonly summary: string; readonly load: Load }>
+const completion = {
+  summary: 'Print a script that completes commands in bash, zsh or fish',
+  load: () => import('./completion.ts'),
+}
+
+const commands = { ...table, completion } satisfies typeof table &
+  Record<string, { readonly summary: string; readonly load: Load }>
 
 export type CommandName = keyof typeof commands
 
 export const commandNames = Object.keys(commands) as readonly CommandName[]
+
+/** The commands by their headings. */
+export const commandGroups = Object.entries({
+  ...groups,
+  Operation: { ...groups.Operation, completion },
+}).map(([title, group]) => ({ title, names: Object.keys(group) as readonly CommandName[] }))
 
 export function getSummary(name: CommandName): string {
   return commands[name].summary

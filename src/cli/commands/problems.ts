@@ -8,7 +8,7 @@ const problems: Command = {
 Usage: ${HOW} problems [--json]
 
 Prints the requests of apps that were refused, and the codes for fewer scopes than the app requested, each with its cause and
-what to change, as /activity explains them. Equal ones are printed once; of many, the newest. No token and no name of a patient
+what to change, as /activity explains them. Equal ones are printed once, with the time of the last; of many, the newest. No token and no name of a patient
 is printed.
 
 Options:

@@ -25,92 +25,120 @@ const checkUpstream = () => import('./check.ts')
 const upgrade = () => import('./upgrade.ts')
 const health = () => import('./health.ts')
 
+/** By the heading in `--help`, in the order in which a newcomer needs them. */
+export const groups = {
+  'First steps': {
+    start: { summary: 'Start all servers, or only the servers that you name', load: start },
+    'client add': { summary: 'Register an app', load: clientRegistration },
+    launch: { summary: 'Print a link that launches an app for a patient', load: developer },
+    problems: { summary: 'List what apps were refused, with the cause and what to change', load: problems },
+    check: {
+      summary: 'Validate settings, certificates, database, sign-in providers and upstream',
+      load: checkSetup,
+    },
+  },
+  Development: {
+    token: { summary: 'Print an access token for tests of an app', load: developer },
+    explain: { summary: 'Show whether a request would be allowed, and why', load: explain },
+    'data import': {
+      summary: 'Import FHIR resources into the embedded or another FHIR server',
+      load: dataImport,
+    },
+    'data export': { summary: 'Export the FHIR resources of the embedded server as NDJSON', load: data },
+    'data reset': { summary: 'Remove all FHIR resources and create the sample patients again', load: data },
+  },
+  Apps: {
+    'client list': { summary: 'List the registered apps', load: client },
+    'client show': { summary: 'Show the properties of a registered app', load: client },
+    'client set': { summary: 'Change a registered app', load: clientRegistration },
+    'client approve': { summary: 'Approve an app that registered itself', load: operations },
+    'client disable': { summary: 'Disable an app and revoke its access', load: operations },
+    'client enable': { summary: 'Enable a disabled app', load: operations },
+    'client remove': { summary: 'Remove an app and revoke its access', load: operations },
+  },
+  Users: {
+    'clinician add': { summary: 'Add a clinician', load: clinician },
+    'clinician list': { summary: 'List the clinicians', load: clinician },
+    'clinician set': { summary: 'Change a clinician: name, Practitioner, administrator', load: clinician },
+    'clinician set-password': {
+      summary: 'Set a password; end the sign-ins and app access',
+      load: clinician,
+    },
+    'clinician reset-second-factor': {
+      summary: 'Remove the second factors of a clinician who lost them',
+      load: operations,
+    },
+    'clinician unlock': {
+      summary: 'Accept passwords for a clinician again after too many wrong ones',
+      load: operations,
+    },
+    'clinician disable': {
+      summary: 'Disable a clinician; end the sign-ins and app access',
+      load: operations,
+    },
+    'clinician enable': { summary: 'Enable a disabled clinician', load: operations },
+    'clinician remove': { summary: 'Remove a clinician, with all access', load: operations },
+    'clinician link': {
+      summary: "Link a clinician to a user of the hospital's identity provider",
+      load: clinician,
+    },
+    'account add': { summary: 'Add a patient or a related person who signs in to apps', load: account },
+    'account list': { summary: 'List the accounts of patients and related persons', load: account },
+    'account set': { summary: 'Change an account: name, Patient, RelatedPersons', load: account },
+    'account reset-second-factor': {
+      summary: 'Remove the second factors of a patient or related person who lost them',
+      load: operations,
+    },
+    'account unlock': {
+      summary: 'Accept passwords for an account again after too many wrong ones',
+      load: operations,
+    },
+    'account disable': { summary: 'Disable an account; end the sign-ins and app access', load: operations },
+    'account enable': { summary: 'Enable a disabled account', load: operations },
+    'account remove': { summary: 'Remove an account, with all access', load: operations },
+    'login explain': {
+      summary: 'Show who would be signed in with the claims of an identity provider, or why not',
+      load: login,
+    },
+  },
+  Access: {
+    'grant list': { summary: 'List who has access now: grants of users, and backend services', load: grant },
+    'grant revoke': { summary: 'Revoke the access of an app on behalf of a user', load: grant },
+    'sign-in list': { summary: 'List the browsers in which users are signed in', load: signIn },
+    'sign-in end': { summary: 'End a sign-in, and the access of apps in it', load: signIn },
+  },
+  'Audit trail': {
+    audit: {
+      summary: 'List audit records: sign-ins, launches, tokens, sessions and FHIR requests',
+      load: audit,
+    },
+    'audit verify': { summary: 'Verify that no audit record was changed or removed', load: audit },
+    'audit check-file': { summary: 'Compare an exported file with the audit trail', load: audit },
+  },
+  Operation: {
+    settings: { summary: 'Print the settings in effect, with secrets masked', load: settings },
+    health: { summary: 'Ask the servers of this machine whether they run', load: health },
+    'check upstream': {
+      summary: 'Check whether a FHIR server works as the upstream of the gateway',
+      load: checkUpstream,
+    },
+    'upgrade check': {
+      summary: 'Show whether this version can replace the running one without a stop',
+      load: upgrade,
+    },
+    'upgrade apply': { summary: 'Apply the migrations of this version to the database', load: upgrade },
+    'keys list': { summary: 'List the signing keys', load: keys },
+    'keys rotate': { summary: 'Replace the signing key without failed requests', load: keys },
+    'keys withdraw': { summary: 'Remove a leaked signing key at once', load: keys },
+  },
+} satisfies Record<string, Record<string, { readonly summary: string; readonly load: Load }>>
+
 export const table = {
-  start: { summary: 'Start all servers, or only the servers that you name', load: start },
-  settings: { summary: 'Print the settings in effect, with secrets masked', load: settings },
-  'account add': { summary: 'Add a patient or a related person who signs in to apps', load: account },
-  'account list': { summary: 'List the accounts of patients and related persons', load: account },
-  'account set': { summary: 'Change an account: name, Patient, RelatedPersons', load: account },
-  'account reset-second-factor': {
-    summary: 'Remove the second factors of a patient or related person who lost them',
-    load: operations,
-  },
-  'account unlock': {
-    summary: 'Accept passwords for an account again after too many wrong ones',
-    load: operations,
-  },
-  'account disable': { summary: 'Disable an account; end the sign-ins and app access', load: operations },
-  'account enable': { summary: 'Enable a disabled account', load: operations },
-  'account remove': { summary: 'Remove an account, with all access', load: operations },
-  'clinician add': { summary: 'Add a clinician', load: clinician },
-  'clinician list': { summary: 'List the clinicians', load: clinician },
-  'clinician set': { summary: 'Change a clinician: name, Practitioner, administrator', load: clinician },
-  'clinician set-password': {
-    summary: 'Set a password; end the sign-ins and app access',
-    load: clinician,
-  },
-  'clinician reset-second-factor': {
-    summary: 'Remove the second factors of a clinician who lost them',
-    load: operations,
-  },
-  'clinician unlock': {
-    summary: 'Accept passwords for a clinician again after too many wrong ones',
-    load: operations,
-  },
-  'clinician disable': { summary: 'Disable a clinician; end the sign-ins and app access', load: operations },
-  'clinician enable': { summary: 'Enable a disabled clinician', load: operations },
-  'clinician remove': { summary: 'Remove a clinician, with all access', load: operations },
-  'clinician link': {
-    summary: "Link a clinician to a user of the hospital's identity provider",
-    load: clinician,
-  },
-  'login explain': {
-    summary: 'Show who would be signed in with the claims of an identity provider, or why not',
-    load: login,
-  },
-  'client add': { summary: 'Register an app', load: clientRegistration },
-  'client list': { summary: 'List the registered apps', load: client },
-  'client show': { summary: 'Show the properties of a registered app', load: client },
-  'client set': { summary: 'Change a registered app', load: clientRegistration },
-  'client approve': { summary: 'Approve an app that registered itself', load: operations },
-  'client disable': { summary: 'Disable an app and revoke its access', load: operations },
-  'client enable': { summary: 'Enable a disabled app', load: operations },
-  'client remove': { summary: 'Remove an app and revoke its access', load: operations },
-  'grant list': { summary: 'List who has access now: grants of users, and backend services', load: grant },
-  'grant revoke': { summary: 'Revoke the access of an app on behalf of a user', load: grant },
-  'sign-in list': { summary: 'List the browsers in which users are signed in', load: signIn },
-  'sign-in end': { summary: 'End a sign-in, and the access of apps in it', load: signIn },
-  'keys rotate': { summary: 'Replace the signing key without failed requests', load: keys },
-  'keys withdraw': { summary: 'Remove a leaked signing key at once', load: keys },
-  'keys list': { summary: 'List the signing keys', load: keys },
-  audit: {
-    summary: 'List audit records: sign-ins, launches, tokens, sessions and FHIR requests',
-    load: audit,
-  },
-  'audit verify': { summary: 'Verify that no audit record was changed or removed', load: audit },
-  'audit check-file': { summary: 'Compare an exported file with the audit trail', load: audit },
-  explain: { summary: 'Show whether a request would be allowed, and why', load: explain },
-  problems: { summary: 'List what apps were refused, with the cause and what to change', load: problems },
-  token: { summary: 'Print an access token for tests of an app', load: developer },
-  launch: { summary: 'Print a link that launches an app for a patient', load: developer },
-  'data import': {
-    summary: 'Import FHIR resources into the embedded or another FHIR server',
-    load: dataImport,
-  },
-  'data export': { summary: 'Export the FHIR resources of the embedded server as NDJSON', load: data },
-  'data reset': { summary: 'Remove all FHIR resources and create the sample patients again', load: data },
-  check: {
-    summary: 'Validate settings, certificates, database, sign-in providers and upstream',
-    load: checkSetup,
-  },
-  'check upstream': {
-    summary: 'Check whether a FHIR server works as the upstream of the gateway',
-    load: checkUpstream,
-  },
-  'upgrade check': {
-    summary: 'Show whether this version can replace the running one without a stop',
-    load: upgrade,
-  },
-  'upgrade apply': { summary: 'Apply the migrations of this version to the database', load: upgrade },
-  health: { summary: 'Ask the servers of this machine whether they run', load: health },
-} satisfies Record<string, { readonly summary: string; readonly load: Load }>
+  ...groups['First steps'],
+  ...groups.Development,
+  ...groups.Apps,
+  ...groups.Users,
+  ...groups.Access,
+  ...groups['Audit trail'],
+  ...groups.Operation,
+}
