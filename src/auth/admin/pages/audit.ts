@@ -8,9 +8,10 @@ import {
   toAuditEvent,
 } from '../../../audit/index.ts'
 import { readFiledPatients, type TargetType } from '../../../audit-record/index.ts'
-import { findOwn, HOW, isFailure, isRecord, shortenList } from '../../../core/index.ts'
+import { findOwn, HOW, isFailure, isRecord } from '../../../core/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import {
+  formatName,
   type Html,
   html,
   renderAlert,
@@ -56,7 +57,14 @@ import {
   type VerificationReport,
 } from '../verification.ts'
 import { type Choice, type Choices, findChoices, renderInput, renderSelect } from './filters.ts'
-import { findMeantPatients, type MeantPatients, renderMeantPatients } from './find-patients.ts'
+import {
+  findMeantPatients,
+  findPatientNames,
+  type MeantPatients,
+  type PatientNames,
+  renderMeantPatients,
+  renderPatient,
+} from './find-patients.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import {
   type Cells,
@@ -109,8 +117,16 @@ export const auditRoutes: readonly AdminRoute[] = [
       const hasSummary = meant && (kind === '' || kind === 'fhir') && form.get('after') === undefined
       const summary = hasSummary ? await summarizeAccess(request.admin, view.filter) : undefined
       const named = [...records, ...(summary?.accesses.map(({ record }) => record) ?? [])]
-      const [names, choices] = await Promise.all([findNames(context.store, named), findChoices(context)])
-      return renderAuditPage(request, { view, records, older, names, choices, meant, summary })
+      const [names, choices, patients] = await Promise.all([
+        findNames(context.store, named),
+        findChoices(context),
+        findPatientNames(
+          request,
+          records.flatMap(record => listPatients(record).shown),
+          meant,
+        ),
+      ])
+      return renderAuditPage(request, { view, records, older, names, choices, meant, summary, patients })
     },
   },
   {
@@ -125,9 +141,10 @@ export const auditRoutes: readonly AdminRoute[] = [
       const { fhirBaseUrl } = context.settings
       const event = toAuditEvent(record, { fhirBaseUrl, ids: await openEventIds(context.store) })
       const names = await findNames(context.store, [record])
+      const patients = await findPatientNames(request, readFiledPatients(record).patients)
       const grant = await findUsableGrant(request, record)
       const workstation = (await findWorkstations(context.store, [record])).get(record.launch_id)
-      return renderRecordPage(request, record, { names, event, grant, workstation })
+      return renderRecordPage(request, record, { names, event, grant, workstation, patients })
     },
   },
   {
@@ -194,12 +211,13 @@ interface AuditPage {
   readonly older: string | undefined
   readonly names: Names
   readonly choices: Choices
+  readonly patients: PatientNames
 }
 
 function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
-  const { view, records, older, names, meant, summary } = page
+  const { view, records, older, meant, summary } = page
   const columns = ['Time', 'Result', 'Event', 'Who', 'App', 'Patient', { head: 'Details', isHidden: true }]
-  const rows = records.map(record => renderRow(record, names))
+  const rows = records.map(record => renderRow(record, page))
   return renderAdminPage(
     request,
     {
@@ -427,14 +445,14 @@ ${renderInput('until', 'To (UTC)', fields.until, undefined, 'date')}
 </form>`
 }
 
-function renderRow(record: KeptRecord, names: Names) {
+function renderRow(record: KeptRecord, { names, patients }: AuditPage) {
   return [
     html`${renderMoment(record.at, { form: 'date' })} <span class="sub">${renderMoment(record.at, { form: 'exact' })}</span>`,
     html`${renderResult(record)} <span class="status">${record.status}</span>`,
     html`${describeEvent(record)}${record.reason !== null && html`<span class="sub">${record.reason}</span>`}`,
     renderWho(record, names),
     record.client_id === null ? '–' : describeApp(record, names),
-    shortenList(listPatients(record)) || '–',
+    renderPatientList(record, patients),
     renderLink(`/audit/${record.id}`, html`Details<span class="sr"> of record ${record.id}</span>`),
   ]
 }
@@ -464,9 +482,22 @@ function describeUser({ subject, fhir_user, method, address }: KeptRecord, names
   return named ?? (method === 'sallyport' ? address : undefined) ?? undefined
 }
 
-function listPatients(record: KeptRecord): readonly string[] {
+/** Patients that are shown of each record in a list. */
+const PATIENTS_SHOWN = 3
+
+function listPatients(record: KeptRecord) {
   const { patients, hasOthers } = readFiledPatients(record)
-  return hasOthers ? [...patients, 'others'] : patients
+  const more = patients.length - PATIENTS_SHOWN
+  return {
+    shown: patients.slice(0, PATIENTS_SHOWN),
+    rest: [...(more > 0 ? [`${more} more`] : []), ...(hasOthers ? ['others'] : [])].join(' and '),
+  }
+}
+
+function renderPatientList(record: KeptRecord, names: PatientNames): Html | string {
+  const { shown, rest } = listPatients(record)
+  if (shown.length === 0) return rest === '' ? '–' : 'Others'
+  return html`${shown.map(id => html`<div>${renderPatient(id, names)}</div>`)}${rest !== '' && html`<span class="sub">and ${rest}</span>`}`
 }
 
 /** The grant of the record's launch, if it can still be used. */
@@ -483,12 +514,13 @@ interface RecordPage {
   readonly event: object
   readonly grant: GrantDescription | undefined
   readonly workstation: string | undefined
+  readonly patients: PatientNames
 }
 
 function renderRecordPage(
   request: AdminRequest,
   record: KeptRecord,
-  { names, event, grant, workstation }: RecordPage,
+  { names, event, grant, workstation, patients }: RecordPage,
 ): Html {
   const user = describeUser(record, names)
   const target = renderTarget(record)
@@ -520,7 +552,7 @@ function renderRecordPage(
           ? undefined
           : html`${names.app(record.client_id) ?? ''} <code>${record.client_id}</code> ${renderAuditLinks(['Records of this app', { app: record.client_id }])}`,
       ],
-      ['Patients', renderPatients(record)],
+      ['Patients', renderPatients(record, patients)],
       ...(target ? [['Changed', target] as const] : []),
       ['Request', code(record.request && `${record.method ?? ''} ${record.request}`)],
       ['Decided by', code(record.decided_by)],
@@ -559,13 +591,17 @@ ${record.details !== null && renderDetails(JSON.parse(record.details))}
   )
 }
 
-function renderPatients(record: KeptRecord): Html | undefined {
+function renderPatients(record: KeptRecord, names: PatientNames): Html | undefined {
   const { patients, hasOthers } = readFiledPatients(record)
   if (patients.length === 0 && !hasOthers) return undefined
-  return html`${patients.map(
-    (id, at) =>
-      html`${at > 0 && ', '}${renderLink(`/audit?${new URLSearchParams({ patient: `Patient/${id}` })}`, id)}`,
-  )}${hasOthers && `${patients.length > 0 ? ', ' : ''}others`}`
+  const links = patients.map(id => {
+    const person = names.get(id)
+    const path = `/audit?${new URLSearchParams({ patient: `Patient/${id}` })}`
+    return person
+      ? html`${renderLink(path, html`<bdi>${formatName(person.name)}</bdi>`)} <code>${id}</code>`
+      : renderLink(path, id)
+  })
+  return html`${links.map((link, at) => html`${at > 0 && ', '}${link}`)}${hasOthers && `${patients.length > 0 ? ', ' : ''}others`}`
 }
 
 const TARGETS: Readonly<Record<TargetType, string>> = { account: 'account', client: 'app', grant: 'grant' }

@@ -1,8 +1,13 @@
 import { isId } from '../../../fhir/index.ts'
 import { formatName, type Html, html, type Person } from '../../../web/index.ts'
-import { ADMINISTRATION_NOTE, type Audited, createFhirReader } from '../../base/fhir-reader.ts'
+import {
+  ADMINISTRATION_NOTE,
+  type Audited,
+  createFhirReader,
+  createNameReader,
+} from '../../base/fhir-reader.ts'
 import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
-import { findPatients } from '../../oauth/launch/patients.ts'
+import { findByIds, findPatients } from '../../oauth/launch/patients.ts'
 import type { AdminRequest } from './route.ts'
 import { renderLink } from './shell.ts'
 
@@ -12,6 +17,8 @@ export interface MeantPatients {
   readonly found: readonly Person[]
   /** Why patients may be missing. */
   readonly fault: string | undefined
+  /** Whether the FHIR server did not answer. */
+  readonly isUnavailable?: boolean
 }
 
 /**
@@ -34,6 +41,7 @@ export async function findMeantPatients(
       ids: own,
       found: [],
       fault: `The FHIR server is unavailable, so it is not known whether there is a patient ${text}.`,
+      isUnavailable: true,
     }
   const { patients, hasMore } = list
   return {
@@ -45,6 +53,37 @@ export async function findMeantPatients(
         ? `No patient is known as ${text}.`
         : undefined,
   }
+}
+
+/** Patients by their ids. */
+export type PatientNames = ReadonlyMap<string, Person>
+
+/** Further patients of a page are shown by id. The server of the search may not accept a longer URL. */
+const NAMED = 50
+
+/**
+ * Finds the patients of a page with one search, as far as the administrator may see them and the FHIR server answers in time. It
+ * is not asked for those whom `meant` has, and not at all if it did not answer that search.
+ */
+export async function findPatientNames(
+  { context, request, login }: AdminRequest,
+  ids: Iterable<string>,
+  { found, isUnavailable }: Pick<MeantPatients, 'found' | 'isUnavailable'> = { found: [] },
+): Promise<PatientNames> {
+  const known = new Map(found.map(person => [person.id, person]))
+  const others = isUnavailable ? [] : [...new Set(ids)].filter(id => isId(id) && !known.has(id))
+  if (others.length === 0) return known
+  const read = await createNameReader(context, login.user, describeLookup(request))
+  for (const person of await findByIds(read, others.slice(0, NAMED))) known.set(person.id, person)
+  return known
+}
+
+/** The name, if it is known, and the id. */
+export function renderPatient(id: string, names: PatientNames): Html {
+  const person = names.get(id)
+  return person
+    ? html`<bdi>${formatName(person.name)}</bdi><span class="sub"><code>${id}</code></span>`
+    : html`<code>${id}</code>`
 }
 
 /** How the audit trail tells the requests of the administration's pages from those of the portal. */

@@ -26,7 +26,14 @@ import {
   type ServiceDescription,
 } from '../grants.ts'
 import { findChoices, renderInput } from './filters.ts'
-import { findMeantPatients, type MeantPatients, renderMeantPatients } from './find-patients.ts'
+import {
+  findMeantPatients,
+  findPatientNames,
+  type MeantPatients,
+  type PatientNames,
+  renderMeantPatients,
+  renderPatient,
+} from './find-patients.ts'
 import { renderNextPage } from './list.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { LISTED, readDone, renderAdminPage, renderDangerLink, renderLink, renderTable } from './shell.ts'
@@ -85,7 +92,10 @@ async function renderAccess(request: AdminRequest): Promise<Html> {
   const page = await listGrants(admin, { ...filter, after: form.get('after'), limit: LISTED })
   const isEmpty = page.items.length === 0 && page.next === undefined
   const list = `?${request.request.url.split('?')[1] ?? ''}`
-  const choices = await findChoices(context)
+  const [choices, names] = await Promise.all([
+    findChoices(context),
+    findPatientNames(request, listPatients(page.items), meant),
+  ])
   return renderAdminPage(
     request,
     {
@@ -104,7 +114,7 @@ ${renderInput('patient', 'Patient (name, MRN or id)', fields.patient)}
 ${meant && renderMeantPatients(meant, patient => `/access${buildQuery(view, { patient })}`)}
 ${meant && renderNoteOnPatient(view)}
 <h2 class="section__title subhead">On behalf of users</h2>
-${page.items.length === 0 ? renderNone(isEmpty ? unknown : [], page.next !== undefined) : renderTable(...tabulate(page.items, list))}
+${page.items.length === 0 ? renderNone(isEmpty ? unknown : [], page.next !== undefined) : renderTable(...tabulate(page.items, names, list))}
 ${page.next !== undefined && renderNextPage(request, '/access', page.next)}
 ${form.get('after') === undefined && (await renderServices(request, services))}`,
   )
@@ -215,19 +225,24 @@ function renderNone(unknown: readonly string[], mayFollow: boolean): Html {
 
 /** The access of apps on behalf of a user, or of users to an app, on the page at this path. */
 export async function renderGrants(
-  { admin, form }: AdminRequest,
+  request: AdminRequest,
   filter: Pick<GrantFilter, 'clientIds' | 'userIds'>,
   path: string,
 ): Promise<Html> {
+  const { admin, form } = request
   const page = await listGrants(admin, { ...filter, after: form.get('grants'), limit: LISTED })
   if (page.items.length === 0 && page.next === undefined)
     return html`<p>${filter.userIds === undefined ? 'No user gives this app access at present.' : 'No app has access now.'} Access appears here after a user launches an app or allows it to use a record.</p>`
-  return html`${renderTable(...tabulate(page.items))}
+  return html`${renderTable(...tabulate(page.items, await findPatientNames(request, listPatients(page.items))))}
 ${page.next !== undefined && html`<p class="actions after">${renderLink(`${path}?${new URLSearchParams({ grants: page.next })}`, 'Older access', 'btn btn--quiet btn--small')}</p>`}`
 }
 
 /** `list`: the query of the list to which a revocation returns, with its question mark. */
-function tabulate(items: readonly GrantDescription[], list?: string): Parameters<typeof renderTable> {
+function tabulate(
+  items: readonly GrantDescription[],
+  names: PatientNames,
+  list?: string,
+): Parameters<typeof renderTable> {
   const columns = [
     'App',
     'User',
@@ -238,15 +253,16 @@ function tabulate(items: readonly GrantDescription[], list?: string): Parameters
     'Ends at the latest',
     { head: 'Action', isHidden: true },
   ]
-  return ['Access of apps, newest first', columns, items.map(grant => renderGrant(grant, list))]
+  return ['Access of apps, newest first', columns, items.map(grant => renderGrant(grant, names, list))]
 }
 
-function renderGrant(grant: GrantDescription, list: string | undefined) {
-  const { id, clientId, clientName, userId, username, scope, createdAt, lastUsedAt, endsAt } = grant
+function renderGrant(grant: GrantDescription, names: PatientNames, list: string | undefined) {
+  const { id, clientId, clientName, userId, username, displayName } = grant
+  const { scope, createdAt, lastUsedAt, endsAt } = grant
   return [
     renderLink(`/apps/${encodeURIComponent(clientId)}`, clientName),
-    renderLink(`/clinicians/${encodeURIComponent(userId)}`, username),
-    describePatient(grant),
+    html`${renderLink(`/clinicians/${encodeURIComponent(userId)}`, displayName)}<span class="sub"><code>${username}</code></span>`,
+    renderGrantPatient(grant, names),
     renderScopes(scope),
     renderDateTime(createdAt),
     renderDateTime(lastUsedAt),
@@ -262,9 +278,13 @@ function renderScopes(scope: string): Html {
   return html`<details class="more"><summary>${countScopes(scope)}</summary><p class="url url--block">${scope}</p></details>`
 }
 
-function describePatient({ patientId, opensEvery }: GrantDescription): string {
+function listPatients(grants: readonly GrantDescription[]): readonly string[] {
+  return grants.flatMap(({ patientId }) => patientId ?? [])
+}
+
+function renderGrantPatient({ patientId, opensEvery }: GrantDescription, names: PatientNames): Html | string {
   if (patientId === undefined) return opensEvery ? 'Any' : 'None'
-  return opensEvery ? `${patientId}, and any other` : patientId
+  return html`${renderPatient(patientId, names)}${opensEvery && html`<span class="sub">and any other</span>`}`
 }
 
 /** What a change of an app or a user ends, for its confirmation. */

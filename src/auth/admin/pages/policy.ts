@@ -2,7 +2,8 @@ import { fail, isFailure } from '../../../core/index.ts'
 import { type Html, html, renderAlert, renderEmptyState, renderField } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import type { AdminFailure } from '../action.ts'
+import { formatFhirUser } from '../../base/user.ts'
+import { AdminFailure } from '../action.ts'
 import {
   checkPolicy,
   explainPatientAccess,
@@ -10,6 +11,7 @@ import {
   type PolicyCheck,
   VALIDATE_POLICY,
 } from '../policy.ts'
+import { findMeantPatients, findPatientNames, renderMeantPatients, renderPatient } from './find-patients.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderLink, renderTable } from './shell.ts'
 import { describePolicy } from './system.ts'
@@ -20,11 +22,10 @@ export const policyRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/policy',
     async handle(request) {
-      const patient = readPatient(request)
-      const found =
-        patient === '' ? undefined : await explainPatientAccess(request.admin, request.context, patient)
-      const status = isFailure(found) ? 404 : 200
-      return request.reply.sendPage(renderPolicyPage(request, { patient, found }), { status })
+      const patient = request.form.get('patient')?.trim().slice(0, LIMITS.searchCharacters) ?? ''
+      const answer = patient === '' ? undefined : await answerQuestion(request, patient)
+      const status = isFailure(answer) ? (answer.code === 'unavailable' ? 503 : 404) : 200
+      return request.reply.sendPage(renderPolicyPage(request, { patient, answer }), { status })
     },
   },
   {
@@ -46,25 +47,56 @@ const TOO_LONG = fail({
   problems: [`more than ${LIMITS.policyCharacters.toLocaleString('en')} characters`],
 })
 
-function readPatient({ form }: AdminRequest): string {
-  return (
-    form
-      .get('patient')
-      ?.trim()
-      .replace(/^Patient\//, '') ?? ''
-  )
+/** Says who may see the patient that a text means, or shows the patients that it may mean. */
+async function answerQuestion(request: AdminRequest, text: string): Promise<Html | AdminFailure> {
+  const meant = await findMeantPatients(request, text)
+  const [id, ...others] = meant.found.length === 0 ? meant.ids : meant.found.map(person => person.id)
+  if (others.length > 0)
+    return html`${renderMeantPatients(meant, patient => `/policy?${new URLSearchParams({ patient })}`)}`
+  if (id === undefined || meant.isUnavailable)
+    return new AdminFailure(
+      meant.isUnavailable ? 'unavailable' : 'not_found',
+      meant.fault?.replace(/\.$/, '') ?? '',
+    )
+  const found = await explainPatientAccess(request.admin, request.context, id)
+  if (isFailure(found)) return found
+  const [patients, accounts] = await Promise.all([
+    findPatientNames(request, [id], meant),
+    findAccountNames(request, found),
+  ])
+  return html`<p>${renderPatient(id, patients)}</p><div class="after">${renderFound(found, accounts)}</div>`
+}
+
+/** More clinicians are shown by id. */
+const NAMED = 200
+
+/** The names of the accounts of clinicians, by the reference to their Practitioner. */
+async function findAccountNames(
+  { context }: AdminRequest,
+  found: readonly PatientAccess[],
+): Promise<ReadonlyMap<string, string>> {
+  const references = found
+    .flatMap(({ clinicians }) => (clinicians === 'all' ? [] : clinicians))
+    .slice(0, NAMED)
+  if (references.length === 0) return new Map()
+  const rows = await context.store.db
+    .selectFrom('clinician')
+    .select(['fhir_user_id', 'display_name'])
+    .where('fhir_user_id', 'in', [...references, ...references.map(it => it.replace(/^Practitioner\//, ''))])
+    .execute()
+  return new Map(rows.map(row => [formatFhirUser(row.fhir_user_id), row.display_name]))
 }
 
 interface PolicyView {
   readonly patient?: string
-  readonly found?: readonly PatientAccess[] | AdminFailure | undefined
+  readonly answer?: Html | AdminFailure | undefined
   readonly text?: string
   readonly checked?: PolicyCheck
 }
 
 function renderPolicyPage(
   request: AdminRequest,
-  { patient = '', found, text = '', checked }: PolicyView,
+  { patient = '', answer, text = '', checked }: PolicyView,
 ): Html {
   const policy = request.context.controls.getPolicy()
   return renderAdminPage(
@@ -77,9 +109,9 @@ function renderPolicyPage(
     },
     html`<h2 class="section__title">Who may see a patient, and why</h2>
 <form class="narrow narrow__form" method="get" action="${paths.admin}/policy">
-${renderField({ name: 'patient', label: 'Patient id', value: patient, required: true })}
+${renderField({ name: 'patient', label: 'Patient (name, MRN or id)', value: patient, required: true })}
 <p class="narrow__act"><button class="btn btn--small">Show</button></p></form>
-${found !== undefined && renderFound(patient, found)}
+${isFailure(answer) ? renderAlert(answer.code === 'unavailable' ? 'Not known.' : 'Not found.', answer.sentence, 'bad') : answer}
 <h2 class="section__title subhead">Validate a policy file</h2>
 ${checked && renderCheck(checked)}
 <form class="card card__body stack after" method="post" action="${paths.admin}/policy" enctype="multipart/form-data">
@@ -91,8 +123,7 @@ ${checked && renderCheck(checked)}
   )
 }
 
-function renderFound(patient: string, found: readonly PatientAccess[] | AdminFailure): Html {
-  if (isFailure(found)) return renderAlert('Not found.', found.sentence, 'bad')
+function renderFound(found: readonly PatientAccess[], names: ReadonlyMap<string, string>): Html {
   if (found.length === 0)
     return html`<div class="card">${renderEmptyState({ title: 'No clinician may see this patient', text: 'No rule of the policy includes the patient.' })}</div>`
   const rows = found.map(({ rule, reason, clinicians }) => [
@@ -100,9 +131,9 @@ function renderFound(patient: string, found: readonly PatientAccess[] | AdminFai
     `${reason.charAt(0).toUpperCase()}${reason.slice(1)}`,
     clinicians === 'all'
       ? 'All clinicians'
-      : html`${clinicians.map(user => html`<p><code>${user}</code></p>`)}`,
+      : html`${clinicians.map(user => html`<p>${names.has(user) ? html`${names.get(user)}<span class="sub"><code>${user}</code></span>` : html`<code>${user}</code>`}</p>`)}`,
   ])
-  return renderTable(`Rules that include ${patient}`, ['Rule', 'Reason', 'Clinicians'], rows)
+  return renderTable('Rules that include the patient', ['Rule', 'Reason', 'Clinicians'], rows)
 }
 
 /** A long list helps nobody. */

@@ -1,17 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
 import { formatName, html, renderHidden } from '../../../web/index.ts'
-import { createNameReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { findByIds } from '../../oauth/launch/patients.ts'
 import { signInAgain } from '../../pages/sign-in/complete.ts'
 import type { AdminFailure } from '../action.ts'
 import { ENDPOINTS } from '../api/routes.ts'
 import type { Asked, Endpoint } from '../endpoint.ts'
 import { appRoutes } from './apps.ts'
 import { auditRoutes } from './audit.ts'
-import { describeLookup } from './find-patients.ts'
+import { findPatientNames } from './find-patients.ts'
 import { grantRoutes } from './grants.ts'
 import { keyRoutes } from './keys.ts'
 import { overviewRoutes } from './overview.ts'
@@ -85,13 +83,12 @@ function formatList(filters: string, done?: string): string {
   return `/access?${query}`
 }
 
-function toAsked({ admin, params, context, request, login }: AdminRequest): Asked {
+function toAsked(request: AdminRequest): Asked {
   return {
-    admin,
-    params,
+    admin: request.admin,
+    params: request.params,
     async findPatient(id) {
-      const read = await createNameReader(context, login.user, describeLookup(request))
-      const [person] = await findByIds(read, [id])
+      const person = (await findPatientNames(request, [id])).get(id)
       return person && formatName(person.name)
     },
   }

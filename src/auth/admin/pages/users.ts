@@ -15,11 +15,9 @@ import {
   renderField,
   renderHidden,
 } from '../../../web/index.ts'
-import { createNameReader } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
-import { findByIds } from '../../oauth/launch/patients.ts'
 import { countWrongCodes } from '../../users/factors/wrong-codes.ts'
 import { findGuesses, type Guesses } from '../../users/guesses.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
@@ -50,7 +48,7 @@ import {
   renderPatientSearch,
   renderUnknown,
 } from './bind-user.ts'
-import { describeLookup } from './find-patients.ts'
+import { findPatientNames } from './find-patients.ts'
 import { describeEnding, REVOKED, renderGrants } from './grants.ts'
 import { readListing, renderList, type States } from './list.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
@@ -589,27 +587,19 @@ ${sharing.length > 0 && renderAlert('Several accounts have the same FHIR user.',
 }
 
 /** The patients that the RelatedPersons name now. */
-async function renderRecords(
-  { context, request, login }: AdminRequest,
-  user: UserDescription,
-): Promise<Html> {
-  const records = await findOwnRecords(context, { id: user.id, fhirUserId: user.fhirUser })
+async function renderRecords(request: AdminRequest, user: UserDescription): Promise<Html> {
+  const records = await findOwnRecords(request.context, { id: user.id, fhirUserId: user.fhirUser })
   if (isFailure(records))
     return html`<p class="small muted">The FHIR server does not say for whom: ${records.reason}.</p>`
   if (records.length === 0) return html`<p class="small muted">Opens the records of: nobody.</p>`
   const ids = records.map(({ patientId }) => patientId)
-  const people = await findByIds(await createNameReader(context, login.user, describeLookup(request)), ids)
+  const names = await findPatientNames(request, ids)
   return html`<p class="small muted">Opens the records of:</p>
-<ul class="list small">${ids.map(id =>
-    renderPatient(
-      id,
-      people.find(person => person.id === id),
-    ),
-  )}</ul>`
+<ul class="list small">${ids.map(id => renderRecord(id, names.get(id)))}</ul>`
 }
 
 /** With name and birth date, if the administrator may read them: an id alone does not show that it is the wrong patient. */
-function renderPatient(id: string, person: Person | undefined): Html {
+function renderRecord(id: string, person: Person | undefined): Html {
   const born = person?.born === undefined ? '' : `, born ${formatDate(person.born)}`
   return html`<li>${person && html`<bdi>${formatName(person.name)}</bdi>${born} `}<code>Patient/${id}</code></li>`
 }
