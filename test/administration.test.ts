@@ -190,6 +190,23 @@ describe('the administration in a browser', () => {
     await inspectOnEveryScreen(page, 'admin-choose-none')
     await page.getByRole('link', { name: 'Back' }).press('Enter')
     await inspectOnEveryScreen(page, 'admin-bound-user')
+    await page.getByLabel('Name', { exact: true }).fill('Alba J.')
+    await page.keyboard.press('Enter')
+    await page.getByText('The change is saved').waitFor()
+    await page.getByRole('link', { name: 'Changes to this account' }).press('Enter')
+    await page
+      .getByRole('link', { name: /^Details of record/ })
+      .first()
+      .press('Enter')
+    await page.getByRole('row', { name: 'Display name Alba Juniper Alba J.' }).waitFor()
+    await inspectOnEveryScreen(page, 'admin-record-change')
+    await page.goBack()
+    await page
+      .getByRole('link', { name: /^Details of record/ })
+      .last()
+      .press('Enter')
+    await page.getByRole('row', { name: 'Username bound' }).waitFor()
+    await inspectOnEveryScreen(page, 'admin-record-added')
     assert.deepEqual(
       faults.filter(fault => !fault.includes('status of 400')),
       [],

@@ -25,9 +25,11 @@ function describeRole(before: unknown, after: unknown): readonly string[] {
 }
 
 /** `fhirUser` as FHIR user, `redirect_uris` as redirect URIs. */
-function toWords(name: string): string {
+export function toWords(name: string): string {
   return name
     .replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
     .replaceAll('_', ' ')
-    .replace(/\b(?:fhir|uri|pkce|url)/g, word => word.toUpperCase())
+    .replace(/^admin$/, 'administrator')
+    .replace(/^sign ins$/, 'sign-ins')
+    .replace(/\b(?:fhir|uri|pkce|url|jwks)/g, word => word.toUpperCase())
 }

@@ -8,7 +8,7 @@ import {
   toAuditEvent,
 } from '../../../audit/index.ts'
 import { readFiledPatients, type TargetType } from '../../../audit-record/index.ts'
-import { findOwn, HOW, isFailure, isRecord } from '../../../core/index.ts'
+import { findOwn, HOW, isFailure } from '../../../core/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import {
   formatName,
@@ -56,6 +56,7 @@ import {
   VERIFY_TRAIL,
   type VerificationReport,
 } from '../verification.ts'
+import { renderDetails } from './details.ts'
 import { type Choice, type Choices, findChoices, renderInput, renderSelect } from './filters.ts'
 import {
   findMeantPatients,
@@ -587,7 +588,7 @@ function renderRecordPage(
       ],
     ])}
 ${record.details !== null && renderDetails(JSON.parse(record.details))}
-<details class="more after"><summary>As a FHIR AuditEvent</summary><pre class="card card__body">${formatJson(event)}</pre></details>`,
+<details class="more after"><summary>As a FHIR AuditEvent</summary><pre class="card card__body">${JSON.stringify(event, null, 2)}</pre></details>`,
   )
 }
 
@@ -611,23 +612,4 @@ function renderTarget({ kind, resource_type: type, resource_id: id }: KeptRecord
   const name = kind === 'admin' ? findOwn(TARGETS, type ?? '') : undefined
   if (name === undefined || id === null) return undefined
   return html`<code>${id}</code> ${renderAuditLinks([`Changes to this ${name}`, { target: `${name}/${id}` }])}`
-}
-
-/** A change as a table, other details as JSON. */
-function renderDetails(details: unknown): Html {
-  const { before, after } = isRecord(details) ? details : {}
-  const old = isRecord(before) ? before : {}
-  const now = isRecord(after) ? after : {}
-  const names = [...new Set([...Object.keys(old), ...Object.keys(now)])]
-  if (names.length === 0)
-    return html`<h2 class="section__title subhead">Details</h2><pre class="card card__body">${formatJson(details)}</pre>`
-  const format = (value: unknown) =>
-    value === undefined || value === null ? '–' : typeof value === 'string' ? value : JSON.stringify(value)
-  const rows = names.map(name => [html`<code>${name}</code>`, format(old[name]), format(now[name])])
-  return html`<h2 class="section__title subhead">Change</h2>
-${renderTable('Properties that changed', ['Property', 'Before', 'After'], rows)}`
-}
-
-function formatJson(value: unknown): string {
-  return JSON.stringify(value, null, 2)
 }

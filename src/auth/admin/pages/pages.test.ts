@@ -224,7 +224,7 @@ describe('/admin', () => {
     assert.equal((await grace.get('/admin')).statusCode, 200)
     await performAction(`${path}/remove-administrator`)
     const record = (await admin.get(`/admin/audit/${(await findLastAction())?.id}`)).body
-    assert.match(record, /<code>admin<\/code><\/th><td[^>]*>true<\/td><td[^>]*>false</)
+    assert.match(record, /Administrator<\/th><td[^>]*>Yes<\/td><td[^>]*>No</)
     assert.equal((await grace.get('/admin')).statusCode, 403)
     await performAction(`${path}/unlink`, { issuer: 'https://idp.test', subject: 'g-1' })
     await performAction(`${path}/end-sessions`)
