@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
+import { createAuditor } from '../src/audit/index.ts'
 import { seedSampleAccounts } from '../src/auth/index.ts'
 import { inspectOnEveryScreen, useBrowser, type WatchedPage } from './support/browser.ts'
 import { freePorts } from './support/free-ports.ts'
@@ -409,6 +410,36 @@ describe('/activity', () => {
     await later.getByText(here).waitFor()
     await inspectOnEveryScreen(page, 'activity')
     assert.deepEqual(faults, [])
+  })
+
+  it('lists each problem once with what to do, also without scripts, and links to its launch (ACTIVITY-9)', async () => {
+    const fhir = {
+      server: 'fhir',
+      kind: 'fhir',
+      method: 'GET',
+      client: 'sallyport-app',
+      launch: 'l-1',
+    } as const
+    const refused = { ...fhir, allowed: false, status: 403, request: 'Patient/x2', reason: 'No.' } as const
+    await createAuditor({ store: stack.store }).record(
+      { ...refused, at: Date.now() - 2 },
+      { ...refused, at: Date.now() - 1 },
+      { ...fhir, allowed: true, status: 400, request: 'Condition?x=…', at: Date.now(), by: 'patient/*.rs' },
+    )
+    for (const javaScriptEnabled of [true, false]) {
+      const { page, faults } = await enter({ javaScriptEnabled })
+      await visit(page, '/activity')
+      await page.getByRole('link', { name: /^Problems/ }).press('Enter')
+      await page.waitForURL('**/activity?result=problems')
+      const problem = page.getByRole('listitem').filter({ hasText: 'x2' })
+      assert.equal(await problem.count(), 1)
+      await problem.getByText('2 times').waitFor()
+      await problem.getByText('Make the app request a scope that permits this').waitFor()
+      if (javaScriptEnabled) await inspectOnEveryScreen(page, 'activity-problems')
+      await problem.getByRole('link', { name: 'Show its launch' }).press('Enter')
+      await page.waitForURL('**/activity?launch=l-1')
+      assert.deepEqual(faults, [])
+    }
   })
 
   it('names UTC without scripts (ACTIVITY-8)', async () => {

@@ -191,6 +191,7 @@ describe('an installation without data', () => {
     '/portal?search=nobody': /No patient matches/,
     '/manage': /No app has access\..*after you launch it/s,
     '/activity?result=refused': /No matching events/,
+    '/activity?result=problems': /No problems\..*No request that/s,
     '/apps': /No apps yet\..*Register/s,
     '/apps?search=nothing': /No app found/,
     '/account/factors': /Two-step sign-in is off\./,

@@ -387,7 +387,7 @@ describe('docs/tutorials/ci.md', () => {
     const [, printed = ''] = String(stderr).split('Stopped.\n')
     assert.match(
       printed,
-      /^\nRefused while the command ran:\n\S+Z {2}2 times: 403 GET Observation\?patient=\S+ \(my-app\)\n {2}\S.*patient\/Observation\..*\n {2}What to do: \S.*\n\n$/,
+      /^\nProblems while the command ran:\n\S+Z {2}2 times: 403 GET Observation\?patient=\S+ \(my-app\)\n {2}\S.*patient\/Observation\..*\n {2}Scopes of the token: \S.*\n {2}What to do: \S.*\n\n$/,
     )
     const token = String(stdout).trim().split('\n').at(-1) ?? ''
     assert.match(token, /^ey/)

@@ -10,6 +10,8 @@ const REFUSED = {
   launch: undefined,
   request: 'GET Observation',
   cause: 'No scope.',
+  reason: undefined,
+  scope: undefined,
   action: 'Request one.',
   compared: undefined,
 }
@@ -26,13 +28,17 @@ describe('formatProblems', () => {
       request: undefined,
       app: 'a\u202e',
       action: undefined,
+      reason: 'invalid_request: aud is missing',
+      scope: 'launch',
       compared,
     }
     assert.equal(
       formatProblems([REFUSED, token, { ...REFUSED, at: '2026-11-18T02:00:01.000Z' }]),
       `2026-11-18T02:00:00.000Z  400 token (a\\u202e)
   No scope.
+  The server said: invalid_request: aud is missing
   aud: sent nothing, required http://a or http://b
+  Scopes of the token: launch
 2026-11-18T02:00:01.000Z  2 times: 403 GET Observation (my-app)
   No scope.
   What to do: Request one.

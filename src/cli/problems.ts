@@ -31,14 +31,17 @@ export function formatProblems(problems: readonly Problem[]): string {
   return lines.map(line => `${line}\n`).join('')
 }
 
-function formatProblem({ status, kind, request, app, cause, action, compared = [] }: Problem): string {
+function formatProblem(problem: Problem): string {
+  const { status, kind, request, app, cause, reason, scope, action, compared = [] } = problem
   const lines = [
     `${status} ${request ?? kind}${app === undefined ? '' : ` (${app})`}`,
     `  ${cause}`,
+    ...(reason === undefined ? [] : [`  The server said: ${reason}`]),
     ...compared.map(
       ({ name, sent = 'nothing', expected, origin }) =>
         `  ${name}: sent ${sent}, ${origin} ${expected.join(' or ') || 'nothing'}`,
     ),
+    ...(scope === undefined ? [] : [`  Scopes of the token: ${scope}`]),
     ...(action === undefined ? [] : [`  What to do: ${action}`]),
   ]
   return lines.map(line => escapeLine(line)).join('\n')

@@ -78,7 +78,7 @@ export interface Comparison {
   readonly origin: string
 }
 
-/** A refused request, or a code with fewer scopes than the app requested. */
+/** A request that was refused, failed, or did not give the app what it asked for: `sallyport problems`. */
 export interface Problem {
   readonly at: string
   /** `fhir`, `authorize`, `token`, … */
@@ -89,8 +89,12 @@ export interface Problem {
   /** Of a FHIR request: `GET Observation?patient=patient-1`. */
   readonly request?: string
   readonly cause: string
+  /** The text of the server, if the cause is another one. */
+  readonly reason?: string
   /** What to change. */
   readonly action?: string
+  /** The scopes of the token, if they decided. */
+  readonly scope?: string
   /** What was sent, beside what it was compared with. */
   readonly compared?: readonly Comparison[]
 }

@@ -76,11 +76,16 @@ const OAUTH = sql<boolean>`kind in ('launch', 'authorize', 'token', 'refresh', '
 
 /** Finds the first OAuth events of each launch, oldest first. */
 export async function findFirstOAuthEvents(
-  { trail }: Store,
+  store: Store,
   launches: readonly string[],
   limit: number,
 ): Promise<readonly KeptRecord[]> {
   if (launches.length === 0) return []
+  const united = await uniteFirstEvents(store, launches.slice(0, UNITED), limit)
+  return [...united, ...(await findFirstOAuthEvents(store, launches.slice(UNITED), limit))]
+}
+
+async function uniteFirstEvents({ trail }: Store, launches: readonly string[], limit: number) {
   const parts = launches.map(
     launch => sql`select * from (select * from audit_event where launch_id = ${launch} and ${OAUTH}
       order by at, id limit ${limit}) as found`,

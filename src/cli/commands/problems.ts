@@ -7,13 +7,13 @@ const problems: Command = {
   usage: `
 Usage: ${HOW} problems [--json]
 
-Prints the requests of apps that were refused, and the codes for fewer scopes than the app requested, each with its cause and
-what to change, as /activity explains them. Equal ones are printed once, with the time of the last; of many, the newest. No token and no name of a patient
-is printed.
+Prints the requests of apps that were refused, that failed, or that did not give the app what it asked for: a code without a
+state or for fewer scopes, a search of another patient. Each has its cause and what to change, as /activity explains it. Equal
+ones are printed once, with the time of the last; of many, the newest. No token and no name of a patient is printed.
 
 Options:
-  --json   print JSON: items with at, kind, status, app, launch, request, cause, action and compared (name, sent,
-           expected, origin); the newest 1,000`,
+  --json   print JSON: items with at, kind, status, app, launch, request, cause, reason (the text of
+           the server), action, scope (of the token) and compared (name, sent, expected, origin); the newest 1,000`,
   async run(args, io) {
     const found = await withStore(io, (store, settings) => findProblems(settings, store, 0))
     if (isSet(args, 'json')) printJson(io, { items: found })

@@ -241,7 +241,7 @@ async function printProblems(settings: Settings, since: number, printLine: Print
   const store = await openConfiguredStore(settings)
   try {
     const problems = await findProblems(settings, store, since)
-    if (problems.length > 0) printLine(`\nRefused while the command ran:\n${formatProblems(problems)}`)
+    if (problems.length > 0) printLine(`\nProblems while the command ran:\n${formatProblems(problems)}`)
   } finally {
     await store.close()
   }

@@ -101,7 +101,7 @@ function findNamedPatients(interaction: Interaction, fhirBaseUrl: string): reado
   if (!('params' in interaction)) return []
   const ofPatients = 'type' in interaction && interaction.type === 'Patient'
   return interaction.params.flatMap(([name, value]) => {
-    const isBare = name === 'patient' || name.endsWith(':Patient') || (ofPatients && name === '_id')
+    const isBare = /^(?:patient|subject)$|:Patient$/.test(name) || (ofPatients && name === '_id')
     return value.split(',').flatMap(text => {
       const reference = parseReference(text, fhirBaseUrl)
       if (reference) return reference.type === 'Patient' ? [reference.id] : []

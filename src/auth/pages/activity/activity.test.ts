@@ -96,6 +96,37 @@ describe('GET /activity', () => {
     assert.equal(countEvents(malformed.body), 100)
   })
 
+  it('shows distinct problems, newest first, each once with how often it occurred (ACTIVITY-9)', async () => {
+    const refused = { allowed: false, status: 403, reason: 'No.', client: 'app-of-problems' } as const
+    await createAuditor({ store: auth.store }).record(
+      record({ ...refused, at: auth.time.now - 5, request: 'Condition/first', launch: 'p-1' }),
+      record({ ...refused, at: auth.time.now - 4, request: 'Condition/twice', launch: 'p-1' }),
+      record({ client: 'app-of-problems', request: 'Condition/fine', launch: 'p-1' }),
+      record({ ...refused, at: auth.time.now - 2, request: 'Condition/twice', launch: 'p-2' }),
+      record({ ...refused, request: '<b>', status: 400, allowed: true, launch: 'p-2' }),
+    )
+    const { body } = await browser.get('/activity?app=app-of-problems&result=problems')
+    assert.match(body, /result=problems[^"]*" aria-current="page">Problems <span class="count">3</)
+    assert.equal(countEvents(body), 3)
+    assert.match(body, /&lt;b&gt;.*Condition.*twice.*2 times.*Condition.*first/s)
+    assert.match(body, /<a href="\/activity\?app=app-of-problems&amp;launch=p-2">Show its launch</)
+    assert.doesNotMatch(body, /fine|1 times/)
+    const other = (await browser.get('/activity?app=app-of-problems')).body
+    assert.match(
+      other,
+      /href="\/activity\?result=problems&amp;app=app-of-problems">Problems <span class="count">3</,
+    )
+    for (const query of ['app=nobody', 'app=app-of-problems&kind=token', 'launch=launch-1'])
+      assert.match(
+        (await browser.get(`/activity?${query}&result=problems`)).body,
+        /No problems.*No request that/s,
+      )
+    await (await auth.store.trail.read())
+      .deleteFrom('audit_event')
+      .where('client_id', '=', 'app-of-problems')
+      .execute()
+  })
+
   it('offers the apps and patients of the newest events as choices, and the chosen one (ACTIVITY-2)', async () => {
     const { body } = await browser.get('/activity?app=nobody')
     assert.match(body, /<option value="sallyport-app">Demo app</)

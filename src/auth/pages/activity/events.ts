@@ -15,6 +15,7 @@ import {
   nameKind,
 } from './describe.ts'
 import { type Advice, adviseOn } from './explain.ts'
+import type { FoundProblem } from './problems.ts'
 import { buildUrl, type View } from './view.ts'
 
 export interface EventsOptions extends Pick<AuthContext, 'explainRequest' | 'hooks'> {
@@ -22,6 +23,8 @@ export interface EventsOptions extends Pick<AuthContext, 'explainRequest' | 'hoo
   readonly names: Names
   /** The page that changes an app. */
   readonly changeApp: ((id: string) => string | undefined) | undefined
+  /** How often a problem occurred. Undefined for an event among those of its launch. */
+  readonly times?: number
 }
 
 /** Renders a launch with its events. The script recognizes both by `data-key`. */
@@ -33,6 +36,15 @@ export function renderGroup(group: LaunchGroup, options: EventsOptions): Html {
 <p class="run__facts">${renderGroupFacts(group, options)}</p>
 ${launch !== undefined && view.launch === undefined && html`<a class="run__only" href="${buildUrl(view, { launch, reference: undefined, before: undefined })}">Only this launch</a>`}</div>
 <ol class="run__events">${events.map(event => renderEvent(event, group, options))}</ol>
+</section>`
+}
+
+/** Renders distinct problems, newest first, each with its explanation. */
+export function renderProblems(problems: readonly FoundProblem[], options: EventsOptions): Html {
+  return html`<section class="card card--clip run" data-key="problems" aria-label="Problems">
+<div class="run__head"><h2>Problems</h2>
+<p class="run__facts"><span>Newest first</span> <span>Equal ones are shown once</span></p></div>
+<ol class="run__events">${problems.map(({ record, group, times }) => renderEvent(record, group, { ...options, times }))}</ol>
 </section>`
 }
 
@@ -63,24 +75,31 @@ function renderGroupFacts(group: LaunchGroup, { names, hooks }: EventsOptions): 
 
 function renderEvent(record: KeptRecord, group: LaunchGroup, options: EventsOptions): Html {
   const { id, allowed } = record
-  const { reference } = options.view
-  const isFound = reference !== undefined && record.request_id === reference
+  const isFound = isReferred(record, options)
   const advice = adviseOn(record, group, options)
   return html`<li class="event${!allowed && ' event--refused'}${isFound && ' event--found'}" data-key="${id}">
 <details class="event__line"${isFound && html` open`}><summary>${renderLine(record, advice, options)}</summary>
 <div class="event__body">${renderBody(record, options)}</div></details>
-${advice && renderAdvice(advice, isFound)}</li>`
+${advice && renderAdvice(advice, record, options)}</li>`
 }
 
-function renderLine(record: KeptRecord, advice: Advice | undefined, { names, hooks }: EventsOptions): Html {
+function isReferred({ request_id }: KeptRecord, { view: { reference } }: EventsOptions): boolean {
+  return reference !== undefined && request_id === reference
+}
+
+function renderLine(
+  record: KeptRecord,
+  advice: Advice | undefined,
+  { names, hooks, times }: EventsOptions,
+): Html {
   const { scope, title, why } = describeDecision(record, names, hooks)
   const note = hooks?.explainRecord(record)
   // A search of another patient finds nothing, and the response does not say why.
   const isOfOthers = advice && record.kind === 'fhir' && record.allowed
   const decidedBy = scope === undefined ? title : html`<code>${insertBreaks(scope)}</code>`
-  return html`<span class="event__time">${renderMoment(record.at, { form: 'milliseconds', ...UTC })}</span>
+  return html`<span class="event__time">${times !== undefined && html`${renderMoment(record.at, { form: 'date', ...UTC })}<br>`}${renderMoment(record.at, { form: 'milliseconds', ...UTC })}</span>
 <span class="event__result">${renderResult(record)} <span class="event__status">${record.status}</span></span>
-<span class="event__what">${renderWhat(record)}${isAlone(record) && html` <span class="muted">${describeApp(record, names)}</span>`}</span>
+<span class="event__what">${renderWhat(record)}${namesApp(record, times) && html` <span class="muted">${describeApp(record, names)}</span>`}${times !== undefined && times > 1 && html` ${renderBadge(`${times} times`)}`}</span>
 <span class="event__why">${decidedBy !== undefined && html`<span class="event__by">${decidedBy}</span> `}${isOfOthers ? advice.cause : why}${note && html` ${renderBadge(note.badge, 'warn')}`}</span>`
 }
 
@@ -89,9 +108,10 @@ function renderResult(record: KeptRecord): Html {
   return record.allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')
 }
 
-/** Whether the group of a record does not name the app. */
-function isAlone({ launch_id, client_id }: KeptRecord): boolean {
-  return launch_id === null && client_id !== null && client_id !== PORTAL_CLIENT
+/** Whether nothing else names the app of a record. */
+function namesApp({ launch_id, client_id }: KeptRecord, times: number | undefined): boolean {
+  const isAlone = launch_id === null || times !== undefined
+  return isAlone && client_id !== null && client_id !== PORTAL_CLIENT
 }
 
 /** A count stands for several requests, possibly with different URLs. */
@@ -111,11 +131,16 @@ function insertBreaks(url: string): Html | string {
   return html`${url.split(/(?=[?&])|(?<=\/)/).map((part, at) => html`${at > 0 && html`<wbr>`}${part}`)}`
 }
 
-function renderAdvice({ cause, action, scope }: Advice, isOpen: boolean): Html {
+function renderAdvice({ cause, action, scope }: Advice, record: KeptRecord, options: EventsOptions): Html {
+  const { launch_id: launch } = record
+  const { view, times } = options
+  const isProblem = times !== undefined
+  const isOpen = isProblem || isReferred(record, options)
   return html`<details class="more event__explain"${isOpen && html` open`}><summary>Explain this</summary>
 <div class="event__advice"><p>${cause}</p>
 <p><b>What to do:</b> ${action}</p>
-${scope !== undefined && html`<p>Scopes of the token: <code>${scope}</code></p>`}</div></details>`
+${scope !== undefined && html`<p>Scopes of the token: <code>${scope}</code></p>`}
+${isProblem && launch !== null && html`<p><a href="${buildUrl(view, { launch, result: 'all' })}">Show its launch</a></p>`}</div></details>`
 }
 
 function renderBody(record: KeptRecord, options: EventsOptions): Html {

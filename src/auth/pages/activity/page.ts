@@ -12,18 +12,23 @@ import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { renderSignedInPage } from '../page-parts.ts'
 import { describeApp, type LaunchGroup, type Names } from './describe.ts'
-import { renderGroup } from './events.ts'
+import { renderGroup, renderProblems } from './events.ts'
+import type { FoundProblem } from './problems.ts'
 import { buildUrl, isNarrowed, KINDS, showsPortal, TIMES, type View } from './view.ts'
 
 export interface ActivityPageOptions {
   readonly login: Login
   readonly view: View
   readonly groups: readonly LaunchGroup[]
+  /** Shown instead of the groups. */
+  readonly problems: readonly FoundProblem[]
   readonly names: Names
   /** The apps and patients of the newest records. */
   readonly parties: Parties
   /** Of the last hour. Undefined if there are too many to count. */
-  readonly counts: { readonly allowed: number; readonly refused: number } | undefined
+  readonly counts:
+    | { readonly allowed: number; readonly refused: number; readonly problems: number }
+    | undefined
   /** Where older records follow. */
   readonly older: View['before']
   /** Whether the audit trail is on. */
@@ -32,8 +37,10 @@ export interface ActivityPageOptions {
 
 export function renderActivityPage(context: AuthContext, options: ActivityPageOptions): Html {
   const { settings, explainRequest, hooks } = context
-  const { login, view, groups, names } = options
+  const { login, view, groups, problems, names } = options
   const isLive = !view.before && view.reference === undefined
+  const changeApp = login.developerPages?.changeApp
+  const shared = { view, names, explainRequest, hooks, changeApp }
   return renderSignedInPage(
     context,
     login,
@@ -44,19 +51,9 @@ export function renderActivityPage(context: AuthContext, options: ActivityPageOp
       html`<p class="base"><span>FHIR base</span> <span class="url">${settings.fhirBaseUrl}</span></p>`,
     )}
 ${renderFilters(options)}
-<div id="activity" class="stack" data-live="${isLive ? 'on' : 'off'}">${
-      groups.length === 0
-        ? renderEmpty(options)
-        : groups.map(group =>
-            renderGroup(group, {
-              view,
-              names,
-              explainRequest,
-              hooks,
-              changeApp: login.developerPages?.changeApp,
-            }),
-          )
-    }</div>
+<div id="activity" class="stack" data-live="${isLive ? 'on' : 'off'}">${groups.map(group => renderGroup(group, shared))}${
+      problems.length > 0 && renderProblems(problems, shared)
+    }${groups.length + problems.length === 0 && renderEmpty(options)}</div>
 ${renderOlderLink(options)}
 <p class="small muted after">Search values that could name a person are hidden. Tokens, codes and secrets are never shown or stored here.</p>`,
   )
@@ -65,7 +62,7 @@ ${renderOlderLink(options)}
 function renderFilters(options: ActivityPageOptions): Html {
   const { view, counts } = options
   return html`<div class="filters"><nav aria-label="Outcome"><ul class="tabs">
-${renderTab(view, 'all', 'All', counts && counts.allowed + counts.refused)}${renderTab(view, 'allowed', 'Allowed', counts?.allowed)}${renderTab(view, 'refused', 'Refused', counts?.refused)}
+${renderTab(view, 'all', 'All', counts && counts.allowed + counts.refused)}${renderTab(view, 'allowed', 'Allowed', counts?.allowed)}${renderTab(view, 'refused', 'Refused', counts?.refused)}${renderTab(view, 'problems', 'Problems', counts?.problems)}
 </ul></nav>
 <p class="live live--still">${counts && html`<span>Counts for the last hour</span>`} <a class="btn btn--quiet btn--small" href="${buildUrl(view, { before: undefined })}">Refresh</a></p></div>
 ${renderPickers(options)}`
@@ -126,6 +123,12 @@ export function renderAuditOff(): Html {
 
 function renderEmpty({ view, kept }: ActivityPageOptions): Html {
   if (!kept) return renderAuditOff()
+  if (view.result === 'problems')
+    return renderEmptyState({
+      title: 'No problems',
+      text: 'No request that matches these filters was refused or failed, and every app got what it asked for.',
+      action: { href: paths.activity, text: 'Show all events' },
+    })
   if (isNarrowed(view))
     return renderEmptyState({
       ...(view.reference === undefined

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createAuditor } from '../../../audit/index.ts'
+import { explain } from '../../../interceptor/index.ts'
+import type { ExplainRequest } from '../../base/context.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import { openTestStore } from '../../testing/test-store.ts'
 import { listProblems } from './problems.ts'
@@ -63,5 +65,65 @@ describe('listProblems', () => {
     assert.match(refused?.action ?? '', /^Make the app request a scope/)
     assert.deepEqual(await listProblems({ store }, { since: 0, limit: 1 }), [failed])
     assert.deepEqual(await listProblems({ store }, { since: auth.time.now + 3, limit: 10 }), [])
+  })
+  it('explains what /activity explains, in the same words, also of requests that were allowed (CLI-13)', async () => {
+    const store = await open()
+    const explainRequest: ExplainRequest = question =>
+      explain(
+        { ...question, searchPermission: 'r', contexts: ['patient', 'user', 'system'] },
+        'http://localhost:8080/fhir',
+      )
+    const audit = createAuditor({ store })
+    const auth = await TestAuthServer.open(store, {
+      audit,
+      explainRequest,
+      settings: { developerTools: true },
+    })
+    const browser = await auth.logIn()
+    const launch = (await auth.exchange(await auth.getCode(browser, { state: undefined }))).json().launch_id
+    await auth.getCode(browser, { scope: 'launch launch/encounter patient/Patient.rs' })
+    await auth.authorize(browser, { redirect_uri: 'http://localhost:8081/other' })
+    await auth.requestToken({ grant_type: 'x', client_id: 'sallyport-app' })
+    await auth.requestToken({ grant_type: 'authorization_code', client_id: 'sallyport-app' })
+    const fhir = { server: 'fhir', kind: 'fhir', method: 'GET', launch, at: auth.time.now + 1 } as const
+    const search = { ...fhir, allowed: true, status: 200, by: 'patient/*.rs', patient: 'juniper' } as const
+    await audit.record(
+      { ...fhir, allowed: false, status: 403, request: 'Immunization', reason: 'Insufficient scope' },
+      { ...fhir, allowed: false, status: 401, request: 'Condition', reason: 'Missing or non-Bearer token' },
+      { ...fhir, allowed: true, status: 400, request: 'Condition?x=1', reason: 'Unknown parameter x' },
+      { ...search, interaction: 'search-type', request: 'Condition?patient=other' },
+      { ...search, interaction: 'search-type', method: 'POST', request: 'Condition/_search?subject=other' },
+      { ...search, interaction: 'search-compartment', request: 'Patient/juniper/Condition?patient=other' },
+      { ...search, interaction: 'search-type', request: 'Condition?patient=juniper' },
+      { ...search, interaction: 'read', request: 'Patient/juniper' },
+    )
+    const listed = (await listProblems({ store, explainRequest }, { since: 0, limit: 100 })).map(
+      ({ cause, action }) => `${cause} ${action}`,
+    )
+    assert.equal(listed.filter(text => text.startsWith('The search names Patient/other')).length, 3)
+    for (const query of ['', '?result=problems']) {
+      const { body } = await browser.get(`/activity${query}`)
+      const explained = [...body.matchAll(/event__advice"><p>(.*?)<\/p>\n<p><b>What to do:<\/b> (.*?)<\/p>/g)]
+      const texts = explained.map(([, cause, action]) => `${cause} ${action}`)
+      assert.deepEqual([...new Set(texts)].sort(), [...new Set(listed)].sort(), query)
+    }
+  })
+
+  it('has the text of the server and the scopes of the token, which explanations refer to (CLI-13)', async () => {
+    const store = await open()
+    const audit = createAuditor({ store })
+    const auth = await TestAuthServer.open(store, { audit })
+    await auth.requestToken({ grant_type: 'authorization_code', client_id: 'sallyport-app' })
+    const [missing] = await listProblems({ store }, { since: 0, limit: 1 })
+    assert.match(missing?.action ?? '', /Send the parameter that the reason names/)
+    assert.match(missing?.reason ?? '', /^invalid_request: The parameter code is missing/)
+  })
+
+  it('reads the beginnings of more launches than SQLite unites at once (CLI-13)', async () => {
+    const store = await open()
+    const refused = { server: 'fhir', kind: 'fhir', allowed: false, status: 403, reason: 'No.' } as const
+    const many = Array.from({ length: 600 }, (_, at) => ({ ...refused, at, launch: `launch-${at}` }))
+    await createAuditor({ store }).record(...many)
+    assert.equal((await listProblems({ store }, { since: 0, limit: 1000 })).length, 600)
   })
 })

@@ -1,13 +1,20 @@
-import { findRecords, formatRepeats, type KeptRecord } from '../../../audit/index.ts'
+import {
+  findPage,
+  findRecords,
+  formatRepeats,
+  type KeptRecord,
+  type RecordFilter,
+} from '../../../audit/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
+import type { Store } from '../../../store/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import type { Comparison } from '../../base/refusal.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { EXPECTED_STATUSES, findFirstEvents, groupByLaunch } from './describe.ts'
+import { EXPECTED_STATUSES, findFirstEvents, groupByLaunch, type LaunchGroup } from './describe.ts'
 import { type Advice, adviseOn } from './explain.ts'
 import { KINDS } from './view.ts'
 
-/** A refused or failed request, or a code that lacks a scope or the state, as the activity page explains it. */
+/** A request that was refused, failed, or did not give the app what it asked for, as the activity page explains it. */
 export interface Problem {
   readonly at: string
   readonly kind: string
@@ -16,47 +23,106 @@ export interface Problem {
   readonly launch: string | undefined
   readonly request: string | undefined
   readonly cause: string
+  /** The text of the server, if the cause is another one. Explanations refer to it. */
+  readonly reason: string | undefined
   readonly action: string | undefined
+  /** The scopes of the token, if they decided. */
+  readonly scope: string | undefined
   /** What was sent, beside what it was compared with. */
   readonly compared: readonly Comparison[] | undefined
 }
 
-const FAILED = {
-  events: [{ kind: 'fhir' }],
-  otherThanClient: PORTAL_CLIENT,
-  allowed: true,
-  outcomes: ['4', '8'],
-  otherThanStatus: EXPECTED_STATUSES,
-} as const
+/** A problem with its record. */
+export interface FoundProblem {
+  readonly record: KeptRecord
+  readonly group: LaunchGroup
+  readonly advice: Advice | undefined
+  /** How often it occurred. */
+  readonly times: number
+}
+
+type ProblemContext = Pick<AuthContext, 'store' | 'explainRequest' | 'hooks'>
+
+const SEARCHES = ['search-type', 'search-compartment', 'search-system'] as const
+
+/** Records that may be problems. `adviseOn` knows which of the allowed ones are. */
+const CANDIDATES: readonly RecordFilter[] = [
+  { allowed: false, events: Object.keys(KINDS).map(kind => ({ kind })) },
+  {
+    allowed: true,
+    events: [{ kind: 'fhir' }],
+    outcomes: ['4', '8'],
+    otherThanStatus: EXPECTED_STATUSES,
+  },
+  { allowed: true, events: [{ kind: 'authorize' }] },
+  { allowed: true, events: SEARCHES.map(interaction => ({ kind: 'fhir', interaction })), outcomes: ['0'] },
+]
 
 const NO_NAMES = { user: () => undefined, app: () => undefined }
 
-/** The newest problems, oldest first. */
-export async function listProblems(
-  context: Pick<AuthContext, 'store' | 'explainRequest' | 'hooks'>,
-  { since, limit }: { readonly since: number; readonly limit: number },
-): Promise<readonly Problem[]> {
+type FindOptions = Parameters<typeof findRecords>[1]
+type Find = (store: Store, options: FindOptions) => Promise<readonly KeptRecord[]>
+
+/** The newest problems, newest first. The filter may limit the kinds. */
+async function findProblems(
+  context: ProblemContext,
+  filter: FindOptions,
+  find: Find,
+): Promise<readonly FoundProblem[]> {
   const { store } = context
-  const events = Object.keys(KINDS).map(kind => ({ kind }))
-  const [refused, failed, codes] = await Promise.all([
-    findRecords(store, { events, otherThanClient: PORTAL_CLIENT, allowed: false, since, limit }),
-    findRecords(store, { ...FAILED, since, limit }),
-    findRecords(store, { events: [{ kind: 'authorize' }], allowed: true, since, limit }),
-  ])
-  const records = [...refused, ...failed, ...codes]
+  const found = await Promise.all(
+    CANDIDATES.map(({ events = [], ...candidate }) =>
+      find(store, {
+        ...filter,
+        ...candidate,
+        events: events.filter(({ kind }) => filter.events?.some(one => one.kind === kind) ?? true),
+      }),
+    ),
+  )
+  const records = found.flat()
   const first = await findFirstEvents(store, records)
   const groups = groupByLaunch(records, { first, addsFirst: false, isNewestFirst: true, names: NO_NAMES })
   return groups
-    .flatMap(group => group.events.map(record => ({ record, advice: adviseOn(record, group, context) })))
+    .flatMap(group =>
+      group.events.map(record => ({ record, group, advice: adviseOn(record, group, context), times: 1 })),
+    )
     .filter(({ record, advice }) => !record.allowed || advice)
-    .sort(({ record: a }, { record: b }) => a.at - b.at || a.id - b.id)
-    .slice(-limit)
-    .map(({ record, advice }) => describe(record, advice))
+    .sort(({ record: a }, { record: b }) => b.at - a.at || b.id - a.id)
+    .slice(0, filter.limit)
 }
 
-function describe(record: KeptRecord, advice: Advice | undefined): Problem {
-  const { at, kind, status, client_id, launch_id, method, request, reason, repeats, details } = record
+/** Finds distinct problems with a bounded amount of work, newest first, each with the newest of its records. */
+export async function findDistinctProblems(
+  context: ProblemContext,
+  filter: FindOptions,
+): Promise<readonly FoundProblem[]> {
+  const found = await findProblems(
+    context,
+    filter,
+    async (store, options) => (await findPage(store, options)).records,
+  )
+  const same = Map.groupBy(found, problem =>
+    JSON.stringify({ ...describe(problem), at: undefined, launch: undefined }),
+  )
+  return [...same.values()].flatMap(([newest, ...older]) =>
+    newest ? [{ ...newest, times: 1 + older.length }] : [],
+  )
+}
+
+/** The newest problems, oldest first. */
+export async function listProblems(
+  context: ProblemContext,
+  { since, limit }: { readonly since: number; readonly limit: number },
+): Promise<readonly Problem[]> {
+  const found = await findProblems(context, { otherThanClient: PORTAL_CLIENT, since, limit }, findRecords)
+  return found.map(describe).reverse()
+}
+
+function describe({ record, advice }: FoundProblem): Problem {
+  const { at, kind, status, client_id, launch_id, method, request, reason, repeats } = record
+  const { compared, detail } = readDetails(record.details)
   const count = repeats === null ? '' : ` (${formatRepeats(repeats)})`
+  const said = [reason?.replace(/\.$/, ''), detail].filter(text => text).join(': ')
   return {
     at: new Date(at).toISOString(),
     kind,
@@ -65,7 +131,9 @@ function describe(record: KeptRecord, advice: Advice | undefined): Problem {
     launch: launch_id ?? undefined,
     request: kind === 'fhir' ? `${method ?? ''} ${request || '[base]'}`.trimStart() : undefined,
     cause: `${advice?.cause ?? reason ?? 'The request was refused.'}${count}`,
+    reason: advice && said !== '' && !advice.cause.includes(said) ? said : undefined,
     action: advice?.action,
-    compared: readDetails(details).compared,
+    scope: advice?.scope,
+    compared,
   }
 }

@@ -1,6 +1,12 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { countRecords, findPage, type KeptRecord, listParties } from '../../../audit/index.ts'
+import {
+  countRecords,
+  findPage,
+  type KeptRecord,
+  listParties,
+  type RecordFilter,
+} from '../../../audit/index.ts'
 import { HOUR_MS } from '../../../core/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
@@ -11,6 +17,7 @@ import { requireLogin } from '../../users/login.ts'
 import { sendErrorPage } from '../page-parts.ts'
 import { findFirstEvents, findNames, groupByLaunch, limitLaunches } from './describe.ts'
 import { type ActivityPageOptions, renderActivityPage } from './page.ts'
+import { findDistinctProblems } from './problems.ts'
 import { buildFilter, readView, type View } from './view.ts'
 
 const COUNTED_MS = HOUR_MS
@@ -44,28 +51,26 @@ function joinByReference({ reference }: View, records: readonly KeptRecord[]): r
 async function loadPage(context: AuthContext, login: Login, view: View): Promise<ActivityPageOptions> {
   const { store, settings, clock } = context
   const filter = buildFilter(view, clock())
-  const allowed =
-    view.result === 'all' || view.reference !== undefined ? undefined : view.result === 'allowed'
   const since = Math.max(filter.since ?? 0, clock() - COUNTED_MS)
+  const showsProblems = view.result === 'problems'
   // SQLite answers at once: without pauses, a page that is loaded every 2 s would block other requests for all its queries.
-  const found = await findPage(store, {
-    ...filter,
-    allowed,
-    after: view.before,
-    limit: LIMITS.activityRecords + 1,
-  })
+  const found = showsProblems ? NO_RECORDS : await findNewest(store, filter, view)
   await yieldTurn()
   const counts = await countRecords(store, { ...filter, since })
   await yieldTurn()
   const parties = await listParties(store)
   await yieldTurn()
+  const problems = await findDistinctProblems(context, {
+    ...filter,
+    ...(!showsProblems && { since }),
+    limit: LIMITS.activityRecords,
+  })
+  await yieldTurn()
   const shown = limitLaunches(found.records.slice(0, LIMITS.activityRecords))
   const records = joinByReference(view, shown)
   const first = await findFirstEvents(store, records)
-  const names = await findNames(store, [...records, ...first], {
-    clients: parties.clients,
-    hidesPatients: true,
-  })
+  const named = showsProblems ? problems.map(({ record }) => record) : [...records, ...first]
+  const names = await findNames(store, named, { clients: parties.clients, hidesPatients: true })
   await yieldTurn()
   const addsFirst = view.result === 'all' && view.kind === undefined
   return {
@@ -73,9 +78,21 @@ async function loadPage(context: AuthContext, login: Login, view: View): Promise
     view,
     names,
     parties,
-    counts,
+    counts: counts && { ...counts, problems: problems.filter(({ record }) => record.at >= since).length },
     kept: settings.audit.kept,
+    problems: showsProblems ? problems : [],
     groups: groupByLaunch(records, { first, addsFirst, isNewestFirst: view.result === 'refused', names }),
     older: shown.length < found.records.length ? shown.at(-1) : found.next,
   }
+}
+
+const NO_RECORDS = { records: [], next: undefined }
+
+function findNewest(store: AuthContext['store'], filter: RecordFilter, { result, before }: View) {
+  return findPage(store, {
+    ...filter,
+    allowed: result === 'all' ? undefined : result === 'allowed',
+    after: before,
+    limit: LIMITS.activityRecords + 1,
+  })
 }

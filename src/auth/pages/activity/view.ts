@@ -23,9 +23,11 @@ export const TIMES = {
   '7d': ['Last 7 days', 7 * 24 * 60],
 } as const
 
+const RESULTS = ['all', 'allowed', 'refused', 'problems'] as const
+
 /** The filters of the activity page. They are in the URL, so that it can be shared. */
 export interface View {
-  readonly result: 'all' | 'allowed' | 'refused'
+  readonly result: (typeof RESULTS)[number]
   readonly kind: keyof typeof KINDS | undefined
   readonly time: keyof typeof TIMES | undefined
   readonly app: string | undefined
@@ -40,16 +42,16 @@ export interface View {
 }
 
 export function readView(query: Parameters): View {
-  const result = query.get('result')
   const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(query.get('before') ?? '') ?? []
+  const reference = readTrimmed(query.get('reference'))
   return {
-    result: result === 'allowed' || result === 'refused' ? result : 'all',
+    result: (reference === undefined && RESULTS.find(result => result === query.get('result'))) || 'all',
     kind: readKey(KINDS, query.get('kind')),
     time: readKey(TIMES, query.get('time')),
     app: readTrimmed(query.get('app')),
     patient: readTrimmed(query.get('patient')),
     launch: readTrimmed(query.get('launch')),
-    reference: readTrimmed(query.get('reference')),
+    reference,
     portal: query.get('portal') === '1',
     before: at === undefined ? undefined : { at: Number(at), id: Number(id) },
   }
