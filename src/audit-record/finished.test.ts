@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isFailure } from '../core/index.ts'
-import { parseEntries } from '../fhir/index.ts'
+import { parseEntries, refuseOutsideGrant } from '../fhir/index.ts'
 import { type Authenticated, fullAccess } from '../smart/index.ts'
 import { createRecords, type FinishedRequest } from './finished.ts'
 import { OUTCOME_UNKNOWN } from './record.ts'
@@ -107,6 +107,16 @@ describe('createRecords', () => {
     const problem = { problem: 'outside-access', element: 'Condition.encounter' }
     const [{ reason }] = createRecords(finish({ status: 403, problem }), BASE)
     assert.match(reason ?? '', /^Cannot store Condition\.encounter: the resource that it refers to/)
+  })
+
+  it('has what a refused token says about itself only in the details', () => {
+    const claimed = { client_id: 'growth', jti: 'launch-1.x' }
+    const refused = { ...refuseOutsideGrant(), status: 401, why: 'the signature is wrong', claimed }
+    const problem = { problem: 'refused', refused }
+    const interaction = { kind: 'read', type: 'Patient', id: '1' } as const
+    const request = { ...finish({ status: 401, problem }), interaction, authenticated: undefined }
+    const [record] = createRecords(request, BASE)
+    assert.deepEqual([record.details, record.client, record.launch], [{ claimed }, undefined, undefined])
   })
 
   it('records the entry that a transaction was refused for as refused, and only that one (AUDIT-5)', () => {

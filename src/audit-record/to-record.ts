@@ -33,6 +33,7 @@ export function createRecord(request: AuditedRequest, fhirBaseUrl: string): Audi
     requestId: request.requestId,
     address: grant?.address ?? request.clientAddress,
     anonymous: request.anonymous,
+    ...(typeof refusal === 'object' && refusal.claimed && { details: { claimed: refusal.claimed } }),
   }
 }
 

@@ -69,6 +69,8 @@ export interface Refused {
   readonly hint?: string
   /** For the audit trail: why the token is invalid; also in the hint. */
   readonly why?: string
+  /** For the audit trail of a developer: what the token says about itself, which nobody has verified. */
+  readonly claimed?: Readonly<Record<string, string>>
   /** For the audit trail: the scope that covers type and permission, but not this request. */
   readonly by?: string
   /** For the audit trail of a host: what its response contained and the caller may not see. */

@@ -48,6 +48,25 @@ describe('applyTokenFailures', () => {
     assert.equal(refused.outcome.issue[0]?.details.text, 'The access token has expired.')
   })
 
+  it('notes for the audit trail what a token says about itself that nobody has verified, if it is plain (LAB-6)', async () => {
+    const claims = { client_id: 'growth', jti: 'launch-1.x', simulate: 'access-token:bad-signature' }
+    const refused = await lab.authenticate(`${auth.bearer(claims).slice(0, -8)}AAAAAAAA`)
+    assert.ok(!refused.allowed)
+    assert.deepEqual(refused.claimed, {
+      iss: authUrl,
+      aud: fhirBaseUrl,
+      client_id: 'growth',
+      jti: 'launch-1.x',
+    })
+    const hostile = { iss: 'https://other.example', client_id: '<b>\u202e', jti: 'x'.repeat(201), aud: ['a'] }
+    const other = await lab.authenticate(auth.bearer(hostile))
+    assert.deepEqual(!other.allowed && other.claimed, { iss: 'https://other.example' })
+    const expired = await lab.authenticate(auth.bearer({ exp: 1 }))
+    assert.equal(!expired.allowed && expired.claimed, undefined)
+    const usual = await interceptor.authenticate(auth.bearer(hostile))
+    assert.equal(!usual.allowed && usual.claimed, undefined)
+  })
+
   it('trusts the claims of our own auth server only', async () => {
     const grant = { scopes: [], issuer: 'https://other.example' }
     const caller = { allowed: true, grant, decide: () => assert.fail() } as const

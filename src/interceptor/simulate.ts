@@ -1,5 +1,5 @@
 import { createOutcome, type IssueCode } from '../fhir/index.ts'
-import { decodeJwt } from '../jwt/index.ts'
+import { type Claims, decodeJwt } from '../jwt/index.ts'
 import type { Authenticated, Authenticator, AuthFailure } from '../smart/index.ts'
 
 const SLOW_MS = 5_000
@@ -47,8 +47,12 @@ function readSimulated(caller: Authenticated, authorization: string | undefined)
   return { name, caller: { ...caller, grant: { ...grant, note: `Simulated by the lab: ${name}` } } }
 }
 
-function readName(authorization = ''): unknown {
-  return decodeJwt(authorization.replace(/^bearer +/i, ''))?.claims.simulate
+function readName(authorization: string | undefined): unknown {
+  return readClaims(authorization).simulate
+}
+
+function readClaims(authorization = ''): Claims {
+  return decodeJwt(authorization.replace(/^bearer +/i, ''))?.claims ?? {}
 }
 
 function simulate(
@@ -78,10 +82,23 @@ function makeFailure(
   }
 }
 
-/** Marks the refusal of a token that was issued unusable. Nobody vouches for its claims, so they change only the reason. */
+/** Notes where a refused token seems to come from. Nobody vouches for its claims, so they change only the audit record. */
 function markFailure(failure: AuthFailure, authorization: string | undefined): AuthFailure {
-  const name = readName(authorization)
-  return name === 'access-token:expired' || name === 'access-token:bad-signature'
-    ? { ...failure, why: `simulated by the lab: ${name}` }
-    : failure
+  const claims = readClaims(authorization)
+  const { simulate: name } = claims
+  const isSimulated = name === 'access-token:expired' || name === 'access-token:bad-signature'
+  const claimed = Object.fromEntries(CLAIMED.flatMap(claim => selectPlain(claim, claims[claim])))
+  const isKnown = failure.rejectedGrant !== undefined || Object.keys(claimed).length === 0
+  return {
+    ...failure,
+    ...(isSimulated && { why: `simulated by the lab: ${name}` }),
+    ...(!isKnown && { claimed }),
+  }
+}
+
+const CLAIMED = ['iss', 'aud', 'client_id', 'jti'] as const
+
+/** Anybody can send any claims: only short values of the characters of ids and URLs are recorded. */
+function selectPlain(claim: string, value: unknown): readonly (readonly [string, string])[] {
+  return typeof value === 'string' && /^[\w.~:/-]{1,200}$/.test(value) ? [[claim, value]] : []
 }

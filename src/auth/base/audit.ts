@@ -77,6 +77,8 @@ export interface EventDetails {
   readonly compared?: readonly Comparison[] | undefined
   /** The client that reported a FHIR request (AUDIT-24). */
   readonly reportedBy?: string | undefined
+  /** What a token that was refused says about itself, which nobody has verified. */
+  readonly claimed?: Readonly<Partial<Record<'iss' | 'aud' | 'client_id' | 'jti', string>>> | undefined
   /** By the name of the token or response. The scopes are in the record. */
   readonly claims?: TokenClaims | undefined
 }

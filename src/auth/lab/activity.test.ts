@@ -110,6 +110,39 @@ describe('GET /activity with the lab', () => {
     }
   })
 
+  it('says which app and launch a refused token claims to be from, and that nobody has verified it (ACTIVITY-4)', async () => {
+    const fhir = { kind: 'fhir', server: 'fhir', allowed: false, status: 401, at: auth.time.now } as const
+    const details = {
+      claimed: { iss: 'http://localhost:9000', client_id: 'growth', jti: 'launch-of-growth.x', aud: 'x' },
+    }
+    const audit = createAuditor({ store: auth.store })
+    await audit.record(
+      { ...fhir, reason: 'The token is not accepted: the signature is wrong', details, requestId: 'c-1' },
+      {
+        ...fhir,
+        reason: 'The token is not accepted: simulated by the lab: access-token:bad-signature',
+        details,
+        requestId: 'c-2',
+      },
+    )
+    const claims =
+      'The token claims to be from the app growth, of the launch launch-of-growth, issued by http://localhost:9000, for x; nobody has verified that.'
+    for (const reference of ['c-1', 'c-2']) {
+      const body = await show(`?reference=${reference}`)
+      assert.ok(body.includes(claims))
+      assert.match(
+        body,
+        /href="\/activity\?launch=launch-of-growth"><code>launch-of-growth<.* \(not verified\)/,
+      )
+      assert.match(body, /<h2>Without a launch</)
+    }
+    const { store } = auth
+    const without = await TestAuthServer.open(store, { audit, settings: { lab: false } })
+    const { body } = await (await without.logIn()).get('/activity?reference=c-1')
+    assert.match(body, /the signature is wrong/)
+    assert.doesNotMatch(body, /claims to be|of-growth/)
+  })
+
   it('marks a simulated error, and explains that the lab simulated it (ACTIVITY-6)', async () => {
     const query = { client: 'sallyport-app', patient: 'juniper', redirect: '0', user: 'clinician' }
     const link = new URLSearchParams({ ...query, simulate: 'token:invalid_grant' })

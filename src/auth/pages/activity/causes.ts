@@ -76,7 +76,7 @@ export const FHIR_CAUSES: readonly Row[] = [
   [
     /signature is wrong|kid is/,
     'The token is not signed with a key of the auth server. It was changed, cut off, or issued by another server.',
-    'Send the access token of the token response unchanged.',
+    'Send the access token of the token response unchanged. After the server has got new keys or a new database, launch the app again.',
   ],
   [
     /aud is/,

@@ -14,7 +14,7 @@ import {
   type Names,
   nameKind,
 } from './describe.ts'
-import { type Advice, adviseOn } from './explain.ts'
+import { type Advice, adviseOn, findClaimedLaunch } from './explain.ts'
 import type { FoundProblem } from './problems.ts'
 import { buildUrl, type View } from './view.ts'
 
@@ -153,10 +153,11 @@ ${Object.entries(claims).map(([name, values]) => renderClaims(name, values, reco
 function listFacts(
   record: KeptRecord,
   detail: string | undefined,
-  { names, changeApp }: EventsOptions,
+  { names, changeApp, hooks, view }: EventsOptions,
 ): readonly (readonly [string, Html | string])[] {
   const { at, reason, decided_by, patient_id, subject, client_id, launch_id, request_id } = record
-  const { reportedBy } = readDetails(record.details)
+  const details = readDetails(record.details)
+  const claimed = hooks && findClaimedLaunch(details)
   const facts: readonly (readonly [string, Html | string | null | undefined])[] = [
     ['Time', renderMoment(at, { form: 'seconds', ...UTC })],
     ['Reason', reason],
@@ -166,7 +167,12 @@ function listFacts(
     ['User', subject && (names.user(subject) ?? subject)],
     ['Patient', patient_id && html`<code>${patient_id}</code>`],
     ['Launch', launch_id && html`<code>${launch_id}</code>`],
-    ['Reported by', reportedBy && html`<code>${reportedBy}</code>`],
+    [
+      'Claimed launch',
+      claimed &&
+        html`<a href="${buildUrl(view, { launch: claimed, result: 'all', reference: undefined })}"><code>${claimed}</code></a> (not verified)`,
+    ],
+    ['Reported by', details.reportedBy && html`<code>${details.reportedBy}</code>`],
     ['Reference', request_id && html`<code>${request_id}</code>`],
   ]
   return facts.flatMap(([label, value]) => (value ? [[label, value] as const] : []))

@@ -29,10 +29,31 @@ export function adviseOn(
     return record.kind === 'fhir'
       ? adviseOnOtherPatients(record, group, explainRequest)
       : adviseOnCode(record)
+  const details = readDetails(record.details)
   const note = hooks?.explainRecord(record)
-  if (note) return note
-  if (record.kind === 'fhir' && record.status === 403) return adviseOnScope(record, group, explainRequest)
-  return adviseOnReason(record, readDetails(record.details))
+  if (record.kind === 'fhir' && record.status === 403 && !note)
+    return adviseOnScope(record, group, explainRequest)
+  const { cause, action } = note ?? adviseOnReason(record, details)
+  return { cause: `${cause}${hooks ? describeClaimed(details) : ''}`, action }
+}
+
+/** Only developers read what a token says about itself: anybody can write such a token. */
+function describeClaimed({ claimed = {} }: EventDetails): string {
+  const { client_id, iss, aud } = claimed
+  const launch = findClaimedLaunch({ claimed })
+  const parts = [
+    client_id && `from the app ${client_id}`,
+    launch && `of the launch ${launch}`,
+    iss && `issued by ${iss}`,
+    aud && `for ${aud}`,
+  ].filter(part => part)
+  return parts.length === 0 ? '' : ` The token claims to be ${parts.join(', ')}; nobody has verified that.`
+}
+
+/** The `jti` of our tokens begins with the id of the launch. */
+export function findClaimedLaunch({ claimed }: EventDetails): string | undefined {
+  const [launch, ...rest] = claimed?.jti?.split('.') ?? []
+  return rest.length > 0 ? launch : undefined
 }
 
 /** Explains a refusal that is not decided by the scopes of a token. */
