@@ -264,6 +264,33 @@ describe('/apps', () => {
     assert.deepEqual(faults, [])
   })
 
+  it('end with a file that reads the conditions too, also without scripts (LAB-8)', async () => {
+    const pages = new Map<string, string>()
+    const url = await serve(pages)
+    const scope = 'launch launch/patient patient/Patient.rs patient/Condition.rs'
+    const { page } = await enter()
+    const code = await register(page, { name: 'File', redirectUri: `${url}/app.html`, scope })
+    const client = (await page.locator('.copy .url').first().textContent()) ?? ''
+    const plain = await enter({ javaScriptEnabled: false })
+    await visit(plain.page, `/apps/code?client=${client}`)
+    const [file] = await Promise.all([
+      plain.page.waitForEvent('download'),
+      plain.page.getByRole('link', { name: 'Download app.html (Plain fetch)' }).press('Enter'),
+    ])
+    assert.equal(file.suggestedFilename(), 'app.html')
+    const saved = await text(await file.createReadStream())
+    assert.equal(saved, code.get('Plain fetch'))
+    pages.set('/app.html', saved)
+    await page.goto(`${url}/app.html`)
+    await page
+      .getByRole('radio', { name: /^Juniper, Alba\s/ })
+      .first()
+      .check()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('button', { name: 'Allow access' }).click()
+    await page.locator('#out').getByText('"resourceType": "Condition"').first().waitFor()
+  })
+
   it('say that fhirclient is loaded from a CDN, if there is none (LAB-8)', async () => {
     const { page, context } = await enter()
     await context.route('https://cdn.jsdelivr.net/**', route => route.abort())

@@ -113,7 +113,7 @@ describe('createRecords', () => {
     const claimed = { client_id: 'growth', jti: 'launch-1.x' }
     const refused = { ...refuseOutsideGrant(), status: 401, why: 'the signature is wrong', claimed }
     const problem = { problem: 'refused', refused }
-    const interaction = { kind: 'read', type: 'Patient', id: '1' } as const
+    const interaction = { kind: 'read', type: 'Patient', id: '1', params: [] } as const
     const request = { ...finish({ status: 401, problem }), interaction, authenticated: undefined }
     const [record] = createRecords(request, BASE)
     assert.deepEqual([record.details, record.client, record.launch], [{ claimed }, undefined, undefined])

@@ -23,6 +23,7 @@ import { renderSignedInPage } from '../pages/page-parts.ts'
 import { renderAppIdentity, renderListedApp } from '../pages/portal/apps.ts'
 import type { Login } from '../users/find-login.ts'
 import { labPaths } from './paths.ts'
+import { highlight } from './snippets/highlight.ts'
 import { makeSnippets, type Snippet } from './snippets/make.ts'
 
 export interface AppListView {
@@ -198,12 +199,13 @@ ${renderActions(
 
 function renderCode(snippets: readonly Snippet[]): Html {
   return html`<section class="card card__body stack stack--tight" aria-labelledby="code"><h2 id="code">Code</h2>
-<p>Complete apps with the values of this app. Each signs in, and reads the first data that the scopes permit.</p>
+<p>Complete apps with the values of this app. Each signs in, and reads the patient and the first other data that the scopes permit, such as conditions (patient/Condition.rs).</p>
 ${snippets.map(
   ({ title, file, how, code }, at) =>
     html`<details class="more"${at === 0 && html` open`}><summary>${title}</summary><div class="stack stack--tight"><p>${how}</p>${
       code !== undefined &&
-      html`<div class="copy"><pre class="url url--block code" tabindex="0" role="region" aria-label="${file}">${code}</pre><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div>`
+      html`<div class="copy"><pre class="url url--block code" tabindex="0" role="region" aria-label="${file}">${highlight(code)}</pre><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div>
+<p><a class="btn btn--quiet btn--small" download="${file}" href="data:text/plain;charset=utf-8,${encodeURIComponent(code)}">Download ${file}<span class="sr"> (${title})</span></a></p>`
     }</div></details>`,
 )}
 </section>`

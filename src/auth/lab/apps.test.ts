@@ -95,6 +95,40 @@ describe('/apps', () => {
       assert.doesNotMatch((await browser.get(path)).body, new RegExp(`${first}|${second}|${sha256(second)}`))
   })
 
+  it('offers code that reads what the scopes permit, as a file that has the secret only when it was just made (LAB-8)', async () => {
+    const readFiles = (body: string) =>
+      [...body.matchAll(/download="([^"]*)" href="data:text\/plain;charset=utf-8,([^"]*)"/g)].map(
+        ([, name, text = '']) => ({ name, code: decodeURIComponent(text.replaceAll('&#39;', "'")) }),
+      )
+    const scopes = [
+      ['launch/patient patient/Patient.rs', '["Patient/{patient}"]'],
+      ['patient/*.rs', '["Patient/{patient}", "Condition?patient={patient}&_count=5"]'],
+      [
+        'patient/Observation.rs?category=vital-signs patient/Practitioner.rs',
+        '["Observation?patient={patient}&category=vital-signs&_count=5", "Practitioner?_count=5"]',
+      ],
+      ['user/Immunization.rs user/Patient.rs', '["Patient?_count=5", "Immunization?_count=5"]'],
+    ] as const
+    for (const [at, [scope, reads]] of scopes.entries()) {
+      await auth.addClient({ client_id: `reads-${at}`, scope, redirect_uris: '["http://localhost:3000/"]' })
+      const { body } = await browser.get(`/apps/code?client=reads-${at}`)
+      const files = readFiles(body)
+      assert.deepEqual(
+        files.map(({ name }) => name),
+        ['index.html', 'index.html', 'app.py'],
+      )
+      for (const { code } of files) assert.ok(code.includes(`READS = ${reads}\n`), code)
+      assert.match(body, /<span class="code__comment">\/\/ The launch URL has iss and launch\./)
+    }
+    const local = { auth_method: 'client_secret', redirect_uris: 'http://localhost:3000/callback' }
+    const made = await add({ client_id: 'with-secret', ...local })
+    const secret = /CLIENT_SECRET = "([^"]+)"/.exec(readFiles(made.body)[0]?.code ?? '')?.[1] ?? ''
+    assert.notEqual(secret, '')
+    const later = (await browser.get('/apps/code?client=with-secret')).body
+    assert.equal(later.includes(secret), false)
+    assert.match(readFiles(later)[0]?.code ?? '', /CLIENT_SECRET = env\.CLIENT_SECRET/)
+  })
+
   it('registers a backend service with keys, under a new id (LAB-8)', async () => {
     const jwks = JSON.stringify({ keys: [new SigningClient('any', auth.time).jwk] })
     const system = { ...GROWTH, client_id: '', redirect_uris: '', scope: 'system/Patient.rs', jwks }

@@ -2,7 +2,7 @@ import { quote } from './quote.ts'
 import type { SnippetValues } from './values.ts'
 
 /** A backend service in JavaScript. */
-export function backendJs({ clientId, scope, fhirBaseUrl, request }: SnippetValues): string {
+export function backendJs({ clientId, scope, fhirBaseUrl, requests }: SnippetValues): string {
   return `import { log } from 'node:console'
 import { createPrivateKey, randomUUID, sign } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -11,6 +11,7 @@ import { env } from 'node:process'
 const CLIENT_ID = ${quote(clientId)}
 const SCOPE = ${quote(scope)}
 const FHIR = ${quote(fhirBaseUrl)}
+const READS = ${quote(requests)}
 
 async function getJson(url, options) {
   const response = await fetch(url, options)
@@ -42,12 +43,14 @@ const { access_token } = await getJson(token_endpoint, {
   }),
 })
 const headers = { Authorization: 'Bearer ' + access_token }
-log(JSON.stringify(await getJson(FHIR + '/' + ${quote(request)}, { headers }), null, 2))
+const found = {}
+for (const path of READS) found[path] = await getJson(FHIR + '/' + path, { headers })
+log(JSON.stringify(found, null, 2))
 `
 }
 
 /** A backend service in Python. */
-export function backendPython({ clientId, scope, fhirBaseUrl, request }: SnippetValues): string {
+export function backendPython({ clientId, scope, fhirBaseUrl, requests }: SnippetValues): string {
   return `import json
 import os
 import time
@@ -63,6 +66,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 CLIENT_ID = ${quote(clientId)}
 SCOPE = ${quote(scope)}
 FHIR = ${quote(fhirBaseUrl)}
+READS = ${quote(requests)}
 
 
 def get_json(url, data=None, headers={}):
@@ -91,6 +95,7 @@ form = {
 }
 token = get_json(token_endpoint, urlencode(form).encode())
 headers = {"Authorization": "Bearer " + token["access_token"]}
-print(json.dumps(get_json(FHIR + "/" + ${quote(request)}, headers=headers), indent=2))
+found = {path: get_json(FHIR + "/" + path, headers=headers) for path in READS}
+print(json.dumps(found, indent=2))
 `
 }

@@ -1,3 +1,4 @@
+import { findSearchParameter } from '../../../fhir/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import { isLoopbackHttp } from '../../oauth/clients/urls.ts'
@@ -31,7 +32,7 @@ export function makeSnippets(client: Client, { secret, fhirBaseUrl }: Origin): r
     ...splitScope(scope),
     redirectUri,
     fhirBaseUrl,
-    request: chooseRequest(scope),
+    requests: chooseRequests(scope),
   }
   if (isForSystemsOnly(scope)) return makeBackendSnippets(values)
   if (authMethod === 'private_key_jwt')
@@ -70,10 +71,10 @@ function makePublicSnippets(values: SnippetValues): readonly Snippet[] {
       ),
       python,
     ]
-  const how = describeServing(redirectUri)
+  const { file, how } = describeServing(redirectUri)
   return [
-    { title: 'Plain fetch', file: 'index.html', how: `${how} Needs no library.`, code: fetchPage(values) },
-    { title: 'fhirclient', file: 'index.html', how: `${how} ${FROM_CDN}`, code: fhirclientPage(values) },
+    { title: 'Plain fetch', file, how: `${how} Needs no library.`, code: fetchPage(values) },
+    { title: 'fhirclient', file, how: `${how} ${FROM_CDN}`, code: fhirclientPage(values) },
     python,
   ]
 }
@@ -82,12 +83,15 @@ const FROM_CDN =
   'It loads the library from a CDN. Without internet access, run npm install fhirclient in the folder and load node_modules/fhirclient/build/fhir-client.js instead, or use Plain fetch.'
 
 /** How to serve a page without a server of one's own, where a folder of files suffices. */
-function describeServing(redirectUri: string): string {
+function describeServing(redirectUri: string): Pick<Snippet, 'file' | 'how'> {
   const url = URL.parse(redirectUri)
-  const file = url && isLoopbackHttp(url) ? /^\/([\w.-]+\.html)?$/.exec(url.pathname) : null
-  return url && file
-    ? `Save it as ${file[1] ?? 'index.html'}, run python3 -m http.server ${url.port || 80} in its folder, and open ${redirectUri}.`
-    : `Serve it at ${redirectUri} and at the launch URL, and open it.`
+  const found = url && isLoopbackHttp(url) ? /^\/([\w.-]+\.html)?$/.exec(url.pathname) : null
+  const file = found?.[1] ?? 'index.html'
+  const how =
+    url && found
+      ? `Save it as ${file}, run python3 -m http.server ${url.port || 80} in its folder, and open ${redirectUri}.`
+      : `Serve it at ${redirectUri} and at the launch URL, and open it.`
+  return { file, how }
 }
 
 function makeServerSnippets(values: SnippetValues): readonly Snippet[] {
@@ -141,14 +145,34 @@ function isOnLoopback(url: string): boolean {
   return parsed !== null && isLoopbackHttp(parsed)
 }
 
-/** A request that the scopes permit: of the patient, if there is one. */
-function chooseRequest(scope: string): string {
+/** Types that an app is likely to show, most useful first. */
+const USEFUL = ['Patient', 'Condition', 'Observation', 'MedicationRequest', 'AllergyIntolerance']
+const MAX_REQUESTS = 2
+
+/** Requests that the scopes permit: of the patient, if there is one. */
+function chooseRequests(scope: string): readonly string[] {
   const readable = parseScopes(scope).flatMap(one =>
     one.kind === 'resource' && (one.permissions.has('r') || one.permissions.has('s')) ? [one] : [],
   )
   const ofPatient = readable.filter(({ context }) => context === 'patient')
-  if (ofPatient.some(({ type }) => type === 'Patient' || type === '*')) return 'Patient/{patient}'
-  if (ofPatient[0]) return `${ofPatient[0].type}?patient={patient}&_count=5`
-  const type = readable[0]?.type ?? 'Patient'
-  return `${type === '*' ? 'Patient' : type}?_count=5`
+  const isOfPatient = ofPatient.length > 0
+  const usable = isOfPatient ? ofPatient : readable
+  const types = new Set([...USEFUL, ...usable.map(({ type }) => type).filter(type => type !== '*')])
+  const requests = [...types].flatMap(type => {
+    const found = usable.find(one => one.type === type || one.type === '*')
+    return found ? [writeRequest(type, found.query, isOfPatient)] : []
+  })
+  return requests.length === 0 ? ['Patient?_count=5'] : requests.slice(0, MAX_REQUESTS)
+}
+
+/** A search has the filter of its scope, which some servers require. */
+function writeRequest(
+  type: string,
+  filter: readonly (readonly [string, string])[],
+  isOfPatient: boolean,
+): string {
+  if (isOfPatient && type === 'Patient') return 'Patient/{patient}'
+  const patient = isOfPatient && findSearchParameter(type, 'patient') ? ['patient={patient}'] : []
+  const filters = filter.map(pair => pair.map(encodeURIComponent).join('='))
+  return `${type}?${[...patient, ...filters, '_count=5'].join('&')}`
 }

@@ -7,7 +7,7 @@ const LIBRARY = 'https://cdn.jsdelivr.net/npm/fhirclient@2/build/fhir-client.js'
 
 /** A page with the library fhirclient. */
 export function fhirclientPage(values: SnippetValues): string {
-  const { clientId, scope, isLaunched, redirectUri, fhirBaseUrl, request } = values
+  const { clientId, scope, isLaunched, redirectUri, fhirBaseUrl, requests } = values
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -18,6 +18,8 @@ export function fhirclientPage(values: SnippetValues): string {
   const show = value => {
     document.getElementById('out').textContent = JSON.stringify(value, null, 2)
   }
+
+  const READS = ${quote(requests)}
 
   const query = new URLSearchParams(location.search)
   const settings = {
@@ -36,8 +38,11 @@ export function fhirclientPage(values: SnippetValues): string {
     // Starts the sign-in, and continues here when the browser comes back.
     const client = await FHIR.oauth2.init(settings)
     // Otherwise the iss of the response stays in the address, and a new tab would take it for a launch.
-    history.replaceState(null, '', settings.redirectUri)${checkPatient('client.patient.id', request, 4)}
-    show(await client.request(${quote(request)}.replace('{patient}', client.patient.id)))
+    history.replaceState(null, '', settings.redirectUri)${checkPatient('client.patient.id', requests, 4)}
+    const found = {}
+    for (const path of READS.map(path => path.replace('{patient}', client.patient.id)))
+      found[path] = await client.request(path)
+    show(found)
   }
 
   run().catch(error => show(String(error)))
@@ -48,7 +53,7 @@ export function fhirclientPage(values: SnippetValues): string {
 
 /** A page without a library. */
 export function fetchPage(values: SnippetValues): string {
-  const { clientId, scope, isLaunched, redirectUri, fhirBaseUrl, request } = values
+  const { clientId, scope, isLaunched, redirectUri, fhirBaseUrl, requests } = values
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -59,6 +64,7 @@ export function fetchPage(values: SnippetValues): string {
   const SCOPE = ${quote(scope)}
   const REDIRECT_URI = ${quote(redirectUri)}
   const FHIR = ${quote(fhirBaseUrl)}
+  const READS = ${quote(requests)}
 
   const query = new URLSearchParams(location.search)
 
@@ -121,9 +127,12 @@ ${requestLaunch(isLaunched, 4)}
       }),
     })
     // A new tab must not use the code again.
-    history.replaceState(null, '', REDIRECT_URI)${checkPatient('patient', request, 4)}
-    const path = ${quote(request)}.replace('{patient}', patient)
-    show(await getJson(FHIR + '/' + path, { headers: { Authorization: 'Bearer ' + access_token } }))
+    history.replaceState(null, '', REDIRECT_URI)${checkPatient('patient', requests, 4)}
+    const headers = { Authorization: 'Bearer ' + access_token }
+    const found = {}
+    for (const path of READS.map(path => path.replace('{patient}', patient)))
+      found[path] = await getJson(FHIR + '/' + path, { headers })
+    show(found)
   }
 
   try {

@@ -1,4 +1,8 @@
-/** A string of JavaScript or Python, which may stand in a script element too. */
-export function quote(text: string): string {
-  return JSON.stringify(text).replaceAll('<', '\\u003c')
+/** A string, or a list of strings, of JavaScript or Python, which may stand in a script element too. */
+export function quote(value: string | readonly string[]): string {
+  const text =
+    typeof value === 'string'
+      ? JSON.stringify(value)
+      : `[${value.map(one => JSON.stringify(one)).join(', ')}]`
+  return text.replaceAll('<', '\\u003c')
 }

@@ -1,11 +1,11 @@
-import { checkPatient, NO_PATIENT } from './check-patient.ts'
+import { checkPatient, NO_PATIENT, needsPatient } from './check-patient.ts'
 import { quote } from './quote.ts'
 import { requestLaunch } from './request-launch.ts'
 import type { SnippetValues } from './values.ts'
 
 /** A server in JavaScript, for an app with a secret. */
 export function serverJs(values: SnippetValues): string {
-  const { clientId, secret, scope, isLaunched, redirectUri, fhirBaseUrl, request } = values
+  const { clientId, secret, scope, isLaunched, redirectUri, fhirBaseUrl, requests } = values
   return `import { log } from 'node:console'
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'${secret === undefined ? "\nimport { env } from 'node:process'" : ''}
@@ -15,6 +15,7 @@ const CLIENT_SECRET = ${secret === undefined ? 'env.CLIENT_SECRET' : quote(secre
 const SCOPE = ${quote(scope)}
 const REDIRECT_URI = ${quote(redirectUri)}
 const FHIR = ${quote(fhirBaseUrl)}
+const READS = ${quote(requests)}
 
 // The code_verifier of each sign-in that has begun, by its state.
 const pending = new Map()
@@ -66,9 +67,12 @@ async function finish(query) {
       redirect_uri: REDIRECT_URI,
       code_verifier: verifier,
     }),
-  })${checkPatient('patient', request, 2)}
-  const path = ${quote(request)}.replace('{patient}', patient)
-  return getJson(FHIR + '/' + path, { headers: { Authorization: 'Bearer ' + access_token } })
+  })${checkPatient('patient', requests, 2)}
+  const headers = { Authorization: 'Bearer ' + access_token }
+  const found = {}
+  for (const path of READS.map(path => path.replace('{patient}', patient)))
+    found[path] = await getJson(FHIR + '/' + path, { headers })
+  return found
 }
 
 const { port, hostname } = new URL(REDIRECT_URI)
@@ -88,7 +92,7 @@ createServer(async (request, response) => {
 
 /** A server in Python. With a secret, or for a public app. */
 export function serverPython(values: SnippetValues): string {
-  const { clientId, scope, isLaunched, redirectUri, fhirBaseUrl, request } = values
+  const { clientId, scope, isLaunched, redirectUri, fhirBaseUrl, requests } = values
   return `import base64
 import hashlib
 import json
@@ -104,6 +108,7 @@ CLIENT_SECRET = ${describeSecret(values)}
 SCOPE = ${quote(scope)}
 REDIRECT_URI = ${quote(redirectUri)}
 FHIR = ${quote(fhirBaseUrl)}
+READS = ${quote(requests)}
 
 # The code_verifier of each sign-in that has begun, by its state.
 pending = {}
@@ -158,9 +163,10 @@ def finish(query):
     else:
         basic = quote(CLIENT_ID, safe="") + ":" + quote(CLIENT_SECRET, safe="")
         headers["Authorization"] = "Basic " + base64.b64encode(basic.encode()).decode()
-    token = get_json(discover()["token_endpoint"], urlencode(form).encode(), headers)${request.includes('{patient}') ? `\n    if "patient" not in token:\n        raise RuntimeError(${quote(NO_PATIENT)})` : ''}
-    path = ${quote(request)}.replace("{patient}", token.get("patient", ""))
-    return get_json(FHIR + "/" + path, headers={"Authorization": "Bearer " + token["access_token"]})
+    token = get_json(discover()["token_endpoint"], urlencode(form).encode(), headers)${needsPatient(requests) ? `\n    if "patient" not in token:\n        raise RuntimeError(${quote(NO_PATIENT)})` : ''}
+    headers = {"Authorization": "Bearer " + token["access_token"]}
+    paths = [path.replace("{patient}", token.get("patient", "")) for path in READS]
+    return {path: get_json(FHIR + "/" + path, headers=headers) for path in paths}
 
 
 class App(BaseHTTPRequestHandler):

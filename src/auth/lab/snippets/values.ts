@@ -10,6 +10,6 @@ export interface SnippetValues {
   readonly isLaunched: boolean
   readonly redirectUri: string
   readonly fhirBaseUrl: string
-  /** The first request: `{patient}` stands for the id of the patient. */
-  readonly request: string
+  /** What it reads: `{patient}` stands for the id of the patient. */
+  readonly requests: readonly string[]
 }
