@@ -69,9 +69,16 @@ describe('GET /activity with the lab', () => {
     assert.match(body, /What to change:<\/b> Register the URL that the app sends/)
     assert.match(body, /<a [^>]*href="\/apps\/edit\?client=charts"/)
     assert.match(body, new RegExp(`<a [^>]*href="/activity\\?reference=${headers['x-request-id']}"`))
-    const unknown = (await ask({ client_id: 'chart' })).body
+    const refused = await ask({ client_id: 'chart' })
+    const unknown = refused.body
     assert.match(unknown, /No app is registered with the client_id chart, .* Did you mean charts\?/)
     assert.match(unknown, /<a [^>]*href="\/apps"/)
+    const token = await auth.exchange('x', { client_id: 'chart' })
+    for (const { headers: found } of [refused, token])
+      assert.match(
+        await show(`?reference=${found['x-request-id']}`),
+        /client_id chart, .* Did you mean charts\?/,
+      )
   })
 
   it('links no page on the error page that its user cannot open (LAB-10)', async () => {

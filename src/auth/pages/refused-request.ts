@@ -1,12 +1,9 @@
 import type { FastifyReply } from 'fastify'
-import { findNearest } from '../../core/index.ts'
 import { type Action, type Html, html, renderAlert } from '../../web/index.ts'
 import { describeRefusal } from '../base/audit.ts'
 import type { DeveloperPages } from '../base/context.ts'
-import { LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
 import { getStatus, type Refusal } from '../base/refusal.ts'
-import { listRegisteredClients } from '../oauth/clients/store-client.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import type { Login } from '../users/find-login.ts'
 import { renderComparisons } from './activity/compare.ts'
@@ -31,7 +28,7 @@ export async function sendRefusedRequest(
     code,
     reason: description,
     actions: [...(developer ? listActions(reply, { developer, refusal, login }) : []), START_PAGE],
-    ...(developer && { more: await renderAdvice(context, refusal) }),
+    ...(developer && { more: renderAdvice(refusal) }),
     login,
     isRecorded: true,
   })
@@ -70,24 +67,12 @@ function listActions({ request }: FastifyReply, { developer, refusal, login }: R
   ]
 }
 
-async function renderAdvice(context: AuthContext, refusal: Refusal): Promise<Html> {
+function renderAdvice(refusal: Refusal): Html {
   const { reason, details = {} } = describeRefusal(refusal)
   const { cause, action } = adviseOnReason({ kind: 'authorize', reason }, details)
   const { compared = [] } = details
   return html`<section class="stack stack--tight" aria-labelledby="developers"><h2 id="developers">For the developer of the app</h2>
-<p>${cause}${await suggestClient(context, refusal)}</p>
+<p>${cause}</p>
 ${compared.length > 0 && renderComparisons(compared)}
 ${renderAlert('What to change:', action, 'warn')}</section>`
-}
-
-/** Names the app whose id was probably meant. */
-async function suggestClient({ store }: AuthContext, { known, compared }: Refusal): Promise<string> {
-  const { sent = '' } = compared.find(({ name }) => name === 'client_id') ?? {}
-  if (known.clientId !== undefined || sent.length > LIMITS.parameters.client_id) return ''
-  const { apps } = await listRegisteredClients(store, { text: undefined, page: 0 })
-  const meant = findNearest(
-    sent,
-    apps.map(({ id }) => id),
-  )
-  return meant === undefined ? '' : ` Did you mean ${meant}?`
 }

@@ -6,6 +6,7 @@ import { Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { Client } from '../clients/client.ts'
 import { findClient } from '../clients/client.ts'
+import { compareClientId } from '../clients/compare-id.ts'
 import { isRegisteredRedirectUri } from '../clients/urls.ts'
 import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grants/grant.ts'
@@ -173,7 +174,7 @@ async function checkClient(context: AuthContext, parameters: Parameters): Promis
   return (
     client ??
     new Refusal('invalid_request', 'The app is not registered.', {
-      compared: [{ name: 'client_id', sent: id, expected: [], origin: 'registered' }],
+      compared: [await compareClientId(context, id)],
     })
   )
 }

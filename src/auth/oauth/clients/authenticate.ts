@@ -6,6 +6,7 @@ import type { Parameters } from '../../base/request.ts'
 import type { AuthContext } from '../context.ts'
 import { type AssertedClient, checkAssertion, consumeAssertion, decodeAssertion } from './assertion.ts'
 import { type Client, findClient, findRegisteredClient } from './client.ts'
+import { compareClientId } from './compare-id.ts'
 
 /** A client with valid credentials. An assertion has not been consumed yet. */
 export type VerifiedClient = AssertedClient | { readonly client: Client; readonly claims?: undefined }
@@ -58,21 +59,16 @@ export async function verifyClient(
 
 /** The attempts of a client that was disabled are recorded as its own. */
 async function refuseUnusable(
-  { store }: AuthContext,
+  context: AuthContext,
   credentials: Exclude<Credentials, { readonly kind: 'assertion' }>,
 ): Promise<Refusal> {
   const id = credentials.kind === 'refresh-token' ? undefined : credentials.clientId
-  const registered = id === undefined ? undefined : await findRegisteredClient(store.db, id)
+  const registered = id === undefined ? undefined : await findRegisteredClient(context.store.db, id)
   if (registered) return refuseClient('the client is disabled or cannot be used here', registered)
   const refusal = refuseClient('the client is not registered')
   return credentials.kind === 'refresh-token'
     ? refusal
-    : refusal.withComparison({
-        name: 'client_id',
-        sent: credentials.clientId,
-        expected: [],
-        origin: 'registered',
-      })
+    : refusal.withComparison(await compareClientId(context, credentials.clientId))
 }
 
 /** The names of RFC 7591, 2. */

@@ -409,6 +409,9 @@ describe('GET /activity after OAuth requests', () => {
   it('explains refused token requests, with the sent and the expected values (ACTIVITY-3)', async () => {
     const code = () => auth.getCode(browser)
     const wrong = 'another-verifier-of-43-characters-or-even-more'
+    const form = { grant_type: 'authorization_code' }
+    const client_id = 'sallyport-app'
+    const redirect_uri = 'http://localhost:8081/callback'
     const cases: readonly (readonly [Promise<LightMyRequestResponse>, RegExp, RegExp])[] = [
       [auth.exchange(await code(), { code_verifier: wrong }), /does not belong to the code_chall/, /46 char/],
       [
@@ -426,6 +429,21 @@ describe('GET /activity after OAuth requests', () => {
         auth.requestToken({ grant_type: 'x', client_id: 'sallyport-app' }),
         /kind of request/,
         /refresh_token/,
+      ],
+      [
+        auth.requestToken({ ...form, code: await code(), client_id, redirect_uri }),
+        /The request has no code_verifier/,
+        /is missing/,
+      ],
+      [
+        auth.requestToken({ ...form, code: await code(), client_id, code_verifier: VERIFIER }),
+        /same one again in the token request/,
+        /is missing/,
+      ],
+      [
+        auth.requestToken({ ...form, code: await code(), redirect_uri, code_verifier: VERIFIER }),
+        /does not say which app it is from.*Send “client_id”/s,
+        /names no client/,
       ],
       [auth.exchange(unknownToken), /code is unknown/, /unknown, or belongs to another client/],
       [auth.refresh(unknownToken), /refresh token is unknown/, /Exact reason/],
@@ -457,6 +475,26 @@ describe('GET /activity after OAuth requests', () => {
       ],
       [401, 'Condition/1', 'The access token has expired.', /Refresh it at the token endpoint/],
       [401, 'Condition/1', 'The token is not accepted: it was revoked', /The access has ended/],
+      [401, 'Condition/1', 'The token is not accepted: it is not a JWT', /“undefined” or “null”/],
+      [401, 'Condition/1', 'The token is not accepted: typ is not at+jwt', /probably the ID token/],
+      [
+        404,
+        'Conditions',
+        'Cannot find this resource type in FHIR R4',
+        /FHIR R4 has no resource type.*in the singular/s,
+      ],
+      [
+        400,
+        '/Condition',
+        'Cannot read path: it has an empty segment',
+        /two slashes in a row.*with one slash/s,
+      ],
+      [
+        405,
+        'Condition',
+        'Cannot process this method at this URL',
+        /does not understand the request: Cannot process this method at this URL\.<.*Compare the method and the URL/s,
+      ],
       [400, 'Condition/1', 'Unknown parameter', /Unknown parameter.*parameter that the reason names/s],
     ]
     for (const [at, [status, request, reason, expected]] of cases.entries()) {
@@ -572,10 +610,16 @@ describe('GET /activity after OAuth requests', () => {
         reason: 'Unknown search parameter x of Condition',
       },
       { ...failed, launch, status: 404, by: 'patient/*.rs' },
+      { ...failed, launch, status: 406, by: 'patient/*.rs' },
+      { ...failed, launch, status: 415, by: 'patient/*.rs' },
+      { ...failed, launch, status: 422, by: 'patient/*.rs' },
     )
     const body = await show(`?launch=${launch}`)
     assert.match(body, /Failed<\/span> <span class="event__status">400/)
     assert.match(body, /Allowed<\/span> <span class="event__status">404/)
+    assert.match(body, /The server sends only JSON.*Send “Accept: application\/fhir\+json”/s)
+    assert.match(body, /does not read the content type.*Send “Content-Type: application\/fhir\+json”/s)
+    assert.match(body, /not valid FHIR R4.*Correct each element/s)
     assert.match(
       body,
       /<p>Unknown search parameter x of Condition\.<\/p>.*Correct what the OperationOutcome/s,

@@ -49,6 +49,16 @@ function quoteSent(name: string, compared: Compared): string {
   return sent === undefined ? '' : ` ${sent}`
 }
 
+function suggestId(compared: Compared): string {
+  const [meant] = compared.find(one => one.name === 'client_id')?.expected ?? []
+  return meant === undefined ? '' : ` Did you mean ${meant}?`
+}
+
+/** The reason without its detail. */
+function removeDetail(reason: string): string {
+  return reason.replace(/\.? \([^()]*\)$/, '')
+}
+
 /** The value to send instead, in parentheses. */
 function quoteExpected(name: string, compared: Compared): string {
   const [first] = compared.find(one => one.name === name)?.expected ?? []
@@ -89,9 +99,34 @@ export const FHIR_CAUSES: readonly Row[] = [
     'Use the token endpoint that the SMART configuration of this FHIR server names.',
   ],
   [
-    /typ is|not a JWT/,
-    'It is not an access token. It may be the ID token or the refresh token.',
+    /typ is/,
+    'It is another kind of token, probably the ID token.',
     'Send the value of “access_token” in the token response.',
+  ],
+  [
+    /not a JWT/,
+    'It is not an access token. It may be the refresh token, or “undefined” or “null” if the app has lost the access token.',
+    'Send the value of “access_token” in the token response.',
+  ],
+  [
+    /Cannot find this resource type/,
+    'FHIR R4 has no resource type of this name.',
+    'Correct the name in the URL. It is in the singular, with upper-case letters as in “AllergyIntolerance”.',
+  ],
+  [
+    /empty segment/,
+    'The URL has two slashes in a row, or one at its end.',
+    'Join the FHIR base URL and the path with one slash.',
+  ],
+  [
+    /body of _search is/,
+    'A search by POST has its parameters in the body, as a form.',
+    'Send “Content-Type: application/x-www-form-urlencoded”, or search by GET.',
+  ],
+  [
+    /Cannot (?:read|accept|do|search|process|find)/,
+    (_, reason) => `The FHIR server does not understand the request: ${removeDetail(reason)}.`,
+    'Compare the method and the URL with the FHIR REST API: GET [base]/Observation/id, GET [base]/Observation?patient=id.',
   ],
   [
     /no key set|unreachable/,
@@ -149,9 +184,14 @@ export const OAUTH_CAUSES: readonly Row[] = [
     'Register the URL that the app sends, or make the app send a registered one. Both must be the same, character by character.',
   ],
   [
-    /app is not registered|client is not registered\)|names no client|client_id is missing/,
+    /names no client|client_id is missing/,
+    'The request does not say which app it is from.',
+    'Send “client_id”: a public app in the form, an app with a secret in the form or in the Authorization header (Basic).',
+  ],
+  [
+    /app is not registered|client is not registered\)/,
     compared =>
-      `No app is registered with the client_id${quoteSent('client_id', compared)}, or an administrator disabled the app.`,
+      `No app is registered with the client_id${quoteSent('client_id', compared)}, or an administrator disabled the app.${suggestId(compared)}`,
     'Use the client_id that the registration of the app returned, register the app, or ask an administrator to enable it.',
   ],
   [
@@ -215,6 +255,11 @@ export const OAUTH_CAUSES: readonly Row[] = [
         'The redirect_uri of the token request differs from that of the authorization request.',
       ),
     'Send the same redirect_uri in both requests, character by character.',
+  ],
+  [
+    /code_verifier is missing/,
+    'The request has no code_verifier, but the authorization request had a code_challenge (PKCE).',
+    'Keep the code_verifier of the launch until the token request, for example in the sessionStorage, and send it in the form.',
   ],
   [
     /code_verifier/,
@@ -283,9 +328,9 @@ export const OAUTH_CAUSES: readonly Row[] = [
   ],
   [
     /redirect_uri is missing/,
-    'The request does not say where the browser returns to.',
+    'The request has no redirect_uri.',
     compared =>
-      `Send “redirect_uri” with one of the registered redirect URIs${quoteExpected('redirect_uri', compared)}.`,
+      `Send “redirect_uri” with one of the registered redirect URIs${quoteExpected('redirect_uri', compared)}, and the same one again in the token request.`,
   ],
   [
     /response_type|response_mode/,

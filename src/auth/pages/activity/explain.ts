@@ -164,9 +164,33 @@ function explainAgain(record: KeptRecord, group: LaunchGroup, explainRequest: Ex
   return { scope, patient: launched, explained }
 }
 
+/** Failures that the status explains. */
+const BY_STATUS: Readonly<Record<number, Advice>> = {
+  406: {
+    cause:
+      'The server sends only JSON, but the header “Accept” or the parameter _format asks for another format.',
+    action: 'Send “Accept: application/fhir+json”, or neither of the two.',
+  },
+  413: {
+    cause: 'The body of the request is larger than the server accepts.',
+    action: 'Send less at once: a smaller resource, or a Bundle of fewer entries.',
+  },
+  415: {
+    cause: 'The server does not read the content type of the body.',
+    action: 'Send “Content-Type: application/fhir+json”, and for a JSON Patch “application/json-patch+json”.',
+  },
+  422: {
+    cause: 'The resource in the body is not valid FHIR R4, or breaks a rule of the server.',
+    action:
+      'Correct each element that the OperationOutcome of the response names, and send the request again.',
+  },
+}
+
 /** The FHIR server permitted the request, but could not complete it. */
 function adviseOnFailure({ reason, status }: KeptRecord): Advice {
   const isOfServer = status >= 500
+  const known = BY_STATUS[status]
+  if (known && reason === null) return known
   return {
     cause: endSentence(
       reason ??

@@ -118,6 +118,11 @@ export async function listProblems(
   return found.map(describe).reverse()
 }
 
+/** Whether an explanation repeats the text of the server. */
+function isSaid(text: string, { cause, action }: Advice): boolean {
+  return `${cause.replace(/\.$/, '')}. ${action}`.includes(text)
+}
+
 function describe({ record, advice }: FoundProblem): Problem {
   const { at, kind, status, client_id, launch_id, method, request, reason, repeats } = record
   const { compared, detail } = readDetails(record.details)
@@ -131,7 +136,7 @@ function describe({ record, advice }: FoundProblem): Problem {
     launch: launch_id ?? undefined,
     request: kind === 'fhir' ? `${method ?? ''} ${request || '[base]'}`.trimStart() : undefined,
     cause: `${advice?.cause ?? reason ?? 'The request was refused.'}${count}`,
-    reason: advice && said !== '' && !advice.cause.includes(said) ? said : undefined,
+    reason: advice && !isSaid(said, advice) ? said : undefined,
     action: advice?.action,
     scope: advice?.scope,
     compared,
