@@ -118,7 +118,7 @@ describe('/apps', () => {
         ['index.html', 'index.html', 'app.py'],
       )
       for (const { code } of files) assert.ok(code.includes(`READS = ${reads}\n`), code)
-      assert.match(body, /<span class="code__comment">\/\/ The launch URL has iss and launch\./)
+      assert.match(body, /<span class="code--comment">\/\/ The launch URL has iss and launch\./)
     }
     const local = { auth_method: 'client_secret', redirect_uris: 'http://localhost:3000/callback' }
     const made = await add({ client_id: 'with-secret', ...local })

@@ -10,7 +10,7 @@ export function highlight(code: string): Html {
   let end = 0
   for (const { index, 0: text, groups = {} } of code.matchAll(PARTS)) {
     const [kind] = Object.keys(groups).filter(name => groups[name] !== undefined)
-    parts.push(html`${code.slice(end, index)}<span class="code__${kind}">${text}</span>`)
+    parts.push(html`${code.slice(end, index)}<span class="code--${kind}">${text}</span>`)
     end = index + text.length
   }
   return html`${parts}${code.slice(end)}`
