@@ -50,7 +50,7 @@ const interceptor = expressInterceptor({
   onError,
   ...(trail && { trail }),
 }) // 2
-app.use('/fhir', interceptor) // 3
+app.use('/fhir', interceptor, interceptor.handleError) // 3
 
 app.get('/fhir/:type', ({ params: { type }, query: { patient, _id } }, response) => {
   const matches = it =>
@@ -79,7 +79,7 @@ app.put('/fhir/:type/:id', ({ body, params: { type, id } }, response) => {
   response.status(at < 0 ? 201 : 200).json(body)
 })
 
-// Without this, Express sends an HTML page, for example for a body that is not JSON.
+// Without this, Express sends an HTML page, for example for a URL with %zz.
 app.use('/fhir', (error, _request, response, next) => {
   if (response.headersSent) return next(error)
   const { status = 500, message } = error

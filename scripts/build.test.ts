@@ -57,7 +57,8 @@ const HOSTS = {
     import express from 'express'
     import { expressInterceptor } from 'sallyport/interceptor'
     const app = express()
-    app.use(expressInterceptor(options))
+    const interceptor = expressInterceptor(options)
+    app.use(express.json(), interceptor, interceptor.handleError)
     const server = app.listen(0, '127.0.0.1', () => ask(server.address().port))`,
   fastify: `
     import fastify from 'fastify'
@@ -65,17 +66,48 @@ const HOSTS = {
     const app = fastify()
     await app.register(fastifyInterceptor(options))
     app.get('/fhir/Patient', async () => 'let through')
+    app.post('/fhir/Patient', async () => 'let through')
     await app.listen({ port: 0, host: '127.0.0.1' })
     await ask(app.server.address().port)`,
 } as const
 
+/** Asks a host without a token, then with one and a body that is not JSON. */
 const ASK = `
-  const options = { authUrl: 'http://127.0.0.1:9', fhirBaseUrl: 'http://127.0.0.1:1/fhir' }
+  import { generateKeyPairSync, sign } from 'node:crypto'
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'ES256' }
+  const issuer = 'https://issuer.example'
+  const fhirBaseUrl = 'http://127.0.0.1:1/fhir'
+  const options = {
+    fhirBaseUrl,
+    contexts: ['system'],
+    trustedIssuers: [{ issuer, jwksUrl: issuer + '/jwks' }],
+    smartConfiguration: 'host',
+    fetch: async () => Response.json({ keys: [jwk] }),
+  }
+  const encode = value => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const iat = Math.floor(Date.now() / 1000)
+  const claims = { iss: issuer, aud: fhirBaseUrl, sub: 'a', client_id: 'a', jti: 'a', iat, exp: iat + 60, scope: 'system/*.cruds' }
+  const signed = encode({ alg: 'ES256', typ: 'at+jwt', kid: 'one' }) + '.' + encode(claims)
+  const signature = sign('sha256', Buffer.from(signed), { key: privateKey, dsaEncoding: 'ieee-p1363' })
+  const authorization = 'Bearer ' + signed + '.' + signature.toString('base64url')
   async function ask(port) {
-    const answer = await fetch('http://127.0.0.1:' + port + '/fhir/Patient')
-    console.log(answer.status, (await answer.json()).issue[0].code)
+    const print = async init => {
+      const answer = await fetch('http://127.0.0.1:' + port + '/fhir/Patient', init)
+      const text = await answer.text()
+      console.log(answer.status, text.startsWith('{') ? JSON.parse(text).issue[0].code : text)
+    }
+    await print()
+    await print({ method: 'POST', headers: { authorization, 'content-type': 'application/json' }, body: '{' })
     process.exit()
   }`
+
+/** Node itself reads no body. */
+const ANSWERS = {
+  http: '401 login\n200 let through\n',
+  express: '401 login\n400 structure\n',
+  fastify: '401 login\n400 structure\n',
+}
 
 const CONSUMER = `
   import { createTrailSender, expressInterceptor, fastifyInterceptor, getAuthorization } from 'sallyport/interceptor'
@@ -94,7 +126,7 @@ const FRAMEWORKS = `
   import express from 'express'
   import fastify from 'fastify'
   import { middleware, plugin } from './alone.ts'
-  express().use('/fhir', middleware)
+  express().use('/fhir', middleware, middleware.handleError)
   await fastify().register(plugin)
   await fastify({ logger: true }).withTypeProvider().register(async app => { await app.register(plugin) })
 `
@@ -208,11 +240,11 @@ describe('npm run build', () => {
     })
 
   for (const node of NODES)
-    for (const [name, host] of Object.entries(HOSTS))
+    for (const name of ['http', 'express', 'fastify'] as const)
       it(`makes sallyport/interceptor, which guards a ${name} server on ${nameNode(node)} (LIBRARY-7)`, async () => {
-        writeFileSync(join(folder, `${name}.mjs`), `${ASK}\n${host}`)
+        writeFileSync(join(folder, `${name}.mjs`), `${ASK}\n${HOSTS[name]}`)
         const { stdout } = await run(node, [`${name}.mjs`], { cwd: folder })
-        assert.equal(stdout.trim(), '401 login')
+        assert.equal(stdout, ANSWERS[name])
       })
 
   async function checkTypes(

@@ -1,11 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isRecord, parseJson } from '../core/index.ts'
 import type { Refused } from '../fhir/index.ts'
 import { serveInTurn } from '../turns/index.ts'
+import { getAuthorization } from './host/check-exchange.ts'
 import { sendRefusal } from './host/check-response.ts'
 import { ANY_ORIGIN, CONFIGURATION_HEADERS } from './host/configuration.ts'
 import { createHostGuard, type HostGuard } from './host/host-guard.ts'
 import { setRequestId } from './host/request-id.ts'
+import { describeUnreadable } from './host/unreadable.ts'
 import type { HostOptions } from './interceptor.ts'
 
 /** A request of express or connect: Node's own with the mount path and the parsed body. */
@@ -16,8 +19,15 @@ interface MountedRequest extends IncomingMessage {
   readonly ip?: string | undefined
 }
 
+type Next = (error?: unknown) => void
+
 export interface Middleware {
-  (request: MountedRequest, response: ServerResponse, next: (error?: unknown) => void): void
+  (request: MountedRequest, response: ServerResponse, next: Next): void
+  /**
+   * Error middleware, to be mounted after the interceptor: a body that the parser cannot read gets an OperationOutcome instead of the
+   * HTML page of express.
+   */
+  handleError(error: unknown, request: MountedRequest, response: ServerResponse, next: Next): void
   /** Stops refreshing the key set. */
   close(): void
 }
@@ -28,13 +38,9 @@ export interface Middleware {
  */
 export function expressInterceptor(options: HostOptions): Middleware {
   const host = createHostGuard(options)
-  const handleRequest = async (
-    request: MountedRequest,
-    response: ServerResponse,
-    next: (error?: unknown) => void,
-  ) => {
+  const handleRequest = async (request: MountedRequest, response: ServerResponse, next: Next) => {
     setRequestId(request, response)
-    const url = `${request.baseUrl ?? ''}${request.url ?? ''}`
+    const url = getMountedUrl(request)
     const configuration = await host.readConfiguration(request, url)
     if (configuration?.allowed) return void sendConfiguration(response, configuration.body)
     const refused =
@@ -44,11 +50,28 @@ export function expressInterceptor(options: HostOptions): Middleware {
     else next()
   }
   return Object.assign(
-    (request: MountedRequest, response: ServerResponse, next: (error?: unknown) => void) => {
+    (request: MountedRequest, response: ServerResponse, next: Next) => {
       serveInTurn(request, response, () => void handleRequest(request, response, next).catch(next))
     },
-    { close: () => host.close() },
+    {
+      // Express recognizes error middleware by its four parameters.
+      handleError(error: unknown, request: MountedRequest, response: ServerResponse, next: Next) {
+        const unreadable = describeUnreadable(error)
+        if (!unreadable || response.headersSent) return next(error)
+        setRequestId(request, response)
+        const exchange = { request, response, url: getMountedUrl(request), address: request.ip }
+        host
+          .authenticate(exchange)
+          .then(refused => void sendRefusal(response, refused ?? unreadable))
+          .catch(next)
+      },
+      close: () => host.close(),
+    },
   )
+}
+
+function getMountedUrl({ baseUrl = '', url = '' }: MountedRequest): string {
+  return `${baseUrl}${url}`
 }
 
 function sendConfiguration(response: ServerResponse, body: string): void {
@@ -74,11 +97,34 @@ export function fastifyInterceptor(options: HostOptions): FastifyPlugin {
     app.addHook('preHandler', async (request, reply) =>
       sendIfRefused(reply, await host.authorize({ ...makeExchange(request, reply), body: request.body })),
     )
+    answerUnreadable(app)
     serveConfiguration(app, host)
     app.addHook('onClose', async () => host.close())
   }
   // Without this, fastify would run the hooks in a child instance only.
   return Object.assign(plugin as FastifyPlugin, { [Symbol.for('skip-override')]: true })
+}
+
+/** Replaces fastify's own error for a request that it cannot read. What an error handler of the host sends stays. */
+function answerUnreadable(app: FastifyInstance): void {
+  const unreadable = new WeakMap<FastifyRequest, Refused>()
+  app.addHook('onError', async (request, _reply, error) => {
+    const isDecided = getAuthorization(request.raw) !== undefined
+    const refused = isDecided ? undefined : describeUnreadable(error)
+    if (refused) unreadable.set(request, refused)
+  })
+  app.addHook('onSend', async (request, reply, payload) => {
+    const refused = unreadable.get(request)
+    if (!refused || !isOfFastify(payload)) return payload
+    reply.type(FHIR_JSON)
+    return JSON.stringify(refused.outcome)
+  })
+}
+
+/** Whether it is `{"statusCode":400,"code":"FST_…","error":"Bad Request","message":"…"}`. */
+function isOfFastify(payload: unknown): boolean {
+  const body = typeof payload === 'string' ? parseJson(payload) : undefined
+  return isRecord(body) && typeof body.statusCode === 'number' && typeof body.message === 'string'
 }
 
 // Fastify runs hooks only for requests that match a route.
@@ -102,12 +148,10 @@ function getUrl(request: FastifyRequest): string {
   return request.raw.url ?? ''
 }
 
+const FHIR_JSON = 'application/fhir+json; charset=utf-8'
+
 function sendIfRefused(reply: FastifyReply, refused: Refused | undefined): FastifyReply | undefined {
   if (!refused) return undefined
   const body = JSON.stringify(refused.outcome)
-  return reply
-    .code(refused.status)
-    .headers(refused.headers)
-    .type('application/fhir+json; charset=utf-8')
-    .send(body)
+  return reply.code(refused.status).headers(refused.headers).type(FHIR_JSON).send(body)
 }

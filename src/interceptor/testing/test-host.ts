@@ -125,7 +125,13 @@ export const leakyHosts: Readonly<
   async express(options, handler) {
     const app = express()
     const interceptor = expressInterceptor(options)
-    app.use('/fhir', express.json({ type: JSON_TYPES }), express.urlencoded(), interceptor)
+    app.use(
+      '/fhir',
+      express.json({ type: JSON_TYPES }),
+      express.urlencoded(),
+      interceptor,
+      interceptor.handleError,
+    )
     app.use('/fhir', handler)
     const server = createServer(app)
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
