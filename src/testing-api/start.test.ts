@@ -68,6 +68,10 @@ describe('startSallyport', () => {
       sallyport.token({ patient: 'nobody' }),
       /^Error: token: Cannot find Patient\/nobody in \S+\. Set patient, for example mine \(Added\), /,
     )
+    await assert.rejects(
+      sallyport.token({ patient: 'mine', encounter: 'none' }),
+      /^Error: token: Cannot find Encounter\/none of Patient\/mine in \S+\. Set encounter to /,
+    )
     await assert.rejects(sallyport.token(), /^Error: token: .* needs a patient\. Set patient, for example /)
     await assert.rejects(
       sallyport.addApp({ id: 'b', scope: 'openid', redirectUris: ['nowhere'] }),

@@ -91,7 +91,7 @@ describe('sallyport token', () => {
     ],
     [
       'token --client my-app --patient two --encounter visit',
-      `Cannot find Encounter/visit of this patient in ${join(folder, 'fhir.db')}. ${HINT}`,
+      `Cannot find Encounter/visit of Patient/two in ${join(folder, 'fhir.db')}. ${HINT}`,
     ],
     [
       'token --client my-app --patient one --user nobody',

@@ -199,20 +199,24 @@ async function checkSubject(settings: Settings, { patientId, encounterId }: Comm
       const stored = repository.find(type, id)
       return stored?.deleted === false ? parseContent(stored) : undefined
     }
-    if (patientId !== undefined && !find('Patient', patientId)) return `Patient/${patientId}`
+    if (patientId !== undefined && !find('Patient', patientId)) return 'patient'
     return encounterId !== undefined && !isOfPatient(find('Encounter', encounterId), patientId)
-      ? `Encounter/${encounterId} of this patient`
+      ? 'encounter'
       : undefined
   })
   // The file may be of an earlier start, before another server took its place.
   if (missing === undefined) return
   const server = await identifyServer(settings.fhirBaseUrl)
   if (server === 'another') return
-  const hint =
-    server === 'ours'
+  const advice =
+    missing === 'patient'
       ? `Set --patient${await suggestPatients(settings)}.`
-      : `If another FHIR server serves ${settings.fhirBaseUrl}, start it first.`
-  throw new CommandFailure(`Cannot find ${missing} in ${nameDataFile(settings)}. ${hint}`)
+      : 'Set --encounter to the id of another one, or leave it out.'
+  const hint =
+    server === 'ours' ? advice : `If another FHIR server serves ${settings.fhirBaseUrl}, start it first.`
+  const subject =
+    missing === 'patient' ? `Patient/${patientId}` : `Encounter/${encounterId} of Patient/${patientId}`
+  throw new CommandFailure(`Cannot find ${subject} in ${nameDataFile(settings)}. ${hint}`)
 }
 
 /** Reads the data of the embedded server. Undefined if there are none. */
