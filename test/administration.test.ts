@@ -230,6 +230,59 @@ describe('the administration in a browser', () => {
     assert.equal(await page.getByLabel('Username').inputValue(), 'unscripted')
   })
 
+  it('shows an auditor the lists and the trail, and no action (ADMIN-29)', async () => {
+    const { page, faults } = await open()
+    const { db } = stack.store
+    await logIn(page, stack)
+    const { id } = await db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', 'clinician')
+      .executeTakeFirstOrThrow()
+    const setRole = (admin: boolean) =>
+      db.updateTable('clinician').set({ admin, auditor: !admin }).where('id', '=', id).execute()
+    const visit = (path: string) => page.goto(`${stack.settings.issuerUrl}/admin${path}`)
+    await visit('/clinicians')
+    await page.getByRole('link', { name: 'Add a user' }).waitFor()
+    await setRole(false)
+    try {
+      for (const [path, heading] of [
+        ['', 'Overview'],
+        ['/apps', 'Apps'],
+        ['/apps/sallyport-app', 'Demo app'],
+        ['/clinicians', 'Users'],
+        [`/clinicians/${id}`, 'Dr. Robin Ahmadi'],
+        ['/access', 'Access now'],
+        ['/keys', 'Signing keys'],
+        ['/providers', 'Sign-in providers'],
+        ['/policy', 'Policy'],
+        ['/system', 'System'],
+        ['/audit', 'Audit'],
+      ] as const) {
+        await visit(path)
+        await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
+        const main = page.getByRole('main')
+        assert.equal(await main.locator('form[method=post]').count(), 0, path)
+        assert.equal(await main.locator('.btn--danger').count(), 0, path)
+        await inspectOnEveryScreen(page, `auditor${path.replaceAll('/', '-').replace(id, 'user')}`)
+      }
+      await page.getByRole('link', { name: 'Verify' }).click()
+      await page.getByRole('button', { name: 'Verify now' }).click()
+      await page.getByText('No change found').waitFor()
+      await visit('/keys/rotate')
+      await page.getByRole('heading', { name: 'Auditors change nothing' }).waitFor()
+      await inspectOnEveryScreen(page, 'auditor-refused')
+    } finally {
+      await setRole(true)
+    }
+    await visit(`/clinicians/${id}`)
+    await page.getByRole('heading', { name: 'Sign-ins now' }).waitFor()
+    assert.deepEqual(
+      faults.filter(fault => !/status of 403/.test(fault)),
+      [],
+    )
+  })
+
   it('checks an exported file against the trail, with and without changes (ADMIN-27)', async () => {
     const { page, faults } = await open()
     await logIn(page, stack)

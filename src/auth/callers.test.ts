@@ -29,11 +29,21 @@ const WITHOUT_STEP_UP = new Set(
   ),
 )
 
+/** Actions that auditors perform too: they read, and are recorded (ADMIN-29). */
+const FOR_AUDITORS = new Set(['/admin/audit/verify', '/admin/audit/check-file'])
+
 /** Pages that show a form of an action that gives access. */
 const FORMS = new Set(
   adminRoutes
     .filter(({ method, operation }) => method === 'GET' && operation && givesAccess(operation))
     .map(({ path }) => `/admin${path}`),
+)
+
+/** Pages that show a form of any action. */
+const ALL_FORMS = new Set(
+  adminRoutes.flatMap(({ method, path, operation }) =>
+    method === 'GET' && operation ? [`/admin${path}`] : [],
+  ),
 )
 
 /** `login`: redirected to the login page; `again`: a recent sign-in is needed; `start`: redirected to the user's own page. */
@@ -46,6 +56,8 @@ type Caller =
   | 'related'
   /** An administrator who signed in just now. */
   | 'admin'
+  /** A clinician who may see the administration, and change nothing. */
+  | 'auditor'
   /** An administrator who signed in more than five minutes ago. */
   | 'stale'
   /** An administrator who lost this role after the sign-in. */
@@ -61,6 +73,7 @@ const ALL_USERS: Readonly<Record<Caller, Outcome>> = {
   patient: 'admitted',
   related: 'admitted',
   admin: 'admitted',
+  auditor: 'admitted',
   stale: 'admitted',
   former: 'admitted',
   disabled: 'login',
@@ -72,7 +85,14 @@ const REFUSED = 'refused'
 /** Who may use the routes of an area. */
 const AREAS: Readonly<Record<string, Readonly<Record<Caller, Outcome>>>> = {
   '/manage': ALL_USERS,
-  '/home': { ...ALL_USERS, clinician: 'start', admin: 'start', stale: 'start', former: 'start' },
+  '/home': {
+    ...ALL_USERS,
+    clinician: 'start',
+    admin: 'start',
+    auditor: 'start',
+    stale: 'start',
+    former: 'start',
+  },
   '/account': ALL_USERS,
   '/activity': { ...ALL_USERS, patient: REFUSED, related: REFUSED },
   '/portal': CLINICIANS,
@@ -85,6 +105,7 @@ const AREAS: Readonly<Record<string, Readonly<Record<Caller, Outcome>>>> = {
     patient: REFUSED,
     related: REFUSED,
     admin: REFUSED,
+    auditor: REFUSED,
     stale: REFUSED,
     former: REFUSED,
     disabled: REFUSED,
@@ -112,6 +133,10 @@ function findExpected(caller: Caller, { method, path }: Route): Outcome {
         ? !WITHOUT_STEP_UP.has(path)
         : FORMS.has(path)
       : path.startsWith('/account/factors/')
+  if (caller === 'auditor' && area === '/admin') {
+    const isAction = method !== 'GET' || ALL_FORMS.has(path)
+    return isAction && !FOR_AUDITORS.has(path) ? REFUSED : expected
+  }
   return caller === 'stale' && asks ? 'again' : expected
 }
 
@@ -134,11 +159,12 @@ describe('every route of the auth server', () => {
     const store = await open()
     auth = await TestAuthServer.open(store, { audit: createAuditor({ store }), settings: { lab: true } })
     await auth.addUser('patient', { fhir_user_id: 'Patient/juniper', admin: true })
-    await auth.addUser('related', { fhir_user_id: 'RelatedPerson/r1', admin: true })
+    await auth.addUser('related', { fhir_user_id: 'RelatedPerson/r1', auditor: true })
     for (const name of ['admin', 'stale', 'former', 'disabled']) await auth.addUser(name, { admin: true })
+    await auth.addUser('auditor', { auditor: true })
     await signIn('stale')
     auth.time.now += 301_000
-    for (const name of ['clinician', 'patient', 'related', 'admin', 'former', 'disabled'] as const)
+    for (const name of ['clinician', 'patient', 'related', 'admin', 'auditor', 'former', 'disabled'] as const)
       await signIn(name)
     await change('former', { admin: false })
     await change('disabled', { disabled: true })
@@ -185,7 +211,7 @@ describe('every route of the auth server', () => {
     const undecided = listGuarded().filter(({ path }) => findArea(path) === undefined)
     assert.deepEqual(undecided, [])
     const paths = new Set(listRoutes(auth.app).map(({ path }) => generalize(path)))
-    assert.deepEqual([...OPEN.union(WITHOUT_STEP_UP).difference(paths)], [])
+    assert.deepEqual([...OPEN.union(WITHOUT_STEP_UP).union(FOR_AUDITORS).difference(paths)], [])
   })
 
   it('names its operation if it is an action of administrators, and shows no form of another one (ADMIN-22)', () => {
@@ -212,10 +238,10 @@ describe('every route of the auth server', () => {
 
   const callers: readonly Caller[] = [
     ...(['nobody', 'clinician', 'patient', 'related', 'former', 'disabled'] as const),
-    ...(['client', 'stale', 'admin'] as const),
+    ...(['client', 'stale', 'auditor', 'admin'] as const),
   ]
   for (const caller of callers)
-    it(`admits only its callers: ${caller} (ADMIN-20)`, async () => {
+    it(`admits only its callers: ${caller} (ADMIN-20, ADMIN-29)`, async () => {
       const content = await readTables()
       const results = new Map<string, readonly [Outcome, Outcome]>()
       for (const route of listGuarded()) {

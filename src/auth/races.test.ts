@@ -249,10 +249,16 @@ eachDatabase((_name, open) => {
         .select('id')
         .where('username', '=', 'clinician')
         .executeTakeFirstOrThrow()
-      interrupted.change = () => changeUser(admin, user, { admin: false })
-      const response = await browser.post(`/admin/clinicians/${id}/reset-password`, {})
-      assert.equal(response.statusCode, 403)
-      assert.match(response.body, /You are not an administrator/)
+      for (const [change, message] of [
+        [{ auditor: true }, /Auditors change nothing/],
+        [{ admin: false, auditor: false }, /You are not an administrator/],
+      ] as const) {
+        await changeUser(admin, user, { admin: true })
+        interrupted.change = () => changeUser(admin, user, change)
+        const response = await browser.post(`/admin/clinicians/${id}/reset-password`, {})
+        assert.equal(response.statusCode, 403)
+        assert.match(response.body, message)
+      }
       assert.equal((await auth.openBrowser().login()).statusCode, 302)
     })
 

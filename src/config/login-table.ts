@@ -15,7 +15,7 @@ export const loginTable = {
     type: types.oneOf('none', 'administrators', 'all'),
     initial: 'none',
     about:
-      'Who needs a [second factor](how-to/second-factors.md) besides a password of this server or of a directory. `none`: users who added one themselves.',
+      'Who needs a [second factor](how-to/second-factors.md) besides a password of this server or of a directory. `none`: users who added one themselves. `administrators`: also auditors.',
   }),
   minPasswordLength: defineDerived({
     name: 'smart.login.min-password-length',

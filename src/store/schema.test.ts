@@ -20,6 +20,7 @@ const SHAPE: Shape = {
     fhir_user_id: 'required',
     disabled: 'required',
     admin: 'required',
+    auditor: 'required',
     access_version: 'required',
     for_loopback: 'required',
     must_change_password: 'required',

@@ -56,6 +56,8 @@ interface ClinicianTable {
   disabled: Generated<boolean>
   /** An administrator, however the clinician signs in. */
   admin: Generated<boolean>
+  /** May see the administration and change nothing. Without effect on an administrator. */
+  auditor: Generated<boolean>
   /** Logins and grants of an earlier version have ended. */
   access_version: Generated<number>
   /** A sample account: it does not exist for a server with a public URL. */

@@ -62,6 +62,7 @@ eachDatabase((name, open, create) => {
         fhir_user_id: 'practitioner-7',
         disabled: false,
         admin: false,
+        auditor: false,
         access_version: 0,
         for_loopback: false,
         must_change_password: false,

@@ -41,8 +41,8 @@ export interface Admin {
   readonly brand?: { readonly name: string }
   /** Of the settings. */
   readonly minPasswordLength?: number
-  /** Whether the actor may administer, by what is true now. Locks what it depends on until the transaction ends. */
-  readonly mayAct: (db: Kysely<Schema>) => Promise<boolean>
+  /** Whether the actor may do this, by what is true now. Locks what it depends on until the transaction ends. */
+  readonly mayAct: (db: Kysely<Schema>, operation: Operation) => Promise<boolean>
   /** Whether the actor exists on loopback only (ENDS-2): so does what it adds. */
   readonly isForLoopback?: boolean
   /** Of the HTTP request. */
@@ -125,6 +125,8 @@ export interface Operation {
   /** As in the audit trail and on the command line: `client disable`. */
   readonly name: string
   readonly signIn: SignIn
+  /** It reads, and auditors may do it too (ADMIN-29). */
+  readonly isForAuditors?: true
 }
 
 /** What an operation changes: it finds the record again. */
@@ -190,7 +192,7 @@ export async function recordAction(
   { operation, target, isAboutAdministrator = false, before, after }: Action,
   trx?: Transaction<Schema>,
 ): Promise<void> {
-  if (!(await admin.mayAct(trx ?? admin.store.db)))
+  if (!(await admin.mayAct(trx ?? admin.store.db, operation)))
     throw new AdminFailure('forbidden', 'you are not an administrator')
   const stale = needsRecentSignIn(operation, isAboutAdministrator) ? requireRecentSignIn(admin) : undefined
   if (stale) throw stale
@@ -287,6 +289,17 @@ export function requireRecentSignIn({
   return actor.kind === 'clinician' && clock() - actor.authTime >= RECENT_SECONDS * 1000
     ? new AdminFailure('reauthenticate', `this needs a sign-in in the last ${RECENT_SECONDS / 60} minutes`)
     : undefined
+}
+
+/**
+ * Whether somebody may open a page or perform an operation of the administration. Auditors see what is not the form of an
+ * operation, and perform those that only read (ADMIN-29).
+ */
+export function isAllowed(
+  { admin, auditor }: { readonly admin: boolean; readonly auditor: boolean },
+  operation: Pick<Operation, 'isForAuditors'> | undefined,
+): boolean {
+  return admin || (auditor && (operation === undefined || operation.isForAuditors === true))
 }
 
 /** Whether an operation gives access, so that its pages ask for a sign-in before they are shown. */

@@ -27,9 +27,9 @@ import {
 import { findActor, findApps, findTarget, findUsernames } from './audit-who.ts'
 import { CLOSED, defineEndpoint, PAGE_QUERY, PageOf, StreamedText, Time, toPage } from './endpoint.ts'
 
-export const LIST_RECORDS: Operation = { name: 'audit list', signIn: 'never asks' }
-export const SHOW_RECORD: Operation = { name: 'audit show', signIn: 'never asks' }
-const EXPORT_RECORDS: Operation = { name: 'audit export', signIn: 'never asks' }
+export const LIST_RECORDS: Operation = { name: 'audit list', signIn: 'never asks', isForAuditors: true }
+export const SHOW_RECORD: Operation = { name: 'audit show', signIn: 'never asks', isForAuditors: true }
+const EXPORT_RECORDS: Operation = { name: 'audit export', signIn: 'never asks', isForAuditors: true }
 
 /** Records that are read and written without a pause. */
 const PAGE = 100

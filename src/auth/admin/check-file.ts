@@ -16,7 +16,7 @@ import { LIMITS } from '../base/limits.ts'
 import { type Admin, AdminFailure, type Operation, recordAction } from './action.ts'
 import { COLUMNS, type ExportFormat, formatCells } from './audit.ts'
 
-export const CHECK_FILE: Operation = { name: 'audit check-file', signIn: 'never asks' }
+export const CHECK_FILE: Operation = { name: 'audit check-file', signIn: 'never asks', isForAuditors: true }
 
 /** A record of a file that differs from the trail, or is not in it. */
 interface Found {

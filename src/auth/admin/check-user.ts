@@ -13,6 +13,7 @@ export interface NewUser {
   readonly fhirUser: string
   readonly relatedPersons?: readonly string[] | undefined
   readonly admin?: boolean | undefined
+  readonly auditor?: boolean | undefined
   /** Undefined: the user signs in with an identity provider. */
   readonly password?: string | undefined
 }
@@ -21,7 +22,7 @@ const FHIR_USERS = { clinician: ['Practitioner'], account: ['Patient', 'RelatedP
 
 /** A property of a user that is not valid. */
 export class UserFault extends AdminFailure {
-  readonly property: 'username' | 'displayName' | 'fhirUser' | 'relatedPersons' | 'admin'
+  readonly property: 'username' | 'displayName' | 'fhirUser' | 'relatedPersons' | 'admin' | 'auditor'
   constructor(property: UserFault['property'], reason: string, code: 'invalid' | 'conflict' = 'invalid') {
     super(code, reason)
     this.property = property
@@ -30,7 +31,10 @@ export class UserFault extends AdminFailure {
 
 /** Why a user cannot have these properties, in the order of the form. */
 export function listUserFaults(
-  user: Pick<NewUser, 'kind' | 'username' | 'displayName' | 'fhirUser' | 'relatedPersons' | 'admin'>,
+  user: Pick<
+    NewUser,
+    'kind' | 'username' | 'displayName' | 'fhirUser' | 'relatedPersons' | 'admin' | 'auditor'
+  >,
 ): readonly UserFault[] {
   const { relatedPersons = [] } = user
   const [type = '', id = '', ...more] = user.fhirUser.split('/')
@@ -63,6 +67,8 @@ export function listUserFaults(
       'only the account of a patient or of related persons acts for patients',
     ],
     [!user.admin || user.kind === 'clinician', 'admin', 'only a clinician can be an administrator'],
+    [!user.auditor || user.kind === 'clinician', 'auditor', 'only a clinician can be an auditor'],
+    [!user.admin || !user.auditor, 'auditor', 'a user is an administrator or an auditor, not both'],
   ]
   return rules.flatMap(([isKept, property, reason]) => (isKept ? [] : new UserFault(property, reason)))
 }

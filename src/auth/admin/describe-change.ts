@@ -1,7 +1,7 @@
 type Members = Readonly<Record<string, unknown>>
 
 /** Members that change as a consequence of others. */
-const CONSEQUENCES: readonly string[] = ['signIns', 'admin']
+const CONSEQUENCES: readonly string[] = ['signIns', 'admin', 'auditor']
 
 /** The change of an app or a user in words, for lists of the audit trail: its role, and the names of other members. */
 export function describeChange(
@@ -12,16 +12,22 @@ export function describeChange(
   const isSet = operation.endsWith(' set')
   const names = isSet ? Object.keys(after).filter(name => !CONSEQUENCES.includes(name)) : []
   const sentences = [
-    ...describeRole(before?.admin, after.admin),
+    ...describeRole(before, after),
     ...(names.length > 0 ? [`Changed: ${names.map(toWords).join(', ')}`] : []),
   ]
   return sentences.length > 0 ? sentences.join('. ') : undefined
 }
 
-function describeRole(before: unknown, after: unknown): readonly string[] {
-  if (before === true && after === false) return ['Role: administrator → user']
-  if (before === false && after === true) return ['Role: user → administrator']
-  return before === undefined && after === true ? ['Role: administrator'] : []
+/** A change has only the members that differ. */
+function describeRole(before: Members | undefined, after: Members): readonly string[] {
+  const role = nameRole(after)
+  if (!before) return role === 'user' ? [] : [`Role: ${role}`]
+  return nameRole(before) === role ? [] : [`Role: ${nameRole(before)} → ${role}`]
+}
+
+function nameRole({ admin, auditor }: Members): string {
+  if (admin === true) return 'administrator'
+  return auditor === true ? 'auditor' : 'user'
 }
 
 /** `fhirUser` as FHIR user, `redirect_uris` as redirect URIs. */

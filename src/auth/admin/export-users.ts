@@ -6,7 +6,7 @@ import { formatTime } from './endpoint.ts'
 import { listUsers, type UserDescription, type UserFilter } from './users.ts'
 
 /** A list of the users of this server says who may be attacked, so it is recorded. */
-export const EXPORT_USERS: Operation = { name: 'users export', signIn: 'never asks' }
+export const EXPORT_USERS: Operation = { name: 'users export', signIn: 'never asks', isForAuditors: true }
 
 /** The members of the administration API, as columns. */
 const COLUMNS: Readonly<Record<string, (user: UserDescription) => string | number | boolean | undefined>> = {
@@ -16,6 +16,7 @@ const COLUMNS: Readonly<Record<string, (user: UserDescription) => string | numbe
   fhir_user: user => user.fhirUser,
   related_persons: user => user.relatedPersons.join(' '),
   admin: user => user.admin,
+  auditor: user => user.auditor,
   admin_providers: user => user.adminProviders.join(' '),
   disabled: user => user.disabled,
   locked_at: user => formatOptional(user.lockedAt),

@@ -26,7 +26,7 @@ import type { ClientRow } from './clients.ts'
 import { CLOSED, defineEndpoint, formatTime, PAGE_QUERY, PageOf, Time, toPage } from './endpoint.ts'
 
 const REVOKE_GRANT: Operation = { name: 'grant revoke', signIn: 'never asks' }
-export const EXPORT_ACCESS: Operation = { name: 'grant export', signIn: 'never asks' }
+export const EXPORT_ACCESS: Operation = { name: 'grant export', signIn: 'never asks', isForAuditors: true }
 
 /** An app's access on behalf of a user, which can still be used. */
 export interface GrantDescription {

@@ -15,7 +15,7 @@ import { type Admin, AdminFailure, type Operation, recordAction } from './action
 import { CLOSED, defineEndpoint } from './endpoint.ts'
 import { reloadEndpoint } from './system.ts'
 
-const EXPLAIN_POLICY: Operation = { name: 'policy explain', signIn: 'never asks' }
+const EXPLAIN_POLICY: Operation = { name: 'policy explain', signIn: 'never asks', isForAuditors: true }
 export const VALIDATE_POLICY: Operation = { name: 'policy validate', signIn: 'never asks' }
 
 /** The number of rules of a valid policy file, or its faults. */

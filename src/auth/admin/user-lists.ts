@@ -8,6 +8,7 @@ export type ListFilter = Omit<UserFilter, keyof PageRequest | 'text'>
 export const USER_LISTS = {
   all: {},
   administrators: { admin: true },
+  auditors: { auditor: true },
   'without-second-factor': { hasSecondFactor: false, disabled: false },
   locked: { locked: true },
   unused: { unusedDays: UNUSED_DAYS, disabled: false },
@@ -23,11 +24,12 @@ interface StateWord {
 
 /** The state of an account in words, on pages and by commands. */
 export function listStateWords(user: UserDescription): readonly StateWord[] {
-  const { disabled, lockedAt, admin, adminProviders, isForLoopback } = user
+  const { disabled, lockedAt, admin, auditor, adminProviders, isForLoopback } = user
   return [
     disabled ? { text: 'Disabled', tone: 'bad' } : { text: 'Active', tone: 'ok' },
     ...(lockedAt === undefined ? [] : [{ text: 'Locked', tone: 'bad' } as const]),
     ...(admin ? [{ text: 'Administrator', tone: 'accent' } as const] : []),
+    ...(auditor ? [{ text: 'Auditor', tone: 'accent' } as const] : []),
     ...adminProviders.map(id => ({ text: `Administrator by ${id}`, tone: 'accent' }) as const),
     ...(isForLoopback ? [{ text: 'Loopback only' }] : []),
   ]

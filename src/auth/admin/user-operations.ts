@@ -227,6 +227,32 @@ where the user has signed in before. This accepts it from everywhere again.`,
     },
     perform: (admin, target) => changeUser(admin, target, { admin: false }),
   },
+  'make-auditor': {
+    signIn: 'asks',
+    verb: 'set',
+    page: {
+      title: name => `Make ${name} an auditor?`,
+      text: 'Auditors see the lists of this area, and search, export and verify the audit trail. They change nothing. An administrator is then no longer one.',
+      button: 'Make auditor',
+      isDangerous: false,
+    },
+    link: {
+      text: 'Make auditor',
+      isOffered: user => user.kind === 'clinician' && !user.auditor && !user.isSelf,
+    },
+    perform: (admin, target) => changeUser(admin, target, { auditor: true }),
+  },
+  'remove-auditor': {
+    signIn: 'asks',
+    verb: 'set',
+    page: {
+      title: name => `Remove ${name} from the auditors?`,
+      text: 'The user keeps the account, and can no longer see this area.',
+      button: 'Remove auditor',
+    },
+    link: { text: 'Remove auditor', isOffered: user => user.auditor },
+    perform: (admin, target) => changeUser(admin, target, { auditor: false }),
+  },
   disable: {
     signIn: 'asks about administrators',
     page: {
@@ -317,7 +343,7 @@ function nameOperation(kind: UserKind, verb: UserVerb): Operation {
 }
 
 /** Operations after which an administrator who performs them on the own account would no longer be one. */
-const ENDS_OWN_RIGHT: readonly string[] = ['remove-administrator', 'disable', 'remove']
+const ENDS_OWN_RIGHT: readonly string[] = ['remove-administrator', 'make-auditor', 'disable', 'remove']
 
 /** Administrators cannot end their own right: its end would undo the change that they make, and one of them stays. */
 export function refuseOwnAccount({ actor }: Admin, userId: string, verb: string): AdminFailure | undefined {
@@ -342,6 +368,7 @@ export async function addUser(admin: Admin, user: NewUser): Promise<UserDescript
         display_name: user.displayName,
         fhir_user_id: toColumn(user.fhirUser),
         admin: user.admin ?? false,
+        auditor: user.auditor ?? false,
         password_hash,
         must_change_password: user.password !== undefined && isIssued(admin),
         for_loopback: admin.isForLoopback ?? false,
@@ -386,6 +413,7 @@ export interface UserChanges {
   readonly fhirUser?: string | undefined
   readonly relatedPersons?: readonly string[] | undefined
   readonly admin?: boolean | undefined
+  readonly auditor?: boolean | undefined
   readonly disabled?: boolean | undefined
 }
 
@@ -396,8 +424,9 @@ export interface UserChanges {
 export function changeUser(
   admin: Admin,
   target: UserTarget,
-  changes: UserChanges,
+  asked: UserChanges,
 ): Promise<UserDescription | AdminFailure> {
+  const changes = replaceRole(asked)
   const verb = chooseVerb(changes)
   return performOnUser(admin, target, verb, async (trx, row, before) => {
     const own = refuseOwnAccount(admin, row.id, changes.admin === false ? 'remove-administrator' : verb)
@@ -408,6 +437,7 @@ export function changeUser(
       fhirUser: changes.fhirUser ?? before.fhirUser,
       relatedPersons: changes.relatedPersons ?? before.relatedPersons,
       admin: changes.admin ?? before.admin,
+      auditor: changes.auditor ?? before.auditor,
       disabled: changes.disabled ?? before.disabled,
     }
     const [fault] = listUserFaults(wanted)
@@ -416,6 +446,7 @@ export function changeUser(
       display_name: wanted.displayName,
       fhir_user_id: toColumn(wanted.fhirUser),
       admin: wanted.admin,
+      auditor: wanted.auditor,
       disabled: wanted.disabled,
       // Enabling a user again does not restore what ended.
       access_version: row.access_version + (wanted.disabled && !before.disabled ? 1 : 0),
@@ -426,6 +457,16 @@ export function changeUser(
     if (changes.admin === false) await takeRightFromLogins(trx, row.id)
     return { ...row, ...columns }
   })
+}
+
+/** A user has one role: a new one ends the other. */
+function replaceRole(changes: UserChanges): UserChanges {
+  const { admin, auditor } = changes
+  return {
+    ...changes,
+    ...(auditor && { admin: admin ?? false }),
+    ...(admin && { auditor: auditor ?? false }),
+  }
 }
 
 async function takeRightFromLogins(trx: Transaction<Schema>, userId: string): Promise<void> {

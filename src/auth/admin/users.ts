@@ -27,6 +27,8 @@ export interface UserDescription {
   /** The ids of the RelatedPersons as which an account acts for patients. */
   readonly relatedPersons: readonly string[]
   readonly admin: boolean
+  /** Sees the administration, and changes nothing. Never an administrator. */
+  readonly auditor: boolean
   /** The identity providers that name the user an administrator, in current sign-ins. */
   readonly adminProviders: readonly string[]
   readonly disabled: boolean
@@ -90,6 +92,7 @@ export interface UserFilter extends PageRequest {
   readonly text?: string | undefined
   /** Whether they are administrators now, also by an identity provider. */
   readonly admin?: boolean | undefined
+  readonly auditor?: true
   readonly disabled?: boolean | undefined
   readonly hasSecondFactor?: boolean | undefined
   /** Whether too many wrong passwords were tried. */
@@ -143,7 +146,7 @@ function findRows(
   filter: UserFilter,
   { end, now }: { readonly end: string | undefined; readonly now: number },
 ): Promise<UserRow[]> {
-  const { kind, text, admin, disabled, hasSecondFactor, locked, unusedDays, hasSignedIn } = filter
+  const { kind, text, admin, auditor, disabled, hasSecondFactor, locked, unusedDays, hasSignedIn } = filter
   const { after, limit } = filter
   const orNot = (isWanted: boolean) => sql.raw(isWanted ? '' : 'not')
   return db
@@ -154,6 +157,7 @@ function findRows(
     .$if(end !== undefined, query => query.where('username', '<=', end ?? ''))
     .$if(admin === true, query => query.where(mayBeAdministrator))
     .$if(admin === false, query => query.where('admin', '=', false))
+    .$if(auditor === true, query => query.where('auditor', '=', true).where('admin', '=', false))
     .$if(disabled !== undefined, query => query.where('disabled', '=', disabled ?? false))
     .$if(hasSecondFactor !== undefined, query =>
       query.where(sql<boolean>`${orNot(hasSecondFactor ?? false)} ${hasFactor}`),
@@ -231,6 +235,7 @@ async function describeAll(
     fhirUser: formatFhirUser(row.fhir_user_id),
     relatedPersons: related.filter(one => one.clinician_id === row.id).map(one => one.related_person_id),
     admin: Boolean(row.admin),
+    auditor: Boolean(row.auditor) && !row.admin,
     adminProviders: listAdminProviders(signIns, row, rules),
     disabled: Boolean(row.disabled),
     isForLoopback: Boolean(row.for_loopback),

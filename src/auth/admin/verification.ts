@@ -5,7 +5,7 @@ import type { Sealer, Store } from '../../store/index.ts'
 import { type Admin, AdminFailure, type Operation, recordAction } from './action.ts'
 import { CLOSED, defineEndpoint, formatTime, Time } from './endpoint.ts'
 
-export const VERIFY_TRAIL: Operation = { name: 'audit verify', signIn: 'never asks' }
+export const VERIFY_TRAIL: Operation = { name: 'audit verify', signIn: 'never asks', isForAuditors: true }
 
 const Report = Type.Object(
   {
@@ -107,7 +107,7 @@ export async function startVerification(
   sealer: Sealer,
   options: { readonly head?: string | undefined },
 ): Promise<VerificationReport | AdminFailure> {
-  if (!(await admin.mayAct(admin.store.db)))
+  if (!(await admin.mayAct(admin.store.db, VERIFY_TRAIL)))
     return new AdminFailure('forbidden', 'you are not an administrator')
   if (options.head !== undefined && !HEAD.test(options.head))
     return new AdminFailure('invalid', 'a head is a number, a colon and a hash')

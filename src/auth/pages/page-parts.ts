@@ -47,7 +47,7 @@ export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
     { page: 'manage', href: paths.manage, text: 'Apps with access' },
     { page: 'access-log', href: paths.accountAccessLog, text: 'Who looked', isShown: isPatient },
     ...(developerPages ? [] : [activity]),
-    { page: 'admin', href: paths.admin, text: 'Administration', isShown: login.admin },
+    { page: 'admin', href: paths.admin, text: 'Administration', isShown: login.admin || login.auditor },
     { page: 'account', href: paths.account, text: 'Account' },
   ])
   const developerLinks = selectLinks(current, developerPages ? [...developerPages.links, activity] : [])

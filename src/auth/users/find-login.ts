@@ -24,6 +24,8 @@ export interface Login {
   readonly issuer?: string
   /** Patients and related persons are never administrators. */
   readonly admin: boolean
+  /** Sees the administration, and changes nothing. Never an administrator. */
+  readonly auditor: boolean
   /** Whether the account was made for loopback: so is what it adds. */
   readonly isForLoopback: boolean
   readonly mayViewActivity?: boolean
@@ -88,6 +90,8 @@ export function keepGoodLogins(
 
 function toLogin(row: LoginRow, rules: AccessRules): Login {
   const user = toUser({ ...row, id: row.account_id })
+  const isClinician = !isPatientUser(user)
+  const isAdmin = isAdministrator(row, rules)
   return {
     idHash: row.id_hash,
     createdAt: row.created_at,
@@ -95,7 +99,8 @@ function toLogin(row: LoginRow, rules: AccessRules): Login {
     authTime: row.auth_time ?? row.created_at,
     isAuthTimeKnown: row.auth_time !== null || row.issuer === null,
     isForLoopback: Boolean(row.account_for_loopback),
-    admin: isAdministrator(row, rules) && !isPatientUser(user),
+    admin: isClinician && isAdmin,
+    auditor: isClinician && !isAdmin && Boolean(row.account_auditor),
     ...(row.acr === null ? {} : { acr: row.acr }),
     ...(row.amr === null ? {} : { amr: JSON.parse(row.amr) }),
     ...(row.issuer === null ? {} : { issuer: row.issuer }),

@@ -19,7 +19,7 @@ async function readRecords() {
   const store = await openStore(`sqlite:${join(cwd, 'data', 'sallyport.db')}`)
   const rows = await (await store.trail.read())
     .selectFrom('audit_event')
-    .select(['details', 'request', 'address'])
+    .select(['details', 'request', 'reason', 'address'])
     .orderBy('id')
     .execute()
   await store.close()
@@ -49,6 +49,25 @@ describe('sallyport clinician', () => {
       ['clinician set eve --admin', 1],
     ] as const)
       assert.equal((await run(line)).exitCode, exitCode, line)
+  })
+})
+
+describe('sallyport clinician --auditor', () => {
+  it('makes auditors, who are never administrators, with the roles in words (ADMIN-29)', async () => {
+    const add = 'clinician add --username vera --display-name Vera --fhir-user p9'
+    assert.equal((await run(`${add} --admin --auditor`, 'correct horse\n')).exitCode, 2)
+    assert.equal((await run(`${add} --auditor`, 'correct horse\n')).exitCode, 0)
+    assert.match((await run('clinician list')).stdout, /vera +Vera +Practitioner\/p9 +active, auditor/)
+    for (const [option, role] of [
+      ['--admin', 'auditor → administrator'],
+      ['--auditor', 'administrator → auditor'],
+      ['--no-auditor', 'auditor → user'],
+    ] as const) {
+      assert.equal((await run(`clinician set vera ${option}`)).exitCode, 0, option)
+      assert.equal((await readRecords()).at(-1)?.reason, `Role: ${role}`, option)
+    }
+    assert.equal((await run('clinician set vera --admin --auditor')).exitCode, 2)
+    assert.equal((await run('clinician remove vera')).exitCode, 0)
   })
 })
 

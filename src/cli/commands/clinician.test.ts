@@ -60,6 +60,7 @@ eachDatabaseIfThorough((_, __, create) => {
           fhir_user_id: 'practitioner-7',
           disabled: false,
           admin: false,
+          auditor: false,
           access_version: 0,
           for_loopback: false,
           must_change_password: false,
@@ -265,7 +266,7 @@ eachDatabaseIfThorough((_, __, create) => {
       assert.equal(unknown.exitCode, 2)
       assert.match(
         unknown.stderr,
-        /Cannot use --state: expected one of all, administrators, without-second-factor/,
+        /Cannot use --state: expected one of all, administrators, auditors, without/,
       )
     })
   })

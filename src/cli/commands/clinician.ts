@@ -25,7 +25,8 @@ import { defineUserList } from './user-list.ts'
 
 const clinicianAdd: Command = {
   usage: `
-Usage: ${HOW} clinician add --username <name> --display-name <text> --fhir-user <practitioner id> [--admin]
+Usage: ${HOW} clinician add --username <name> --display-name <text> --fhir-user <practitioner id>
+         [--admin | --auditor]
 
 The clinician can sign in at once. Prompts for the password, or reads it from the first line of standard input (at most
 72 bytes):
@@ -35,7 +36,8 @@ Options:
   --username <name>        name to sign in with
   --display-name <text>    name shown on pages
   --fhir-user <id>         id of the Practitioner resource, for example practitioner-7 or Practitioner/practitioner-7
-  --admin                  the clinician is an administrator`,
+  --admin                  the clinician is an administrator
+  --auditor                the clinician sees the administration area, and changes nothing there`,
   async run(args, io) {
     return addAccount(io, {
       kind: 'clinician',
@@ -43,6 +45,7 @@ Options:
       displayName: getRequired(args, 'display-name'),
       fhirUser: readPractitioner(getRequired(args, 'fhir-user'), io),
       admin: isSet(args, 'admin'),
+      auditor: isSet(args, 'auditor'),
     })
   },
 }
@@ -80,8 +83,8 @@ standard input (at most 72 bytes).`,
 
 const clinicianSet: Command = {
   usage: `
-Usage: ${HOW} clinician set --username <name> [--admin | --no-admin] [--display-name <text>]
-         [--fhir-user <practitioner id>]
+Usage: ${HOW} clinician set --username <name> [--admin | --no-admin | --auditor | --no-auditor]
+         [--display-name <text>] [--fhir-user <practitioner id>]
 
 Changes only the given properties, at once. An identity provider that names a user an administrator (smart.login.providers) does so
 again at each sign-in, even after --no-admin.
@@ -90,6 +93,8 @@ Options:
   --username <name>        the clinician
   --admin                  the clinician becomes an administrator
   --no-admin               the clinician is no longer an administrator
+  --auditor                the clinician sees the administration area, changes nothing there, and is no administrator
+  --no-auditor             the clinician is no longer an auditor
   --display-name <text>    name shown on pages
   --fhir-user <id>         id of the Practitioner resource`,
   positionals: { min: 0, max: 1 },
@@ -102,19 +107,21 @@ Options:
     )
     io.stdout.write(`Changed clinician ${username}\n`)
     if (changes.fhirUser !== undefined) await noteFhirUsers(user, io)
-    if (changes.admin === false) await noteNoAdministrator(io)
+    if (changes.admin === false || changes.auditor) await noteNoAdministrator(io)
     return 0
   },
 }
 
 function readChanges(args: Arguments, io: Io): UserChanges {
-  if (isSet(args, 'admin') && isSet(args, 'no-admin'))
-    throw failMisuse('Expected --admin or --no-admin, not both')
+  const roles = ['admin', 'no-admin', 'auditor', 'no-auditor'].filter(name => isSet(args, name))
+  if (roles.length > 1) throw failMisuse(`Expected ${roles.map(name => `--${name}`).join(' or ')}, not both`)
   const displayName = getOptional(args, 'display-name')
   const fhirUser = getOptional(args, 'fhir-user')
   const changes = {
     ...(isSet(args, 'admin') && { admin: true }),
     ...(isSet(args, 'no-admin') && { admin: false }),
+    ...(isSet(args, 'auditor') && { auditor: true }),
+    ...(isSet(args, 'no-auditor') && { auditor: false }),
     ...(displayName !== undefined && { displayName }),
     ...(fhirUser !== undefined && { fhirUser: readPractitioner(fhirUser, io) }),
   }

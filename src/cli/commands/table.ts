@@ -59,7 +59,7 @@ export const groups = {
   Users: {
     'clinician add': { summary: 'Add a clinician', load: clinician },
     'clinician list': { summary: 'List the clinicians', load: clinician },
-    'clinician set': { summary: 'Change a clinician: name, Practitioner, administrator', load: clinician },
+    'clinician set': { summary: 'Change a clinician: name, Practitioner, role', load: clinician },
     'clinician set-password': {
       summary: 'Set a password; end the sign-ins and app access',
       load: clinician,

@@ -3,7 +3,7 @@ import type { Dialect, Migration } from '../migration.ts'
 /**
  * Finds the records of an account, the changes to an account or app, and who has access to what, without reading all rows.
  * Keeps the names of removed accounts and apps, when an account was created and last used, and when its password changed.
- * Counts wrong one-time codes and wrong passwords.
+ * Counts wrong one-time codes and wrong passwords. Marks auditors; for the release before they are users like others.
  */
 export const who: Migration = {
   name: '0002-who',
@@ -46,6 +46,7 @@ export const who: Migration = {
     'alter table clinician add column created_at bigint',
     'alter table clinician add column signed_in_at bigint',
     'alter table clinician add column password_changed_at bigint',
+    'alter table clinician add column auditor boolean not null default false',
     `update clinician set signed_in_at =
       (select max(login.created_at) from login where login.clinician_id = clinician.id)`,
   ],

@@ -237,6 +237,20 @@ describe('the administration API', () => {
       )
       assert.equal((await call('POST', `${path}/{id}/unlock`, [id], {})).json().locked_at, undefined)
       await call('GET', `${path}?unused_days=90`, [])
+      if (path === '/clinicians')
+        for (const [role, other, list] of [
+          ['admin', 'auditor', 'administrators'],
+          ['auditor', 'admin', 'auditors'],
+        ] as const) {
+          const changed: Readonly<Record<string, unknown>> = (
+            await call('PATCH', `${path}/{id}`, [id], { [role]: true })
+          ).json()
+          assert.deepEqual([changed[role], changed[other]], [true, false])
+          const listed: { readonly items: readonly { readonly id: string }[] } = (
+            await call('GET', `${path}?state=${list}`, [])
+          ).json()
+          assert.ok(listed.items.some(one => one.id === id))
+        }
       const link = { issuer: 'https://idp.example', subject: name }
       assert.deepEqual((await call('POST', `${path}/{id}/links`, [id], link)).json().links.length, 1)
       await call('DELETE', `${path}/{id}/links?${new URLSearchParams(link)}`, [id])
@@ -436,6 +450,20 @@ describe('the administration API', () => {
       { username: 'x', display_name: 'X', fhir_user: 'Patient/1' },
       400,
       /Practitioner/,
+    ],
+    [
+      'POST',
+      '/clinicians',
+      { username: 'x', display_name: 'X', fhir_user: 'Practitioner/1', admin: true, auditor: true },
+      400,
+      /A user is an administrator or an auditor, not both/,
+    ],
+    [
+      'POST',
+      '/accounts',
+      { username: 'x', display_name: 'X', fhir_user: 'Patient/1', auditor: true },
+      400,
+      /auditor/,
     ],
     [
       'POST',

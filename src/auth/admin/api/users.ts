@@ -66,13 +66,23 @@ const KINDS = {
     example: 'For example `Practitioner/1`.',
     shown: {
       admin: Type.Boolean({ description: 'An administrator, however the user signs in.' }),
+      auditor: Type.Boolean({
+        description: 'Sees the administration area, and changes nothing. Never an administrator.',
+      }),
       admin_providers: Type.Array(Type.String(), {
         description: 'The providers that name the user an administrator, in current sign-ins.',
       }),
     },
-    set: { admin: Type.Optional(Type.Boolean()) },
+    set: {
+      admin: Type.Optional(Type.Boolean({ description: '`true` ends `auditor`.' })),
+      auditor: Type.Optional(Type.Boolean({ description: '`true` ends `admin`.' })),
+    },
     filter: { admin: Type.Optional(Type.Boolean({ description: 'Also by a provider.' })) },
-    show: ({ admin, adminProviders }: UserDescription) => ({ admin, admin_providers: adminProviders }),
+    show: ({ admin, auditor, adminProviders }: UserDescription) => ({
+      admin,
+      auditor,
+      admin_providers: adminProviders,
+    }),
   },
   account: {
     path: '/accounts',
@@ -96,6 +106,7 @@ interface UserMembers {
   readonly fhir_user?: string
   readonly disabled?: boolean
   readonly admin?: boolean
+  readonly auditor?: boolean
   readonly related_persons?: readonly string[]
 }
 
@@ -245,8 +256,15 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
   ]
 }
 
-function readChanges({ display_name, fhir_user, disabled, admin, related_persons }: UserMembers) {
-  return { displayName: display_name, fhirUser: fhir_user, disabled, admin, relatedPersons: related_persons }
+function readChanges({ display_name, fhir_user, disabled, admin, auditor, related_persons }: UserMembers) {
+  return {
+    displayName: display_name,
+    fhirUser: fhir_user,
+    disabled,
+    admin,
+    auditor,
+    relatedPersons: related_persons,
+  }
 }
 
 /** A user of any kind, with the members of that kind. */

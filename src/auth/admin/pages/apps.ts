@@ -60,7 +60,7 @@ export const appRoutes: readonly AdminRoute[] = [
         section: SECTION,
         title: 'Apps',
         lead: 'All registered apps, by client id.',
-        actions: renderLink('/apps/new', 'Register an app', 'btn'),
+        actions: request.mayChange ? renderLink('/apps/new', 'Register an app', 'btn') : undefined,
         done: readDone(request, DONE),
         search: 'Find an app by name or client id',
         states: STATES,
@@ -290,6 +290,7 @@ async function renderAppPage(request: AdminRequest, client: Client, row: ClientR
       title: client.name,
       lead: client.description,
       actions: renderActionLinks(
+        request,
         buildAppPath(client.id),
         { ...row, isConfigured: isFixed },
         CLIENT_OPERATIONS,

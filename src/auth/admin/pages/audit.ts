@@ -567,7 +567,7 @@ function renderRecordPage(
         ? [
             [
               'Access now',
-              html`<p>${grant.clientName} can still use this access on behalf of ${grant.displayName}.</p> ${renderDangerLink(`/grants/${encodeURIComponent(grant.id)}/revoke`, 'Revoke access')}`,
+              html`<p>${grant.clientName} can still use this access on behalf of ${grant.displayName}.</p> ${request.mayChange && renderDangerLink(`/grants/${encodeURIComponent(grant.id)}/revoke`, 'Revoke access')}`,
             ] as const,
           ]
         : []),

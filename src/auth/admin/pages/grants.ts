@@ -36,7 +36,16 @@ import {
 } from './find-patients.ts'
 import { renderNextPage } from './list.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
-import { LISTED, readDone, renderAdminPage, renderDangerLink, renderLink, renderTable } from './shell.ts'
+import {
+  type Cells,
+  type Columns,
+  LISTED,
+  readDone,
+  renderActionTable,
+  renderAdminPage,
+  renderDangerLink,
+  renderLink,
+} from './shell.ts'
 
 export const REVOKED = 'The access is revoked.'
 
@@ -114,7 +123,7 @@ ${renderInput('patient', 'Patient (name, MRN or id)', fields.patient)}
 ${meant && renderMeantPatients(meant, patient => `/access${buildQuery(view, { patient })}`)}
 ${meant && renderNoteOnPatient(view)}
 <h2 class="section__title subhead">On behalf of users</h2>
-${page.items.length === 0 ? renderNone(isEmpty ? unknown : [], page.next !== undefined) : renderTable(...tabulate(page.items, names, list))}
+${page.items.length === 0 ? renderNone(isEmpty ? unknown : [], page.next !== undefined) : renderActionTable(request, ...tabulate(page.items, names, list))}
 ${page.next !== undefined && renderNextPage(request, '/access', page.next)}
 ${form.get('after') === undefined && (await renderServices(request, services))}`,
   )
@@ -126,12 +135,12 @@ function renderNoteOnPatient(view: AccessView): Html {
 }
 
 async function renderServices(
-  { admin }: AdminRequest,
+  request: AdminRequest,
   services: readonly ServiceDescription[],
 ): Promise<Html | undefined> {
   if (services.length === 0) return undefined
   const uses = await findLastUses(
-    admin,
+    request.admin,
     services.map(({ clientId }) => clientId),
   )
   const rows = services.map(({ clientId, clientName, scope }) => {
@@ -145,10 +154,10 @@ async function renderServices(
       renderDangerLink(`${path}/disable`, html`Disable<span class="sr"> ${clientName}</span>`),
     ]
   })
-  const columns = ['App', 'What it may do', 'Scopes', 'Last used', { head: 'Action', isHidden: true }]
+  const columns = ['App', 'What it may do', 'Scopes', 'Last used']
   return html`<h2 class="section__title subhead">Without a user</h2>
 <p class="small">Backend services and programs of this server. They have access until they are disabled.</p>
-<div class="after">${renderTable('Apps that need no user', columns, rows)}</div>`
+<div class="after">${renderActionTable(request, 'Apps that need no user', columns, rows)}</div>`
 }
 
 const CSV_HEAD = [
@@ -233,7 +242,7 @@ export async function renderGrants(
   const page = await listGrants(admin, { ...filter, after: form.get('grants'), limit: LISTED })
   if (page.items.length === 0 && page.next === undefined)
     return html`<p>${filter.userIds === undefined ? 'No user gives this app access at present.' : 'No app has access now.'} Access appears here after a user launches an app or allows it to use a record.</p>`
-  return html`${renderTable(...tabulate(page.items, await findPatientNames(request, listPatients(page.items))))}
+  return html`${renderActionTable(request, ...tabulate(page.items, await findPatientNames(request, listPatients(page.items))))}
 ${page.next !== undefined && html`<p class="actions after">${renderLink(`${path}?${new URLSearchParams({ grants: page.next })}`, 'Older access', 'btn btn--quiet btn--small')}</p>`}`
 }
 
@@ -242,17 +251,8 @@ function tabulate(
   items: readonly GrantDescription[],
   names: PatientNames,
   list?: string,
-): Parameters<typeof renderTable> {
-  const columns = [
-    'App',
-    'User',
-    'Patient',
-    'Scopes',
-    'Granted',
-    'Last used',
-    'Ends at the latest',
-    { head: 'Action', isHidden: true },
-  ]
+): readonly [caption: string, columns: Columns, rows: readonly Cells[]] {
+  const columns = ['App', 'User', 'Patient', 'Scopes', 'Granted', 'Last used', 'Ends at the latest']
   return ['Access of apps, newest first', columns, items.map(grant => renderGrant(grant, names, list))]
 }
 

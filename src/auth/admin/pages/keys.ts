@@ -1,7 +1,7 @@
 import { html, renderBadge, renderDateTime } from '../../../web/index.ts'
 import { type KeyDescription, listKeys } from '../keys.ts'
 import type { AdminRoute } from './route.ts'
-import { readDone, renderAdminPage, renderDangerLink, renderLink, renderTable } from './shell.ts'
+import { readDone, renderActionTable, renderAdminPage, renderDangerLink, renderLink } from './shell.ts'
 
 /** `/admin/keys`: the signing keys. */
 export const keyRoutes: readonly AdminRoute[] = [
@@ -10,17 +10,17 @@ export const keyRoutes: readonly AdminRoute[] = [
     path: '/keys',
     async handle(request) {
       const keys = await listKeys(request.admin)
-      const columns = ['Key', 'State', 'Created', 'Signs from', 'Retired', { head: 'Action', isHidden: true }]
+      const columns = ['Key', 'State', 'Created', 'Signs from', 'Retired']
       return renderAdminPage(
         request,
         {
           section: 'keys',
           title: 'Signing keys',
           lead: 'They sign access tokens and ID tokens. A key is published before it signs, and stays published until its last token has expired.',
-          actions: renderLink('/keys/rotate', 'Rotate keys', 'btn'),
+          actions: request.mayChange ? renderLink('/keys/rotate', 'Rotate keys', 'btn') : undefined,
           done: readDone(request, DONE),
         },
-        renderTable('Signing keys, newest first', columns, keys.map(renderKey)),
+        renderActionTable(request, 'Signing keys, newest first', columns, keys.map(renderKey)),
       )
     },
   },

@@ -1,7 +1,7 @@
 import { type Html, html, renderAlert, renderIcon } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import { findOverview, type Matter } from '../overview.ts'
-import type { AdminRoute } from './route.ts'
+import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderLink } from './shell.ts'
 
 /** `GET /admin`: counts, and what needs attention. */
@@ -17,9 +17,9 @@ export const overviewRoutes: readonly AdminRoute[] = [
         {
           section: 'overview',
           title: 'Overview',
-          lead: 'What needs attention, and how much there is.',
+          lead: `What needs attention, and how much there is.${request.mayChange ? '' : ' You are an auditor: you see this area, and change nothing.'}`,
         },
-        html`${attention.length === 0 ? renderAlert('Nothing needs attention.', '', 'ok') : renderAttention(attention)}
+        html`${attention.length === 0 ? renderAlert('Nothing needs attention.', '', 'ok') : renderAttention(request, attention)}
 <h2 class="section__title subhead">At a glance</h2>
 <ul class="counts">
 ${renderTile('/apps', counts.apps, 'app', 'apps')}
@@ -46,11 +46,11 @@ const ACTIONS: Readonly<Record<string, string>> = {
   settings: 'See settings',
 }
 
-function renderAttention(matters: readonly Matter[]): Html {
+function renderAttention({ mayChange }: AdminRequest, matters: readonly Matter[]): Html {
   return html`<section class="card card--clip" aria-labelledby="h-attention"><div class="card__head"><h2 id="h-attention">Needs attention</h2></div>
 <ul class="matters">${matters.map(
     ({ code, text, path }) =>
-      html`<li>${renderIcon('warning')}<span>${text}</span>${renderLink(path, ACTIONS[code.split('-')[0] ?? ''] ?? 'Open', 'btn btn--quiet btn--small')}</li>`,
+      html`<li>${renderIcon('warning')}<span>${text}</span>${renderLink(path, (mayChange && ACTIONS[code.split('-')[0] ?? '']) || 'Open', 'btn btn--quiet btn--small')}</li>`,
   )}</ul></section>`
 }
 

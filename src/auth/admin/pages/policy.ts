@@ -13,8 +13,8 @@ import {
 } from '../policy.ts'
 import { findMeantPatients, findPatientNames, renderMeantPatients, renderPatient } from './find-patients.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
-import { renderAdminPage, renderLink, renderTable } from './shell.ts'
-import { describePolicy } from './system.ts'
+import { renderAdminPage, renderTable } from './shell.ts'
+import { describePolicy, renderReloadLink } from './system.ts'
 
 /** `/admin/policy`: shows who may see a patient and why, and validates a policy file. */
 export const policyRoutes: readonly AdminRoute[] = [
@@ -105,22 +105,26 @@ function renderPolicyPage(
       section: 'policy',
       title: 'Policy',
       lead: describePolicy(policy?.rules.length),
-      actions: renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small'),
+      actions: renderReloadLink(request),
     },
     html`<h2 class="section__title">Who may see a patient, and why</h2>
 <form class="narrow narrow__form" method="get" action="${paths.admin}/policy">
 ${renderField({ name: 'patient', label: 'Patient (name, MRN or id)', value: patient, required: true })}
 <p class="narrow__act"><button class="btn btn--small">Show</button></p></form>
 ${isFailure(answer) ? renderAlert(answer.code === 'unavailable' ? 'Not known.' : 'Not found.', answer.sentence, 'bad') : answer}
-<h2 class="section__title subhead">Validate a policy file</h2>
+${request.mayChange && renderValidation(text, checked)}`,
+  )
+}
+
+function renderValidation(text: string, checked: PolicyCheck | undefined): Html {
+  return html`<h2 class="section__title subhead">Validate a policy file</h2>
 ${checked && renderCheck(checked)}
 <form class="card card__body stack after" method="post" action="${paths.admin}/policy" enctype="multipart/form-data">
 <div class="field"><label class="field__label" for="file">File</label><input class="input" type="file" id="file" name="file" accept=".yaml,.yml,.json"></div>
 <div class="field"><label class="field__label" for="text">Or its text (YAML or JSON)</label><textarea class="input" id="text" name="text" rows="10" autocomplete="off" autocapitalize="none" spellcheck="false">${text}</textarea></div>
 <div class="actions"><button class="btn btn--quiet">Validate file</button></div>
 </form>
-<p class="small muted after">A test changes nothing. To use a new file, replace the file of <code>smart.fhir.policy-file</code> and reload the settings.</p>`,
-  )
+<p class="small muted after">A test changes nothing. To use a new file, replace the file of <code>smart.fhir.policy-file</code> and reload the settings.</p>`
 }
 
 function renderFound(found: readonly PatientAccess[], names: ReadonlyMap<string, string>): Html {

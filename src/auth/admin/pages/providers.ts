@@ -10,7 +10,7 @@ import {
   testProvider,
 } from '../providers.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
-import { renderAdminPage, renderFacts, renderTable } from './shell.ts'
+import { renderActionTable, renderAdminPage, renderFacts } from './shell.ts'
 
 /** `/admin/providers`: lists the sign-in providers of the settings, and tests them. */
 export const providerRoutes: readonly AdminRoute[] = [
@@ -32,7 +32,7 @@ export const providerRoutes: readonly AdminRoute[] = [
 
 function renderProvidersPage(request: AdminRequest, tested?: ProviderTest): Html {
   const providers = listProviders(request.context)
-  const columns = ['Provider', 'Id', 'Kind', 'Issuer', { head: 'Action', isHidden: true }]
+  const columns = ['Provider', 'Id', 'Kind', 'Issuer']
   return renderAdminPage(
     request,
     {
@@ -41,7 +41,7 @@ function renderProvidersPage(request: AdminRequest, tested?: ProviderTest): Html
       lead: html`The providers of <code>smart.login.providers</code>. A test fetches metadata and keys, or connects to the directory. It does not sign anyone in.`,
     },
     html`${tested && renderTest(tested)}
-${providers.length === 0 ? renderNone() : renderTable('Sign-in providers', columns, providers.map(renderProvider))}`,
+${providers.length === 0 ? renderNone() : renderActionTable(request, 'Sign-in providers', columns, providers.map(renderProvider))}`,
   )
 }
 

@@ -18,13 +18,14 @@ import {
   type AdminFailure,
   type AdminFailureCode,
   givesAccess,
+  isAllowed,
   makeAdmin,
   type Operation,
   refuseWithoutRight,
   requireRecentSignIn,
 } from '../action.ts'
 
-/** A request of an administrator. */
+/** A request of an administrator, or of an auditor. */
 export interface AdminRequest {
   readonly context: AuthContext
   readonly request: FastifyRequest
@@ -32,13 +33,18 @@ export interface AdminRequest {
   readonly login: Login
   /** For the operations. */
   readonly admin: Admin
+  /** False for an auditor: pages do not offer what would be refused. */
+  readonly mayChange: boolean
   /** The parameters of the path, by name. */
   readonly params: Readonly<Record<string, string>>
   /** The query of a GET, the form of a POST. */
   readonly form: Parameters
 }
 
-/** A page or an action of the administration area. If its operation gives access, it asks for a recent sign-in (ADMIN-22). */
+/**
+ * A page or an action of the administration area. If its operation gives access, it asks for a recent sign-in (ADMIN-22).
+ * Auditors open it if it has no operation, or one that only reads (ADMIN-29).
+ */
 export type AdminRoute = {
   /** Below `/admin`. */
   readonly path: string
@@ -47,15 +53,17 @@ export type AdminRoute = {
   | {
       readonly method: 'GET'
       /** The operation of the form that the page shows. */
-      readonly operation?: Pick<Operation, 'signIn'>
+      readonly operation?: RouteOperation
     }
   | {
       readonly method: 'POST'
-      readonly operation: Pick<Operation, 'signIn'>
+      readonly operation: RouteOperation
       /** Of a form with a file. */
       readonly bodyBytes?: number
     }
 )
+
+type RouteOperation = Pick<Operation, 'signIn' | 'isForAuditors'>
 
 /** A page, the path of the next page below the area, or a response that the route has sent. */
 export type Answer = Html | string | FastifyReply
@@ -66,22 +74,9 @@ export function addAdminRoutes(
   context: AuthContext,
   routes: readonly AdminRoute[],
 ): void {
-  const logins = new WeakMap<FastifyRequest, Login>()
   void app.register(async area => {
     acceptFiles(area)
-    const authorize = async (request: FastifyRequest, reply: FastifyReply) => {
-      const login = await findCurrentLogin(context, request)
-      if (!login) return sendToLogin(context, request, reply)
-      if (!login.admin) return refuse(context, request, reply, login)
-      logins.set(request, login)
-      return undefined
-    }
-    // Before the body is read, and again after it, because access may end while it arrives.
-    area.addHook('onRequest', authorize)
-    area.addHook('preHandler', async (request, reply) =>
-      request.body === undefined ? undefined : authorize(request, reply),
-    )
-    for (const route of routes) addRoute(area, context, route, request => logins.get(request))
+    for (const route of routes) addRoute(area, context, route)
   })
 }
 
@@ -104,29 +99,43 @@ function addRoute(
   area: FastifyInstance,
   context: AuthContext,
   { path, operation, handle, ...route }: AdminRoute,
-  getLogin: (request: FastifyRequest) => Login | undefined,
 ): void {
   const { method } = route
+  const logins = new WeakMap<FastifyRequest, Login>()
+  const authorize = async (request: FastifyRequest, reply: FastifyReply) => {
+    const login = await findCurrentLogin(context, request)
+    if (!login) return sendToLogin(context, request, reply)
+    if (!isAllowed(login, operation)) return refuse(context, request, reply, login)
+    logins.set(request, login)
+    return undefined
+  }
   area.route({
     method,
     bodyLimit: (route.method === 'POST' ? route.bodyBytes : undefined) ?? LIMITS.fileBytes,
     url: `${paths.admin}${path}`,
+    // Before the body is read, and again after it, because access may end while it arrives.
+    onRequest: authorize,
+    preHandler: async (request, reply) =>
+      request.body === undefined ? undefined : authorize(request, reply),
     async handler(request, reply) {
-      const login = getLogin(request)
+      const login = logins.get(request)
       if (!login) return sendToLogin(context, request, reply)
       const admin = asClinician(context, request, login)
       const stale = operation && givesAccess(operation) ? requireRecentSignIn(admin) : undefined
       if (stale && method === 'GET') return signInAgain(context, reply, login, request.url)
+      const mayChange = login.admin
       const params = dropNul(request.params)
       const form = readParameters(joinRepeated(method === 'GET' ? request.query : request.body, 'scope'))
       const result =
         stale ??
-        (await refuseWithoutRight(() => handle({ context, request, reply, login, admin, params, form })))
+        (await refuseWithoutRight(() =>
+          handle({ context, request, reply, login, admin, mayChange, params, form }),
+        ))
       if (typeof result === 'string') return reply.redirect(`${paths.admin}${result}`, 303)
       if (result instanceof Html) return reply.sendPage(result)
       if (!isFailure(result)) return result
       return result.code === 'forbidden'
-        ? refuse(context, request, reply, login)
+        ? refuse(context, request, reply, (await findCurrentLogin(context, request)) ?? login)
         : sendFailure(context, request, reply, login, result)
     },
   })
@@ -140,9 +149,10 @@ function dropNul(params: unknown): Readonly<Record<string, string>> {
 function asClinician(context: AuthContext, request: FastifyRequest, login: Login): Admin {
   const { id, fhirUserId } = login.user
   const authTime = login.isAuthTimeKnown ? login.authTime : 0
-  const mayAct = async (db: Kysely<Schema>) => {
+  const mayAct = async (db: Kysely<Schema>, operation: Operation) => {
     await lockRows(db, db.selectFrom('clinician').select('id').where('id', '=', id)).execute()
-    return (await findLoginByHash(db, context, login.idHash))?.admin ?? false
+    const now = await findLoginByHash(db, context, login.idHash)
+    return now !== undefined && isAllowed(now, operation)
   }
   const actor = { kind: 'clinician', id, fhirUserId, authTime } as const
   return makeAdmin(context, request, { actor, mayAct, isForLoopback: login.isForLoopback })
@@ -182,9 +192,19 @@ async function refuse(
   reply: FastifyReply,
   login: Login,
 ): Promise<FastifyReply> {
-  const { user } = login
-  const refused = { allowed: false, status: 403, user, reason: 'Not an administrator' }
+  const { user, auditor } = login
+  const reason = auditor ? 'Auditors change nothing' : 'Not an administrator'
+  const refused = { allowed: false, status: 403, user, reason }
   await auditEvent(context, request, { kind: 'admin', ...refused })
+  if (auditor)
+    return sendErrorPage(reply, context, {
+      status: 403,
+      login,
+      current: 'admin',
+      title: 'Auditors change nothing',
+      text: ['You may see this area, but not change anything in it. Ask an administrator.'],
+      actions: [{ href: paths.admin, text: 'Administration' }],
+    })
   return sendErrorPage(reply, context, {
     status: 403,
     login,

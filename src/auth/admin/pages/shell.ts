@@ -91,7 +91,7 @@ function renderConfirmation(request: AdminRequest, asked: Confirmation): Html {
 interface Action {
   /** Below the area. */
   readonly path: string
-  readonly operation: Pick<Operation, 'signIn'>
+  readonly operation: Pick<Operation, 'signIn' | 'isForAuditors'>
   ask(request: AdminRequest): Promise<Confirmation | AdminFailure>
   perform(request: AdminRequest): Promise<Answer | AdminFailure>
 }
@@ -151,6 +151,22 @@ export function renderTable(caption: string, columns: Columns, rows: readonly Ce
   return html`<div class="card card--clip">${renderPlainTable({ caption, kind: 'table--top table--stack', columns }, rows)}</div>`
 }
 
+/** A table whose last column has actions, for those who may change something. */
+export function renderActionTable(
+  { mayChange }: Pick<AdminRequest, 'mayChange'>,
+  caption: string,
+  columns: Columns,
+  rows: readonly Cells[],
+): Html {
+  return mayChange
+    ? renderTable(caption, [...columns, { head: 'Action', isHidden: true }], rows)
+    : renderTable(
+        caption,
+        columns,
+        rows.map(row => row.slice(0, -1)),
+      )
+}
+
 type Cell = Html | string | number | undefined
 export type Cells = readonly Cell[]
 export type Columns = Parameters<typeof renderPlainTable>[0]['columns']
@@ -163,6 +179,7 @@ export function renderFacts(facts: readonly (readonly [name: string, value: Cell
 
 /** The links to the pages of actions that are offered for an app or a user. */
 export function renderActionLinks<Subject>(
+  { mayChange }: Pick<AdminRequest, 'mayChange'>,
   path: string,
   subject: Subject,
   operations: Readonly<
@@ -175,7 +192,8 @@ export function renderActionLinks<Subject>(
       }
     >
   >,
-): Html {
+): Html | undefined {
+  if (!mayChange) return undefined
   return html`${Object.entries(operations).map(
     ([verb, { path: last = verb, page, link }]) =>
       link?.isOffered(subject) && html`${renderActionLink(`${path}/${last}`, link, page)}\n`,

@@ -18,7 +18,7 @@ export const systemRoutes: readonly AdminRoute[] = [
           section: 'system',
           title: 'System',
           lead: 'State, versions and settings of the servers.',
-          actions: renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small'),
+          actions: renderReloadLink(request),
         },
         html`${renderTable('Servers', ['Server', 'State', 'Checks', 'URL'], servers.map(renderServer))}
 <h2 class="section__title subhead">Versions and settings</h2>
@@ -43,6 +43,10 @@ ${renderFacts(listFacts(request.context))}`,
     },
   }),
 ]
+
+export function renderReloadLink({ mayChange }: AdminRequest): Html | undefined {
+  return mayChange ? renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small') : undefined
+}
 
 function renderReloaded(request: AdminRequest, needRestart: readonly string[]): Html {
   const back = renderLink('/system', 'System', 'btn btn--quiet btn--small')
@@ -100,7 +104,7 @@ function listFacts(context: AuthContext) {
 
 const SECOND_FACTOR = {
   none: 'Not required: users who added one need it',
-  administrators: 'Required of administrators',
+  administrators: 'Required of administrators and auditors',
   all: 'Required of everyone with a password',
 } as const
 

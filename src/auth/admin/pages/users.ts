@@ -56,13 +56,13 @@ import {
   defineAction,
   readDone,
   renderActionLinks,
+  renderActionTable,
   renderAdminPage,
   renderAuditLinks,
   renderDangerLink,
   renderFacts,
   renderLink,
   renderSecret,
-  renderTable,
 } from './shell.ts'
 
 const SECTION = 'clinicians'
@@ -77,7 +77,7 @@ export const userRoutes: readonly AdminRoute[] = [
         section: SECTION,
         title: 'Users',
         lead: 'Clinicians, patients and related persons who can sign in.',
-        actions: html`${renderLink('/clinicians/new', 'Add a user', 'btn')}${renderLink(buildExportPath(request), 'Export CSV', 'btn btn--quiet')}`,
+        actions: html`${request.mayChange && renderLink('/clinicians/new', 'Add a user', 'btn')}${renderLink(buildExportPath(request), 'Export CSV', 'btn btn--quiet')}`,
         done: readDone(request, DONE),
         search: 'Find a user by name or username',
         states: STATES,
@@ -446,6 +446,14 @@ const STATES: States<ListFilter> = {
       text: 'Clinicians appear here when you or an identity provider make them administrators.',
     },
   },
+  auditors: {
+    text: 'Auditors',
+    filter: USER_LISTS.auditors,
+    none: {
+      title: 'No auditors',
+      text: 'Clinicians appear here when an administrator makes them auditors: they see this area, and change nothing.',
+    },
+  },
   'without-second-factor': {
     text: 'Without second factor',
     filter: USER_LISTS['without-second-factor'],
@@ -508,12 +516,27 @@ async function renderUserPage(
   const { store, clock } = request.admin
   const wrongCodes = await countWrongCodes(store.db, user.id, clock())
   const guesses = await findGuesses(store.db, user.id)
+  const records = user.kind === 'account' ? await renderRecords(request, user) : undefined
+  const form = html`<h2 class="section__title subhead">${user.kind === 'account' ? 'Name, FHIR user and related persons' : 'Name and FHIR user'}</h2>
+<form class="card card__body stack" method="post" action="${paths.admin}${buildUserPath(user)}">
+<input type="hidden" name="kind" value="${user.kind}">
+${renderOwn({ name: 'displayName', label: 'Name', required: true })}
+${renderOwn({ name: 'fhirUser', label: 'FHIR user', required: true, hint: user.kind === 'clinician' ? describeClinician(reads) : undefined })}
+${user.kind === 'account' && renderPatientSearch('Find another patient (name, MRN or birth date)')}
+${user.kind === 'account' && renderOwn(RELATED_PERSONS)}
+${records}
+<div class="actions"><button class="btn btn--quiet">Save</button></div></form>`
   return renderAdminPage(
     request,
     {
       section: SECTION,
       title: user.displayName,
-      actions: renderActionLinks(buildUserPath(user), { ...user, isSelf, hasPasswords }, USER_OPERATIONS),
+      actions: renderActionLinks(
+        request,
+        buildUserPath(user),
+        { ...user, isSelf, hasPasswords },
+        USER_OPERATIONS,
+      ),
       done: readDone(request, DONE),
     },
     html`${renderFaultAlert('Not saved.', faults)}${warnings}
@@ -521,6 +544,7 @@ ${renderFacts([
   ['State', renderState(user)],
   ['Username', html`<code>${user.username}</code>`],
   ['Kind', KINDS[user.kind]],
+  ...(request.mayChange ? [] : [['FHIR user', html`<code>${user.fhirUser}</code>`] as const]),
   ['Password', user.hasPassword ? 'Yes' : 'No: signs in with an identity provider'],
   ['Second factors', user.secondFactors],
   ['Created', renderCreated(user)],
@@ -535,19 +559,11 @@ ${renderFacts([
     ),
   ],
 ])}
-<h2 class="section__title subhead">${user.kind === 'account' ? 'Name, FHIR user and related persons' : 'Name and FHIR user'}</h2>
-<form class="card card__body stack" method="post" action="${paths.admin}${buildUserPath(user)}">
-<input type="hidden" name="kind" value="${user.kind}">
-${renderOwn({ name: 'displayName', label: 'Name', required: true })}
-${renderOwn({ name: 'fhirUser', label: 'FHIR user', required: true, hint: user.kind === 'clinician' ? describeClinician(reads) : undefined })}
-${user.kind === 'account' && renderPatientSearch('Find another patient (name, MRN or birth date)')}
-${user.kind === 'account' && renderOwn(RELATED_PERSONS)}
-${user.kind === 'account' && (await renderRecords(request, user))}
-<div class="actions"><button class="btn btn--quiet">Save</button></div></form>
+${request.mayChange ? form : records}
 <h2 class="section__title subhead" id="sign-ins">Sign-ins now</h2>
-${signIns.length === 0 ? html`<p>The user is not signed in now. A sign-in appears here until it ends.</p>` : renderSignIns(user, signIns, request.login.idHash)}
+${signIns.length === 0 ? html`<p>The user is not signed in now. A sign-in appears here until it ends.</p>` : renderSignIns(request, user, signIns)}
 <h2 class="section__title subhead">Provider accounts</h2>
-${renderLinks(user)}
+${renderLinks(request, user)}
 <h2 class="section__title subhead">Apps with access</h2>
 ${grants}`,
   )
@@ -604,24 +620,18 @@ function renderRecord(id: string, person: Person | undefined): Html {
   return html`<li>${person && html`<bdi>${formatName(person.name)}</bdi>${born} `}<code>Patient/${id}</code></li>`
 }
 
-function renderSignIns(user: UserDescription, signIns: readonly SignIn[], own: string): Html {
-  return renderTable(
+function renderSignIns(request: AdminRequest, user: UserDescription, signIns: readonly SignIn[]): Html {
+  return renderActionTable(
+    request,
     'Sign-ins, the last used first',
-    [
-      'Browser',
-      'Address',
-      'Signed in',
-      'Last used',
-      'Ends at the latest',
-      { head: 'Action', isHidden: true },
-    ],
+    ['Browser', 'Address', 'Signed in', 'Last used', 'Ends at the latest'],
     signIns.map(({ id, browser, address, createdAt, lastUsedAt, endsAt }) => [
       browser ?? 'Unknown',
       address ?? 'Unknown',
       renderDateTime(createdAt),
       renderDateTime(lastUsedAt),
       renderDateTime(endsAt),
-      id === own
+      id === request.login.idHash
         ? renderBadge('This browser', 'accent')
         : renderDangerLink(
             `${buildUserPath(user)}/end-sign-in?${new URLSearchParams({ signIn: id })}`,
@@ -631,8 +641,10 @@ function renderSignIns(user: UserDescription, signIns: readonly SignIn[], own: s
   )
 }
 
-function renderLinks(user: UserDescription): Html {
-  const link = renderLink(`${buildUserPath(user)}/link`, 'Link an account', 'btn btn--quiet btn--small')
+function renderLinks(request: AdminRequest, user: UserDescription): Html {
+  const link =
+    request.mayChange &&
+    renderLink(`${buildUserPath(user)}/link`, 'Link an account', 'btn btn--quiet btn--small')
   if (user.links.length === 0)
     return html`<p>No account of an identity provider is linked to this user. ${link}</p>`
   const rows = user.links.map(({ issuer, subject, provisioned, createdAt }) => [
@@ -645,6 +657,6 @@ function renderLinks(user: UserDescription): Html {
       'Remove link',
     ),
   ])
-  const columns = ['Issuer', 'Subject', 'Kind', 'Since', { head: 'Action', isHidden: true }]
-  return html`${renderTable('Provider accounts', columns, rows)}<p class="actions after">${link}</p>`
+  const columns = ['Issuer', 'Subject', 'Kind', 'Since']
+  return html`${renderActionTable(request, 'Provider accounts', columns, rows)}${link && html`<p class="actions after">${link}</p>`}`
 }

@@ -297,14 +297,19 @@ eachDatabase((_name, _open, create) => {
       assert.equal((await strict.openBrowser().login(plain)).headers.location, '/portal')
     })
 
-    it('ends the login of a user who becomes an administrator without one (FACTOR-5, ENDS-1)', async () => {
-      const username = `user-${count++}`
-      await strict.addUser(username)
-      const browser = await strict.logIn(username)
-      assert.equal(await isSignedIn(browser), true)
-      await changeUser(makeAdmin(strict), { username }, { admin: true })
-      assert.equal(await isSignedIn(browser), false)
-    })
+    for (const [role, change] of [
+      ['administrator', { admin: true }],
+      ['auditor', { auditor: true }],
+    ] as const)
+      it(`ends the login of a user who becomes an ${role} without one (FACTOR-5, ENDS-1)`, async () => {
+        const username = `user-${count++}`
+        await strict.addUser(username)
+        const browser = await strict.logIn(username)
+        assert.equal(await isSignedIn(browser), true)
+        await changeUser(makeAdmin(strict), { username }, change)
+        assert.equal(await isSignedIn(browser), false)
+        assert.equal((await strict.openBrowser().login(username)).headers.location, '/login/enrol')
+      })
 
     it('comes before a new password, and a password alone changes nothing (FACTOR-1)', async () => {
       const { username, phone } = await add()

@@ -12,8 +12,11 @@ import { type Factor, listFactors, removeFactors } from './factors.ts'
 export const REQUIRED = 'Your organization requires two-step sign-in. Add another second step first.'
 
 /** Whether a user who is signed in must keep a second factor. */
-export function mustKeepFactor({ rules }: Pick<UsersContext, 'rules'>, { issuer, admin }: Login): boolean {
-  return needsSecondFactor(rules, { issuer, evidence: undefined, isAdmin: admin })
+export function mustKeepFactor(
+  { rules }: Pick<UsersContext, 'rules'>,
+  { issuer, admin, auditor }: Login,
+): boolean {
+  return needsSecondFactor(rules, { issuer, evidence: undefined, admin, auditor })
 }
 
 /** Removes one's own second factor. All other sign-ins end, like after a new password. */

@@ -26,9 +26,7 @@ async function chooseStep(
   // The password of a directory is not ours.
   if (account.must_change_password && !provider) return 'new-password'
   const { issuer, evidence } = provider ?? {}
-  return !hasProved && needsSecondFactor(rules, { issuer, evidence, isAdmin: account.admin })
-    ? 'enrol'
-    : undefined
+  return !hasProved && needsSecondFactor(rules, { issuer, evidence, ...account }) ? 'enrol' : undefined
 }
 
 type StepContext = Pick<UsersContext, 'rules'>

@@ -12,6 +12,7 @@ export const ACCOUNT_COLUMNS = [
   'clinician.disabled as account_disabled',
   'clinician.for_loopback as account_for_loopback',
   'clinician.admin as account_admin',
+  'clinician.auditor as account_auditor',
   'clinician_link.clinician_id as linked_id',
   'clinician_link.provisioned as link_provisioned',
 ] as const
@@ -27,6 +28,7 @@ interface StoredRow {
   readonly account_disabled: boolean
   readonly account_for_loopback: boolean
   readonly account_admin: boolean
+  readonly account_auditor: boolean
   readonly linked_id: string | null
   readonly link_provisioned: boolean | null
 }
@@ -78,6 +80,7 @@ function toGiven(row: StoredRow) {
       disabled: Boolean(row.account_disabled),
       for_loopback: Boolean(row.account_for_loopback),
       admin: Boolean(row.account_admin),
+      auditor: Boolean(row.account_auditor),
     },
     basis: parseBasis(row.basis),
     issuer: row.issuer ?? undefined,

@@ -54,6 +54,7 @@ export interface AccountFacts {
   readonly disabled: boolean
   readonly for_loopback: boolean
   readonly admin: boolean
+  readonly auditor: boolean
 }
 
 /** What is true about a client now. */
@@ -118,7 +119,7 @@ const CHECKS = [
     ({ basis, issuer, account }, rules) =>
       !basis.developerTools &&
       !basis.secondFactor &&
-      needsSecondFactor(rules, { issuer, evidence: basis.evidence, isAdmin: account.admin }),
+      needsSecondFactor(rules, { issuer, evidence: basis.evidence, ...account }),
   ],
   [
     'the link to the provider is gone',
@@ -155,16 +156,19 @@ export function needsSecondFactor(
   {
     issuer,
     evidence,
-    isAdmin,
+    admin,
+    auditor,
   }: {
     readonly issuer: string | undefined
     readonly evidence: Evidence | undefined
     /** By the account. A directory may name further administrators. */
-    readonly isAdmin: boolean
+    readonly admin: boolean
+    /** Sees what administrators see. */
+    readonly auditor: boolean
   },
 ): boolean {
   if (rules.secondFactor === 'none' || rules.findByIssuer(issuer)?.kind === 'oidc') return false
-  return rules.secondFactor === 'all' || isAdmin || evidence?.admin !== undefined
+  return rules.secondFactor === 'all' || admin || auditor || evidence?.admin !== undefined
 }
 
 /** Whether anyone may sign in to an account, or act for it. */
