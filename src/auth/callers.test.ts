@@ -30,7 +30,11 @@ const WITHOUT_STEP_UP = new Set(
 )
 
 /** Actions that auditors perform too: they read, and are recorded (ADMIN-29). */
-const FOR_AUDITORS = new Set(['/admin/audit/verify', '/admin/audit/check-file'])
+const FOR_AUDITORS = new Set([
+  '/admin/audit/verify',
+  '/admin/audit/check-file',
+  '/admin/api/audit/verification',
+])
 
 /** Pages that show a form of an action that gives access. */
 const FORMS = new Set(
@@ -66,6 +70,8 @@ type Caller =
   | 'disabled'
   /** A client of the administration API. */
   | 'client'
+  /** A client that may only read there (ADMIN-31). */
+  | 'reader'
 
 const ALL_USERS: Readonly<Record<Caller, Outcome>> = {
   nobody: 'login',
@@ -78,6 +84,7 @@ const ALL_USERS: Readonly<Record<Caller, Outcome>> = {
   former: 'admitted',
   disabled: 'login',
   client: 'login',
+  reader: 'login',
 }
 const CLINICIANS = { ...ALL_USERS, patient: 'start', related: 'start' } as const
 const REFUSED = 'refused'
@@ -110,6 +117,7 @@ const AREAS: Readonly<Record<string, Readonly<Record<Caller, Outcome>>>> = {
     former: REFUSED,
     disabled: REFUSED,
     client: 'admitted',
+    reader: 'admitted',
   },
 }
 
@@ -133,7 +141,7 @@ function findExpected(caller: Caller, { method, path }: Route): Outcome {
         ? !WITHOUT_STEP_UP.has(path)
         : FORMS.has(path)
       : path.startsWith('/account/factors/')
-  if (caller === 'auditor' && area === '/admin') {
+  if ((caller === 'auditor' && area === '/admin') || (caller === 'reader' && area === '/admin/api')) {
     const isAction = method !== 'GET' || ALL_FORMS.has(path)
     return isAction && !FOR_AUDITORS.has(path) ? REFUSED : expected
   }
@@ -168,22 +176,21 @@ describe('every route of the auth server', () => {
       await signIn(name)
     await change('former', { admin: false })
     await change('disabled', { disabled: true })
-    await auth.addClient({
-      client_id: 'console',
-      auth_method: 'client_secret',
-      secret_hash: sha256('s'),
-      scope: 'sallyport/admin',
-      redirect_uris: '[]',
-      launch_url: null,
-    })
-    const client = { client_id: 'console', client_secret: 's', scope: 'sallyport/admin' }
-    const { access_token } = (await auth.requestToken({ grant_type: 'client_credentials', ...client })).json()
-    headers.set('client', { authorization: `Bearer ${access_token}` })
+    await authenticate('client', 'sallyport/admin')
+    await authenticate('reader', 'sallyport/admin.read')
     headers.set('nobody', {})
   })
 
   const change = (username: string, columns: { admin?: boolean; disabled?: boolean }) =>
     auth.store.db.updateTable('clinician').set(columns).where('username', '=', username).execute()
+
+  async function authenticate(name: 'client' | 'reader', scope: string): Promise<void> {
+    const registered = { auth_method: 'client_secret', secret_hash: sha256('s') } as const
+    await auth.addClient({ client_id: name, ...registered, scope, redirect_uris: '[]', launch_url: null })
+    const client = { client_id: name, client_secret: 's', scope }
+    const { access_token } = (await auth.requestToken({ grant_type: 'client_credentials', ...client })).json()
+    headers.set(name, { authorization: `Bearer ${access_token}` })
+  }
 
   async function signIn(name: Caller): Promise<void> {
     const { cookies } = await auth.logIn(name)
@@ -238,10 +245,10 @@ describe('every route of the auth server', () => {
 
   const callers: readonly Caller[] = [
     ...(['nobody', 'clinician', 'patient', 'related', 'former', 'disabled'] as const),
-    ...(['client', 'stale', 'auditor', 'admin'] as const),
+    ...(['client', 'reader', 'stale', 'auditor', 'admin'] as const),
   ]
   for (const caller of callers)
-    it(`admits only its callers: ${caller} (ADMIN-20, ADMIN-29)`, async () => {
+    it(`admits only its callers: ${caller} (ADMIN-20, ADMIN-29, ADMIN-31)`, async () => {
       const content = await readTables()
       const results = new Map<string, readonly [Outcome, Outcome]>()
       for (const route of listGuarded()) {
@@ -261,7 +268,7 @@ describe('every route of the auth server', () => {
       'a client of the API',
       'client',
       '/admin/api/policy/reload',
-      () => auth.store.db.deleteFrom('client').where('client_id', '=', 'console').execute(),
+      () => auth.store.db.deleteFrom('client').where('client_id', '=', 'client').execute(),
     ],
   ] as const)
     it(`refuses ${name} after a loss of access while the body arrives (ADMIN-20, ADMIN-6)`, async () => {

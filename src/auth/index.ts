@@ -49,7 +49,7 @@ export type { Controls, Reloaded } from './base/context.ts'
 export { Refusal } from './base/refusal.ts'
 export type { AuthSettings } from './base/settings.ts'
 export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'
-export { ADMIN_SCOPE, AUDIT_SCOPE } from './oauth/clients/client.ts'
+export { ADMIN_READ_SCOPE, ADMIN_SCOPE, AUDIT_SCOPE } from './oauth/clients/client.ts'
 export { CLIENT_FIELDS, PLAIN_FIELDS } from './oauth/clients/fields.ts'
 export { type ClientChanges, deleteClient, insertClient } from './oauth/clients/store-client.ts'
 export {

@@ -28,7 +28,7 @@ const METADATA = {
   scope: Type.Optional(
     Type.String({
       description:
-        'The scopes that the client may request, or `sallyport/admin` alone for a client of this API, or `sallyport/audit` alone for a FHIR server that sends audit records.',
+        'The scopes that the client may request, or `sallyport/admin` or `sallyport/admin.read` alone for a client of this API, or `sallyport/audit` alone for a FHIR server that sends audit records.',
     }),
   ),
   token_endpoint_auth_method: Type.Optional(

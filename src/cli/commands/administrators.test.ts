@@ -136,6 +136,13 @@ describe('sallyport client', () => {
       assert.equal((await run(`client add --id other ${rest}`)).exitCode, 2, rest)
   })
 
+  it('registers a program that reads the administration, and changes nothing (ADMIN-31)', async () => {
+    assert.equal((await run('client add --id siem --admin-read --secret')).exitCode, 0)
+    assert.match((await run('client show siem')).stdout, /^scope +sallyport\/admin\.read$/m)
+    for (const rest of ['--admin-read --public', '--admin-read --admin --secret'])
+      assert.equal((await run(`client add --id other ${rest}`)).exitCode, 2, rest)
+  })
+
   it('registers a FHIR server that sends audit records, which is not an app (AUDIT-24)', async () => {
     assert.equal((await run('client add --id my-server --audit --secret')).exitCode, 0)
     assert.match((await run('client show my-server')).stdout, /^scope +sallyport\/audit$/m)

@@ -1,4 +1,5 @@
 import {
+  ADMIN_READ_SCOPE,
   ADMIN_SCOPE,
   AUDIT_SCOPE,
   addClient,
@@ -66,12 +67,14 @@ Usage: ${HOW} client add --id <id> --redirect-uri <url> --scope "<scopes>"
          [--pkce <required|optional>] [--no-iss-parameter]
          [--name <text>] [--description <text>] [--logo-url <url>]
          [--website-url <url>] [--policy-url <url>] [--terms-url <url>] [--contact <text>]
-       ${HOW} client add --id <id> (--admin | --audit) (--secret | --jwks-url <url> | --jwks-file <file>) [--name <text>]
+       ${HOW} client add --id <id> (--admin | --admin-read | --audit)
+         (--secret | --jwks-url <url> | --jwks-file <file>) [--name <text>]
 
 Options:
   --id <id>                 client id
   --admin                   a program that uses the administration API, not an app: it gets tokens for ${ADMIN_SCOPE} by client
                             credentials
+  --admin-read              the same for a program that changes nothing: with ${ADMIN_READ_SCOPE} it may do what auditors may
   --audit                   a FHIR server that adds records to the audit trail, not an app: it gets tokens for
                             ${AUDIT_SCOPE} by client credentials
 ${describingUsage}`,
@@ -98,11 +101,11 @@ ${describingUsage}`,
 
 /** The scope of a program that uses the server itself. */
 function readProgramScope(args: Arguments): string | undefined {
-  const chosen = (['admin', 'audit'] as const).filter(option => isSet(args, option))
+  const chosen = (['admin', 'admin-read', 'audit'] as const).filter(option => isSet(args, option))
   const [option, other = getOptional(args, 'scope') === undefined ? undefined : 'scope'] = chosen
   if (option === undefined) return undefined
   if (other !== undefined) throw failMisuse(`Unexpected --${other}: --${option} is already set`)
-  return { admin: ADMIN_SCOPE, audit: AUDIT_SCOPE }[option]
+  return { admin: ADMIN_SCOPE, 'admin-read': ADMIN_READ_SCOPE, audit: AUDIT_SCOPE }[option]
 }
 
 const CLEARED = Object.fromEntries(

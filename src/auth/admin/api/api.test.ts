@@ -90,8 +90,8 @@ describe('the administration API', () => {
   })
   after(() => provider.close())
 
-  async function requestToken(client_id: string, client_secret: string): Promise<string> {
-    const form = { grant_type: 'client_credentials', scope: 'sallyport/admin', client_id, client_secret }
+  async function requestToken(client_id: string, client_secret: string, scope = 'sallyport/admin') {
+    const form = { grant_type: 'client_credentials', scope, client_id, client_secret }
     return (await auth.requestToken(form)).json().access_token
   }
 
@@ -378,6 +378,31 @@ describe('the administration API', () => {
       .where('kind', '=', 'admin')
       .execute()
     assert.ok(refused.length > 0)
+  })
+
+  it('performs for a client that only reads what it performs for auditors, and names it in the record of a refusal (ADMIN-31)', async () => {
+    const scope = 'sallyport/admin.read'
+    const added = await send('POST', '/clients', { client_id: 'siem', scope })
+    assert.equal(added.statusCode, 201, added.body)
+    const reader = await requestToken('siem', added.json().client_secret, scope)
+    const { paths } = await readDocument()
+    for (const [path, operations] of Object.entries<Record<string, { security: object }>>(paths))
+      for (const [method, { security }] of Object.entries(operations)) {
+        const isForReaders = method === 'get' || path === '/admin/api/audit/verification'
+        const scopes = isForReaders ? [scope, 'sallyport/admin'] : ['sallyport/admin']
+        assert.deepEqual(
+          security,
+          scopes.map(one => ({ administrator: [one] })),
+        )
+      }
+    for (const path of ['/clients', '/clinicians', '/keys', '/grants', '/audit', '/audit/export', '/system'])
+      assert.equal((await send('GET', path, undefined, reader)).statusCode, 200, path)
+    const denied = await send('DELETE', '/clients/siem', undefined, reader)
+    assert.deepEqual([denied.statusCode, denied.json().error], [403, 'insufficient_scope'])
+    assert.match(String(denied.headers['www-authenticate']), /scope="sallyport\/admin"/)
+    const [record] = await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 1 })
+    assert.deepEqual([record?.client_id, Boolean(record?.allowed), record?.status], ['siem', false, 403])
+    assert.equal((await send('DELETE', '/clients/siem')).statusCode, 200)
   })
 
   const refused: readonly (readonly [

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
-import { fail, isFailure } from '../../../core/index.ts'
+import { fail, findOwn, isFailure } from '../../../core/index.ts'
 import { lockRows, type Schema } from '../../../store/index.ts'
 import {
   createDocument,
@@ -22,9 +22,17 @@ import {
   findIssuedFor,
   sendBearerError,
 } from '../../oauth/access-token.ts'
-import { ADMIN_SCOPE, type Client, findClient } from '../../oauth/clients/client.ts'
+import { ADMIN_READ_SCOPE, ADMIN_SCOPE, type Client, findClient } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { type Admin, AdminFailure, type AdminFailureCode, makeAdmin, refuseWithoutRight } from '../action.ts'
+import {
+  type Admin,
+  AdminFailure,
+  type AdminFailureCode,
+  isAllowed,
+  makeAdmin,
+  type Operation,
+  refuseWithoutRight,
+} from '../action.ts'
 import { auditEndpoints } from '../audit.ts'
 import { type AdminCall, type Endpoint, NONE, readMembers, StreamedText } from '../endpoint.ts'
 import { grantEndpoints } from '../grants.ts'
@@ -53,16 +61,36 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...systemEndpoints,
 ]
 
-/** `/admin/api`: the administration as JSON. This function alone decides who may use it (ADMIN-6). */
+const AUDITOR = { admin: false, auditor: true }
+
+/** What a program may do, by its scope. */
+const ROLES: Readonly<Record<string, typeof AUDITOR>> = {
+  [ADMIN_SCOPE]: { admin: true, auditor: false },
+  [ADMIN_READ_SCOPE]: AUDITOR,
+}
+
+/** The operation of an endpoint. One that changes something without a name is not for auditors. */
+function getOperation({ method, operation }: Endpoint): RouteOperation | undefined {
+  return operation ?? (method === 'GET' ? undefined : {})
+}
+
+type RouteOperation = Pick<Operation, 'isForAuditors'>
+
+/** The least scope with which an endpoint can be used. */
+function getScope(endpoint: Endpoint): string {
+  return isAllowed(AUDITOR, getOperation(endpoint)) ? ADMIN_READ_SCOPE : ADMIN_SCOPE
+}
+
+/** `/admin/api`: the administration as JSON. This function alone decides who may use it (ADMIN-6, ADMIN-31). */
 export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
   const admins = new WeakMap<FastifyRequest, Admin>()
-  const authenticate = async (request: FastifyRequest, reply: FastifyReply) => {
-    const admin = await findAdmin(context, request)
-    if (!isFailure(admin)) return void admins.set(request, admin)
-    await recordRefusal(context, request, admin)
-    return sendBearerError(reply, admin.error, ADMIN_SCOPE)
-  }
-  for (const endpoint of ENDPOINTS)
+  for (const endpoint of ENDPOINTS) {
+    const authenticate = async (request: FastifyRequest, reply: FastifyReply) => {
+      const admin = await findAdmin(context, request, endpoint)
+      if (!isFailure(admin)) return void admins.set(request, admin)
+      await recordRefusal(context, request, admin)
+      return sendBearerError(reply, admin.error, getScope(endpoint))
+    }
     app.route({
       method: endpoint.method,
       url: `${paths.adminApi}${endpoint.path}`,
@@ -78,43 +106,57 @@ export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
         return sendResult(reply, endpoint, result)
       },
     })
+  }
   const sendDocument = createDocument(createAdminApiDocument(context.settings.issuerUrl))
   app.get(`${paths.adminApi}/openapi.json`, (_request, reply) => sendDocument(reply))
 }
 
+interface Refused extends BearerFailure {
+  /** Whose token lacks the scope. */
+  readonly client?: string
+}
+
 /** Only the token of a client that still has the scope, never a cookie, which a page of another site could use. */
-async function findAdmin(context: AuthContext, request: FastifyRequest): Promise<Admin | BearerFailure> {
+async function findAdmin(
+  context: AuthContext,
+  request: FastifyRequest,
+  endpoint: Endpoint,
+): Promise<Admin | Refused> {
   const { store, settings } = context
   const token = await authenticateBearer(context, request.headers.authorization, settings.issuerUrl)
   if (isFailure(token)) return token
-  const client = await findAdministrator(store.db, context, token)
-  if (!client) return fail({ error: 'insufficient-scope' })
+  const client = await findProgram(store.db, context, token, getOperation(endpoint))
+  if (!client) return fail({ error: 'insufficient-scope', client: token.clientId })
   const { id, isForLoopback } = client
-  const mayAct = async (db: Kysely<Schema>) => {
+  const mayAct = async (db: Kysely<Schema>, operation: Operation) => {
     await lockRows(db, db.selectFrom('client').select('name').where('client_id', '=', id)).execute()
     if (isFailure(await findIssuedFor(db, context, token))) return false
-    return (await findAdministrator(db, context, token)) !== undefined
+    return (await findProgram(db, context, token, operation)) !== undefined
   }
   return makeAdmin(context, request, { actor: { kind: 'client', id }, mayAct, isForLoopback })
 }
 
-async function findAdministrator(
+/** The client of a token, if both have a scope that permits the operation. */
+async function findProgram(
   db: Kysely<Schema>,
   context: AuthContext,
   { clientId, grant, scope }: AccessToken,
+  operation: RouteOperation | undefined,
 ): Promise<Client | undefined> {
   const client = await findClient(db, context, clientId)
-  return !grant && scope === ADMIN_SCOPE && client?.scope === ADMIN_SCOPE ? client : undefined
+  const role = findOwn(ROLES, scope)
+  return !grant && client?.scope === scope && role && isAllowed(role, operation) ? client : undefined
 }
 
 function recordRefusal(
   context: AuthContext,
   request: FastifyRequest,
-  { error }: BearerFailure,
+  { error, client }: Refused,
 ): Promise<void> {
   const status = error === 'insufficient-scope' ? 403 : 401
   const reason = `Administration API: ${error}`
-  return auditEvent(context, request, { kind: 'admin', allowed: false, status, reason, anonymous: true })
+  const who = client === undefined ? { anonymous: true } : { client, subject: client }
+  return auditEvent(context, request, { kind: 'admin', allowed: false, status, reason, ...who })
 }
 
 async function answer(
@@ -172,11 +214,10 @@ export function createAdminApiDocument(issuerUrl: string) {
   const byPath = Map.groupBy(ENDPOINTS, ({ path }) => `${paths.adminApi}${path.replace(/:(\w+)/g, '{$1}')}`)
   const info = {
     title: 'Sallyport administration API',
-    description: `For clients that are registered with \`client add --admin\`. Their token for \`${ADMIN_SCOPE}\` is valid for five minutes. Every action writes an audit record.`,
+    description: `For clients that are registered with \`client add --admin\`, or, to read only, with \`client add --admin-read\`. Their token for \`${ADMIN_SCOPE}\` or \`${ADMIN_READ_SCOPE}\` is valid for five minutes. Every action writes an audit record.`,
     url: issuerUrl,
   }
   return createOpenApi(info, {
-    security: [{ administrator: [ADMIN_SCOPE] }],
     paths: Object.fromEntries(
       [...byPath].map(([path, ofPath]) => [
         path,
@@ -192,7 +233,10 @@ export function createAdminApiDocument(issuerUrl: string) {
           flows: {
             clientCredentials: {
               tokenUrl: `${issuerUrl}${paths.token}`,
-              scopes: { [ADMIN_SCOPE]: 'Administer this server' },
+              scopes: {
+                [ADMIN_SCOPE]: 'Administer this server',
+                [ADMIN_READ_SCOPE]: 'See its administration, and change nothing',
+              },
             },
           },
         },
@@ -208,6 +252,8 @@ function describeOperation(endpoint: Endpoint) {
     operationId: `${method.toLowerCase()}${path.replace(/[/:-]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
     summary: title,
     ...(description !== undefined && { description }),
+    // Either of them.
+    security: [...new Set([getScope(endpoint), ADMIN_SCOPE])].map(scope => ({ administrator: [scope] })),
     parameters: [...listPathParameters(path), ...(query ? describeQuery(query) : [])],
     ...(body && {
       requestBody: {

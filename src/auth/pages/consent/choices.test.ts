@@ -244,6 +244,10 @@ describe('descriptions of scopes', () => {
       ['user/Patient.rs', 'Reads personal details, in every record you may open'],
       ['openid launch', 'Knows who you are; reads no record'],
       ['sallyport/admin', 'Administers this server: users, apps, keys, audit; reads no record'],
+      [
+        'sallyport/admin.read',
+        'Sees users, apps, keys and audit of this server, and changes nothing; reads no record',
+      ],
       ['sallyport/audit', 'Adds records to the audit trail; reads no record'],
       [
         'system/Patient.rs __launch-contexts.c',

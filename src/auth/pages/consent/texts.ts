@@ -5,7 +5,7 @@
 import { findOwn } from '../../../core/index.ts'
 import { type Permission, parseScopes, type ResourceScope } from '../../../smart/index.ts'
 import { listCategories, type OFFERED_TYPES } from '../../oauth/authorize/offered.ts'
-import { ADMIN_SCOPE, AUDIT_SCOPE } from '../../oauth/clients/client.ts'
+import { ADMIN_READ_SCOPE, ADMIN_SCOPE, AUDIT_SCOPE } from '../../oauth/clients/client.ts'
 
 /** A kind of data, described for clinicians. */
 interface Kind {
@@ -161,6 +161,7 @@ export function describeWithoutWrite(permissions: ReadonlySet<Permission>): stri
 /** What the scopes of this server itself permit. */
 const OWN_ACTIONS: Readonly<Record<string, string>> = {
   [ADMIN_SCOPE]: 'administers this server: users, apps, keys, audit',
+  [ADMIN_READ_SCOPE]: 'sees users, apps, keys and audit of this server, and changes nothing',
   [AUDIT_SCOPE]: 'adds records to the audit trail',
   '__launch-contexts.c': 'prepares launches',
 }
