@@ -1,3 +1,4 @@
+import { setImmediate as yieldTurn } from 'node:timers/promises'
 import {
   findPage,
   findRecords,
@@ -70,16 +71,13 @@ async function findProblems(
   find: Find,
 ): Promise<readonly FoundProblem[]> {
   const { store } = context
-  const found = await Promise.all(
-    CANDIDATES.map(({ events = [], ...candidate }) =>
-      find(store, {
-        ...filter,
-        ...candidate,
-        events: events.filter(({ kind }) => filter.events?.some(one => one.kind === kind) ?? true),
-      }),
-    ),
-  )
-  const records = found.flat()
+  const records: KeptRecord[] = []
+  for (const { events = [], ...candidate } of CANDIDATES) {
+    const wanted = events.filter(({ kind }) => filter.events?.some(one => one.kind === kind) ?? true)
+    if (wanted.length > 0) records.push(...(await find(store, { ...filter, ...candidate, events: wanted })))
+    // SQLite answers at once: without pauses, the queries of a page would block other requests.
+    await yieldTurn()
+  }
   const first = await findFirstEvents(store, records)
   const groups = groupByLaunch(records, { first, addsFirst: false, isNewestFirst: true, names: NO_NAMES })
   return groups
