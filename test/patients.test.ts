@@ -329,6 +329,9 @@ describe('the pages of a patient', () => {
     await page.getByRole('button', { name: 'End access' }).press('Enter')
     await page.getByText('Diary can no longer use the record of Zoë Alabaster on your behalf.').waitFor()
     assert.equal(await page.getByRole('link', { name: /^End for this record/ }).count(), 0)
+    const ended = page.getByRole('table', { name: /^Access that has ended/ })
+    await ended.getByRole('row', { name: /^Diary Zoë Alabaster .* You ended it$/ }).waitFor()
+    await inspectOnEveryScreen(page, 'manage-ended')
     assert.deepEqual(faults, [])
   })
 

@@ -42,6 +42,8 @@ export { createEventIds, type EventIds, openEventIds } from './trail/event-ids.t
 export {
   countRecords,
   findFirstOAuthEvents,
+  findLastTokens,
+  findOwnEvents,
   findPage,
   findRecords,
   type KeptRecord,

@@ -9,6 +9,8 @@ import {
   countRecords,
   type FindOptions,
   findFirstOAuthEvents,
+  findLastTokens,
+  findOwnEvents,
   findPage,
   findRecords,
   type KeptRecord,
@@ -247,6 +249,10 @@ eachDatabase((_, open) => {
     it('read indexes only: the first OAuth events of launches, and the newest apps and patients', async () => {
       await assertIndexed(store, watched => findFirstOAuthEvents(watched, ['launch1', 'launch2'], 5))
       await assertIndexed(store, watched => listParties(watched))
+      await assertIndexed(store, watched => findLastTokens(watched, ['launch1', 'launch2']))
+      const own = { subject: 'ada', kinds: ['authorize'] as const, limit: 5 }
+      await assertIndexed(store, watched => findOwnEvents(watched, own))
+      await assertIndexed(store, watched => findOwnEvents(watched, { ...own, after: { at: 1, id: 1 } }))
     })
 
     it('read indexes only: rows that expired (STORE-5)', async () => {

@@ -99,6 +99,61 @@ async function uniteFirstEvents({ trail }: Store, launches: readonly string[], l
     .execute()
 }
 
+/** The kinds of the index `audit_event_own`, word for word. */
+const OWN = sql<boolean>`kind in ('authorize', 'revoke', 'logout')`
+
+interface OwnEventsOptions {
+  readonly subject: string
+  readonly kinds: readonly ('authorize' | 'revoke' | 'logout')[]
+  readonly since?: number
+  readonly after?: TrailPosition | undefined
+  readonly limit: number
+}
+
+/** Finds when a user allowed apps, ended their access, and signed out, newest first. */
+export async function findOwnEvents(
+  { trail }: Pick<Store, 'trail'>,
+  { subject, kinds, since = 0, after, limit }: OwnEventsOptions,
+): Promise<readonly KeptRecord[]> {
+  const db = await trail.read()
+  return db
+    .selectFrom('audit_event')
+    .selectAll()
+    .where('subject', '=', subject)
+    .where(OWN)
+    .where('kind', 'in', kinds)
+    .where('allowed', '=', true)
+    .where('at', '>=', since)
+    .$if(after !== undefined, query => query.where(sql<boolean>`(at, id) < (${after?.at}, ${after?.id})`))
+    .orderBy('at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+}
+
+/** Finds when each launch got its last token. One that got none is left out. */
+export async function findLastTokens(
+  { trail }: Pick<Store, 'trail'>,
+  launches: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  if (launches.length === 0) return new Map()
+  const parts = launches.map(
+    launch => sql`select * from (select launch_id, at from audit_event where launch_id = ${launch} and ${OAUTH}
+      and kind in ('token', 'refresh') and allowed = true order by at desc, id desc limit 1) as found`,
+  )
+  const db = await trail.read()
+  const rows = await db
+    .selectFrom(sql<LastToken>`(${sql.join(parts, sql` union all `)})`.as('token'))
+    .selectAll()
+    .execute()
+  return new Map(rows.map(({ launch_id, at }) => [launch_id, Number(at)]))
+}
+
+interface LastToken {
+  readonly launch_id: string
+  readonly at: number
+}
+
 /** Lists the clients and patients of the newest records. */
 export async function listParties({ trail }: Store): Promise<Parties> {
   const newest = sql<Party>`(select client_id, patient_id from audit_event order by at desc, id desc limit ${READ_FOR_PAGE})`

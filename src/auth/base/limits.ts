@@ -105,6 +105,9 @@ export const LIMITS = {
   /** Characters and expected values of a comparison in the details of an OAuth event. */
   detailCharacters: 1_000,
   detailValues: 5,
+  /** Earlier access on a page of `/manage`, and the ends of it that are read for one. */
+  pastAccess: 30,
+  pastEnds: 500,
   /** Apps on a page of `/apps`. */
   appsPerPage: 50,
   /** Keys of a client's key set, and its characters where the client is registered with it. */

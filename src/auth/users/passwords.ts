@@ -106,3 +106,6 @@ function compareInThread(password: string, passwordHash: string): Promise<boolea
 function formatUnknownHash(cost: number): string {
   return `$2b$${String(cost).padStart(2, '0')}${UNKNOWN_USER_HASH}`
 }
+
+/** The reason in the record of users who change their own password, which ends the access of their apps. */
+export const PASSWORD_CHANGED = 'Password changed'

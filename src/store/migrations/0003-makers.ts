@@ -1,6 +1,6 @@
 import type { Migration } from '../migration.ts'
 
-/** What an app states about its maker (RFC 7591, 2). */
+/** What an app states about its maker (RFC 7591, 2). Finds the apps that a user allowed, without reading all records of the user. */
 export const makers: Migration = {
   name: '0003-makers',
   needs: '0001-schema',
@@ -9,5 +9,12 @@ export const makers: Migration = {
     'alter table client add column policy_url text',
     'alter table client add column terms_url text',
     "alter table client add column contacts text not null default '[]'",
+  ],
+  listIndexes: dialect => [
+    {
+      name: 'audit_event_own',
+      table: 'audit_event',
+      of: `(subject, ${dialect === 'sqlite' ? 'at' : 'at, id'}) where kind in ('authorize', 'revoke', 'logout')`,
+    },
   ],
 }

@@ -52,6 +52,9 @@ async function handleRevocation(
 }
 
 /** Consumes the client's assertion, revokes the token and writes the audit record in one transaction. */
+/** The reason in the record of a revocation by the app. */
+export const TOKEN_REVOKED = 'The app revoked the token'
+
 async function revokeRecorded(
   context: AuthContext,
   request: FastifyRequest,
@@ -65,8 +68,7 @@ async function revokeRecorded(
     if (token === undefined) return new Refusal('invalid_request', 'The parameter token is missing.')
     const ended = await revokeToken(trx, context, { client, token, keys })
     const event = { kind: 'revoke', status: 200, client: client.id } as const
-    if (ended)
-      await auditEvent(context, request, { ...ended, ...event, reason: 'The app revoked the token' }, trx)
+    if (ended) await auditEvent(context, request, { ...ended, ...event, reason: TOKEN_REVOKED }, trx)
     return undefined
   })
 }

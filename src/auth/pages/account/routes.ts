@@ -7,7 +7,7 @@ import { tryLogin } from '../../users/attempt.ts'
 import type { Login } from '../../users/find-login.ts'
 import { readBrowser } from '../../users/guesses.ts'
 import { endLogin, requireLogin } from '../../users/login.ts'
-import { hashPassword } from '../../users/passwords.ts'
+import { hashPassword, PASSWORD_CHANGED } from '../../users/passwords.ts'
 import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
 import { findPasswordFault, type PasswordFault, readNewPassword, SAME_PASSWORD } from '../new-password.ts'
 import { sendErrorPage } from '../page-parts.ts'
@@ -116,7 +116,7 @@ async function changePassword(
   const hash = await hashPassword(form.next)
   const isChanged = await context.store.db.transaction().execute(async trx => {
     if (!(await result.confirm(trx, { newHash: hash, loginIdHash: login.idHash }))) return false
-    const event = { kind: 'admin', status: 303, user, reason: 'Password changed' } as const
+    const event = { kind: 'admin', status: 303, user, reason: PASSWORD_CHANGED } as const
     await auditEvent(context, request, event, trx)
     return true
   })

@@ -22,9 +22,10 @@ import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { summarizeScopes } from '../consent/texts.ts'
 import { renderSignedInPage } from '../page-parts.ts'
-import { renderAppIdentity, renderListedApp, renderPatientApp } from '../portal/apps.ts'
+import { HOSPITAL_APP, renderAppIdentity, renderListedApp, renderPatientApp } from '../portal/apps.ts'
 import { describeWhose, formatFullName } from '../whose.ts'
 import type { AppAccess } from './access.ts'
+import type { End, History } from './history.ts'
 
 interface ManageView {
   readonly access: readonly AppAccess[]
@@ -32,10 +33,12 @@ interface ManageView {
   readonly names: ReadonlyMap<string, Person>
   /** The app whose access the user has just ended, and the record if it was that of one. */
   readonly removed: { readonly client: Client; readonly patient: string | undefined } | undefined
+  /** Of a patient or relative. */
+  readonly history: History | undefined
 }
 
 export function renderManagePage(context: AuthContext, login: Login, view: ManageView): Html {
-  const { access, names, removed } = view
+  const { access, names, removed, history } = view
   const offline = access.filter(({ isOffline }) => isOffline).length
   return renderSignedInPage(
     context,
@@ -47,8 +50,51 @@ export function renderManagePage(context: AuthContext, login: Login, view: Manag
     )}
 ${removed && html`<div role="status">${renderAlert('Access ended.', `${removed.client.name} can no longer use ${removed.patient === undefined ? 'any record' : describeRecord(login, names, removed.patient)} on your behalf.`, 'ok')}</div>`}
 <div class="card${access.length > 0 && ' card--clip'}">${access.length === 0 ? renderEmpty(login) : renderAccess(login, view)}</div>
-${access.length > 0 && html`<p class="small muted after">When you end the access of an app, its requests are refused within seconds. The app keeps the data that it has already read.</p>`}`,
+${access.length > 0 && html`<p class="small muted after">When you end the access of an app, its requests are refused within seconds. The app keeps the data that it has already read.</p>`}
+${history && renderHistory(login, history, names)}`,
   )
+}
+
+/** Apps that the user allowed and whose access has ended. */
+function renderHistory(login: Login, { past, older }: History, names: ManageView['names']): Html {
+  return html`<section class="after" id="earlier" aria-labelledby="s-earlier"><h2 class="section__title" id="s-earlier">Access that has ended</h2>
+<div class="card${past.length > 0 && ' card--clip'}">${
+    past.length === 0
+      ? html`<p class="card__body muted">${older === undefined ? 'No access of an app that you allowed has ended yet.' : 'All of these apps still have access.'}</p>`
+      : renderTable(
+          {
+            caption: 'Access that has ended, allowed last first',
+            kind: 'table--top table--stack',
+            columns: [
+              'App',
+              'For',
+              { head: 'Allowed', isNowrap: true },
+              { head: 'Ended', isNowrap: true },
+              'How it ended',
+            ],
+          },
+          past.map(one => [
+            html`<b>${one.app}</b>${one.isOfHospital && html`<span class="sub">${HOSPITAL_APP}</span>`}`,
+            one.patient === undefined
+              ? 'No particular record'
+              : renderPatient(login, one.patient, names.get(one.patient)),
+            renderDateTime(one.allowedAt),
+            renderDateTime(one.endedAt),
+            ENDS[one.end],
+          ]),
+        )
+  }</div>
+${older !== undefined && html`<div class="actions after"><a class="btn btn--quiet" href="${paths.manage}?${new URLSearchParams({ before: older })}#earlier">Show older entries</a></div>`}</section>`
+}
+
+const ENDS: Readonly<Record<End, string>> = {
+  user: 'You ended it',
+  app: 'The app ended it',
+  misuse: 'Ended for safety: something was used twice that works only once',
+  hospital: 'The hospital or practice ended it',
+  'sign-out': 'You signed out',
+  password: 'You changed your password',
+  expired: 'It expired',
 }
 
 /** Asks for confirmation, for one record or for all of the app. */

@@ -5,6 +5,7 @@ import { createNameReader } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
+import { isPatientUser } from '../../base/user.ts'
 import { findClient } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findByIds } from '../../oauth/launch/patients.ts'
@@ -12,6 +13,7 @@ import type { Login } from '../../users/find-login.ts'
 import { requireLogin } from '../../users/login.ts'
 import { listLogos } from '../portal/apps.ts'
 import { type AppAccess, findAccess, hasRecord, removeAccess } from './access.ts'
+import { readHistory } from './history.ts'
 import { renderManagePage, renderRemovePage } from './page.ts'
 
 /** `/manage` (SMART `management_endpoint`): a user sees the apps with access and can remove it. */
@@ -22,9 +24,14 @@ export function addManageRoutes(app: FastifyInstance, context: AuthContext): voi
     paths.manage,
     requireLogin(context, async (request, reply, login) => {
       const access = await findLoginAccess(login)
-      const removed = await findRemoved(context, access, readParameters(request.query))
-      const names = await findPeople(context, login, access, removed?.patient)
-      return reply.sendPage(renderManagePage(context, login, { access, names, removed }))
+      const query = readParameters(request.query)
+      const removed = await findRemoved(context, access, query)
+      const history = isPatientUser(login.user)
+        ? await readHistory(context, login.user, query.get('before'))
+        : undefined
+      const more = [removed?.patient, ...(history?.past ?? []).map(({ patient }) => patient)]
+      const names = await findPeople(context, login, access, more)
+      return reply.sendPage(renderManagePage(context, login, { access, names, removed, history }))
     }),
   )
 
@@ -83,12 +90,12 @@ async function findPeople(
   context: AuthContext,
   { user }: Login,
   access: readonly AppAccess[],
-  removed?: string,
+  more: readonly (string | undefined)[] = [],
 ): Promise<ReadonlyMap<string, Person>> {
   const listed = access.flatMap(({ patients }) =>
     patients === 'every' ? [] : patients.slice(0, LIMITS.patientsListed),
   )
-  const ids = new Set([...(removed === undefined ? [] : [removed]), ...listed])
+  const ids = new Set([...more.filter(id => id !== undefined), ...listed])
   const reader = await createNameReader(context, user)
   const people = await findByIds(reader, [...ids].slice(0, LIMITS.patientsNamed))
   return new Map(people.map(person => [person.id, person]))

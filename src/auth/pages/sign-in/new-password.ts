@@ -5,7 +5,7 @@ import { type Html, html, renderHidden } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { hashPassword, isPasswordOf } from '../../users/passwords.ts'
+import { hashPassword, isPasswordOf, PASSWORD_CHANGED } from '../../users/passwords.ts'
 import { takeStep } from '../../users/sign-in/next-step.ts'
 import { keepAccess } from '../../users/validity/facts.ts'
 import {
@@ -58,7 +58,7 @@ async function changePassword(
     await trx.updateTable('clinician').set(columns).where('id', '=', user.id).execute()
     // Apps that the administrator left their access keep it.
     await keepAccess(trx, { accountId: user.id, mark: found.login.mark, what: 'offline' })
-    const event = { kind: 'admin', status: 303, user, reason: 'Password changed' } as const
+    const event = { kind: 'admin', status: 303, user, reason: PASSWORD_CHANGED } as const
     await auditEvent(context, reply.request, event, trx)
     return user
   }
