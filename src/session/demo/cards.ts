@@ -105,13 +105,16 @@ export function renderConditionsCard(
         kind: 'clin',
         columns: ['Condition', 'Status', { head: 'Recorded', isNowrap: true }],
       },
-      entry.map(({ resource }) => listConditionCells(resource)),
+      entry.map(({ resource }) => listConditionCells(resource, audience)),
     ),
   )
 }
 
-function listConditionCells({ code, clinicalStatus, verificationStatus, recordedDate }: Condition) {
-  const exact = formatCode(code)
+function listConditionCells(
+  { code, clinicalStatus, verificationStatus, recordedDate }: Condition,
+  audience: Audience,
+) {
+  const exact = audience === 'staff' ? formatCode(code) : undefined
   const doubt = formatDoubt(verificationStatus?.coding?.[0]?.code)
   const status = formatStatus(clinicalStatus?.coding?.[0]?.code)
   return [

@@ -252,6 +252,11 @@ describe('the demo app page', () => {
       const own = await openAs('Patient/juniper')
       assert.match(own, /<dt>Signed in<\/dt><dd>(<bdi>)?Alba Juniper/)
       assert.match(own, /<dt>Record<\/dt><dd>Your record/)
+      // The terms of FHIR and OAuth are in one place.
+      const [before = '', details = ''] = own.split('<summary>Details for developers</summary>')
+      assert.match(details, /FHIR base[\s\S]*Granted scopes/)
+      assert.doesNotMatch(before, /SNOMED|FHIR base|Granted scopes|MRN/)
+      assert.doesNotMatch(details.split('</details>')[1] ?? '', /FHIR base/)
       assert.doesNotMatch(own, CLINICAL)
       assert.match(own, /href="[^"]*\/manage">Apps with access</)
       const childs = await openAs('RelatedPerson/mother')

@@ -15,6 +15,7 @@ import {
   renderBadge,
   renderCountdown,
   renderDateTime,
+  renderFacts,
   renderIcon,
   renderPatientBanner,
 } from '../../web/index.ts'
@@ -66,7 +67,7 @@ export function renderRecordPage(
         ],
       },
       banner: html`${chooseBanner(session, record, now)}${renderSimilarNames(session, record, others)}`,
-      footer: renderFhirBase(session, record),
+      ...(audience === 'staff' && { footer: renderFhirBase(session, record) }),
       sampleData: !isFailure(patient) && isSample(context.settings, readPerson(patient)),
       scripts: ['session.js'],
       after: renderPrintLine(now, who),
@@ -85,6 +86,7 @@ function chooseBanner(session: Session, { patient, allergies }: DemoRecord, now:
   if (isFailure(patient)) return renderNamelessBanner(patient, session)
   return renderPatientBanner(readPerson(patient), {
     now,
+    isForPatients: findAudience(session) !== 'staff',
     heading: 'h1',
     sticky: true,
     more: [['Allergies', renderAllergies(allergies)]],
@@ -176,11 +178,24 @@ ${
 <div><dt>Ends</dt><dd id="session-ends">${renderDateTime(session.endsAt)}</dd></div>
 </dl>
 ${!isStaff && renderAccessLink(settings)}
-<details class="more"><summary>Granted scopes</summary><p class="url url--block">${session.scope}</p></details>
-${session.encounterId !== null && html`<details class="more"><summary>Encounter id</summary><p class="url url--block">${session.encounterId}</p></details>`}
+${isStaff ? renderStaffDetails(session) : renderDeveloperDetails(session)}
 ${isStaff && html`<p class="small"><a href="/docs">Session API</a></p>`}
 </div>`,
   )
+}
+
+function renderStaffDetails({ scope, encounterId }: Session): Html {
+  return html`<details class="more"><summary>Granted scopes</summary><p class="url url--block">${scope}</p></details>
+${encounterId !== null && html`<details class="more"><summary>Encounter id</summary><p class="url url--block">${encounterId}</p></details>`}`
+}
+
+/** Patients and relatives see the terms of FHIR and OAuth in one place. */
+function renderDeveloperDetails({ scope, encounterId, fhirBaseUrl }: Session): Html {
+  return html`<details class="more"><summary>Details for developers</summary>${renderFacts([
+    ['FHIR base', html`<code>${fhirBaseUrl}</code>`],
+    ['Granted scopes', html`<span class="url url--block">${scope}</span>`],
+    ...(encounterId === null ? [] : [['Encounter id', html`<code>${encounterId}</code>`] as const]),
+  ])}</details>`
 }
 
 /** Whose record it is, for those who see their own or that of a relative. */
@@ -206,6 +221,7 @@ function renderEncounter(encounter: DemoRecord['encounter'], audience: Audience)
   return html`${title}&ensp;${renderBadge(status, inProgress ? 'accent' : undefined)}<span class="sub">${kind !== undefined && kind !== title && `${kind}, `}${formatEncounterTime(encounter)}</span>`
 }
 
-function renderNamelessBanner(failure: Failure, { patientId }: Session): Html {
-  return html`<section class="patient patient--sticky" aria-label="Patient"><div class="wrap patient__in"><h1 class="patient__name">${nameFailure(failure)}</h1><dl class="facts"><div><dt>FHIR id</dt><dd>${patientId}</dd></div></dl></div></section>`
+function renderNamelessBanner(failure: Failure, session: Session): Html {
+  const isStaff = findAudience(session) === 'staff'
+  return html`<section class="patient patient--sticky" aria-label="Patient"><div class="wrap patient__in"><h1 class="patient__name">${nameFailure(failure)}</h1>${isStaff && html`<dl class="facts"><div><dt>FHIR id</dt><dd>${session.patientId}</dd></div></dl>`}</div></section>`
 }

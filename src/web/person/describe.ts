@@ -64,13 +64,22 @@ export function renderValue(text: string): Html {
 }
 
 /** Lists the facts that identify a patient, always in this order. */
-export function listFacts(person: Person, now: number): readonly (readonly [label: string, value: Html])[] {
+export function listFacts(
+  person: Person,
+  now: number,
+  isForPatients = false,
+): readonly (readonly [label: string, value: Html])[] {
   const { label, value } = chooseRecordNumber(person)
   return [
     ...renderBirth(person, now),
     ['Sex', renderValue(formatSex(person.gender))],
-    [label, html`${value}`],
+    ...(isForPatients ? listOwnNumber(person) : [[label, html`${value}`] as const]),
   ]
+}
+
+/** In the words of patients, who know no FHIR id. */
+function listOwnNumber({ mrn }: Person): readonly (readonly [string, Html])[] {
+  return mrn === undefined ? [] : [['Record number', html`${mrn}`]]
 }
 
 function renderBirth(person: Person, now: number): readonly (readonly [string, Html])[] {
@@ -87,6 +96,8 @@ function renderBirth(person: Person, now: number): readonly (readonly [string, H
 }
 
 export interface BannerOptions {
+  /** Whether a patient or relative reads it. */
+  readonly isForPatients?: boolean
   readonly now: number
   /** The patient's name is the heading of the page in the app, and of a section in the portal. */
   readonly heading: 'h1' | 'h2' | 'p'
@@ -102,10 +113,10 @@ export interface BannerOptions {
 
 /** Renders the patient banner: name, born (age), sex, MRN. */
 export function renderPatientBanner(person: Person, options: BannerOptions): Html {
-  const { now, id, more = [], sticky = false, focused = false } = options
+  const { now, id, more = [], sticky = false, focused = false, isForPatients } = options
   const marks = [formatDeath(person) ?? [], person.inactive ? INACTIVE : []].flat()
   const name = html`${renderName(person.name, { withTitle: true })}${marks.map(mark => html` <span class="patient__mark">${mark}</span>`)}`
-  const facts = [...listFacts(person, now), ...more].map(
+  const facts = [...listFacts(person, now, isForPatients), ...more].map(
     ([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`,
   )
   const inside = html`${renderHeading(options.heading, id, focused, name)}<dl class="facts">${facts}</dl>`

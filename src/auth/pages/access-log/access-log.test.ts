@@ -54,7 +54,7 @@ const READ = {
 } as const satisfies AuditRecord
 
 /** What a request that names no category may have found. */
-const ANY = 'observations (such as measurements or laboratory results)'
+const ANY = 'measurements (such as vital signs or laboratory results)'
 
 /** The entries of a page, each as its text. */
 function listEntries(body: string): readonly string[] {
@@ -117,7 +117,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.match(body, /<h1>Who looked at my record<\/h1>/)
       assert.match(body, /Today, <time datetime="2026-11-13">/)
       assert.deepEqual(listEntries(body), [
-        '12:00 Dr. Robin Kim Cardiologist, Heart clinic, North Hospital Looked at your prescriptions and laboratory results. Added to your observations (such as measurements or laboratory results). Changed the record With Heart Tracker',
+        '12:00 Dr. Robin Kim Cardiologist, Heart clinic, North Hospital Looked at your prescriptions and laboratory results. Added to your measurements (such as vital signs or laboratory results). Changed the record With Heart Tracker',
       ])
       assert.match(body, /Ask: Privacy office, <a href="mailto:ask@north.example">/)
     })
@@ -321,9 +321,9 @@ eachDatabaseIfThorough((_name, open) => {
       for (const [by, request, noun] of [
         ['patient/Observation.rs', 'Observation?patient=juniper', ANY],
         ['patient/Observation.rs', laboratory, 'laboratory results'],
-        [vitalSigns, 'Observation?patient=juniper', 'observations'],
-        [vitalSigns, laboratory, 'observations'],
-        [vitalSigns, laboratory.replace('laboratory', 'laboratory,vital-signs'), 'observations'],
+        [vitalSigns, 'Observation?patient=juniper', 'measurements'],
+        [vitalSigns, laboratory, 'measurements'],
+        [vitalSigns, laboratory.replace('laboratory', 'laboratory,vital-signs'), 'measurements'],
         [vitalSigns, laboratory.replace('laboratory', 'http://x|vital-signs'), 'vital signs'],
       ] as const) {
         const body = await show([{ type: 'Observation', by, request }])
@@ -357,7 +357,7 @@ eachDatabaseIfThorough((_name, open) => {
       for (const [request, what] of [
         ['Observation?patient=juniper', 'Looked at your vital signs and questionnaires.'],
         ['Observation?category=laboratory,vital-signs', 'Looked at your vital signs.'],
-        ['Observation?category=laboratory', 'Looked at your observations.'],
+        ['Observation?category=laboratory', 'Looked at your measurements.'],
         ['Observation', 'Added to your questionnaires.'],
       ] as const) {
         const changes = { ...(what.startsWith('Added') && { interaction: 'create' as const }) }

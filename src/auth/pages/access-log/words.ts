@@ -34,7 +34,7 @@ export function describeLists(visit: Visit): string {
       .map(({ resource_type: type }) =>
         type === null || type === 'Patient'
           ? 'a list of patients'
-          : `a list of the ${nameKind(type)} of several patients`,
+          : `a list of the ${describeKind(type).noun} of several patients`,
       ),
   )
   return `In ${joinWithAnd([...kinds])}.`
@@ -65,15 +65,9 @@ const GENERAL: ReadonlySet<string> = new Set([
   'CodeSystem',
 ])
 
-const NOUNS: Readonly<Record<string, string>> = {
-  Patient: 'personal details',
-  Encounter: 'visits',
-  Observation: 'observations',
-}
-
 /** For a request that could return any category of a type. */
 const OF_ANY_CATEGORY: Readonly<Record<string, string>> = {
-  Observation: 'observations (such as measurements or laboratory results)',
+  Observation: 'measurements (such as vital signs or laboratory results)',
 }
 
 function nameData(record: KeptRecord, actors: DescribeOptions['actors']): readonly string[] {
@@ -84,14 +78,10 @@ function nameData(record: KeptRecord, actors: DescribeOptions['actors']): readon
   const allowed = listAllowed(record, granted)
   const named = listCategories(request ?? '').map(code => nameCategory(type, code))
   const isNamed = named.length > 0 && named.every(noun => noun !== undefined)
-  if (allowed === 'any') return isNamed ? named : [findOwn(OF_ANY_CATEGORY, type) ?? nameKind(type)]
+  if (allowed === 'any') return isNamed ? named : [findOwn(OF_ANY_CATEGORY, type) ?? describeKind(type).noun]
   const both = isNamed ? named.filter(noun => allowed.includes(noun)) : allowed
   const isKnown = granted !== undefined || (isNamed && both.length === named.length)
-  return isKnown && both.length > 0 ? both : [nameKind(type)]
-}
-
-function nameKind(type: string): string {
-  return findOwn(NOUNS, type) ?? describeKind(type).noun
+  return isKnown && both.length > 0 ? both : [describeKind(type).noun]
 }
 
 /**

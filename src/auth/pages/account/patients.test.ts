@@ -67,7 +67,12 @@ describe('a patient who signs in', () => {
     assert.match(asked.headers.location ?? '', /^\/oauth2\/pick\?/)
     const { body } = await browser.get(asked.headers.location ?? '')
     assert.match(body, /value="enc-1"[\s\S]*value="enc-2"/)
-    assert.doesNotMatch(body, /Another patient|data-patient-id/)
+    assert.doesNotMatch(body, /another patient|data-patient-id/)
+    assert.match(
+      body,
+      /<h1>Choose a visit for tracker<\/h1>[\s\S]*<legend class="legend">Visit<[\s\S]*No visit/,
+    )
+    assert.doesNotMatch(body, /[Ee]ncounter<|MRN/)
   })
 
   it('opens an app for their own record, without a picker (PATIENTS-2, PATIENTS-9)', async () => {

@@ -117,13 +117,14 @@ function describeWhoseRecord({ user }: Login, { id, person }: ConsentPatient): s
   return isPatientUser(user) ? describeWhose(user, person ? [person] : [], id).record : 'this record'
 }
 
-function renderPatient({ patient, now }: ConsentPageOptions): Html | undefined {
+function renderPatient({ patient, login, now }: ConsentPageOptions): Html | undefined {
   if (!patient) return undefined
+  const isForPatients = isPatientUser(login.user)
   const { person, id, alike } = patient
   return html`<section class="card card--clip card--band consent__patient" aria-label="Patient">${
     person
-      ? renderPatientBanner(person, { now, heading: 'p' })
-      : html`<div class="patient"><div class="patient__in"><p class="patient__name">Name temporarily unavailable</p><dl class="facts"><div><dt>FHIR id</dt><dd>${id}</dd></div></dl></div></div>`
+      ? renderPatientBanner(person, { now, heading: 'p', isForPatients })
+      : html`<div class="patient"><div class="patient__in"><p class="patient__name">Name temporarily unavailable</p>${!isForPatients && html`<dl class="facts"><div><dt>FHIR id</dt><dd>${id}</dd></div></dl>`}</div></div>`
   }${renderAlikeWarning(alike)}</section>`
 }
 
@@ -223,7 +224,7 @@ function renderAbout(options: ConsentPageOptions): Html {
   const technical: readonly (readonly [string, Html | string])[] = [
     ['Returns to', html`<code>${redirectUri}</code>`],
     ['Client id', html`<code>${client.id}</code>`],
-    ['Exact scopes', html`<span class="url url--block">${scope}</span>`],
+    ['Scopes', html`<span class="url url--block">${scope}</span>`],
   ]
   const facts: readonly (readonly [string, Html | string])[] = [
     ['Registered', describeRegistration(client)],
@@ -243,7 +244,7 @@ function renderAbout(options: ConsentPageOptions): Html {
 <div class="appid">${renderAppTile(client)}<p>${renderAppName(client)}<span class="sub">${readHost(redirectUri)}</span></p></div>
 ${client.description !== undefined && html`<p>${client.description}</p>`}
 ${renderFacts(facts.filter(([, value]) => value !== ''))}
-<details class="more"><summary>Technical details</summary>${renderFacts(technical)}</details>
+<details class="more"><summary>Details for developers</summary>${renderFacts(technical)}</details>
 ${renderDeveloperNote(options)}
 </div></aside>`
 }

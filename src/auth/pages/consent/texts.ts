@@ -40,7 +40,7 @@ const KINDS: Readonly<Record<(typeof OFFERED_TYPES)[number], Kind>> = {
     text: 'Clinical notes, letters and scanned documents.',
     noun: 'documents',
   },
-  Encounter: { title: 'Encounters', text: 'Visits and stays, with dates and places.' },
+  Encounter: { title: 'Visits', text: 'Visits and stays, with dates and places.' },
   CarePlan: { title: 'Care plans', text: 'Treatment and activities that are planned.' },
   CareTeam: { title: 'Care teams', text: 'The people involved in the care.' },
   Goal: { title: 'Goals', text: 'The aims of the treatment.' },

@@ -84,7 +84,7 @@ function renderHistory(login: Login, { past, older }: History, names: ManageView
           ]),
         )
   }</div>
-${older !== undefined && html`<div class="actions after"><a class="btn btn--quiet" href="${paths.manage}?${new URLSearchParams({ before: older })}#earlier">Show older entries</a></div>`}</section>`
+${older !== undefined && html`<div class="actions after"><a class="btn btn--quiet" href="${`${paths.manage}?before=${older}#earlier`}">Show older entries</a></div>`}</section>`
 }
 
 const ENDS: Readonly<Record<End, string>> = {
@@ -164,7 +164,10 @@ function renderAccess(login: Login, { access, names }: ManageView): Html {
     },
     access.map(one => [
       isPatientUser(login.user) ? renderPatientApp(one.client) : renderListedApp(one.client),
-      renderPermissions(one.client, one.scope, differsByRecord(one) ? SEE_RECORDS : undefined),
+      renderPermissions(one.client, one.scope, {
+        summary: differsByRecord(one) ? SEE_RECORDS : undefined,
+        details: isPatientUser(login.user) ? 'Details for developers' : undefined,
+      }),
       renderPatients(login, one, names),
       renderDateTime(one.lastUsedAt),
       html`<span class="nowrap">${one.endsAt === undefined ? 'When you end it' : renderDateTime(one.endsAt)}</span>${one.isOffline && html` ${renderBadge('Works while you are away', 'warn')}`}`,
@@ -187,9 +190,12 @@ function buildRemovalUrl({ id }: Client, patient?: string): string {
 export function renderPermissions(
   { name }: Client,
   scope: string,
-  summary: string = summarizeScopes(scope),
+  {
+    summary = summarizeScopes(scope),
+    details = 'Exact scopes',
+  }: { readonly summary?: string | undefined; readonly details?: string | undefined } = {},
 ): Html {
-  return html`${summary}<details class="more"><summary>Exact scopes<span class="sr"> of ${name}</span></summary><p class="url url--block">${scope}</p></details>`
+  return html`${summary}<details class="more"><summary>${details}<span class="sr"> of ${name}</span></summary><p class="url url--block">${scope}</p></details>`
 }
 
 const SEE_RECORDS = 'Different for each record'
@@ -218,13 +224,13 @@ function renderPatients(login: Login, access: AppAccess, names: ManageView['name
 }
 
 function renderRecordRemoval(client: Client, id: string, person: Person | undefined): Html {
-  const name = person ? formatFullName(person) : `FHIR id ${id}`
+  const name = person ? formatFullName(person) : 'somebody'
   const text = html`End for this record<span class="sr"> of ${name}: ${client.name}</span>`
   return renderDanger(text, { href: buildRemovalUrl(client, id), size: 'small' })
 }
 
 function renderPatient({ user }: Login, id: string, person: Person | undefined): Html {
-  if (!person) return html`FHIR id ${id}`
+  if (!person) return isPatientUser(user) ? html`Name temporarily unavailable` : html`FHIR id ${id}`
   const name = isPatientUser(user) ? html`${formatFullName(person)}` : renderName(person.name)
   return html`${name}<span class="sub">Born ${renderDate(person.born)}</span>`
 }

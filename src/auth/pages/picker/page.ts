@@ -81,14 +81,15 @@ interface EncountersView extends ListView {
 export function renderEncounterPage(options: PickerOptions, view: EncountersView): Html {
   const { client, pendingId, now } = options
   const { picked, isAll, chosen, fault, search, page } = view
+  const isForPatients = options.ownRecords.length > 0
   return renderShell(
     options,
-    `Choose an encounter for ${client.name}`,
-    html`${options.ownRecords.length !== 1 && html`<p class="back"><a href="${buildPickUrl(pendingId, { search, page })}">${renderIcon('back')}Another ${options.ownRecords.length === 0 ? 'patient' : 'record'}</a></p>`}
-<section class="card card--clip" aria-labelledby="picked"><div class="portal__whose">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: fault === undefined })}${renderAlikeWarning(picked.alike)}</div>
+    `Choose ${isForPatients ? 'a visit' : 'an encounter'} for ${client.name}`,
+    html`${options.ownRecords.length !== 1 && html`<p class="back"><a href="${buildPickUrl(pendingId, { search, page })}">${renderIcon('back')}Choose another ${isForPatients ? 'person' : 'patient'}</a></p>`}
+<section class="card card--clip" aria-labelledby="picked"><div class="portal__whose">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: fault === undefined, isForPatients })}${renderAlikeWarning(picked.alike)}</div>
 <div class="card__body">${renderPickForm(
       options,
-      html`${renderHidden({ patientId: picked.person.id, patient: picked.person.id, step: 'encounter', search, page, encounters: isAll ? 'all' : undefined })}${renderEncounterChoice(picked.encounters, { page: paths.pick, isAll, chosen, fault })}`,
+      html`${renderHidden({ patientId: picked.person.id, patient: picked.person.id, step: 'encounter', search, page, encounters: isAll ? 'all' : undefined })}${renderEncounterChoice(picked.encounters, { page: paths.pick, isAll, chosen, fault, noun: isForPatients ? 'visit' : 'encounter' })}`,
     )}</div></section>`,
   )
 }

@@ -224,7 +224,8 @@ describe('/oauth2/pick', () => {
     assert.match(again.body, /name="search"[^>]* value="alban"/)
     assert.doesNotMatch(again.body, /data-patient-id="juniper"/)
     const encounters = await browser.get((await send('patientId=juniper-2')).headers.location ?? '')
-    const [, back = ''] = /href="([^"]*)">(?:<svg[\s\S]*?<\/svg>)?Another patient/.exec(encounters.body) ?? []
+    const [, back = ''] =
+      /href="([^"]*)">(?:<svg[\s\S]*?<\/svg>)?Choose another patient/.exec(encounters.body) ?? []
     assert.match((await browser.get(back.replaceAll('&amp;', '&'))).body, /name="search"[^>]* value="alban"/)
   })
 

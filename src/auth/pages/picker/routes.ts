@@ -90,7 +90,7 @@ async function pick(
           status: 404,
           title: 'Not found',
           text: [
-            'The patient or the encounter does not exist, or you do not have access to it. No record was opened.',
+            `The ${isPatientUser(login.user) ? 'record or the visit' : 'patient or the encounter'} does not exist, or you do not have access to it. No record was opened.`,
           ],
           actions: [{ href: buildPickUrl(pending.id), text: 'Choose again' }],
           login,
@@ -101,7 +101,7 @@ async function pick(
     if (readEncounterChoice(request.body) === undefined)
       return showEncounters(reply, context, waiting, {
         patient: patientId,
-        fault: NO_CHOICE.text,
+        fault: isPatientUser(login.user) ? 'Choose a visit, or “No visit”.' : NO_CHOICE.text,
         all: form.get('encounters') === 'all',
         ...readView(form),
       })

@@ -120,6 +120,8 @@ interface EncounterChoice {
   /** The choice in a form that is shown again: empty for "No encounter". */
   readonly chosen?: string | undefined
   readonly fault?: string | undefined
+  /** Patients and relatives call it a visit. */
+  readonly noun?: 'encounter' | 'visit'
 }
 
 /**
@@ -128,7 +130,7 @@ interface EncounterChoice {
  */
 export function renderEncounterChoice(
   { listed, found, total = found }: Encounters,
-  { page, isAll, chosen, fault }: EncounterChoice,
+  { page, isAll, chosen, fault, noun = 'encounter' }: EncounterChoice,
 ): Html {
   const running = listed.filter(encounter => encounter.inProgress)
   const usual = running.length === 1 ? running[0]?.id : listed.length === 0 ? '' : undefined
@@ -136,22 +138,22 @@ export function renderEncounterChoice(
   const row = (encounter: Encounter, index: number) =>
     renderEncounter(encounter, encounter.id === checked, fault !== undefined && index === 0)
   const earlier = listed.slice(IN_SIGHT)
-  return html`<fieldset id="encounters"${fault !== undefined && html` aria-describedby="encounter-error"`}><legend class="legend">Encounter</legend><div class="stack stack--tight">
-${fault !== undefined && html`<div id="encounter-error">${renderAlert('No encounter chosen.', fault, 'bad')}</div>`}
+  return html`<fieldset id="encounters"${fault !== undefined && html` aria-describedby="encounter-error"`}><legend class="legend">${noun === 'visit' ? 'Visit' : 'Encounter'}</legend><div class="stack stack--tight">
+${fault !== undefined && html`<div id="encounter-error">${renderAlert(`No ${noun} chosen.`, fault, 'bad')}</div>`}
 <div class="choices">${listed.slice(0, IN_SIGHT).map(row)}
-${earlier.length > 0 && html`<div class="choices__earlier" id="earlier">${earlier.map(encounter => row(encounter, IN_SIGHT))}${total > listed.length && renderRest(listed.length, total, isAll ? undefined : page)}</div>`}
-${renderChoice({ type: 'radio', name: 'encounterId', value: '', text: 'No encounter', meta: `${listed.length === 0 ? 'None is recorded. ' : ''}The app opens with the patient only`, isChecked: checked === '' })}</div>
+${earlier.length > 0 && html`<div class="choices__earlier" id="earlier">${earlier.map(encounter => row(encounter, IN_SIGHT))}${total > listed.length && renderRest(`${listed.length} of ${total} ${noun}s`, isAll ? undefined : page)}</div>`}
+${renderChoice({ type: 'radio', name: 'encounterId', value: '', text: `No ${noun}`, meta: `${listed.length === 0 ? 'None is recorded. ' : ''}The app opens with the ${noun === 'visit' ? 'record' : 'patient'} only`, isChecked: checked === '' })}</div>
 ${
   earlier.length > 0 &&
-  html`<p class="choices__more"><a class="moreof" href="#earlier">Show ${earlier.length} earlier ${earlier.length === 1 ? 'encounter' : 'encounters'}</a>${total > listed.length && ` of ${total - Math.min(IN_SIGHT, listed.length)}`}</p>
+  html`<p class="choices__more"><a class="moreof" href="#earlier">Show ${earlier.length} earlier ${earlier.length === 1 ? noun : `${noun}s`}</a>${total > listed.length && ` of ${total - Math.min(IN_SIGHT, listed.length)}`}</p>
 <p class="choices__less"><a class="moreof moreof--less" href="#encounters">Show less</a></p>`
 }
 </div></fieldset>`
 }
 
 /** The rest of the encounters are read on demand, up to a limit. A button keeps what was chosen. */
-function renderRest(shown: number, total: number, page: string | undefined): Html {
-  return html`<p class="choices__rest">${shown} of ${total} encounters.${page !== undefined && html` <button class="btn btn--text" name="encounters" value="all" formaction="${page}#earlier" formmethod="get">Show more</button>`}</p>`
+function renderRest(count: string, page: string | undefined): Html {
+  return html`<p class="choices__rest">${count}.${page !== undefined && html` <button class="btn btn--text" name="encounters" value="all" formaction="${page}#earlier" formmethod="get">Show more</button>`}</p>`
 }
 
 function renderEncounter(
