@@ -222,6 +222,18 @@ describe('the pages of a patient', () => {
     assert.deepEqual(faults, [])
   })
 
+  it('say who else may act for a child (PATIENTS-11)', async () => {
+    const { page } = await open()
+    await signIn(page, 'parent')
+    await page.getByRole('heading', { name: 'Who else may act for Zoë Alabaster' }).waitFor()
+    const card = page.getByRole('region', { name: 'Zoë Alabaster' })
+    await card
+      .getByRole('listitem')
+      .filter({ hasText: /^Mira .*, mother$/i })
+      .waitFor()
+    await inspectOnEveryScreen(page, 'home-representatives')
+  })
+
   it('open an app for the record from the start page (PATIENTS-10)', async () => {
     const { page, faults } = await open()
     await signIn(page, 'alba')

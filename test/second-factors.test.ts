@@ -121,7 +121,7 @@ describe('second factors in a browser', () => {
     await page.getByLabel('Code').fill(computeTotpCode(secret, Math.floor(now / 30_000)))
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Choose a password' }).waitFor()
-    await page.getByText('Passwords that many people use are refused').waitFor()
+    await page.getByText('nor be a password that many people use').waitFor()
     await inspectOnEveryScreen(page, 'new-password')
     await page.getByLabel('New password', { exact: true }).fill('password123')
     await page.getByLabel('New password again').fill('password123')

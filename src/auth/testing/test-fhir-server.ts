@@ -117,7 +117,8 @@ function matches(resource: Resource, query: URLSearchParams): boolean {
     (parts.length === 0 || parts.some(part => recorded.toLowerCase().includes(part.toLowerCase()))) &&
     (numbers.length === 0 || numbers.some(number => recorded.includes(`"${number}"`))) &&
     names.every(name => name.split(/(?<!\\),/).some(one => text.includes(`"${one.toLowerCase()}`))) &&
-    (makePatient === null || JSON.stringify(resource.subject).includes(`Patient/${makePatient}"`))
+    (makePatient === null ||
+      JSON.stringify(resource.subject ?? resource.patient).includes(`Patient/${makePatient}"`))
   )
 }
 

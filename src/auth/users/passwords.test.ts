@@ -43,6 +43,15 @@ describe('the rules of new passwords', () => {
       )
   })
 
+  it('counts a letter with its accents as one character (ACCOUNT-3)', () => {
+    const composed = 'vélocipède rôti'.normalize('NFC')
+    const decomposed = composed.normalize('NFD')
+    for (const password of [composed, decomposed]) {
+      assert.equal(findNewPasswordFault(password, { ...OWNER, minLength: 15 }), undefined)
+      assert.equal(findNewPasswordFault(password, { ...OWNER, minLength: 16 }), 'use at least 16 characters')
+    }
+  })
+
   it('accepts others, also with a short username in them', () => {
     for (const password of [
       'bobcat-river9',

@@ -13,7 +13,7 @@ export const NO_PASSWORD = ''
 
 /** The rules of new passwords, for the forms that take one. */
 export function describePasswordRules(minLength: number): string {
-  return `At least ${minLength} and at most ${MAX_BYTES} characters, without your username, a word of your name, or the name of this service. A letter other than A to Z, such as é, counts as two or more towards the maximum. Passwords that many people use are refused.`
+  return `At least ${minLength} characters, where a letter such as é counts as one. It may not contain your username, a word of your name, or the name of this service, nor be a password that many people use.`
 }
 
 /** Words that an attacker of this server tries first. */
@@ -34,9 +34,11 @@ export function findNewPasswordFault(
   password: string,
   { username, displayName, brand, minLength }: PasswordOwner,
 ): string | undefined {
-  if ([...password].length < minLength) return `use at least ${minLength} characters`
-  if (Buffer.byteLength(password) > MAX_BYTES)
-    return `use at most ${MAX_BYTES} characters, where a letter other than A to Z, such as é, counts as two or more`
+  const characters = splitCharacters(password)
+  if (characters.length < minLength) return `use at least ${minLength} characters`
+  const surplus = countSurplus(characters)
+  if (surplus > 0)
+    return `use a shorter password: leave out the last ${surplus} of its ${characters.length} characters`
   if (password.includes('\0')) return 'use no NUL character'
   if (contains(password, username) || isMostly(password, username))
     return 'use a password without the username'
@@ -47,6 +49,21 @@ export function findNewPasswordFault(
   if (contains(keepLetters(password), keepLetters(brand)))
     return 'use a password without the name of this service'
   return isPredictable(password) ? 'use a password that is not a sequence of characters' : undefined
+}
+
+/** Characters as people count them: a letter with its accents is one. */
+function splitCharacters(text: string): readonly string[] {
+  return [...new Intl.Segmenter().segment(text)].map(({ segment }) => segment)
+}
+
+/** How many characters at the end do not fit. */
+function countSurplus(characters: readonly string[]): number {
+  let bytes = 0
+  const fitting = characters.findIndex(character => {
+    bytes += Buffer.byteLength(character)
+    return bytes > MAX_BYTES
+  })
+  return fitting < 0 ? 0 : characters.length - fitting
 }
 
 function keepLetters(text: string): string {

@@ -1,6 +1,9 @@
 import type { Migration } from '../migration.ts'
 
-/** What an app states about its maker (RFC 7591, 2). Finds the apps that a user allowed, without reading all records of the user. */
+/**
+ * What an app states about its maker (RFC 7591, 2). Finds the apps that a user allowed, and the accounts that open a record,
+ * without reading all rows.
+ */
 export const makers: Migration = {
   name: '0003-makers',
   needs: '0001-schema',
@@ -11,6 +14,12 @@ export const makers: Migration = {
     "alter table client add column contacts text not null default '[]'",
   ],
   listIndexes: dialect => [
+    { name: 'clinician_fhir_user_id', table: 'clinician', of: '(fhir_user_id)' },
+    {
+      name: 'account_related_person_related_person_id',
+      table: 'account_related_person',
+      of: '(related_person_id)',
+    },
     {
       name: 'audit_event_own',
       table: 'audit_event',

@@ -23,12 +23,18 @@ describe('/account/factors', () => {
     assert.match((await browser.get('/account/factors/add')).body, /such as Google Authenticator/)
     const { codes, page } = await addPhone(auth, browser)
     assert.equal(codes.length, 10)
-    assert.match(page, /Two-step sign-in is on\.[\s\S]*no digits 0 and 1/)
+    assert.match(page, /Authenticator app added\.[\s\S]*Two-step sign-in is on\.[\s\S]*no digits 0 and 1/)
     assert.match((await browser.get('/account/factors')).body, /Two-step sign-in is on\./)
     const others = await browser.post('/account/factors/recovery-codes', {})
     assert.doesNotMatch(others.body, /Two-step sign-in is on/)
     auth.time.now += 1000
     assert.deepEqual((await addPhone(auth, browser)).codes, [], 'the codes of the first one stay')
+    const added = (await browser.get('/account/factors?added=totp')).body
+    assert.match(
+      added,
+      /role="status">[\s\S]*Authenticator app added\.<\/b> Two-step sign-in is on\. When you sign in, enter/,
+    )
+    assert.doesNotMatch((await browser.get('/account/factors?added=passkey')).body, / added\./)
     const [first = '', second = ''] = await findIds()
     await browser.post('/account/factors', { factor: first, name: ' My ‮phone ' })
     const { body } = await browser.get('/account/factors')

@@ -37,7 +37,13 @@ import {
   readEnrolment,
   renderEnrolment,
 } from '../factors/enrolment.ts'
-import { CODE_SCRIPTS, describeCodesLeft, ON, renderRecoveryCodes } from '../factors/recovery-codes.ts'
+import {
+  CODE_SCRIPTS,
+  describeCodesLeft,
+  ON,
+  renderAdded,
+  renderRecoveryCodes,
+} from '../factors/recovery-codes.ts'
 import { renderBack, renderSignedInPage, renderSupport, sendErrorPage } from '../page-parts.ts'
 import { signInAgain } from '../sign-in/complete.ts'
 
@@ -90,11 +96,13 @@ function sendOfProvider(context: AuthContext, reply: FastifyReply, login: Login)
   })
 }
 
-async function sendList(context: AuthContext, { reply, login }: Visit): Promise<FastifyReply> {
+async function sendList(context: AuthContext, { reply, login, parameters }: Visit): Promise<FastifyReply> {
   const { db } = context.store
   const factors = await listFactors(db, login.user.id)
   const codes = factors.length > 0 ? await countRecoveryCodes(db, login.user.id) : 0
   const canAdd = factors.length < LIMITS.factors
+  // Only if it is true: it may have been removed when the URL is reloaded.
+  const added = factors.find(({ kind }) => kind === parameters.get('added'))
   const add = html`<a class="btn" href="${paths.accountFactorsAdd}">Add a second step</a>`
   const lead = mustKeepFactor(context, login)
     ? 'After your password you show something that only you have, such as your phone. Your organization requires it.'
@@ -112,7 +120,7 @@ ${
         text: 'You sign in with your password alone.',
         action: { href: paths.accountFactorsAdd, text: 'Set it up' },
       })}</div>`
-    : html`<div class="stack">${renderAlert(ON, 'You are asked for one of these steps when you sign in.', 'ok')}${renderFactors(factors)}${renderCodesCard(codes)}</div>`
+    : html`<div class="stack">${added ? renderAdded(added.kind) : renderAlert(ON, 'You are asked for one of these steps when you sign in.', 'ok')}${renderFactors(factors)}${renderCodesCard(codes)}</div>`
 }
 ${renderSupport(context)}`,
     ),
@@ -182,7 +190,7 @@ async function add(context: AuthContext, visit: Visit): Promise<FastifyReply> {
   if (isFailure(factor)) return sendAddForm(context, visit, factor)
   const codes = await runTransaction(context.store.db, async trx => {
     const stored = await storeFactor(trx, user.id, factor)
-    const event = { kind: 'admin', status: 303, user, reason: `${factor.described} added` } as const
+    const event = { kind: 'admin', status: 303, user, reason: `${FACTOR_KINDS[factor.kind]} added` } as const
     if (isFailure(stored)) return stored
     await endOtherSignIns(trx, login, { keepsApps: true })
     await auditEvent(context, request, event, trx)
@@ -190,8 +198,8 @@ async function add(context: AuthContext, visit: Visit): Promise<FastifyReply> {
   })
   if (isFailure(codes)) return sendRefused(context, visit, codes.text)
   return codes.length > 0
-    ? sendCodes(context, visit, codes, { isFirst: true })
-    : reply.redirect(paths.accountFactors, 303)
+    ? sendCodes(context, visit, codes, factor.kind)
+    : reply.redirect(`${paths.accountFactors}?added=${factor.kind}`, 303)
 }
 
 function sendRefused(context: AuthContext, { reply, login }: Visit, text: string): FastifyReply {
@@ -209,7 +217,7 @@ function sendCodes(
   context: AuthContext,
   { reply, login }: Visit,
   codes: readonly string[],
-  { isFirst }: { readonly isFirst: boolean },
+  added?: Factor['kind'],
 ): FastifyReply {
   return reply.sendPage(
     renderSignedInPage(
@@ -221,7 +229,7 @@ ${renderRecoveryCodes(context, {
   codes,
   username: login.user.username,
   next: { href: paths.accountFactors, text: 'I saved them' },
-  isFirst,
+  added,
 })}`,
     ),
   )
@@ -236,7 +244,7 @@ async function sendNewCodes(context: AuthContext, visit: Visit): Promise<Fastify
     return replaceRecoveryCodes(trx, login.user.id)
   })
   return codes.length > 0
-    ? sendCodes(context, visit, codes, { isFirst: false })
+    ? sendCodes(context, visit, codes)
     : sendRefused(context, visit, 'Recovery codes replace a second step, and you have none.')
 }
 

@@ -18,6 +18,13 @@ const RESOURCES: readonly Resource[] = [
     id: `r-${id}`,
     patient: { reference: `Patient/${id}` },
   })),
+  ...['father', 'inactive', 'disabled', 'alone'].map(id => ({
+    resourceType: 'RelatedPerson',
+    id,
+    active: id !== 'inactive',
+    patient: { reference: 'Patient/child-0' },
+    relationship: [{ text: id }],
+  })),
 ]
 
 const APP = { client_id: 'tracker', redirect_uri: 'https://tracker.example/callback' }
@@ -104,6 +111,35 @@ describe('/home', () => {
       (await browser.get('/home')).body,
       /No app that you allowed has access now\. When you allow an app/,
     )
+  })
+
+  it('says who else may act for a person: other accounts that open the record (PATIENTS-11)', async () => {
+    await addAccount('z-mum', 'RelatedPerson/r-child-0', ['r-child-0'])
+    await addAccount('z-father', 'RelatedPerson/father', ['father', 'r-child-1'])
+    await addAccount('z-former', 'RelatedPerson/inactive', ['inactive'])
+    await addAccount('z-disabled', 'RelatedPerson/disabled', ['disabled'])
+    await auth.store.db
+      .updateTable('clinician')
+      .set({ disabled: true })
+      .where('username', '=', 'z-disabled')
+      .execute()
+    await addAccount('z-self', 'Patient/child-0')
+    const listRepresentatives = async (username: string) => {
+      const { body } = await (await auth.logIn(username)).get('/home')
+      return [...body.matchAll(/Who else may act for ([^<]*)<\/h3>\s*([\s\S]*?)<\/section>/g)].map(
+        ([, whom, rest = '']) => [
+          whom,
+          ...[...rest.matchAll(/<li>(.*?)<\/li>/g)].map(([, one = '']) => one.replace(/<[^>]+>/g, '')),
+        ],
+      )
+    }
+    assert.deepEqual(await listRepresentatives('z-mum'), [
+      ['Zoë child-0', 'Name of z-father, father', 'Name of z-self, the patient'],
+    ])
+    assert.deepEqual(await listRepresentatives('z-self'), [
+      ['you', 'Name of z-father, father', 'Name of z-mum'],
+    ])
+    assert.match((await browser.get('/home')).body, /Nobody else has an account that opens this record\./)
   })
 
   it('leads to the apps of the setting that have a launch URL, and to no other (PATIENTS-10)', async () => {

@@ -31,6 +31,7 @@ import { renderAsk, renderSignedInPage } from '../page-parts.ts'
 import { renderPatientApp } from '../portal/apps.ts'
 import { describeRelation, describeWhose, formatFullName, type WhoseRecord } from '../whose.ts'
 import { findGrantsOfOthers, type GrantsOfOthers, renderGrantsOfOthers } from './others.ts'
+import { findRepresentatives, renderRepresentatives } from './representatives.ts'
 
 /** What a patient or relative sees first. */
 export interface Home {
@@ -51,6 +52,7 @@ interface OpenRecord {
   readonly visits: readonly Visit[]
   readonly actors: Actors
   readonly ofOthers: GrantsOfOthers
+  readonly representatives: Awaited<ReturnType<typeof findRepresentatives>>
 }
 
 export async function readHome(context: AuthContext, user: User, zone: string): Promise<Home> {
@@ -88,6 +90,7 @@ async function readRecord(
     visits,
     actors: await findActors(context, user.id, visits.flat()),
     ofOthers: await findGrantsOfOthers(context, user, patient),
+    representatives: await findRepresentatives(context, user, patient),
   }
 }
 
@@ -142,7 +145,7 @@ const NO_RECORD = renderAlert(
 
 function renderRecord(
   context: AuthContext,
-  { whose, relation, person, view, visits, actors, ofOthers }: OpenRecord,
+  { whose, relation, person, view, visits, actors, ofOthers, representatives }: OpenRecord,
 ): Html {
   const name = person ? formatFullName(person) : 'Name temporarily unavailable'
   const id = `record-${whose.patient}`
@@ -157,6 +160,7 @@ ${
 }
 <p class="home__part"><a href="${log}">Everyone who looked at ${whose.record}</a></p>
 ${renderGrantsOfOthers(context, ofOthers)}
+${renderRepresentatives(representatives, whose)}
 </section>`
 }
 

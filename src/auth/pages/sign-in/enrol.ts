@@ -8,6 +8,7 @@ import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { toUser } from '../../users/accounts.ts'
 import { storeFactor } from '../../users/factors/enrolment.ts'
+import { FACTOR_KINDS } from '../../users/factors/factors.ts'
 import { takeStep } from '../../users/sign-in/next-step.ts'
 import {
   ENROLMENT_SCRIPTS,
@@ -60,7 +61,7 @@ async function enrol(context: AuthContext, reply: FastifyReply, step: StepReques
     const stored = user && (await storeFactor(trx, user.id, factor))
     if (!user || !stored || isFailure(stored)) return undefined
     codes = stored
-    const event = { kind: 'admin', status: 200, user, reason: `${factor.described} added` } as const
+    const event = { kind: 'admin', status: 200, user, reason: `${FACTOR_KINDS[factor.kind]} added` } as const
     await auditEvent(context, reply.request, event, trx)
     return user
   }
@@ -77,7 +78,7 @@ ${renderRecoveryCodes(context, {
   codes,
   username: account.username,
   next: { href, text: 'I saved them, continue' },
-  isFirst: true,
+  added: factor.kind,
 })}</div>`,
         ),
       ),

@@ -48,8 +48,7 @@ export function openEnrolment(
 
 /** A second factor that the user has shown to work. */
 export interface ProvedFactor {
-  /** For the audit trail. */
-  readonly described: string
+  readonly kind: keyof typeof FACTOR_KINDS
   /** How the user has authenticated with it. */
   readonly methods: readonly string[]
   /** False if this account or another one has it. */
@@ -84,7 +83,7 @@ async function provePasskey(
   const passkey = party && (await verifyNewPasskey(party, challenge, credential))
   if (!passkey) return makeFault('The passkey could not be verified. Try again.')
   return {
-    described: FACTOR_KINDS.passkey,
+    kind: 'passkey',
     methods: METHODS.passkey,
     store: trx => addPasskey(trx, { userId, name: FACTOR_KINDS.passkey, passkey, now: clock() }),
   }
@@ -103,7 +102,7 @@ function proveTotp(
   if (step === undefined)
     return makeFault('This is not the current code. Check that the clock of your phone is right.')
   return {
-    described: FACTOR_KINDS.totp,
+    kind: 'totp',
     methods: METHODS.code,
     store: trx => addTotp(context, trx, { userId, name: FACTOR_KINDS.totp, secret: enrolment.secret, step }),
   }
@@ -118,6 +117,7 @@ export async function storeFactor(
   await lockAccount(trx, userId)
   if ((await listFactors(trx, userId)).length >= LIMITS.factors)
     return makeFault(`An account has at most ${LIMITS.factors} second steps.`)
-  if (!(await factor.store(trx))) return makeFault(`This ${factor.described.toLowerCase()} was added before.`)
+  if (!(await factor.store(trx)))
+    return makeFault(`This ${FACTOR_KINDS[factor.kind].toLowerCase()} was added before.`)
   return (await countRecoveryCodes(trx, userId)) > 0 ? [] : replaceRecoveryCodes(trx, userId)
 }
