@@ -102,7 +102,7 @@ describe('session.js', () => {
     await stack.store.db.deleteFrom('app_session').execute()
     await comeBack(page)
     await page.getByRole('heading', { level: 1, name: 'Your session has ended' }).waitFor()
-    await page.getByText("or the app's access was removed").waitFor()
+    await page.getByText('It is no longer open.').waitFor()
     assert.equal(await page.getByText('Juniper').count(), 0)
   })
 
@@ -136,6 +136,19 @@ describe('session.js', () => {
     await page.getByRole('heading', { level: 1, name: 'Your session has ended' }).waitFor()
     assert.equal(await page.getByText('Juniper').count(), 0)
     signedIn = undefined
+  })
+
+  it('closes the list of open sessions when one of them ends in another tab (DEMO-4)', async () => {
+    await stack.store.db.deleteFrom('app_session').execute()
+    const { page, context } = await enter()
+    const list = await context.newPage()
+    await list.goto(stack.settings.appUrl)
+    await list.getByRole('link', { name: /^Juniper/ }).waitFor()
+    await list.getByText(/^As of \d\d:\d\d/).waitFor()
+    await page.getByRole('button', { name: 'End session' }).click()
+    await page.getByText('It was ended in this browser.').waitFor()
+    await list.getByRole('heading', { level: 1, name: 'No record is open' }).waitFor()
+    assert.equal(await list.getByText('Juniper').count(), 0)
   })
 
   it('hides a page that the browser keeps for Back, and loads it again before it is shown (DEMO-4)', async () => {

@@ -13,8 +13,8 @@ import {
   auditSession,
   clearSessionCookie,
   endSession,
-  findHeldAudience,
   findSession,
+  findVisitor,
 } from './sessions/session-store.ts'
 
 /**
@@ -64,12 +64,9 @@ async function renderWithoutSession(
     case 'several-sessions':
       return renderOpenSessions(context, request)
     case 'another-session':
-      return renderFailurePage(
-        { context, request, audience: await findHeldAudience(context, request) },
-        failure,
-      )
+      return renderFailurePage({ context, request, ...(await findVisitor(context, request)) }, failure)
     default:
-      return { status: 200, page: renderEndedPage(context, await findHeldAudience(context, request)) }
+      return { status: 200, page: renderEndedPage(context, await findVisitor(context, request)) }
   }
 }
 

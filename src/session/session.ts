@@ -58,9 +58,13 @@ export interface Session {
   readonly similarName: boolean
   /** The earliest of its maximum, its idle time, the end of its tokens, and its end by logout (SESSION-2). */
   readonly endsAt: number
+  readonly end: SessionEnd
   /** The end that use does not extend: without the idle time. */
   readonly lastEndsAt: number
 }
+
+/** What ends a session. `access`: the end of its tokens, by time or because the auth server no longer accepts them. */
+export type SessionEnd = 'access' | 'logout' | 'maximum' | 'idle'
 
 /** The page of the session. The id is no secret: without the cookie it opens nothing. */
 export function getSessionPath({ sessionId }: Pick<Session, 'sessionId'>): `/s/${string}` {
@@ -71,6 +75,15 @@ type SessionRow = Selectable<Schema['app_session']>
 
 export function toSession(row: SessionRow): Session {
   const lastEndsAt = Math.min(row.max_expires_at, row.renewable_until ?? row.max_expires_at)
+  const ends: readonly (readonly [SessionEnd, number | null])[] = [
+    ['access', row.renewable_until],
+    ['logout', row.ended_at],
+    ['maximum', row.max_expires_at],
+  ]
+  const [end, endsAt] = ends.reduce<readonly [SessionEnd, number]>(
+    (first, [kind, at]) => (at !== null && at <= first[1] ? [kind, at] : first),
+    ['idle', row.idle_expires_at],
+  )
   return {
     idHash: row.id_hash,
     sessionId: row.session_id,
@@ -89,7 +102,8 @@ export function toSession(row: SessionRow): Session {
     createdAt: row.created_at,
     launchId: row.launch_id,
     similarName: row.similar_name,
-    endsAt: Math.min(lastEndsAt, row.idle_expires_at, row.ended_at ?? lastEndsAt),
+    endsAt,
+    end,
     lastEndsAt,
   }
 }

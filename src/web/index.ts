@@ -97,6 +97,7 @@ export {
   findDayStart,
   formatAge,
   formatDate,
+  formatLength,
   formatTime,
   MONTHS,
   NOT_KNOWN,

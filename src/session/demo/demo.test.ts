@@ -500,20 +500,53 @@ describe('the demo app page', () => {
     assert.match(footer(await page()), /Not available/)
   })
 
-  it('says when the session has ended', async () => {
-    setup.clock.advance(1800)
-    const response = await browser.get(browser.page)
-    assert.equal(response.statusCode, 401)
-    assert.match(response.body, /Your session has ended/)
-    assert.ok(!response.body.includes('Juniper'))
+  describe('says when the session has ended, and why (DEMO-4)', () => {
+    const ends: Readonly<Record<string, readonly [why: RegExp, end: () => unknown]>> = {
+      'by disuse': [/<p>You did not use it for 30 minutes\. The record is/, () => setup.clock.advance(1800)],
+      'at its maximum': [
+        /<p>A session lasts 8 hours at most\. The record is/,
+        () => {
+          const idle_expires_at = setup.clock() + 9 * 3600_000
+          setup.clock.advance(8 * 3600)
+          return setup.store.db.updateTable('app_session').set({ idle_expires_at }).execute()
+        },
+      ],
+      'by its user': [
+        /<p>It was ended in this browser\. The record is/,
+        () => browser.post(`${browser.page}/logout`),
+      ],
+      'by the auth server': [
+        /<p>The app no longer has access: the sign-in has ended, or the access was removed\. The record is/,
+        () => {
+          setup.clock.advance(300)
+          setup.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
+        },
+      ],
+    }
+    for (const [name, [why, end]] of Object.entries(ends))
+      it(name, async () => {
+        await end()
+        const response = await browser.get(browser.page)
+        assert.equal(response.statusCode, 401)
+        assert.match(response.body, /Your session has ended/)
+        assert.match(response.body, why)
+        assert.ok(!response.body.includes('Juniper'))
+      })
   })
 
-  it('says the same if the auth server refuses to renew it', async () => {
-    setup.clock.advance(300)
+  it('neither lists nor counts a session whose access has ended (SESSION-8)', async () => {
+    setup.ehr.records.push({ ...PATIENT, id: 'other-1', name: [{ family: 'Alder', given: ['Kim'] }] })
+    setup.ehr.script.token = { patient: 'other-1' }
+    await browser.launch(setup.ehr.fhirBaseUrl)
+    const second = browser.page
+    assert.match((await browser.get(second)).body, /Open sessions \(2\)/)
+    assert.match((await browser.get('/')).body, /As of <time [\s\S]*Juniper/)
+    // The FHIR server learns of it later.
+    setup.ehr.expireAccessTokens()
     setup.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
-    const response = await browser.get(browser.page)
-    assert.equal(response.statusCode, 401)
-    assert.match(response.body, /Your session has ended/)
+    const list = await browser.get('/')
+    assert.equal(list.statusCode, 401)
+    assert.doesNotMatch(list.body, /Juniper|Alder/)
   })
 
   it('warns on load only if the end cannot be extended', async () => {

@@ -12,6 +12,7 @@ import {
   renderDanger,
   renderDate,
   renderDateTime,
+  renderMoment,
   renderName,
   renderPageHead,
   renderTable,
@@ -23,7 +24,13 @@ import type { Failure, Result } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { renderAppPage } from '../page.ts'
 import { getSessionPath, type Session } from '../session.ts'
-import { findHeldAudience, listOpenSessions, readSessionCookies } from '../sessions/session-store.ts'
+import { checkAccess } from '../sessions/renew-session.ts'
+import {
+  findVisitor,
+  listOpenSessions,
+  readSessionCookies,
+  type SessionCookie,
+} from '../sessions/session-store.ts'
 import { nameFailure, renderEndedPage, renderWelcomePage, type StatePage } from './states.ts'
 
 /** The other open sessions of a browser. */
@@ -46,7 +53,7 @@ export async function findOtherSessions(
   own: Session,
 ): Promise<OtherSessions> {
   const held = readSessionCookies(context, request).filter(({ sessionId }) => sessionId !== own.sessionId)
-  const sessions = await listOpenSessions(context, context.store.db, held)
+  const sessions = await listUsableSessions(context, held)
   const people = sessions.flatMap(({ sessionId }) => context.shownPatients.get(sessionId) ?? [])
   return { count: sessions.length, people }
 }
@@ -56,9 +63,19 @@ async function loadOpenSessions(
   context: AppContext,
   request: FastifyRequest,
 ): Promise<readonly OpenSession[]> {
-  const sessions = await listOpenSessions(context, context.store.db, readSessionCookies(context, request))
+  const sessions = await listUsableSessions(context, readSessionCookies(context, request))
   const loaded = await Promise.all(sessions.map(session => loadPatient(context, session, request.id)))
   return loaded.filter(({ patient }) => !isFailure(patient) || !hasEnded(patient))
+}
+
+/** The sessions that the auth server still accepts. A sign-out ends them there first. */
+async function listUsableSessions(
+  context: AppContext,
+  held: readonly SessionCookie[],
+): Promise<readonly Session[]> {
+  const open = await listOpenSessions(context, context.store.db, held)
+  const checked = await Promise.all(open.map(session => checkAccess(context, session)))
+  return checked.flatMap(session => (isFailure(session) ? [] : [session]))
 }
 
 async function loadPatient(context: AppContext, session: Session, requestId: string): Promise<OpenSession> {
@@ -78,11 +95,11 @@ export async function renderOpenSessions(context: AppContext, request: FastifyRe
   const open = await loadOpenSessions(context, request)
   if (open.length > 0) return { status: 200, page: renderList(context, open) }
   return readSessionCookies(context, request).length > 0
-    ? { status: 401, page: renderEndedPage(context, await findHeldAudience(context, request)) }
+    ? { status: 401, page: renderEndedPage(context, await findVisitor(context, request)) }
     : { status: 200, page: renderWelcomePage(context.settings) }
 }
 
-function renderList({ settings }: AppContext, open: readonly OpenSession[]): Html {
+function renderList({ settings, clock }: AppContext, open: readonly OpenSession[]): Html {
   const audience: Audience = open[0] ? findAudience(open[0].session) : 'unknown'
   const one = audience === 'staff' ? 'patient' : 'record'
   const table = renderTable(
@@ -103,8 +120,9 @@ function renderList({ settings }: AppContext, open: readonly OpenSession[]): Htm
       title: 'Open sessions',
       bar: { kind: 'app', links: [linkHome(settings, audience)] },
       width: 'mid',
+      scripts: ['session.js'],
     },
-    html`${renderPageHead('Open sessions', `Each session shows one ${one}, and stays open until it ends or you end it.`)}
+    html`${renderPageHead('Open sessions', html`As of ${renderMoment(clock(), { form: 'time' })}. Each session shows one ${one}, and stays open until it ends or you end it.`)}
 <div class="stack"><section class="card card--clip" aria-label="Open sessions">${table}</section>
 <p class="actions"><a class="btn btn--quiet" href="/launch">Choose another ${one}</a></p></div>`,
   )
@@ -116,7 +134,7 @@ function listCells({ session, patient }: OpenSession, open: readonly OpenSession
   const isSimilar = !isFailure(patient) && findAlike(patient, listPeople(open)).length > 0
   const who = isFailure(patient) ? `FHIR id ${session.patientId}` : describePerson(patient)
   return [
-    html`<a href="${path}">${name}</a>${isSimilar && html`&ensp;${renderBadge('Similar name', 'warn')}`}<span class="sub">${who}</span>`,
+    html`<a data-session-id="${session.sessionId}" href="${path}">${name}</a>${isSimilar && html`&ensp;${renderBadge('Similar name', 'warn')}`}<span class="sub">${who}</span>`,
     renderDateTime(session.createdAt),
     renderDateTime(session.endsAt),
     html`<form method="post" action="${path}/logout">${renderDanger(html`End session<span class="sr"> of ${name}</span>`, { size: 'small' })}</form>`,

@@ -7,7 +7,7 @@ import { toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import type { SessionRequest } from '../records/resources.ts'
 import { checkAccess } from '../sessions/renew-session.ts'
-import { findHeldAudience, findSession } from '../sessions/session-store.ts'
+import { findSession, findVisitor } from '../sessions/session-store.ts'
 import { findWholeFailure, loadRecord } from './load-record.ts'
 import { findOtherSessions, renderOpenSessions } from './open-sessions.ts'
 import { renderRecordPage } from './page.ts'
@@ -30,7 +30,7 @@ export function addDemoRoutes(app: FastifyInstance, context: AppContext): void {
   app.get('/s/:sessionId', async (request, reply) => {
     const found = await openSessionRequest(context, request)
     const { page, status } = isFailure(found)
-      ? renderFailurePage({ context, request, audience: await findHeldAudience(context, request) }, found)
+      ? renderFailurePage({ context, request, ...(await findVisitor(context, request)) }, found)
       : await renderSessionPage(found, request)
     return reply.sendPage(page, { status })
   })
@@ -48,7 +48,14 @@ async function renderSessionPage(found: SessionRequest, request: FastifyRequest)
   const failure = findWholeFailure(record)
   return failure
     ? renderFailurePage(
-        { context, request, audience: findAudience(session), fhirBaseUrl: session.fhirBaseUrl },
+        // What ends while the record is read has lost its access.
+        {
+          context,
+          request,
+          audience: findAudience(session),
+          end: 'access',
+          fhirBaseUrl: session.fhirBaseUrl,
+        },
         failure,
       )
     : { status: 200, page: renderRecordPage(found, record, others) }

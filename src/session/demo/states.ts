@@ -1,10 +1,19 @@
 import type { FastifyRequest } from 'fastify'
-import { type Html, html, renderActions, renderBadge, renderSince, stripQuery } from '../../web/index.ts'
+import {
+  formatLength,
+  type Html,
+  html,
+  renderActions,
+  renderBadge,
+  renderSince,
+  stripQuery,
+} from '../../web/index.ts'
 import { type Audience, describeWayOn } from '../audience.ts'
 import { type AppSettings, linkReference, linkStart } from '../context.ts'
 import { type Failure, findServer, toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { renderAppErrorPage, renderCalmPage } from '../page.ts'
+import type { SessionEnd } from '../session.ts'
 
 export interface StatePage {
   readonly status: number
@@ -15,6 +24,8 @@ export interface Occasion {
   readonly context: AppContext
   readonly request: FastifyRequest
   readonly audience: Audience
+  /** What ended the session, if that is known. */
+  readonly end?: SessionEnd | undefined
   readonly fhirBaseUrl?: string
 }
 
@@ -23,7 +34,7 @@ export function renderFailurePage(occasion: Occasion, failure: Failure): StatePa
   switch (failure.kind) {
     case 'session-ended':
     case 'token-refused':
-      return { status: 401, page: renderEndedPage(occasion.context, occasion.audience) }
+      return { status: 401, page: renderEndedPage(occasion.context, occasion) }
     case 'no-session':
     case 'another-session':
     case 'several-sessions':
@@ -44,12 +55,30 @@ export function renderFailurePage(occasion: Occasion, failure: Failure): StatePa
 }
 
 /** A session ends every day: the page is no error page. */
-export function renderEndedPage({ settings }: AppContext, audience: Audience): Html {
+export function renderEndedPage(
+  { settings }: AppContext,
+  { audience, end }: Pick<Occasion, 'audience' | 'end'>,
+): Html {
   return renderCalmPage(
-    { title: 'Your session has ended' },
-    html`<p>It expired, you ended it, you signed out, or the app's access was removed. The record is closed, and you lost no work.</p>
+    { title: 'Your session has ended', scripts: ['session.js'] },
+    html`<p>${describeEnd(settings, end)} The record is closed, and you lost no work.</p>
 ${renderWaysOn(settings, audience)}`,
   )
+}
+
+function describeEnd({ app }: AppSettings, end: SessionEnd | undefined): string {
+  switch (end) {
+    case 'idle':
+      return `You did not use it for ${formatLength(app.sessionIdleSeconds)}.`
+    case 'maximum':
+      return `A session lasts ${formatLength(app.sessionMaxSeconds)} at most.`
+    case 'logout':
+      return 'It was ended in this browser.'
+    case 'access':
+      return 'The app no longer has access: the sign-in has ended, or the access was removed.'
+    case undefined:
+      return 'It is no longer open.'
+  }
 }
 
 /** For a restored tab whose browser has lost its cookies, or a URL that was copied to another browser. */

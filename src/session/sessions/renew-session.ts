@@ -106,8 +106,14 @@ async function redeem(context: AppContext, session: Session, refreshToken: strin
 }
 
 async function endRefused(context: AppContext, session: Session, reason: string): Promise<void> {
+  const now = context.clock()
   await context.store.db.transaction().execute(async trx => {
-    await endSession(trx, session, context.clock())
+    await trx
+      .updateTable('app_session')
+      .set({ renewable_until: now })
+      .where('id_hash', '=', session.idHash)
+      .execute()
+    await endSession(trx, session, now)
     await auditSession(context, session, { kind: 'session-end', status: 401, reason }, trx)
   })
 }

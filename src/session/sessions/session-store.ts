@@ -13,7 +13,7 @@ import { SESSIONS_PER_BROWSER } from '../limits.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'
 import type { Identity } from '../oauth/token-requests.ts'
-import { type Session, sealTokens, toSession } from '../session.ts'
+import { type Session, type SessionEnd, sealTokens, toSession } from '../session.ts'
 
 export interface NewSession {
   readonly fhirBaseUrl: string
@@ -178,13 +178,18 @@ export async function listOpenSessions(
   return sessions.filter(({ endsAt }) => endsAt > clock())
 }
 
-/** Who uses the app in a browser, also after the named session or all of its sessions have ended. */
-export async function findHeldAudience(context: AppContext, request: FastifyRequest): Promise<Audience> {
+/** Who uses the app in a browser, also after the named session or all of its sessions have ended, and what ended it. */
+export async function findVisitor(
+  context: AppContext,
+  request: FastifyRequest,
+): Promise<{ readonly audience: Audience; readonly end?: SessionEnd | undefined }> {
   const { db } = context.store
   const named = findSessionName(request)
   const [row] = named === undefined ? [] : (await selectNamed(db, { named })).rows
   const [newest] = row ? [toSession(row)] : await listHeldSessions(db, readSessionCookies(context, request))
-  return newest ? findAudience(newest) : 'unknown'
+  if (!newest) return { audience: 'unknown' }
+  const hasEnded = newest.endsAt <= context.clock()
+  return { audience: findAudience(newest), end: hasEnded ? newest.end : undefined }
 }
 
 /** The sessions of a browser whose rows still exist, the newest first. */

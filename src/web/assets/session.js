@@ -1,11 +1,54 @@
-// Updates the countdown of a page of the demo app, warns before its session ends, and loads the page again when the session
-// has ended: the server then shows no record. The page works without this script.
+// Updates the countdown of a page of the demo app, warns before its session ends, and loads the page again when the session, or
+// one that it lists, has ended: the server then shows no record. The page works without this script.
 
 const SOON_MS = 5 * 60_000
 const POLL_MS = 20_000
 
 const root = document.querySelector('#session')
 const countdown = document.querySelector('.countdown')
+const shown = [...document.querySelectorAll('[data-session-id]')].map(
+  ({ dataset }) => `/s/${dataset.sessionId}`,
+)
+const channel = new BroadcastChannel('sallyport-session')
+
+function reload() {
+  document.documentElement.hidden = true
+  location.replace(location.pathname)
+}
+
+// 401: the session has ended. 409: the browser has lost the cookie of the session.
+function isClosed({ status }) {
+  return status === 401 || status === 409
+}
+
+// A page in the background too must not show a record to which access was removed. The server asks for that without
+// reading the record.
+async function check() {
+  try {
+    const answers = await Promise.all(shown.map(path => fetch(path, { method: 'HEAD', cache: 'no-store' })))
+    if (answers.some(isClosed)) reload()
+  } catch {
+    // The app server is unreachable: the next check finds out.
+  }
+}
+
+function watch(look) {
+  channel.addEventListener('message', look)
+  document.addEventListener('visibilitychange', look)
+  addEventListener('focus', look)
+  setInterval(look, POLL_MS)
+  // A page that the browser keeps for Back is hidden, and loaded again before it is shown.
+  addEventListener('pagehide', () => {
+    document.documentElement.hidden = true
+  })
+  addEventListener('pageshow', ({ persisted }) => {
+    if (persisted) reload()
+  })
+}
+
+// Without a session on it, the page says that one has ended. The other tabs look at once.
+if (shown.length === 0) channel.postMessage('ended')
+else if (!countdown) watch(check)
 
 if (root && countdown) {
   const headers = { 'X-Session-Id': root.dataset.sessionId, Accept: 'application/json' }
@@ -50,21 +93,11 @@ if (root && countdown) {
       countdown.dataset.startedAt = String(Number(countdown.dataset.startedAt) + moved)
       endsAt = end
       // time.js writes the text.
-      for (const shown of document.querySelectorAll('.countdown time, #session-ends time'))
-        shown.dateTime = session.expiresAt
+      for (const time of document.querySelectorAll('.countdown time, #session-ends time'))
+        time.dateTime = session.expiresAt
     }
     endsHere = Date.now() + session.secondsRemaining * 1000
     show()
-  }
-
-  function reload() {
-    document.documentElement.hidden = true
-    location.replace(location.pathname)
-  }
-
-  // 401: the session has ended. 409: the browser has lost the cookie of the session.
-  function isClosed({ status }) {
-    return status === 401 || status === 409
   }
 
   async function poll() {
@@ -77,17 +110,6 @@ if (root && countdown) {
     }
   }
 
-  // A page in the background too must not show a record to which access was removed. The server asks for that without
-  // reading the record.
-  async function check() {
-    await poll()
-    try {
-      if (isClosed(await fetch(location.pathname, { method: 'HEAD', cache: 'no-store' }))) reload()
-    } catch {
-      // The app server is unreachable: the next check finds out.
-    }
-  }
-
   document.querySelector('#session-keep')?.addEventListener('click', async event => {
     event.preventDefault()
     try {
@@ -97,16 +119,10 @@ if (root && countdown) {
       location.reload()
     }
   })
-  document.addEventListener('visibilitychange', check)
-  addEventListener('focus', check)
-  // A page that the browser keeps for Back is hidden, and loaded again before it is shown.
-  addEventListener('pagehide', () => {
-    document.documentElement.hidden = true
-  })
-  addEventListener('pageshow', ({ persisted }) => {
-    if (persisted) reload()
+  watch(async () => {
+    await poll()
+    await check()
   })
   setInterval(show, 1000)
-  setInterval(check, POLL_MS)
   poll()
 }

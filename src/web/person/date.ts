@@ -329,3 +329,9 @@ function describeVagueAge(birth: PartialDate, end: PartialDate): string {
 function countYears(from: WholeDate, to: WholeDate): number {
   return Math.floor(countMonths(from, to) / 12)
 }
+
+/** A length of time: `30 minutes`, `8 hours`. */
+export function formatLength(seconds: number): string {
+  const [count, unit] = seconds % 3600 === 0 ? [seconds / 3600, 'hour'] : [Math.ceil(seconds / 60), 'minute']
+  return `${count} ${unit}${count === 1 ? '' : 's'}`
+}

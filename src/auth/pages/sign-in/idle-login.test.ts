@@ -28,6 +28,10 @@ describe('an idle login', () => {
     assert.equal((await asks()).headers.location, '/login')
     assert.equal(await opens(), false)
     assert.equal((await browser.get('/activity')).headers.location, '/login')
+    assert.match(
+      (await browser.get('/login')).body,
+      /Your sign-in has ended: it was not used for 30 minutes\./,
+    )
   })
 
   it('still has its maximum of 8 hours, however much it is used', async () => {

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { LdapProvider } from '../../../config/index.ts'
 import type { Schema } from '../../../store/index.ts'
+import { formatLength } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
@@ -12,7 +13,7 @@ import type { AuthContext } from '../../oauth/context.ts'
 import { findTestAccounts, TEST_CLINICIAN } from '../../users/accounts.ts'
 import { tryLogin } from '../../users/attempt.ts'
 import { readBrowser } from '../../users/guesses.ts'
-import { clearLoginCookie, findCurrentLogin, hasLoginCookie } from '../../users/login.ts'
+import { clearLoginCookie, findCurrentLogin, findLastLogin, hasLoginCookie } from '../../users/login.ts'
 import { isPasswordOf } from '../../users/passwords.ts'
 import { findLastUser, findReturnPath } from '../../users/return-path.ts'
 import { completeLogin, describeLaunch, REFUSED_EVENTS } from './complete.ts'
@@ -104,7 +105,8 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     // Only if it is true: anyone can make a link.
     const login = await findCurrentLogin(context, request)
     const signedOut = query.get('signed-out') === '1' && !login
-    const expired = !login && hasLoginCookie(context, request)
+    const expired =
+      login || !hasLoginCookie(context, request) ? undefined : await describeExpiry(context, request)
     const again = query.get('prompt') === 'login' && login !== undefined
     const wanted = login || signedOut || expired ? undefined : describeWanted(context, request)
     if (expired) clearLoginCookie(context, reply)
@@ -172,6 +174,14 @@ interface LoginForm
   /** The directory whose passwords the form takes. */
   readonly directory?: LdapProvider | undefined
   readonly status?: 401 | 403 | 429
+}
+
+/** Why the login has ended, as far as that is known. */
+async function describeExpiry(context: AuthContext, request: FastifyRequest): Promise<string> {
+  const isIdle = (await findLastLogin(context, request)) !== undefined
+  return isIdle
+    ? `Your sign-in has ended: it was not used for ${formatLength(context.settings.loginIdleSeconds)}.`
+    : 'Your sign-in has ended.'
 }
 
 /** A click on a page of this server comes from a user who was signed in. The start page needs no explanation otherwise. */
