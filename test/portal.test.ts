@@ -353,6 +353,45 @@ describe('the portal', () => {
     await page.waitForURL('**/portal?search=juniper&patient=patient-1')
   })
 
+  it('opens the only patient that a search finds with Enter, and moves through several with the arrow keys (PORTAL-4)', async () => {
+    const { page, faults } = await open()
+    await logIn(page, stack)
+    await page.goto(`${stack.settings.issuerUrl}/portal`)
+    const search = page.getByLabel('Find a patient by name')
+    await search.fill('Juniper')
+    await search.press('Enter')
+    await page.waitForURL('**/portal?search=Juniper')
+    const focused = () => page.evaluate(() => document.activeElement?.getAttribute('data-patient-id'))
+    await search.press('ArrowDown')
+    assert.equal(await focused(), 'patient-1')
+    await page.keyboard.press('ArrowDown')
+    assert.equal(await focused(), 'patient-2')
+    await page.keyboard.press('ArrowDown')
+    assert.equal(await focused(), 'patient-2')
+    await page.keyboard.press('Home')
+    await page.keyboard.press('ArrowUp')
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'search')
+    // Somebody who has not pressed Enter sees the list.
+    await page.goto(`${stack.settings.issuerUrl}/portal?search=${encodeURIComponent('Juniper, Alban')}`)
+    await page.getByText('1 patient matches').waitFor()
+    await search.press('Enter')
+    await page.waitForURL('**/portal?search=*&patient=patient-2')
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'picked')
+    // A date with two readings is compared first, however many patients it finds.
+    await page.goto(`${stack.settings.issuerUrl}/portal`)
+    const [born = '', day = '', month = '', year = ''] =
+      /(0[1-9]|1[0-2])-(Feb|Mar|Apr|May)-(\d{4})/.exec(
+        (await page.locator('.prow').allInnerTexts()).join(),
+      ) ?? []
+    const number = `0${['Jan', 'Feb', 'Mar', 'Apr', 'May'].indexOf(month) + 1}`
+    await search.fill(`${day}/${number}/${year}`)
+    await search.press('Enter')
+    await page.getByText(`Searched for the birth dates ${born} and `).waitFor()
+    await page.locator('.prow', { hasText: born }).waitFor()
+    await inspectOnEveryScreen(page, 'portal-dates')
+    assert.deepEqual(faults, [])
+  })
+
   it('has the same bar on pages with and without patients (PORTAL-14)', async test => {
     const { page } = await open()
     await logIn(page, stack)

@@ -132,6 +132,41 @@ describe('a standalone launch', () => {
     assert.deepEqual(faults, [])
   })
 
+  it('shows no patients in the picker and on the consent page after a sign-out in another tab (PICKER-1)', async () => {
+    const { page, context } = await open()
+    for (const where of ['picker', 'consent']) {
+      await logIn(page, stack)
+      await page.goto(`${helio.url}/start?scope=${encodeURIComponent('launch/patient patient/Patient.rs')}`)
+      if (where === 'consent') await chooseJuniper(page)
+      else {
+        const search = page.getByLabel('Find a patient by name')
+        await search.fill('Juniper, Alban')
+        await search.press('Enter')
+        const only = page.getByRole('radio', { name: /^Juniper, Alban/ })
+        await page.locator('input[type="radio"]:checked:focus').waitFor()
+        assert.equal(await only.isChecked(), true)
+        await page.getByLabel('Find a patient by name').fill('Juniper')
+        await page.getByRole('button', { name: 'Search' }).click()
+        await page.getByRole('heading', { name: '2 patients match' }).waitFor()
+        assert.equal(await page.locator('input[type="radio"]:checked').count(), 0)
+        await search.press('ArrowDown')
+        assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('value')), 'patient-1')
+      }
+      const elsewhere = await context.newPage()
+      await elsewhere.goto(`${stack.settings.issuerUrl}/manage`)
+      await elsewhere.getByRole('button', { name: 'Sign out' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+      assert.equal(await page.getByText('Juniper').count(), 0)
+      await elsewhere.close()
+      await page.getByLabel('Username').fill(stack.user.username)
+      await page.getByLabel('Password').fill(stack.user.password)
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+      await page
+        .getByRole('heading', { level: 1, name: where === 'picker' ? /^Choose a patient/ : /^Allow/ })
+        .waitFor()
+    }
+  })
+
   it('works for the browser app of the tutorial, with fhirclient', async () => {
     const { page, faults } = await open()
     await logIn(page, stack)

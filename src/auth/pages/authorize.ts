@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../core/index.ts'
+import { html } from '../../web/index.ts'
 import { NO_HEAD_ROUTE, paths } from '../base/paths.ts'
 import { type Parameters, readParameters } from '../base/request.ts'
 import type { NextStep } from '../oauth/authorize/next-step.ts'
@@ -9,7 +10,8 @@ import { findPendingAuthorization, storePendingAuthorization } from '../oauth/au
 import { verifyRequest } from '../oauth/authorize/verify.ts'
 import { findWaiting, resolveOtherOutcome, type Waiting } from '../oauth/authorize/waiting.ts'
 import type { AuthContext } from '../oauth/context.ts'
-import { findCurrentLogin } from '../users/login.ts'
+import type { Login } from '../users/find-login.ts'
+import { findCurrentLogin, isLoginOfBrowser } from '../users/login.ts'
 import { sendErrorPage } from './page-parts.ts'
 import { START_PAGE, sendRefusedRequest } from './refused-request.ts'
 
@@ -59,6 +61,15 @@ export function requireWaiting(
   }
 }
 
+/** The script that closes a page with patients when the user signs out elsewhere. */
+export function listSignOutScripts(
+  http: FastifyRequest,
+  context: AuthContext,
+  login: Login,
+): readonly string[] {
+  return isLoginOfBrowser(context, http, login) ? ['sign-out.js'] : []
+}
+
 /** Takes the browser where an authorization request goes next. */
 export async function sendStep(reply: FastifyReply, context: AuthContext, step: Step): Promise<FastifyReply> {
   if (step.kind === 'redirect') return reply.redirect(step.url, 302)
@@ -66,6 +77,19 @@ export async function sendStep(reply: FastifyReply, context: AuthContext, step: 
   switch (step.kind) {
     case 'refused':
       return sendRefusedRequest(reply, context, step.refusal, login)
+    case 'launched-by-another':
+      return sendErrorPage(reply, context, {
+        status: 400,
+        title: 'Another user launched this app',
+        text: [
+          html`A launch is only for the user who began it, and you are signed in as ${login?.user.displayName ?? 'somebody else'}. No record was opened.`,
+          'Launch the app again from the patient list.',
+        ],
+        code: 'invalid_request',
+        actions: [{ href: paths.portal, text: 'Go to patients' }],
+        login,
+        isRecorded: true,
+      })
     case 'expired':
       return sendErrorPage(reply, context, {
         kind: 'ended',

@@ -72,11 +72,20 @@ interface SignedInOptions extends Omit<PageOptions, 'bar' | 'brand' | 'sampleDat
 export function renderSignedInPage(
   { settings, brand }: Pick<AuthContext, 'settings' | 'brand'>,
   login: Login,
-  { current, people, ...options }: SignedInOptions,
+  { current, people, scripts = [], ...options }: SignedInOptions,
   body: Html,
 ): Html {
   const bar = makeSignedInBar(login, current)
-  return renderPage({ bar, brand, sampleData: showsSampleData(settings, people), ...options }, body)
+  return renderPage(
+    {
+      bar,
+      brand,
+      sampleData: showsSampleData(settings, people),
+      scripts: ['sign-out.js', ...scripts],
+      ...options,
+    },
+    body,
+  )
 }
 
 /** The way back to the page above, over the title. */

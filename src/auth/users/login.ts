@@ -190,6 +190,12 @@ export function hasLoginCookie({ settings }: UsersContext, request: FastifyReque
   return request.cookies[makeLoginCookie(settings.issuerUrl).name] !== undefined
 }
 
+/** Whether it is the login of this browser. A launch may have a login of its own. */
+export function isLoginOfBrowser({ settings }: UsersContext, request: FastifyRequest, login: Login): boolean {
+  const id = request.cookies[makeLoginCookie(settings.issuerUrl).name]
+  return id !== undefined && sha256(id) === login.idHash
+}
+
 function isIdle({ lastUsedAt }: Login, idleSeconds: number, now: number): boolean {
   return idleSeconds > 0 && now - lastUsedAt >= idleSeconds * 1000
 }

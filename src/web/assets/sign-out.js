@@ -1,12 +1,17 @@
-// After a sign-out in another tab, or when the sign-in has ended, the portal no longer shows patients. The pages work without this
-// script.
+// After a sign-out in another tab, or when the sign-in has ended, a page of the user no longer shows patients. The pages work
+// without this script.
 const POLL_MS = 20_000
-const channel = new BroadcastChannel('sallyport-sign-out')
 
 function leave() {
   document.documentElement.hidden = true
-  // The sign-in page remembers this one. The page of a refused form has no query.
-  location.replace(`/portal${location.search}`)
+  location.replace(findPage())
+}
+
+// The sign-in page remembers it. A page that a form of the portal, the picker or the consent page opened has no query.
+function findPage() {
+  if (location.pathname.startsWith('/portal')) return `/portal${location.search}`
+  const interaction = document.querySelector('input[name="interaction"]')
+  return interaction ? `${location.pathname}?interaction=${interaction.value}` : location.href
 }
 
 // Asks for a page without patients. The header says that this is no use of the sign-in.
@@ -20,9 +25,7 @@ async function check() {
   }
 }
 
-if (location.pathname.startsWith('/portal')) {
-  channel.addEventListener('message', leave)
-  document.addEventListener('visibilitychange', check)
-  addEventListener('focus', check)
-  setInterval(check, POLL_MS)
-} else channel.postMessage('signed out')
+new BroadcastChannel('sallyport-sign-out').addEventListener('message', leave)
+document.addEventListener('visibilitychange', check)
+addEventListener('focus', check)
+setInterval(check, POLL_MS)

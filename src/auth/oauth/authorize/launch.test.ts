@@ -65,6 +65,26 @@ eachDatabaseIfThorough((_name, open) => {
       assert.ok(readRedirect(await auth.authorize(browser, { launch })).code)
     })
 
+    it('is refused with a page if its user was replaced at a sign-in on the way (LAUNCH-9)', async () => {
+      const leaving = await auth.logIn()
+      const launch = await auth.launch(leaving)
+      const asked = await auth.authorize(leaving, { launch, prompt: 'consent' })
+      assert.match(asked.headers.location ?? '', /^\/oauth2\/consent\?/)
+      await leaving.post('/logout', {})
+      const { interaction = '' } = readRedirect(await leaving.get(asked.headers.location ?? ''))
+      const signedIn = await leaving.post('/login', {
+        username: 'colleague',
+        password: 'sallyport',
+        interaction,
+      })
+      const page = await leaving.follow(signedIn, auth.settings.issuerUrl)
+      assert.equal(page.statusCode, 400)
+      assert.match(page.body, /Another user launched this app[\s\S]*signed in as [^.]*Dr\. colleague/)
+      assert.match(page.body, /href="\/portal">Go to patients/)
+      assert.match(page.body, /invalid_request/)
+      assert.ok(readRedirect(await auth.authorize(browser, { launch })).code)
+    })
+
     it('is refused if it was created for another FHIR base URL (LAUNCH-9)', async () => {
       const launch = await auth.launch(browser)
       const move = auth.store.db.updateTable('launch_token').set({ fhir_base_url: 'https://elsewhere/fhir' })

@@ -63,6 +63,8 @@ export async function takeNextStep(
     case 'consent':
       return sendToPage(http, context, progress, state, paths.consent)
     case 'refuse':
+      if (progress.id !== undefined && isLaunchedByAnother(state))
+        return explainOtherUser(http, context, progress, step.refusal, state.login)
       return mayRedirectError(state, progress)
         ? refuseRequest(http, context, progress, step.refusal, state.login)
         : refuse(http, context, step.refusal, {
@@ -98,6 +100,22 @@ export async function takeNextStep(
         : refuseRequest(http, context, progress, code, step.login)
     }
   }
+}
+
+function isLaunchedByAnother({ launch, login }: AuthorizationState): boolean {
+  return launch !== undefined && login !== undefined && launch.username !== login.user.username
+}
+
+/** The app could only say that the launch is not known. The user who has just signed in reads why. */
+async function explainOtherUser(
+  http: FastifyRequest,
+  context: AuthContext,
+  { request, id }: RequestInProgress,
+  refusal: Refusal,
+  login: Login | undefined,
+): Promise<Step> {
+  const step = await refuse(http, context, refusal, { request, login, ends: id })
+  return step.kind === 'refused' ? { kind: 'launched-by-another' } : step
 }
 
 /** This refusal uses up the launch, as others end it. */

@@ -14,6 +14,8 @@ export type Step =
   | { readonly kind: 'redirect'; readonly url: string }
   /** The client cannot get the refusal, so the user sees it. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
+  /** Another user than the one who launched the app signed in on one of our pages. */
+  | { readonly kind: 'launched-by-another' }
   /** The request has been completed or has expired, and its client is no longer known. */
   | { readonly kind: 'expired' }
 

@@ -63,6 +63,7 @@ export interface ConsentPageOptions {
   /** Whether the user allowed access, but cleared every row. */
   readonly selectedNothing: boolean
   readonly now: number
+  readonly scripts: readonly string[]
 }
 
 interface ConsentPatient {
@@ -86,7 +87,7 @@ export function renderConsentPage(options: ConsentPageOptions): Html {
   const whose = patient && describeWhoseRecord(login, patient)
   const use = whose === undefined ? '' : ` to use ${whose}`
   return renderPage(
-    { title: `Allow ${client.name}`, brand, bar, width: 'mid', sampleData, after },
+    { title: `Allow ${client.name}`, brand, bar, width: 'mid', sampleData, after, scripts: options.scripts },
     html`${options.hasChoice && renderBack(buildPickUrl(options.pendingId), `Choose another ${isPatientUser(login.user) ? 'person' : 'patient'}`)}
 ${renderPageHead(`Allow ${client.name}${use}?`, html`The app at <b>${readHost(options.redirectUri)}</b> requests the access below. ${describeChoice(options)}`)}
 ${options.selectedNothing && renderAlert('Nothing is selected.', 'Select what the app may use, or choose “Don’t allow”. Nothing has been shared yet.', 'bad')}

@@ -19,7 +19,7 @@ import { grantScope } from '../../oauth/grants/grant-scope.ts'
 import { findNamesakes } from '../../oauth/launch/namesakes.ts'
 import type { Login } from '../../users/find-login.ts'
 import { listOwnPatients } from '../../users/own-records.ts'
-import { requireWaiting, sendStep } from '../authorize.ts'
+import { listSignOutScripts, requireWaiting, sendStep } from '../authorize.ts'
 import { showsSampleData } from '../page-parts.ts'
 import { listLogos } from '../portal/apps.ts'
 import { renderConsentPage } from './page.ts'
@@ -106,6 +106,7 @@ async function sendConsentPage(
     isChecked: isChecked ?? chooseFirst(grantable.scope),
     selectedNothing,
     now: clock(),
+    scripts: listSignOutScripts(reply.request, context, login),
   })
   return reply.sendPage(page, {
     status: selectedNothing ? 400 : 200,

@@ -44,6 +44,7 @@ export interface PickerOptions {
   readonly brand: Brand
   readonly sampleData: boolean
   readonly now: number
+  readonly scripts: readonly string[]
 }
 
 interface PatientsView extends ListView {
@@ -116,7 +117,15 @@ function renderShell(options: PickerOptions, heading: string, body: Html): Html 
 <p class="decide__note">Signed in as ${login.user.displayName}</p>
 </div></div>`
   return renderPage(
-    { title: heading, brand, bar: { kind: 'flow', steps, current: 1 }, width: 'flow', sampleData, after },
+    {
+      title: heading,
+      brand,
+      bar: { kind: 'flow', steps, current: 1 },
+      width: 'flow',
+      sampleData,
+      after,
+      scripts: options.scripts,
+    },
     html`${renderPageHead(heading, html`The app at <b>${readHost(redirectUri)}</b> ${extent}.`)}
 ${renderUnverifiedWarning(client)}
 ${body}`,

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
 import type { Person } from '../../../web/index.ts'
@@ -21,7 +21,7 @@ import { findRecent, recordRecent } from '../../oauth/launch/recent-use.ts'
 import { findSuggestions } from '../../oauth/launch/suggest-searches.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
-import { requireWaiting, sendStep } from '../authorize.ts'
+import { listSignOutScripts, requireWaiting, sendStep } from '../authorize.ts'
 import { sendErrorPage, sendUnavailable, showsSampleData } from '../page-parts.ts'
 import type { ListView } from '../portal/list.ts'
 import { buildPickUrl, type PickerOptions, renderEncounterPage, renderPatientPage } from './page.ts'
@@ -157,7 +157,7 @@ async function showPatients(
   const recent = isPatientUser(user) ? [] : await findRecent(context.store.db, user.id, 'patient')
   const list = await findPatients(read, { search, page: position, recent })
   if (list.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, list)
-  const options = await makeOptions(context, waiting, listPeople(list))
+  const options = await makeOptions(reply.request, context, waiting, listPeople(list))
   const suggestions = await findSuggestions(context, user, { list, search, address: reply.request.ip })
   const page = renderPatientPage(options, { list, suggestions, search, page: position, again })
   return reply.sendPage(page, {
@@ -189,7 +189,7 @@ async function showEncounters(
   const picked = await readPicked(read, patient, { fhirBaseUrl, allEncounters: all })
   if (picked.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, picked)
   if (picked.kind === 'absent') return showPatients(reply, context, waiting, { search, page: position })
-  const options = await makeOptions(context, waiting, [picked.person])
+  const options = await makeOptions(reply.request, context, waiting, [picked.person])
   const page = renderEncounterPage(options, { picked, isAll: all, chosen, fault, search, page: position })
   return reply.sendPage(page, {
     status: fault === undefined ? 200 : 400,
@@ -198,6 +198,7 @@ async function showEncounters(
 }
 
 async function makeOptions(
+  http: FastifyRequest,
   context: AuthContext,
   { state, login, pending }: Waiting,
   people: readonly Person[],
@@ -216,6 +217,7 @@ async function makeOptions(
     brand,
     sampleData: showsSampleData(settings, people),
     now: clock(),
+    scripts: listSignOutScripts(http, context, login),
   }
 }
 

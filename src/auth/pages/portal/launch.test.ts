@@ -233,6 +233,15 @@ describe('further options of POST /portal/launch', () => {
     })
   }
 
+  it('are offered to developers only', async t => {
+    const offers = async (page: string) => /More options/.test(page)
+    const form = async (browser: TestBrowser) => (await browser.get('/portal?patient=juniper')).body
+    assert.equal(await offers(await form(browser)), false)
+    const lab = await TestAuthServer.open(await open(), { settings: { lab: true } })
+    t.after(() => lab.app.close())
+    assert.equal(await offers(await form(await lab.logIn())), true)
+  })
+
   it('need a choice of the encounter where the form asks for one (PORTAL-9)', async () => {
     const form = { patientId: 'juniper', step: 'encounter' }
     const { statusCode, body } = await browser.post('/portal/launch', form)

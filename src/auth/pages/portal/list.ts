@@ -69,11 +69,11 @@ ${renderListNote(list, search)}
 ${renderPager(list, { page, build: position => buildPortalUrl({ search, page: position, client }) })}`
 }
 
-/** The search whose results are listed, and the way back to all patients. */
+/** The search whose results are listed, how its date was read, and the way back to all patients. */
 export function renderMatches(list: PatientList, search: string | undefined, all: string): Html | undefined {
-  return search === undefined
-    ? undefined
-    : html`<div class="plist__found"><h2>${describeMatches(list, search)}</h2> <a href="${all}">Clear search</a></div>`
+  if (search === undefined) return undefined
+  const dates = describeDates(search)
+  return html`<div class="plist__found"><h2>${describeMatches(list, search)}</h2> <a href="${all}">Clear search</a>${dates !== '' && html`<p>${dates}</p>`}</div>`
 }
 
 /** A row of the list. */
@@ -182,7 +182,7 @@ export function renderNoPatients(
       })
 }
 
-/** How the date in a search that found nobody was read, if that is not evident. */
+/** How the date in a search was read, if that is not evident. */
 function describeDates(search: string): string {
   const impossible = findImpossibleDate(search)
   if (impossible !== undefined) return `There is no date ${impossible}. `

@@ -99,7 +99,7 @@ ${renderHidden({ patientId: person.id, ...(isDefault ? {} : { clientId: client.i
 ${renderUnverifiedWarning(client)}
 ${(apps.length > 1 || hasMore) && appChoice}
 ${renderEncounterChoice(encounters, { page: paths.portal, isAll: allEncounters, chosen: entered?.encounterId, fault: entered?.fault?.field === 'encounterId' ? entered.fault.text : undefined })}
-${renderMoreOptions(entered)}
+${renderMoreOptions(entered, developerPages !== undefined)}
 <div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${renderIcon('launch')}</button>
 <p class="launch__after">Opens for <b>${renderName(person.name)}</b>${renderUnverifiedBadge(client)}</p></div>
 ${
@@ -173,8 +173,8 @@ const BANNER_CHOICES = [
   ['false', 'The EHR shows it'],
 ] as const
 
-/** The rest of SMART's launch context. */
-function renderMoreOptions(entered: EnteredLaunch | undefined): Html {
+/** The rest of SMART's launch context: for developers, and in a form that is shown again with such a value. */
+function renderMoreOptions(entered: EnteredLaunch | undefined, isDeveloper: boolean): Html | undefined {
   const fault = entered?.fault
   const find = (name: OptionField) => ({
     name,
@@ -185,6 +185,7 @@ function renderMoreOptions(entered: EnteredLaunch | undefined): Html {
   const banner = find('needPatientBanner')
   const fields = [banner, find('intent'), find('tenant'), find('fhirContext')]
   const isOpen = fields.some(({ value, error }) => value !== undefined || error !== undefined)
+  if (!isDeveloper && !isOpen) return undefined
   return html`<details class="more"${isOpen && html` open`}><summary>More options</summary><div class="stack stack--tight launch__more">
 <fieldset><legend class="legend">Patient banner</legend><div class="choices">${BANNER_CHOICES.map(
     ([value, text]) =>

@@ -255,9 +255,15 @@ describe('GET /portal with a search', () => {
     const born = ['1912-04-03', '1912-03-04', '2012-04-03', '2012-03-04']
     const resources = born.map(birthDate => patient(`b${birthDate}`, 'Alder', birthDate, { birthDate }))
     const other = await (await TestAuthServer.open(await open(), { resources })).logIn()
-    const find = async (text: string) => idsIn((await other.get(`/portal?search=${text}`)).body)
-    assert.deepEqual(await find('03041912'), ['b1912-03-04', 'b1912-04-03'])
-    assert.deepEqual(await find('03/04/12'), born.map(date => `b${date}`).toSorted())
+    const find = async (text: string) => (await other.get(`/portal?search=${text}`)).body
+    const both = await find('03041912')
+    assert.deepEqual(idsIn(both), ['b1912-03-04', 'b1912-04-03'])
+    assert.match(
+      both,
+      /<h2>2 patients match[\s\S]*<p>Searched for the birth dates 03-Apr-1912 and 04-Mar-1912\.\s*<\/p>[\s\S]*<ol/,
+    )
+    assert.deepEqual(idsIn(await find('03/04/12')), born.map(date => `b${date}`).toSorted())
+    assert.doesNotMatch(await find('1912-04-03'), /Searched for/)
   })
 
   it('finds an MRN with the digits of a date beside birth dates, and asks for no id that is a birth date', async () => {

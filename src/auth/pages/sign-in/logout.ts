@@ -89,7 +89,7 @@ function renderProviderLogout({ brand }: AuthContext, { name, url, fields }: Pro
       brand,
       bar: { kind: 'flow' },
       width: 'flow',
-      scripts: ['sign-out.js', 'submit.js'],
+      scripts: ['signed-out.js', 'submit.js'],
     },
     html`${renderPageHead('You are signed out', `One more step: sign out of your ${name}, so that nobody else can use it on this computer.`)}
 <form class="actions" method="get" action="${url}" data-submit>${renderHidden(fields)}<button class="btn">Sign out of ${name}</button><a class="btn btn--quiet" href="${paths.login}">Stay signed in there</a></form>`,
