@@ -3,6 +3,7 @@ import { after, beforeEach, describe, it } from 'node:test'
 import type { AppBrowser } from '../../../test/support/app-browser.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { launchBrowser, sessionApp, useSessionApp } from '../../../test/support/session-app.ts'
+import { createAuditor, findRecords } from '../../audit/index.ts'
 import { openStore } from '../../store/index.ts'
 
 eachDatabase((_name, _open, create) => {
@@ -137,6 +138,21 @@ eachDatabase((_name, _open, create) => {
       await isOver()
       assert.equal(refreshes().length, 1)
       assert.equal(setup.log().at(-1)?.check, 'invalid_grant')
+    })
+
+    it('records a refusal that ended the session as refused (SESSION-5)', async () => {
+      const { store, ehr, clock } = setup
+      const app = await sessionApp(store, [ehr.fhirBaseUrl], { clock, audit: createAuditor({ store }) })
+      const audited = await launchBrowser(app, ehr.fhirBaseUrl)
+      clock.advance(300)
+      ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
+      assert.equal((await audited.get('/api/patient')).statusCode, 401)
+      const [ended] = await findRecords(store, { events: [{ kind: 'session-end' }], limit: 1 })
+      assert.deepEqual(
+        [Boolean(ended?.allowed), ended?.status, ended?.reason],
+        [false, 401, 'The auth server refused to renew it'],
+      )
+      await app.close()
     })
 
     it('ends the session when the new tokens are for another patient (SESSION-5)', async () => {

@@ -114,7 +114,8 @@ async function endRefused(context: AppContext, session: Session, reason: string)
       .where('id_hash', '=', session.idHash)
       .execute()
     await endSession(trx, session, now)
-    await auditSession(context, session, { kind: 'session-end', status: 401, reason }, trx)
+    const refused = { allowed: false, status: 401, reason }
+    await auditSession(context, session, { kind: 'session-end', ...refused }, trx)
   })
 }
 

@@ -26,6 +26,7 @@ import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { ACCESS_KINDS } from '../../pages/access-log/visits.ts'
 import { describeApp, findNames, type Names } from '../../pages/activity/describe.ts'
+import { renderResult } from '../../pages/activity/events.ts'
 import { renderAuditOff } from '../../pages/activity/page.ts'
 import { type AdminFailure, recordAction } from '../action.ts'
 import {
@@ -463,10 +464,6 @@ function renderWho(record: KeptRecord, names: Names): Html {
   const who = describeUser(record, names)
   const { address } = record
   return html`${who ?? '–'}${address !== null && address !== who && html`<span class="sub">${address}</span>`}`
-}
-
-function renderResult({ allowed }: KeptRecord): Html {
-  return allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')
 }
 
 function describeEvent({ kind, interaction, resource_type: type, request, repeats }: KeptRecord): Html {

@@ -564,6 +564,29 @@ describe('/admin', () => {
         assert.equal((await admin.get(`/admin/audit/${unknown}`)).statusCode, 404)
     })
 
+    it('says of each record whether it was allowed, failed or refused (ADMIN-21)', async () => {
+      const store = await open()
+      const audit = createAuditor({ store })
+      const server = await TestAuthServer.open(store, { audit })
+      await server.addUser('root1', { admin: true })
+      const event = { server: 'fhir', kind: 'fhir', allowed: true, at: 1 } as const
+      await audit.record(
+        { ...event, status: 200 },
+        { ...event, status: 400 },
+        { ...event, status: 404 },
+        { ...event, status: 401, allowed: false },
+      )
+      const officer = await server.logIn('root1')
+      const { body } = await officer.get('/admin/audit?until=1970-01-01')
+      const results = [...body.matchAll(/(\w+)<\/span> <span class="status">(\d+)/g)]
+      assert.deepEqual(results.map(([, word, status]) => `${word} ${status}`).toReversed(), [
+        'Allowed 200',
+        'Failed 400',
+        'Allowed 404',
+        'Refused 401',
+      ])
+    })
+
     it('finds a user by username, name, account and FHIR user, and an app by its name (ADMIN-21)', async () => {
       const store = await open()
       const audit = createAuditor({ store })

@@ -103,7 +103,7 @@ function renderLine(
 <span class="event__why">${decidedBy !== undefined && html`<span class="event__by">${decidedBy}</span> `}${isOfOthers ? advice.cause : why}${note && html` ${renderBadge(note.badge, 'warn')}`}</span>`
 }
 
-function renderResult(record: KeptRecord): Html {
+export function renderResult(record: KeptRecord): Html {
   if (isFailed(record)) return renderBadge('Failed', 'warn')
   return record.allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')
 }
