@@ -283,6 +283,28 @@ describe('the administration in a browser', () => {
     )
   })
 
+  it('shows records before their filters on a phone, which open by keyboard (ADMIN-21)', async () => {
+    const { page, faults } = await open()
+    await logIn(page, stack)
+    await page.goto(`${stack.settings.issuerUrl}/admin/audit`)
+    const filters = page.getByRole('search', { name: 'Audit records' })
+    const summary = page.getByText('Filters', { exact: true })
+    assert.deepEqual([await filters.isVisible(), await summary.isVisible()], [true, false])
+    await page.setViewportSize({ width: 390, height: 844 })
+    assert.deepEqual([await filters.isVisible(), await summary.isVisible()], [false, true])
+    const first = await page.getByRole('table').getByRole('row').nth(1).boundingBox()
+    assert.ok(first && first.y < 844, `the first record is at ${first?.y}`)
+    await summary.focus()
+    await page.keyboard.press('Enter')
+    await inspectOnEveryScreen(page, 'audit-filters-open')
+    await page.getByLabel('Event', { exact: true }).selectOption('login')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.getByText('Filters: 1 set').waitFor()
+    assert.equal(await filters.isVisible(), false)
+    await inspectOnEveryScreen(page, 'audit-filters-set')
+    assert.deepEqual(faults, [])
+  })
+
   it('checks an exported file against the trail, with and without changes (ADMIN-27)', async () => {
     const { page, faults } = await open()
     await logIn(page, stack)

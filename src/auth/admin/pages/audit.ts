@@ -432,7 +432,8 @@ function renderFilters({ view: { fields }, choices }: AuditPage): Html {
     ['allowed', 'Allowed'],
     ['refused', 'Refused'],
   ]
-  return html`<form class="narrow narrow__form" method="get" action="${paths.admin}/audit" role="search" aria-label="Audit records">
+  const set = Object.values(fields).filter(value => value !== '').length
+  return html`<details class="more filters"><summary>Filters${set > 0 && `: ${set} set`}</summary><form class="narrow narrow__form" method="get" action="${paths.admin}/audit" role="search" aria-label="Audit records">
 ${renderSelect('kind', 'Event', 'All events', Object.entries(KINDS), fields.kind)}
 ${renderSelect('result', 'Result', 'All results', results, fields.result)}
 ${renderInput('user', 'User', fields.user, choices.users)}
@@ -444,7 +445,7 @@ ${renderInput('address', 'Address of the request', fields.address)}
 ${renderInput('since', 'From (UTC)', fields.since, undefined, 'date')}
 ${renderInput('until', 'To (UTC)', fields.until, undefined, 'date')}
 <p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink('/audit', 'Show all', 'btn btn--quiet btn--small')}</p>
-</form>`
+</form></details>`
 }
 
 function renderRow(record: KeptRecord, { names, patients }: AuditPage) {
