@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { findRecords } from '../src/audit/index.ts'
-import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { inspectOnEveryScreen, screenshot, useBrowser } from './support/browser.ts'
 import { HttpUser } from './support/http-user.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { logIn } from './support/walk.ts'
@@ -17,6 +17,8 @@ before(async () => {
 })
 after(() => stack?.close())
 const open = useBrowser()
+
+const CHOSEN = 'correct horse battery'
 
 describe('the administration in a browser', () => {
   it('shows who has access now, filters by keyboard, and names what a revocation ends (REVOKE-3)', async () => {
@@ -136,6 +138,93 @@ describe('the administration in a browser', () => {
     assert.equal(await ends.count(), before - 1)
   })
 
+  it('gives a user a link to choose a password, which works once and leaves the address at once (LOGIN-17)', async () => {
+    const { page, faults } = await open()
+    await logIn(page, stack)
+    const { issuerUrl } = stack.settings
+    await page.goto(`${issuerUrl}/admin/clinicians/new`)
+    await inspectOnEveryScreen(page, 'admin-add-user')
+    await page.getByLabel('Username').fill('grace')
+    await page.getByLabel('Name', { exact: true }).fill('Dr. Grace Hopper')
+    await page.getByLabel('FHIR user').fill('practitioner-1')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Confirm and add user' }).press('Enter')
+    await page.getByRole('heading', { name: 'Activation link of Dr. Grace Hopper' }).waitFor()
+    const first = await page.getByText('/login/activate#').first().innerText()
+    await page.getByRole('link', { name: 'Continue' }).click()
+    await page.getByText('Not chosen yet').waitFor()
+    await inspectOnEveryScreen(page, 'admin-invited-user')
+    await page.getByRole('link', { name: 'Reset password' }).click()
+    await page.getByLabel('Temporary password').waitFor()
+    await inspectOnEveryScreen(page, 'admin-reset-password')
+    await page.getByRole('button', { name: 'Reset password' }).click()
+    await page.getByRole('heading', { name: 'Activation link of Dr. Grace Hopper' }).waitFor()
+    const link = await page.getByText('/login/activate#').first().innerText()
+
+    const { page: own, context, faults: ownFaults } = await open()
+    const urls: string[] = []
+    context.on('request', request => urls.push(request.url(), request.headers().referer ?? ''))
+    await own.goto(first)
+    await own.getByText('This link does not work, or no longer.').waitFor()
+    await inspectOnEveryScreen(own, 'activate-ended')
+    // In the same tab only the part behind the # differs, and the browser loads no page.
+    await own.goto(link)
+    await own.getByText('For the account grace at Sallyport').waitFor()
+    assert.equal(own.url(), `${issuerUrl}/login/activate`)
+    await inspectOnEveryScreen(own, 'activate')
+    await own.getByLabel('New password', { exact: true }).fill('short')
+    await own.getByLabel('New password again').fill('short')
+    await own.keyboard.press('Enter')
+    await own.getByText('Use at least 8 characters').waitFor()
+    await inspectOnEveryScreen(own, 'activate-refused')
+    await own.getByLabel('New password', { exact: true }).fill(CHOSEN)
+    await own.getByLabel('New password again').fill(CHOSEN)
+    await own.keyboard.press('Enter')
+    await own.getByRole('heading', { name: 'Password saved' }).waitFor()
+    await inspectOnEveryScreen(own, 'activate-saved')
+    await own.getByRole('link', { name: 'Sign in' }).press('Enter')
+    await own.getByLabel('Username').fill('grace')
+    await own.getByLabel('Password').fill(CHOSEN)
+    await own.keyboard.press('Enter')
+    await own.waitForURL(`${issuerUrl}/portal`)
+    const secret = new URL(link).hash.slice(1)
+    assert(urls.some(url => url.endsWith('/login/activate')))
+    // Playwright shows the part behind the # of a navigation; a browser does not send it.
+    assert.deepEqual(
+      urls.filter(url => url.split('#')[0]?.includes(secret)),
+      [],
+    )
+    await own.goto(link)
+    await own.getByText('This link was already used.').waitFor()
+    await inspectOnEveryScreen(own, 'activate-used')
+    assert.deepEqual(faults, [])
+    assert.deepEqual(
+      ownFaults.filter(fault => !/status of 400/.test(fault)),
+      [],
+    )
+  })
+
+  it('takes a pasted activation link without scripts (LOGIN-17)', async () => {
+    const { page } = await open()
+    await logIn(page, stack)
+    const user = page.getByRole('rowheader').getByRole('link')
+    await page.goto(`${stack.settings.issuerUrl}/admin/clinicians?search=grace`)
+    await user.click()
+    await page.getByRole('link', { name: 'Reset password' }).click()
+    await page.getByRole('button', { name: 'Reset password' }).click()
+    const link = await page.getByText('/login/activate#').first().innerText()
+    const { page: own } = await open({ javaScriptEnabled: false })
+    await own.goto(link)
+    await screenshot(own, 'activate-without-scripts')
+    await own.getByLabel('Your link').fill(link)
+    await own.keyboard.press('Enter')
+    await own.getByText('For the account grace at Sallyport').waitFor()
+    await own.getByLabel('New password', { exact: true }).fill(CHOSEN)
+    await own.getByLabel('New password again').fill(CHOSEN)
+    await own.keyboard.press('Enter')
+    await own.getByRole('heading', { name: 'Password saved' }).waitFor()
+  })
+
   it('finds the patient of an account, shows who it is, and adds it, by keyboard (ADMIN-30)', async () => {
     const { page, faults } = await open()
     await logIn(page, stack)
@@ -173,7 +262,8 @@ describe('the administration in a browser', () => {
     await inspectOnEveryScreen(page, 'admin-confirm-patient')
     assert.equal(page.url(), `${url}/new`)
     await page.getByRole('button', { name: 'Confirm and add user' }).press('Enter')
-    await page.getByText('New password of bound').first().waitFor()
+    await page.getByText('Activation link of bound').first().waitFor()
+    await inspectOnEveryScreen(page, 'admin-activation-link')
 
     await page.goto(`${url}?search=bound`)
     await page.getByRole('rowheader').getByRole('link').click()

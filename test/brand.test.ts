@@ -66,7 +66,11 @@ describe('the pages of an organization', () => {
     const { page, faults } = await open()
     await page.goto(`${issuerUrl}/login`)
     await page.getByText('Use your North Hospital account.').waitFor()
-    await page.getByText('Forgot your password, or can’t sign in? Ask for help: Service desk').waitFor()
+    await page
+      .getByText(
+        'Forgot your password, or can’t sign in? Ask for help, or for a link to choose a new password: Service desk',
+      )
+      .waitFor()
     await page.getByLabel('Username').fill('mira')
     await page.getByLabel('Password').fill(stack.user.password)
     await page.getByRole('button', { name: 'Sign in' }).click()

@@ -208,6 +208,11 @@ describe('a flood of anonymous requests', () => {
       ],
     ],
     ['failed logins', 'auth', at => [{ method: 'POST', path: '/login' }, form, `username=x${at}&password=x`]],
+    [
+      'unknown activation links',
+      'auth',
+      at => [{ method: 'POST', path: '/login/activate' }, form, `link=${`${at}`.padEnd(43, 'x')}`],
+    ],
     ['session API requests without a session', 'app', () => [{ method: 'GET', path: '/api/patient' }]],
   ]
   for (const [kind, name, send] of floods)

@@ -38,6 +38,7 @@ export { followAnnouncements, reloadHere } from './admin/system.ts'
 export { listStateWords, USER_LISTS } from './admin/user-lists.ts'
 export {
   addUser,
+  type ChangedUser,
   changeUser,
   linkUser,
   setPassword,

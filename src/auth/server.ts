@@ -53,6 +53,7 @@ import { makeSignedInBar } from './pages/page-parts.ts'
 import { addPickerRoutes } from './pages/picker/routes.ts'
 import { addLaunchRoutes } from './pages/portal/launch.ts'
 import { addPortalRoutes } from './pages/portal/routes.ts'
+import { addActivateRoutes } from './pages/sign-in/activate.ts'
 import { addEnrolRoutes } from './pages/sign-in/enrol.ts'
 import { addEndSessionRoutes, addLogoutRoutes } from './pages/sign-in/logout.ts'
 import { addNewPasswordRoutes } from './pages/sign-in/new-password.ts'
@@ -210,6 +211,7 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addEnrolRoutes(app, context)
   addPasskeyRoutes(app, context)
   addNewPasswordRoutes(app, context)
+  addActivateRoutes(app, context)
   addProviderRoutes(app, context)
   addLogoutRoutes(app, context)
   addPortalRoutes(app, context)

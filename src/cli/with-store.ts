@@ -85,9 +85,10 @@ export async function performCommand<T>(
   const result = await withStore(io, (store, settings) => {
     const rules = makeRules(settings, () => settings.login)
     const who = makeCommandLine(findOperator(io))
-    const { brand, minPasswordLength } = settings
+    const { brand, minPasswordLength, issuerUrl, activationLinkHours } = settings
     const audit = openAuditor(settings, store)
-    const admin = { store, audit, clock: Date.now, rules, brand, minPasswordLength, ...who }
+    const common = { store, audit, clock: Date.now, rules, brand }
+    const admin = { ...common, minPasswordLength, issuerUrl, activationLinkHours, ...who }
     return operate(admin, () => createSealer(ensureSecret(settings)))
   })
   if (isFailure<Awaited<T> | AdminFailure, AdminFailure>(result))

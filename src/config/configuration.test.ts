@@ -80,6 +80,7 @@ describe('readSettings', () => {
         single: { id: undefined, name: undefined, url: undefined, clientId: undefined },
       },
       minPasswordLength: 8,
+      activationLinkHours: 72,
       login: {
         passwords: true,
         secondFactor: 'none',

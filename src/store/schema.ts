@@ -23,6 +23,7 @@ export interface Schema {
   removed_client: RemovedClientTable
   wrong_password: WrongPasswordTable
   known_sender: KnownSenderTable
+  activation_link: ActivationLinkTable
   recent_use: RecentUseTable
   launch_token: LaunchTokenTable
   authorization_request: AuthorizationRequestTable
@@ -273,6 +274,16 @@ interface KnownSenderTable {
   clinician_id: string
   sender_hash: string
   seen_at: Instant
+}
+
+/** A one-time link with which a user chooses a password; the last one of each account. */
+interface ActivationLinkTable {
+  clinician_id: string
+  token_hash: string
+  /** Of the account, when the link was created. */
+  account_mark: string
+  expires_at: Instant
+  used_at: Instant | null
 }
 
 /** LAUNCH-5. */

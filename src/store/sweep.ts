@@ -19,6 +19,8 @@ const KEPT = {
   wrongCode: DAY_MS,
   /** As long as the cookie of a known browser. */
   knownSender: 180 * DAY_MS,
+  /** So that the audit trail names the account of an expired link. */
+  activationLink: 30 * DAY_MS,
   code: MAX_TOKEN_MS,
   grant: 2 * DAY_MS,
   signingKey: 7 * DAY_MS,
@@ -40,6 +42,7 @@ const EXPIRING = [
   ['login_failure', 'at', KEPT.loginFailure],
   ['wrong_code', 'at', KEPT.wrongCode],
   ['known_sender', 'seen_at', KEPT.knownSender],
+  ['activation_link', 'expires_at', KEPT.activationLink],
   ['app_launch', 'expires_at', 0],
   ['app_session', 'idle_expires_at', 0],
   ['app_session', 'max_expires_at', 0],

@@ -41,6 +41,8 @@ export interface Admin {
   readonly brand?: { readonly name: string }
   /** Of the settings. */
   readonly minPasswordLength?: number
+  readonly issuerUrl?: string
+  readonly activationLinkHours?: number
   /** Whether the actor may do this, by what is true now. Locks what it depends on until the transaction ends. */
   readonly mayAct: (db: Kysely<Schema>, operation: Operation) => Promise<boolean>
   /** Whether the actor exists on loopback only (ENDS-2): so does what it adds. */
@@ -60,13 +62,13 @@ export function makeAdmin(
     brand,
     settings,
   }: Required<Pick<Admin, 'store' | 'audit' | 'clock' | 'rules' | 'brand'>> & {
-    readonly settings: { readonly minPasswordLength: number }
+    readonly settings: Required<Pick<Admin, 'minPasswordLength' | 'issuerUrl' | 'activationLinkHours'>>
   },
   request: Pick<FastifyRequest, 'id' | 'ip'>,
   who: Pick<Admin, 'actor' | 'mayAct' | 'isForLoopback'>,
 ): Admin {
-  const { minPasswordLength } = settings
-  const common = { store, audit, clock, rules, brand, minPasswordLength }
+  const { minPasswordLength, issuerUrl, activationLinkHours } = settings
+  const common = { store, audit, clock, rules, brand, minPasswordLength, issuerUrl, activationLinkHours }
   return { ...common, ...who, requestId: request.id, address: request.ip }
 }
 

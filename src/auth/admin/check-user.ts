@@ -14,8 +14,10 @@ export interface NewUser {
   readonly relatedPersons?: readonly string[] | undefined
   readonly admin?: boolean | undefined
   readonly auditor?: boolean | undefined
-  /** Undefined: the user signs in with an identity provider. */
+  /** Without it and without a link, the user signs in with an identity provider. */
   readonly password?: string | undefined
+  /** Whether the user gets a link to choose a password. */
+  readonly withLink?: boolean | undefined
 }
 
 const FHIR_USERS = { clinician: ['Practitioner'], account: ['Patient', 'RelatedPerson'] } as const
@@ -92,6 +94,19 @@ export function checkPassword(
       ? undefined
       : findNewPasswordFault(password, { ...owner, brand: brand?.name ?? '', minLength })
   return fault === undefined ? undefined : new AdminFailure('invalid', fault)
+}
+
+/** A user gets a password or a link, and a link only if passwords sign users in. */
+export function checkLink(
+  { rules }: Admin,
+  { withLink, password }: Pick<NewUser, 'withLink' | 'password'>,
+): AdminFailure | undefined {
+  if (!withLink) return undefined
+  if (password !== undefined)
+    return new AdminFailure('invalid', 'a user gets a password or an activation link, not both')
+  return rules.passwords
+    ? undefined
+    : new AdminFailure('conflict', 'users do not sign in with passwords (smart.login.passwords)')
 }
 
 /** Whether the user must replace the password at the next sign-in. On loopback, commands set the passwords of tests. */

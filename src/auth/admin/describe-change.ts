@@ -1,7 +1,7 @@
 type Members = Readonly<Record<string, unknown>>
 
 /** Members that change as a consequence of others. */
-const CONSEQUENCES: readonly string[] = ['signIns', 'admin', 'auditor']
+const CONSEQUENCES: readonly string[] = ['signIns', 'activationEndsAt', 'admin', 'auditor']
 
 /** The change of an app or a user in words, for lists of the audit trail: its role, and the names of other members. */
 export function describeChange(
@@ -13,6 +13,7 @@ export function describeChange(
   const names = isSet ? Object.keys(after).filter(name => !CONSEQUENCES.includes(name)) : []
   const sentences = [
     ...describeRole(before, after),
+    ...(typeof after.activationEndsAt === 'number' ? ['Activation link'] : []),
     ...(names.length > 0 ? [`Changed: ${names.map(toWords).join(', ')}`] : []),
   ]
   return sentences.length > 0 ? sentences.join('. ') : undefined

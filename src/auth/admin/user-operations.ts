@@ -1,9 +1,10 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { sql, type Transaction } from 'kysely'
-import { isFailure } from '../../core/index.ts'
+import { HOUR_MS, isFailure } from '../../core/index.ts'
 import { createRandomToken, revokeGrantTokens, type Schema } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { lockAccount } from '../users/accounts.ts'
+import { type ActivationLink, createActivationLink, keepActivationLink } from '../users/activation.ts'
 import { removeFactors } from '../users/factors/factors.ts'
 import { forgetWrongCodes } from '../users/factors/wrong-codes.ts'
 import { forgetSenders, forgetWrongPasswords } from '../users/guesses.ts'
@@ -19,8 +20,15 @@ import {
   perform,
   type SignIn,
 } from './action.ts'
-import { checkPassword, isIssued, listUserFaults, type NewUser, USERNAME_TAKEN } from './check-user.ts'
-import { CLOSED } from './endpoint.ts'
+import {
+  checkLink,
+  checkPassword,
+  isIssued,
+  listUserFaults,
+  type NewUser,
+  USERNAME_TAKEN,
+} from './check-user.ts'
+import { CLOSED, Time } from './endpoint.ts'
 import type { ActionLink, CommandWords, Question } from './operation.ts'
 import {
   describe,
@@ -33,9 +41,10 @@ import {
   type UserTarget,
 } from './users.ts'
 
-/** A user, and a new password if the operation set one. Only its hash is stored, so show the password now. */
+/** A user, and a new password or link if the operation made one. Only its hash is stored, so show it now. */
 export interface ChangedUser extends UserDescription {
   readonly password?: string
+  readonly activationLink?: ActivationLink
 }
 
 /** What pages offer depends on it. */
@@ -55,6 +64,16 @@ export const Password = Type.Optional(
   }),
 )
 
+export const WithLink = Type.Optional(
+  Type.Boolean({
+    description:
+      'Instead of a password the user gets a link, and chooses a password there. Until then no password signs the user in.',
+  }),
+)
+
+/** A new activation link, in a response. */
+export const NewLink = Type.Object({ url: Type.String(), expires_at: Time }, CLOSED)
+
 /** One sign-in of a user. */
 export const SignInId = Type.Object({ sign_in: Type.String({ description: 'The id of a sign-in.' }) }, CLOSED)
 
@@ -65,6 +84,7 @@ const KEEP_APPS = {
 /** The members of an operation on one user. */
 type UserInput = Partial<Static<typeof Link> & Static<typeof SignInId>> & {
   readonly password?: string
+  readonly activation_link?: boolean
   readonly keep_apps?: boolean
 }
 
@@ -103,23 +123,27 @@ export const USER_OPERATIONS = {
       method: 'POST',
       path: 'password',
       title: 'Reset the password',
-      description: 'Ends all sign-ins and the access of apps. Without a password the server generates one.',
-      input: Type.Object({ password: Password, ...KEEP_APPS }, CLOSED),
+      description:
+        'Ends the password, all sign-ins and the access of apps. Without a password and a link the server generates a password.',
+      input: Type.Object({ password: Password, activation_link: WithLink, ...KEEP_APPS }, CLOSED),
       result: Type.Object(
-        { password: Type.String({ description: 'The new password. It is not shown again.' }) },
+        {
+          password: Type.Optional(Type.String({ description: 'The new password. It is not shown again.' })),
+          activation_link: Type.Optional(NewLink),
+        },
         CLOSED,
       ),
     },
     path: 'reset-password',
     page: {
       title: name => `Reset the password of ${name}?`,
-      text: 'The server generates a new password and shows it once. The user replaces it at the next sign-in. All sign-ins end, and apps lose the access that the user gave them.',
+      text: 'The current password stops working at once. All sign-ins end, and apps lose the access that the user gave them. Make sure that the request comes from the user.',
       button: 'Reset password',
       endsAccess: true,
     },
     link: { text: 'Reset password', isOffered: user => user.hasPasswords },
-    perform: (admin, target, { password, keep_apps }) =>
-      setPassword(admin, target, { password, keepApps: keep_apps }),
+    perform: (admin, target, { password, activation_link, keep_apps }) =>
+      setPassword(admin, target, { password, withLink: activation_link, keepApps: keep_apps }),
   },
   'end-sessions': {
     signIn: 'never asks',
@@ -356,8 +380,8 @@ export function refuseOwnAccount({ actor }: Admin, userId: string, verb: string)
 }
 
 /** Adds a user. */
-export async function addUser(admin: Admin, user: NewUser): Promise<UserDescription | AdminFailure> {
-  const fault = listUserFaults(user)[0] ?? checkPassword(admin, user, user.password)
+export async function addUser(admin: Admin, user: NewUser): Promise<ChangedUser | AdminFailure> {
+  const fault = listUserFaults(user)[0] ?? checkPassword(admin, user, user.password) ?? checkLink(admin, user)
   if (fault) return fault
   const password_hash = user.password === undefined ? NO_PASSWORD : await hashPassword(user.password)
   return perform(admin, async trx => {
@@ -379,14 +403,22 @@ export async function addUser(admin: Admin, user: NewUser): Promise<UserDescript
       .executeTakeFirst()
     if (!row) return USERNAME_TAKEN
     await storeRelatedPersons(trx, row.id, user.relatedPersons ?? [])
+    const activationLink = user.withLink ? await makeLink(admin, trx, row) : undefined
     const result = await describe(trx, admin.rules, row, admin.clock())
     return {
       operation: nameOperation(user.kind, 'add'),
       target: { type: 'account', id: row.id, name: user.username },
-      result,
+      result: { ...result, ...(activationLink && { activationLink }) },
       after: toProperties(result),
     }
   })
+}
+
+function makeLink(admin: Admin, trx: Transaction<Schema>, row: UserRow): Promise<ActivationLink> {
+  const { clock, issuerUrl, activationLinkHours } = admin
+  if (issuerUrl === undefined || activationLinkHours === undefined) throw new Error('Settings are missing')
+  const expiresAt = clock() + activationLinkHours * HOUR_MS
+  return createActivationLink(trx, row, { issuerUrl, expiresAt })
 }
 
 /** The column has the bare id of a Practitioner (LOGIN-1). */
@@ -507,33 +539,43 @@ export function removeUser(admin: Admin, target: UserTarget): Promise<UserDescri
   })
 }
 
-/** Sets a new password, or a random one, and returns it. Ends all sign-ins, and the access of apps. */
+/** Sets a new password, or a random one, or makes a link, and returns it. Ends all sign-ins, and the access of apps. */
 export async function setPassword(
   admin: Admin,
   target: UserTarget,
   {
-    password = createPassword(),
+    withLink = false,
+    password: chosen,
     keepApps = false,
-  }: { readonly password?: string | undefined; readonly keepApps?: boolean | undefined },
+  }: Pick<NewUser, 'withLink' | 'password'> & { readonly keepApps?: boolean | undefined },
 ): Promise<ChangedUser | AdminFailure> {
-  const password_hash = await hashPassword(password)
+  const fault = checkLink(admin, { withLink, password: chosen })
+  if (fault) return fault
+  const password = withLink ? undefined : (chosen ?? createPassword())
+  const password_hash = password === undefined ? NO_PASSWORD : await hashPassword(password)
+  let activationLink: ActivationLink | undefined
   const user = await performOnUser(admin, target, 'set-password', async (trx, row) => {
     const fault = checkPassword(admin, { username: row.username, displayName: row.display_name }, password)
     if (fault) return fault
     // With a password that only its owner knows, a sample account is one like others.
     const for_loopback = row.for_loopback && (admin.isForLoopback ?? false)
-    const must_change_password = isIssued(admin)
     await forgetWrongCodes(trx, row.id)
     await forgetWrongPasswords(trx, row.id)
     await forgetSenders(trx, row.id)
-    return storeAndEnd(
-      trx,
-      row,
-      { password_hash, must_change_password, for_loopback, password_changed_at: admin.clock() },
-      keepApps,
-    )
+    const columns = {
+      password_hash,
+      must_change_password: !withLink && isIssued(admin),
+      for_loopback,
+      password_changed_at: admin.clock(),
+      // The sign-ins end even if there was no password.
+      access_version: row.access_version + 1,
+    }
+    const changed = await storeAndEnd(trx, row, columns, keepApps)
+    if (withLink) activationLink = await makeLink(admin, trx, changed)
+    return changed
   })
-  return isFailure(user) ? user : { ...user, password }
+  if (isFailure(user)) return user
+  return { ...user, ...(password !== undefined && { password }), ...(activationLink && { activationLink }) }
 }
 
 export function createPassword(): string {
@@ -605,7 +647,9 @@ async function storeAndEnd(
   await trx.updateTable('clinician').set(columns).where('id', '=', row.id).execute()
   const kept = { accountId: row.id, mark: computeAccountMark(row), what: 'offline' } as const
   if (keepApps) await keepAccess(trx, kept)
-  return { ...row, ...columns }
+  const changed = { ...row, ...columns }
+  if (columns.password_hash === undefined) await keepActivationLink(trx, row, changed)
+  return changed
 }
 
 /** Links a user of an identity provider, who then signs in as this user. Replaces a link to another user (SIGNIN-6). */
@@ -671,7 +715,10 @@ function performOnUser(
       isAboutAdministrator: isAdministrator(before),
       result,
       before: old,
-      after: { ...after, ...(isNewPassword && { password: 'replaced' }) },
+      after: {
+        ...after,
+        ...(isNewPassword && { password: changed.password_hash === NO_PASSWORD ? 'removed' : 'replaced' }),
+      },
     }
   })
 }

@@ -3,6 +3,7 @@ import { type Kysely, type Selectable, sql } from 'kysely'
 import { DAY_MS } from '../../core/index.ts'
 import { containsText, type Schema, type Store } from '../../store/index.ts'
 import { formatFhirUser, isPatientUser } from '../base/user.ts'
+import { findActivationEnds } from '../users/activation.ts'
 import { findAdminProvider, keepGoodLogins, type LoginRow, selectLogins } from '../users/find-login.ts'
 import { findLocked, isLocked } from '../users/guesses.ts'
 import { NO_PASSWORD } from '../users/passwords.ts'
@@ -35,6 +36,8 @@ export interface UserDescription {
   /** Whether the account was made for loopback, and ends elsewhere. */
   readonly isForLoopback: boolean
   readonly hasPassword: boolean
+  /** When the link ends with which the user can choose a password; undefined without one. */
+  readonly activationEndsAt: number | undefined
   readonly links: readonly UserLink[]
   readonly secondFactors: number
   /** Browsers in which the user is signed in. */
@@ -227,6 +230,7 @@ async function describeAll(
   const logins = await selectLogins(db).where('login.clinician_id', 'in', ids).execute()
   const signIns = await keepGoodLogins(db, rules, logins, now)
   const locked = await findLocked(db, ids)
+  const activationEnds = await findActivationEnds(db, rows, now)
   return rows.map(row => ({
     id: row.id,
     kind: getKind(row),
@@ -240,6 +244,7 @@ async function describeAll(
     disabled: Boolean(row.disabled),
     isForLoopback: Boolean(row.for_loopback),
     hasPassword: row.password_hash !== NO_PASSWORD,
+    activationEndsAt: activationEnds.get(row.id),
     links: links.filter(link => link.clinician_id === row.id).map(toLink),
     secondFactors: factors.filter(one => one.clinician_id === row.id).length,
     signIns: signIns.filter(one => one.clinician_id === row.id).length,

@@ -11,6 +11,8 @@ export const paths = {
   loginFactor: '/login/second-factor',
   loginNewPassword: '/login/new-password',
   loginEnrol: '/login/enrol',
+  /** Links with which users choose a password lead here. */
+  loginActivate: '/login/activate',
   backchannelLogout: '/login/backchannel-logout',
   /** The redirect URI after a logout at an identity provider. */
   loggedOut: '/login/logged-out',

@@ -40,7 +40,10 @@ describe('the organization on pages', () => {
 
   it('is who helps with a forgotten password', async () => {
     const { body } = await auth.openBrowser().get('/login')
-    assert.match(body, /id="help">Forgot your password, or can’t sign in\? Ask for help: Service desk/)
+    assert.match(
+      body,
+      /id="help">Forgot your password, or can’t sign in\? Ask for help, or for a link to choose a new password: Service desk/,
+    )
     const other = await TestAuthServer.open(await open())
     assert.match(
       (await other.openBrowser().get('/login')).body,

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import type { NewUser, UserDescription } from '../../auth/index.ts'
+import type { ChangedUser, NewUser, UserDescription } from '../../auth/index.ts'
 import { readSettings, type Settings } from '../../config/index.ts'
 import { HOW, isUsername, ON_PLAIN_LINE } from '../../core/index.ts'
 import { isId } from '../../fhir/index.ts'
@@ -26,6 +26,7 @@ import { defineUserList } from './user-list.ts'
 const accountAdd: Command = {
   usage: `
 Usage: ${HOW} account add --username <name> [--patient <id>] [--related-person <id>]… [--display-name <text>]
+         [--activation-link]
 
 A patient who signs in to apps with access to their own record only, or a related person with access to the records of the
 patients they act for. Prompts for the password, or reads it from the first line of standard input (at most 72 bytes):
@@ -35,7 +36,8 @@ Options:
   --username <name>        name to sign in with
   --patient <id>           id of the Patient resource, for example patient-1 or Patient/patient-1
   --related-person <id>    id of a RelatedPerson resource, which names the patient; once for each patient
-  --display-name <text>    name shown on pages; by default the username`,
+  --display-name <text>    name shown on pages; by default the username
+  --activation-link        print a link with which the user chooses a password, and read no password`,
   async run(args, io) {
     const username = readUsername(getRequired(args, 'username'))
     const patients = readIds(args, 'patient', 'Patient').slice(-1)
@@ -46,7 +48,7 @@ Options:
     ]
     if (fhirUser === undefined) throw failMisuse('Needs --patient or --related-person')
     const displayName = getText(args, 'display-name') || username
-    return addAccount(io, { kind: 'account', username, displayName, fhirUser, relatedPersons })
+    return addAccount(args, io, { kind: 'account', username, displayName, fhirUser, relatedPersons })
   },
 }
 
@@ -98,16 +100,33 @@ function readIds(args: Arguments, option: string, type: string): readonly string
 }
 
 /** Adds a clinician, or the account of a patient or of related persons. */
-export async function addAccount(io: Io, user: Omit<NewUser, 'password'>): Promise<ExitCode> {
+export async function addAccount(args: Arguments, io: Io, user: NewUser): Promise<ExitCode> {
   const { kind, username } = user
-  const password = await readNewPassword(io)
+  const secret = await readSecret(args, io)
   const { addUser } = await import('../../auth/index.ts')
   const refusal = `Cannot add ${kind} ${username}`
-  const added = await performCommand(io, refusal, admin => addUser(admin, { ...user, password }))
+  const added = await performCommand(io, refusal, admin => addUser(admin, { ...user, ...secret }))
   io.stdout.write(`Added ${kind} ${username} with id ${added.id}\n`)
-  await notePassword({ ...user, password }, io)
+  await noteSecret(added, secret, io)
   await noteFhirUsers(added, io)
   return 0
+}
+
+/** A new password, unless the user gets a link to choose one. */
+type Secret = Pick<NewUser, 'password' | 'withLink'>
+
+export async function readSecret(args: Arguments, io: Io): Promise<Secret> {
+  return isSet(args, 'activation-link') ? { withLink: true } : { password: await readNewPassword(io) }
+}
+
+/** Prints the link, or says what the user will notice about the password. */
+export async function noteSecret(user: ChangedUser, { password }: Secret, io: Io): Promise<void> {
+  const { activationLink } = user
+  if (password !== undefined) await notePassword({ ...user, password }, io)
+  if (activationLink)
+    io.stdout.write(
+      `${activationLink.url}\nWith this link the user chooses a password, once, until ${new Date(activationLink.expiresAt).toISOString()}\n`,
+    )
 }
 
 /** Warns if nobody can use `/admin` any longer. */
@@ -186,7 +205,7 @@ const MAX_LINE_BYTES = 4096
 const MAX_BYTES = 72
 
 /** Prompts twice without echo on a terminal; otherwise reads the first line of standard input. */
-export async function readNewPassword(io: Io): Promise<string> {
+async function readNewPassword(io: Io): Promise<string> {
   const password = io.stdin.isTTY ? await askTwice(io) : await readFirstLine(io.stdin)
   if (password === '') throw new CommandFailure('Cannot use password: it is empty')
   if (Buffer.byteLength(password) > MAX_BYTES) {
@@ -199,7 +218,7 @@ export async function readNewPassword(io: Io): Promise<string> {
 }
 
 /** Says what the user will notice about the password. */
-export async function notePassword(
+async function notePassword(
   { password, ...owner }: Pick<NewUser, 'username' | 'displayName'> & { readonly password: string },
   io: Io,
 ): Promise<void> {

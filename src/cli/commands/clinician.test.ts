@@ -317,6 +317,19 @@ eachDatabaseIfThorough((_, __, create) => {
       assert.deepEqual(await look(({ db }) => listGood(db)), [])
     })
 
+    it('prints a link instead, with which the user chooses the password (LOGIN-17)', async () => {
+      const { run, rows } = await setUp()
+      const added = await run([...ADA, '--activation-link'])
+      const LINK = /^http:\/\/localhost:9000\/login\/activate#[\w-]{43}\nWith this link .* until 20\d\d-/m
+      assert.match(added.stdout, LINK)
+      assert.equal((await rows())[0]?.password_hash, '')
+      await run(['clinician', 'set-password', 'ada'], 'old')
+      const reset = await run(['clinician', 'set-password', 'ada', '--activation-link'])
+      assert.match(reset.stdout, /^Removed the password of clinician ada\n/)
+      assert.match(reset.stdout, LINK)
+      assert.equal((await rows())[0]?.password_hash, '')
+    })
+
     it('revokes app access; with --keep-apps only access that ends with the login (CLI-3)', async () => {
       const offline = { id: 'offline', scope: 'launch offline_access patient/*.rs' }
       const cases = [

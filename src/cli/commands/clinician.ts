@@ -17,8 +17,8 @@ import {
   addAccount,
   noteFhirUsers,
   noteNoAdministrator,
-  notePassword,
-  readNewPassword,
+  noteSecret,
+  readSecret,
   readUsername,
 } from './account.ts'
 import { defineUserList } from './user-list.ts'
@@ -26,7 +26,7 @@ import { defineUserList } from './user-list.ts'
 const clinicianAdd: Command = {
   usage: `
 Usage: ${HOW} clinician add --username <name> --display-name <text> --fhir-user <practitioner id>
-         [--admin | --auditor]
+         [--admin | --auditor] [--activation-link]
 
 The clinician can sign in at once. Prompts for the password, or reads it from the first line of standard input (at most
 72 bytes):
@@ -37,9 +37,10 @@ Options:
   --display-name <text>    name shown on pages
   --fhir-user <id>         id of the Practitioner resource, for example practitioner-7 or Practitioner/practitioner-7
   --admin                  the clinician is an administrator
-  --auditor                the clinician sees the administration area, and changes nothing there`,
+  --auditor                the clinician sees the administration area, and changes nothing there
+  --activation-link        print a link with which the user chooses a password, and read no password`,
   async run(args, io) {
-    return addAccount(io, {
+    return addAccount(args, io, {
       kind: 'clinician',
       username: readUsername(getRequired(args, 'username')),
       displayName: getRequired(args, 'display-name'),
@@ -58,10 +59,11 @@ function readPractitioner(text: string, { env, cwd }: Io): string {
 
 const clinicianSetPassword: Command = {
   usage: `
-Usage: ${HOW} clinician set-password --username <name> [--keep-apps]
+Usage: ${HOW} clinician set-password --username <name> [--activation-link] [--keep-apps]
 
 Options:
   --username <name>  the clinician
+  --activation-link  print a link with which the user chooses a password, and read no password
   --keep-apps        do not revoke the access of apps that have offline_access
 
 FHIR servers refuse the revoked access tokens within 5 seconds. Prompts for the password, or reads it from the first line of
@@ -69,14 +71,14 @@ standard input (at most 72 bytes).`,
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const username = getSubject(args, 'username')
-    const password = await readNewPassword(io)
+    const secret = await readSecret(args, io)
     const { setPassword } = await import('../../auth/index.ts')
     const keepApps = isSet(args, 'keep-apps')
-    const { displayName } = await performCommand(io, 'Cannot set password', admin =>
-      setPassword(admin, { username }, { password, keepApps }),
+    const user = await performCommand(io, 'Cannot set password', admin =>
+      setPassword(admin, { username }, { ...secret, keepApps }),
     )
-    io.stdout.write(`Set the password of clinician ${username}\n`)
-    await notePassword({ username, displayName, password }, io)
+    io.stdout.write(`${secret.withLink ? 'Removed' : 'Set'} the password of clinician ${username}\n`)
+    await noteSecret(user, secret, io)
     return 0
   },
 }

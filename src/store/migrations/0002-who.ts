@@ -4,6 +4,7 @@ import type { Dialect, Migration } from '../migration.ts'
  * Finds the records of an account, the changes to an account or app, and who has access to what, without reading all rows.
  * Keeps the names of removed accounts and apps, when an account was created and last used, and when its password changed.
  * Counts wrong one-time codes and wrong passwords. Marks auditors; for the release before they are users like others.
+ * Keeps the links with which users choose a password.
  */
 export const who: Migration = {
   name: '0002-who',
@@ -43,6 +44,14 @@ export const who: Migration = {
       constraint known_sender_key primary key (clinician_id, sender_hash)
     )`,
     'create index known_sender_seen_at on known_sender (seen_at)',
+    `create table activation_link (
+      clinician_id text primary key not null references clinician (id) on delete cascade,
+      token_hash text not null unique,
+      account_mark text not null,
+      expires_at bigint not null,
+      used_at bigint
+    )`,
+    'create index activation_link_expires_at on activation_link (expires_at)',
     'alter table clinician add column created_at bigint',
     'alter table clinician add column signed_in_at bigint',
     'alter table clinician add column password_changed_at bigint',

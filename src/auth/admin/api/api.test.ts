@@ -202,7 +202,10 @@ describe('the administration API', () => {
       assert.deepEqual(await findNames('state=locked'), [])
       assert.equal((await send('GET', `${path}?state=asleep`)).statusCode, 400)
       const other = { username: `other-${name}`, display_name: 'Other', fhir_user: user.fhir_user }
-      const { id: otherId, warnings } = (await call('POST', path, [], other)).json()
+      const invitation = (await call('POST', path, [], { ...other, activation_link: true })).json()
+      const { id: otherId, warnings } = invitation
+      assert.match(invitation.activation_link.url, /\/login\/activate#[\w-]{43}$/)
+      assert.equal(invitation.activation_link.expires_at, invitation.activation_ends_at)
       assert.match(warnings.join(), new RegExp(`^${user.fhir_user} is also the FHIR user of ${name}\\. `))
       const elsewhere = { fhir_user: path === '/accounts' ? 'Patient/ashlar' : 'Practitioner/p8' }
       assert.equal((await call('PATCH', `${path}/{id}`, [otherId], elsewhere)).json().warnings, undefined)
@@ -223,6 +226,12 @@ describe('the administration API', () => {
       await call('GET', `${path}?second_factor=false`, [])
       await call('PATCH', `${path}/{id}`, [id], { display_name: 'X', disabled: true })
       assert.ok((await call('POST', `${path}/{id}/password`, [id], {})).json().password)
+      const reset = (await call('POST', `${path}/{id}/password`, [id], { activation_link: true })).json()
+      assert.match(reset.activation_link.url, /\/login\/activate#[\w-]{43}$/)
+      assert.deepEqual(Object.keys(reset), ['activation_link'])
+      const invited = (await call('GET', `${path}/{id}`, [id])).json()
+      assert.equal(invited.activation_ends_at, reset.activation_link.expires_at)
+      assert.equal(invited.has_password, false)
       await call('POST', `${path}/{id}/end-sessions`, [id], { keep_apps: true })
       await auth.store.db
         .insertInto('factor')
@@ -496,6 +505,16 @@ describe('the administration API', () => {
       { username: 'x', display_name: 'X', fhir_user: 'Practitioner/1', password: 'short' },
       400,
       /8 characters/,
+    ],
+    [
+      'POST',
+      '/accounts',
+      {
+        ...{ username: 'x', display_name: 'X', fhir_user: 'Patient/1' },
+        ...{ password: 'correct horse battery', activation_link: true },
+      },
+      400,
+      /not both/,
     ],
     [
       'POST',

@@ -18,7 +18,16 @@ import { findUnknown, listFhirUsers } from '../fhir-users.ts'
 import { describeSharing } from '../shared-fhir-users.ts'
 import { describeSignIn, SignIn } from '../sign-ins.ts'
 import { type ListFilter, USER_LISTS } from '../user-lists.ts'
-import { addUser, changeUser, Password, USER_OPERATIONS, type UserOperation } from '../user-operations.ts'
+import {
+  addUser,
+  type ChangedUser,
+  changeUser,
+  NewLink,
+  Password,
+  USER_OPERATIONS,
+  type UserOperation,
+  WithLink,
+} from '../user-operations.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
 
 const USER = {
@@ -28,6 +37,10 @@ const USER = {
   fhir_user: Type.String({ description: 'For example `Practitioner/1`.' }),
   disabled: Type.Boolean(),
   has_password: Type.Boolean(),
+  activation_ends_at: Type.Optional({
+    ...Time,
+    description: 'When the link ends with which the user can choose a password. Absent without one.',
+  }),
   links: Type.Array(
     Type.Object(
       { issuer: Type.String(), subject: Type.String(), provisioned: Type.Boolean(), created_at: Time },
@@ -178,22 +191,30 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       method: 'POST',
       path,
       title: `Add a${kind === 'account' ? 'n' : ''} ${name}`,
-      description: 'Without a password the user signs in with an identity provider.',
+      description: 'Without a password and a link the user signs in with an identity provider.',
       body: Type.Object(
         {
           username: Type.String(),
           display_name: Type.String(),
           fhir_user: Type.String({ description: example }),
           password: Password,
+          activation_link: WithLink,
           ...set,
         },
         CLOSED,
       ),
       status: 201,
-      result: User,
-      async handle({ admin, context, body: { username, display_name, fhir_user, password, ...members } }) {
-        const user = { kind, username, displayName: display_name, fhirUser: fhir_user, password }
-        return describeOne(context, await addUser(admin, { ...readChanges(members), ...user }))
+      result: Type.Composite([User, Type.Object({ activation_link: Type.Optional(NewLink) })], CLOSED),
+      async handle({
+        admin,
+        context,
+        body: { username, display_name, fhir_user, password, activation_link, ...members },
+      }) {
+        const named = { kind, username, displayName: display_name, fhirUser: fhir_user }
+        const user = { ...readChanges(members), ...named, password, withLink: activation_link }
+        const added = await addUser(admin, user)
+        const described = await describeOne(context, added)
+        return isFailure(added) || isFailure(described) ? described : { ...described, ...describeLink(added) }
       },
     }),
     defineEndpoint({
@@ -246,7 +267,8 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
               async handle({ admin, params: { id = '' }, query, body }) {
                 const changed = await perform(admin, { id, kind }, { ...query, ...body })
                 if (isFailure(changed)) return changed
-                const { password } = changed
+                const { password, activationLink } = changed
+                if (activationLink) return describeLink(changed)
                 return password === undefined ? describe(changed) : { password }
               },
             }),
@@ -267,6 +289,12 @@ function readChanges({ display_name, fhir_user, disabled, admin, auditor, relate
   }
 }
 
+function describeLink({ activationLink }: ChangedUser) {
+  if (!activationLink) return {}
+  const { url, expiresAt } = activationLink
+  return { activation_link: { url, expires_at: formatTime(expiresAt) } }
+}
+
 /** A user of any kind, with the members of that kind. */
 export function describeAnyUser(user: UserDescription) {
   return { ...describeUser(user), ...KINDS[user.kind].show(user) }
@@ -280,6 +308,7 @@ function describeUser(user: UserDescription): Static<TObject<typeof USER>> {
     fhir_user: user.fhirUser,
     disabled: user.disabled,
     has_password: user.hasPassword,
+    ...(user.activationEndsAt !== undefined && { activation_ends_at: formatTime(user.activationEndsAt) }),
     links: user.links.map(({ createdAt, ...link }) => ({ ...link, created_at: formatTime(createdAt) })),
     second_factors: user.secondFactors,
     sign_ins: user.signIns,

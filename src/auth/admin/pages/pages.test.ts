@@ -229,7 +229,13 @@ describe('/admin', () => {
     await performAction(`${path}/unlink`, { issuer: 'https://idp.test', subject: 'g-1' })
     await performAction(`${path}/end-sessions`)
     assert.equal((await grace.get('/admin')).headers.location, '/login')
-    assert.match((await performAction(`${path}/reset-password`)).body, /New password of grace/)
+    assert.match(
+      (await performAction(`${path}/reset-password`, { password: '1' })).body,
+      /New password of grace/,
+    )
+    const link = (await performAction(`${path}/reset-password`, { password: 'link' })).body
+    assert.match(link, /Activation link of grace[\s\S]*\/login\/activate#[\w-]{43}/)
+    assert.match((await admin.get(path)).body, /Not chosen yet\. The activation link works until/)
     await performAction(`${path}/disable`)
     assert.match((await admin.get('/admin/clinicians?search=grace')).body, /Disabled/)
     await performAction(`${path}/enable`)

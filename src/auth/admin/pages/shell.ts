@@ -116,7 +116,7 @@ interface ShownSecret extends Pick<Confirmation, 'section' | 'back'> {
   readonly label: string
   readonly value: string
   /** What the user has to do with it. */
-  readonly note?: string
+  readonly note?: Html | string
   readonly warning?: Html | undefined
 }
 

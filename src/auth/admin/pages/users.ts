@@ -11,6 +11,7 @@ import {
   readPerson,
   renderAlert,
   renderBadge,
+  renderChoice,
   renderDateTime,
   renderField,
   renderHidden,
@@ -117,7 +118,7 @@ export const userRoutes: readonly AdminRoute[] = [
       const question = await askWhoIsBound(request, { ...step, user: wanted, added: listFhirUsers(wanted) })
       if (question) return question
       const password = entries.password === '1' ? createPassword() : undefined
-      const user = await addUser(admin, { ...wanted, password })
+      const user = await addUser(admin, { ...wanted, password, withLink: entries.password === 'link' })
       if (isFailure(user)) return user instanceof UserFault ? refuse([user]) : user
       const unknown = await findUnknown(request.context, listFhirUsers(user))
       const warnings = await renderWarnings(request, user, unknown)
@@ -186,6 +187,7 @@ function defineUserAction(
   if (!page || !perform) return []
   const isAboutLink = api?.input === Link
   const isAboutSignIn = api?.input === SignInId
+  const isAboutPassword = verb === 'set-password'
   return defineAction({
     path: `/clinicians/:id/${path}`,
     operation: { signIn },
@@ -216,7 +218,9 @@ function defineUserAction(
           ? html`${renderHidden({ signIn: signIn.id })}`
           : isAboutLink
             ? renderLinkFields(request)
-            : undefined,
+            : isAboutPassword
+              ? renderPasswordChoice('link', ['link', '1'])
+              : undefined,
       }
     },
     async perform(request) {
@@ -225,6 +229,7 @@ function defineUserAction(
       const input = {
         ...(isAboutLink && readLink(request.form)),
         ...(isAboutSignIn && { sign_in: request.form.get('signIn') ?? '' }),
+        ...(isAboutPassword && { activation_link: request.form.get('password') === 'link' }),
       }
       const changed = await perform(request.admin, user, input)
       return verb === 'remove' && !isFailure(changed)
@@ -262,7 +267,7 @@ function buildUserPath({ id }: Pick<UserDescription, 'id'>): string {
   return `/clinicians/${encodeURIComponent(id)}`
 }
 
-/** Shows a new password; otherwise the page of the user. */
+/** Shows a new password or link; otherwise the page of the user. */
 function showChanged(
   request: AdminRequest,
   user: ChangedUser | AdminFailure,
@@ -270,6 +275,17 @@ function showChanged(
   warning?: Html,
 ): Html | string | AdminFailure {
   if (isFailure(user)) return user
+  const { activationLink: link } = user
+  if (link)
+    return renderSecret(request, {
+      section: SECTION,
+      title: `Activation link of ${user.displayName}`,
+      label: `Activation link of ${user.username}`,
+      value: link.url,
+      note: html`Give it only to the user: whoever opens it first chooses the password. It works once, until ${renderDateTime(link.expiresAt)}.`,
+      warning,
+      back: buildUserPath(user),
+    })
   if (user.password === undefined) return `${buildUserPath(user)}?done=${done}`
   return renderSecret(request, {
     section: SECTION,
@@ -336,7 +352,7 @@ const NO_ENTRIES: Entries = {
   displayName: '',
   fhirUser: '',
   relatedPersons: '',
-  password: '1',
+  password: 'link',
 }
 
 function renderNewUser(request: AdminRequest, entries = NO_ENTRIES, faults: readonly UserFault[] = []): Html {
@@ -357,13 +373,27 @@ ${renderOwn({ name: 'displayName', label: 'Name', required: true })}
 ${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>', required: true })}
 ${renderPatientSearch('Find a patient (name, MRN or birth date)')}
 ${renderOwn(RELATED_PERSONS)}
-${
-  request.context.providers.passwords &&
-  html`<label class="choice"><input type="checkbox" name="password" value="1"${password === '1' && html` checked`}><span class="choice__main">Create a password</span><span class="choice__meta">It is shown once. Clear the box for a user who signs in only with an identity provider.</span></label>`
-}
+${request.context.providers.passwords && renderPasswordChoice(password, ['link', '1', ''])}
 <div class="actions"><button class="btn">Add user</button>${renderLink('/clinicians', 'Cancel', 'btn btn--quiet')}</div>
 </form>`,
   )
+}
+
+/** How a user gets a password, by the value of the form. */
+const PASSWORDS = {
+  link: [
+    'Activation link',
+    'You give the user a link, and the user chooses a password that nobody else knows.',
+  ],
+  '1': ['Temporary password', 'It is shown once. The user replaces it at the next sign-in.'],
+  '': ['No password', 'For a user who signs in only with an identity provider.'],
+} as const
+
+function renderPasswordChoice(chosen: string, offered: readonly (keyof typeof PASSWORDS)[]): Html {
+  return html`<fieldset><legend class="legend">Password</legend><div class="choices">${offered.map(value => {
+    const [text, meta] = PASSWORDS[value]
+    return renderChoice({ type: 'radio', name: 'password', value, text, meta, isChecked: value === chosen })
+  })}</div></fieldset>`
 }
 
 const RELATED_PERSONS = {
@@ -545,7 +575,7 @@ ${renderFacts([
   ['Username', html`<code>${user.username}</code>`],
   ['Kind', KINDS[user.kind]],
   ...(request.mayChange ? [] : [['FHIR user', html`<code>${user.fhirUser}</code>`] as const]),
-  ['Password', user.hasPassword ? 'Yes' : 'No: signs in with an identity provider'],
+  ['Password', describePassword(user)],
   ['Second factors', user.secondFactors],
   ['Created', renderCreated(user)],
   ['Last sign-in', renderLastSignIn(user)],
@@ -567,6 +597,13 @@ ${renderLinks(request, user)}
 <h2 class="section__title subhead">Apps with access</h2>
 ${grants}`,
   )
+}
+
+function describePassword({ hasPassword, activationEndsAt }: UserDescription): Html | string {
+  if (hasPassword) return 'Yes'
+  return activationEndsAt === undefined
+    ? 'None. The user signs in with an identity provider, or needs an activation link: reset the password.'
+    : html`Not chosen yet. The activation link works until ${renderDateTime(activationEndsAt)}.`
 }
 
 /** The audit trail has each of them. */

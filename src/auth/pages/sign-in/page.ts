@@ -105,10 +105,12 @@ const FORGOTTEN = html`<a href="#help">Forgot your password?</a>`
 /** Passwords are reset by those who manage the accounts. The page cannot know whether there is such an account. */
 function renderHelp({ brand, form }: LoginPageOptions): Html {
   const what = form === undefined ? 'Can’t sign in?' : 'Forgot your password, or can’t sign in?'
+  const own = form === 'own' ? 'a link to choose a new password' : 'a new password'
+  const wanted = form === undefined ? undefined : own
   return html`<p class="muted small signin__help" id="help">${what} ${
     brand.support === undefined
-      ? `Ask the people who gave you your account${form === undefined ? '' : ': they can give you a new password'}.`
-      : html`Ask for help: ${renderContact(brand.support)}`
+      ? `Ask the people who gave you your account${wanted === undefined ? '' : `: they can give you ${wanted}`}.`
+      : html`Ask for help${wanted !== undefined && `, or for ${wanted}`}: ${renderContact(brand.support)}`
   }</p>`
 }
 
