@@ -62,6 +62,10 @@ describe('the administration in a browser', () => {
     await page.getByText('All clinicians').waitFor()
     await page.getByText(/^Juniper, /).waitFor()
     await inspectOnEveryScreen(page, 'admin-policy-patient')
+    await page.getByRole('link', { name: 'Reload settings' }).press('Enter')
+    await page.getByRole('button', { name: 'Reload settings' }).press('Enter')
+    await page.getByText('Nothing changed.').waitFor()
+    await inspectOnEveryScreen(page, 'admin-reloaded')
     assert.deepEqual(faults, [])
   })
 

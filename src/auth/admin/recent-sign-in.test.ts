@@ -47,7 +47,7 @@ const READ_ONLY = [
 const sealer = createSealer('test secret')
 const controls: Controls = {
   ...NO_CONTROLS,
-  reload: async () => ({ needRestart: [] }),
+  reload: async () => ({ changed: [], needRestart: [] }),
   setLogLevel: async () => undefined,
 }
 const providers = createProviders(

@@ -31,7 +31,7 @@ eachDatabaseIfThorough((_, open) => {
         ...NO_CONTROLS,
         reload: async () => {
           login = { ...login, secondFactor: 'none' }
-          return { needRestart: [] }
+          return { changed: [], needRestart: [] }
         },
       },
     }
@@ -73,7 +73,7 @@ eachDatabaseIfThorough((_, open) => {
       ...NO_CONTROLS,
       reload: async () => {
         login = readLogin(['ward', 'everyone'])
-        return { needRestart: [] }
+        return { changed: [], needRestart: [] }
       },
     }
     const audit = createAuditor({ store })
@@ -103,7 +103,7 @@ eachDatabaseIfThorough((_, open) => {
         ...NO_CONTROLS,
         reload: async () => {
           done.push('reload')
-          return { needRestart: [] }
+          return { changed: [], needRestart: [] }
         },
         setLogLevel: async (level: LogLevel) => {
           done.push(level)

@@ -12,7 +12,7 @@ import {
 import { isFailure, isRecord } from '../../core/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type CheckResult, getGatherer, version } from '../../web/index.ts'
-import type { Controls, Reloaded } from '../base/context.ts'
+import type { Applied, Controls, Reloaded } from '../base/context.ts'
 import type { AuthSettings } from '../base/settings.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { type Admin, AdminFailure, compare, type Operation, type Properties, recordAction } from './action.ts'
@@ -102,7 +102,7 @@ type LiveLogin = Pick<AuthSettings['login'], 'passwords' | 'secondFactor' | 'pro
 export async function reloadSettings(
   admin: Admin,
   context: Pick<AuthContext, 'controls' | 'providers'>,
-): Promise<Exclude<Reloaded, { readonly problems: readonly string[] }> | AdminFailure> {
+): Promise<Applied | AdminFailure> {
   const { controls } = context
   const getLogin = () => {
     const { passwords, secondFactor, all } = context.providers
@@ -235,13 +235,19 @@ export const reloadEndpoint = defineEndpoint({
     'Also the sign-in providers and the certificates. If anything is invalid, nothing changes (409). Other instances read their own files within seconds.',
   body: NONE,
   result: Type.Object(
-    { need_restart: Type.Array(Type.String(), { description: 'Changed settings that need a restart.' }) },
+    {
+      changed: Type.Array(Type.String(), {
+        description: 'Settings, providers and files whose change is in effect, by name.',
+      }),
+      need_restart: Type.Array(Type.String(), { description: 'Changed settings that need a restart.' }),
+    },
     CLOSED,
   ),
   operation: RELOAD_SETTINGS,
   async handle({ admin, context }) {
     const reloaded = await reloadSettings(admin, context)
-    return isFailure(reloaded) ? reloaded : { need_restart: [...reloaded.needRestart] }
+    if (isFailure(reloaded)) return reloaded
+    return { changed: [...reloaded.changed], need_restart: [...reloaded.needRestart] }
   },
 })
 

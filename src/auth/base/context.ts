@@ -6,10 +6,15 @@ import type { Brand, Counter, Registry } from '../../web/index.ts'
 import type { FhirTokens } from './fhir-reader.ts'
 import type { AuthSettings } from './settings.ts'
 
-/** The result of a reload: every problem, or the changed settings that need a restart. */
-export type Reloaded =
-  | { readonly problems: readonly string[]; readonly needRestart?: undefined }
-  | { readonly needRestart: readonly string[]; readonly problems?: undefined }
+/** The result of a reload: every problem, or what changed. */
+export type Reloaded = Applied | { readonly problems: readonly string[]; readonly changed?: undefined }
+
+export interface Applied {
+  /** What is in effect now, by name: `sign-in provider staff: added`. */
+  readonly changed: readonly string[]
+  readonly needRestart: readonly string[]
+  readonly problems?: undefined
+}
 
 /** Changes the running servers, in all processes of this instance. */
 export interface Controls {
@@ -26,7 +31,7 @@ export const NO_CONTROLS: Controls = {
   getPolicy: () => undefined,
   getLogLevel: () => 'silent',
   setLogLevel: async () => {},
-  reload: async () => ({ needRestart: [] }),
+  reload: async () => ({ changed: [], needRestart: [] }),
 }
 
 /** Decides a FHIR request again, without its token, body and data, as `sallyport explain` does. */

@@ -66,12 +66,38 @@ describe('a reload of the settings', () => {
       settingsFile,
       `smart.server.access-token-ttl-seconds: 60\nsmart.login.providers: [${provider}]`,
     )
-    assert.deepEqual(await controls.reload(), { needRestart: ['smart.server.access-token-ttl-seconds'] })
+    const needRestart = ['smart.server.access-token-ttl-seconds']
+    assert.deepEqual(await controls.reload(), {
+      changed: ['sign-in provider staff: added', 'policy: changed'],
+      needRestart,
+    })
+    assert.deepEqual(await controls.reload(), { changed: [], needRestart })
     assert.deepEqual(filter(kim, 'Patient', 'r'), [{ patient: '1' }])
     assert.deepEqual(
       live.current.login.providers.map(({ id }) => id),
       ['staff'],
     )
+  })
+
+  it('names what changed, was added and was removed, and no value (SETTING-11)', async () => {
+    const { controls, lines } = open()
+    const write = (secret: string, more = '') => {
+      const provider = `{id: staff, issuer: "https://idp.example", client-id: c, client-secret: ${secret}}`
+      writeFileSync(settingsFile, `smart.login.providers: [${provider}]\n${more}`)
+    }
+    write('first-secret')
+    await controls.reload()
+    write('second-secret', 'smart.login.second-factor: all')
+    writeCertificate()
+    assert.deepEqual((await controls.reload()).changed, [
+      'smart.login.second-factor: changed',
+      'sign-in provider staff: changed',
+      'certificates of the servers: changed',
+    ])
+    writeFileSync(settingsFile, 'smart.login.second-factor: all')
+    assert.deepEqual((await controls.reload()).changed, ['sign-in provider staff: removed'])
+    assert.match(lines.join(''), /"changed":\["sign-in provider staff: removed"\]/)
+    assert.doesNotMatch(lines.join(''), /-secret/)
   })
 
   it('changes nothing and lists every problem if a file or a setting is invalid (SETTING-11)', async () => {

@@ -119,12 +119,17 @@ export function createControls({ names, live, initial, read, logger }: ControlOp
         const { configuration, live: next } = read()
         const changed = listChangedSettings(last, configuration)
         const hasLevel = changed.includes('smart.server.log-level')
+        const before = live.current
         await live.change({ ...next, ...(!hasLevel && { logLevel: live.current.logLevel }) })
         last = configuration
         const needRestart = listChangedSettings(initial, configuration).filter(name => !LIVE.test(name))
         reloads.add(['settings', 'applied'])
-        logger.warn({ needRestart }, 'Settings reloaded')
-        return { needRestart }
+        const inEffect = [
+          ...changed.filter(isNamed).map(name => `${name}: changed`),
+          ...listChanges(before, live.current),
+        ]
+        logger.warn({ changed: inEffect, needRestart }, 'Settings reloaded')
+        return { changed: inEffect, needRestart }
       } catch (error) {
         const problems = listProblems(error)
         reloads.add(['settings', 'refused'])
@@ -152,6 +157,31 @@ export function createControls({ names, live, initial, read, logger }: ControlOp
       }
     },
   }
+}
+
+/** Whether a changed setting is in effect, and `listChanges` does not say more about it. */
+function isNamed(name: string): boolean {
+  return LIVE.test(name) && name !== 'smart.login.providers'
+}
+
+/** The providers and files that changed, by name: a value may be a secret. */
+function listChanges(before: LiveSettings, after: LiveSettings): readonly string[] {
+  const files = [
+    ['policy', before.policy, after.policy],
+    ['certificates of the servers', before.tls, after.tls],
+    ['certificates for the upstream', before.upstreamTls, after.upstreamTls],
+  ] as const
+  const find = ({ login }: LiveSettings, id: string) => login.providers.find(provider => provider.id === id)
+  const ids = new Set([...before.login.providers, ...after.login.providers].map(({ id }) => id))
+  const providers = [...ids].map(id => [`sign-in provider ${id}`, find(before, id), find(after, id)] as const)
+  return [...providers, ...files].flatMap(([name, old, now]) =>
+    isDeepStrictEqual(old, now) ? [] : `${name}: ${describeChange(old, now)}`,
+  )
+}
+
+function describeChange(before: unknown, after: unknown): string {
+  if (before === undefined) return 'added'
+  return after === undefined ? 'removed' : 'changed'
 }
 
 /** How soon the servers use a replaced certificate. */

@@ -57,7 +57,7 @@ describe('the administration API', () => {
     reload: async () => {
       if (live.problems.length > 0) return { problems: live.problems }
       live.policy = live.nextPolicy
-      return { needRestart: ['smart.x'] }
+      return { changed: ['policy: changed'], needRestart: ['smart.x'] }
     },
   }
 
@@ -317,7 +317,10 @@ describe('the administration API', () => {
         clinicians: ['Practitioner/p9'],
       },
     ])
-    assert.deepEqual((await call('POST', '/policy/reload', [])).json(), { need_restart: ['smart.x'] })
+    assert.deepEqual((await call('POST', '/policy/reload', [])).json(), {
+      changed: ['policy: changed'],
+      need_restart: ['smart.x'],
+    })
     await call('GET', '/providers', [])
     const tested = (await call('POST', '/providers/{id}/test', ['hospital'])).json()
     assert.deepEqual([tested.ok, typeof tested.reason], [false, 'string'])

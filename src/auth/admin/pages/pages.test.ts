@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { createAuditor, findRecords } from '../../../audit/index.ts'
 import { isFailure } from '../../../core/index.ts'
+import { NO_CONTROLS } from '../../base/context.ts'
 import { readForm } from '../../testing/read-form.ts'
 import { readRedirect, TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
@@ -84,8 +85,27 @@ describe('/admin', () => {
 
   it('reloads the settings after a confirmation (ADMIN-24)', async () => {
     assert.match((await admin.get('/admin/reload')).body, /Reload the settings\?/)
-    assert.match((await admin.post('/admin/reload', {})).body, /The settings are reloaded/)
+    assert.match(
+      (await admin.post('/admin/reload', {})).body,
+      /The settings are reloaded[\s\S]*Nothing changed\./,
+    )
     assert.equal((await findLastAction())?.request, 'settings reload')
+  })
+
+  it('names what a reload changed, and what needs a restart (ADMIN-24)', async () => {
+    const changes = [['sign-in provider staff: added'], []]
+    const reload = async () => ({ changed: changes.shift() ?? [], needRestart: ['smart.x'] })
+    const server = await TestAuthServer.open(await open(), { controls: { ...NO_CONTROLS, reload } })
+    await server.addUser('ada', { admin: true })
+    const browser = await server.logIn('ada')
+    assert.match(
+      (await browser.post('/admin/reload', {})).body,
+      /In effect now:[\s\S]*sign-in provider staff: added[\s\S]*need a restart:[\s\S]*smart\.x/,
+    )
+    assert.match(
+      (await browser.post('/admin/reload', {})).body,
+      /Nothing changed that can be in effect now\./,
+    )
   })
 
   describe('an action that gives access', () => {

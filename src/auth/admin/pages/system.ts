@@ -1,5 +1,6 @@
 import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/index.ts'
+import type { Applied } from '../../base/context.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { describeSystem, findServers, RELOAD_SETTINGS, reloadSettings, type ServerState } from '../system.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
@@ -39,7 +40,7 @@ ${renderFacts(listFacts(request.context))}`,
     }),
     async perform(request) {
       const reloaded = await reloadSettings(request.admin, request.context)
-      return isFailure(reloaded) ? reloaded : renderReloaded(request, reloaded.needRestart)
+      return isFailure(reloaded) ? reloaded : renderReloaded(request, reloaded)
     },
   }),
 ]
@@ -48,14 +49,17 @@ export function renderReloadLink({ mayChange }: AdminRequest): Html | undefined 
   return mayChange ? renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small') : undefined
 }
 
-function renderReloaded(request: AdminRequest, needRestart: readonly string[]): Html {
+function renderReloaded(request: AdminRequest, { changed, needRestart }: Applied): Html {
+  const renderNames = (title: string, names: readonly string[]) =>
+    names.length > 0 &&
+    html`<p>${title}</p><ul>${names.map(name => html`<li><code>${name}</code></li>`)}</ul>`
   const back = renderLink('/system', 'System', 'btn btn--quiet btn--small')
   return renderAdminPage(
     request,
     { section: 'system', title: 'Settings', done: 'The settings are reloaded.', actions: back },
-    needRestart.length === 0
-      ? html`<p>They are in effect.</p>`
-      : html`<p>These changed settings need a restart:</p><ul>${needRestart.map(name => html`<li><code>${name}</code></li>`)}</ul>`,
+    html`${changed.length === 0 && html`<p>${needRestart.length === 0 ? 'Nothing changed.' : 'Nothing changed that can be in effect now.'}</p>`}
+${renderNames('In effect now:', changed)}
+${renderNames('Changed since the start, and need a restart:', needRestart)}`,
   )
 }
 
