@@ -24,7 +24,12 @@ before(async () => {
     })
   })
   const { db } = stack.store
-  await db.updateTable('client').set({ scope: SCOPE }).where('client_id', '=', 'diary').execute()
+  const stated = { website_url: 'https://diary.example/', policy_url: 'https://diary.example/privacy' }
+  await db
+    .updateTable('client')
+    .set({ scope: SCOPE, ...stated })
+    .where('client_id', '=', 'diary')
+    .execute()
   // Alba Juniper also acts for Zoë Alabaster.
   const alba = db.selectFrom('clinician').select('id').where('username', '=', 'alba')
   const { id } = await alba.executeTakeFirstOrThrow()
@@ -306,6 +311,14 @@ describe('the pages of a patient', () => {
     const writes = decision.getByText('The app may add, change or delete entries.')
     const stays = decision.getByText('It keeps access while you are away.')
     assert.deepEqual([await writes.isVisible(), await stays.isVisible()], [false, false])
+    const about = page.getByRole('complementary', { name: 'About the app' })
+    await about.getByText('The hospital or practice registered or approved it.').waitFor()
+    assert.deepEqual(
+      await about
+        .getByRole('link', { name: /^diary\.example ?, in a new tab$/ })
+        .evaluateAll(links => links.map(link => link.getAttribute('href'))),
+      ['https://diary.example/', 'https://diary.example/privacy'],
+    )
     await inspectOnEveryScreen(page, 'consent-unticked')
     const row = page.locator('.writes')
     await row.getByRole('checkbox').first().press('Space')
