@@ -181,7 +181,6 @@ async function launchThirdParty(page: Page, name: string): Promise<Seen> {
   await page.getByRole('button', { name: /^Launch (?!settings)/ }).click()
   await page.getByRole('heading', { name: new RegExp(`^Allow ${name}`) }).waitFor()
   if (name === 'openid-client-app') await inspectOnEveryScreen(page, 'consent')
-  await page.getByRole('checkbox', { name: /^Keep access/ }).check()
   await page.getByRole('button', { name: 'Allow access' }).click()
   const seen = page.locator('#seen', { hasText: '}' })
   return JSON.parse((await seen.textContent()) ?? '')

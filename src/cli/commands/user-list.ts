@@ -18,8 +18,8 @@ export function defineUserList(kind: UserDescription['kind']): Command {
 Usage: ${HOW} ${kind} list [--state <list>] [--search <text>] [--json]
 
 Options:
-  --state <list>   only a list of /admin/clinicians: administrators, without-second-factor, locked, unused (for 90 days),
-                   never (signed in) or disabled
+  --state <list>   only a list of /admin/clinicians: administrators, auditors, without-second-factor, locked, unused (for 90
+                   days), never (signed in) or disabled
   --search <text>  only users whose username or display name contains this text
   --json           print JSON, as the administration API returns it
 

@@ -56,9 +56,6 @@ function listParts(scope: ResourceScope, writes: boolean): readonly Choice[] {
     .map(part => ({ scope: part, parts: [] }))
 }
 
-/** The checkbox that stands for all rows that write, where there are several. */
-export const EVERY_WRITE = 'every-write'
-
 /** The plain scopes that a user may decline. */
 const SWITCHABLE: ReadonlySet<string> = new Set(['offline_access'])
 
@@ -66,9 +63,8 @@ const SWITCHABLE: ReadonlySet<string> = new Set(['offline_access'])
  * Limits the grantable scopes to those that the user approved, in the order of the request. Other values in the form are
  * ignored. Empty if nothing is left.
  */
-export function applyApproval(grantable: string, checked: ReadonlySet<string>): string {
+export function applyApproval(grantable: string, approvedScopes: ReadonlySet<string>): string {
   const items = listConsentItems(grantable)
-  const approvedScopes = addEveryWrite(checked, items)
   const requested = new Map(
     items.map(item => {
       const texts = listApproved(item, approvedScopes)
@@ -90,16 +86,6 @@ export function applyApproval(grantable: string, checked: ReadonlySet<string>): 
     )
   })
   return [...new Set(granted)].join(' ')
-}
-
-function addEveryWrite(checked: ReadonlySet<string>, items: readonly ConsentItem[]): ReadonlySet<string> {
-  return checked.has(EVERY_WRITE)
-    ? new Set([...checked, ...listBoxes(items.filter(item => item.writes))])
-    : checked
-}
-
-function listBoxes(choices: readonly Choice[]): readonly string[] {
-  return choices.flatMap(({ scope, parts }) => [scope.text, ...listBoxes(parts)])
 }
 
 /** Whether a writing row is limited to the categories that the user selects for reading. It has no checkboxes for them. */

@@ -29,14 +29,7 @@ import { renderBack } from '../page-parts.ts'
 import { buildPickUrl } from '../picker/page.ts'
 import { readHost, renderAppName, renderAppTile, renderUnverifiedWarning } from '../portal/apps.ts'
 import { describeWhose } from '../whose.ts'
-import {
-  type IsChecked,
-  renderEveryWriteRow,
-  renderFixedRow,
-  renderReadRow,
-  renderRow,
-  renderWriteRow,
-} from './rows.ts'
+import { type IsChecked, renderFixedRow, renderReadRow, renderRow, renderWriteRow } from './rows.ts'
 import { describeKind, describePermissions } from './texts.ts'
 
 export interface ConsentPageOptions {
@@ -97,9 +90,10 @@ ${renderPatient(options)}
   )
 }
 
-/** Users select themselves what goes beyond reading now. */
-function describeChoice({ scope }: ConsentPageOptions): string {
+/** Patients and relatives select themselves what goes beyond reading now. */
+function describeChoice({ login, scope }: ConsentPageOptions): string {
   const clear = 'Clear anything that it should not have.'
+  if (!isPatientUser(login.user)) return clear
   const isWriting = listConsentItems(scope).some(item => item.writes)
   const more = [
     ...(isWriting ? ['change the record'] : []),
@@ -142,13 +136,14 @@ function renderPatient({ patient, login, now }: ConsentPageOptions): Html | unde
 const NO_IMPLICIT_SUBMISSION = html`<button class="sr" formmethod="dialog" tabindex="-1" aria-hidden="true"></button>`
 
 function renderForm(options: ConsentPageOptions): Html {
-  const { pendingId, login, scope, patient, encounterId } = options
+  const { pendingId, login, scope, patient, encounterId, isChecked } = options
   const items = listConsentItems(scope)
+  const writes = items.filter(item => item.writes)
   return html`<form class="consent__ask" id="consent" method="post" action="${paths.consent}">
 ${NO_IMPLICIT_SUBMISSION}
 ${renderHidden({ interaction: pendingId, clinician: login.user.id, patient: patient?.id ?? '', encounter: encounterId ?? '' })}
 ${renderReadSections(options, items)}
-${renderWriteSection(options, items)}
+${writes.length > 0 && renderSection('write', describeWrites(writes), html`${writes.map(item => renderWriteRow(item, isChecked, { isOptional: isPatientUser(login.user), isLimitedByReading: isLimitedByReading(item, items) }))}`)}
 ${renderSection('stay', 'When you are away', renderOfflineRow(options))}
 </form>`
 }
@@ -168,24 +163,6 @@ function renderReadSections(
       verbs,
       html`${ofVerbs.map(item => renderReadRow(item, isChecked))}${at === 0 && identity}`,
     ),
-  )
-}
-
-/** Several rows have a first one that stands for all of them. */
-function renderWriteSection(
-  { isChecked }: ConsentPageOptions,
-  items: readonly ConsentItem[],
-): Html | undefined {
-  const writes = items.filter(item => item.writes)
-  if (writes.length === 0) return undefined
-  const isOnly = writes.length === 1
-  const rows = writes.map(item =>
-    renderWriteRow(item, isChecked, { isOnly, isLimitedByReading: isLimitedByReading(item, items) }),
-  )
-  return renderSection(
-    'write',
-    describeWrites(writes),
-    html`${!isOnly && renderEveryWriteRow(writes, isChecked)}${rows}`,
   )
 }
 
@@ -225,11 +202,14 @@ function renderOfflineRow(options: ConsentPageOptions): Html {
       : ['Not requested', 'The app did not request it']
     return renderFixedRow('No access without you', state, html`${why}: ${otherwise}`)
   }
+  const without = isPatientUser(login.user)
+    ? html`If you leave this out, ${otherwise} The app then asks you again.`
+    : html`Otherwise, ${otherwise}`
   return renderRow(
     {
       value: 'offline_access',
       title: 'Keep access',
-      text: html`The app can use the access selected above while you are signed out, until you end it under Apps with access${describeMaximum(offlineAccessMaxDays)}. If you leave this out, ${otherwise} The app then asks you again.`,
+      text: html`The app can use the access selected above while you are signed out, until you end it under Apps with access${describeMaximum(offlineAccessMaxDays)}. ${without}`,
     },
     isChecked,
   )

@@ -5,7 +5,7 @@ import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import { isPatientUser } from '../../base/user.ts'
-import { applyApproval, EVERY_WRITE, listConsentItems } from '../../oauth/authorize/consent-items.ts'
+import { applyApproval, listConsentItems } from '../../oauth/authorize/consent-items.ts'
 import {
   describeAvailableContext,
   makeScopeTerms,
@@ -103,7 +103,7 @@ async function sendConsentPage(
     offlineAccessMaxDays: settings.offlineAccessMaxDays,
     picked: request.picked !== undefined,
     hasChoice: await findWhetherChoice(context, pending, login),
-    isChecked: isChecked ?? chooseFirst(grantable.scope),
+    isChecked: isChecked ?? chooseFirst(login, grantable.scope),
     selectedNothing,
     now: clock(),
     scripts: listSignOutScripts(reply.request, context, login),
@@ -116,13 +116,13 @@ async function sendConsentPage(
 }
 
 /**
- * The boxes that are checked at first (CONSENT-6). Users check themselves what an app may change, and whether it keeps access.
- * The parts of such a row are checked: they count only with it.
+ * The boxes that are checked at first (CONSENT-6). Patients and relatives check themselves what an app may change, and whether
+ * it keeps access. The parts of such a row are checked: they count only with it.
  */
-function chooseFirst(scope: string): IsChecked {
-  const writes = listConsentItems(scope).flatMap(item => (item.writes ? item.scope.text : []))
-  const unchecked = new Set(['offline_access', EVERY_WRITE, ...writes])
-  return box => !unchecked.has(box)
+function chooseFirst({ user }: Login, scope: string): IsChecked {
+  if (!isPatientUser(user)) return () => true
+  const writes = new Set(listConsentItems(scope).flatMap(item => (item.writes ? item.scope.text : [])))
+  return box => box !== 'offline_access' && !writes.has(box)
 }
 
 /** Whether the app requests data, and the user selected none of it. */

@@ -1,5 +1,5 @@
 import { type Html, html, renderBadge, renderIcon } from '../../../web/index.ts'
-import { type Choice, type ConsentItem, EVERY_WRITE } from '../../oauth/authorize/consent-items.ts'
+import type { Choice, ConsentItem } from '../../oauth/authorize/consent-items.ts'
 import {
   describeCategory,
   describeKind,
@@ -19,12 +19,12 @@ interface Row {
   readonly title: Html | string
   readonly text: Html | string
   readonly more?: Html | undefined
-  readonly style?: 'writes' | 'writes writes--every'
+  readonly writes?: boolean
 }
 
 /** A row with a checkbox. CSS shows the state at its end. */
-export function renderRow({ value, title, text, more, style }: Row, isChecked: IsChecked): Html {
-  return html`<li${style && html` class="${style}"`}><label class="scope">${renderCheckbox(value, isChecked)}<span class="scope__title">${title}</span>${STATE}<span class="scope__text">${text}</span></label>${more}</li>`
+export function renderRow({ value, title, text, more, writes = false }: Row, isChecked: IsChecked): Html {
+  return html`<li${writes && html` class="writes"`}><label class="scope">${renderCheckbox(value, isChecked)}<span class="scope__title">${title}</span>${STATE}<span class="scope__text">${text}</span></label>${more}</li>`
 }
 
 /** A row without a checkbox. */
@@ -47,28 +47,14 @@ export function renderReadRow({ scope, parts }: ConsentItem, isChecked: IsChecke
   )
 }
 
-/** While this row is checked, CSS shows the rows below it as selected. */
-export function renderEveryWriteRow(writes: readonly ConsentItem[], isChecked: IsChecked): Html {
-  const permissions = new Set(writes.flatMap(({ scope }) => [...scope.permissions]))
-  return renderRow(
-    {
-      value: EVERY_WRITE,
-      title: html`Allow it to change the record&ensp;${renderBadge('Writes to the record', 'warn')}`,
-      text: `Selects everything below. ${describeWithoutWrite(permissions)}`,
-      style: 'writes writes--every',
-    },
-    isChecked,
-  )
-}
-
 /**
- * `isOnly`: there is no row for all, so this one says what happens without it. `isLimitedByReading`: it has no checkboxes for
- * the categories.
+ * `isOptional`: the row is not checked at first, so it says what happens without it. `isLimitedByReading`: it has no checkboxes
+ * for the categories.
  */
 export function renderWriteRow(
   { scope, parts }: ConsentItem,
   isChecked: IsChecked,
-  { isOnly, isLimitedByReading }: { readonly isOnly: boolean; readonly isLimitedByReading: boolean },
+  { isOptional, isLimitedByReading }: { readonly isOptional: boolean; readonly isLimitedByReading: boolean },
 ): Html {
   const { noun } = describeKind(scope.type)
   const only = scope.query.length === 0 ? '' : ` (${describeScope(scope)})`
@@ -76,9 +62,9 @@ export function renderWriteRow(
     {
       value: scope.text,
       title: html`${describePermissions(scope.permissions, 's')} ${noun}${only}&ensp;${renderBadge('Writes to the record', 'warn')}${renderScopeBadge(scope.context)}`,
-      text: `${describeWrite(scope.permissions)}${isLimitedByReading ? ` If you let it read only some ${scope.type === '*' ? 'measurements or conditions' : noun}, this is for the same ones.` : ''}${isOnly ? ` ${describeWithoutWrite(scope.permissions)}` : ''}`,
+      text: `${describeWrite(scope.permissions)}${isLimitedByReading ? ` If you let it read only some ${scope.type === '*' ? 'measurements or conditions' : noun}, this is for the same ones.` : ''}${isOptional ? ` ${describeWithoutWrite(scope.permissions)}` : ''}`,
       more: renderParts(scope.type, parts, isChecked),
-      style: 'writes',
+      writes: true,
     },
     isChecked,
   )

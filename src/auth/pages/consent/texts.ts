@@ -152,7 +152,7 @@ export function describeWrite(permissions: ReadonlySet<Permission>): string {
   return `${added}The app cannot change or delete existing entries.`
 }
 
-/** What happens if a user does not select a row that writes. */
+/** What happens if a patient or relative does not select a row that writes. */
 export function describeWithoutWrite(permissions: ReadonlySet<Permission>): string {
   const verbs = describePermissions(permissions, 's').toLowerCase().replace(' and ', ' or ')
   return `If you leave this out, the app cannot ${verbs} such entries, and some of its functions may not work.`
