@@ -7,7 +7,7 @@ import { EXPORT_USERS } from './export-users.ts'
 import { EXPORT_ACCESS } from './grants.ts'
 import type { CommandWords } from './operation.ts'
 import { POLICY_CHANGED, SETTINGS_CHANGED } from './system.ts'
-import { USER_OPERATIONS, type UserOperation } from './user-operations.ts'
+import { RECENT_SIGN_IN, USER_OPERATIONS, type UserOperation } from './user-operations.ts'
 import type { UserKind } from './users.ts'
 
 /** Every operation of administrators. */
@@ -25,9 +25,7 @@ export const OPERATIONS: readonly Operation[] = [
 ]
 
 function listUserOperations(kind: UserKind): readonly Operation[] {
-  return Object.entries<UserOperation>(USER_OPERATIONS)
-    .filter(([, { verb }]) => verb === undefined)
-    .map(([verb, { signIn }]) => ({ name: `${kind} ${verb}`, signIn }))
+  return Object.entries(RECENT_SIGN_IN).map(([verb, signIn]) => ({ name: `${kind} ${verb}`, signIn }))
 }
 
 /** An operation on one app or user that is also a command. */

@@ -81,6 +81,28 @@ const KEEP_APPS = {
   keep_apps: Type.Optional(Type.Boolean({ description: 'Keep the access of apps with offline_access.' })),
 }
 
+/** Whether an operation on a user needs a recent sign-in, by its verb in the audit trail (ADMIN-4). */
+export const RECENT_SIGN_IN = {
+  add: 'asks',
+  set: 'asks',
+  'set-password': 'asks',
+  'end-sessions': 'never asks',
+  'end-sign-in': 'never asks',
+  'reset-second-factor': 'asks',
+  unlock: 'asks',
+  disable: 'asks about administrators',
+  enable: 'asks',
+  remove: 'asks about administrators',
+  link: 'asks',
+  unlink: 'asks',
+} as const satisfies Readonly<Record<string, SignIn>>
+
+type UserVerb = keyof typeof RECENT_SIGN_IN
+
+function nameOperation(kind: UserKind, verb: UserVerb): Operation {
+  return { name: `${kind} ${verb}`, signIn: RECENT_SIGN_IN[verb] }
+}
+
 /** The members of an operation on one user. */
 type UserInput = Partial<Static<typeof Link> & Static<typeof SignInId>> & {
   readonly password?: string
@@ -91,8 +113,6 @@ type UserInput = Partial<Static<typeof Link> & Static<typeof SignInId>> & {
 /** An operation on users. With `perform` the pages offer it, and the API and the command line if they have words for it. */
 export interface UserOperation {
   readonly signIn: SignIn
-  /** In the audit trail, if it is another one. */
-  readonly verb?: 'set'
   /** Undefined: the API changes the user by PATCH. */
   readonly api?: {
     readonly method: 'POST' | 'DELETE'
@@ -115,10 +135,10 @@ export interface UserOperation {
 
 /** The operations on users, by verb. The audit trail and the command line name them `clinician disable`, `account disable`. */
 export const USER_OPERATIONS = {
-  add: { signIn: 'asks' },
-  set: { signIn: 'asks' },
+  add: { signIn: RECENT_SIGN_IN.add },
+  set: { signIn: RECENT_SIGN_IN.set },
   'set-password': {
-    signIn: 'asks',
+    signIn: RECENT_SIGN_IN['set-password'],
     api: {
       method: 'POST',
       path: 'password',
@@ -146,7 +166,7 @@ export const USER_OPERATIONS = {
       setPassword(admin, target, { password, withLink: activation_link, keepApps: keep_apps }),
   },
   'end-sessions': {
-    signIn: 'never asks',
+    signIn: RECENT_SIGN_IN['end-sessions'],
     api: {
       method: 'POST',
       path: 'end-sessions',
@@ -163,7 +183,7 @@ export const USER_OPERATIONS = {
     perform: (admin, target, { keep_apps }) => endSessions(admin, target, { keepApps: keep_apps }),
   },
   'end-sign-in': {
-    signIn: 'never asks',
+    signIn: RECENT_SIGN_IN['end-sign-in'],
     api: {
       method: 'DELETE',
       path: 'sign-ins',
@@ -179,7 +199,7 @@ export const USER_OPERATIONS = {
     perform: (admin, target, { sign_in = '' }) => endSignIn(admin, target, sign_in),
   },
   'reset-second-factor': {
-    signIn: 'asks',
+    signIn: RECENT_SIGN_IN['reset-second-factor'],
     api: {
       method: 'POST',
       path: 'reset-second-factor',
@@ -203,7 +223,7 @@ password too if someone else may know the old one.`,
     perform: (admin, target, { keep_apps }) => resetSecondFactor(admin, target, { keepApps: keep_apps }),
   },
   unlock: {
-    signIn: 'asks',
+    signIn: RECENT_SIGN_IN.unlock,
     api: {
       method: 'POST',
       path: 'unlock',
@@ -226,8 +246,7 @@ where the user has signed in before. This accepts it from everywhere again.`,
     perform: unlockUser,
   },
   'make-administrator': {
-    signIn: 'asks',
-    verb: 'set',
+    signIn: RECENT_SIGN_IN.set,
     page: {
       title: name => `Make ${name} an administrator?`,
       text: 'Administrators use this area: they change apps, users and keys, and read the audit trail.',
@@ -238,8 +257,7 @@ where the user has signed in before. This accepts it from everywhere again.`,
     perform: (admin, target) => changeUser(admin, target, { admin: true }),
   },
   'remove-administrator': {
-    signIn: 'asks',
-    verb: 'set',
+    signIn: RECENT_SIGN_IN.set,
     page: {
       title: name => `Remove ${name} from the administrators?`,
       text: 'The user keeps the account. If no administrator is left, the command line can add one.',
@@ -252,8 +270,7 @@ where the user has signed in before. This accepts it from everywhere again.`,
     perform: (admin, target) => changeUser(admin, target, { admin: false }),
   },
   'make-auditor': {
-    signIn: 'asks',
-    verb: 'set',
+    signIn: RECENT_SIGN_IN.set,
     page: {
       title: name => `Make ${name} an auditor?`,
       text: 'Auditors see the lists of this area, and search, export and verify the audit trail. They change nothing. An administrator is then no longer one.',
@@ -267,8 +284,7 @@ where the user has signed in before. This accepts it from everywhere again.`,
     perform: (admin, target) => changeUser(admin, target, { auditor: true }),
   },
   'remove-auditor': {
-    signIn: 'asks',
-    verb: 'set',
+    signIn: RECENT_SIGN_IN.set,
     page: {
       title: name => `Remove ${name} from the auditors?`,
       text: 'The user keeps the account, and can no longer see this area.',
@@ -278,7 +294,7 @@ where the user has signed in before. This accepts it from everywhere again.`,
     perform: (admin, target) => changeUser(admin, target, { auditor: false }),
   },
   disable: {
-    signIn: 'asks about administrators',
+    signIn: RECENT_SIGN_IN.disable,
     page: {
       title: name => `Disable ${name}?`,
       text: 'The user cannot sign in. All sign-ins end, and apps lose the access that the user gave them.',
@@ -295,7 +311,7 @@ their access back.`,
     perform: (admin, target) => changeUser(admin, target, { disabled: true }),
   },
   enable: {
-    signIn: 'asks',
+    signIn: RECENT_SIGN_IN.enable,
     page: {
       title: name => `Enable ${name}?`,
       text: 'The user can sign in again. Apps do not get their access back.',
@@ -307,7 +323,7 @@ their access back.`,
     perform: (admin, target) => changeUser(admin, target, { disabled: false }),
   },
   remove: {
-    signIn: 'asks about administrators',
+    signIn: RECENT_SIGN_IN.remove,
     api: {
       method: 'DELETE',
       path: '',
@@ -332,7 +348,7 @@ the user out, disable the account.`,
     perform: removeUser,
   },
   link: {
-    signIn: 'asks',
+    signIn: RECENT_SIGN_IN.link,
     api: {
       method: 'POST',
       path: 'links',
@@ -349,7 +365,7 @@ the user out, disable the account.`,
     perform: (admin, target, { issuer = '', subject = '' }) => linkUser(admin, target, { issuer, subject }),
   },
   unlink: {
-    signIn: 'asks',
+    signIn: RECENT_SIGN_IN.unlink,
     api: { method: 'DELETE', path: 'links', title: 'Remove a link', input: Link },
     page: {
       title: name => `Remove a link of ${name}?`,
@@ -359,12 +375,6 @@ the user out, disable the account.`,
     perform: (admin, target, { issuer = '', subject = '' }) => unlinkUser(admin, target, { issuer, subject }),
   },
 } as const satisfies Readonly<Record<string, UserOperation>>
-
-type UserVerb = keyof typeof USER_OPERATIONS
-
-function nameOperation(kind: UserKind, verb: UserVerb): Operation {
-  return { name: `${kind} ${verb}`, signIn: USER_OPERATIONS[verb].signIn }
-}
 
 /** Operations after which an administrator who performs them on the own account would no longer be one. */
 const ENDS_OWN_RIGHT: readonly string[] = ['remove-administrator', 'make-auditor', 'disable', 'remove']
