@@ -9,6 +9,8 @@ export { createAdminApiDocument } from './admin/api/routes.ts'
 export { describeAnyUser } from './admin/api/users.ts'
 export { describeUnknown, findWho } from './admin/audit.ts'
 export { findAccountIds, findApps, findUsernames } from './admin/audit-who.ts'
+export { type ChangedUser, linkUser, setPassword } from './admin/change-sign-in.ts'
+export { addUser, changeUser, type UserChanges } from './admin/change-user.ts'
 export { checkFile, type FileCheck } from './admin/check-file.ts'
 export type { NewUser } from './admin/check-user.ts'
 export {
@@ -36,14 +38,6 @@ export { describeSharing } from './admin/shared-fhir-users.ts'
 export { describeUserSignIn, endSignInById, listSignIns } from './admin/sign-ins.ts'
 export { followAnnouncements, reloadHere } from './admin/system.ts'
 export { listStateWords, USER_LISTS } from './admin/user-lists.ts'
-export {
-  addUser,
-  type ChangedUser,
-  changeUser,
-  linkUser,
-  setPassword,
-  type UserChanges,
-} from './admin/user-operations.ts'
 export { listUsers, type UserDescription } from './admin/users.ts'
 export { verifyRecords } from './admin/verification.ts'
 export type { Controls, Reloaded } from './base/context.ts'

@@ -8,6 +8,8 @@ import { computeRevocationKey } from '../oauth/revocation/list.ts'
 import { decodeClaims, TestAuthServer } from '../testing/test-auth-server.ts'
 import { type Admin, AdminFailure, listAll } from './action.ts'
 import { findLastUses } from './audit.ts'
+import { endSessions, linkUser, setPassword, unlinkUser } from './change-sign-in.ts'
+import { addUser, changeUser, removeUser } from './change-user.ts'
 import { changeByMetadata, registerByMetadata } from './client-metadata.ts'
 import {
   approveClient,
@@ -22,15 +24,6 @@ import {
 import { listGrants, listServices, revokeGrantById } from './grants.ts'
 import { listKeys } from './keys.ts'
 import { endSignInById, listSignIns } from './sign-ins.ts'
-import {
-  addUser,
-  changeUser,
-  endSessions,
-  linkUser,
-  removeUser,
-  setPassword,
-  unlinkUser,
-} from './user-operations.ts'
 import { findUser, listUsers } from './users.ts'
 
 const APP = {

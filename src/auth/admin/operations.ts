@@ -6,8 +6,9 @@ import { CLIENT_OPERATIONS, type ClientOperation } from './clients.ts'
 import { EXPORT_USERS } from './export-users.ts'
 import { EXPORT_ACCESS } from './grants.ts'
 import type { CommandWords } from './operation.ts'
+import { RECENT_SIGN_IN } from './perform-on-user.ts'
 import { POLICY_CHANGED, SETTINGS_CHANGED } from './system.ts'
-import { RECENT_SIGN_IN, USER_OPERATIONS, type UserOperation } from './user-operations.ts'
+import { USER_OPERATIONS, type UserOperation } from './user-operations.ts'
 import type { UserKind } from './users.ts'
 
 /** Every operation of administrators. */

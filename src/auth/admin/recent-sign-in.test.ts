@@ -11,6 +11,8 @@ import { addWrongPasswords } from '../testing/wrong-passwords.ts'
 import { createProviders } from '../users/providers/providers.ts'
 import { type Admin, AdminFailure, makeCommandLine, recordAction, refuseWithoutRight } from './action.ts'
 import { exportRecords } from './audit.ts'
+import { endSessions, linkUser, setPassword, unlinkUser } from './change-sign-in.ts'
+import { addUser, changeUser, removeUser } from './change-user.ts'
 import { checkFile } from './check-file.ts'
 import { changeByMetadata, registerByMetadata } from './client-metadata.ts'
 import { approveClient, removeClient, rotateClientSecret, setClientDisabled } from './clients.ts'
@@ -20,16 +22,7 @@ import { listKeys, rotateKeys, withdrawKey } from './keys.ts'
 import { OPERATIONS } from './operations.ts'
 import { testProvider } from './providers.ts'
 import { reloadSettings, setLogLevel } from './system.ts'
-import {
-  addUser,
-  changeUser,
-  endSessions,
-  linkUser,
-  removeUser,
-  setPassword,
-  USER_OPERATIONS,
-  unlinkUser,
-} from './user-operations.ts'
+import { USER_OPERATIONS } from './user-operations.ts'
 import type { UserKind } from './users.ts'
 import { startVerification } from './verification.ts'
 

@@ -4,8 +4,8 @@ import type { Store } from '../../store/index.ts'
 import { keepGoodLogins, type LoginRow, selectLogins } from '../users/find-login.ts'
 import { type SignIn as FoundSignIn, toSignIn } from '../users/sign-ins.ts'
 import { type Admin, AdminFailure, type ListPage, type PageRequest } from './action.ts'
+import { endSignIn } from './change-sign-in.ts'
 import { CLOSED, defineEndpoint, formatTime, PAGE_QUERY, PageOf, Time, toPage } from './endpoint.ts'
-import { endSignIn } from './user-operations.ts'
 import type { UserDescription } from './users.ts'
 
 /** A sign-in, and who signed in. */

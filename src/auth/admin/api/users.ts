@@ -4,6 +4,8 @@ import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findSignIns } from '../../users/sign-ins.ts'
 import { type Admin, AdminFailure } from '../action.ts'
+import type { ChangedUser } from '../change-sign-in.ts'
+import { addUser, changeUser } from '../change-user.ts'
 import {
   CLOSED,
   defineEndpoint,
@@ -18,16 +20,7 @@ import { findUnknown, listFhirUsers } from '../fhir-users.ts'
 import { describeSharing } from '../shared-fhir-users.ts'
 import { describeSignIn, SignIn } from '../sign-ins.ts'
 import { type ListFilter, USER_LISTS } from '../user-lists.ts'
-import {
-  addUser,
-  type ChangedUser,
-  changeUser,
-  NewLink,
-  Password,
-  USER_OPERATIONS,
-  type UserOperation,
-  WithLink,
-} from '../user-operations.ts'
+import { NewLink, Password, USER_OPERATIONS, type UserOperation, WithLink } from '../user-operations.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
 
 const USER = {

@@ -7,15 +7,9 @@ import { isFailure } from '../../../core/index.ts'
 import { openStore, type Store } from '../../../store/index.ts'
 import { createLogger } from '../../../web/index.ts'
 import { type Admin, makeCommandLine } from '../../admin/action.ts'
-import {
-  addUser,
-  type ChangedUser,
-  changeUser,
-  linkUser,
-  removeUser,
-  setPassword,
-  USER_OPERATIONS,
-} from '../../admin/user-operations.ts'
+import { type ChangedUser, linkUser, setPassword } from '../../admin/change-sign-in.ts'
+import { addUser, changeUser, removeUser } from '../../admin/change-user.ts'
+import { USER_OPERATIONS } from '../../admin/user-operations.ts'
 import { findUser } from '../../admin/users.ts'
 import { addPhone } from '../../testing/second-factor.ts'
 import { testSettings } from '../../testing/settings.ts'

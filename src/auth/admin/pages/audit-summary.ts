@@ -1,0 +1,95 @@
+import type { KeptRecord } from '../../../audit/index.ts'
+import { PORTAL_CLIENT } from '../../../smart/index.ts'
+import { type Html, html, renderBadge, renderMoment } from '../../../web/index.ts'
+import { ADMINISTRATION_NOTE } from '../../base/fhir-reader.ts'
+import { ACCESS_KINDS } from '../../pages/access-log/visits.ts'
+import { describeApp, type Names } from '../../pages/activity/describe.ts'
+import { type AuditView, buildAuditQuery } from '../audit.ts'
+import type { Access, AccessSummary, AccessUse } from '../audit-summary.ts'
+import { describeUser } from './describe-record.ts'
+import { type Cells, type Columns, renderLink, renderTable } from './shell.ts'
+
+/** The list of records that is summarized. */
+interface Listed {
+  readonly view: AuditView
+  readonly names: Names
+}
+
+/** People and apps that are shown of each use in a summary. */
+const SUMMARIZED = 20
+
+/** Who looked at a patient, and the way to the records and to what can still be used. */
+export function renderSummary(summary: AccessSummary, page: Listed): Html | undefined {
+  const { accesses, isCut } = summary
+  if (accesses.length === 0) return undefined
+  const of = (use: AccessUse) => accesses.filter(access => access.use === use)
+  const render = (caption: string, some: readonly Access[]) => {
+    const rows = some.slice(0, SUMMARIZED).map(access => renderAccess(access, summary, page))
+    const more = some.length - SUMMARIZED
+    return html`${renderTable(caption, ACCESS_COLUMNS, rows)}${more > 0 && html`<p class="small muted">${more} more are not shown. Choose days to narrow it.</p>`}`
+  }
+  const fold = (text: string, some: readonly Access[]) =>
+    some.length > 0 &&
+    html`<details class="more after"><summary>${text}: ${countRequests(some)}</summary>${render(`${text}, the last first`, some)}</details>`
+  const opened = of('opened')
+  return html`<h2 class="section__title subhead">Who got data</h2>
+${opened.length === 0 ? html`<p>Nobody opened the record.</p>` : render('Who opened the record, the last first', opened)}
+${fold('Appeared in a list', of('list'))}
+${fold(ADMINISTRATION_NOTE, of('lookup'))}
+${isCut && html`<p class="small muted">Only the newest 5,000 records are counted. Choose days to narrow it.</p>`}
+<h2 class="section__title subhead">Records</h2>`
+}
+
+const ACCESS_COLUMNS: Columns = [
+  ...['Who', 'App', 'From', 'Requests', 'Last'],
+  { head: 'Links', isHidden: true },
+]
+
+function countRequests(accesses: readonly Access[]): string {
+  const count = accesses.reduce((sum, { requests }) => sum + requests, 0)
+  return count === 1 ? '1 request' : `${count.toLocaleString('en')} requests`
+}
+
+function renderAccess(
+  { record, workstation, requests, hasChanged, firstAt }: Access,
+  { existing }: AccessSummary,
+  { view, names }: Listed,
+): Cells {
+  const user = record.subject ?? record.fhir_user ?? ''
+  const app = record.client_id ?? ''
+  const who = describeUser(record, names) ?? 'Unknown'
+  const fields = { ...view.fields, user, app }
+  const hasUser = user !== '' && user !== app
+  return [
+    hasUser ? who : 'No user',
+    html`${app === '' ? '–' : describeApp(record, names)}${hasChanged && html` ${renderBadge(ACCESS_KINDS.changed, 'warn')}`}`,
+    renderOrigin(record, workstation),
+    requests.toLocaleString('en'),
+    html`${renderMoment(record.at)}${firstAt < record.at && html`<span class="sub">First ${renderMoment(firstAt)}</span>`}`,
+    html`<span class="actions">${renderLink(`/audit${buildAuditQuery({ ...view, fields })}`, html`Records<span class="sr"> of ${who}</span>`)}${renderAccessNow(record, existing, who)}</span>`,
+  ]
+}
+
+/** An app's server makes the requests of its browsers. */
+function renderOrigin({ address }: KeptRecord, workstation: string | undefined): Html | string {
+  if (workstation === undefined || workstation === address) return address ?? '–'
+  return html`${workstation}<span class="sub">Requests from ${address ?? 'an unknown address'}</span>`
+}
+
+/** What can still be used, and ended: the portal has no access of its own, only the sign-ins of its users. */
+function renderAccessNow(
+  { subject, client_id: app }: KeptRecord,
+  existing: AccessSummary['existing'],
+  who: string,
+): Html | undefined {
+  const user = subject !== null && subject !== app ? subject : undefined
+  if (user !== undefined && !existing.has(user)) return undefined
+  const of = html`<span class="sr"> of ${who}</span>`
+  if (app === PORTAL_CLIENT)
+    return user === undefined
+      ? undefined
+      : renderLink(`/clinicians/${encodeURIComponent(user)}#sign-ins`, html`Sign-ins now${of}`)
+  if (app === null || !existing.has(app)) return undefined
+  const query = new URLSearchParams({ ...(user !== undefined && { user }), app })
+  return renderLink(`/access?${query}`, html`Access now${of}`)
+}
