@@ -447,7 +447,13 @@ describe('/activity', () => {
       client: 'sallyport-app',
       launch: 'l-1',
     } as const
-    const refused = { ...fhir, allowed: false, status: 403, request: 'Patient/x2', reason: 'No.' } as const
+    const refused = {
+      ...fhir,
+      allowed: false,
+      status: 403,
+      request: 'Patient/other-2',
+      reason: 'No.',
+    } as const
     await createAuditor({ store: stack.store }).record(
       { ...refused, at: Date.now() - 2 },
       { ...refused, at: Date.now() - 1 },
@@ -458,7 +464,7 @@ describe('/activity', () => {
       await visit(page, '/activity')
       await page.getByRole('link', { name: /^Problems/ }).press('Enter')
       await page.waitForURL('**/activity?result=problems')
-      const problem = page.getByRole('listitem').filter({ hasText: 'x2' })
+      const problem = page.getByRole('listitem').filter({ hasText: 'Patient/other-2' })
       assert.equal(await problem.count(), 1)
       await problem.getByText('2 times').waitFor()
       await problem.getByText('Make the app request a scope that permits this').waitFor()
