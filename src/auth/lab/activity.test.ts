@@ -103,6 +103,20 @@ describe('GET /activity with the lab', () => {
     )
   })
 
+  it('explains that a launch has no patient, because the launch parameter or launch/patient is missing (ACTIVITY-3)', async () => {
+    for (const scope of ['patient/Patient.rs', 'launch patient/Patient.rs']) {
+      const refused = await auth.authorize(browser, { scope, launch: undefined })
+      assert.equal(
+        readRedirect(refused).error_description,
+        'There is no patient in this launch. Send the launch parameter that the app received, or request the scope launch/patient.',
+      )
+      const body = await show(`?reference=${refused.headers['x-request-id']}`)
+      assert.match(body, /<p>There is no patient in this launch, so no patient\/ scope can be granted/, scope)
+      assert.match(body, /What to do:<\/b> Send the value of “launch” that the app received/, scope)
+      assert.doesNotMatch(body, /not registered|register the app/, scope)
+    }
+  })
+
   it('explains a link of the lab with an unknown simulated error (ACTIVITY-4)', async () => {
     for (const [simulate, meant] of [
       ['nonsense:1', /has an unknown parameter, or an unknown value of “simulate”\.<\/p>/],

@@ -68,8 +68,18 @@ export function checkScope(
   if (refused) return refused
   const launched = parameters.get('launch') !== undefined
   const available = predictContext(settings, client, { scope, launched })
-  const notGranted = checkGrantedScope(grantScope(scope, makeScopeTerms(settings, client, available)))
+  const terms = makeScopeTerms(settings, client, available)
+  const granted = grantScope(scope, terms)
+  const lacksPatient = granted === '' && grantScope(scope, { ...terms, hasPatient: true }) !== ''
+  const notGranted = lacksPatient ? refuseWithoutPatient() : checkGrantedScope(granted)
   return notGranted?.withComparison(compareScope(scope, client.scope)) ?? {}
+}
+
+function refuseWithoutPatient(): Refusal {
+  return new Refusal(
+    'invalid_scope',
+    'There is no patient in this launch. Send the launch parameter that the app received, or request the scope launch/patient.',
+  )
 }
 
 /** OIDC Core, 3.1.2.1. */

@@ -67,6 +67,12 @@ function quoteExpected(name: string, compared: Compared): string {
 
 const LAUNCH_AGAIN = 'Launch the app again.'
 
+/** A mistake of many apps: they lose the launch parameter, or start by themselves without asking for a patient. */
+export const WITHOUT_PATIENT = [
+  'There is no patient in this launch, so no patient/ scope can be granted: the request has neither the launch parameter of an EHR launch nor the scope launch/patient.',
+  'Send the value of “launch” that the app received at its launch URL. If the app starts by itself, request launch/patient, so that the user chooses a patient.',
+] as const
+
 export const FHIR_CAUSES: readonly Row[] = [
   [
     /Missing or non-Bearer/,
@@ -241,6 +247,7 @@ export const OAUTH_CAUSES: readonly Row[] = [
     'The request has a launch, but does not request the scope “launch”.',
     'Add “launch” to the requested scopes.',
   ],
+  [/no patient in this launch/, ...WITHOUT_PATIENT],
   [
     /None of the scopes|exceeds the granted/,
     'None of the requested scopes can be granted, or a refresh requests more than was granted.',

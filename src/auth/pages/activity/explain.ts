@@ -6,7 +6,7 @@ import type { ExplainRequest } from '../../base/context.ts'
 import type { Comparison } from '../../base/refusal.ts'
 import { isForSystemsOnly } from '../../oauth/clients/validate.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { FHIR_CAUSES, findCause, OAUTH_CAUSES } from './causes.ts'
+import { FHIR_CAUSES, findCause, OAUTH_CAUSES, WITHOUT_PATIENT } from './causes.ts'
 import { findScope, isFailed, isInsufficient, isWithoutState, type LaunchGroup } from './describe.ts'
 
 /** The cause of a refusal, in plain words, and its remedy. */
@@ -98,11 +98,17 @@ function adviseOnCode(record: KeptRecord): Advice | undefined {
   const lacksState = record.kind === 'authorize' && isWithoutState(all)
   if (record.kind !== 'authorize' || (missing.length === 0 && !lacksState)) return undefined
   const misspelt = listMisspelt(missing.join(' '))
+  const lacksPatient = record.patient_id === null && !asksForPatient(compared?.sent)
+  const withoutPatient = lacksPatient ? missing.filter(one => one.startsWith('patient/')) : []
   const isExplained = (one: string) =>
-    FEWER.some(([name]) => name === one) || misspelt.some(({ scope }) => scope === one)
+    withoutPatient.includes(one) ||
+    FEWER.some(([name]) => name === one) ||
+    misspelt.some(({ scope }) => scope === one)
   const others = missing.filter(one => !isExplained(one))
   const rows = [
-    ...FEWER.filter(([name]) => missing.includes(name)),
+    ...(withoutPatient.length > 0
+      ? [[withoutPatient.join(' '), ...WITHOUT_PATIENT] as const]
+      : FEWER.filter(([name]) => missing.includes(name))),
     ...misspelt.map(({ scope, advice }) => [scope, `${scope} permits nothing.`, advice] as const),
   ]
   const rest =
@@ -120,6 +126,11 @@ function adviseOnCode(record: KeptRecord): Advice | undefined {
     cause: found.map(([, cause]) => cause).join(' '),
     action: found.map(([, , action]) => action).join(' '),
   }
+}
+
+/** Whether the user of a standalone launch chooses a patient. */
+function asksForPatient(scopes = ''): boolean {
+  return /(?:^| )launch\/(?:patient|encounter)(?:[ ?]|$)/.test(scopes)
 }
 
 const WITHOUT_STATE = [

@@ -66,6 +66,18 @@ describe('listProblems', () => {
     assert.deepEqual(await listProblems({ store }, { since: 0, limit: 1 }), [failed])
     assert.deepEqual(await listProblems({ store }, { since: auth.time.now + 3, limit: 10 }), [])
   })
+
+  it('explains that a code has no patient/ scopes because the launch has no patient (CLI-13)', async () => {
+    const store = await open()
+    const auth = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
+    const browser = await auth.logIn()
+    await auth.authorize(browser, { scope: 'openid launch patient/Patient.rs', launch: undefined })
+    const [problem, ...others] = await listProblems({ store }, { since: 0, limit: 10 })
+    assert.match(problem?.cause ?? '', /^There is no patient in this launch, .* the scope launch\/patient\.$/)
+    assert.match(problem?.action ?? '', /^Send the value of “launch” .* request launch\/patient, /)
+    assert.deepEqual(others, [])
+  })
+
   it('explains what /activity explains, in the same words, also of requests that were allowed (CLI-13)', async () => {
     const store = await open()
     const explainRequest: ExplainRequest = question =>
