@@ -549,6 +549,18 @@ describe('the demo app page', () => {
     assert.doesNotMatch(list.body, /Juniper|Alder/)
   })
 
+  it('names the user of each session if there are several (SESSION-8)', async () => {
+    const list = async () => (await browser.get('/')).body
+    await browser.launch(setup.ehr.fhirBaseUrl)
+    assert.doesNotMatch(await list(), /Opened by/)
+    setup.ehr.script.claims = { sub: 'second', name: 'Dr. Second' }
+    await browser.launch(setup.ehr.fhirBaseUrl)
+    assert.deepEqual(
+      [...(await list()).matchAll(/Opened by ([^<]+)/g)].map(([, name]) => name),
+      ['Dr. Second', 'Dr. Robin Ahmadi', 'Dr. Robin Ahmadi'],
+    )
+  })
+
   it('warns on load only if the end cannot be extended', async () => {
     assert.match(await page(), /id="session-last" role="status" hidden>/)
     setup.ehr.script.token = { expires_in: 100, refresh_token_expires_in: 200 }

@@ -134,11 +134,20 @@ function listCells({ session, patient }: OpenSession, open: readonly OpenSession
   const isSimilar = !isFailure(patient) && findAlike(patient, listPeople(open)).length > 0
   const who = isFailure(patient) ? `FHIR id ${session.patientId}` : describePerson(patient)
   return [
-    html`<a data-session-id="${session.sessionId}" href="${path}">${name}</a>${isSimilar && html`&ensp;${renderBadge('Similar name', 'warn')}`}<span class="sub">${who}</span>`,
+    html`<a data-session-id="${session.sessionId}" href="${path}">${name}</a>${isSimilar && html`&ensp;${renderBadge('Similar name', 'warn')}`}<span class="sub">${who}</span>${hasSeveralUsers(open) && html`<span class="sub">Opened by ${nameUser(session)}</span>`}`,
     renderDateTime(session.createdAt),
     renderDateTime(session.endsAt),
     html`<form method="post" action="${path}/logout">${renderDanger(html`End session<span class="sr"> of ${name}</span>`, { size: 'small' })}</form>`,
   ]
+}
+
+/** Access that does not end with a sign-in stays open for the next user of the computer. */
+function hasSeveralUsers(open: readonly OpenSession[]): boolean {
+  return new Set(open.map(({ session }) => JSON.stringify([session.issuer, session.subject]))).size > 1
+}
+
+function nameUser({ name, fhirUser }: Session): string {
+  return name ?? fhirUser ?? 'an unknown user'
 }
 
 function describePerson(person: Person): Html {

@@ -64,6 +64,7 @@ export async function completeLogin(
       return { step: next.step, pendingId }
     }
     const id = await beginLogin(context, trx, { userId: user.id, before, provider, methods, request })
+    if (before && before.user.id !== user.id) await auditEvent(context, request, replace(before), trx)
     const browser = provider ? undefined : await rememberSender(context, trx, request, user.id)
     await auditEvent(context, request, { ...event, reason }, trx)
     return { id, userId: user.id, browser }
@@ -82,6 +83,11 @@ export async function completeLogin(
   forgetReturnPath(context, reply)
   const next = pending ? withInteraction(paths.resume, pending) : returnPath
   return authenticated.showFirst?.(reply, next) ?? reply.redirect(next, 302)
+}
+
+/** Computers are shared: the sign-in of the previous user has ended as by a sign-out (LOGIN-18). */
+function replace({ user }: Login) {
+  return { kind: 'logout', status: 302, user, reason: 'Another user signed in in the same browser' } as const
 }
 
 function sendToStep(

@@ -13,7 +13,7 @@ import type { AuthContext } from '../../oauth/context.ts'
 import { findTestAccounts, TEST_CLINICIAN } from '../../users/accounts.ts'
 import { tryLogin } from '../../users/attempt.ts'
 import { readBrowser } from '../../users/guesses.ts'
-import { clearLoginCookie, findCurrentLogin, findLastLogin, hasLoginCookie } from '../../users/login.ts'
+import { findCurrentLogin, findLastLogin, hasLoginCookie } from '../../users/login.ts'
 import { isPasswordOf } from '../../users/passwords.ts'
 import { findLastUser, findReturnPath } from '../../users/return-path.ts'
 import { completeLogin, describeLaunch, REFUSED_EVENTS } from './complete.ts'
@@ -102,14 +102,13 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
 
   app.get(paths.login, async (request, reply) => {
     const query = readParameters(request.query)
-    // Only if it is true: anyone can make a link.
+    // Only if it is true: anyone can make a link. The cookie of an ended login stays: the next sign-in ends what remains of it.
     const login = await findCurrentLogin(context, request)
     const signedOut = query.get('signed-out') === '1' && !login
     const expired =
       login || !hasLoginCookie(context, request) ? undefined : await describeExpiry(context, request)
     const again = query.get('prompt') === 'login' && login !== undefined
     const wanted = login || signedOut || expired ? undefined : describeWanted(context, request)
-    if (expired) clearLoginCookie(context, reply)
     const pending = await findPendingAuthorization(context, query)
     const username = again && !login.issuer ? login.user.username : undefined
     const directory = chooseDirectory(context, query)
@@ -180,7 +179,7 @@ interface LoginForm
 async function describeExpiry(context: AuthContext, request: FastifyRequest): Promise<string> {
   const isIdle = (await findLastLogin(context, request)) !== undefined
   return isIdle
-    ? `Your sign-in has ended: it was not used for ${formatLength(context.settings.loginIdleSeconds)}.`
+    ? `You were signed out because you were inactive for ${formatLength(context.settings.loginIdleSeconds)}.`
     : 'Your sign-in has ended.'
 }
 
