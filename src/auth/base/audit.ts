@@ -81,6 +81,9 @@ export interface EventDetails {
   readonly claimed?: Readonly<Partial<Record<'iss' | 'aud' | 'client_id' | 'jti', string>>> | undefined
   /** By the name of the token or response. The scopes are in the record. */
   readonly claims?: TokenClaims | undefined
+  /** The grants that a sign-out ended, and those that a change of the password left. */
+  readonly ended?: readonly string[] | undefined
+  readonly kept?: readonly string[] | undefined
 }
 
 function describeRefusalDetails({ detail, compared }: Refusal): EventDetails | undefined {

@@ -105,6 +105,8 @@ export const LIMITS = {
   /** Characters and expected values of a comparison in the details of an OAuth event. */
   detailCharacters: 1_000,
   detailValues: 5,
+  /** Grants that the record of a sign-out names. */
+  grantsRecorded: 100,
   /** People who may act for a patient, on the start page. */
   homeRepresentatives: 20,
   /** Earlier access on a page of `/manage`, and the ends of it that are read for one. */

@@ -35,12 +35,17 @@ export type AttemptResult =
       readonly kind: 'right'
       readonly user: Pick<User, 'id' | 'fhirUserId'>
       /**
-       * False if the password was changed or the account disabled since the comparison; then try again. Otherwise stores
+       * Undefined if the password was changed or the account disabled since the comparison; then try again. Otherwise stores
        * the new hash, if there is one, and deletes the failures. A new hash of the same password ends no access.
        */
-      confirm(trx: Transaction<Schema>, changed?: ChangedPassword): Promise<boolean>
+      confirm(trx: Transaction<Schema>, changed?: ChangedPassword): Promise<Confirmed | undefined>
     }
   | RefusedAttempt
+
+interface Confirmed {
+  /** The grants that a new hash left. */
+  readonly kept: readonly string[]
+}
 
 interface ChangedPassword {
   readonly newHash: string
@@ -88,12 +93,14 @@ export async function tryLogin(
         user: { id: user.id, fhirUserId: user.fhir_user_id },
         async confirm(trx, changed) {
           const hash = changed?.newHash ?? result.newHash ?? user.password_hash
-          if (!(await replaceHash(trx, user, hash, changed && context.clock()))) return false
-          const kept = { accountId: user.id, mark: computeAccountMark(user) }
-          if (hash !== user.password_hash) await keepAccess(trx, { ...kept, what: changed ?? 'everything' })
+          if (!(await replaceHash(trx, user, hash, changed && context.clock()))) return undefined
+          const what = changed ?? 'everything'
+          const mark = computeAccountMark(user)
+          const kept =
+            hash === user.password_hash ? [] : await keepAccess(trx, { accountId: user.id, mark, what })
           await limit.clear(trx)
           await (changed ? forgetWrongPasswords(trx, user.id) : guesses.clear(trx))
-          return true
+          return { kept }
         },
       }
     const keep = async (trx: Transaction<Schema>) => {

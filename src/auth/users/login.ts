@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Insertable, type Kysely, sql, type Transaction } from 'kysely'
 import { createRandomToken, type Schema, type Sealer, type Store, sha256 } from '../../store/index.ts'
 import { defineCookie } from '../../web/index.ts'
-import { LIFETIME } from '../base/limits.ts'
+import { LIFETIME, LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
 import { isPatientUser, type User } from '../base/user.ts'
 import { describeBrowser } from './browser.ts'
@@ -134,11 +134,11 @@ async function moveGrants(
     .execute()
 }
 
-/** Ends the logins of a provider's user, or of one session at the provider, and returns their users. */
+/** Ends the logins of a provider's user, or of one session at the provider. Returns their users, and the grants that end with each. */
 export async function endProviderLogins(
   trx: Transaction<Schema>,
   { issuer, subject, sid }: { readonly issuer: string; readonly subject?: string; readonly sid?: string },
-): Promise<readonly Pick<User, 'id' | 'fhirUserId'>[]> {
+): Promise<readonly EndedLogin[]> {
   const rows = await trx
     .selectFrom('login')
     .innerJoin('clinician', 'clinician.id', 'login.clinician_id')
@@ -152,13 +152,33 @@ export async function endProviderLogins(
       ),
     )
     .execute()
-  for (const row of rows) await endLogin(trx, row.id_hash)
-  return rows.map(row => ({ id: row.id, fhirUserId: row.fhir_user_id }))
+  const logins: EndedLogin[] = []
+  for (const { id_hash, id, fhir_user_id } of rows)
+    logins.push({ user: { id, fhirUserId: fhir_user_id }, ended: await endLogin(trx, id_hash) })
+  return logins
 }
 
-/** Ends a login. Its grants without `offline_access` end with it. */
-export async function endLogin(trx: Kysely<Schema>, idHash: string): Promise<void> {
+interface EndedLogin {
+  readonly user: Pick<User, 'id' | 'fhirUserId'>
+  readonly ended: readonly string[]
+}
+
+/** Ends a login. Its grants without `offline_access` end with it: returns their ids, for the audit trail. */
+export async function endLogin(trx: Kysely<Schema>, idHash: string): Promise<readonly string[]> {
+  const ended = await trx
+    .selectFrom('grant')
+    .select('id')
+    .where('clinician_id', '=', eb =>
+      eb.selectFrom('login').select('login.clinician_id').where('id_hash', '=', idHash),
+    )
+    .where('login_id_hash', '=', idHash)
+    .where('revoked_at', 'is', null)
+    .where(sql<boolean>`not ${isOffline}`)
+    .orderBy('created_at', 'desc')
+    .limit(LIMITS.grantsRecorded)
+    .execute()
   await trx.deleteFrom('login').where('id_hash', '=', idHash).execute()
+  return ended.map(({ id }) => id)
 }
 
 /** Finds the login of the browser, unless it was idle for too long. Opening a page counts as use. */

@@ -122,6 +122,19 @@ eachDatabaseIfThorough((_name, open) => {
       assert.match(body, /Ask: Privacy office, <a href="mailto:ask@north.example">/)
     })
 
+    it('has an entry for each access that an app was allowed (PATIENTS-6)', async () => {
+      const own = { subject: await findId('alba'), fhirUser: 'Patient/juniper', by: 'patient/*.rs' }
+      const body = await show([
+        { ...own, launch: 'first', type: 'Goal' },
+        { ...own, launch: 'first', at: NOON + 60_000, type: 'Goal' },
+        { ...own, launch: 'second', at: NOON + 10 * 60_000, type: 'Device' },
+      ])
+      assert.deepEqual(
+        listEntries(body).map(entry => entry.replace(/ .* (?=Looked)/, ' ')),
+        ['12:10 Looked at your devices.', '12:00–12:01 Looked at your goals.'],
+      )
+    })
+
     it('has the days and times of the zone that the browser told, and says which it is (PATIENTS-6)', async () => {
       const records = [{ at: NOON - DAY_MS, type: 'Goal' }, { at: NOON + 8 * 3_600_000 }]
       const read = (body: string) => [

@@ -48,7 +48,8 @@ function groupByVisit(records: readonly KeptRecord[]): readonly Visit[] {
   const visits: [KeptRecord, ...KeptRecord[]][] = []
   const current = new Map<string, [KeptRecord, ...KeptRecord[]]>()
   for (const record of records) {
-    const actor = identifyActor(record)
+    // Access that ended and was allowed again is two visits of an app: it did not look in between.
+    const actor = identifyActor(record) + (isOfPatientUser(record) ? record.launch_id : '')
     const visit = current.get(actor)
     if (visit && (visit.at(-1) ?? record).at - record.at <= PAUSE_MS) visit.push(record)
     else {

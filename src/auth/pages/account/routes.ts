@@ -56,8 +56,8 @@ export function addAccountRoutes(app: FastifyInstance, context: AuthContext): vo
       )
       await context.store.db.transaction().execute(async trx => {
         for (const { id } of ended) {
-          await endLogin(trx, id)
-          await auditEvent(context, request, { kind: 'logout', status: 303, user: login.user }, trx)
+          const details = { ended: await endLogin(trx, id) }
+          await auditEvent(context, request, { kind: 'logout', status: 303, user: login.user, details }, trx)
         }
       })
       return reply.redirect(paths.accountSignIns, 303)
@@ -115,8 +115,9 @@ async function changePassword(
   if (result.kind === 'wrong') return refuse(WRONG, 401)
   const hash = await hashPassword(form.next)
   const isChanged = await context.store.db.transaction().execute(async trx => {
-    if (!(await result.confirm(trx, { newHash: hash, loginIdHash: login.idHash }))) return false
-    const event = { kind: 'admin', status: 303, user, reason: PASSWORD_CHANGED } as const
+    const details = await result.confirm(trx, { newHash: hash, loginIdHash: login.idHash })
+    if (!details) return false
+    const event = { kind: 'admin', status: 303, user, reason: PASSWORD_CHANGED, details } as const
     await auditEvent(context, request, event, trx)
     return true
   })

@@ -18,6 +18,7 @@ eachDatabaseIfThorough((_name, open) => {
       auth = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
       await auth.addUser('alba', { fhir_user_id: 'Patient/juniper' })
       await auth.addUser('other', { fhir_user_id: 'Patient/juniper' })
+      await auth.addUser('third', { fhir_user_id: 'Patient/juniper' })
       await auth.addUser('ada', { admin: true })
       for (const [id, name] of [
         ['diary', 'Diary'],
@@ -84,10 +85,35 @@ eachDatabaseIfThorough((_name, open) => {
       )
     })
 
+    it('ends with the sign-in that allowed it, and not with a change of the password there or another sign-in', async () => {
+      const [here, elsewhere] = [await auth.logIn('other'), await auth.logIn('other')]
+      await allow(' online_access', undefined, here)
+      await allow(' online_access', undefined, elsewhere)
+      auth.time.now += 60_000
+      const third = await auth.logIn('other')
+      await third.post('/logout', {})
+      auth.time.now += 60_000
+      const password = 'granite lantern orchard'
+      const form = { current: 'sallyport', next: password, again: password }
+      assert.equal((await here.post('/account/password', form)).statusCode, 303)
+      auth.time.now += 60_000
+      await here.post('/logout', {})
+      const after = auth.openBrowser()
+      await after.login('other', password)
+      const { rows } = await list('', after)
+      assert.deepEqual(
+        rows.map(row => row.split(' UTC ').slice(-2)),
+        [
+          ['13-Nov-2026 14:11', 'You changed your password'],
+          ['13-Nov-2026 14:12', 'You signed out'],
+        ],
+      )
+    })
+
     it('keeps the name of an app that was removed, and is shown to nobody else', async () => {
       await auth.store.db.deleteFrom('client').where('client_id', '=', 'diary').execute()
       assert.match((await list()).rows[0] ?? '', /^Diary /)
-      assert.deepEqual((await list('', await auth.logIn('other'))).rows, [])
+      assert.deepEqual((await list('', await auth.logIn('third'))).rows, [])
       assert.doesNotMatch((await (await auth.logIn()).get('/manage')).body, /Access that has ended/)
     })
 

@@ -6,6 +6,7 @@ import {
   openEventIds,
 } from '../../../audit/index.ts'
 import { DAY_MS } from '../../../core/index.ts'
+import { readDetails } from '../../base/audit.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -116,11 +117,7 @@ function findExpiry({ rules }: AuthContext, { at, details }: KeptRecord, lastTok
 
 /** The record of an authorization compares the requested scopes with the granted ones. */
 function readGrantedScope(details: string | null): string {
-  const {
-    compared = [],
-  }: { compared?: readonly { readonly name?: string; readonly expected?: readonly string[] }[] } = JSON.parse(
-    details ?? '{}',
-  )
+  const { compared = [] } = readDetails(details)
   return compared.find(({ name }) => name === 'scope')?.expected?.[0] ?? ''
 }
 
@@ -134,9 +131,14 @@ function classifyEnd(
   event: KeptRecord,
   { launch_id, client_id, patient_id, details }: KeptRecord,
 ): End | undefined {
+  const isNamed = (grants: readonly string[] | undefined) => grants?.includes(launch_id ?? '')
   switch (event.kind) {
-    case 'logout':
-      return hasScope(readGrantedScope(details), 'offline_access') ? undefined : 'sign-out'
+    case 'logout': {
+      // Records of release 0.2.0 name no grants.
+      const isEnded =
+        isNamed(readDetails(event.details).ended) ?? !hasScope(readGrantedScope(details), 'offline_access')
+      return isEnded ? 'sign-out' : undefined
+    }
     case 'revoke': {
       if (event.launch_id !== null)
         return event.launch_id === launch_id ? (event.reason === TOKEN_REVOKED ? 'app' : 'misuse') : undefined
@@ -144,7 +146,10 @@ function classifyEnd(
       return isThis ? 'user' : undefined
     }
     default: {
-      if (event.method === null) return event.reason === PASSWORD_CHANGED ? 'password' : undefined
+      if (event.method === null) {
+        const isKept = isNamed(readDetails(event.details).kept)
+        return event.reason === PASSWORD_CHANGED && !isKept ? 'password' : undefined
+      }
       const { request, resource_type, resource_id } = event
       const isAbout = { grant: launch_id, client: client_id }[resource_type ?? ''] ?? resource_id
       const isEnding =

@@ -28,8 +28,8 @@ async function logOut(
   if (login) {
     const event = { kind: 'logout', status: 302, user: login.user } as const
     await context.store.db.transaction().execute(async trx => {
-      await endLogin(trx, login.idHash)
-      await auditEvent(context, reply.request, event, trx)
+      const details = { ended: await endLogin(trx, login.idHash) }
+      await auditEvent(context, reply.request, { ...event, details }, trx)
     })
   }
   clearLoginCookie(context, reply)

@@ -41,9 +41,10 @@ export function addBackchannelLogoutRoute(app: FastifyInstance, context: UsersCo
     function endSession({ provider, jti, expiresAt, session }: LogoutToken): Promise<boolean> {
       return context.store.db.transaction().execute(async trx => {
         if (!(await consumeToken(trx, provider, jti, expiresAt))) return false
-        const users = await endProviderLogins(trx, session)
-        const details = { kind: 'logout', status: 200, reason: `Signed out by ${provider.id}` } as const
-        for (const user of users) await auditEvent(context, request, { ...details, user }, trx)
+        const logins = await endProviderLogins(trx, session)
+        const event = { kind: 'logout', status: 200, reason: `Signed out by ${provider.id}` } as const
+        for (const { user, ended } of logins)
+          await auditEvent(context, request, { ...event, user, details: { ended } }, trx)
         return true
       })
     }

@@ -140,8 +140,11 @@ export interface Kept {
   readonly what: 'everything' | 'offline' | { readonly loginIdHash: string }
 }
 
-/** Keeps access that the change of an account would end otherwise. */
-export async function keepAccess(trx: Kysely<Schema>, { accountId, mark, what }: Kept): Promise<void> {
+/** Keeps access that the change of an account would end otherwise. Returns the ids of the grants, for the audit trail. */
+export async function keepAccess(
+  trx: Kysely<Schema>,
+  { accountId, mark, what }: Kept,
+): Promise<readonly string[]> {
   const [account] = (await selectAccount(trx, { accountId })).rows
   const account_mark = account && computeAccountMark(account)
   const grants = trx
@@ -154,14 +157,19 @@ export async function keepAccess(trx: Kysely<Schema>, { accountId, mark, what }:
     .set({ account_mark })
     .where('clinician_id', '=', accountId)
     .where('account_mark', '=', mark)
-  if (what === 'offline') await grants.where(isOffline).execute()
-  else if (what === 'everything') {
-    await grants.execute()
-    await logins.execute()
-  } else {
-    await grants.where('login_id_hash', '=', what.loginIdHash).where(sql<boolean>`not ${isOffline}`).execute()
-    await logins.where('id_hash', '=', what.loginIdHash).execute()
-  }
+  const isOfLogin = typeof what === 'object'
+  const kept = await grants
+    .$if(what === 'offline', query => query.where(isOffline))
+    .$if(isOfLogin, query =>
+      query
+        .where('login_id_hash', '=', isOfLogin ? what.loginIdHash : '')
+        .where(sql<boolean>`not ${isOffline}`),
+    )
+    .returning(['id', 'revoked_at'])
+    .execute()
+  if (isOfLogin) await logins.where('id_hash', '=', what.loginIdHash).execute()
+  else if (what === 'everything') await logins.execute()
+  return kept.flatMap(({ id, revoked_at }) => (revoked_at === null ? id : []))
 }
 
 /** With spaces, because it may also be a value in a granular scope. */
