@@ -2,8 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import type { Kysely, Transaction } from 'kysely'
 import type { Auditor, AuditRecord } from '../../audit/index.ts'
 import type { TargetType } from '../../audit-record/index.ts'
-import { Failing, isFailure } from '../../core/index.ts'
+import { Failing, findOwn, isFailure } from '../../core/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
+import { stripQuery } from '../../web/index.ts'
 import { LIMITS, RECENT_SECONDS } from '../base/limits.ts'
 import { formatFhirUser } from '../base/user.ts'
 import type { ClientFault } from '../oauth/clients/validate.ts'
@@ -231,6 +232,37 @@ function describeTarget(
   }
 }
 
+const TARGET_TYPES: Readonly<Record<string, TargetType>> = {
+  clinician: 'account',
+  account: 'account',
+  client: 'client',
+  grant: 'grant',
+}
+
+/** What was attempted and refused, as the record of the operation would name it: for a page without one, its path. */
+export async function describeAttempt(
+  { db }: Pick<Store, 'db'>,
+  { method, url, params }: Pick<FastifyRequest, 'method' | 'url' | 'params'>,
+  operation: Operation | undefined,
+): Promise<Pick<AuditRecord, 'method' | 'request' | 'type' | 'id' | 'launch'>> {
+  if (!operation) return { method, request: stripQuery(url) }
+  return describeTarget(operation, await findTarget(db, operation, Object.values(params ?? {})[0]))
+}
+
+/** Finds the target of an operation by the parameter of its path. */
+async function findTarget(
+  db: Kysely<Schema>,
+  { name }: Operation,
+  id: string | undefined,
+): Promise<Action['target']> {
+  const type = findOwn(TARGET_TYPES, name.split(' ')[0] ?? '')
+  // PostgreSQL does not accept a NUL.
+  if (id === undefined || id.includes('\0') || type === undefined) return id
+  if (type !== 'account') return { type, id }
+  const account = await db.selectFrom('clinician').select('username').where('id', '=', id).executeTakeFirst()
+  return account ? { type, id, name: account.username } : id
+}
+
 function describeActor(
   actor: Actor,
 ): Pick<AuditRecord, 'method' | 'client' | 'subject' | 'fhirUser' | 'address'> {
@@ -299,7 +331,7 @@ export function requireRecentSignIn({
  */
 export function isAllowed(
   { admin, auditor }: { readonly admin: boolean; readonly auditor: boolean },
-  operation: Pick<Operation, 'isForAuditors'> | undefined,
+  operation: Operation | undefined,
 ): boolean {
   return admin || (auditor && (operation === undefined || operation.isForAuditors === true))
 }

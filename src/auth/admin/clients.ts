@@ -143,7 +143,7 @@ to consent again.`,
 
 type ClientVerb = keyof typeof CLIENT_OPERATIONS
 
-function nameOperation(verb: ClientVerb): Operation {
+export function nameOperation(verb: ClientVerb): Operation {
   return { name: `client ${verb}`, signIn: CLIENT_OPERATIONS[verb].signIn }
 }
 

@@ -42,8 +42,7 @@ export interface Answered {
 }
 
 /** An endpoint of the administration API. The routes, the checks and the OpenAPI document are all derived from it. */
-export interface Endpoint<Query extends TObject = TObject, Body extends TSchema = TSchema> {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+export type Endpoint<Query extends TObject = TObject, Body extends TSchema = TSchema> = {
   /** Below `/admin/api`. */
   readonly path: `/${string}`
   readonly title: string
@@ -55,7 +54,6 @@ export interface Endpoint<Query extends TObject = TObject, Body extends TSchema 
   readonly result?: TSchema
   /** The content types of a streamed response. */
   readonly streams?: readonly string[]
-  readonly operation?: Operation
   /** On which an administrator confirms the operation. */
   readonly page?: {
     /** Below `/admin`, with the parameters of the endpoint. */
@@ -73,7 +71,10 @@ export interface Endpoint<Query extends TObject = TObject, Body extends TSchema 
   }
   /** Returns the result, a `StreamedText` or an `AdminFailure`. */
   handle(call: AdminCall<Query, Body>): Promise<unknown>
-}
+} & (
+  | { readonly method: 'GET'; readonly operation?: Operation }
+  | { readonly method: 'POST' | 'PATCH' | 'PUT' | 'DELETE'; readonly operation: Operation }
+)
 
 /** Infers the types of the members from their schemas. */
 export function defineEndpoint<Query extends TObject, Body extends TSchema>(

@@ -13,10 +13,13 @@ import type { UserKind } from './users.ts'
 
 /** Every operation of administrators. */
 export const OPERATIONS: readonly Operation[] = [
-  ...Object.entries(CLIENT_OPERATIONS).map(([verb, { signIn }]) => ({ name: `client ${verb}`, signIn })),
-  ...listUserOperations('clinician'),
-  ...listUserOperations('account'),
-  ...ENDPOINTS.flatMap(({ operation }) => operation ?? []),
+  ...new Map(
+    [
+      ...listUserOperations('clinician'),
+      ...listUserOperations('account'),
+      ...ENDPOINTS.flatMap(({ operation }) => operation ?? []),
+    ].map(operation => [operation.name, operation]),
+  ).values(),
   POLICY_CHANGED,
   SETTINGS_CHANGED,
   SHOW_RECORD,

@@ -6,6 +6,7 @@ import { type SignIn as FoundSignIn, toSignIn } from '../users/sign-ins.ts'
 import { type Admin, AdminFailure, type ListPage, type PageRequest } from './action.ts'
 import { endSignIn } from './change-sign-in.ts'
 import { CLOSED, defineEndpoint, formatTime, PAGE_QUERY, PageOf, Time, toPage } from './endpoint.ts'
+import { nameOperation } from './perform-on-user.ts'
 import type { UserDescription } from './users.ts'
 
 /** A sign-in, and who signed in. */
@@ -119,6 +120,7 @@ export const signInEndpoints = [
     path: '/sign-ins/:id',
     title: 'End a sign-in',
     description: 'Apps that were launched in it lose their access, except with `offline_access`.',
+    operation: nameOperation('clinician', 'end-sign-in'),
     result: Type.Object({ id: Type.String() }, CLOSED),
     async handle({ admin, params: { id = '' } }) {
       const user = await endSignInById(admin, id)

@@ -10,7 +10,21 @@ import { formatFhirUser, type User } from './user.ts'
 
 export type AuthEvent = Pick<AuditRecord, 'kind' | 'status'> &
   Partial<
-    Pick<AuditRecord, 'allowed' | 'anonymous' | 'reason' | 'client' | 'subject' | 'patient' | 'launch' | 'by'>
+    Pick<
+      AuditRecord,
+      | 'allowed'
+      | 'anonymous'
+      | 'method'
+      | 'request'
+      | 'type'
+      | 'id'
+      | 'reason'
+      | 'client'
+      | 'subject'
+      | 'patient'
+      | 'launch'
+      | 'by'
+    >
   > & {
     readonly user?: Pick<User, 'id' | 'fhirUserId'> | undefined
     readonly details?: EventDetails | undefined

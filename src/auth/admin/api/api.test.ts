@@ -414,6 +414,12 @@ describe('the administration API', () => {
     assert.match(String(denied.headers['www-authenticate']), /scope="sallyport\/admin"/)
     const [record] = await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 1 })
     assert.deepEqual([record?.client_id, Boolean(record?.allowed), record?.status], ['siem', false, 403])
+    assert.deepEqual(
+      [record?.method, record?.request, record?.resource_type, record?.resource_id],
+      ['admin-api', 'client remove siem', 'client', 'siem'],
+    )
+    const [shown] = (await send('GET', '/audit?kind=admin&outcome=refused&limit=1')).json().items
+    assert.deepEqual([shown.request, shown.resource_id], ['client remove siem', 'siem'])
     assert.equal((await send('DELETE', '/clients/siem')).statusCode, 200)
   })
 

@@ -14,6 +14,7 @@ import {
   describeClient,
   findClientRow,
   listClients,
+  nameOperation,
 } from '../clients.ts'
 import {
   CLOSED,
@@ -97,6 +98,7 @@ export const clientEndpoints = [
     description: 'Without `token_endpoint_auth_method` the client gets a secret. It is approved.',
     body: NewClient,
     status: 201,
+    operation: nameOperation('add'),
     result: ClientWithSecret,
     handle: async ({ admin, context, body }) => addWarnings(context, await registerByMetadata(admin, body)),
   }),
@@ -118,6 +120,7 @@ export const clientEndpoints = [
     description:
       'Absent members keep their values. A new scope revokes the access that users gave the client.',
     body: Metadata,
+    operation: nameOperation('set'),
     result: ClientWithSecret,
     handle: async ({ admin, context, params: { client_id = '' }, body }) =>
       addWarnings(context, await changeByMetadata(admin, client_id, body)),
@@ -127,12 +130,13 @@ export const clientEndpoints = [
   ),
 ]
 
-function defineAction(verb: string, { title, perform }: ClientOperation): readonly Endpoint[] {
+function defineAction(verb: string, { signIn, title, perform }: ClientOperation): readonly Endpoint[] {
   if (title === undefined || !perform) return []
   const isRemoval = verb === 'remove'
   return [
     defineEndpoint({
       title,
+      operation: { name: `client ${verb}`, signIn },
       ...(isRemoval
         ? { method: 'DELETE', path: '/clients/:client_id', result: Client }
         : { method: 'POST', path: `/clients/:client_id/${verb}`, body: NONE, result: ClientWithSecret }),

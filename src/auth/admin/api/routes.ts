@@ -28,6 +28,7 @@ import {
   type Admin,
   AdminFailure,
   type AdminFailureCode,
+  describeAttempt,
   isAllowed,
   makeAdmin,
   type Operation,
@@ -69,16 +70,9 @@ const ROLES: Readonly<Record<string, typeof AUDITOR>> = {
   [ADMIN_READ_SCOPE]: AUDITOR,
 }
 
-/** The operation of an endpoint. One that changes something without a name is not for auditors. */
-function getOperation({ method, operation }: Endpoint): RouteOperation | undefined {
-  return operation ?? (method === 'GET' ? undefined : {})
-}
-
-type RouteOperation = Pick<Operation, 'isForAuditors'>
-
 /** The least scope with which an endpoint can be used. */
 function getScope(endpoint: Endpoint): string {
-  return isAllowed(AUDITOR, getOperation(endpoint)) ? ADMIN_READ_SCOPE : ADMIN_SCOPE
+  return isAllowed(AUDITOR, endpoint.operation) ? ADMIN_READ_SCOPE : ADMIN_SCOPE
 }
 
 /** `/admin/api`: the administration as JSON. This function alone decides who may use it (ADMIN-6, ADMIN-31). */
@@ -88,7 +82,7 @@ export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
     const authenticate = async (request: FastifyRequest, reply: FastifyReply) => {
       const admin = await findAdmin(context, request, endpoint)
       if (!isFailure(admin)) return void admins.set(request, admin)
-      await recordRefusal(context, request, admin)
+      await recordRefusal(context, request, endpoint, admin)
       return sendBearerError(reply, admin.error, getScope(endpoint))
     }
     app.route({
@@ -125,7 +119,7 @@ async function findAdmin(
   const { store, settings } = context
   const token = await authenticateBearer(context, request.headers.authorization, settings.issuerUrl)
   if (isFailure(token)) return token
-  const client = await findProgram(store.db, context, token, getOperation(endpoint))
+  const client = await findProgram(store.db, context, token, endpoint.operation)
   if (!client) return fail({ error: 'insufficient-scope', client: token.clientId })
   const { id, isForLoopback } = client
   const mayAct = async (db: Kysely<Schema>, operation: Operation) => {
@@ -141,22 +135,26 @@ async function findProgram(
   db: Kysely<Schema>,
   context: AuthContext,
   { clientId, grant, scope }: AccessToken,
-  operation: RouteOperation | undefined,
+  operation: Operation | undefined,
 ): Promise<Client | undefined> {
   const client = await findClient(db, context, clientId)
   const role = findOwn(ROLES, scope)
   return !grant && client?.scope === scope && role && isAllowed(role, operation) ? client : undefined
 }
 
-function recordRefusal(
+async function recordRefusal(
   context: AuthContext,
   request: FastifyRequest,
+  { operation }: Endpoint,
   { error, client }: Refused,
 ): Promise<void> {
   const status = error === 'insufficient-scope' ? 403 : 401
   const reason = `Administration API: ${error}`
-  const who = client === undefined ? { anonymous: true } : { client, subject: client }
-  return auditEvent(context, request, { kind: 'admin', allowed: false, status, reason, ...who })
+  const refused = { kind: 'admin', allowed: false, status, reason } as const
+  if (client === undefined) return auditEvent(context, request, { ...refused, anonymous: true })
+  const attempted = await describeAttempt(context.store, request, operation)
+  const event = { ...refused, client, subject: client, method: 'admin-api', ...attempted }
+  return auditEvent(context, request, event)
 }
 
 async function answer(

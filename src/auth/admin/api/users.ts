@@ -17,6 +17,7 @@ import {
   toPage,
 } from '../endpoint.ts'
 import { findUnknown, listFhirUsers } from '../fhir-users.ts'
+import { nameOperation } from '../perform-on-user.ts'
 import { describeSharing } from '../shared-fhir-users.ts'
 import { describeSignIn, SignIn } from '../sign-ins.ts'
 import { type ListFilter, USER_LISTS } from '../user-lists.ts'
@@ -197,6 +198,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
         CLOSED,
       ),
       status: 201,
+      operation: nameOperation(kind, 'add'),
       result: Type.Composite([User, Type.Object({ activation_link: Type.Optional(NewLink) })], CLOSED),
       async handle({
         admin,
@@ -243,11 +245,12 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
         },
         CLOSED,
       ),
+      operation: nameOperation(kind, 'set'),
       result: User,
       handle: async ({ admin, context, params: { id = '' }, body }) =>
         describeOne(context, await changeUser(admin, { id, kind }, readChanges(body))),
     }),
-    ...Object.values<UserOperation>(USER_OPERATIONS).flatMap(({ api, perform }) =>
+    ...Object.entries<UserOperation>(USER_OPERATIONS).flatMap(([verb, { signIn, api, perform }]) =>
       api && perform
         ? [
             defineEndpoint<TObject, TObject>({
@@ -256,6 +259,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
               title: api.title,
               ...(api.description !== undefined && { description: api.description }),
               [api.method === 'DELETE' ? 'query' : 'body']: api.input,
+              operation: { name: `${kind} ${verb}`, signIn },
               result: api.result ?? User,
               async handle({ admin, params: { id = '' }, query, body }) {
                 const changed = await perform(admin, { id, kind }, { ...query, ...body })

@@ -33,6 +33,7 @@ import {
   failProperty,
   findClientRow,
   listClients,
+  nameOperation,
 } from '../clients.ts'
 import { describeEnding, REVOKED, renderGrants } from './grants.ts'
 import { renderList } from './list.ts'
@@ -78,13 +79,13 @@ export const appRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/apps/new',
-    operation: CLIENT_OPERATIONS.add,
+    operation: nameOperation('add'),
     handle: async request => renderFormPage(request, { form: NEW_APP }),
   },
   {
     method: 'POST',
     path: '/apps/new',
-    operation: CLIENT_OPERATIONS.add,
+    operation: nameOperation('add'),
     async handle(request) {
       const { admin, form } = request
       const app = readAppForm(form, { isAdministrator: true })
@@ -109,7 +110,7 @@ export const appRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/apps/:id/edit',
-    operation: CLIENT_OPERATIONS.set,
+    operation: nameOperation('set'),
     async handle(request) {
       const client = await findApp(request)
       return client ? renderFormPage(request, { form: fillAppForm(client), client }) : failUnknown()
@@ -118,7 +119,7 @@ export const appRoutes: readonly AdminRoute[] = [
   {
     method: 'POST',
     path: '/apps/:id/edit',
-    operation: CLIENT_OPERATIONS.set,
+    operation: nameOperation('set'),
     async handle(request) {
       const { admin, form } = request
       const client = await findApp(request)
@@ -140,7 +141,7 @@ function defineAppAction(verb: string, { signIn, page, perform }: ClientOperatio
   if (!page || !perform) return []
   return defineAction({
     path: `/apps/:id/${verb}`,
-    operation: { signIn },
+    operation: { name: `client ${verb}`, signIn },
     async ask(request) {
       const client = await findApp(request)
       if (!client) return failUnknown()

@@ -64,7 +64,7 @@ export function renderRecordPage(
           : html`${names.app(record.client_id) ?? ''} <code>${record.client_id}</code> ${renderAuditLinks(['Records of this app', { app: record.client_id }])}`,
       ],
       ['Patients', renderPatients(record, patients)],
-      ...(target ? [['Changed', target] as const] : []),
+      ...(target ? [[record.allowed ? 'Changed' : 'Not changed', target] as const] : []),
       ['Request', code(record.request && `${record.method ?? ''} ${record.request}`)],
       ['Decided by', code(record.decided_by)],
       [

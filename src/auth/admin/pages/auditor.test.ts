@@ -113,7 +113,37 @@ describe('an auditor', () => {
     assert.match(refused.body, /Auditors change nothing[\s\S]*Ask an administrator/)
     const record = await findLastRecord()
     assert.deepEqual([Boolean(record?.allowed), record?.reason], [false, 'Auditors change nothing'])
+    assert.deepEqual(
+      [record?.request, record?.resource_type, record?.resource_id],
+      ['clinician end-sessions ada', 'account', id],
+    )
+    const page = (await auditor.get(`/admin/audit/${record?.id}`)).body
+    assert.match(page, /<code>clinician end-sessions ada<\/code>/)
+    assert.match(page, /Not changed[\s\S]*Changes to this account/)
     assert.equal((await admin.get('/admin')).statusCode, 200)
+  })
+
+  it('has attempts recorded with the operation and its target, before and after a form is sent (ADMIN-29)', async () => {
+    const { id } = await findRow('ada')
+    for (const [path, request, type, target] of [
+      [`/admin/clinicians/${id}/disable`, 'clinician disable ada', 'account', id],
+      ['/admin/clinicians/nobody/disable', 'clinician disable nobody', null, null],
+      ['/admin/clinicians/new', 'clinician add', null, null],
+      ['/admin/apps/growth/edit', 'client set growth', 'client', 'growth'],
+      ['/admin/grants/g1/revoke', 'grant revoke g1', 'grant', 'g1'],
+      ['/admin/keys/k1/withdraw', 'keys withdraw k1', null, null],
+    ] as const) {
+      assert.equal((await auditor.get(path)).statusCode, 403, path)
+      const record = await findLastRecord()
+      assert.deepEqual(
+        [record?.method, record?.request, record?.resource_type, record?.resource_id],
+        ['admin', request, type, target],
+      )
+    }
+    await auth.addUser('cora')
+    assert.equal((await (await auth.logIn('cora')).get('/admin/audit?patient=1')).statusCode, 403)
+    const record = await findLastRecord()
+    assert.deepEqual([record?.method, record?.request], ['GET', '/admin/audit'])
   })
 
   it('is made and unmade on the page of a user, at once, and has one role (ADMIN-29)', async () => {

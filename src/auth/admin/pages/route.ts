@@ -17,6 +17,7 @@ import {
   type Admin,
   type AdminFailure,
   type AdminFailureCode,
+  describeAttempt,
   givesAccess,
   isAllowed,
   makeAdmin,
@@ -53,17 +54,15 @@ export type AdminRoute = {
   | {
       readonly method: 'GET'
       /** The operation of the form that the page shows. */
-      readonly operation?: RouteOperation
+      readonly operation?: Operation
     }
   | {
       readonly method: 'POST'
-      readonly operation: RouteOperation
+      readonly operation: Operation
       /** Of a form with a file. */
       readonly bodyBytes?: number
     }
 )
-
-type RouteOperation = Pick<Operation, 'signIn' | 'isForAuditors'>
 
 /** A page, the path of the next page below the area, or a response that the route has sent. */
 export type Answer = Html | string | FastifyReply
@@ -105,7 +104,7 @@ function addRoute(
   const authorize = async (request: FastifyRequest, reply: FastifyReply) => {
     const login = await findCurrentLogin(context, request)
     if (!login) return sendToLogin(context, request, reply)
-    if (!isAllowed(login, operation)) return refuse(context, request, reply, login)
+    if (!isAllowed(login, operation)) return refuse(context, request, reply, { login, operation })
     logins.set(request, login)
     return undefined
   }
@@ -135,7 +134,10 @@ function addRoute(
       if (result instanceof Html) return reply.sendPage(result)
       if (!isFailure(result)) return result
       return result.code === 'forbidden'
-        ? refuse(context, request, reply, (await findCurrentLogin(context, request)) ?? login)
+        ? refuse(context, request, reply, {
+            login: (await findCurrentLogin(context, request)) ?? login,
+            operation,
+          })
         : sendFailure(context, request, reply, login, result)
     },
   })
@@ -190,12 +192,13 @@ async function refuse(
   context: AuthContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  login: Login,
+  { login, operation }: { readonly login: Login; readonly operation: Operation | undefined },
 ): Promise<FastifyReply> {
   const { user, auditor } = login
   const reason = auditor ? 'Auditors change nothing' : 'Not an administrator'
   const refused = { allowed: false, status: 403, user, reason }
-  await auditEvent(context, request, { kind: 'admin', ...refused })
+  const attempted = await describeAttempt(context.store, request, operation)
+  await auditEvent(context, request, { kind: 'admin', ...refused, method: 'admin', ...attempted })
   if (auditor)
     return sendErrorPage(reply, context, {
       status: 403,

@@ -91,7 +91,7 @@ function renderConfirmation(request: AdminRequest, asked: Confirmation): Html {
 interface Action {
   /** Below the area. */
   readonly path: string
-  readonly operation: Pick<Operation, 'signIn' | 'isForAuditors'>
+  readonly operation: Operation
   ask(request: AdminRequest): Promise<Confirmation | AdminFailure>
   perform(request: AdminRequest): Promise<Answer | AdminFailure>
 }

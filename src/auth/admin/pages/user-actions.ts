@@ -24,7 +24,7 @@ export function defineUserAction(
   const isAboutPassword = verb === 'set-password'
   return defineAction({
     path: `/clinicians/:id/${path}`,
-    operation: { signIn },
+    operation: { name: `clinician ${verb}`, signIn },
     async ask(request) {
       const user = await requireUser(request)
       if (isFailure(user)) return user

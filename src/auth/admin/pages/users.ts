@@ -8,6 +8,7 @@ import { addUser, changeUser } from '../change-user.ts'
 import { listNewUserFaults, listUserFaults, UserFault } from '../check-user.ts'
 import { exportUsers } from '../export-users.ts'
 import { findUnknown, listFhirUsers } from '../fhir-users.ts'
+import { nameOperation } from '../perform-on-user.ts'
 import { type ListFilter, USER_LISTS } from '../user-lists.ts'
 import { USER_OPERATIONS, type UserOperation } from '../user-operations.ts'
 import { listUsers, UNUSED_DAYS, type UserDescription } from '../users.ts'
@@ -53,13 +54,13 @@ export const userRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/clinicians/new',
-    operation: USER_OPERATIONS.add,
+    operation: nameOperation('clinician', 'add'),
     handle: async request => renderNewUser(request),
   },
   {
     method: 'POST',
     path: '/clinicians/new',
-    operation: USER_OPERATIONS.add,
+    operation: nameOperation('clinician', 'add'),
     async handle(request) {
       const { admin, form, reply } = request
       const entries = readEntries(form)
@@ -96,7 +97,7 @@ export const userRoutes: readonly AdminRoute[] = [
   {
     method: 'POST',
     path: '/clinicians/:id',
-    operation: USER_OPERATIONS.set,
+    operation: nameOperation('clinician', 'set'),
     async handle(request) {
       const user = await requireUser(request)
       if (isFailure(user)) return user
