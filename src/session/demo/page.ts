@@ -8,7 +8,7 @@ import {
   formatName,
   type Html,
   html,
-  listNames,
+  listAlike,
   NOT_RECORDED,
   readPerson,
   renderAlert,
@@ -103,12 +103,14 @@ function renderSimilarNames(
   others: OtherSessions,
 ): Html | undefined {
   if (isFailure(patient)) return undefined
-  const open = findAlike(readPerson(patient), others.people)
-  const hasNamesake = session.similarName && findAudience(session) === 'staff'
+  const person = readPerson(patient)
+  const open = findAlike(person, others.people)
+  const isStaff = findAudience(session) === 'staff'
+  const hasNamesake = session.similarName && isStaff
   if (open.length === 0 && !hasNamesake) return undefined
   return html`<aside class="patient__warn" aria-label="Warning"><p class="wrap">${renderIcon('warning')}<span>${
     open.length > 0
-      ? html`<b>Similar name, also open in this browser:</b> ${listNames(open)}`
+      ? html`<b>Similar name, also open in this browser:</b> ${listAlike(person, open, !isStaff)}`
       : html`<b>Another patient has a similar name.</b> Check the date of birth and the record number.`
   }</span></p></aside>`
 }

@@ -267,12 +267,27 @@ describe('renderPatientBanner', () => {
 })
 
 describe('renderAlikeWarning', () => {
-  it('names the others with their birth dates', () => {
-    const warning = renderAlikeWarning([{ ...named('Juniper', 'Alban'), born: '1985-03-14' }])
-    assert.match(String(warning), /Similar name: <span class="family">Juniper<\/span>, Alban, born <time/)
+  const alba: Person = { ...named('Juniper', 'Alba'), born: '1985-03-14', mrn: 'SYN-1' }
+  const warn = (others: readonly Person[], isForPatients?: boolean) =>
+    String(renderAlikeWarning(alba, others, isForPatients)).replace(/<[^>]+>/g, '')
+
+  it('names the others with their birth dates and numbers', () => {
+    const alban = { ...named('Juniper', 'Alban', 'p2'), born: '1985-03-14' }
+    assert.equal(warn([alban]), 'Similar name: Juniper, Alban, born 14-Mar-1985, FHIR id p2')
+    assert.equal(warn([alban], true), 'Similar name: Juniper, Alban, born 14-Mar-1985')
+  })
+
+  it('says if the name and the birth date are the same, so that only the number differs', () => {
+    const twin = { ...alba, id: 'p3', name: { family: 'JUNIPER', given: 'Alba' }, mrn: 'SYN-2' }
+    const namesake = { ...twin, born: '1985-03-15' }
+    assert.equal(
+      warn([twin, namesake]),
+      'Similar name: JUNIPER, Alba, born 14-Mar-1985, MRN SYN-2 (same name and birth date); JUNIPER, Alba, born 15-Mar-1985, MRN SYN-2',
+    )
+    assert.match(warn([twin], true), /, record number SYN-2 \(same name and birth date\)$/)
   })
 
   it('renders nothing if there are none', () => {
-    assert.equal(renderAlikeWarning([]), undefined)
+    assert.equal(renderAlikeWarning(alba, []), undefined)
   })
 })

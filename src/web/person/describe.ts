@@ -1,7 +1,7 @@
 import { renderIcon } from '../components.ts'
 import { type Html, html } from '../html.ts'
 import { formatAge, formatDate, NOT_KNOWN, NOT_RECORDED, renderDate } from './date.ts'
-import type { Person, PersonName } from './person.ts'
+import { hasSameNameAndBirth, type Person, type PersonName } from './person.ts'
 
 const NO_NAME = 'Name not recorded'
 
@@ -142,15 +142,26 @@ function renderHeading(
   }
 }
 
-/** Renders a warning with the names of similar patients, or nothing if there are none. */
-export function renderAlikeWarning(others: readonly Person[]): Html | undefined {
+/** Renders a warning with the names of patients who are similar to this one, or nothing if there are none. */
+export function renderAlikeWarning(
+  person: Person,
+  others: readonly Person[],
+  isForPatients = false,
+): Html | undefined {
   if (others.length === 0) return undefined
-  return html`<p class="patient__warn">${renderIcon('warning')}<span>Similar name: ${listNames(others)}</span></p>`
+  return html`<p class="patient__warn">${renderIcon('warning')}<span>Similar name: ${listAlike(person, others, isForPatients)}</span></p>`
 }
 
-/** Lists patients by name and date of birth. */
-export function listNames(people: readonly Person[]): Html {
-  return html`${people.map(
-    ({ name, born }, at) => html`${at > 0 && '; '}${renderName(name)}, born ${renderDate(born)}`,
+/** Lists similar patients by name, date of birth and number, and says if only the number differs. */
+export function listAlike(person: Person, others: readonly Person[], isForPatients = false): Html {
+  return html`${others.map(
+    (other, at) =>
+      html`${at > 0 && '; '}${renderName(other.name)}, born ${renderDate(other.born)}${formatNumber(other, isForPatients)}${hasSameNameAndBirth(person, other) && ' (same name and birth date)'}`,
   )}`
+}
+
+function formatNumber(person: Person, isForPatients: boolean): string {
+  const { label, value } = chooseRecordNumber(person)
+  if (!isForPatients) return `, ${label} ${value}`
+  return person.mrn === undefined ? '' : `, record number ${person.mrn}`
 }

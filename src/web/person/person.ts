@@ -166,6 +166,16 @@ export function findAlike(person: Person, others: readonly Person[]): readonly P
   return others.filter(other => isAlike(person, other))
 }
 
+/** Whether only the record number tells two patients apart. */
+export function hasSameNameAndBirth(a: Person, b: Person): boolean {
+  return (
+    a.born !== undefined &&
+    a.born === b.born &&
+    normalize(a.name.family) === normalize(b.name.family) &&
+    normalize(a.name.given) === normalize(b.name.given)
+  )
+}
+
 /** The patients of a list who are easily confused with another patient of the list. */
 export function findConfusable(people: readonly Person[]): ReadonlySet<Person> {
   const families = Map.groupBy(people, ({ name }) => normalize(name.family))

@@ -126,7 +126,7 @@ function renderPatient({ patient, login, now }: ConsentPageOptions): Html | unde
     person
       ? renderPatientBanner(person, { now, heading: 'p', isForPatients })
       : html`<div class="patient"><div class="patient__in"><p class="patient__name">Name temporarily unavailable</p>${!isForPatients && html`<dl class="facts"><div><dt>FHIR id</dt><dd>${id}</dd></div></dl>`}</div></div>`
-  }${renderAlikeWarning(alike)}</section>`
+  }${person && renderAlikeWarning(person, alike, isForPatients)}</section>`
 }
 
 /**

@@ -6,6 +6,7 @@ import { LIMITS } from '../../base/limits.ts'
 import { readForm } from '../../testing/read-form.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
+import { patient } from '../../testing/test-fhir-server.ts'
 
 const HELIO = { client_id: 'helio', redirect_uri: 'https://helio.example/callback' }
 const SCOPES = 'launch openid offline_access patient/Condition.rs patient/Observation.crs'
@@ -31,6 +32,20 @@ eachDatabaseIfThorough((_name, open) => {
 
     const tokens = async (browser: TestBrowser, client: typeof HELIO, scope: string) =>
       (await auth.exchange(await auth.getCode(browser, { ...client, scope }), client)).json()
+
+    it('tells patients with the same name apart, also before access is ended (REVOKE-3)', async () => {
+      const identifier = [{ type: { coding: [{ code: 'MR' }] }, value: 'SYN-004127' }]
+      const resources = [patient('juniper', 'Juniper', 'Alba', { identifier })]
+      const other = await TestAuthServer.open(await open(), { resources })
+      await other.addClient({ client_id: 'helio', scope: SCOPES })
+      const user = await other.logIn()
+      await other.exchange(await other.getCode(user, { ...HELIO, scope: SCOPES }), HELIO)
+      for (const page of ['/manage', '/manage/remove?client=helio'])
+        assert.match(
+          (await user.get(page)).body,
+          /Juniper<\/span>, Alba<span class="sub">Born .*>MRN SYN-004127</,
+        )
+    })
 
     it('requires a login', async () => {
       for (const address of ['/manage', '/manage/remove?client=helio'])

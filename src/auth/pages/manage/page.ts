@@ -231,6 +231,7 @@ function renderRecordRemoval(client: Client, id: string, person: Person | undefi
 
 function renderPatient({ user }: Login, id: string, person: Person | undefined): Html {
   if (!person) return isPatientUser(user) ? html`Name temporarily unavailable` : html`FHIR id ${id}`
-  const name = isPatientUser(user) ? html`${formatFullName(person)}` : renderName(person.name)
-  return html`${name}<span class="sub">Born ${renderDate(person.born)}</span>`
+  const born = html`Born ${renderDate(person.born)}`
+  if (isPatientUser(user)) return html`${formatFullName(person)}<span class="sub">${born}</span>`
+  return html`${renderName(person.name)}<span class="sub">${born}${person.mrn !== undefined && html`, <span class="nowrap">MRN ${person.mrn}</span>`}</span>`
 }

@@ -87,7 +87,7 @@ export function renderEncounterPage(options: PickerOptions, view: EncountersView
     options,
     `Choose ${isForPatients ? 'a visit' : 'an encounter'} for ${client.name}`,
     html`${options.ownRecords.length !== 1 && html`<p class="back"><a href="${buildPickUrl(pendingId, { search, page })}">${renderIcon('back')}Choose another ${isForPatients ? 'person' : 'patient'}</a></p>`}
-<section class="card card--clip" aria-labelledby="picked"><div class="portal__whose">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: fault === undefined, isForPatients })}${renderAlikeWarning(picked.alike)}</div>
+<section class="card card--clip" aria-labelledby="picked"><div class="portal__whose">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: fault === undefined, isForPatients })}${renderAlikeWarning(picked.person, picked.alike, isForPatients)}</div>
 <div class="card__body">${renderPickForm(
       options,
       html`${renderHidden({ patientId: picked.person.id, patient: picked.person.id, step: 'encounter', search, page, encounters: isAll ? 'all' : undefined })}${renderEncounterChoice(picked.encounters, { page: paths.pick, isAll, chosen, fault, noun: isForPatients ? 'visit' : 'encounter' })}`,

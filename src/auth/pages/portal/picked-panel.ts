@@ -68,7 +68,7 @@ export function renderPicked(options: PickedOptions): Html {
 <p class="portal__back"><a href="${buildPortalUrl({ ...view })}">${renderIcon('back')}All patients</a></p>
 <section class="card card--clip portal__picked" aria-labelledby="picked">
 <div class="portal__whose">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: entered === undefined })}
-${renderAlikeWarning(picked.alike)}</div>
+${renderAlikeWarning(picked.person, picked.alike)}</div>
 ${options.hasCards && renderCardsPlace(picked.person.id)}
 <div class="card__body">${chosen ? renderLaunch({ ...options, chosen }) : renderNoApp(options)}</div>
 </section>
@@ -101,7 +101,7 @@ ${(apps.length > 1 || hasMore) && appChoice}
 ${renderEncounterChoice(encounters, { page: paths.portal, isAll: allEncounters, chosen: entered?.encounterId, fault: entered?.fault?.field === 'encounterId' ? entered.fault.text : undefined })}
 ${renderMoreOptions(entered, developerPages !== undefined)}
 <div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${renderIcon('launch')}</button>
-<p class="launch__after">Opens for <b>${renderName(person.name)}</b>${renderUnverifiedBadge(client)}</p></div>
+<p class="launch__after">Opens for <b>${renderName(person.name)}</b>${person.mrn !== undefined && html`, <span class="nowrap">MRN ${person.mrn}</span>`}${renderUnverifiedBadge(client)}</p></div>
 ${
   // After the button that launches, which the Enter key presses.
   developerPages &&

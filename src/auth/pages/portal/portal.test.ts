@@ -326,7 +326,11 @@ describe('GET /portal', () => {
         'Launch Demo app',
       ])
         assert.ok(body.includes(text), text)
-      assert.match(body, /Similar name: <span class="family">Juniper<\/span>, Alban/)
+      assert.match(
+        body,
+        /Similar name: <span class="family">Juniper<\/span>, Alban, born .*, FHIR id juniper2<\/span>/,
+      )
+      assert.match(body, /Opens for <b>.*Alba<\/b>, <span class="nowrap">MRN SYN-004127<\/span>/)
       // One app: nothing to choose.
       assert.doesNotMatch(body, /name="clientId"/)
     })
