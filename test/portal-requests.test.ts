@@ -34,7 +34,8 @@ function* listResources() {
     yield patient(`p${index}`, { name: [{ family: `Family${String(index).padStart(3, '0')}` }] })
   yield patient('on-panel', { name: [{ family: 'Juniper' }] })
   yield patient('other', { name: [{ family: 'Limestone' }] })
-  for (const id of ['on-panel', ...Array.from({ length: ON_PANEL }, (_, index) => `p${index}`)])
+  yield patient('double', { name: [{ family: 'Feldspar-Quartermaine' }] })
+  for (const id of ['on-panel', 'double', ...Array.from({ length: ON_PANEL }, (_, index) => `p${index}`)])
     yield {
       resourceType: 'CareTeam',
       id: `t-${id}`,
@@ -90,6 +91,19 @@ describe('the first page of the portal and of the picker', () => {
       assert.equal(list.similar.isComplete, true)
       const requests = upstream.seen.length - before
       assert.ok(requests <= most, `${requests} requests`)
+    })
+})
+
+describe('a search for a later part of a double-barrelled name', () => {
+  for (const caller of ['robin', 'kim'] as const)
+    it(`finds the patient at another FHIR server too (${caller}, PORTAL-4)`, async () => {
+      const query = { search: 'quartermaine', page: undefined, recent: [] }
+      const list = await findPatients(createReader(caller), query)
+      assert.ok(list.kind === 'list')
+      assert.deepEqual(
+        list.patients.map(({ id }) => id),
+        ['double'],
+      )
     })
 })
 

@@ -116,6 +116,9 @@ function matches(resource: Resource, query: URLSearchParams): boolean {
     (births.length === 0 || births.some(birth => String(resource.birthDate).startsWith(birth))) &&
     (parts.length === 0 || parts.some(part => recorded.toLowerCase().includes(part.toLowerCase()))) &&
     (numbers.length === 0 || numbers.some(number => recorded.includes(`"${number}"`))) &&
+    query
+      .getAll('name:contains')
+      .every(name => name.split(/(?<!\\),/).some(one => text.includes(one.toLowerCase()))) &&
     names.every(name => name.split(/(?<!\\),/).some(one => text.includes(`"${one.toLowerCase()}`))) &&
     (makePatient === null ||
       JSON.stringify(resource.subject ?? resource.patient).includes(`Patient/${makePatient}"`))

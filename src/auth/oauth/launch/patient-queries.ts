@@ -49,6 +49,15 @@ export function buildOtherQueries(text: string): readonly string[] {
   return findBirthDate(text) ? [] : listNumberQueries(text, false)
 }
 
+/** The search for names that contain the words. Few letters are part of too many names. */
+export function buildPartQuery(text: string): string | undefined {
+  const words = splitWords(text)
+  if (hasDigit(text) || !words.some(({ length }) => length >= MIN_PART)) return undefined
+  return words.map(word => `name:contains=${encodeName(word)}`).join('&')
+}
+
+const MIN_PART = 3
+
 /** A birth date is not searched as an id, because the audit trail contains ids. */
 function listNumberQueries(text: string, isDay: boolean): readonly string[] {
   return [

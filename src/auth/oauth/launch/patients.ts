@@ -6,7 +6,13 @@ import {
   type Unavailable,
 } from '../../base/fhir-reader.ts'
 import { compareNames, findSimilar, type SimilarNames } from './namesakes.ts'
-import { buildNumberQuery, buildOtherQueries, buildPatientQueries, dropLabels } from './patient-queries.ts'
+import {
+  buildNumberQuery,
+  buildOtherQueries,
+  buildPartQuery,
+  buildPatientQueries,
+  dropLabels,
+} from './patient-queries.ts'
 import { completeNumber, hasNumber } from './record-number.ts'
 
 const PATIENTS_LISTED = 20
@@ -65,7 +71,18 @@ async function findPage(read: FhirReader, query: PatientQuery): Promise<PatientP
   const found = await findAny(read, buildPatientQueries(text))
   if (found.kind === 'unavailable' || found.patients.length > 0) return found
   const other = await findByOtherNumber(read, text)
-  return other?.kind === 'list' ? other : found
+  if (other?.kind === 'list' && other.patients.length > 0) return other
+  const byPart = await findByPartOfName(read, text)
+  return byPart?.kind === 'list' ? byPart : found
+}
+
+/**
+ * Finds a later part of a double-barrelled name, which most servers find only by its beginning. One request, without an order:
+ * a server need not support the search.
+ */
+async function findByPartOfName(read: FhirReader, text: string) {
+  const query = buildPartQuery(text)
+  return query === undefined ? undefined : findSorted(read, query, [''])
 }
 
 /** `21.Patient?…` begins with the 21st patient, `-20.Patient?…` ends with the 20th. */

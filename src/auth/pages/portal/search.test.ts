@@ -101,6 +101,24 @@ describe('GET /portal with a search', () => {
     assert.deepEqual(idsIn((await browser.get('/portal?search=%20%20')).body).length, 5)
   })
 
+  it('finds a later part of a double-barrelled name, in one more request (PORTAL-4)', async () => {
+    const resources = [...RESOURCES, patient('double', 'Feldspar-Quartermaine', 'Anna')]
+    const other = await TestAuthServer.open(await open(), { resources })
+    const user = await other.logIn()
+    const find = async (text: string) => {
+      other.fhir.requests.length = 0
+      const ids = idsIn((await user.get(`/portal?search=${encodeURIComponent(text)}`)).body)
+      return { ids, parts: other.fhir.requests.filter(({ url }) => url.search.includes(':contains')).length }
+    }
+    for (const text of ['quartermaine', 'Feldspar Quartermaine', 'anna quarter'])
+      assert.deepEqual(await find(text), { ids: ['double'], parts: 1 }, text)
+    assert.deepEqual(await find('feldspar'), { ids: ['double'], parts: 0 })
+    // Two letters are part of too many names.
+    assert.deepEqual(await find('ua'), { ids: [], parts: 0 })
+    other.fhir.refuse('name:contains')
+    assert.deepEqual(await find('quartermaine'), { ids: [], parts: 1 })
+  })
+
   it('requests matches by family name, and accepts any order from a server that cannot sort', async () => {
     auth.fhir.requests.length = 0
     await browser.get('/portal?search=Limestone')
