@@ -24,6 +24,8 @@ export interface Grant {
   readonly needPatientBanner: boolean | undefined
   /** Whether it follows from an EHR launch. */
   readonly fromEhr: boolean
+  /** Whether a CDS service has it for one call. Nobody allowed it, and it ends with the response. */
+  readonly isForHook?: boolean
   readonly extraContext: ExtraContext
   /** Of the launch; only hooks read it. */
   readonly extension?: string | undefined
@@ -74,6 +76,7 @@ export async function createGrant(
     context: JSON.stringify({
       ...grant.extraContext,
       fromEhr: grant.fromEhr,
+      isForHook: grant.isForHook,
       fhirUserId: grant.fhirUserId,
     }),
     extension: grant.extension ?? null,
@@ -199,7 +202,8 @@ export interface UsableGrant extends GrantRow {
 
 /**
  * The grants that can still be used: one answer to who has access now, for users and administrators (REVOKE-3). A grant
- * that is still good cannot be used when its last token has expired, or before its code is exchanged for the first one.
+ * that is still good cannot be used when its last token has expired, or before its code is exchanged for the first one. The
+ * calls of CDS services are none that anybody could end.
  */
 export async function keepUsableGrants(
   db: Kysely<Schema>,
@@ -207,7 +211,9 @@ export async function keepUsableGrants(
   rows: readonly GrantRow[],
   now: number,
 ): Promise<readonly UsableGrant[]> {
-  const good = (await keepGoodGrants(db, rules, rows, now)).filter(row => findLastUse(row, rules) > now)
+  const good = (await keepGoodGrants(db, rules, rows, now)).filter(
+    row => findLastUse(row, rules) > now && !parseContext(row).isForHook,
+  )
   const tokenless = await findTokenless(db, good)
   return good
     .filter(({ id }) => !tokenless.has(id))
@@ -273,7 +279,7 @@ export function hasScope(scope: string, name: string): boolean {
 }
 
 function toGrant(row: GrantRow, rules: AccessRules): Grant {
-  const { fromEhr = false, fhirUserId, ...extraContext } = row.context === null ? {} : JSON.parse(row.context)
+  const { fromEhr = false, isForHook = false, fhirUserId, ...extraContext } = parseContext(row)
   return {
     id: row.id,
     clientId: row.client_id,
@@ -282,6 +288,7 @@ function toGrant(row: GrantRow, rules: AccessRules): Grant {
     encounterId: row.encounter_id ?? undefined,
     needPatientBanner: row.need_patient_banner ?? undefined,
     fromEhr,
+    isForHook,
     extraContext,
     extension: row.extension ?? undefined,
     authTime: row.auth_time,
@@ -295,6 +302,10 @@ function toGrant(row: GrantRow, rules: AccessRules): Grant {
     },
     endsAt: findLatestEnd(row, rules),
   }
+}
+
+function parseContext({ context }: Pick<GrantRow, 'context'>) {
+  return context === null ? {} : JSON.parse(context)
 }
 
 /** The launch context in a token response or an introspection response (SMART 2.2, launch context). */

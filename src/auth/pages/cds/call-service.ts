@@ -104,6 +104,7 @@ async function grantAccess(
       encounterId,
       needPatientBanner: undefined,
       fromEhr: false,
+      isForHook: true,
       extraContext: {},
       authTime: login.authTime,
       acr: login.acr,

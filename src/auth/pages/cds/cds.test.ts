@@ -116,7 +116,17 @@ describe('decision support in the portal', () => {
 
   it('gives the service the registered patient/ scopes for this patient, until it responds (CDS-3)', async () => {
     await (await auth.store.trail.read()).deleteFrom('audit_event').execute()
+    const listed: string[] = []
+    const list = async () => listed.push((await browser.get('/manage')).body)
+    service.respond(async () => {
+      await list()
+      return { cards: [CARD] }
+    })
     await show()
+    await list()
+    // Nobody allowed it, and it ends by itself.
+    for (const page of listed) assert.doesNotMatch(page, /client=advice/)
+    assert.equal(listed.length, 2)
     const { access_token, ...rest } = authorization()
     const scope = 'patient/Patient.rs patient/Observation.rs'
     assert.deepEqual(rest, {
@@ -132,7 +142,6 @@ describe('decision support in the portal', () => {
     const grantId = String(claims.jti).split('.')[0] ?? ''
     const { revoked } = (await browser.get('/oauth2/revocations')).json()
     assert.ok(revoked.includes(computeRevocationKey(grantId)))
-    assert.doesNotMatch((await browser.get('/manage')).body, />advice</)
     const [record] = await findRecords(auth.store, { limit: 10, order: 'oldest' })
     assert.deepEqual(
       [record?.kind, record?.client_id, record?.patient_id, record?.reason, record?.launch_id],
