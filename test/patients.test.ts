@@ -16,6 +16,11 @@ before(async () => {
   const contact = 'Privacy office, 555 0101, privacy@hospital.example'
   stack = await startStack({
     env: { SMART_SAMPLE_PATIENTS: '27', SMART_BRAND_PATIENT_CONTACT: contact },
+    resources: ['patient-5', 'patient-8'].map(id => ({
+      resourceType: 'RelatedPerson',
+      id: `carer-of-${id}`,
+      patient: { reference: `Patient/${id}` },
+    })),
   })
   await seedSampleAccounts(stack.store)
   diary = await startThirdPartyApp(stack, 'Diary', app => {
@@ -38,16 +43,18 @@ before(async () => {
     .select('password_hash')
     .where('id', '=', id)
     .executeTakeFirstOrThrow()
-  const parent = { username: 'parent', display_name: 'Alba Juniper', fhir_user_id: 'Patient/patient-1' }
-  const { id: parentId } = await db
-    .insertInto('clinician')
-    .values({ ...parent, ...account, for_loopback: true })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  await db
-    .insertInto('account_related_person')
-    .values({ clinician_id: parentId, related_person_id: 'mother-27' })
-    .execute()
+  const addRelative = async (username: string, display_name: string, relatedPersons: readonly string[]) => {
+    const names = { username, display_name, fhir_user_id: 'Patient/patient-1' }
+    const { id: clinician_id } = await db
+      .insertInto('clinician')
+      .values({ ...names, ...account, for_loopback: true })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    const related = relatedPersons.map(related_person_id => ({ clinician_id, related_person_id }))
+    await db.insertInto('account_related_person').values(related).execute()
+  }
+  await addRelative('parent', 'Alba Juniper', ['mother-27'])
+  await addRelative('carer', 'Cary Juniper', ['carer-of-patient-5', 'carer-of-patient-8'])
 })
 after(async () => {
   await diary?.close()
@@ -164,7 +171,7 @@ describe('the pages of a patient', () => {
     await screenshot(page, 'menu.narrow-light')
     await page.keyboard.press('Escape')
     await page.setViewportSize({ width: 1280, height: 900 })
-    await page.getByText('Nobody has opened your record lately.').waitFor()
+    await page.getByText('Nobody else has opened your record lately.').waitFor()
     await page.getByRole('link', { name: 'privacy@hospital.example' }).waitFor()
     // The letters of the logo must not have the colour of the bar.
     const findColour = (selector: string, property: 'color' | 'backgroundColor') =>
@@ -237,6 +244,37 @@ describe('the pages of a patient', () => {
       .filter({ hasText: /^Mira .*, mother$/i })
       .waitFor()
     await inspectOnEveryScreen(page, 'home-representatives')
+  })
+
+  it('lead those who act for several people to the parts of the page, and say for whom they no longer act (PATIENTS-8)', async () => {
+    const { page, faults } = await open()
+    await signIn(page, 'carer')
+    const contents = page.getByRole('navigation', { name: 'On this page' })
+    await contents.getByRole('link', { name: 'Apps with access' }).press('Enter')
+    await page.waitForURL('**/home#s-apps')
+    assert.equal(await page.getByText(/if somebody should not open a record/).count(), 1)
+    await inspectOnEveryScreen(page, 'home-carer')
+
+    await page.goto(buildAuthorizeUrl())
+    await page.getByRole('radio').nth(1).press('Space')
+    await page.getByRole('button', { name: 'Continue' }).press('Enter')
+    await page.getByRole('button', { name: 'Allow access' }).click()
+    await exchangeCode(page)
+    await page.goto(`${stack.settings.issuerUrl}/manage`)
+    await page.getByRole('link', { name: 'End access of Diary' }).click()
+    await page.getByText(/it then asks you again\. Data that it has copied stays there/).waitFor()
+    await inspectOnEveryScreen(page, 'end-access')
+    await page.getByRole('button', { name: 'End access' }).click()
+    await page.getByText('Access ended.').waitFor()
+    const { db } = stack.store
+    const carer = db.selectFrom('clinician').select('id').where('username', '=', 'carer')
+    await db.deleteFrom('account_related_person').where('clinician_id', '=', carer).execute()
+    await signIn(page, 'carer')
+    await page.waitForURL('**/home')
+    await page.goto(`${stack.settings.issuerUrl}/manage`)
+    await page.getByText('You no longer act for this person').waitFor()
+    await inspectOnEveryScreen(page, 'manage-former')
+    assert.deepEqual(faults, [])
   })
 
   it('open an app for the record from the start page (PATIENTS-10)', async () => {

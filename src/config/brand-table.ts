@@ -20,7 +20,7 @@ export const brandTable = {
     type: types.shortText(200),
     otherwise: 'the support contact',
     about:
-      'Whom patients and relatives ask about a record and who looked at it: `Privacy officer, 555 0101, https://hospital.example/privacy`.',
+      'Whom patients and relatives ask about a record and who looked at it: `Privacy officer, 555 0101, https://hospital.example/privacy`. The pages for signing in, which staff see too, name only the support contact.',
   }),
   'brand.logo': defineOpen({
     name: 'smart.brand.logo',

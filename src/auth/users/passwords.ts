@@ -13,7 +13,7 @@ export const NO_PASSWORD = ''
 
 /** The rules of new passwords, for the forms that take one. */
 export function describePasswordRules(minLength: number): string {
-  return `At least ${minLength} characters, where a letter such as é counts as one. It may not contain your username, a word of your name, or the name of this service, nor be a password that many people use.`
+  return `At least ${minLength} characters. It may not contain your username, a word of your name, or the name of this service, nor be a password that many people use.`
 }
 
 /** Words that an attacker of this server tries first. */

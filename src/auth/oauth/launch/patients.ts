@@ -1,3 +1,4 @@
+import { isFailure } from '../../../core/index.ts'
 import { type Person, readPerson } from '../../../web/index.ts'
 import {
   type FhirReader,
@@ -117,8 +118,18 @@ async function findFirst(read: FhirReader, recent: readonly string[]): Promise<P
 
 /** The patients with these ids that the user may see, in this order. */
 export async function findByIds(read: FhirReader, ids: readonly string[]): Promise<readonly Person[]> {
+  const found = await lookUpByIds(read, ids)
+  return isFailure(found) ? [] : found
+}
+
+/** Like `findByIds`, but says whether the server could be asked. */
+export async function lookUpByIds(
+  read: FhirReader,
+  ids: readonly string[],
+): Promise<readonly Person[] | Unavailable> {
   if (ids.length === 0) return []
   const response = await read(`Patient?_id=${ids.join(',')}&_count=${ids.length}`)
+  if (response.kind === 'unavailable') return response
   const found = response.kind === 'found' ? listResources(response.resource, 'Patient').map(readPerson) : []
   return ids.flatMap(id => found.find(person => person.id === id) ?? [])
 }

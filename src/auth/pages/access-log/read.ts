@@ -86,6 +86,8 @@ interface ReadDaysOptions {
   /** Any record of the person whose visits are wanted. */
   readonly person?: KeptRecord | undefined
   readonly after?: TrailPosition | undefined
+  /** Leaves out what the user did, and the apps that the user allowed. */
+  readonly withoutOwn?: boolean
   /** For a file, which has no pages. */
   readonly isUnpaged?: boolean
 }
@@ -103,10 +105,11 @@ export async function readDays(
   context: AuthContext,
   user: User,
   view: View,
-  { person, after, isUnpaged = false }: ReadDaysOptions = {},
+  { person, after, withoutOwn = false, isUnpaged = false }: ReadDaysOptions = {},
 ): Promise<DaysPage> {
   const filter = { ...makeFilter(view), ...narrow(view, person) }
   const isWanted = (record: KeptRecord) =>
+    !(withoutOwn && record.subject === user.id) &&
     (view.kind === undefined || classify(record) === view.kind) &&
     (person === undefined || identifyActor(record) === identifyActor(person))
   const read: KeptRecord[] = []

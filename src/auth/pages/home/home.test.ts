@@ -67,7 +67,7 @@ describe('/home', () => {
     assert.match(body, /signed in as <b>Name of alba<\/b>/)
     assert.match(body, />Alba Juniper<\/h2>[\s\S]*Your own record/)
     assert.match(body, /No app that you allowed has access now\. When you allow an app/)
-    assert.match(body, /Nobody has opened your record lately/)
+    assert.match(body, /Nobody else has opened your record lately/)
     assert.match(body, /Ask the hospital or practice that keeps the record/)
     assert.match(body, /<a href="\/home" aria-current="page">Start/)
   })
@@ -84,7 +84,22 @@ describe('/home', () => {
     const read = { server: 'fhir', kind: 'fhir', interaction: 'read', allowed: true, status: 200 } as const
     const types = ['Goal', 'Device', 'Procedure', 'Coverage']
     const hour = 3_600_000
+    const { id: own } = await auth.store.db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', 'alba')
+      .executeTakeFirstOrThrow()
     await createAuditor({ store: auth.store }).record(
+      ...['Account', 'Immunization', 'CarePlan'].map((type, at) => ({
+        ...read,
+        type,
+        at: auth.time.now - at * hour,
+        patient: 'juniper',
+        subject: own,
+        fhirUser: 'Patient/juniper',
+        client: 'tracker',
+        launch: type,
+      })),
       ...types.map((type, at) => ({
         ...read,
         type,
@@ -104,7 +119,7 @@ describe('/home', () => {
       body,
       /13-Nov-2026<\/time> 14:00 UTC[\s\S]*Dr\. Robin Ahmadi[\s\S]*your goals[\s\S]*your devices[\s\S]*your procedures/,
     )
-    assert.doesNotMatch(body, /insurance/)
+    assert.doesNotMatch(body, /insurance|vaccinations|care plans/)
     assert.match(body, /href="\/account\/access-log\?patient=juniper">Everyone who looked at your record/)
     await browser.post('/manage/remove', { client: 'tracker' })
     assert.match(
@@ -134,7 +149,7 @@ describe('/home', () => {
       )
     }
     assert.deepEqual(await listRepresentatives('z-mum'), [
-      ['Zoë child-0', 'Name of z-father, father', 'Name of z-self, the patient'],
+      ['Zoë child-0', 'Name of z-father, father', 'Name of z-self (has an account)'],
     ])
     assert.deepEqual(await listRepresentatives('z-self'), [
       ['you', 'Name of z-father, father', 'Name of z-mum'],
@@ -169,7 +184,8 @@ describe('/home', () => {
       ],
     )
     assert.match(body, /For children[\s\S]*<b>Use another app<\/b>/)
-    assert.doesNotMatch(body, /asks whose record/)
+    assert.match(body, /Apps of the hospital do not ask what they may use\.<\/p>/)
+    assert.match(body, /sign in here when it asks\. It asks you what it may use/)
     assert.doesNotMatch((await (await other.logIn('orphan')).get('/home')).body, /Open an app/)
   })
 
@@ -181,7 +197,7 @@ describe('/home', () => {
       body,
       /let use the record of Zoë child-0, and see which apps other people use for it and who looked at it/,
     )
-    assert.doesNotMatch(body, /your health record/)
+    assert.doesNotMatch(body, /your health record|On this page/)
     await addAccount(
       'carer',
       'RelatedPerson/r-child-0',
@@ -190,6 +206,13 @@ describe('/home', () => {
     const many = (await (await auth.logIn('carer')).get('/home')).body
     assert.equal(many.match(/You act for this person/g)?.length, LIMITS.homeRecords)
     assert.match(many, /2 more records/)
+    const contents = /aria-label="On this page">([\s\S]*?)<\/nav>/.exec(many)?.[1] ?? ''
+    const links = [...contents.matchAll(/href="#([\w-]+)"/g)].map(([, id = '']) => id)
+    assert.deepEqual(links.slice(0, 2), ['s-open', 's-apps'])
+    assert.equal(links.length, LIMITS.homeRecords + 2)
+    for (const id of links) assert.match(many, new RegExp(`<h2 id="${id}">`))
+    assert.equal(many.match(/Staff may also use apps/g)?.length, 1)
+    assert.equal(many.match(/if somebody should not open a record/g)?.length, 1)
   })
 
   it('shows apps of other people that have access to the record now (PATIENTS-8)', async () => {

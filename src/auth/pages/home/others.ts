@@ -4,7 +4,6 @@ import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { hasScope, keepUsableGrants, selectGrants, type UsableGrant } from '../../oauth/grants/grant.ts'
 import { summarizeScopes } from '../consent/texts.ts'
-import { renderAsk } from '../page-parts.ts'
 import { HOSPITAL_APP } from '../portal/apps.ts'
 
 /** The grants of other people for a record that can be used now, the newest of each app and person. */
@@ -35,7 +34,7 @@ export async function findGrantsOfOthers(
   }
 }
 
-export function renderGrantsOfOthers(context: AuthContext, { grants, isComplete }: GrantsOfOthers): Html {
+export function renderGrantsOfOthers({ grants, isComplete }: GrantsOfOthers): Html {
   const others = grants.slice(LIMITS.appsListed)
   return html`<h3 class="home__part field__label">Apps of other people with access now</h3>
 ${
@@ -44,9 +43,7 @@ ${
     : html`<ul class="visits">${grants.slice(0, LIMITS.appsListed).map(renderGrant)}</ul>`
 }
 ${others.length > 0 && html`<details class="more home__part"><summary>${others.length} more</summary><ul class="visits">${others.map(renderGrant)}</ul></details>`}
-${!isComplete && html`<p class="home__part small muted">There may be others, which were used earlier.</p>`}
-${grants.length > 0 && html`<div class="home__part small"><p>You cannot end the access of these apps here.</p>${renderAsk(context)}</div>`}
-<p class="home__part small muted">Staff may also use apps that open many records. Whatever they open is listed under “Who looked”.</p>`
+${!isComplete && html`<p class="home__part small muted">There may be others, which were used earlier.</p>`}`
 }
 
 function renderGrant({ client_name, client_first_party, display_name, scope, ends_at }: UsableGrant): Html {

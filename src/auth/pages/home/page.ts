@@ -80,7 +80,7 @@ async function readRecord(
   patient: string,
 ): Promise<OpenRecord> {
   const view = readView(readParameters({}), [patient], zone)
-  const { days } = await readDays(context, user, view)
+  const { days } = await readDays(context, user, view, { withoutOwn: true })
   const visits = days.flatMap(day => day.visits).slice(0, LIMITS.homeVisits)
   return {
     whose: describeWhose(user, people, patient),
@@ -106,7 +106,7 @@ export function renderHomePage(context: AuthContext, login: Login, home: Home): 
       html`You are signed in as <b>${login.user.displayName}</b>. Here you decide which apps you let use ${describeRecords(home)}, and see which apps other people use for ${isOne(home) ? 'it' : 'them'} and who looked at ${isOne(home) ? 'it' : 'them'}.`,
     )}
 <div class="home"><div class="stack">
-${isFailure(records) ? UNREACHABLE : records.length === 0 ? NO_RECORD : records.map(record => renderRecord(context, record))}
+${isFailure(records) ? UNREACHABLE : records.length === 0 ? NO_RECORD : html`${records.length >= MANY && renderContents(home, records)}${records.map(renderRecord)}${ABOUT_OTHERS}`}
 ${home.others > 0 && html`<p><a href="${paths.accountAccessLog}">${home.others === 1 ? 'One more record' : `${home.others} more records`}</a></p>`}
 ${renderApps(home)}
 </div><div class="stack">
@@ -143,23 +143,47 @@ const NO_RECORD = renderAlert(
   'warn',
 )
 
-function renderRecord(
-  context: AuthContext,
-  { whose, relation, person, view, visits, actors, ofOthers, representatives }: OpenRecord,
-): Html {
-  const name = person ? formatFullName(person) : 'Name temporarily unavailable'
-  const id = `record-${whose.patient}`
+/** About every record. */
+const ABOUT_OTHERS = html`<p class="small muted">Whoever may act for a person can open the record with apps that they allow, as you can. You cannot end the access of their apps here: if somebody should not open a record, ask the people named under “Questions?”. Staff may also use apps that open many records: whatever they open is listed under “Who looked”.</p>`
+
+/** So many records fill several screens of a phone. */
+const MANY = 3
+
+/** Leads to the parts of a long page. */
+function renderContents(home: Home, records: readonly OpenRecord[]): Html {
+  const parts = [
+    ...(home.apps.length > 0 ? [['s-open', 'Open an app']] : []),
+    ['s-apps', 'Apps with access'],
+    ...records.map(record => [makeRecordId(record), nameRecord(record)]),
+  ]
+  return html`<nav class="card card__body" aria-label="On this page"><p class="field__label">On this page</p><ul class="bullets">${parts.map(
+    ([id, name]) => html`<li><a href="#${id}">${name}</a></li>`,
+  )}</ul></nav>`
+}
+
+function makeRecordId({ whose }: OpenRecord): string {
+  return `record-${whose.patient}`
+}
+
+function nameRecord({ person }: OpenRecord): string {
+  return person ? formatFullName(person) : 'Name temporarily unavailable'
+}
+
+function renderRecord(record: OpenRecord): Html {
+  const { whose, relation, person, view, visits, actors, ofOthers, representatives } = record
+  const name = nameRecord(record)
+  const id = makeRecordId(record)
   const log = buildUrl({ patient: whose.patient })
   return html`<section class="card card--clip" aria-labelledby="${id}">
 <div class="card__head"><div><h2 id="${id}">${name}</h2>${person?.born !== undefined && html`<span class="sub">Born ${renderDate(person.born)}</span>`}</div>${renderBadge(whose.isOwn ? 'Your own record' : relation, 'accent')}</div>
-<h3 class="home__part field__label">Who looked last</h3>
+<h3 class="home__part field__label">Who else looked last</h3>
 ${
   visits.length === 0
-    ? html`<p class="home__part muted">Nobody has opened ${whose.record} lately.</p>`
+    ? html`<p class="home__part muted">Nobody else has opened ${whose.record} lately.</p>`
     : renderVisits(visits, { actors, whose, view }, true)
 }
-<p class="home__part"><a href="${log}">Everyone who looked at ${whose.record}</a></p>
-${renderGrantsOfOthers(context, ofOthers)}
+<p class="home__part"><a href="${log}">Everyone who looked at ${whose.record}</a>, also you and the apps that you allowed</p>
+${renderGrantsOfOthers(ofOthers)}
 ${renderRepresentatives(representatives, whose)}
 </section>`
 }
@@ -213,8 +237,16 @@ function renderOpenable({ settings }: AuthContext, home: Home): Html {
       ({ client, launchUrl }) =>
         html`<li class="home__app"><div>${renderPatientApp(client)}${client.description !== undefined && html`<span class="sub">${client.description}</span>`}</div>
 <a class="btn btn--quiet btn--small" href="${buildStandaloneUrl(settings, client, launchUrl)}">Open<span class="sr"> ${client.name}</span></a></li>`,
-    )}</ul>${!isOne(home) && html`<p class="home__part small muted">It asks whose record it should use.</p>`}`,
+    )}</ul><p class="home__part small muted">${describeOpening(home)}</p>`,
   )
+}
+
+function describeOpening(home: Home): string {
+  const asksNothing = home.apps.some(({ client }) => client.firstParty)
+  const what = asksNothing
+    ? 'Apps of the hospital do not ask what they may use.'
+    : 'It asks you what it may use.'
+  return isOne(home) ? what : `${what} ${asksNothing ? 'All apps ask' : 'It also asks'} whose record to use.`
 }
 
 function renderPossible({ settings }: AuthContext, { apps }: Home): Html {
@@ -222,7 +254,7 @@ function renderPossible({ settings }: AuthContext, { apps }: Home): Html {
     'can',
     'What you can do here',
     html`<div class="home__part stack"><ul class="bullets">
-<li><b>Use ${apps.length > 0 ? 'another' : 'an'} app</b>: open the app, choose to connect it to the hospital or practice, and sign in here when it asks. You decide what it may use.</li>
+<li><b>Use ${apps.length > 0 ? 'another' : 'an'} app</b>: open the app, choose to connect it to the hospital or practice, and sign in here when it asks. It asks you what it may use.</li>
 <li><a href="${paths.manage}">End the access of an app</a>, at any time.</li>
 <li><a href="${paths.accountAccessLog}">See who looked</a>, and download the list.</li>
 <li>${settings.login.passwords ? html`<a href="${paths.accountPassword}">Change your password</a>, <a href="${paths.accountFactors}">set up two-step sign-in</a>, or ` : ''}<a href="${paths.accountSignIns}">see where you are signed in</a>.</li>

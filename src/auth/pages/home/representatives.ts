@@ -81,7 +81,11 @@ ${
     ? html`<p class="home__part muted">This cannot be read now. Try again later.</p>`
     : people.length === 0
       ? html`<p class="home__part muted">Nobody else has an account that opens this record.</p>`
-      : html`<div class="home__part"><ul class="bullets">${people.map(({ name, role }) => html`<li><b>${name}</b>${role !== undefined && `, ${isOwn && role === PATIENT ? 'with another account for you' : role}`}</li>`)}</ul></div>
-<p class="home__part small muted">They can open this record with apps that they allow, as you can. If somebody should not, ask the people named under “Questions?”.</p>`
+      : html`<div class="home__part"><ul class="bullets">${people.map(({ name, role }) => html`<li><b>${name}</b>${role !== undefined && describeRole(role, isOwn)}</li>`)}</ul></div>`
 }`
+}
+
+function describeRole(role: string, isOwn: boolean): string {
+  if (role !== PATIENT) return `, ${role}`
+  return isOwn ? ', with another account for you' : ' (has an account)'
 }

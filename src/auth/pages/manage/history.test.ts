@@ -5,6 +5,7 @@ import { createAuditor } from '../../../audit/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { decodeClaims, readRedirect, TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
+import { patient } from '../../testing/test-fhir-server.ts'
 
 const REDIRECT = { redirect_uri: 'https://diary.example/callback' }
 const SCOPE = 'launch/patient patient/*.rs'
@@ -108,6 +109,41 @@ eachDatabaseIfThorough((_name, open) => {
           ['13-Nov-2026 14:12', 'You signed out'],
         ],
       )
+    })
+
+    it('says that a relative no longer acts for a person, or that the name cannot be read now', async () => {
+      const resources = [
+        patient('zoe', 'Alabaster', 'Zoë'),
+        { resourceType: 'RelatedPerson', id: 'r-zoe', patient: { reference: 'Patient/zoe' } },
+      ]
+      const store = await open()
+      const other = await TestAuthServer.open(store, { resources, audit: createAuditor({ store }) })
+      await other.addUser('mum', { fhir_user_id: 'RelatedPerson/r-zoe' })
+      const { id } = await store.db
+        .selectFrom('clinician')
+        .select('id')
+        .where('username', '=', 'mum')
+        .executeTakeFirstOrThrow()
+      await store.db
+        .insertInto('account_related_person')
+        .values({ clinician_id: id, related_person_id: 'r-zoe' })
+        .execute()
+      const redirect_uris = JSON.stringify([REDIRECT.redirect_uri])
+      await other.addClient({ client_id: 'diary', name: 'Diary', scope: SCOPE, redirect_uris })
+      const mum = await other.logIn('mum')
+      const asked = { client_id: 'diary', ...REDIRECT, scope: SCOPE, prompt: 'none' }
+      const { code = '' } = readRedirect(await other.authorize(mum, asked))
+      await other.exchange(code, { client_id: 'diary', ...REDIRECT })
+      await mum.post('/manage/remove', { client: 'diary' })
+      const show = async () => (await list('', mum)).rows[0] ?? ''
+      assert.match(await show(), /Zoë Alabaster/)
+      other.fhir.fail('no-response')
+      assert.match(await show(), /Name temporarily unavailable/)
+      for (const how of [403, undefined] as const) {
+        other.fhir.fail(how)
+        resources.splice(0)
+        assert.match(await show(), /You no longer act for this person/)
+      }
     })
 
     it('keeps the name of an app that was removed, and is shown to nobody else', async () => {

@@ -16,7 +16,7 @@ import {
 } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { isPatientUser } from '../../base/user.ts'
+import { findOwnPatient, isPatientUser, type User } from '../../base/user.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
@@ -27,10 +27,12 @@ import { describeWhose, formatFullName } from '../whose.ts'
 import type { AppAccess } from './access.ts'
 import type { End, History } from './history.ts'
 
+/** Patients by id: undefined if the user may not see the patient, absent if that could not be read now. */
+export type Names = ReadonlyMap<string, Person | undefined>
+
 interface ManageView {
   readonly access: readonly AppAccess[]
-  /** The patients whose names could be read, by id. */
-  readonly names: ReadonlyMap<string, Person>
+  readonly names: Names
   /** The app whose access the user has just ended, and the record if it was that of one. */
   readonly removed: { readonly client: Client; readonly patient: string | undefined } | undefined
   /** Of a patient or relative. */
@@ -43,7 +45,7 @@ export function renderManagePage(context: AuthContext, login: Login, view: Manag
   return renderSignedInPage(
     context,
     login,
-    { title: 'Apps with access', current: 'manage', people: [...names.values()] },
+    { title: 'Apps with access', current: 'manage', people: listPeople(names) },
     html`${renderPageHead(
       'Apps with access',
       html`${isPatientUser(login.user) ? 'Apps that may use a health record on your behalf.' : 'Apps that use patient records on your behalf.'}${offline > 0 && ` ${describeCount(offline)} access while you are away.`}`,
@@ -56,7 +58,7 @@ ${history && renderHistory(login, history, names)}`,
 }
 
 /** Apps that the user allowed and whose access has ended. */
-function renderHistory(login: Login, { past, older }: History, names: ManageView['names']): Html {
+function renderHistory(login: Login, { past, older }: History, names: Names): Html {
   return html`<section class="after" id="earlier" aria-labelledby="s-earlier"><h2 class="section__title" id="s-earlier">Access that has ended</h2>
 <div class="card${past.length > 0 && ' card--clip'}">${
     past.length === 0
@@ -75,9 +77,7 @@ function renderHistory(login: Login, { past, older }: History, names: ManageView
           },
           past.map(one => [
             html`<b>${one.app}</b>${one.isOfHospital && html`<span class="sub">${HOSPITAL_APP}</span>`}`,
-            one.patient === undefined
-              ? 'No particular record'
-              : renderPatient(login, one.patient, names.get(one.patient)),
+            one.patient === undefined ? 'No particular record' : renderPatient(login, one.patient, names),
             renderDateTime(one.allowedAt),
             renderDateTime(one.endedAt),
             ENDS[one.end],
@@ -102,7 +102,7 @@ export function renderRemovePage(
   context: AuthContext,
   login: Login,
   access: AppAccess,
-  { names, patient }: { readonly names: ManageView['names']; readonly patient: string | undefined },
+  { names, patient }: { readonly names: Names; readonly patient: string | undefined },
 ): Html {
   const { client, patients } = access
   const scope = (patient === undefined ? undefined : access.scopeOf.get(patient)) ?? access.scope
@@ -115,7 +115,7 @@ export function renderRemovePage(
     { title: `End access of ${client.name}`, current: 'manage', width: 'flow' },
     html`${renderPageHead(
       heading,
-      `Its requests${record === undefined ? '' : ` for ${record}`} will be refused. The app keeps the data that it has already read.${others === 0 ? '' : ` It also keeps its access to ${others === 1 ? 'another record' : `${others} other records`}.`}`,
+      `Its requests${record === undefined ? '' : ` for ${record}`} will be refused.${others === 0 ? '' : ` It also keeps its access to ${others === 1 ? 'another record' : `${others} other records`}.`}`,
     )}
 <form class="card card__body stack" method="post" action="${buildRemovalUrl(client, patient)}">
 ${renderHidden({ client: client.id, patient })}
@@ -124,16 +124,27 @@ ${renderFacts([
   ['Permissions', patient === undefined && differsByRecord(access) ? SEE_RECORDS : summarizeScopes(scope)],
   patient === undefined
     ? ['Records', renderPatients(login, access, names, true)]
-    : ['Record', renderPatient(login, patient, names.get(patient))],
+    : ['Record', renderPatient(login, patient, names)],
 ])}
-<p>You can open the app again later${!isPatientUser(login.user) && ', from the patient list or from the app itself'}.</p>
+<p>${describeAfterwards(login, client)}</p>
 <div class="actions">${renderDanger(patient === undefined && patients.length > 1 && patients !== 'every' ? `End access to ${patients.length === 2 ? 'both' : `all ${patients.length}`} records` : 'End access')}<a class="btn btn--quiet" href="${paths.manage}">Cancel</a></div>
 </form>`,
   )
 }
 
-function describeRecord({ user }: Login, names: ManageView['names'], patient: string): string {
-  return describeWhose(user, [...names.values()], patient).record
+function describeAfterwards({ user }: Login, { firstParty }: Client): string {
+  if (!isPatientUser(user))
+    return 'You can open the app again later, from the patient list or from the app itself. It keeps the data that it has already read.'
+  const again = firstParty ? '' : '; it then asks you again'
+  return `You can open the app again later${again}. Data that it has copied stays there: ask its makers to delete it.`
+}
+
+function describeRecord({ user }: Login, names: Names, patient: string): string {
+  return describeWhose(user, listPeople(names), patient).record
+}
+
+function listPeople(names: Names): readonly Person[] {
+  return [...names.values()].filter(person => person !== undefined)
 }
 
 function describeCount(offline: number): string {
@@ -207,19 +218,19 @@ export function differsByRecord({ patients, scopeOf }: AppAccess): boolean {
 }
 
 /** The records of an app. Patients and relatives can end the access to each of several. */
-function renderPatients(login: Login, access: AppAccess, names: ManageView['names'], isOpen = false): Html {
+function renderPatients(login: Login, access: AppAccess, names: Names, isOpen = false): Html {
   const { client, patients, scopeOf } = access
   if (patients === 'every') return html`All you may see`
   if (patients.length === 0) return html`None`
   const [only] = patients
-  if (only !== undefined && patients.length === 1) return renderPatient(login, only, names.get(only))
+  if (only !== undefined && patients.length === 1) return renderPatient(login, only, names)
   const isOwn = isPatientUser(login.user)
   const differs = differsByRecord(access)
   const listed = patients.slice(0, LIMITS.patientsListed)
   const others = patients.length - listed.length
   return html`<details class="more"${(isOpen || isOwn || differs) && html` open`}><summary>${patients.length} records<span class="sr"> of ${client.name}</span></summary><ul${isOwn && html` class="apps__records"`}>${listed.map(
     id =>
-      html`<li>${renderPatient(login, id, names.get(id))}${differs && html`<span class="sub">${summarizeScopes(scopeOf.get(id) ?? '')}</span>`}${isOwn && renderRecordRemoval(client, id, names.get(id))}</li>`,
+      html`<li>${renderPatient(login, id, names)}${differs && html`<span class="sub">${summarizeScopes(scopeOf.get(id) ?? '')}</span>`}${isOwn && renderRecordRemoval(client, id, names.get(id))}</li>`,
   )}${others > 0 && html`<li>${others === 1 ? '1 other' : `${others} others`}, used earlier</li>`}</ul></details>`
 }
 
@@ -229,9 +240,15 @@ function renderRecordRemoval(client: Client, id: string, person: Person | undefi
   return renderDanger(text, { href: buildRemovalUrl(client, id), size: 'small' })
 }
 
-function renderPatient({ user }: Login, id: string, person: Person | undefined): Html {
-  if (!person) return isPatientUser(user) ? html`Name temporarily unavailable` : html`FHIR id ${id}`
+function renderPatient({ user }: Login, id: string, names: Names): Html {
+  const person = names.get(id)
+  if (!person) return isPatientUser(user) ? html`${explainNoName(user, id, names)}` : html`FHIR id ${id}`
   const born = html`Born ${renderDate(person.born)}`
   if (isPatientUser(user)) return html`${formatFullName(person)}<span class="sub">${born}</span>`
   return html`${renderName(person.name)}<span class="sub">${born}${person.mrn !== undefined && html`, <span class="nowrap">MRN ${person.mrn}</span>`}</span>`
+}
+
+function explainNoName(user: User, id: string, names: Names): string {
+  const hasEnded = names.has(id) && findOwnPatient(user) !== id
+  return hasEnded ? 'You no longer act for this person' : 'Name temporarily unavailable'
 }

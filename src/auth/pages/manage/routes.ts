@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Person } from '../../../web/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { createNameReader } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
@@ -8,13 +8,13 @@ import { type Parameters, readParameters } from '../../base/request.ts'
 import { isPatientUser } from '../../base/user.ts'
 import { findClient } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { findByIds } from '../../oauth/launch/patients.ts'
+import { lookUpByIds } from '../../oauth/launch/patients.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireLogin } from '../../users/login.ts'
 import { listLogos } from '../portal/apps.ts'
 import { type AppAccess, findAccess, hasRecord, removeAccess } from './access.ts'
 import { readHistory } from './history.ts'
-import { renderManagePage, renderRemovePage } from './page.ts'
+import { type Names, renderManagePage, renderRemovePage } from './page.ts'
 
 /** `/manage` (SMART `management_endpoint`): a user sees the apps with access and can remove it. */
 export function addManageRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -85,18 +85,19 @@ async function findRemoved(context: AuthContext, access: readonly AppAccess[], q
   return client && { client, patient }
 }
 
-/** The patients of all apps, as far as the FHIR server returns them. */
+/** The patients of all apps. */
 async function findPeople(
   context: AuthContext,
   { user }: Login,
   access: readonly AppAccess[],
   more: readonly (string | undefined)[] = [],
-): Promise<ReadonlyMap<string, Person>> {
+): Promise<Names> {
   const listed = access.flatMap(({ patients }) =>
     patients === 'every' ? [] : patients.slice(0, LIMITS.patientsListed),
   )
   const ids = new Set([...more.filter(id => id !== undefined), ...listed])
   const reader = await createNameReader(context, user)
-  const people = await findByIds(reader, [...ids].slice(0, LIMITS.patientsNamed))
-  return new Map(people.map(person => [person.id, person]))
+  const asked = [...ids].slice(0, LIMITS.patientsNamed)
+  const people = await lookUpByIds(reader, asked)
+  return new Map(isFailure(people) ? [] : asked.map(id => [id, people.find(person => person.id === id)]))
 }

@@ -86,6 +86,9 @@ eachDatabase((_name, _open, create) => {
         assert.equal(refused.statusCode, 400)
         assert.match(refused.body, text)
         assert.doesNotMatch(refused.body, /user-\d|New password/)
+        const isFinal = /already used|has expired/.test(refused.body)
+        assert.equal(/<form [^>]*name="activation" hidden>/.test(refused.body), isFinal)
+        assert.equal(/>Use another link</.test(refused.body), isFinal)
       }
     }
 

@@ -111,17 +111,21 @@ const ENDED: Readonly<Record<EndedLink['reason'], Problem>> = {
   ],
 }
 
+/** Whoever reads these has no link to paste. The script sends the next one that the browser opens. */
+const FINAL: readonly (Problem | undefined)[] = [ENDED.expired, ENDED.used]
+
 const PAGE = { title: 'Choose a password', scripts: ['activate.js'] }
 
 /** Asks for the link, where no script has sent it. */
 function renderLinkPage({ brand }: AuthContext, problem?: Problem): Html {
+  const isFinal = FINAL.includes(problem)
   return renderGate(
     { ...PAGE, brand },
     html`<div class="signin">
 <h1>Choose a password</h1>
 <p class="muted">For your account at ${brand.name}.</p>
 ${problem && renderAlert(...problem, 'bad')}
-<form method="post" action="${paths.loginActivate}" name="activation">
+<form method="post" action="${paths.loginActivate}" name="activation"${isFinal && html` hidden`}>
 ${renderField({ name: 'link', label: 'Your link', hint: 'Paste the whole link that you were given.', required: true })}
 <button class="btn btn--wide">Continue</button>
 </form>
@@ -130,7 +134,7 @@ ${renderField({ name: 'link', label: 'Your link', hint: 'Paste the whole link th
         ? 'ask the people who gave you your account.'
         : html`ask: ${renderContact(brand.support)}`
     }</p>
-<p><a href="${paths.login}">Sign in</a></p>
+<p><a href="${paths.login}">Sign in</a>${isFinal && html` · <a href="${paths.loginActivate}">Use another link</a>`}</p>
 </div>`,
   )
 }
