@@ -5,6 +5,7 @@ import type { TargetType } from '../../audit-record/index.ts'
 import { Failing, findOwn, isFailure } from '../../core/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
 import { stripQuery } from '../../web/index.ts'
+import { ADMINISTRATION_NOTE, type Caller } from '../base/fhir-reader.ts'
 import { LIMITS, RECENT_SECONDS } from '../base/limits.ts'
 import { formatFhirUser } from '../base/user.ts'
 import type { ClientFault } from '../oauth/clients/validate.ts'
@@ -275,6 +276,18 @@ function describeActor(
       return { method: 'sallyport', address: actor.operator }
     case 'developer':
       return { method: actor.method, subject: actor.id, fhirUser: formatFhirUser(actor.fhirUserId) }
+  }
+}
+
+/** On whose behalf the server reads for an administrator. */
+export function describeCaller({ actor, address }: Pick<Admin, 'actor' | 'address'>): Caller {
+  const note = ADMINISTRATION_NOTE
+  if (actor.kind === 'command') return { address: actor.operator, note }
+  return {
+    subject: actor.id,
+    ...(actor.kind !== 'client' && { fhirUserId: actor.fhirUserId }),
+    ...(address !== undefined && { address }),
+    note,
   }
 }
 

@@ -6,14 +6,18 @@ import {
   type RecordFilter,
   type TrailPosition,
 } from '../../audit/index.ts'
+import { PORTAL_CLIENT } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
 import { ADMINISTRATION_NOTE } from '../base/fhir-reader.ts'
 import { LIMITS } from '../base/limits.ts'
 import { classify } from '../pages/access-log/visits.ts'
 import type { Admin } from './action.ts'
 
-/** `opened`: also changed; `list`: shown among others; `lookup`: by a page of the administration. */
-export type AccessUse = 'opened' | 'list' | 'lookup'
+/**
+ * `opened`: also changed; `list`: shown among others; `lookup`: by a page of the administration; `server`: by the server itself,
+ * to find out who a user is.
+ */
+export type AccessUse = 'opened' | 'list' | 'lookup' | 'server'
 
 /** The FHIR requests of one person with one app from one place. */
 export interface Access {
@@ -81,6 +85,7 @@ function add(found: Map<string, Access>, record: KeptRecord, workstation: string
 
 function chooseUse(record: KeptRecord): AccessUse {
   if (record.reason === ADMINISTRATION_NOTE) return 'lookup'
+  if (record.subject === PORTAL_CLIENT) return 'server'
   return classify(record) === 'list' ? 'list' : 'opened'
 }
 

@@ -1,6 +1,7 @@
 import { isFailure } from '../../core/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import {
+  type Caller,
   createUserLookup,
   type FhirReadResult,
   type LookupContext,
@@ -9,6 +10,7 @@ import {
 import type { AuthSettings } from '../base/settings.ts'
 import { issueLookupToken } from '../oauth/fhir-tokens.ts'
 import { createKeyRing } from '../oauth/keys/key-ring.ts'
+import { type Admin, describeCaller } from './action.ts'
 import type { UserDescription } from './users.ts'
 
 /** The resources of a user: whoever they are, and the RelatedPersons as which they act for patients. */
@@ -27,12 +29,13 @@ export interface FhirUserRead {
 
 export function readFhirUsers(
   context: LookupContext,
+  admin: Pick<Admin, 'actor' | 'address'>,
   references: readonly string[],
 ): Promise<readonly FhirUserRead[]> {
   return Promise.all(
     references.map(async reference => {
       const [type, id = ''] = reference.split('/')
-      const read = await createUserLookup(context, type as LookupType)
+      const read = await createUserLookup(context, type as LookupType, describeCaller(admin))
       return { reference, result: await read.resource(type ?? '', id) }
     }),
   )
@@ -41,9 +44,10 @@ export function readFhirUsers(
 /** The resources that the FHIR server does not have. Undefined if it does not respond. */
 export async function findUnknown(
   context: LookupContext,
+  admin: Pick<Admin, 'actor' | 'address'>,
   references: readonly string[],
 ): Promise<readonly string[] | undefined> {
-  return listUnknown(await readFhirUsers(context, references))
+  return listUnknown(await readFhirUsers(context, admin, references))
 }
 
 export function listUnknown(reads: readonly FhirUserRead[]): readonly string[] | undefined {
@@ -61,6 +65,7 @@ export function makeLookupContext(options: {
   const { settings, store, sealer, fetch = globalThis.fetch } = options
   const clock = Date.now
   const keys = createKeyRing({ store, sealer, clock, publishedForMs: 0 })
-  const forLookup = (type: LookupType) => issueLookupToken({ settings, keys, clock }, type)
+  const forLookup = (type: LookupType, caller?: Caller) =>
+    issueLookupToken({ settings, keys, clock }, type, caller)
   return { settings, fetch, fhirTokens: { forLookup } }
 }

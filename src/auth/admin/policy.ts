@@ -8,10 +8,10 @@ import {
   formatPolicyProblem,
   type PatientFacts,
 } from '../../smart/index.ts'
-import { createUserLookup, type FhirReadResult } from '../base/fhir-reader.ts'
+import { type Caller, createUserLookup, type FhirReadResult } from '../base/fhir-reader.ts'
 import { LIMITS } from '../base/limits.ts'
 import type { AuthContext } from '../oauth/context.ts'
-import { type Admin, AdminFailure, type Operation, recordAction } from './action.ts'
+import { type Admin, AdminFailure, describeCaller, type Operation, recordAction } from './action.ts'
 import { CLOSED, defineEndpoint } from './endpoint.ts'
 import { reloadEndpoint } from './system.ts'
 
@@ -44,7 +44,7 @@ export async function explainPatientAccess(
 ): Promise<readonly PatientAccess[] | AdminFailure> {
   if (!isId(patientId)) return new AdminFailure('invalid', 'the id of the patient is not valid')
   const policy = context.controls.getPolicy()
-  const facts = await findPatientFacts(context, patientId, policy)
+  const facts = await findPatientFacts(context, patientId, policy, describeCaller(admin))
   if (isFailure(facts)) return facts
   await recordAction(admin, { operation: EXPLAIN_POLICY, target: patientId })
   if (!policy) return [{ reason: 'no policy file is set', clinicians: 'all' }]
@@ -60,14 +60,15 @@ async function findPatientFacts(
   context: AuthContext,
   id: string,
   policy: AccessPolicy | undefined,
+  caller: Caller,
 ): Promise<PatientFacts | AdminFailure> {
-  const readPatient = await createUserLookup(context, 'Patient')
+  const readPatient = await createUserLookup(context, 'Patient', caller)
   const patient = toResource(await readPatient.resource('Patient', id), `there is no patient ${id}`)
   if (isFailure(patient)) return patient
   const { fhirBaseUrl } = context.settings
   const organization = readReference(patient.managingOrganization, fhirBaseUrl)
   const needsTeams = policy?.rules.some(({ careTeams }) => careTeams === 'own' || careTeams.length > 0)
-  const teams = needsTeams ? await findCareTeams(context, id) : []
+  const teams = needsTeams ? await findCareTeams(context, id, caller) : []
   if (isFailure(teams)) return teams
   return { id, organization: organization?.type === 'Organization' ? organization.id : undefined, teams }
 }
@@ -78,8 +79,9 @@ const MAX_TEAMS = 100
 async function findCareTeams(
   context: AuthContext,
   patientId: string,
+  caller: Caller,
 ): Promise<PatientFacts['teams'] | AdminFailure> {
-  const read = await createUserLookup(context, 'CareTeam')
+  const read = await createUserLookup(context, 'CareTeam', caller)
   const found = await read(`CareTeam?patient=${patientId}&status=active&_count=${MAX_TEAMS}`)
   const bundle = toResource(found, 'the care teams cannot be read')
   if (isFailure(bundle)) return bundle

@@ -40,6 +40,12 @@ export interface Audited {
   readonly note?: string
 }
 
+/** On whose behalf the server reads with its own access: a user, or a program of the administration API. */
+export interface Caller extends Audited {
+  readonly subject?: string
+  readonly fhirUserId?: string
+}
+
 /** The note of the requests of the administration's pages. */
 export const ADMINISTRATION_NOTE = 'Lookup in the administration'
 
@@ -47,8 +53,8 @@ export const ADMINISTRATION_NOTE = 'Lookup in the administration'
 export interface FhirTokens {
   /** For requests on behalf of a user. */
   forUser(user: User, audited?: Audited): Promise<string>
-  /** To find out who a user is, and for administrators whom the policy names. */
-  forLookup(type: LookupType): Promise<string>
+  /** To find out who a user is, and for administrators whom the policy names. Without a caller, the server reads for itself. */
+  forLookup(type: LookupType, caller?: Caller): Promise<string>
 }
 
 export type LookupType = 'Practitioner' | 'PractitionerRole' | 'RelatedPerson' | 'Patient' | 'CareTeam'
@@ -87,8 +93,12 @@ export async function createNameReader(
 }
 
 /** Reads resources of one type, with the auth server's own access: who a user is, and whom the policy names. */
-export async function createUserLookup(context: LookupContext, type: LookupType): Promise<FhirReader> {
-  return createReader(context, await context.fhirTokens.forLookup(type))
+export async function createUserLookup(
+  context: LookupContext,
+  type: LookupType,
+  caller?: Caller,
+): Promise<FhirReader> {
+  return createReader(context, await context.fhirTokens.forLookup(type, caller))
 }
 
 /** Like `createUserLookup`, for a page that is useful without the names. */

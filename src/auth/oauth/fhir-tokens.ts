@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { LruMap } from '../../cache/index.ts'
 import { PORTAL_CLIENT } from '../../smart/index.ts'
-import type { Audited, FhirTokens, LookupType } from '../base/fhir-reader.ts'
+import type { Audited, Caller, FhirTokens, LookupType } from '../base/fhir-reader.ts'
 import { LIFETIME, LIMITS } from '../base/limits.ts'
 import { buildFhirUser, type User } from '../base/user.ts'
 import { type KeyRing, signOwnJwt } from './keys/key-ring.ts'
@@ -19,7 +19,7 @@ type FindPatients = (user: User, fhirTokens: Pick<FhirTokens, 'forLookup'>) => P
 /** Short-lived tokens. Those of users are reused for half of their lifetime, because a signature costs as much as a page. */
 export function createFhirTokens(dependencies: Dependencies, findPatients: FindPatients): FhirTokens {
   const issued = new LruMap<{ readonly token: string; readonly reusedUntil: number }>(LIMITS.portalTokensKept)
-  const forLookup = (type: LookupType) => issueLookupToken(dependencies, type)
+  const forLookup = (type: LookupType, caller?: Caller) => issueLookupToken(dependencies, type, caller)
 
   async function forUser(user: User, audited: Audited = {}): Promise<string> {
     const key = await dependencies.keys.getSigningKey()
@@ -41,11 +41,21 @@ export function createFhirTokens(dependencies: Dependencies, findPatients: FindP
   return { forUser, forLookup }
 }
 
-/** A token of the auth server itself. */
-export async function issueLookupToken(dependencies: Dependencies, type: LookupType): Promise<string> {
+/** A token of the auth server itself. Audit records name the caller. */
+export async function issueLookupToken(
+  dependencies: Dependencies,
+  type: LookupType,
+  { subject = PORTAL_CLIENT, fhirUserId, ...audit }: Caller = {},
+): Promise<string> {
   const types = [type, ...(type === 'PractitionerRole' ? ['Organization', 'Location'] : [])]
-  const claims = { sub: PORTAL_CLIENT, scope: types.map(it => `system/${it}.rs`).join(' ') }
-  return signToken(dependencies, await dependencies.keys.getSigningKey(), claims)
+  return signToken(dependencies, await dependencies.keys.getSigningKey(), {
+    sub: subject,
+    scope: types.map(it => `system/${it}.rs`).join(' '),
+    ...(fhirUserId !== undefined && {
+      fhirUser: buildFhirUser(fhirUserId, dependencies.settings.fhirBaseUrl),
+    }),
+    audit,
+  })
 }
 
 interface PortalClaims {

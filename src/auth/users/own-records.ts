@@ -1,7 +1,7 @@
 import { DAY_MS, isFailure, isRecord } from '../../core/index.ts'
 import { parseReference, type Resource } from '../../fhir/index.ts'
 import type { BaseContext } from '../base/context.ts'
-import { createUserLookup, type LookupContext, type Unavailable } from '../base/fhir-reader.ts'
+import { type Caller, createUserLookup, type LookupContext, type Unavailable } from '../base/fhir-reader.ts'
 import { findOwnPatient, isPatientUser, type User } from '../base/user.ts'
 import { findRelation } from './relation.ts'
 
@@ -20,11 +20,12 @@ type RecordsContext = LookupContext & Pick<BaseContext, 'store' | 'clock'>
 export async function findOwnRecords(
   context: RecordsContext,
   user: Pick<User, 'id' | 'fhirUserId'>,
+  caller?: Caller,
 ): Promise<readonly OwnRecord[] | Unavailable> {
   if (!isPatientUser(user)) return []
   const patientId = findOwnPatient(user)
   const own = patientId === undefined ? [] : [{ patientId, fhirUserId: user.fhirUserId, relation: 'You' }]
-  const dependants = await findDependants(context, user.id)
+  const dependants = await findDependants(context, user.id, caller)
   if (isFailure(dependants)) return dependants
   const isFirst = ({ patientId }: OwnRecord, at: number, all: readonly OwnRecord[]) =>
     all.findIndex(other => other.patientId === patientId) === at
@@ -34,6 +35,7 @@ export async function findOwnRecords(
 async function findDependants(
   context: RecordsContext,
   userId: string,
+  caller: Caller | undefined,
 ): Promise<readonly OwnRecord[] | Unavailable> {
   const rows = await context.store.db
     .selectFrom('account_related_person')
@@ -42,7 +44,7 @@ async function findDependants(
     .orderBy('related_person_id')
     .execute()
   if (rows.length === 0) return []
-  const read = await createUserLookup(context, 'RelatedPerson')
+  const read = await createUserLookup(context, 'RelatedPerson', caller)
   const responses = await Promise.all(rows.map(({ id }) => read.resource('RelatedPerson', id)))
   const outage = responses.find(({ kind }) => kind === 'unavailable')
   if (outage?.kind === 'unavailable') return outage

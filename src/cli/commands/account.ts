@@ -20,6 +20,7 @@ import {
   type Io,
   isSet,
 } from '../command.ts'
+import { findOperator } from '../operator.ts'
 import { performCommand, withSealer } from '../with-store.ts'
 import { defineUserList } from './user-list.ts'
 
@@ -150,7 +151,7 @@ export async function noteFhirUsers(user: UserDescription, io: Io): Promise<void
   const unknown =
     settings.fhir.upstreamUrl === undefined
       ? await findUnknownInFile(settings, references)
-      : await findUnknownAtServer(settings, references)
+      : await findUnknownAtServer(settings, io, references)
   if (!unknown)
     io.stderr.write(`Note: the FHIR server does not respond, so ${references.join(', ')} was not looked up\n`)
   for (const reference of unknown ?? [])
@@ -183,13 +184,14 @@ async function findUnknownInFile(
 
 async function findUnknownAtServer(
   settings: Settings,
+  io: Io,
   references: readonly string[],
 ): Promise<readonly string[] | undefined> {
-  const { findUnknown, makeLookupContext } = await import('../../auth/index.ts')
+  const { findUnknown, makeCommandLine, makeLookupContext } = await import('../../auth/index.ts')
   return withSealer(settings, async (store, sealer) => {
     const context = makeLookupContext({ settings, store, sealer })
     // Before the first start there is no key for a token.
-    return findUnknown(context, references).catch(() => undefined)
+    return findUnknown(context, makeCommandLine(findOperator(io)), references).catch(() => undefined)
   })
 }
 

@@ -1,12 +1,12 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { findOwn, isFailure } from '../../../core/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import type { AuthContext } from '../../oauth/context.ts'
 import { findSignIns } from '../../users/sign-ins.ts'
 import { type Admin, AdminFailure } from '../action.ts'
 import type { ChangedUser } from '../change-sign-in.ts'
 import { addUser, changeUser } from '../change-user.ts'
 import {
+  type AdminCall,
   CLOSED,
   defineEndpoint,
   type Endpoint,
@@ -123,9 +123,12 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
   const describe = (user: UserDescription | AdminFailure) =>
     isFailure(user) ? user : { ...describeUser(user), ...show(user) }
   /** With a question to the FHIR server. */
-  const describeOne = async (context: AuthContext, user: UserDescription | AdminFailure) => {
+  const describeOne = async (
+    { context, admin }: Pick<AdminCall, 'context' | 'admin'>,
+    user: UserDescription | AdminFailure,
+  ) => {
     if (isFailure(user)) return user
-    const unknown = await findUnknown(context, listFhirUsers(user))
+    const unknown = await findUnknown(context, admin, listFhirUsers(user))
     const warnings = await describeSharing(context, user)
     return {
       ...describeUser(user),
@@ -208,7 +211,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
         const named = { kind, username, displayName: display_name, fhirUser: fhir_user }
         const user = { ...readChanges(members), ...named, password, withLink: activation_link }
         const added = await addUser(admin, user)
-        const described = await describeOne(context, added)
+        const described = await describeOne({ context, admin }, added)
         return isFailure(added) || isFailure(described) ? described : { ...described, ...describeLink(added) }
       },
     }),
@@ -217,7 +220,8 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       path: own,
       title: `One ${name}`,
       result: User,
-      handle: async ({ admin, context, params: { id } }) => describeOne(context, await find(admin, id)),
+      handle: async ({ admin, context, params: { id } }) =>
+        describeOne({ context, admin }, await find(admin, id)),
     }),
     defineEndpoint({
       method: 'GET',
@@ -248,7 +252,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       operation: nameOperation(kind, 'set'),
       result: User,
       handle: async ({ admin, context, params: { id = '' }, body }) =>
-        describeOne(context, await changeUser(admin, { id, kind }, readChanges(body))),
+        describeOne({ context, admin }, await changeUser(admin, { id, kind }, readChanges(body))),
     }),
     ...Object.entries<UserOperation>(USER_OPERATIONS).flatMap(([verb, { signIn, api, perform }]) =>
       api && perform

@@ -7,21 +7,39 @@ import { describeApp, type Names } from '../../pages/activity/describe.ts'
 import { type AuditView, buildAuditQuery } from '../audit.ts'
 import type { Access, AccessSummary, AccessUse } from '../audit-summary.ts'
 import { describeUser } from './describe-record.ts'
+import { type PatientNames, renderPatient } from './find-patients.ts'
 import { type Cells, type Columns, renderLink, renderTable } from './shell.ts'
 
 /** The list of records that is summarized. */
 interface Listed {
   readonly view: AuditView
   readonly names: Names
+  readonly patients: PatientNames
 }
 
 /** People and apps that are shown of each use in a summary. */
 const SUMMARIZED = 20
 
-/** Who looked at a patient, and the way to the records and to what can still be used. */
-export function renderSummary(summary: AccessSummary, page: Listed): Html | undefined {
+/** Who looked at each patient, and the way to the records and to what can still be used. */
+export function renderSummaries(
+  summaries: ReadonlyMap<string, AccessSummary>,
+  page: Listed,
+): Html | undefined {
+  const used = [...summaries].filter(([, { accesses }]) => accesses.length > 0)
+  if (used.length === 0) return undefined
+  return html`<h2 class="section__title subhead">Who got data</h2>
+${used.map(
+  ([id, summary]) =>
+    html`<h3 class="subhead">${renderPatient(id, page.patients)}</h3>${renderSummary(summary, {
+      ...page,
+      view: { ...page.view, fields: { ...page.view.fields, patient: `Patient/${id}` } },
+    })}`,
+)}
+<h2 class="section__title subhead">Records</h2>`
+}
+
+function renderSummary(summary: AccessSummary, page: Listed): Html {
   const { accesses, isCut } = summary
-  if (accesses.length === 0) return undefined
   const of = (use: AccessUse) => accesses.filter(access => access.use === use)
   const render = (caption: string, some: readonly Access[]) => {
     const rows = some.slice(0, SUMMARIZED).map(access => renderAccess(access, summary, page))
@@ -32,12 +50,11 @@ export function renderSummary(summary: AccessSummary, page: Listed): Html | unde
     some.length > 0 &&
     html`<details class="more after"><summary>${text}: ${countRequests(some)}</summary>${render(`${text}, the last first`, some)}</details>`
   const opened = of('opened')
-  return html`<h2 class="section__title subhead">Who got data</h2>
-${opened.length === 0 ? html`<p>Nobody opened the record.</p>` : render('Who opened the record, the last first', opened)}
+  return html`${opened.length === 0 ? html`<p>Nobody opened the record.</p>` : render('Who opened the record, the last first', opened)}
 ${fold('Appeared in a list', of('list'))}
 ${fold(ADMINISTRATION_NOTE, of('lookup'))}
-${isCut && html`<p class="small muted">Only the newest 5,000 records are counted. Choose days to narrow it.</p>`}
-<h2 class="section__title subhead">Records</h2>`
+${fold('Read by the server itself, to find out who may open the record', of('server'))}
+${isCut && html`<p class="small muted">Only the newest 5,000 records are counted. Choose days to narrow it.</p>`}`
 }
 
 const ACCESS_COLUMNS: Columns = [

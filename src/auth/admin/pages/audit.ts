@@ -9,7 +9,7 @@ import { paths } from '../../base/paths.ts'
 import { describeApp, findNames, type Names } from '../../pages/activity/describe.ts'
 import { renderResult } from '../../pages/activity/events.ts'
 import { renderAuditOff } from '../../pages/activity/page.ts'
-import { type AdminFailure, recordAction } from '../action.ts'
+import { type Admin, type AdminFailure, recordAction } from '../action.ts'
 import {
   type AuditView,
   buildAuditQuery,
@@ -27,7 +27,7 @@ import { type AccessSummary, findWorkstations, summarizeAccess } from '../audit-
 import { CHECK_FILE, checkFileInTurn } from '../check-file.ts'
 import { findVerification, startVerification, VERIFY_TRAIL } from '../verification.ts'
 import { findUsableGrant, renderRecordPage } from './audit-record.ts'
-import { renderSummary } from './audit-summary.ts'
+import { renderSummaries } from './audit-summary.ts'
 import { renderVerification } from './audit-verification.ts'
 import { describeEvent, describeUser, KINDS } from './describe-record.ts'
 import { type Choice, type Choices, findChoices, renderInput, renderSelect } from './filters.ts'
@@ -60,18 +60,19 @@ export const auditRoutes: readonly AdminRoute[] = [
       })
       const { kind } = view.fields
       const hasSummary = meant && (kind === '' || kind === 'fhir') && form.get('after') === undefined
-      const summary = hasSummary ? await summarizeAccess(request.admin, view.filter) : undefined
-      const named = [...records, ...(summary?.accesses.map(({ record }) => record) ?? [])]
+      const summaries = hasSummary ? await summarizeEach(request.admin, view.filter, meant) : NO_SUMMARIES
+      const read = [...summaries.values()].flatMap(({ accesses }) => accesses.map(({ record }) => record))
+      const named = [...records, ...read]
       const [names, choices, patients] = await Promise.all([
         findNames(context.store, named),
         findChoices(context),
         findPatientNames(
           request,
-          records.flatMap(record => listPatients(record).shown),
+          [...summaries.keys(), ...records.flatMap(record => listPatients(record).shown)],
           meant,
         ),
       ])
-      return renderAuditPage(request, { view, records, older, names, choices, meant, summary, patients })
+      return renderAuditPage(request, { view, records, older, names, choices, meant, summaries, patients })
     },
   },
   {
@@ -141,6 +142,22 @@ async function sendExport(request: AdminRequest, format: ExportFormat): Promise<
     .send(Readable.from(parts))
 }
 
+const NO_SUMMARIES: ReadonlyMap<string, AccessSummary> = new Map()
+
+/** Patients who are summarized on one page. Among more, the administrator chooses one first. */
+const SUMMARIZED_PATIENTS = 5
+
+async function summarizeEach(
+  admin: Admin,
+  filter: AuditView['filter'],
+  { ids, found }: MeantPatients,
+): Promise<ReadonlyMap<string, AccessSummary>> {
+  if (found.length > SUMMARIZED_PATIENTS) return NO_SUMMARIES
+  const summaries = new Map<string, AccessSummary>()
+  for (const id of ids) summaries.set(id, await summarizeAccess(admin, { ...filter, patients: [id] }))
+  return summaries
+}
+
 /** The patients that the filter means. */
 async function findPatientsOf(request: AdminRequest): Promise<MeantPatients | undefined> {
   const text = request.form.get('patient')?.trim() ?? ''
@@ -149,7 +166,8 @@ async function findPatientsOf(request: AdminRequest): Promise<MeantPatients | un
 
 interface AuditPage {
   readonly meant: MeantPatients | undefined
-  readonly summary: AccessSummary | undefined
+  /** By patient. */
+  readonly summaries: ReadonlyMap<string, AccessSummary>
   readonly view: AuditView
   readonly records: readonly KeptRecord[]
   /** The position of older records. */
@@ -160,7 +178,7 @@ interface AuditPage {
 }
 
 function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
-  const { view, records, older, meant, summary } = page
+  const { view, records, older, meant, summaries } = page
   const columns = ['Time', 'Result', 'Event', 'Who', 'App', 'Patient', { head: 'Details', isHidden: true }]
   const rows = records.map(record => renderRow(record, page))
   return renderAdminPage(
@@ -173,7 +191,8 @@ function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
     },
     html`${renderFilters(page)}
 ${meant && renderMeantPatients(meant, patient => `/audit${buildAuditQuery({ ...view, fields: { ...view.fields, patient } })}`)}
-${summary && renderSummary(summary, page)}
+${meant && meant.found.length > SUMMARIZED_PATIENTS && html`<p>Choose one of these patients to see who got data.</p>`}
+${renderSummaries(summaries, page)}
 ${records.length === 0 ? renderNone(request, page) : renderTable('Audit records, newest first', columns, rows)}
 ${older && html`<p class="actions after">${renderLink(`/audit${buildAuditQuery(view, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
 <p class="small muted after">An export has the filtered records, at most ${LIMITS.exportedRecords.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,

@@ -78,6 +78,30 @@ describe('the resource of an account', () => {
     assert.match(scope, /^user\//)
   })
 
+  it('is read on behalf of the administrator by every page, in the name of that person (ADMIN-30)', async () => {
+    const id = (await findAccount('ada'))?.id
+    const nora = { ...ALBA, username: 'read', relatedPersons: 'r1' }
+    await admin.post(NEW, { ...nora, confirmed: 'Patient/juniper RelatedPerson/r1' })
+    const path = await findPath('read')
+    for (const open of [
+      () => admin.post(NEW, { ...nora, username: 'another' }),
+      () => admin.get(path),
+      () => admin.get('/admin/policy?patient=juniper'),
+    ]) {
+      auth.fhir.requests.length = 0
+      await open()
+      assert.ok(auth.fhir.requests.length > 0)
+      for (const { url, authorization } of auth.fhir.requests) {
+        const { sub, fhirUser, audit } = JSON.parse(
+          Buffer.from(authorization?.split('.')[1] ?? '', 'base64url').toString(),
+        )
+        assert.deepEqual([sub, audit.note], [id, 'Lookup in the administration'], url.href)
+        assert.match(fhirUser, /Practitioner\/practitioner-of-ada$/)
+        assert.equal(typeof audit.address, 'string')
+      }
+    }
+  })
+
   it('shows a related person with the relationship and the patient (ADMIN-30)', async () => {
     const nora = { ...ALBA, username: 'nora', displayName: 'Nora', fhirUser: 'RelatedPerson/r1' }
     const { body } = await admin.post(NEW, { ...nora, relatedPersons: 'ended' })

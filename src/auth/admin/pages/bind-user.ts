@@ -120,7 +120,7 @@ export async function askWhoIsBound(request: AdminRequest, binding: Binding): Pr
   const { user, added, entries, section } = binding
   const confirmed = added.join(' ')
   if (added.length === 0 || request.form.get('confirmed') === confirmed) return undefined
-  const reads = await readFhirUsers(request.context, added)
+  const reads = await readFhirUsers(request.context, request.admin, added)
   const people = await findPeople(request, reads)
   const isShown = reads.every(read => namesPerson(request, read, people))
   const unknown = listUnknown(reads) ?? []

@@ -6,6 +6,7 @@ import { NO_CONTROLS } from '../../base/context.ts'
 import { readForm } from '../../testing/read-form.ts'
 import { readRedirect, TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
+import { patient } from '../../testing/test-fhir-server.ts'
 import { openTestStore } from '../../testing/test-store.ts'
 import { checkPolicy } from '../policy.ts'
 
@@ -781,7 +782,12 @@ describe('/admin', () => {
       const listed = list('Appeared in a list')
       assert.deepEqual(
         listed.map(([, links]) => links),
-        [[], [`/clinicians/${id}#sign-ins`]],
+        [[`/clinicians/${id}#sign-ins`]],
+      )
+      const own = list('Read by the server itself, to find out who may open the record')
+      assert.deepEqual(
+        own.map(([, links]) => links),
+        [[]],
       )
       assert.equal(list('Lookup in the administration').length, 1)
       assert.match((await officer.get(`/admin/clinicians/${id}`)).body, /id="sign-ins"/)
@@ -794,6 +800,32 @@ describe('/admin', () => {
       const after = (await officer.get('/admin/audit?patient=Patient/juniper')).body
       assert.doesNotMatch(after, /(?:Access|Sign-ins) now/)
       assert.match(after, /Dr\. mia/)
+    })
+
+    it('tells apart the patients that a name means (ADMIN-21)', async () => {
+      const store = await open()
+      const audit = createAuditor({ store })
+      const named = (family: string, ids: readonly string[]) => ids.map(id => patient(id, family, `Al${id}`))
+      const oaks = ['o0', 'o1', 'o2', 'o3', 'o4', 'o5']
+      const resources = [...named('Juniper', ['p0', 'p1']), ...named('Oak', oaks)]
+      const server = await TestAuthServer.open(store, { audit, resources })
+      await server.addUser('root1', { admin: true })
+      const event = { server: 'fhir', kind: 'fhir', allowed: true, status: 200, at: 1 } as const
+      for (const [subject, id] of [
+        ['mia', 'p0'],
+        ['noa', 'p1'],
+        ['noa', 'o1'],
+      ] as const)
+        await audit.record({ ...event, subject, interaction: 'read', type: 'Patient', id, patient: id })
+      const officer = await server.logIn('root1')
+      const { body } = await officer.get('/admin/audit?patient=juniper')
+      const [, first = '', second = ''] = body.split('<h3')
+      assert.match(first, /Juniper, Alp0<[\s\S]*<code>p0<[\s\S]*mia[\s\S]*user=mia&amp;patient=Patient%2Fp0/)
+      assert.doesNotMatch(first, /noa/)
+      assert.match(second, /Juniper, Alp1<[\s\S]*<code>p1<[\s\S]*noa/)
+      const many = (await officer.get('/admin/audit?patient=oak')).body
+      assert.match(many, /Oak, Alo5[\s\S]*Choose one of these patients to see who got data/)
+      assert.doesNotMatch(many, /<h3/)
     })
 
     it('exports the filtered records, and records the export (ADMIN-21)', async () => {

@@ -16,6 +16,7 @@ import { countWrongCodes } from '../../users/factors/wrong-codes.ts'
 import { findGuesses, type Guesses } from '../../users/guesses.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
 import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
+import { describeCaller } from '../action.ts'
 import type { UserFault } from '../check-user.ts'
 import { type FhirUserRead, listFhirUsers, listUnknown, readFhirUsers } from '../fhir-users.ts'
 import { describeSharing } from '../shared-fhir-users.ts'
@@ -77,7 +78,7 @@ export async function renderUserPage(
   const grants = await renderGrants(request, { userIds: [user.id] }, buildUserPath(user))
   const isSelf = user.id === request.login.user.id
   const hasPasswords = request.context.providers.passwords
-  const reads = await readFhirUsers(request.context, listFhirUsers(user))
+  const reads = await readFhirUsers(request.context, request.admin, listFhirUsers(user))
   const warnings = await renderWarnings(request, user, listUnknown(reads))
   const signIns = await findSignIns(request.admin, user.id)
   const { store, clock } = request.admin
@@ -178,7 +179,8 @@ ${sharing.length > 0 && renderAlert('Several accounts have the same FHIR user.',
 
 /** The patients that the RelatedPersons name now. */
 async function renderRecords(request: AdminRequest, user: UserDescription): Promise<Html> {
-  const records = await findOwnRecords(request.context, { id: user.id, fhirUserId: user.fhirUser })
+  const own = { id: user.id, fhirUserId: user.fhirUser }
+  const records = await findOwnRecords(request.context, own, describeCaller(request.admin))
   if (isFailure(records))
     return html`<p class="small muted">The FHIR server does not say for whom: ${records.reason}.</p>`
   if (records.length === 0) return html`<p class="small muted">Opens the records of: nobody.</p>`

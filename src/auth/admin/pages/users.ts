@@ -80,7 +80,7 @@ export const userRoutes: readonly AdminRoute[] = [
       const password = entries.password === '1' ? createPassword() : undefined
       const user = await addUser(admin, { ...wanted, password, withLink: entries.password === 'link' })
       if (isFailure(user)) return user instanceof UserFault ? refuse([user]) : user
-      const unknown = await findUnknown(request.context, listFhirUsers(user))
+      const unknown = await findUnknown(request.context, admin, listFhirUsers(user))
       const warnings = await renderWarnings(request, user, unknown)
       return showChanged(request, { ...user, ...(password !== undefined && { password }) }, 'added', warnings)
     },
