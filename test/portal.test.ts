@@ -9,7 +9,7 @@ import { expectAccessible, inspectOnEveryScreen, screenshot, useBrowser } from '
 import { freePorts } from './support/free-ports.ts'
 import { HOSPITAL_CLIENT, Hospital } from './support/hospital.ts'
 import { type Stack, startStack } from './support/stack.ts'
-import { logIn, openDeveloperPage, openPatient, pickPatient, signIn } from './support/walk.ts'
+import { launch, logIn, openDeveloperPage, openPatient, pickPatient, signIn } from './support/walk.ts'
 
 let stack: Stack
 let hospital: Hospital
@@ -246,6 +246,60 @@ describe('the portal', () => {
       assert.deepEqual(faults, [])
     }
     advice.respond(() => ({ cards: [] }))
+  })
+
+  it('shows each card as a whole line or not at all, beside a link to all (CDS-9)', async () => {
+    const indicators = ['critical', 'warning', 'info']
+    const summary = 'Blood pressure was not measured for more than a year'
+    const cards = indicators.map(indicator => ({
+      summary,
+      indicator,
+      source: { label: 'Guideline' },
+      detail: DETAIL,
+    }))
+    advice.respond(() => ({ cards }))
+    const { page } = await open()
+    await logIn(page, stack)
+    for (const [height, whole] of [
+      [800, 2],
+      [720, 0],
+    ] as const) {
+      await page.setViewportSize({ width: 1280, height })
+      await openPatient(page, stack)
+      await page.getByRole('link', { name: 'Show all' }).waitFor()
+      const shown = await page.locator('.cds__others').evaluate(box => {
+        const place = box.getBoundingClientRect()
+        return [...box.children].map(card => {
+          const { left, bottom } = card.getBoundingClientRect()
+          return left >= place.right ? 'not' : bottom <= place.bottom ? 'whole' : 'cut'
+        })
+      })
+      assert.deepEqual(
+        shown,
+        [...Array(whole).fill('whole'), ...Array(2 - whole).fill('not')],
+        `${height} px`,
+      )
+    }
+    advice.respond(() => ({ cards: [] }))
+  })
+
+  it('has room for the permissions of each record of an app (REVOKE-3)', async () => {
+    const { page } = await open()
+    await logIn(page, stack)
+    const { db } = stack.store
+    for (const [id, scope] of [
+      ['patient-1', 'patient/Patient.rs patient/Observation.crs patient/Condition.rs'],
+      ['patient-2', 'patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs'],
+    ] as const) {
+      await openPatient(page, stack, id)
+      await launch(page, stack)
+      const grant = db.updateTable('grant').set({ scope: `launch openid offline_access ${scope}` })
+      await grant.where('patient_id', '=', id).where('client_id', '=', stack.settings.app.clientId).execute()
+    }
+    await page.goto(`${stack.settings.issuerUrl}/manage`)
+    const records = await page.locator('.apps__records').boundingBox()
+    assert.ok(records && records.width > 180, `${records?.width} px`)
+    await inspectOnEveryScreen(page, 'manage-each-record')
   })
 
   it('registers an app in the browser, and launches it from the portal (LAB-8)', async () => {

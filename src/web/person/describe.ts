@@ -156,12 +156,14 @@ export function renderAlikeWarning(
 export function listAlike(person: Person, others: readonly Person[], isForPatients = false): Html {
   return html`${others.map(
     (other, at) =>
-      html`${at > 0 && '; '}${renderName(other.name)}, born ${renderDate(other.born)}${formatNumber(other, isForPatients)}${hasSameNameAndBirth(person, other) && ' (same name and birth date)'}`,
+      html`${at > 0 && '; '}${renderName(other.name)}, born ${renderDate(other.born)}${renderNumber(other, isForPatients)}${hasSameNameAndBirth(person, other) && ' (same name and birth date)'}`,
   )}`
 }
 
-function formatNumber(person: Person, isForPatients: boolean): string {
+function renderNumber(person: Person, isForPatients: boolean): Html | undefined {
   const { label, value } = chooseRecordNumber(person)
-  if (!isForPatients) return `, ${label} ${value}`
-  return person.mrn === undefined ? '' : `, record number ${person.mrn}`
+  if (!isForPatients) return html`, <span class="number">${label} ${value}</span>`
+  return person.mrn === undefined
+    ? undefined
+    : html`, <span class="number">record number ${person.mrn}</span>`
 }

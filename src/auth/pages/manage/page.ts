@@ -228,7 +228,7 @@ function renderPatients(login: Login, access: AppAccess, names: Names, isOpen = 
   const differs = differsByRecord(access)
   const listed = patients.slice(0, LIMITS.patientsListed)
   const others = patients.length - listed.length
-  return html`<details class="more"${(isOpen || isOwn || differs) && html` open`}><summary>${patients.length} records<span class="sr"> of ${client.name}</span></summary><ul${isOwn && html` class="apps__records"`}>${listed.map(
+  return html`<details class="more"${(isOpen || isOwn || differs) && html` open`}><summary>${patients.length} records<span class="sr"> of ${client.name}</span></summary><ul${(isOwn || differs) && html` class="apps__records"`}>${listed.map(
     id =>
       html`<li>${renderPatient(login, id, names)}${differs && html`<span class="sub">${summarizeScopes(scopeOf.get(id) ?? '')}</span>`}${isOwn && renderRecordRemoval(client, id, names.get(id))}</li>`,
   )}${others > 0 && html`<li>${others === 1 ? '1 other' : `${others} others`}, used earlier</li>`}</ul></details>`
@@ -245,7 +245,7 @@ function renderPatient({ user }: Login, id: string, names: Names): Html {
   if (!person) return isPatientUser(user) ? html`${explainNoName(user, id, names)}` : html`FHIR id ${id}`
   const born = html`Born ${renderDate(person.born)}`
   if (isPatientUser(user)) return html`${formatFullName(person)}<span class="sub">${born}</span>`
-  return html`${renderName(person.name)}<span class="sub">${born}${person.mrn !== undefined && html`, <span class="nowrap">MRN ${person.mrn}</span>`}</span>`
+  return html`${renderName(person.name)}<span class="sub">${born}${person.mrn !== undefined && html`, <span class="number">MRN ${person.mrn}</span>`}</span>`
 }
 
 function explainNoName(user: User, id: string, names: Names): string {

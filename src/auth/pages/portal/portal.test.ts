@@ -328,9 +328,9 @@ describe('GET /portal', () => {
         assert.ok(body.includes(text), text)
       assert.match(
         body,
-        /Similar name: <span class="family">Juniper<\/span>, Alban, born .*, FHIR id juniper2<\/span>/,
+        /Similar name: <span class="family">Juniper<\/span>, Alban, born .*, <span class="number">FHIR id juniper2<\/span>/,
       )
-      assert.match(body, /Opens for <b>.*Alba<\/b>, <span class="nowrap">MRN SYN-004127<\/span>/)
+      assert.match(body, /Opens for <b>.*Alba<\/b>, <span class="number">MRN SYN-004127<\/span>/)
       // One app: nothing to choose.
       assert.doesNotMatch(body, /name="clientId"/)
     })
