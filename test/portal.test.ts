@@ -302,6 +302,23 @@ describe('the portal', () => {
     await inspectOnEveryScreen(page, 'manage-each-record')
   })
 
+  it('launches with Ctrl+Enter from anywhere beside the patient (PORTAL-14)', async () => {
+    const { page, faults } = await open()
+    await logIn(page, stack)
+    for (const [key, place] of [
+      ['Control+Enter', '#picked'],
+      ['Meta+Enter', 'input[name="encounterId"]'],
+    ] as const) {
+      await openPatient(page, stack)
+      await page.getByText('Ctrl+Enter').waitFor()
+      await page.getByLabel('No encounter').check()
+      await page.locator(place).first().focus()
+      await page.keyboard.press(key)
+      await page.waitForURL(`${stack.settings.appUrl}/s/*`)
+    }
+    assert.deepEqual(faults, [])
+  })
+
   it('registers an app in the browser, and launches it from the portal (LAB-8)', async () => {
     const { page, faults } = await open()
     await logIn(page, stack)

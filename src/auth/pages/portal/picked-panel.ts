@@ -100,8 +100,8 @@ ${renderUnverifiedWarning(client)}
 ${(apps.length > 1 || hasMore) && appChoice}
 ${renderEncounterChoice(encounters, { page: paths.portal, isAll: allEncounters, chosen: entered?.encounterId, fault: entered?.fault?.field === 'encounterId' ? entered.fault.text : undefined })}
 ${renderMoreOptions(entered, developerPages !== undefined)}
-<div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${renderIcon('launch')}</button>
-<p class="launch__after">Opens for <b>${renderName(person.name)}</b>${person.mrn !== undefined && html`, <span class="number">MRN ${person.mrn}</span>`}${renderUnverifiedBadge(client)}</p></div>
+<div class="launch__bar"><button class="btn btn--wide" aria-keyshortcuts="Control+Enter Meta+Enter"><span>Launch ${client.name}</span> ${renderIcon('launch')}</button>
+<p class="launch__after">Opens for <b>${renderName(person.name)}</b>${person.mrn !== undefined && html`, <span class="number">MRN ${person.mrn}</span>`}${renderUnverifiedBadge(client)} <kbd class="launch__key" hidden>Ctrl+Enter</kbd></p></div>
 ${
   // After the button that launches, which the Enter key presses.
   developerPages &&

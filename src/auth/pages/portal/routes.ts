@@ -126,7 +126,7 @@ export async function sendPortal(
       current: 'portal',
       people: [...listPeople(list), ...(picked?.kind === 'found' ? [picked.person] : [])],
       footer: html`<span class="base">FHIR base <span class="url">${settings.fhirBaseUrl}</span> ${renderBadge('Available', 'ok')}</span>`,
-      scripts: hasCards && picked ? ['cards.js'] : [],
+      scripts: picked ? ['launch.js', ...(hasCards ? ['cards.js'] : [])] : [],
     },
     html`<div class="portal${picked && ' portal--picked'}">${renderPageHead(isLimited(context, login) ? 'My patients' : 'Patients')}${renderList({ list, suggestions, ...view, pickedId: patient, isPickedFromAll: query.from === 'all', client: query.client, now })}${renderBeside(picked, beside)}</div>`,
   )
