@@ -62,7 +62,9 @@ export function expressInterceptor(options: HostOptions): Middleware {
         const exchange = { request, response, url: getMountedUrl(request), address: request.ip }
         host
           .authenticate(exchange)
-          .then(refused => void sendRefusal(response, refused ?? unreadable))
+          .then(
+            refused => void sendRefusal(response, refused ?? host.refuseUnreadable(request, unreadable)),
+          )
           .catch(next)
       },
       close: () => host.close(),
@@ -97,7 +99,7 @@ export function fastifyInterceptor(options: HostOptions): FastifyPlugin {
     app.addHook('preHandler', async (request, reply) =>
       sendIfRefused(reply, await host.authorize({ ...makeExchange(request, reply), body: request.body })),
     )
-    answerUnreadable(app)
+    answerUnreadable(app, host)
     serveConfiguration(app, host)
     app.addHook('onClose', async () => host.close())
   }
@@ -106,12 +108,12 @@ export function fastifyInterceptor(options: HostOptions): FastifyPlugin {
 }
 
 /** Replaces fastify's own error for a request that it cannot read. What an error handler of the host sends stays. */
-function answerUnreadable(app: FastifyInstance): void {
+function answerUnreadable(app: FastifyInstance, host: HostGuard): void {
   const unreadable = new WeakMap<FastifyRequest, Refused>()
   app.addHook('onError', async (request, _reply, error) => {
     const isDecided = getAuthorization(request.raw) !== undefined
     const refused = isDecided ? undefined : describeUnreadable(error)
-    if (refused) unreadable.set(request, refused)
+    if (refused) unreadable.set(request, host.refuseUnreadable(request.raw, refused))
   })
   app.addHook('onSend', async (request, reply, payload) => {
     const refused = unreadable.get(request)

@@ -41,6 +41,23 @@ for (const [name, start] of Object.entries(leakyHosts))
       host.respondWith(condition)
     })
 
+    it('has a request that cannot be read as refused, without quoting its body (LIBRARY-10)', async () => {
+      const scope = 'patient/*.cruds'
+      // Each framework has its own types.
+      const unsupported = name === 'express' ? 'application/fhir+json; charset=x' : 'text/nonsense'
+      const unreadable: readonly [body: string, type: string, reason: string, status: number][] = [
+        ['{"family": Lindqvist}', 'application/fhir+json', 'it is malformed', 400],
+        [`"${'x'.repeat(2_000_000)}"`, 'application/fhir+json', 'it is too large', 413],
+        ['{}', unsupported, 'its content type is not supported', 415],
+      ]
+      for (const [body, type, reason, status] of unreadable) {
+        const answer = await send('POST /Condition', scope, body, { 'content-type': type })
+        const [record] = records.splice(0)
+        const expected = [false, status, `Cannot read request: ${reason}`]
+        assert.deepEqual([record?.allowed, answer.status, record?.reason], expected, type)
+      }
+    })
+
     it('has who, what, for which patient and by which scope, without a token or name (LIBRARY-10)', async () => {
       const trace = '0af7651916cd43dd8448eb211c80319c'
       await send('GET /Condition/c1?_format=json', 'patient/Condition.rs', undefined, {

@@ -19,12 +19,15 @@ import { holdPreflight } from './check-response.ts'
 import { type ConfigurationResponse, createConfigurationReader } from './configuration.ts'
 import type { Observed } from './observe.ts'
 import { createObserver } from './record-listeners.ts'
+import { withoutQuotation } from './unreadable.ts'
 
 export interface HostGuard {
   /** Checks the token, and whether a scope permits the request, before the body is read. */
   authenticate(exchange: Omit<Exchange, 'body'>): Promise<Refused | undefined>
   /** Checks the whole request, and holds the host's response back if it must be checked too. */
   authorize(exchange: Exchange): Promise<Refused | undefined>
+  /** Records that the framework or its body parser could not read a request. Returns the refusal. */
+  refuseUnreadable(request: IncomingMessage, unreadable: Refused): Refused
   /** The SMART configuration, if the request asks for it and the host does not serve its own. */
   readConfiguration(
     request: IncomingMessage,
@@ -110,6 +113,10 @@ export function createHostGuard(options: HostOptions): HostGuard {
   return {
     authenticate: exchange => refuseOnError(exchange.request, authenticate(exchange)),
     authorize: exchange => refuseOnError(exchange.request, authorize(exchange)),
+    refuseUnreadable(request, unreadable) {
+      findObserved(request)?.refuse(withoutQuotation(unreadable))
+      return unreadable
+    },
     async readConfiguration(request, url) {
       const { kind } = parseRequest(request, url, undefined, base)
       return kind === 'smart-configuration' ? readConfiguration?.() : undefined

@@ -11,3 +11,14 @@ export function describeUnreadable(error: unknown): Refused | undefined {
   const outcome = createOutcome(CODES[status] ?? 'structure', `Cannot read request: ${message}`)
   return { allowed: false, status, headers: {}, outcome }
 }
+
+const REASONS: Readonly<Record<number, string>> = {
+  413: 'it is too large',
+  415: 'its content type is not supported',
+}
+
+/** The refusal for the records, without the message of the parser, which may quote the body. */
+export function withoutQuotation(unreadable: Refused): Refused {
+  const reason = `Cannot read request: ${REASONS[unreadable.status] ?? 'it is malformed'}`
+  return { ...unreadable, outcome: createOutcome('structure', reason) }
+}
