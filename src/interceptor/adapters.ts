@@ -62,9 +62,7 @@ export function expressInterceptor(options: HostOptions): Middleware {
         const exchange = { request, response, url: getMountedUrl(request), address: request.ip }
         host
           .authenticate(exchange)
-          .then(
-            refused => void sendRefusal(response, refused ?? host.refuseUnreadable(request, unreadable)),
-          )
+          .then(refused => void sendRefusal(response, refused ?? host.refuseUnreadable(request, unreadable)))
           .catch(next)
       },
       close: () => host.close(),

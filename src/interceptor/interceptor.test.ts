@@ -322,7 +322,10 @@ describe('createInterceptor', () => {
     assert(app.allowed)
     const refused = app.decide(search)
     assert(!refused.allowed)
-    assert.match(String(refused.outcome.issue[0]?.diagnostics), /; this server accepts no user\/ scopes$/)
+    assert.match(
+      String(refused.outcome.issue[0]?.diagnostics),
+      /\. This server accepts no user\/ scopes\. No scope would permit/,
+    )
     const portal = await interceptor.authenticate(auth.bearer({ ...claims, client_id: 'sallyport-portal' }))
     assert(portal.allowed && portal.decide(search).allowed)
     const caller = await make({ contexts: ['patient', 'user'] }).authenticate(auth.bearer(claims))

@@ -79,7 +79,7 @@ describe('refuse', () => {
     ])
     assert.equal(
       describeRefusal({ ...insufficient, permission: 'r', contexts: ['patient'], ignored: ['user'] })[4],
-      'Any one of these scopes would permit it: patient/Condition.r, patient/*.rs; this server accepts no user/ scopes',
+      'This server accepts no user/ scopes. Any one of these scopes would permit it: patient/Condition.r, patient/*.rs',
     )
     for (const [permission, wide] of [
       ['s', 'patient/*.rs'],

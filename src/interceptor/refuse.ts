@@ -152,8 +152,9 @@ function describePermittingScopes(refusal: InsufficientScope): string {
     refusal.contexts.length > 0
       ? `Any one of these scopes would permit it: ${[...scopes].join(', ')}`
       : 'No scope would permit it with this token'
-  const ignored = (refusal.ignored ?? []).map(it => `this server accepts no ${it}/ scopes`)
-  return [permitting, ...needs, ...ignored].join('; ')
+  // First, because other scopes of the same kind would be refused too.
+  const ignored = (refusal.ignored ?? []).map(it => `This server accepts no ${it}/ scopes. `)
+  return `${ignored.join('')}${[permitting, ...needs].join('; ')}`
 }
 
 // 503 and not 401, which would make a client discard a valid token.

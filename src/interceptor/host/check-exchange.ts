@@ -181,6 +181,12 @@ function isNamed(
 
 const STORED_OUTSIDE: Refusal = { kind: 'not-within', hint: 'The stored resource is not within the grant' }
 
+/** Whether the host has no parser for a JSON body that the client has sent. An object without members has two characters. */
+export function lacksParser({ request, body }: Exchange): boolean {
+  const { 'content-type': type = '', 'content-length': length } = request.headers
+  return isUnread(body) && hasBody(request) && /\bjson\b/.test(type) && length !== '2'
+}
+
 /** Express 4 sets an empty object if no parser reads the content type; a parser of the route may read it later. */
 function isUnread(body: unknown): boolean {
   return body === undefined || body === null || (isRecord(body) && Object.keys(body).length === 0)

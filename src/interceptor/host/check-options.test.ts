@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { expressInterceptor } from '../index.ts'
 import type { HostOptions } from '../interceptor.ts'
 import { checkOptions } from './check-options.ts'
 
@@ -36,4 +37,10 @@ describe('the options of a host', () => {
   for (const [more, message] of wrong)
     it(`are refused: ${message} (LIBRARY-12)`, () =>
       assert.throws(() => checkOptions({ ...OPTIONS, ...more }), new TypeError(message)))
+
+  it('are refused if they are missing (LIBRARY-12)', () =>
+    assert.throws(
+      () => Reflect.apply(expressInterceptor, undefined, []),
+      new TypeError('Expected options: { authUrl, fhirBaseUrl }'),
+    ))
 })

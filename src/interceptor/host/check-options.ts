@@ -1,4 +1,4 @@
-import { findNearest } from '../../core/index.ts'
+import { findNearest, isRecord } from '../../core/index.ts'
 import type { HostOptions } from '../interceptor.ts'
 
 const NAMES = {
@@ -31,6 +31,7 @@ const CONTEXTS: readonly string[] = ['patient', 'user', 'system']
 
 /** Throws for options that the compiler refuses: a host in JavaScript has none, and a misspelt one would change nothing. */
 export function checkOptions(options: HostOptions): void {
+  if (!isRecord(options)) throw new TypeError('Expected options: { authUrl, fhirBaseUrl }')
   for (const name of Object.keys(options))
     if (!Object.hasOwn(NAMES, name)) throw new TypeError(`Unknown option ${name}${suggest(name)}`)
   const { authUrl, trustedIssuers = [], smartConfiguration } = options

@@ -162,7 +162,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       const strict = await host.run({ contexts: ['patient'], onDecision: record => tell.resolve(record) })
       const refusals: readonly (readonly [line: string, scope: string, body: unknown, reason: RegExp])[] = [
         ['GET /Condition', 'patient/*.rs', undefined, /the search must name the patient of the token/],
-        ['GET /Condition?patient=1', 'user/*.rs', undefined, /this server accepts no user\/ scopes/],
+        ['GET /Condition?patient=1', 'user/*.rs', undefined, /This server accepts no user\/ scopes\. /],
         ['GET /Patient/2', 'patient/*.rs', undefined, /covers only the patient of the token/],
         ['PUT /Condition/c1', 'patient/*.cud', condition, /it does not provide the stored content/],
         ['POST /Condition', 'patient/*.cud', makeCondition('2'), /The content of the write is not within/],

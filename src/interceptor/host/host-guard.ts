@@ -13,7 +13,7 @@ import type { HostOptions } from '../interceptor.ts'
 import { type Caller, createInterceptor } from '../interceptor.ts'
 import { refuse } from '../refuse.ts'
 import { removeTrailingSlash } from '../token/check-claims.ts'
-import { checkExchange, type Exchange, readForm } from './check-exchange.ts'
+import { checkExchange, type Exchange, lacksParser, readForm } from './check-exchange.ts'
 import { checkOptions } from './check-options.ts'
 import { holdPreflight } from './check-response.ts'
 import { type ConfigurationResponse, createConfigurationReader } from './configuration.ts'
@@ -99,8 +99,21 @@ export function createHostGuard(options: HostOptions): HostGuard {
       if (isFailure(interaction)) return refuse(interaction)
       const { policy } = interceptor
       const refusal = await checkExchange(exchange, interaction, grant, policy, options, observed)
+      if (refusal && lacksParser(exchange)) reportUnread(request, url)
       return refusal && refuse(refusal)
     })
+  }
+
+  let isReported = false
+  /** Once: every write would be refused. */
+  function reportUnread({ method }: IncomingMessage, url: string): void {
+    if (!isReported)
+      onError?.(
+        new Error(
+          `${method} ${url.split('?')[0]} was refused, because its body was not read. Mount express.json({ type: ['application/fhir+json', 'application/json'] }) before the interceptor.`,
+        ),
+      )
+    isReported = true
   }
 
   const refuseOnError = (request: IncomingMessage, check: Promise<Refused | undefined>) =>

@@ -106,4 +106,27 @@ describe('expressInterceptor', () => {
     server.closeAllConnections()
     await new Promise(resolve => server.close(resolve))
   })
+
+  it('tells the host once that a body parser is missing (LIBRARY-9)', async t => {
+    const errors: string[] = []
+    const app = express()
+    const interceptor = expressInterceptor({ ...OPTIONS, onError: error => errors.push(String(error)) })
+    app.use('/fhir', express.json(), interceptor)
+    const server = app.listen(0, '127.0.0.1')
+    await new Promise(resolve => server.once('listening', resolve))
+    t.after(() => {
+      interceptor.close()
+      server.closeAllConnections()
+      server.close()
+    })
+    const address = server.address()
+    const port = typeof address === 'object' ? address?.port : undefined
+    const url = `http://127.0.0.1:${port}/fhir/Condition`
+    for (const type of ['text/nonsense', 'application/fhir+json', 'application/fhir+json'])
+      assert.equal((await post(url, '{"resourceType":"Condition"}', { 'content-type': type })).status, 403)
+    await post(url, '{}', { 'content-type': 'application/json' })
+    assert.deepEqual(errors, [
+      "Error: POST /fhir/Condition was refused, because its body was not read. Mount express.json({ type: ['application/fhir+json', 'application/json'] }) before the interceptor.",
+    ])
+  })
 })

@@ -556,9 +556,9 @@ describe('GET /activity after OAuth requests', () => {
           request: 'Observation/1',
           interaction: 'read',
           fhirUser: 'Practitioner/robin',
-          reason: `${insufficient}; this server accepts no user/ scopes`,
+          reason: `${insufficient}. This server accepts no user/ scopes. Any one of these scopes would permit it`,
         },
-        /this server accepts no user\/ scopes\..*request scopes of another context/s,
+        /This server accepts no user\/ scopes\..*request scopes of another context/s,
       ],
       [
         {

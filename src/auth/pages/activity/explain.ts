@@ -295,7 +295,7 @@ function describeOwnSearch(type: string | null, patient: string | undefined): st
 }
 
 const WRITES = /^(?:create|update|patch|delete)/
-const UNACCEPTED = /this server accepts no \w+\/ scopes/
+const UNACCEPTED = /this server accepts no \w+\/ scopes/i
 const CHANGE_CONTEXT =
   'Make the app request scopes of another context, or make the FHIR server accept these (“contexts” of the interceptor, or the setting smart.fhir.scope-contexts).'
 const USE_PATIENT =
