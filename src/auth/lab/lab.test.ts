@@ -78,6 +78,24 @@ describe('GET /lab/launch', () => {
     assert.equal(decodeClaims(token.access_token).sub, subject)
   })
 
+  it('records nothing about a link that is only checked (LAB-1)', async () => {
+    const count = async () =>
+      (await auth.store.db.selectFrom('audit_event').select('id').where('kind', '=', 'launch').execute())
+        .length
+    const before = await count()
+    for (const wrong of [{ patient: 'nobody' }, { nonsense: '1' }])
+      assert.match((await get({ client: 'helio', check: '1', ...wrong })).body, /nobody|nonsense/)
+    assert.equal(await count(), before)
+  })
+
+  it('has a patient in its form for an app that another page has chosen (LAB-7)', async () => {
+    const browser = await auth.logIn()
+    const chosen = /name="patient"[^>]* value="[^"]+"/
+    assert.match((await browser.get('/lab?client=helio')).body, chosen)
+    for (const query of ['', '?client=helio&patient='])
+      assert.doesNotMatch((await browser.get(`/lab${query}`)).body, chosen)
+  })
+
   it('is offered on the consent page, with the same context and without consent (LAB-3)', async () => {
     const browser = await auth.logIn()
     const { headers } = await auth.authorize(browser, { ...HELIO, launch: await link({ user: 'clinician' }) })
@@ -196,7 +214,8 @@ describe('GET /lab/launch', () => {
       [{ need_patient_banner: '2' }, 400, /need_patient_banner/],
       [{ launch_url: 'javascript:alert(1)' }, 400, /launch_url/],
       [{ client: '', launch_url: 'http://localhost:3000/' }, 400, /client/],
-      [{ simulated: 'fhir:401' }, 400, /simulated: expected one of/],
+      [{ simulated: 'fhir:401' }, 400, /simulated: expected one of .*, check\. Did you mean simulate\?/],
+      [{ elephants: '1' }, 400, /elephants: expected one of .*, check\.$/],
       [{ kind: 'other' }, 400, /kind: expected one of ehr, patient, standalone, backend/],
       [{ kind: 'standalone' }, 400, /patient: expected an EHR launch/],
       [{ kind: 'backend', patient: '' }, 400, /kind: a backend service is not launched/],

@@ -1,4 +1,4 @@
-import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { fail, findNearest, isFailure, isRecord } from '../../core/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { readParameters } from '../base/request.ts'
 import { findLogoUrlFault } from '../oauth/clients/urls.ts'
@@ -66,7 +66,8 @@ export function failLink(text: string): Problem {
 
 export function readLink(query: unknown): LabLink | Problem {
   const unknown = Object.keys(isRecord(query) ? query : {}).find(name => !LINK_PARAMETERS.includes(name))
-  if (unknown !== undefined) return failLink(`${unknown}: expected one of ${LINK_PARAMETERS.join(', ')}`)
+  if (unknown !== undefined)
+    return failUnknown(unknown, LINK_PARAMETERS, findNearest(unknown, LINK_PARAMETERS))
   const { get, unreadable } = readParameters(query)
   const [repeated] = unreadable
   if (repeated !== undefined) return failLink(`${repeated}: expected one value`)
@@ -118,6 +119,11 @@ function readKind(name: string | undefined): LaunchKind | Problem {
   return isLaunchKind(name) ? name : failLink(`kind: expected one of ${Object.keys(LAUNCH_KINDS).join(', ')}`)
 }
 
+/** Whether a link, right or wrong, asks to be checked only. */
+export function isCheck(query: unknown): boolean {
+  return readFlag(readParameters(query).get, 'check') === true
+}
+
 type Read<Parts> = { readonly [Name in keyof Parts]: Exclude<Parts[Name], Problem> }
 
 function isRead<Parts extends object>(parts: Parts): parts is Parts & Read<Parts> {
@@ -138,9 +144,12 @@ function readScope(scope: string | undefined): string | undefined | Problem {
 
 function readSimulation(name: string | undefined): Simulation | undefined | Problem {
   if (name === undefined || isSimulation(name)) return name
-  const meant = suggestSimulation(name)
+  return failUnknown('simulate', SIMULATIONS, suggestSimulation(name))
+}
+
+function failUnknown(name: string, known: readonly string[], meant: string | undefined): Problem {
   const hint = meant === undefined ? '' : `. Did you mean ${meant}?`
-  return failLink(`simulate: expected one of ${SIMULATIONS.join(', ')}${hint}`)
+  return failLink(`${name}: expected one of ${known.join(', ')}${hint}`)
 }
 
 function readSeconds(text: string | undefined): number | undefined | Problem {

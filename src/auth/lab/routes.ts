@@ -20,7 +20,7 @@ import { registerLabClient } from './client.ts'
 import { SUGGESTED } from './limits.ts'
 import { renderLabPage } from './page.ts'
 import { labPaths } from './paths.ts'
-import { failLink, type LabLink, readLink } from './read-link.ts'
+import { failLink, isCheck, type LabLink, readLink } from './read-link.ts'
 import { describeSimulation, LAUNCHED, type LabSettings } from './settings.ts'
 import { loadView } from './view.ts'
 
@@ -42,9 +42,11 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
     const checked = await checkLaunch(context, request)
     if (isFailure(checked)) return sendProblem(reply, context, checked)
     const link = readLink(joinRepeated(request.query, 'scope'))
-    if (isFailure(link)) return sendProblem(reply, context, link)
+    // A check launches nothing, and its caller gets the answer: it is no problem of an app.
+    const isRecorded = !isCheck(request.query)
+    if (isFailure(link)) return sendProblem(reply, context, link, isRecorded)
     const launched = await launch(context, request, checked.login, link)
-    if (isFailure(launched)) return sendProblem(reply, context, launched)
+    if (isFailure(launched)) return sendProblem(reply, context, launched, isRecorded)
     if (link.checks) return reply.code(204).send()
     return link.redirects ? reply.redirect(launched.url, 302) : reply.send({ launch_url: launched.url })
   })
@@ -200,10 +202,11 @@ async function sendProblem(
   reply: FastifyReply,
   context: AuthContext,
   { status, error, text }: Problem,
+  isRecorded = true,
 ): Promise<FastifyReply> {
   const { request } = reply
   const event = { kind: 'launch', allowed: false, status, reason: text, anonymous: true } as const
-  await auditEvent(context, request, event)
+  if (isRecorded) await auditEvent(context, request, event)
   if (!request.headers.accept?.includes('text/html'))
     return reply.code(status).send({ error, error_description: text })
   return sendErrorPage(reply, context, {
@@ -214,6 +217,6 @@ async function sendProblem(
     actions: [{ href: labPaths.lab, text: 'Go to the lab' }],
     login: await findCurrentLogin(context, request),
     current: 'developers',
-    isRecorded: true,
+    isRecorded,
   })
 }

@@ -7,7 +7,7 @@ import type { User } from '../base/user.ts'
 import { type Client, findClient } from '../oauth/clients/client.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { findSearchFault } from '../oauth/launch/patient-queries.ts'
-import { findPatients } from '../oauth/launch/patients.ts'
+import { findPatients, listPeople } from '../oauth/launch/patients.ts'
 import { type Encounters, readEncounters } from '../oauth/launch/picked.ts'
 import { findUsableUser } from '../users/accounts.ts'
 import type { Login } from '../users/find-login.ts'
@@ -44,7 +44,9 @@ export async function loadView(context: AuthContext, login: Login, query: unknow
     findChosenUser(context, login, typed.get('user')),
     findApps(context, ''),
     findUsers(context, ''),
-    findChosenPatient(context, login, hasContext(kind) ? typed.get('patient') : undefined),
+    isOnlyApp(sent)
+      ? findFirstPatient(context, login)
+      : findChosenPatient(context, login, hasContext(kind) ? typed.get('patient') : undefined),
   ])
   const { patient, encounters, matches } = chosen
   // A name that only one patient has is as good as the id.
@@ -105,6 +107,19 @@ async function findChosenPatient(
   const [first, ...others] = list.kind === 'list' ? list.patients : []
   if (!first) return NOBODY
   return others.length === 0 ? readChosen(context, read, first) : { ...NOBODY, matches: [first, ...others] }
+}
+
+/** Whether another page leads here with an app. The form sends all of its fields, also those that are empty. */
+function isOnlyApp(sent: unknown): boolean {
+  return isRecord(sent) && Object.keys(sent).join() === 'client'
+}
+
+/** Any patient does for a first launch. */
+async function findFirstPatient(context: AuthContext, { user }: Login): Promise<ChosenPatient> {
+  const read = await createFhirReader(context, user)
+  const list = await findPatients(read, { search: undefined, page: undefined, recent: [] })
+  const [first] = list.kind === 'list' ? listPeople(list) : []
+  return first ? readChosen(context, read, first) : NOBODY
 }
 
 async function readChosen(
