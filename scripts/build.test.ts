@@ -109,6 +109,10 @@ const ANSWERS = {
   fastify: '401 login\n400 structure\n',
 }
 
+/** How the documentation reads the scope of a decision. */
+const [, DOCUMENTED_SCOPE] =
+  /`(typeof decision\.by[^`]*)`/.exec(readFileSync(join(ROOT, 'docs', 'interceptor.md'), 'utf8')) ?? []
+
 const CONSUMER = `
   import { createTrailSender, expressInterceptor, fastifyInterceptor, getAuthorization } from 'sallyport/interceptor'
   import type { AuditRecord, Grant, HostOptions } from 'sallyport/interceptor'
@@ -119,6 +123,10 @@ const CONSUMER = `
   export const middleware = expressInterceptor(options)
   export const plugin = fastifyInterceptor(options)
   export const find = (request: object): Grant | undefined => getAuthorization(request)?.grant
+  export const findScope = (request: object): string | undefined => {
+    const { decision } = getAuthorization(request) ?? {}
+    return decision && (${DOCUMENTED_SCOPE})
+  }
 `
 
 /** What passes the compiler only if the frameworks accept the library. */

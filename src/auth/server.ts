@@ -197,7 +197,7 @@ export const loadTestCommands = () => import('./lab/command-line.ts')
 /** What was refused since a time and why, oldest first. */
 export async function explainProblems(
   { settings, store, explainRequest }: Pick<AuthServerOptions, 'settings' | 'store' | 'explainRequest'>,
-  options: { readonly since: number; readonly limit: number },
+  options: Parameters<typeof listProblems>[1],
 ): Promise<readonly Problem[]> {
   const lab = settings.lab ? await import('./lab/index.ts') : undefined
   const rules = makeRules(settings, () => settings.login)

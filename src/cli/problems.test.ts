@@ -50,6 +50,7 @@ describe('formatProblems', () => {
     const many = Array.from({ length: 25 }, (_, at) => ({ ...REFUSED, request: `GET Patient/${at}` }))
     const [first, ...lines] = formatProblems(many).trimEnd().split('\n')
     assert.equal(first, '5 older problems')
+    assert.match(formatProblems(many.slice(4)), /^1 older problem\n/)
     assert.deepEqual([lines.length, lines[0]], [60, '2026-11-18T02:00:00.000Z  403 GET Patient/5 (my-app)'])
   })
 })

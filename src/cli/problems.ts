@@ -8,14 +8,14 @@ import { readUserFilter } from './start/files.ts'
 const MAX_LISTED = 1000
 const MAX_PRINTED = 20
 
-/** The problems of apps since a time, oldest first. */
+/** The problems of apps since a time, or of one app, oldest first. */
 export async function findProblems(
   settings: Settings,
   store: Store,
-  since: number,
+  filter: { readonly since: number; readonly client?: string | undefined },
 ): Promise<readonly Problem[]> {
   const explainRequest = await createExplainRequest(settings, readUserFilter(settings))
-  return explainProblems({ settings, store, explainRequest }, { since, limit: MAX_LISTED })
+  return explainProblems({ settings, store, explainRequest }, { ...filter, limit: MAX_LISTED })
 }
 
 /** Equal problems are printed once, with the time of the last, and of many the newest. */
@@ -27,7 +27,10 @@ export function formatProblems(problems: readonly Problem[]): string {
       others.length === 0 ? `${last?.at}  ${text}` : `${last?.at}  ${others.length + 1} times: ${text}`,
     )
   const older = distinct.length - MAX_PRINTED
-  const lines = [...(older > 0 ? [`${older} older problems`] : []), ...distinct.slice(-MAX_PRINTED)]
+  const lines = [
+    ...(older > 0 ? [`${older} older problem${older === 1 ? '' : 's'}`] : []),
+    ...distinct.slice(-MAX_PRINTED),
+  ]
   return lines.map(line => `${line}\n`).join('')
 }
 

@@ -1,6 +1,6 @@
 import { findNearest } from '../core/index.ts'
 import { SIMULATIONS } from './simulations.ts'
-import type { App, LaunchOptions, StartOptions, TokenOptions } from './types.ts'
+import type { App, LaunchOptions, ProblemOptions, StartOptions, TokenOptions } from './types.ts'
 
 const TOKEN = { app: true, scope: true, patient: true, encounter: true, user: true } satisfies Record<
   keyof TokenOptions,
@@ -26,6 +26,7 @@ const OPTIONS = {
     keyof LaunchOptions,
     true
   >,
+  problems: { app: true, since: true } satisfies Record<keyof ProblemOptions, true>,
 }
 
 /** Throws for options that the compiler refuses: tests in JavaScript have none, and a misspelt one would change nothing. */
@@ -51,6 +52,16 @@ export function checkSimulation(name: string | undefined): void {
   throw new TypeError(
     `launch: cannot simulate ${name}${suggest(meant) || `: expected one of ${names.join(', ')}`}`,
   )
+}
+
+const SERVERS: readonly string[] = ['auth', 'fhir', 'app']
+
+export function checkServers(names: readonly string[]): void {
+  for (const name of names)
+    if (!SERVERS.includes(name))
+      throw new TypeError(
+        `startSallyport: unknown server ${name}${suggest(findNearest(name, SERVERS)) || `: expected ${SERVERS.join(', ')}`}`,
+      )
 }
 
 function suggest(meant: string | undefined): string {

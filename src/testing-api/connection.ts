@@ -2,7 +2,7 @@ import { isRecord } from '../core/index.ts'
 import { addApp } from './add-app.ts'
 import { checkOptions, checkSimulation } from './check-options.ts'
 import type { Run } from './commands.ts'
-import type { Connection, LaunchOptions, TokenOptions } from './types.ts'
+import type { Connection, LaunchOptions, Problem, ProblemOptions, TokenOptions } from './types.ts'
 
 /** Uses running servers: the environment has their URLs and settings. */
 export function createConnection(env: Connection['env'], run: Run): Connection {
@@ -24,7 +24,7 @@ export function createConnection(env: Connection['env'], run: Run): Connection {
     },
     token: (options = {}) => requestToken(run, options, firstApp),
     launch: (options = {}) => buildLaunch(AUTH_URL, options, firstApp),
-    problems: async () => JSON.parse((await run(['problems', '--json'])).stdout).items,
+    problems: (options = {}) => listProblems(run, options),
     run: async (...args) => (await run(args)).stdout,
   }
 }
@@ -34,12 +34,23 @@ async function requestToken(run: Run, options: TokenOptions, firstApp: string | 
   const { app: client = firstApp, scope, patient, encounter, user } = options
   if (client === undefined) throw new Error('token: name an app, or add one with addApp')
   const given = Object.entries({ client, scope, patient, encounter, user })
-  const args = given.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]))
-  const { stdout, stderr } = await run(['token', ...args], 'token')
+  const { stdout, stderr } = await run(['token', ...formatOptions(given)], 'token')
   // A test that gets fewer scopes than it asks for would fail later, elsewhere.
   const [missing] = /^Not granted as requested.*$/m.exec(stderr) ?? []
   if (missing !== undefined) throw new Error(`token: ${missing}`)
   return stdout.trim()
+}
+
+async function listProblems(run: Run, options: ProblemOptions): Promise<readonly Problem[]> {
+  checkOptions('problems', options)
+  const { app, since } = options
+  const given = Object.entries({ client: app, since: since instanceof Date ? since.toISOString() : since })
+  const { stdout } = await run(['problems', '--json', ...formatOptions(given)], 'problems')
+  return JSON.parse(stdout).items
+}
+
+function formatOptions(given: readonly (readonly [name: string, value: string | undefined])[]) {
+  return given.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]))
 }
 
 /** A link of the lab (docs/how-to/lab.md). */

@@ -8,6 +8,7 @@ export type {
   Connection,
   LaunchOptions,
   Problem,
+  ProblemOptions,
   RegisteredApp,
   Sallyport,
   StartOptions,

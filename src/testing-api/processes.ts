@@ -11,6 +11,8 @@ const MAX_LINES = 100
 export interface Process {
   /** What it prints. */
   readonly lines: Interface
+  /** What it prints on its standard error. */
+  readonly errors: Interface
   /** The last lines of its standard error. */
   readonly log: readonly string[]
   readonly closed: Promise<void>
@@ -28,7 +30,7 @@ export function startProcess(args: readonly string[], env: Env): Process {
   })
   const { stdin, stdout, stderr } = child
   const log: string[] = []
-  createInterface(stderr).on('line', line => {
+  const errors = createInterface(stderr).on('line', line => {
     log.push(line)
     if (log.length > MAX_LINES) log.shift()
   })
@@ -40,6 +42,7 @@ export function startProcess(args: readonly string[], env: Env): Process {
   const closed = new Promise<void>(resolve => child.on('close', () => resolve()))
   return {
     lines: createInterface(stdout),
+    errors,
     log,
     closed,
     write: line => stdin.write(`${line}\n`),
@@ -61,12 +64,23 @@ export interface Servers {
 
 export async function startServers(names: readonly string[], env: Env): Promise<Servers> {
   const hold = `"${process.execPath}" "${findFile('./hold')}"`
-  const { lines, closed, log, unref, stop } = startProcess(
+  const { lines, errors, closed, log, unref, stop } = startProcess(
     ['start', ...names, '--ephemeral', '--run', hold],
     env,
   )
   const first = new Promise<string>(resolve => lines.once('line', resolve))
-  const line = await Promise.race([first, closed])
+  // The environment has the settings of the test and no others: the command only warns, because others share its environment.
+  const unknown = new Promise<never>((_resolve, reject) => {
+    errors.on('line', text => {
+      const [, setting, meant = ''] =
+        /^Unknown variable (\S+) is ignored(: did you mean .*)?$/.exec(text) ?? []
+      if (setting !== undefined) reject(new TypeError(`startSallyport: unknown setting ${setting}${meant}`))
+    })
+  })
+  const line = await Promise.race([first, closed, unknown]).catch(error => {
+    void stop()
+    throw error
+  })
   if (line === undefined) throw new Error(`Sallyport did not start:\n${log.join('\n')}`)
   // A test run that forgets to stop them can end.
   unref()

@@ -56,6 +56,22 @@ describe('startSallyport', () => {
     )
   })
 
+  it('lists the problems of one app, or since a time (PACKAGE-8)', async () => {
+    assert.equal(await get('Patient/patient-2', await sallyport.token({ patient: 'mine' })), 403)
+    assert.deepEqual((await sallyport.problems({ app: 'my-app', since: '1h' })).at(-1)?.status, 403)
+    assert.deepEqual(await sallyport.problems({ app: 'another' }), [])
+    assert.deepEqual(await sallyport.problems({ since: new Date(Date.now() + 60_000) }), [])
+    const wrong: object = { ap: 'my-app' }
+    await assert.rejects(
+      sallyport.problems(wrong),
+      /^TypeError: problems: unknown option ap: did you mean app\?$/,
+    )
+    await assert.rejects(
+      sallyport.problems({ since: 'noon' }),
+      /^Error: problems: Cannot use since: expected 90s/,
+    )
+  })
+
   it('gives no token with fewer scopes than were asked for (PACKAGE-8)', async () => {
     await assert.rejects(
       sallyport.token({ patient: 'mine', scope: 'patient/Patient.rs patient/Observation.rs' }),
@@ -144,7 +160,9 @@ describe('startSallyport', () => {
       [{ patient: 'mine', user: 'nobody' }, /^Error: launch: The username is unknown: nobody\.$/],
       [{ patient: 'mine', app: 'another' }, /^Error: launch: The client_id .*: another\.$/],
     ]
+    const before = await sallyport.problems()
     for (const [options, message] of refused) await assert.rejects(sallyport.launch(options), message)
+    assert.deepEqual(await sallyport.problems(), before)
     const launchUrl = 'http://localhost:3000/'
     await sallyport.launch({ patient: 'mine', app: 'another', launchUrl })
   })
@@ -223,6 +241,18 @@ describe('startSallyport', () => {
       const settings = { issuerUrl: sallyport.authUrl, appUrl: sallyport.appUrl }
       await new HttpUser({ settings, user: { ...user, name: '' } }).signIn()
     }
+  })
+
+  it('refuses settings and servers that do not exist (PACKAGE-8)', async () => {
+    await assert.rejects(
+      startSallyport({ settings: { SMART_SAMPLE_PATIENT: '2' } }),
+      /^TypeError: startSallyport: unknown setting SMART_SAMPLE_PATIENT: did you mean SMART_SAMPLE_PATIENTS\?$/,
+    )
+    const wrong: object = { servers: ['auht'] }
+    await assert.rejects(
+      startSallyport(wrong),
+      /^TypeError: startSallyport: unknown server auht: did you mean auth\?$/,
+    )
   })
 
   it('says why the servers did not start (PACKAGE-8)', async () => {

@@ -1,4 +1,4 @@
-import { checkOptions } from './check-options.ts'
+import { checkOptions, checkServers } from './check-options.ts'
 import { createCommands } from './commands.ts'
 import { createConnection } from './connection.ts'
 import { withoutSettings } from './environment.ts'
@@ -9,6 +9,7 @@ import type { Sallyport, StartOptions } from './types.ts'
 export async function startSallyport(options: StartOptions = {}): Promise<Sallyport> {
   checkOptions('startSallyport', options)
   const { settings = {}, servers: names = [], import: files = [] } = options
+  checkServers(names)
   const env = { ...withoutSettings(process.env), ...settings }
   const servers = await startServers(names, env)
   const { run, stop: stopCommands } = createCommands({ ...env, ...servers.env })

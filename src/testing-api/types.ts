@@ -69,6 +69,13 @@ export interface LaunchOptions extends TokenOptions {
   readonly launchUrl?: string
 }
 
+export interface ProblemOptions {
+  /** Only those of this app, by its id. */
+  readonly app?: string
+  /** Only later ones: a date, or `90s`, `15m`, `2h`. */
+  readonly since?: Date | string
+}
+
 export interface Comparison {
   /** A parameter, for example `redirect_uri`. */
   readonly name: string
@@ -119,7 +126,7 @@ export interface Connection {
    */
   launch(options?: LaunchOptions): Promise<string>
   /** What was refused since the start, and why. */
-  problems(): Promise<readonly Problem[]>
+  problems(options?: ProblemOptions): Promise<readonly Problem[]>
   /** Runs another command of `sallyport` on the same data. Its standard output. */
   run(...args: readonly string[]): Promise<string>
 }

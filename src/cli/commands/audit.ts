@@ -14,7 +14,7 @@ import {
   verifyTrail,
 } from '../../audit/index.ts'
 import type { FileCheck } from '../../auth/index.ts'
-import { DAY_MS, escapeLine, HOUR_MS, HOW, MINUTE_MS } from '../../core/index.ts'
+import { escapeLine, HOW } from '../../core/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import {
   type Arguments,
@@ -27,6 +27,7 @@ import {
   isSet,
   printJson,
 } from '../command.ts'
+import { parseTime } from '../parse-time.ts'
 import { loadSettings, performCommand, recordCommand, withStore } from '../with-store.ts'
 
 /** Records of other instances may arrive this late. */
@@ -157,21 +158,6 @@ function readFilter(args: Arguments, now: number): RecordFilter {
     events: kind === undefined ? undefined : [{ kind }],
     allowed: outcome === undefined ? undefined : outcome === 'allowed',
   }
-}
-
-const UNITS: Readonly<Record<string, number>> = {
-  s: 1000,
-  m: MINUTE_MS,
-  h: HOUR_MS,
-  d: DAY_MS,
-}
-
-function parseTime(option: string, text: string, now: number): number {
-  const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
-  if (count !== undefined) return now - Number(count) * (UNITS[unit] ?? 0)
-  const time = /^\d{4}-\d{2}-\d{2}(T|$)/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(time)) throw failMisuse(`Cannot use --${option}: expected 90s, 15m, 2h, 7d or a date`)
-  return time
 }
 
 function readLimit(args: Arguments): number {

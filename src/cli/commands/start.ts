@@ -240,7 +240,7 @@ function listUsers({ username, password, samples }: TestLogin, { onLoopback }: S
 async function printProblems(settings: Settings, since: number, printLine: PrintLine): Promise<void> {
   const store = await openConfiguredStore(settings)
   try {
-    const problems = await findProblems(settings, store, since)
+    const problems = await findProblems(settings, store, { since })
     if (problems.length > 0) printLine(`\nProblems while the command ran:\n${formatProblems(problems)}`)
   } finally {
     await store.close()

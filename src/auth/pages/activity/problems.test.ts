@@ -64,6 +64,10 @@ describe('listProblems', () => {
     ])
     assert.match(refused?.action ?? '', /^Make the app request a scope/)
     assert.deepEqual(await listProblems({ store }, { since: 0, limit: 1 }), [failed])
+    assert.deepEqual(await listProblems({ store }, { since: 0, limit: 10, client: 'my-app' }), [
+      refused,
+      failed,
+    ])
     assert.deepEqual(await listProblems({ store }, { since: auth.time.now + 3, limit: 10 }), [])
   })
 

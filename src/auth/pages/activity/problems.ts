@@ -110,9 +110,17 @@ export async function findDistinctProblems(
 /** The newest problems, oldest first. */
 export async function listProblems(
   context: ProblemContext,
-  { since, limit }: { readonly since: number; readonly limit: number },
+  {
+    client,
+    ...filter
+  }: { readonly since: number; readonly limit: number; readonly client?: string | undefined },
 ): Promise<readonly Problem[]> {
-  const found = await findProblems(context, { otherThanClient: PORTAL_CLIENT, since, limit }, findRecords)
+  const clients = client === undefined ? undefined : [client]
+  const found = await findProblems(
+    context,
+    { ...filter, otherThanClient: PORTAL_CLIENT, clients },
+    findRecords,
+  )
   return found.map(describe).reverse()
 }
 
