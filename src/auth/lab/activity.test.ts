@@ -88,6 +88,18 @@ describe('GET /activity with the lab', () => {
     assert.doesNotMatch(body, /href="\/(apps|activity)/)
   })
 
+  it('lists a refused link of the lab, but none that was only checked (LAB-1)', async () => {
+    const open = async (query: string) => {
+      const { headers } = await browser.get(`/lab/launch?client=sallyport-app${query}`)
+      return show(`?reference=${headers['x-request-id']}`)
+    }
+    for (const wrong of ['&patient=nobody', '&nonsense=1']) {
+      // First, because of two equal refusals only one is listed.
+      assert.doesNotMatch(await open(`${wrong}&check=1`), /event__advice/, wrong)
+      assert.match(await open(wrong), /event__advice/, wrong)
+    }
+  })
+
   it('names the scope that was probably meant by a misspelt one (ACTIVITY-3)', async () => {
     await auth.getCode(browser, {
       scope: 'launch patient/Patient.rs patient/Observaton.rs patient/Immunization.rs',
