@@ -156,7 +156,7 @@ function renderContents(home: Home, records: readonly OpenRecord[]): Html {
     ['s-apps', 'Apps with access'],
     ...records.map(record => [makeRecordId(record), nameRecord(record)]),
   ]
-  return html`<nav class="card card__body" aria-label="On this page"><p class="field__label">On this page</p><ul class="bullets">${parts.map(
+  return html`<nav class="card card__body stack" aria-label="On this page"><p class="field__label">On this page</p><ul class="bullets">${parts.map(
     ([id, name]) => html`<li><a href="#${id}">${name}</a></li>`,
   )}</ul></nav>`
 }
