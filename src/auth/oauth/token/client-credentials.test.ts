@@ -176,5 +176,21 @@ describe('client_credentials', () => {
       ] as const)
         assert.notEqual((await request(scope, client)).statusCode, 200, scope)
     })
+
+    it('refuse another scope by naming the one that the client has (ADMIN-1)', async () => {
+      await auth.addClient({
+        client_id: 'siem',
+        auth_method: 'client_secret',
+        secret_hash: sha256('s'),
+        scope: 'sallyport/admin.read',
+      })
+      const reader = { client_id: 'siem', client_secret: 's' }
+      const refused = await request('sallyport/admin', reader)
+      assert.deepEqual(
+        [refused.statusCode, refused.json().error, refused.json().error_description],
+        [400, 'invalid_scope', 'This client may request sallyport/admin.read only.'],
+      )
+      assert.equal((await request('sallyport/admin.read', reader)).statusCode, 200)
+    })
   })
 })

@@ -30,8 +30,13 @@ export async function grantClientCredentials(
   context: Pick<AuthContext, 'settings' | 'clock'>,
   { client, form }: Pick<TokenRequest, 'client' | 'form'>,
 ): Promise<UnsignedTokens | Refusal> {
-  if (isProgram(client) && form.get('scope') === client.scope)
-    return buildResponse(context, client, client.scope, context.settings.issuerUrl)
+  const requested = form.get('scope')
+  if (isProgram(client) && requested !== undefined)
+    return requested === client.scope
+      ? buildResponse(context, client, client.scope, context.settings.issuerUrl)
+      : new Refusal('invalid_scope', `This client may request ${client.scope} only.`).withComparison(
+          compareScope(requested, client.scope),
+        )
   if (client.authMethod !== 'private_key_jwt')
     return new Refusal(
       'unauthorized_client',
@@ -42,7 +47,6 @@ export async function grantClientCredentials(
       origin: 'registered',
       expected: [`authorization_code, with ${client.authMethod}`],
     })
-  const requested = form.get('scope')
   if (requested === undefined) return new Refusal('invalid_scope', 'The parameter scope is missing.')
   const tooLarge = checkRequestedScope(requested)
   if (tooLarge) return tooLarge
