@@ -128,6 +128,7 @@ export {
   renderValue,
 } from './person/describe.ts'
 export {
+  areUnlike,
   findAlike,
   findConfusable,
   isNearName,

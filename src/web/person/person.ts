@@ -137,6 +137,21 @@ function normalize(text: string | undefined): string {
     .replace(/[^\p{Letter}]/gu, '')
 }
 
+/** Words that the names of different people have in common. */
+const TITLES: ReadonlySet<string> = new Set(['dr', 'prof', 'mr', 'mrs', 'ms', 'md', 'phd'])
+
+function listWords(...texts: readonly (string | undefined)[]): readonly string[] {
+  const words = texts.flatMap(text => text?.split(/[\s,.-]+/) ?? []).map(normalize)
+  return words.filter(word => word !== '' && !TITLES.has(word))
+}
+
+/** Whether no word of a name is in another one. False if either has no words. */
+export function areUnlike({ family, given, text }: PersonName, other: string): boolean {
+  const words = listWords(family, given, text)
+  const others = listWords(other)
+  return words.length > 0 && others.length > 0 && !words.some(word => others.includes(word))
+}
+
 function readFirstGiven(person: Person): string {
   return normalize(person.name.given?.split(' ')[0])
 }

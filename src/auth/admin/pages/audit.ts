@@ -72,7 +72,18 @@ export const auditRoutes: readonly AdminRoute[] = [
           meant,
         ),
       ])
-      return renderAuditPage(request, { view, records, older, names, choices, meant, summaries, patients })
+      const isChanged = (await findVerification(request.admin)).state === 'changed'
+      return renderAuditPage(request, {
+        isChanged,
+        view,
+        records,
+        older,
+        names,
+        choices,
+        meant,
+        summaries,
+        patients,
+      })
     },
   },
   {
@@ -165,6 +176,8 @@ async function findPatientsOf(request: AdminRequest): Promise<MeantPatients | un
 }
 
 interface AuditPage {
+  /** Whether the last verification found that the trail was changed. */
+  readonly isChanged: boolean
   readonly meant: MeantPatients | undefined
   /** By patient. */
   readonly summaries: ReadonlyMap<string, AccessSummary>
@@ -178,7 +191,7 @@ interface AuditPage {
 }
 
 function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
-  const { view, records, older, meant, summaries } = page
+  const { view, records, older, meant, summaries, isChanged } = page
   const columns = ['Time', 'Result', 'Event', 'Who', 'App', 'Patient', { head: 'Details', isHidden: true }]
   const rows = records.map(record => renderRow(record, page))
   return renderAdminPage(
@@ -189,7 +202,8 @@ function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
       lead: 'Events with their user, app, patient and result, newest first.',
       actions: html`${renderLink('/audit/verify', 'Verify', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.ndjson${buildAuditQuery(view)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildAuditQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
     },
-    html`${renderFilters(page)}
+    html`${isChanged && renderAlert('The audit trail was changed.', html`The last verification found it: do not rely on these records. ${renderLink('/audit/verify', 'Show what it found')}`, 'bad')}
+${renderFilters(page)}
 ${meant && renderMeantPatients(meant, patient => `/audit${buildAuditQuery({ ...view, fields: { ...view.fields, patient } })}`)}
 ${meant && meant.found.length > SUMMARIZED_PATIENTS && html`<p>Choose one of these patients to see who got data.</p>`}
 ${renderSummaries(summaries, page)}

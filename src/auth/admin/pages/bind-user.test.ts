@@ -25,6 +25,11 @@ const RESOURCES: readonly Resource[] = [
   patient('other', 'Juniper', 'Albert', { birthDate: '1990-01-02', gender: 'male' }),
   relatedPerson('r1'),
   relatedPerson('ended', { active: false }),
+  {
+    resourceType: 'Practitioner',
+    id: 'valcourt',
+    name: [{ family: 'Valcourt', given: ['Inès'], prefix: ['Dr.'] }],
+  },
   { resourceType: 'Practitioner', id: 'hopper', name: [{ family: 'Hopper', given: ['Grace'] }] },
 ]
 
@@ -125,6 +130,21 @@ describe('the resource of an account', () => {
     auth.fhir.requests.length = 0
     await admin.get('/admin/clinicians')
     assert.equal(auth.fhir.requests.length, 0)
+  })
+
+  it('is doubted if no word of its name is in that of the account (ADMIN-30)', async () => {
+    const doubt = /The names have nothing in common\.[\s\S]*Dr\. Ada Byron[\s\S]*Valcourt, Inès/
+    const add = async (displayName: string, fhirUser: string, kind = 'clinician') =>
+      (await admin.post(NEW, { kind, username: 'doubted', displayName, fhirUser })).body
+    assert.match(await add('Dr. Ada Byron', 'valcourt'), doubt)
+    for (const [name, fhirUser, kind] of [
+      ['Dr. INES Byron', 'valcourt'],
+      ['Inès Valcourt-Byron', 'valcourt'],
+      ['Alba J.', 'Patient/juniper', 'account'],
+    ] as const)
+      assert.doesNotMatch(await add(name, fhirUser, kind), /nothing in common/, name)
+    assert.match(await add('Grace Hopper', 'Patient/juniper', 'account'), /nothing in common/)
+    assert.match(await add('Grace Hopper', 'RelatedPerson/r1', 'account'), /this is <bdi>Juniper, Nora/)
   })
 
   it('is confirmed when it changes, and a new name of the account is not (ADMIN-30)', async () => {

@@ -1,5 +1,6 @@
 import type { Resource } from '../../../fhir/index.ts'
 import {
+  areUnlike,
   formatDeath,
   formatName,
   formatSex,
@@ -139,7 +140,7 @@ export async function askWhoIsBound(request: AdminRequest, binding: Binding): Pr
     html`${unknown.length > 0 && renderUnknown(user, unknown)}
 ${reads.map(
   read =>
-    html`<h2 class="section__title subhead"><code>${read.reference}</code></h2>${describeRead(request, read, people)}`,
+    html`<h2 class="section__title subhead"><code>${read.reference}</code></h2>${warnOfName(request, read, people, user)}${describeRead(request, read, people)}`,
 )}
 <form class="after" method="post" action="${paths.admin}${binding.action}">${renderHidden({ ...entries, confirmed })}
 <div class="actions"><button class="btn">${button}</button>${renderBack(binding, 'Back')}</div></form>`,
@@ -179,6 +180,24 @@ function namesPerson(
   if (result.kind !== 'found') return false
   const patientId = findPatientId(context, result.resource)
   return result.resource.resourceType === 'Practitioner' || people.some(({ id }) => id === patientId)
+}
+
+/** Compares the names that the page shows. */
+function warnOfName(
+  request: AdminRequest,
+  read: FhirUserRead,
+  people: readonly Person[],
+  { displayName }: Binding['user'],
+): Html | undefined {
+  if (read.result.kind !== 'found' || !namesPerson(request, read, people)) return undefined
+  const { name } = readPerson(read.result.resource)
+  return areUnlike(name, displayName)
+    ? renderAlert(
+        'The names have nothing in common.',
+        html`The account is of <bdi>${displayName}</bdi>, and this is <bdi>${formatName(name)}</bdi>. Check the id.`,
+        'warn',
+      )
+    : undefined
 }
 
 function describeRead({ context }: AdminRequest, { result }: FhirUserRead, people: readonly Person[]): Html {

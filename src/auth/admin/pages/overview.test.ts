@@ -52,6 +52,8 @@ eachDatabaseIfThorough((_name, open) => {
         .set({ value: '{"state":"changed","problems":["Seal 3 is missing"]}' })
         .execute()
       assert.equal((await find())[1], 'The audit trail was changed: the last verification found it.')
+      const list = (await (await ready.logIn('ada')).get('/admin/audit')).body
+      assert.match(list, /The audit trail was changed\.[\s\S]*href="\/admin\/audit\/verify"[\s\S]*<table/)
       const page = (await (await ready.logIn('ada')).get('/admin/audit/verify')).body
       assert.match(page, /The audit trail was changed\.[\s\S]*Seal 3 is missing/)
     })
