@@ -230,7 +230,7 @@ describe('every route of the auth server', () => {
     const served = listGuarded().filter(({ method, path }) => method !== 'GET' && findArea(path) === '/admin')
     assert.deepEqual(served.map(({ path }) => path).toSorted(), [...actions.keys()].toSorted())
     for (const { method, path, operation } of adminRoutes)
-      if (method === 'GET' && operation) assert.equal(actions.get(`/admin${path}`), operation)
+      if (method === 'GET' && operation) assert.deepEqual(actions.get(`/admin${path}`), operation)
   })
 
   it('refuses the forms of other sites, whoever is signed in (ADMIN-20)', async () => {
