@@ -147,6 +147,17 @@ describe('the resource of an account', () => {
     assert.match(await add('Grace Hopper', 'RelatedPerson/r1', 'account'), /this is <bdi>Juniper, Nora/)
   })
 
+  it('is the first related person of a relative without another one (ADMIN-30)', async () => {
+    const relative = { ...ALBA, username: 'relative', displayName: 'Nora Juniper', fhirUser: '' }
+    const { body } = await admin.post(NEW, { ...relative, relatedPersons: 'RelatedPerson/r1' })
+    assert.match(body, /Is this the right person\?[\s\S]*RelatedPerson\/r1[\s\S]*Juniper, Nora/)
+    assert.equal((await admin.post(NEW, Object.fromEntries(readForm(body)))).statusCode, 303)
+    assert.equal((await findAccount('relative'))?.fhir_user_id, 'RelatedPerson/r1')
+    const nobody = await admin.post(NEW, { ...relative, username: 'nobody' })
+    assert.match(nobody.body, /id="fhirUser-error"/)
+    assert.doesNotMatch((await admin.get(NEW)).body, /name="fhirUser"[^>]* required/)
+  })
+
   it('is confirmed when it changes, and a new name of the account is not (ADMIN-30)', async () => {
     await addAccount({ ...ALBA, username: 'changed' })
     const path = await findPath('changed')

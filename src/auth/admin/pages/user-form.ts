@@ -32,14 +32,17 @@ export function readUser({ fhirUser, ...entries }: Entries) {
   const kind: UserKind = entries.kind === 'account' ? 'account' : 'clinician'
   const related = entries.relatedPersons.split(/\s+/)
   const own = fhirUser.startsWith('RelatedPerson/') ? [fhirUser] : []
+  const relatedPersons = [
+    ...new Set([...own, ...related].map(text => text.replace(/^RelatedPerson\//, ''))),
+  ].filter(id => id !== '')
+  const [first] = kind === 'account' && fhirUser === '' ? relatedPersons : []
+  const named = first === undefined ? fhirUser : `RelatedPerson/${first}`
   return {
     kind,
     username: entries.username,
     displayName: entries.displayName,
-    fhirUser: fhirUser.includes('/') || kind === 'account' ? fhirUser : `Practitioner/${fhirUser}`,
-    relatedPersons: [
-      ...new Set([...own, ...related].map(text => text.replace(/^RelatedPerson\//, ''))),
-    ].filter(id => id !== ''),
+    fhirUser: named.includes('/') || kind === 'account' ? named : `Practitioner/${named}`,
+    relatedPersons,
   }
 }
 
@@ -71,7 +74,7 @@ export function renderNewUser(
     )}</select></div>
 ${renderOwn({ name: 'username', label: 'Username', required: true })}
 ${renderOwn({ name: 'displayName', label: 'Name', required: true })}
-${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>', required: true })}
+${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>. For a relative it may be empty: then it is the first of the related persons.' })}
 ${renderPatientSearch('Find a patient (name, MRN or birth date)')}
 ${renderOwn(RELATED_PERSONS)}
 ${request.context.providers.passwords && renderPasswordChoice(password, ['link', '1', ''])}
@@ -101,7 +104,7 @@ export const RELATED_PERSONS = {
   name: 'relatedPersons',
   label: 'Related persons',
   rows: 2,
-  hint: 'For a person who acts for patients: RelatedPerson/<id>, one per line. Each names one patient.',
+  hint: 'For a person who acts for patients: RelatedPerson/<id>, one per line. Each names one patient. The FHIR server lists them: RelatedPerson?patient=<id>.',
 } as const
 
 /** The fields of a user with their entries and faults. The first fault has the focus. */
