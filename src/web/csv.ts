@@ -1,3 +1,5 @@
+export const CSV_TYPE = 'text/csv; charset=utf-8'
+
 /** One row (RFC 4180). */
 export function formatCsvRow(cells: readonly Cell[]): string {
   return `${cells.map(formatCell).join(',')}\r\n`

@@ -34,7 +34,7 @@ export {
   renderTable,
   type Tone,
 } from './components.ts'
-export { formatCellText, formatCsvRow, parseCsv } from './csv.ts'
+export { CSV_TYPE, formatCellText, formatCsvRow, parseCsv } from './csv.ts'
 export { createDocument } from './document.ts'
 export {
   answerPreflight,

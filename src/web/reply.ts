@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createOutcome } from '../fhir/index.ts'
 import type { Brand } from './brand.ts'
@@ -11,6 +12,8 @@ declare module 'fastify' {
   interface FastifyReply {
     /** Sends a page with the strict content security policy and the given exceptions. */
     sendPage(page: Html, options?: { readonly status?: number } & PagePolicy): FastifyReply
+    /** Sends a file that the browser stores, in parts. */
+    sendDownload(name: string, type: string, parts: AsyncIterable<string> | Iterable<string>): FastifyReply
     /** Sends an error in the format of the path: page, OperationOutcome or OAuth error. */
     sendProblem(problem: Problem): FastifyReply
   }
@@ -51,6 +54,11 @@ export function decorateReply(app: FastifyInstance, options: ReplyOptions): void
       )
     },
   )
+  app.decorateReply('sendDownload', function sendDownload(this: FastifyReply, name, type, parts) {
+    return this.type(type)
+      .header('content-disposition', `attachment; filename="${name}"`)
+      .send(Readable.from(parts))
+  })
   app.decorateReply('sendProblem', function sendProblem(this: FastifyReply, problem) {
     const { findBar, errorStyle } = options
     const hasBar = WITH_BAR.has(problem.kind) && errorStyle(stripQuery(this.request.url)) === 'page'

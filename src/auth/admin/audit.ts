@@ -12,7 +12,7 @@ import {
 import { DAY_MS, isFailure } from '../../core/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 import type { Store } from '../../store/index.ts'
-import { formatCellText, formatCsvRow } from '../../web/index.ts'
+import { CSV_TYPE, formatCellText, formatCsvRow } from '../../web/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import type { Parameters } from '../base/request.ts'
 import {
@@ -50,7 +50,7 @@ export const EXPORT_FORMATS = {
       `${JSON.stringify(addUsername(toAuditEvent(record, options), record, username))}\n`,
   },
   csv: {
-    type: 'text/csv; charset=utf-8',
+    type: CSV_TYPE,
     head: `${COLUMNS.join(',')}\r\n`,
     format: formatCsv,
   },

@@ -8,6 +8,7 @@ import { type AuditView, buildAuditQuery } from '../audit.ts'
 import type { Access, AccessSummary, AccessUse } from '../audit-summary.ts'
 import { describeUser } from './describe-record.ts'
 import { type PatientNames, renderPatient } from './find-patients.ts'
+import { count } from './grants.ts'
 import { type Cells, type Columns, renderLink, renderTable } from './shell.ts'
 
 /** The list of records that is summarized. */
@@ -48,7 +49,7 @@ function renderSummary(summary: AccessSummary, page: Listed): Html {
   }
   const fold = (text: string, some: readonly Access[]) =>
     some.length > 0 &&
-    html`<details class="more after"><summary>${text}: ${countRequests(some)}</summary>${render(`${text}, the last first`, some)}</details>`
+    html`<details class="more after"><summary>${text}: ${count(sum(some), 'request')}</summary>${render(`${text}, the last first`, some)}</details>`
   const opened = of('opened')
   return html`${opened.length === 0 ? html`<p>Nobody opened the record.</p>` : render('Who opened the record, the last first', opened)}
 ${fold('Appeared in a list', of('list'))}
@@ -62,9 +63,8 @@ const ACCESS_COLUMNS: Columns = [
   { head: 'Links', isHidden: true },
 ]
 
-function countRequests(accesses: readonly Access[]): string {
-  const count = accesses.reduce((sum, { requests }) => sum + requests, 0)
-  return count === 1 ? '1 request' : `${count.toLocaleString('en')} requests`
+function sum(accesses: readonly Access[]): number {
+  return accesses.reduce((total, { requests }) => total + requests, 0)
 }
 
 function renderAccess(

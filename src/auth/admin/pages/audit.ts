@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { type KeptRecord, openEventIds, toAuditEvent } from '../../../audit/index.ts'
 import { readFiledPatients } from '../../../audit-record/index.ts'
@@ -147,10 +146,7 @@ async function sendExport(request: AdminRequest, format: ExportFormat): Promise<
   const view = await readAuditView(admin, form, meant?.ids)
   const parts = await exportRecords(admin, format, { ...view, fhirBaseUrl })
   if (isFailure(parts)) return parts
-  return reply
-    .type(EXPORT_FORMATS[format].type)
-    .header('content-disposition', `attachment; filename="audit.${format}"`)
-    .send(Readable.from(parts))
+  return reply.sendDownload(`audit.${format}`, EXPORT_FORMATS[format].type, parts)
 }
 
 const NO_SUMMARIES: ReadonlyMap<string, AccessSummary> = new Map()

@@ -1,6 +1,6 @@
-import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import {
+  CSV_TYPE,
   formatCsvRow,
   type Html,
   html,
@@ -180,10 +180,7 @@ async function sendExport(request: AdminRequest): Promise<FastifyReply | AdminFa
   const { filter, services, unknown } = await readAccessView(request)
   if (unknown.length > 0) return new AdminFailure('invalid', unknown.join(' ').replace(/\.$/, ''))
   await recordAction(admin, { operation: EXPORT_ACCESS, target: 'csv', after: filter })
-  return reply
-    .type('text/csv; charset=utf-8')
-    .header('content-disposition', 'attachment; filename="access.csv"')
-    .send(Readable.from(writeCsv(request, filter, services)))
+  return reply.sendDownload('access.csv', CSV_TYPE, writeCsv(request, filter, services))
 }
 
 async function* writeCsv(
@@ -299,7 +296,7 @@ export async function describeEnding(
   return ['Access that ends', isCut ? `More than ${counted}` : counted]
 }
 
-function count(number: number, noun: string): string {
+export function count(number: number, noun: string): string {
   return `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`
 }
 

@@ -1,7 +1,6 @@
-import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { findOwn, isFailure } from '../../../core/index.ts'
-import { html } from '../../../web/index.ts'
+import { CSV_TYPE, html } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { createPassword } from '../change-sign-in.ts'
 import { addUser, changeUser } from '../change-user.ts'
@@ -133,10 +132,7 @@ async function sendExport(request: AdminRequest): Promise<FastifyReply> {
   const { admin, form, reply } = request
   const { state, text } = readListing(form, STATES)
   const parts = await exportUsers(admin, { ...state.filter, text })
-  return reply
-    .type('text/csv; charset=utf-8')
-    .header('content-disposition', 'attachment; filename="users.csv"')
-    .send(Readable.from(parts))
+  return reply.sendDownload('users.csv', CSV_TYPE, parts)
 }
 
 function renderRow(user: UserDescription) {

@@ -1,6 +1,6 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { openEventIds, type TrailPosition } from '../../../audit/index.ts'
-import { formatCsvRow, formatDate, formatTime } from '../../../web/index.ts'
+import { CSV_TYPE, formatCsvRow, formatDate, formatTime } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -35,7 +35,7 @@ interface Format {
 /** The byte order mark tells spreadsheets that the text is UTF-8. */
 export const DOWNLOADS = {
   csv: {
-    type: 'text/csv; charset=utf-8',
+    type: CSV_TYPE,
     head: `\ufeff${formatCsvRow(HEADS)}`,
     end: '',
     format: ({ from, to, who, role, apps, kind, what }, { zone }) =>

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
 import { formatDate, readZone } from '../../../web/index.ts'
@@ -43,10 +42,7 @@ export function addAccessLogRoutes(app: FastifyInstance, context: AuthContext): 
       const whose = describeWhose(login.user, people, view.patient)
       const parts = writeVisits(context, login.user, { view, whose, format })
       if (!parts) return sendBusy(context, reply, login)
-      return reply
-        .type(DOWNLOADS[format].type)
-        .header('content-disposition', `attachment; filename="${nameFile(context, view)}.${format}"`)
-        .send(Readable.from(parts))
+      return reply.sendDownload(`${nameFile(context, view)}.${format}`, DOWNLOADS[format].type, parts)
     })
   app.get(paths.accountAccessLogCsv, download('csv'))
   app.get(paths.accountAccessLogJson, download('json'))
