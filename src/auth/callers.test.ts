@@ -62,6 +62,10 @@ type Caller =
   | 'admin'
   /** A clinician who may see the administration, and change nothing. */
   | 'auditor'
+  /** An auditor whose account opens no records (LOGIN-19). */
+  | 'officer'
+  /** Neither, and the account opens no records. */
+  | 'helpdesk'
   /** An administrator who signed in more than five minutes ago. */
   | 'stale'
   /** An administrator who lost this role after the sign-in. */
@@ -80,13 +84,21 @@ const ALL_USERS: Readonly<Record<Caller, Outcome>> = {
   related: 'admitted',
   admin: 'admitted',
   auditor: 'admitted',
+  officer: 'admitted',
+  helpdesk: 'admitted',
   stale: 'admitted',
   former: 'admitted',
   disabled: 'login',
   client: 'login',
   reader: 'login',
 }
-const CLINICIANS = { ...ALL_USERS, patient: 'start', related: 'start' } as const
+const CLINICIANS = {
+  ...ALL_USERS,
+  patient: 'start',
+  related: 'start',
+  officer: 'start',
+  helpdesk: 'start',
+} as const
 const REFUSED = 'refused'
 
 /** Who may use the routes of an area. */
@@ -97,15 +109,24 @@ const AREAS: Readonly<Record<string, Readonly<Record<Caller, Outcome>>>> = {
     clinician: 'start',
     admin: 'start',
     auditor: 'start',
+    officer: 'start',
+    helpdesk: 'start',
     stale: 'start',
     former: 'start',
   },
   '/account': ALL_USERS,
-  '/activity': { ...ALL_USERS, patient: REFUSED, related: REFUSED },
+  '/activity': { ...ALL_USERS, patient: REFUSED, related: REFUSED, officer: REFUSED, helpdesk: REFUSED },
   '/portal': CLINICIANS,
   '/apps': CLINICIANS,
   '/lab': CLINICIANS,
-  '/admin': { ...ALL_USERS, clinician: REFUSED, patient: REFUSED, related: REFUSED, former: REFUSED },
+  '/admin': {
+    ...ALL_USERS,
+    clinician: REFUSED,
+    patient: REFUSED,
+    related: REFUSED,
+    helpdesk: REFUSED,
+    former: REFUSED,
+  },
   '/admin/api': {
     nobody: REFUSED,
     clinician: REFUSED,
@@ -113,6 +134,8 @@ const AREAS: Readonly<Record<string, Readonly<Record<Caller, Outcome>>>> = {
     related: REFUSED,
     admin: REFUSED,
     auditor: REFUSED,
+    officer: REFUSED,
+    helpdesk: REFUSED,
     stale: REFUSED,
     former: REFUSED,
     disabled: REFUSED,
@@ -141,7 +164,8 @@ function findExpected(caller: Caller, { method, path }: Route): Outcome {
         ? !WITHOUT_STEP_UP.has(path)
         : FORMS.has(path)
       : path.startsWith('/account/factors/')
-  if ((caller === 'auditor' && area === '/admin') || (caller === 'reader' && area === '/admin/api')) {
+  const isAuditor = caller === 'auditor' || caller === 'officer'
+  if ((isAuditor && area === '/admin') || (caller === 'reader' && area === '/admin/api')) {
     const isAction = method !== 'GET' || ALL_FORMS.has(path)
     return isAction && !FOR_AUDITORS.has(path) ? REFUSED : expected
   }
@@ -153,7 +177,8 @@ function readOutcome({ statusCode, headers, body }: LightMyRequestResponse, { pa
   if (location === '/login') return 'login'
   if (location === '/login?prompt=login' && path !== '/admin/sign-in') return 'again'
   if (location === '/home' && !/^\/(?:home|account)/.test(path)) return 'start'
-  if (location === '/portal' && path === '/home') return 'start'
+  if (/^\/(?:portal|admin|account)$/.test(location) && /^\/(?:home|portal|apps|lab)\b/.test(path))
+    return 'start'
   if (statusCode !== 401 && statusCode !== 403) return 'admitted'
   return /<h1>Sign in again</.test(body) ? 'again' : 'refused'
 }
@@ -170,10 +195,13 @@ describe('every route of the auth server', () => {
     await auth.addUser('related', { fhir_user_id: 'RelatedPerson/r1', auditor: true })
     for (const name of ['admin', 'stale', 'former', 'disabled']) await auth.addUser(name, { admin: true })
     await auth.addUser('auditor', { auditor: true })
+    await auth.addUser('officer', { auditor: true, fhir_user_id: '' })
+    await auth.addUser('helpdesk', { fhir_user_id: '' })
     await signIn('stale')
     auth.time.now += 301_000
-    for (const name of ['clinician', 'patient', 'related', 'admin', 'auditor', 'former', 'disabled'] as const)
+    for (const name of ['clinician', 'patient', 'related', 'admin', 'auditor', 'officer'] as const)
       await signIn(name)
+    for (const name of ['helpdesk', 'former', 'disabled'] as const) await signIn(name)
     await change('former', { admin: false })
     await change('disabled', { disabled: true })
     await authenticate('client', 'sallyport/admin')
@@ -245,10 +273,10 @@ describe('every route of the auth server', () => {
 
   const callers: readonly Caller[] = [
     ...(['nobody', 'clinician', 'patient', 'related', 'former', 'disabled'] as const),
-    ...(['client', 'reader', 'stale', 'auditor', 'admin'] as const),
+    ...(['helpdesk', 'officer', 'client', 'reader', 'stale', 'auditor', 'admin'] as const),
   ]
   for (const caller of callers)
-    it(`admits only its callers: ${caller} (ADMIN-20, ADMIN-29, ADMIN-31)`, async () => {
+    it(`admits only its callers: ${caller} (ADMIN-20, ADMIN-29, ADMIN-31, LOGIN-19)`, async () => {
       const content = await readTables()
       const results = new Map<string, readonly [Outcome, Outcome]>()
       for (const route of listGuarded()) {
@@ -290,6 +318,6 @@ describe('every route of the auth server', () => {
     const records = await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 1000 })
     const refused = records.filter(({ reason }) => reason === 'Not an administrator')
     const pages = listGuarded().filter(({ path }) => findArea(path) === '/admin')
-    assert.equal(refused.length, 4 * pages.length + 1)
+    assert.equal(refused.length, 5 * pages.length + 1)
   })
 })

@@ -269,13 +269,17 @@ function describeActor(
 ): Pick<AuditRecord, 'method' | 'client' | 'subject' | 'fhirUser' | 'address'> {
   switch (actor.kind) {
     case 'clinician':
-      return { method: 'admin', subject: actor.id, fhirUser: formatFhirUser(actor.fhirUserId) }
+      return { method: 'admin', subject: actor.id, fhirUser: formatFhirUser(actor.fhirUserId) || undefined }
     case 'client':
       return { method: 'admin-api', client: actor.id, subject: actor.id }
     case 'command':
       return { method: 'sallyport', address: actor.operator }
     case 'developer':
-      return { method: actor.method, subject: actor.id, fhirUser: formatFhirUser(actor.fhirUserId) }
+      return {
+        method: actor.method,
+        subject: actor.id,
+        fhirUser: formatFhirUser(actor.fhirUserId) || undefined,
+      }
   }
 }
 

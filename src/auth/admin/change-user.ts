@@ -78,6 +78,8 @@ async function storeRelatedPersons(
 export interface UserChanges {
   readonly displayName?: string | undefined
   readonly fhirUser?: string | undefined
+  /** False removes the FHIR user: the account opens no records. A new FHIR user undoes it. */
+  readonly records?: boolean | undefined
   readonly relatedPersons?: readonly string[] | undefined
   readonly admin?: boolean | undefined
   readonly auditor?: boolean | undefined
@@ -96,18 +98,23 @@ export function changeUser(
   const changes = replaceRole(asked)
   const verb = chooseVerb(changes)
   return performOnUser(admin, target, verb, async (trx, row, before) => {
-    const own = refuseOwnAccount(admin, row.id, changes.admin === false ? 'remove-administrator' : verb)
-    if (own) return own
     const wanted = {
       ...before,
       displayName: changes.displayName ?? before.displayName,
-      fhirUser: changes.fhirUser ?? before.fhirUser,
+      fhirUser: changes.fhirUser ?? (changes.records === false ? '' : before.fhirUser),
+      records: changes.records ?? (changes.fhirUser === undefined ? before.records : true),
       relatedPersons: changes.relatedPersons ?? before.relatedPersons,
       admin: changes.admin ?? before.admin,
       auditor: changes.auditor ?? before.auditor,
       disabled: changes.disabled ?? before.disabled,
     }
-    const [fault] = listUserFaults(wanted)
+    const asOwn =
+      changes.admin === false
+        ? 'remove-administrator'
+        : wanted.fhirUser === before.fhirUser
+          ? verb
+          : 'change-fhir-user'
+    const fault = refuseOwnAccount(admin, row.id, asOwn) ?? listUserFaults(wanted)[0]
     if (fault) return fault
     const columns = {
       display_name: wanted.displayName,

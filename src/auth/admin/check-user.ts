@@ -11,6 +11,8 @@ export interface NewUser {
   readonly displayName: string
   /** `Practitioner/1` for a clinician; `Patient/1` or the first RelatedPerson for an account. */
   readonly fhirUser: string
+  /** False: the account of a clinician without a FHIR user, which opens no records. */
+  readonly records?: boolean | undefined
   readonly relatedPersons?: readonly string[] | undefined
   readonly admin?: boolean | undefined
   readonly auditor?: boolean | undefined
@@ -24,7 +26,14 @@ const FHIR_USERS = { clinician: ['Practitioner'], account: ['Patient', 'RelatedP
 
 /** A property of a user that is not valid. */
 export class UserFault extends AdminFailure {
-  readonly property: 'username' | 'displayName' | 'fhirUser' | 'relatedPersons' | 'admin' | 'auditor'
+  readonly property:
+    | 'username'
+    | 'displayName'
+    | 'fhirUser'
+    | 'records'
+    | 'relatedPersons'
+    | 'admin'
+    | 'auditor'
   constructor(property: UserFault['property'], reason: string, code: 'invalid' | 'conflict' = 'invalid') {
     super(code, reason)
     this.property = property
@@ -35,10 +44,10 @@ export class UserFault extends AdminFailure {
 export function listUserFaults(
   user: Pick<
     NewUser,
-    'kind' | 'username' | 'displayName' | 'fhirUser' | 'relatedPersons' | 'admin' | 'auditor'
+    'kind' | 'username' | 'displayName' | 'fhirUser' | 'records' | 'relatedPersons' | 'admin' | 'auditor'
   >,
 ): readonly UserFault[] {
-  const { relatedPersons = [] } = user
+  const { relatedPersons = [], records = true } = user
   const [type = '', id = '', ...more] = user.fhirUser.split('/')
   const types: readonly string[] = FHIR_USERS[user.kind]
   const rules: readonly (readonly [isKept: boolean, property: UserFault['property'], reason: string])[] = [
@@ -53,10 +62,12 @@ export function listUserFaults(
       `a display name has 1 to ${LIMITS.nameCharacters} characters ${ON_PLAIN_LINE}`,
     ],
     [
-      types.includes(type) && isId(id) && more.length === 0,
+      !records || (types.includes(type) && isId(id) && more.length === 0),
       'fhirUser',
       `a FHIR user of this kind is a reference to a ${types.join(' or ')}`,
     ],
+    [records || user.kind === 'clinician', 'records', 'only the account of a clinician can open no records'],
+    [records || user.fhirUser === '', 'fhirUser', 'an account that opens no records has no FHIR user'],
     [
       relatedPersons.length <= LIMITS.relatedPersons,
       'relatedPersons',

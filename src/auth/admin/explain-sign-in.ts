@@ -3,6 +3,7 @@ import { isFailure } from '../../core/index.ts'
 import type { Claims } from '../../jwt/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import type { AuthSettings } from '../base/settings.ts'
+import { formatFhirUser } from '../base/user.ts'
 import { type Account, findAccount } from '../users/sign-in/account.ts'
 import { makeRules } from '../users/validity/rule.ts'
 import { makeLookupContext } from './fhir-users.ts'
@@ -47,7 +48,7 @@ const KINDS = {
 function describeAccount({ kind, username, displayName, fhirUserId, admin }: Account) {
   return [
     ['Signs in as', `${username} (${displayName}), ${KINDS[kind]}`],
-    ['Practitioner', `Practitioner/${fhirUserId}`],
+    ['FHIR user', formatFhirUser(fhirUserId) || 'none: the account opens no records'],
     ['Administrator', admin ? 'yes' : 'no'],
   ] as const
 }

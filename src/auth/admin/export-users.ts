@@ -14,6 +14,7 @@ const COLUMNS: Readonly<Record<string, (user: UserDescription) => string | numbe
   display_name: user => user.displayName,
   kind: user => user.kind,
   fhir_user: user => user.fhirUser,
+  records: user => user.records,
   related_persons: user => user.relatedPersons.join(' '),
   admin: user => user.admin,
   auditor: user => user.auditor,

@@ -13,12 +13,12 @@ import { createKeyRing } from '../oauth/keys/key-ring.ts'
 import { type Admin, describeCaller } from './action.ts'
 import type { UserDescription } from './users.ts'
 
-/** The resources of a user: whoever they are, and the RelatedPersons as which they act for patients. */
+/** The resources of a user: whoever they are, if the account opens records, and the RelatedPersons as which they act for patients. */
 export function listFhirUsers({
   fhirUser,
   relatedPersons,
 }: Pick<UserDescription, 'fhirUser' | 'relatedPersons'>): readonly string[] {
-  return [...new Set([fhirUser, ...relatedPersons.map(id => `RelatedPerson/${id}`)])]
+  return [...new Set([fhirUser, ...relatedPersons.map(id => `RelatedPerson/${id}`)])].filter(Boolean)
 }
 
 /** What the FHIR server says about a resource of a user, with the server's own access. */

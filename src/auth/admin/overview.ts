@@ -68,6 +68,7 @@ export async function findOverview(
     findUserMatters(context),
     findSharedMatters(context),
     findFactorMatters(context),
+    findAuditorMatters(context),
     findCodeMatters(admin),
     findLockedMatters(admin),
     findUnusedMatters(context),
@@ -210,6 +211,7 @@ async function findUserMatters(context: AuthContext): Promise<readonly Matter[]>
     .selectFrom('clinician')
     .select(['username', 'fhir_user_id'])
     .where('disabled', '=', false)
+    .where('fhir_user_id', '!=', '')
     .$if(!context.rules.onLoopback, query => query.where('for_loopback', '=', false))
     .orderBy('username')
     .limit(COMPARED)
@@ -276,6 +278,31 @@ async function findFactorMatters({ store, rules }: AuthContext): Promise<readonl
       code: 'administrators-one-factor',
       text: `${who} no second factor: ${shortenList(names)}.`,
       path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
+    },
+  ]
+}
+
+/** Auditors whom nobody keeps from opening records, off loopback. */
+async function findAuditorMatters({ store, rules }: AuthContext): Promise<readonly Matter[]> {
+  if (rules.onLoopback) return []
+  const rows = await store.db
+    .selectFrom('clinician')
+    .select('username')
+    .where('auditor', '=', true)
+    .where('admin', '=', false)
+    .where('disabled', '=', false)
+    .where('fhir_user_id', '!=', '')
+    .orderBy('username')
+    .limit(COMPARED)
+    .execute()
+  if (rows.length === 0) return []
+  const names = shortenList(rows.map(({ username }) => username))
+  const who = rows.length === 1 ? 'An auditor can' : `${rows.length} auditors can`
+  return [
+    {
+      code: 'auditors-open-records',
+      text: `${who} open patient records: ${names}.`,
+      path: '/clinicians?state=auditors',
     },
   ]
 }

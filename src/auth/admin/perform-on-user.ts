@@ -45,14 +45,21 @@ export function nameOperation(kind: UserKind, verb: UserVerb): Operation {
 }
 
 /** Operations after which an administrator who performs them on the own account would no longer be one. */
-const ENDS_OWN_RIGHT: readonly string[] = ['remove-administrator', 'make-auditor', 'disable', 'remove']
+const ENDS_OWN_RIGHT: readonly string[] = [
+  'remove-administrator',
+  'make-auditor',
+  // Ends all sign-ins.
+  'change-fhir-user',
+  'disable',
+  'remove',
+]
 
 /** Administrators cannot end their own right: its end would undo the change that they make, and one of them stays. */
 export function refuseOwnAccount({ actor }: Admin, userId: string, verb: string): AdminFailure | undefined {
   return actor.kind === 'clinician' && actor.id === userId && ENDS_OWN_RIGHT.includes(verb)
     ? new AdminFailure(
         'conflict',
-        'this is your own account. Another administrator can disable or remove it, or end your role',
+        'this is your own account. Another administrator can disable or remove it, end your role, or change its FHIR user',
       )
     : undefined
 }

@@ -19,6 +19,7 @@ function selectHeld({ store, rules }: Context) {
   const related = sql<string>`'RelatedPerson/' || related_person_id`
   const held = selectAccounts(store.db)
     .select(own.as('reference'))
+    .where('fhir_user_id', '!=', '')
     .union(
       selectAccounts(store.db)
         .innerJoin('account_related_person', 'account_related_person.clinician_id', 'clinician.id')
@@ -29,10 +30,11 @@ function selectHeld({ store, rules }: Context) {
 
 /** Warns that other accounts have a FHIR user of this one: a sentence for each. It may be intended: one person, two accounts. */
 export async function describeSharing(context: Context, user: UserDescription): Promise<readonly string[]> {
-  if (user.disabled) return []
+  const references = listFhirUsers(user)
+  if (user.disabled || references.length === 0) return []
   const rows = await selectHeld(context)
     .select(['reference', 'username'])
-    .where('reference', 'in', listFhirUsers(user))
+    .where('reference', 'in', references)
     .where('id', '!=', user.id)
     .orderBy('username')
     .execute()

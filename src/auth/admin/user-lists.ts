@@ -24,13 +24,14 @@ interface StateWord {
 
 /** The state of an account in words, on pages and by commands. */
 export function listStateWords(user: UserDescription): readonly StateWord[] {
-  const { disabled, lockedAt, admin, auditor, adminProviders, isForLoopback } = user
+  const { disabled, lockedAt, admin, auditor, adminProviders, records, isForLoopback } = user
   return [
     disabled ? { text: 'Disabled', tone: 'bad' } : { text: 'Active', tone: 'ok' },
     ...(lockedAt === undefined ? [] : [{ text: 'Locked', tone: 'bad' } as const]),
     ...(admin ? [{ text: 'Administrator', tone: 'accent' } as const] : []),
     ...(auditor ? [{ text: 'Auditor', tone: 'accent' } as const] : []),
     ...adminProviders.map(id => ({ text: `Administrator by ${id}`, tone: 'accent' }) as const),
+    ...(records ? [] : [{ text: 'No records' }]),
     ...(isForLoopback ? [{ text: 'Loopback only' }] : []),
   ]
 }

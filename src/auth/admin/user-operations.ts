@@ -56,6 +56,7 @@ type UserInput = Partial<Static<typeof Link> & Static<typeof SignInId>> & {
   readonly password?: string
   readonly activation_link?: boolean
   readonly keep_apps?: boolean
+  readonly records?: false
 }
 
 /** An operation on users. With `perform` the pages offer it, and the API and the command line if they have words for it. */
@@ -202,7 +203,7 @@ where the user has signed in before. This accepts it from everywhere again.`,
       isDangerous: false,
     },
     link: { text: 'Make administrator', isOffered: user => user.kind === 'clinician' && !user.admin },
-    perform: (admin, target) => changeUser(admin, target, { admin: true }),
+    perform: (admin, target, { records }) => changeUser(admin, target, { admin: true, records }),
   },
   'remove-administrator': {
     signIn: RECENT_SIGN_IN.set,
@@ -229,7 +230,7 @@ where the user has signed in before. This accepts it from everywhere again.`,
       text: 'Make auditor',
       isOffered: user => user.kind === 'clinician' && !user.auditor && !user.isSelf,
     },
-    perform: (admin, target) => changeUser(admin, target, { auditor: true }),
+    perform: (admin, target, { records }) => changeUser(admin, target, { auditor: true, records }),
   },
   'remove-auditor': {
     signIn: RECENT_SIGN_IN.set,

@@ -2,7 +2,7 @@ import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { DAY_MS } from '../../core/index.ts'
 import { containsText, type Schema, type Store } from '../../store/index.ts'
-import { formatFhirUser, isPatientUser } from '../base/user.ts'
+import { formatFhirUser, isPatientUser, opensRecords } from '../base/user.ts'
 import { findActivationEnds } from '../users/activation.ts'
 import { findAdminProvider, keepGoodLogins, type LoginRow, selectLogins } from '../users/find-login.ts'
 import { findLocked, isLocked } from '../users/guesses.ts'
@@ -23,8 +23,10 @@ export interface UserDescription {
   readonly kind: UserKind
   readonly username: string
   readonly displayName: string
-  /** `Practitioner/1` */
+  /** `Practitioner/1`; empty for an account that opens no records. */
   readonly fhirUser: string
+  /** False for an account without a FHIR user: it opens no records (LOGIN-19). */
+  readonly records: boolean
   /** The ids of the RelatedPersons as which an account acts for patients. */
   readonly relatedPersons: readonly string[]
   readonly admin: boolean
@@ -237,6 +239,7 @@ async function describeAll(
     username: row.username,
     displayName: row.display_name,
     fhirUser: formatFhirUser(row.fhir_user_id),
+    records: opensRecords({ fhirUserId: row.fhir_user_id }),
     relatedPersons: related.filter(one => one.clinician_id === row.id).map(one => one.related_person_id),
     admin: Boolean(row.admin),
     auditor: Boolean(row.auditor) && !row.admin,

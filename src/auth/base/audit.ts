@@ -63,7 +63,7 @@ export function makeRecord({ clock }: BaseContext, request: FastifyRequest, even
     at: clock(),
     server: 'auth',
     allowed: true,
-    ...(user && { subject: user.id, fhirUser: formatFhirUser(user.fhirUserId) }),
+    ...(user && { subject: user.id, fhirUser: formatFhirUser(user.fhirUserId) || undefined }),
     ...details,
     requestId: request.id,
     address: request.ip,

@@ -2,7 +2,7 @@ import { type Failed, fail, isRecord, isTimeout } from '../../core/index.ts'
 import { isId, type Resource } from '../../fhir/index.ts'
 import { LIMITS } from './limits.ts'
 import type { AuthSettings } from './settings.ts'
-import type { User } from './user.ts'
+import { opensRecords, type User } from './user.ts'
 
 export type FhirReadResult =
   | {
@@ -77,7 +77,9 @@ export async function createFhirReader(
   user: User,
   audited?: Audited,
 ): Promise<FhirReader> {
-  return createReader(context, await context.fhirTokens.forUser(user, audited))
+  return opensRecords(user)
+    ? createReader(context, await context.fhirTokens.forUser(user, audited))
+    : NO_RECORDS
 }
 
 /** How long a page that is complete without names waits for them. */
@@ -89,8 +91,15 @@ export async function createNameReader(
   user: User,
   audited?: Audited,
 ): Promise<FhirReader> {
-  return createReader(context, await context.fhirTokens.forUser(user, audited), NAMES_SECONDS)
+  return opensRecords(user)
+    ? createReader(context, await context.fhirTokens.forUser(user, audited), NAMES_SECONDS)
+    : NO_RECORDS
 }
+
+const readNothing = async (): Promise<FhirReadResult> => ({ kind: 'absent' })
+
+/** For an account that opens no records: nothing is sent to the FHIR server. */
+const NO_RECORDS: FhirReader = Object.assign(readNothing, { resource: readNothing, page: readNothing })
 
 /** Reads resources of one type, with the auth server's own access: who a user is, and whom the policy names. */
 export async function createUserLookup(

@@ -2,18 +2,32 @@ export interface User {
   readonly id: string
   readonly username: string
   readonly displayName: string
-  /** The id of the clinician's Practitioner; `Patient/<id>` or `RelatedPerson/<id>` for a patient user. */
+  /**
+   * The id of the clinician's Practitioner; `Patient/<id>` or `RelatedPerson/<id>` for a patient user; empty for an account that
+   * opens no records.
+   */
   readonly fhirUserId: string
 }
 
-/** The absolute URL of the user's own resource. */
+/**
+ * Whether an account opens records: whoever has no FHIR user is nobody to apps and the FHIR server, and gets no token (LOGIN-19).
+ * The account is for `/account` and, as an administrator or auditor, `/admin`.
+ */
+export function opensRecords({ fhirUserId }: Pick<User, 'fhirUserId'>): boolean {
+  return fhirUserId !== ''
+}
+
+export const OPENS_NO_RECORDS = 'This account opens no patient records.'
+
+/** The absolute URL of the user's own resource, for tokens. */
 export function buildFhirUser(fhirUserId: string, fhirBaseUrl: string): string {
+  if (!opensRecords({ fhirUserId })) throw new Error(OPENS_NO_RECORDS)
   return `${fhirBaseUrl}/${formatFhirUser(fhirUserId)}`
 }
 
-/** The reference to the user's own resource. The column has it, or the bare id of a Practitioner. */
+/** The reference to the user's own resource. The column has it, or the bare id of a Practitioner. Empty without one. */
 export function formatFhirUser(fhirUserId: string): string {
-  return /^(?:Practitioner|Patient|RelatedPerson)\//.test(fhirUserId)
+  return fhirUserId === '' || /^(?:Practitioner|Patient|RelatedPerson)\//.test(fhirUserId)
     ? fhirUserId
     : `Practitioner/${fhirUserId}`
 }

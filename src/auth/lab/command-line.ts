@@ -17,7 +17,7 @@ import { createKeyRing } from '../oauth/keys/key-ring.ts'
 import { createLaunchToken, type Launch } from '../oauth/launch/launch-token.ts'
 import { buildLaunchUrl } from '../oauth/launch/prepare.ts'
 import { buildTokens, signTokens, type TokenResponse } from '../oauth/token/token-response.ts'
-import { findUsableUser } from '../users/accounts.ts'
+import { findLaunchUser } from '../users/accounts.ts'
 import { beginLogin } from '../users/login.ts'
 import { describeSimulation, type LabSettings, type Simulation } from './settings.ts'
 
@@ -92,8 +92,9 @@ export async function issueLaunchByCommand(
 async function findParties(context: CommandContext, request: CommandRequest): Promise<Parties | Refusal> {
   const client = await findClient(context.store.db, context, request.clientId)
   if (!client) return refuse(`There is no app ${request.clientId}, or the app is disabled: see client list.`)
-  const user = await findUsableUser(context, request.username)
-  if (!user) return refuse(`There is no user ${request.username}, or the user is disabled.`)
+  const user = await findLaunchUser(context, request.username)
+  if (!user)
+    return refuse(`There is no user ${request.username}, or the user is disabled or opens no records.`)
   const own = findOwnPatient(user)
   // Only the FHIR server knows for whom a related person acts, and it need not run.
   if (own === undefined && isPatientUser(user))

@@ -68,6 +68,7 @@ export async function findUsers({ store: { db } }: AuthContext, text: string): P
     .selectFrom('clinician')
     .select(['username', 'display_name', 'fhir_user_id'])
     .where('disabled', '=', false)
+    .where('fhir_user_id', '!=', '')
     .$if(text !== '', query => query.where(containsText(['display_name', 'username'], text)))
     .orderBy('display_name')
     .orderBy('username')

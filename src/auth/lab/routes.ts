@@ -12,7 +12,7 @@ import { findPatients, listPeople } from '../oauth/launch/patients.ts'
 import { buildStandaloneUrl, issueLaunch, prepareLaunch, type ReadyLaunch } from '../oauth/launch/prepare.ts'
 import { describeLaunchProblem, UNKNOWN_USER } from '../oauth/launch-contexts.ts'
 import { sendErrorPage } from '../pages/page-parts.ts'
-import { findUsableUser, TEST_CLINICIAN } from '../users/accounts.ts'
+import { findLaunchUser, TEST_CLINICIAN } from '../users/accounts.ts'
 import type { Login } from '../users/find-login.ts'
 import { beginLogin, findCurrentLogin, requireClinician } from '../users/login.ts'
 import { checkLaunch, findPageProblem, type Problem } from './access.ts'
@@ -107,7 +107,7 @@ async function launchForPatient(
   login: Login | undefined,
   link: LabLink,
 ): Promise<{ readonly url: string } | Problem> {
-  const user = await findLaunchUser(context, login, link.username)
+  const user = await chooseLaunchUser(context, login, link.username)
   if (!user) return describeProblem(UNKNOWN_USER, link)
   if (link.kind === 'patient' && !isPatientUser(user))
     return failLink('user: expected a patient or a relative, for a launch by a patient')
@@ -150,13 +150,12 @@ async function suggestPatients(read: FhirReader): Promise<string> {
 }
 
 /** The named user, or the one who is signed in, or the test clinician. */
-async function findLaunchUser(
+function chooseLaunchUser(
   context: AuthContext,
   login: Login | undefined,
   username: string | undefined,
 ): Promise<User | undefined> {
-  if (username !== undefined) return findUsableUser(context, username)
-  return login?.user ?? findUsableUser(context, TEST_CLINICIAN.username)
+  return findLaunchUser(context, username ?? login?.user.username ?? TEST_CLINICIAN.username)
 }
 
 async function applySettings(

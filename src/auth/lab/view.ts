@@ -9,7 +9,7 @@ import type { AuthContext } from '../oauth/context.ts'
 import { findSearchFault } from '../oauth/launch/patient-queries.ts'
 import { findPatients, listPeople } from '../oauth/launch/patients.ts'
 import { type Encounters, readEncounters } from '../oauth/launch/picked.ts'
-import { findUsableUser } from '../users/accounts.ts'
+import { findLaunchUser } from '../users/accounts.ts'
 import type { Login } from '../users/find-login.ts'
 import { type Found, findApps, findUsers } from './find.ts'
 import { hasContext, isLaunchKind, type LaunchKind } from './kinds.ts'
@@ -86,7 +86,7 @@ function findChosenUser(
   { user }: Login,
   username: string | undefined,
 ): Promise<User | undefined> | User {
-  return username === undefined ? user : findUsableUser(context, username)
+  return username === undefined ? user : findLaunchUser(context, username)
 }
 
 type ChosenPatient = Pick<LabView, 'patient' | 'encounters' | 'matches'>

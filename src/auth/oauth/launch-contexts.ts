@@ -8,7 +8,7 @@ import { createFhirReader } from '../base/fhir-reader.ts'
 import { LIFETIME, LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
 import { readJson, sendOAuthError } from '../base/request.ts'
-import { findUsableUser } from '../users/accounts.ts'
+import { findLaunchUser } from '../users/accounts.ts'
 import { authenticateBearer, sendBearerError } from './access-token.ts'
 import type { AuthContext } from './context.ts'
 import { hasScope } from './grants/grant.ts'
@@ -112,7 +112,7 @@ async function prepareForUser(
   context: AuthContext,
   { username, launch }: LaunchContextRequest,
 ): Promise<ReadyLaunch | Problem> {
-  const user = await findUsableUser(context, username)
+  const user = await findLaunchUser(context, username)
   if (!user) return UNKNOWN_USER
   return prepareLaunch(context, user, await createFhirReader(context, user), launch)
 }

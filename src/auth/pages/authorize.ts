@@ -90,6 +90,18 @@ export async function sendStep(reply: FastifyReply, context: AuthContext, step: 
         login,
         isRecorded: true,
       })
+    case 'opens-no-records':
+      return sendErrorPage(reply, context, {
+        status: 403,
+        title: 'This account opens no patient records',
+        text: [
+          html`You are signed in as ${login?.user.displayName ?? 'another user'}, with an account for administration only. No record was opened.`,
+          'If you also have an account as a clinician, sign out, and open the app again with that account.',
+        ],
+        code: 'access_denied',
+        actions: [{ href: paths.account, text: 'Account' }],
+        login,
+      })
     case 'expired':
       return sendErrorPage(reply, context, {
         kind: 'ended',

@@ -17,7 +17,7 @@ import {
 import type { Unavailable } from '../base/fhir-reader.ts'
 import { paths } from '../base/paths.ts'
 import type { AuthSettings } from '../base/settings.ts'
-import { isPatientUser } from '../base/user.ts'
+import { isPatientUser, opensRecords } from '../base/user.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import type { Login } from '../users/find-login.ts'
 
@@ -34,6 +34,7 @@ type SignedInPage =
 
 export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
   const isPatient = isPatientUser(login.user)
+  const opens = opensRecords(login.user)
   const { developerPages } = login
   const activity = {
     page: 'activity',
@@ -42,9 +43,9 @@ export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
     isShown: login.mayViewActivity,
   } as const
   const links = selectLinks(current, [
-    { page: 'portal', href: paths.portal, text: 'Patients', isShown: !isPatient },
+    { page: 'portal', href: paths.portal, text: 'Patients', isShown: opens && !isPatient },
     { page: 'home', href: paths.home, text: 'Start', isShown: isPatient },
-    { page: 'manage', href: paths.manage, text: 'Apps with access' },
+    { page: 'manage', href: paths.manage, text: 'Apps with access', isShown: opens },
     { page: 'access-log', href: paths.accountAccessLog, text: 'Who looked', isShown: isPatient },
     ...(developerPages ? [] : [activity]),
     { page: 'admin', href: paths.admin, text: 'Administration', isShown: login.admin || login.auditor },

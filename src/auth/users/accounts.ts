@@ -1,6 +1,6 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { prepareQuery, type Schema, type Store } from '../../store/index.ts'
-import type { User } from '../base/user.ts'
+import { opensRecords, type User } from '../base/user.ts'
 import { hashPassword } from './passwords.ts'
 import { type AccessRules, isUsableAccount } from './validity/rule.ts'
 
@@ -10,8 +10,8 @@ export function toUser(
   return { id: row.id, username: row.username, displayName: row.display_name, fhirUserId: row.fhir_user_id }
 }
 
-/** Finds a user whose account may be used. */
-export async function findUsableUser(
+/** Finds a user for whom apps are launched: the account may be used, and opens records. */
+export async function findLaunchUser(
   { store, rules }: { readonly store: Store; readonly rules: AccessRules },
   username: string,
 ): Promise<User | undefined> {
@@ -20,7 +20,8 @@ export async function findUsableUser(
     .selectAll()
     .where('username', '=', username)
     .executeTakeFirst()
-  return row && isUsableAccount(row, rules) ? toUser(row) : undefined
+  const user = row && isUsableAccount(row, rules) ? toUser(row) : undefined
+  return user && opensRecords(user) ? user : undefined
 }
 
 /** The test clinician of the first start. */

@@ -1,6 +1,6 @@
 import { RECENT_SECONDS } from '../base/limits.ts'
 import type { AuthSettings } from '../base/settings.ts'
-import { isPatientUser, type User } from '../base/user.ts'
+import { isPatientUser, opensRecords, type User } from '../base/user.ts'
 
 type RightsSettings = Pick<AuthSettings, 'audit' | 'onLoopback' | 'developerTools'>
 
@@ -14,14 +14,18 @@ export function isDeveloper(
   { onLoopback, developerTools }: RightsSettings,
   { user, admin }: SignedIn,
 ): boolean {
-  return developerTools && !isPatientUser(user) && (onLoopback || admin)
+  return developerTools && isClinician(user) && (onLoopback || admin)
 }
 
 /** The clinicians in the setting may view the activity page; by default all on loopback, and developers. */
 export function mayViewActivity(settings: RightsSettings, login: SignedIn): boolean {
-  if (isPatientUser(login.user)) return false
+  if (!isClinician(login.user)) return false
   const isAllowed = settings.onLoopback || isDeveloper(settings, login)
   return settings.audit.activityClinicians?.includes(login.user.username) ?? isAllowed
+}
+
+function isClinician(user: SignedIn['user']): boolean {
+  return !isPatientUser(user) && opensRecords(user)
 }
 
 /** Whether the user authenticated in the last minutes, and did so provably. */

@@ -4,7 +4,7 @@ import { createRandomToken, type Schema, type Sealer, type Store, sha256 } from 
 import { defineCookie } from '../../web/index.ts'
 import { LIFETIME, LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
-import { isPatientUser, type User } from '../base/user.ts'
+import { isPatientUser, opensRecords, type User } from '../base/user.ts'
 import { describeBrowser } from './browser.ts'
 import type { UsersContext } from './context.ts'
 import { listAcrValues } from './factors/methods.ts'
@@ -249,14 +249,23 @@ export function requireLogin(context: UsersContext, handle: LoginHandler, findPa
   }
 }
 
-/** Like `requireLogin`, for pages about all patients: patients who sign in are redirected to their own start page (PATIENTS-3). */
+/** Where a user begins: patients with their own records, and accounts that open none with their area. */
+export function findStartPage({ user, admin, auditor }: Login): string {
+  if (isPatientUser(user)) return paths.home
+  if (opensRecords(user)) return paths.portal
+  return admin || auditor ? paths.admin : paths.account
+}
+
+/** Like `requireLogin`, for pages about all patients: others are redirected to their own start page (PATIENTS-3, LOGIN-19). */
 export function requireClinician(context: UsersContext, handle: LoginHandler, findPage?: FindPage): Handler {
   return requireLogin(
     context,
-    async (request, reply, login) =>
-      isPatientUser(login.user)
-        ? reply.redirect(paths.home, request.method === 'GET' ? 302 : 303)
-        : handle(request, reply, login),
+    async (request, reply, login) => {
+      const start = findStartPage(login)
+      return start === paths.portal
+        ? handle(request, reply, login)
+        : reply.redirect(start, request.method === 'GET' ? 302 : 303)
+    },
     findPage,
   )
 }

@@ -177,6 +177,20 @@ eachDatabaseIfThorough((_, __, create) => {
       assert.equal((await rows())[0]?.fhir_user_id, 'p.1-x')
     })
 
+    it('adds an account that opens no records, without a FHIR user, and changes it (LOGIN-19)', async () => {
+      const { run, rows } = await setUp()
+      const add = [...ADA.slice(0, -2), '--no-records', '--auditor']
+      assert.deepEqual((await run(add, 'correct horse\n')).stderr, '')
+      assert.equal((await rows())[0]?.fhir_user_id, '')
+      assert.match((await run(['clinician', 'list'])).stdout, /ada .* active, auditor, no records /)
+      assert.equal((await run([...ADA, '--no-records'], 'pw')).exitCode, 2)
+      const set = (...args: readonly string[]) => run(['clinician', 'set', 'ada', ...args])
+      assert.equal((await set('--fhir-user', 'p-1')).exitCode, 0)
+      assert.equal((await rows())[0]?.fhir_user_id, 'p-1')
+      assert.equal((await set('--no-records')).exitCode, 0)
+      assert.equal((await rows())[0]?.fhir_user_id, '')
+    })
+
     it('refuses a username that is taken and keeps the first clinician', async () => {
       const { run, rows } = await setUp()
       await run(ADA, 'first')

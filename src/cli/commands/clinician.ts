@@ -1,4 +1,4 @@
-import type { UserChanges } from '../../auth/index.ts'
+import type { NewUser, UserChanges } from '../../auth/index.ts'
 import { getProviderIssuer, readSettings } from '../../config/index.ts'
 import { HOW } from '../../core/index.ts'
 import {
@@ -25,8 +25,8 @@ import { defineUserList } from './user-list.ts'
 
 const clinicianAdd: Command = {
   usage: `
-Usage: ${HOW} clinician add --username <name> --display-name <text> --fhir-user <practitioner id>
-         [--admin | --auditor] [--activation-link]
+Usage: ${HOW} clinician add --username <name> --display-name <text>
+         (--fhir-user <practitioner id> | --no-records) [--admin | --auditor] [--activation-link]
 
 The clinician can sign in at once. Prompts for the password, or reads it from the first line of standard input (at most
 72 bytes):
@@ -36,6 +36,7 @@ Options:
   --username <name>        name to sign in with
   --display-name <text>    name shown on pages
   --fhir-user <id>         id of the Practitioner resource, for example practitioner-7 or Practitioner/practitioner-7
+  --no-records             instead of it: the account opens no patient records (administration only)
   --admin                  the clinician is an administrator
   --auditor                the clinician sees the administration area, and changes nothing there
   --activation-link        print a link with which the user chooses a password, and read no password`,
@@ -44,11 +45,21 @@ Options:
       kind: 'clinician',
       username: readUsername(getRequired(args, 'username')),
       displayName: getRequired(args, 'display-name'),
-      fhirUser: readPractitioner(getRequired(args, 'fhir-user'), io),
+      ...(readRecords(args, io) ?? { fhirUser: getRequired(args, 'fhir-user') }),
       admin: isSet(args, 'admin'),
       auditor: isSet(args, 'auditor'),
     })
   },
+}
+
+/** The FHIR user, or that there is none. Undefined if neither is given. */
+function readRecords(args: Arguments, io: Io): Pick<NewUser, 'fhirUser' | 'records'> | undefined {
+  const fhirUser = getOptional(args, 'fhir-user')
+  if (isSet(args, 'no-records')) {
+    if (fhirUser !== undefined) throw failMisuse('Expected --fhir-user or --no-records, not both')
+    return { fhirUser: '', records: false }
+  }
+  return fhirUser === undefined ? undefined : { fhirUser: readPractitioner(fhirUser, io), records: true }
 }
 
 function readPractitioner(text: string, { env, cwd }: Io): string {
@@ -86,7 +97,7 @@ standard input (at most 72 bytes).`,
 const clinicianSet: Command = {
   usage: `
 Usage: ${HOW} clinician set --username <name> [--admin | --no-admin | --auditor | --no-auditor]
-         [--display-name <text>] [--fhir-user <practitioner id>]
+         [--display-name <text>] [--fhir-user <practitioner id> | --no-records]
 
 Changes only the given properties, at once. An identity provider that names a user an administrator (smart.login.providers) does so
 again at each sign-in, even after --no-admin.
@@ -98,7 +109,8 @@ Options:
   --auditor                the clinician sees the administration area, changes nothing there, and is no administrator
   --no-auditor             the clinician is no longer an auditor
   --display-name <text>    name shown on pages
-  --fhir-user <id>         id of the Practitioner resource`,
+  --fhir-user <id>         id of the Practitioner resource
+  --no-records             the account has no FHIR user and opens no patient records; its sign-ins and the access of apps end`,
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const username = getSubject(args, 'username')
@@ -118,14 +130,13 @@ function readChanges(args: Arguments, io: Io): UserChanges {
   const roles = ['admin', 'no-admin', 'auditor', 'no-auditor'].filter(name => isSet(args, name))
   if (roles.length > 1) throw failMisuse(`Expected ${roles.map(name => `--${name}`).join(' or ')}, not both`)
   const displayName = getOptional(args, 'display-name')
-  const fhirUser = getOptional(args, 'fhir-user')
   const changes = {
     ...(isSet(args, 'admin') && { admin: true }),
     ...(isSet(args, 'no-admin') && { admin: false }),
     ...(isSet(args, 'auditor') && { auditor: true }),
     ...(isSet(args, 'no-auditor') && { auditor: false }),
     ...(displayName !== undefined && { displayName }),
-    ...(fhirUser !== undefined && { fhirUser: readPractitioner(fhirUser, io) }),
+    ...readRecords(args, io),
   }
   if (Object.keys(changes).length === 0) throw failMisuse('Nothing to change: specify an option')
   return changes

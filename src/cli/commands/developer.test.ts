@@ -95,7 +95,7 @@ describe('sallyport token', () => {
     ],
     [
       'token --client my-app --patient one --user nobody',
-      'Cannot issue token: There is no user nobody, or the user is disabled.',
+      'Cannot issue token: There is no user nobody, or the user is disabled or opens no records.',
     ],
     [
       'token --client my-app --patient one --scope user/Patient.rs',

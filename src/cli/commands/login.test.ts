@@ -59,7 +59,7 @@ describe('sallyport login explain', () => {
     assert.deepEqual(await explain({ ...ADA, employee: 'byron' }), {
       exitCode: 0,
       stdout:
-        'Provider: default\nSubject: user-1\nSigns in as: ada (Dr. Ada Byron), new account\nPractitioner: Practitioner/byron\nAdministrator: no\n',
+        'Provider: default\nSubject: user-1\nSigns in as: ada (Dr. Ada Byron), new account\nFHIR user: Practitioner/byron\nAdministrator: no\n',
       stderr: '',
     })
   })

@@ -28,7 +28,11 @@ const USER = {
   id: Type.String(),
   username: Type.String(),
   display_name: Type.String(),
-  fhir_user: Type.String({ description: 'For example `Practitioner/1`.' }),
+  fhir_user: Type.Optional(
+    Type.String({
+      description: 'For example `Practitioner/1`. Absent for an account that opens no records.',
+    }),
+  ),
   disabled: Type.Boolean(),
   has_password: Type.Boolean(),
   activation_ends_at: Type.Optional({
@@ -72,6 +76,9 @@ const KINDS = {
     name: 'clinician',
     example: 'For example `Practitioner/1`.',
     shown: {
+      records: Type.Boolean({
+        description: 'False for an account for administration only: it opens no patient records.',
+      }),
       admin: Type.Boolean({ description: 'An administrator, however the user signs in.' }),
       auditor: Type.Boolean({
         description: 'Sees the administration area, and changes nothing. Never an administrator.',
@@ -81,11 +88,18 @@ const KINDS = {
       }),
     },
     set: {
+      records: Type.Optional(
+        Type.Boolean({
+          description:
+            '`false`: the account has no `fhir_user`, and opens no patient records. Ends all sign-ins and the access of apps. A `fhir_user` undoes it.',
+        }),
+      ),
       admin: Type.Optional(Type.Boolean({ description: '`true` ends `auditor`.' })),
       auditor: Type.Optional(Type.Boolean({ description: '`true` ends `admin`.' })),
     },
     filter: { admin: Type.Optional(Type.Boolean({ description: 'Also by a provider.' })) },
-    show: ({ admin, auditor, adminProviders }: UserDescription) => ({
+    show: ({ records, admin, auditor, adminProviders }: UserDescription) => ({
+      records,
       admin,
       auditor,
       admin_providers: adminProviders,
@@ -112,6 +126,7 @@ interface UserMembers {
   readonly display_name?: string
   readonly fhir_user?: string
   readonly disabled?: boolean
+  readonly records?: boolean
   readonly admin?: boolean
   readonly auditor?: boolean
   readonly related_persons?: readonly string[]
@@ -193,7 +208,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
         {
           username: Type.String(),
           display_name: Type.String(),
-          fhir_user: Type.String({ description: example }),
+          fhir_user: Type.Optional(Type.String({ description: example })),
           password: Password,
           activation_link: WithLink,
           ...set,
@@ -206,7 +221,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       async handle({
         admin,
         context,
-        body: { username, display_name, fhir_user, password, activation_link, ...members },
+        body: { username, display_name, fhir_user = '', password, activation_link, ...members },
       }) {
         const named = { kind, username, displayName: display_name, fhirUser: fhir_user }
         const user = { ...readChanges(members), ...named, password, withLink: activation_link }
@@ -279,10 +294,12 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
   ]
 }
 
-function readChanges({ display_name, fhir_user, disabled, admin, auditor, related_persons }: UserMembers) {
+function readChanges(members: UserMembers) {
+  const { display_name, fhir_user, records, disabled, admin, auditor, related_persons } = members
   return {
     displayName: display_name,
     fhirUser: fhir_user,
+    records,
     disabled,
     admin,
     auditor,
@@ -306,7 +323,7 @@ function describeUser(user: UserDescription): Static<TObject<typeof USER>> {
     id: user.id,
     username: user.username,
     display_name: user.displayName,
-    fhir_user: user.fhirUser,
+    ...(user.records && { fhir_user: user.fhirUser }),
     disabled: user.disabled,
     has_password: user.hasPassword,
     ...(user.activationEndsAt !== undefined && { activation_ends_at: formatTime(user.activationEndsAt) }),

@@ -35,7 +35,10 @@ import { type AdminPage, renderAdminPage, renderFacts, renderLink, renderTable }
 
 /** The fields of the form of a user, as typed. */
 export type Entries = Readonly<
-  Record<'kind' | 'username' | 'displayName' | 'fhirUser' | 'relatedPersons' | 'password', string>
+  Record<
+    'kind' | 'username' | 'displayName' | 'fhirUser' | 'noRecords' | 'relatedPersons' | 'password',
+    string
+  >
 >
 
 /** A page between the form of a user and its result. It keeps the entries, and posts to the same path. */
@@ -246,7 +249,7 @@ export function renderUnknown({ kind }: Pick<UserDescription, 'kind'>, reference
   const consequence =
     kind === 'account'
       ? 'Until it exists, it gives access to no record, and apps cannot read who the user is.'
-      : 'Apps cannot read who the user is, and policy rules that compare patients with the user match none. All other access works: disable the account if it should not open any record.'
+      : 'Apps cannot read who the user is, and policy rules that compare patients with the user match none. All other access works, unless the account opens no patient records.'
   return renderAlert(
     `The FHIR server has no ${references.join(', ')}.`,
     `${consequence} Create or import it, or correct the reference on the page of the user.`,

@@ -66,6 +66,13 @@ eachDatabaseIfThorough((_name, open) => {
       const { body } = await (await server.logIn('ada')).get('/admin')
       assert.match(body, /SMART_ALLOW_HTTP=true: tokens[\s\S]*href="\/admin\/system"[^>]*>See settings/)
       assert.match(body, /An administrator has no second factor: ada\./)
+      assert.doesNotMatch(body, /open patient records/)
+      await server.addUser('vera', { auditor: true })
+      await server.addUser('olga', { auditor: true, fhir_user_id: '' })
+      assert.match(
+        (await (await server.logIn('ada')).get('/admin')).body,
+        /An auditor can open patient records: vera\.[\s\S]*href="\/admin\/clinicians\?state=auditors"/,
+      )
       const demo = /Demo app comes with this server, needs no consent, and nobody uses it/
       assert.match(body, demo)
       await store.db.updateTable('client').set({ disabled: true }).execute()

@@ -7,12 +7,11 @@ import { auditEvent } from '../../base/audit.ts'
 import { LIMITS, RECENT_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { joinRepeated, type Parameters, readParameters } from '../../base/request.ts'
-import { isPatientUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { makeSignedInBar, sendErrorPage } from '../../pages/page-parts.ts'
 import { signInAgain } from '../../pages/sign-in/complete.ts'
 import { findLoginByHash, type Login } from '../../users/find-login.ts'
-import { findCurrentLogin, sendToLogin } from '../../users/login.ts'
+import { findCurrentLogin, findStartPage, sendToLogin } from '../../users/login.ts'
 import {
   type Admin,
   type AdminFailure,
@@ -213,7 +212,7 @@ async function refuse(
     login,
     title: 'You are not an administrator',
     text: ['This area is for administrators. Another administrator can give you access.'],
-    actions: [{ href: isPatientUser(user) ? paths.home : paths.portal, text: 'Go to the start page' }],
+    actions: [{ href: findStartPage(login), text: 'Go to the start page' }],
   })
 }
 

@@ -10,8 +10,8 @@ import { findUser, type UserDescription } from '../users.ts'
 import { describeEnding } from './grants.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { defineAction, renderSecret } from './shell.ts'
-import { renderPasswordChoice, SECTION } from './user-form.ts'
-import { buildUserPath } from './user-page.ts'
+import { renderNoRecords, renderPasswordChoice, SECTION } from './user-form.ts'
+import { buildUserPath, renderFhirUser } from './user-page.ts'
 
 /** An operation on the user in the path, with a page that asks for confirmation. */
 export function defineUserAction(
@@ -22,6 +22,7 @@ export function defineUserAction(
   const isAboutLink = api?.input === Link
   const isAboutSignIn = api?.input === SignInId
   const isAboutPassword = verb === 'set-password'
+  const isAboutRole = verb === 'make-administrator' || verb === 'make-auditor'
   return defineAction({
     path: `/clinicians/:id/${path}`,
     operation: { name: `clinician ${verb}`, signIn },
@@ -39,7 +40,7 @@ export function defineUserAction(
         title: page.title(user.displayName),
         facts: [
           ['Username', html`<code>${user.username}</code>`],
-          ['FHIR user', html`<code>${user.fhirUser}</code>`],
+          ['FHIR user', renderFhirUser(user)],
           ...(signIn ? describeSignIn(signIn) : []),
           ...(page.endsAccess
             ? [
@@ -54,7 +55,9 @@ export function defineUserAction(
             ? renderLinkFields(request)
             : isAboutPassword
               ? renderPasswordChoice('link', ['link', '1'])
-              : undefined,
+              : isAboutRole && user.records
+                ? html`<p>The user still opens patient records, unless you select this:</p>${renderNoRecords({})}`
+                : undefined,
       }
     },
     async perform(request) {
@@ -63,6 +66,7 @@ export function defineUserAction(
       const input = {
         ...(isAboutLink && readLink(request.form)),
         ...(isAboutSignIn && { sign_in: request.form.get('signIn') ?? '' }),
+        ...(isAboutRole && request.form.get('noRecords') !== undefined && { records: false as const }),
         ...(isAboutPassword && { activation_link: request.form.get('password') === 'link' }),
       }
       const changed = await perform(request.admin, user, input)

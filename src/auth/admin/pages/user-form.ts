@@ -23,6 +23,7 @@ export function readEntries(form: Parameters): Entries {
     username: read('username'),
     displayName: read('displayName'),
     fhirUser: chosen || read('fhirUser'),
+    noRecords: chosen === '' ? read('noRecords') : '',
     relatedPersons: read('relatedPersons'),
     password: read('password'),
   }
@@ -30,6 +31,7 @@ export function readEntries(form: Parameters): Entries {
 
 export function readUser({ fhirUser, ...entries }: Entries) {
   const kind: UserKind = entries.kind === 'account' ? 'account' : 'clinician'
+  const records = entries.noRecords === ''
   const related = entries.relatedPersons.split(/\s+/)
   const own = fhirUser.startsWith('RelatedPerson/') ? [fhirUser] : []
   const relatedPersons = [
@@ -41,7 +43,8 @@ export function readUser({ fhirUser, ...entries }: Entries) {
     kind,
     username: entries.username,
     displayName: entries.displayName,
-    fhirUser: named.includes('/') || kind === 'account' ? named : `Practitioner/${named}`,
+    fhirUser: !records ? '' : named.includes('/') || kind === 'account' ? named : `Practitioner/${named}`,
+    records,
     relatedPersons,
   }
 }
@@ -51,6 +54,7 @@ const NO_ENTRIES: Entries = {
   username: '',
   displayName: '',
   fhirUser: '',
+  noRecords: '',
   relatedPersons: '',
   password: 'link',
 }
@@ -74,13 +78,32 @@ export function renderNewUser(
     )}</select></div>
 ${renderOwn({ name: 'username', label: 'Username', required: true })}
 ${renderOwn({ name: 'displayName', label: 'Name', required: true })}
-${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>. For a relative it may be empty: then it is the first of the related persons.' })}
+${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>. For a relative it may be empty: then it is the first of the related persons. None if the account opens no patient records.' })}
+${renderNoRecords(entries, faults)}
 ${renderPatientSearch('Find a patient (name, MRN or birth date)')}
 ${renderOwn(RELATED_PERSONS)}
 ${request.context.providers.passwords && renderPasswordChoice(password, ['link', '1', ''])}
 <div class="actions"><button class="btn">Add user</button>${renderLink('/clinicians', 'Cancel', 'btn btn--quiet')}</div>
 </form>`,
   )
+}
+
+/** Whether an account is for administration only. What it replaces is not read then. */
+export function renderNoRecords(
+  { noRecords = '' }: Partial<Entries>,
+  faults: readonly UserFault[] = [],
+): Html {
+  const fault = faults.find(({ property }) => property === 'records')
+  return html`<div class="choices">${renderChoice({
+    type: 'checkbox',
+    name: 'noRecords',
+    value: '1',
+    text: 'Opens no patient records (administration only)',
+    meta:
+      fault?.sentence ??
+      'For security officers, the helpdesk and technical administrators. Apps cannot be used with the account, and access that the user gave them ends.',
+    isChecked: noRecords !== '',
+  })}</div>`
 }
 
 /** How a user gets a password, by the value of the form. */

@@ -37,7 +37,14 @@ import {
   renderFacts,
   renderLink,
 } from './shell.ts'
-import { defineFields, KINDS, RELATED_PERSONS, renderFaultAlert, SECTION } from './user-form.ts'
+import {
+  defineFields,
+  KINDS,
+  RELATED_PERSONS,
+  renderFaultAlert,
+  renderNoRecords,
+  SECTION,
+} from './user-form.ts'
 
 export function buildUserPath({ id }: Pick<UserDescription, 'id'>): string {
   return `/clinicians/${encodeURIComponent(id)}`
@@ -51,6 +58,10 @@ export function renderLastSignIn({ signedInAt, createdAt }: UserDescription): Ht
 
 export function renderCreated({ createdAt }: UserDescription): Html | string {
   return createdAt === undefined ? 'Not known' : renderDateTime(createdAt)
+}
+
+export function renderFhirUser({ fhirUser, records }: UserDescription): Html | string {
+  return records ? html`<code>${fhirUser}</code>` : 'None: opens no patient records'
 }
 
 export function renderState(user: UserDescription): Html {
@@ -71,7 +82,11 @@ export async function renderUserPage(
   refused?: { readonly entries: Entries; readonly faults: readonly UserFault[] },
 ): Promise<Html> {
   const { entries, faults } = refused ?? {
-    entries: { ...user, relatedPersons: user.relatedPersons.map(id => `RelatedPerson/${id}`).join('\n') },
+    entries: {
+      ...user,
+      noRecords: user.records ? '' : '1',
+      relatedPersons: user.relatedPersons.map(id => `RelatedPerson/${id}`).join('\n'),
+    },
     faults: [],
   }
   const renderOwn = defineFields(entries, faults)
@@ -89,7 +104,8 @@ export async function renderUserPage(
 <form class="card card__body stack" method="post" action="${paths.admin}${buildUserPath(user)}">
 <input type="hidden" name="kind" value="${user.kind}">
 ${renderOwn({ name: 'displayName', label: 'Name', required: true })}
-${renderOwn({ name: 'fhirUser', label: 'FHIR user', required: true, hint: user.kind === 'clinician' ? describeClinician(reads) : undefined })}
+${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: user.kind === 'clinician' ? describeClinician(reads) : undefined })}
+${user.kind === 'clinician' && renderNoRecords(entries, faults)}
 ${user.kind === 'account' && renderPatientSearch('Find another patient (name, MRN or birth date)')}
 ${user.kind === 'account' && renderOwn(RELATED_PERSONS)}
 ${records}
@@ -112,7 +128,7 @@ ${renderFacts([
   ['State', renderState(user)],
   ['Username', html`<code>${user.username}</code>`],
   ['Kind', KINDS[user.kind]],
-  ...(request.mayChange ? [] : [['FHIR user', html`<code>${user.fhirUser}</code>`] as const]),
+  ...(request.mayChange ? [] : [['FHIR user', renderFhirUser(user)] as const]),
   ['Password', describePassword(user)],
   ['Second factors', user.secondFactors],
   ['Created', renderCreated(user)],

@@ -101,8 +101,8 @@ export const userRoutes: readonly AdminRoute[] = [
       const user = await requireUser(request)
       if (isFailure(user)) return user
       const entries = readEntries(request.form)
-      const { kind, displayName, fhirUser, relatedPersons } = readUser(entries)
-      const changes = { displayName, fhirUser, ...(kind === 'account' && { relatedPersons }) }
+      const { kind, displayName, fhirUser, records, relatedPersons } = readUser(entries)
+      const changes = { displayName, fhirUser, records, ...(kind === 'account' && { relatedPersons }) }
       const wanted = { ...user, ...changes }
       const step = {
         section: SECTION,
@@ -139,7 +139,7 @@ function renderRow(user: UserDescription) {
   return [
     html`${renderLink(buildUserPath(user), user.displayName)}<span class="sub"><code>${user.username}</code></span>`,
     KINDS[user.kind],
-    html`<code>${user.fhirUser}</code>`,
+    user.records ? html`<code>${user.fhirUser}</code>` : 'None',
     renderState(user),
     user.secondFactors === 0 ? 'None' : user.secondFactors,
     html`${renderLastSignIn(user)}${user.signIns > 0 && html`<span class="sub">${user.signIns === 1 ? '1 sign-in' : `${user.signIns} sign-ins`} now</span>`}`,

@@ -1,5 +1,6 @@
 import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'
+import { OPENS_NO_RECORDS, opensRecords } from '../../base/user.ts'
 import { isOwnAcr, meetsAcr } from '../../users/factors/methods.ts'
 import type { Login } from '../../users/find-login.ts'
 import type { Client } from '../clients/client.ts'
@@ -53,6 +54,7 @@ export function chooseNextStep({
       'login_required',
       'The id_token_hint names another user than the one who is logged in.',
     )
+  if (!opensRecords(login.user)) return makeRefusal('access_denied', OPENS_NO_RECORDS)
   if (launch && launch.username !== login.user.username)
     return { kind: 'refuse', refusal: refuseLaunch('other-client-or-user') }
   if (picker !== 'nothing' && request.picked?.userId !== login.user.id)
@@ -92,7 +94,12 @@ function needsStepUp(
 }
 
 function makeRefusal(
-  code: 'login_required' | 'consent_required' | 'interaction_required' | 'unmet_authentication_requirements',
+  code:
+    | 'access_denied'
+    | 'login_required'
+    | 'consent_required'
+    | 'interaction_required'
+    | 'unmet_authentication_requirements',
   description: string,
 ): NextStep {
   return { kind: 'refuse', refusal: new Refusal(code, description) }

@@ -4,7 +4,7 @@ import { auditEvent, limitComparisons } from '../../base/audit.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
 import { type Comparison, Refusal } from '../../base/refusal.ts'
-import { isPatientUser } from '../../base/user.ts'
+import { isPatientUser, opensRecords } from '../../base/user.ts'
 import { listFactors } from '../../users/factors/factors.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findCurrentLogin } from '../../users/login.ts'
@@ -63,8 +63,10 @@ export async function takeNextStep(
     case 'consent':
       return sendToPage(http, context, progress, state, paths.consent)
     case 'refuse':
+      if (isOfAccountWithoutRecords(state))
+        return explain(http, context, progress, step.refusal, state.login, 'opens-no-records')
       if (progress.id !== undefined && isLaunchedByAnother(state))
-        return explainOtherUser(http, context, progress, step.refusal, state.login)
+        return explain(http, context, progress, step.refusal, state.login, 'launched-by-another')
       return mayRedirectError(state, progress)
         ? refuseRequest(http, context, progress, step.refusal, state.login)
         : refuse(http, context, step.refusal, {
@@ -106,16 +108,22 @@ function isLaunchedByAnother({ launch, login }: AuthorizationState): boolean {
   return launch !== undefined && login !== undefined && launch.username !== login.user.username
 }
 
-/** The app could only say that the launch is not known. The user who has just signed in reads why. */
-async function explainOtherUser(
+/** A request without pages has nobody who reads one. */
+function isOfAccountWithoutRecords({ login, request }: AuthorizationState): boolean {
+  return login !== undefined && !opensRecords(login.user) && !request.prompts.includes('none')
+}
+
+/** The app could only say that it was refused. The user, who signed in with the wrong account, reads why. */
+async function explain(
   http: FastifyRequest,
   context: AuthContext,
   { request, id }: RequestInProgress,
   refusal: Refusal,
   login: Login | undefined,
+  kind: 'launched-by-another' | 'opens-no-records',
 ): Promise<Step> {
   const step = await refuse(http, context, refusal, { request, login, ends: id })
-  return step.kind === 'refused' ? { kind: 'launched-by-another' } : step
+  return step.kind === 'refused' ? { kind } : step
 }
 
 /** This refusal uses up the launch, as others end it. */

@@ -16,6 +16,8 @@ export type Step =
   | { readonly kind: 'refused'; readonly refusal: Refusal }
   /** Another user than the one who launched the app signed in on one of our pages. */
   | { readonly kind: 'launched-by-another' }
+  /** The user signed in with an account that opens no records. */
+  | { readonly kind: 'opens-no-records' }
   /** The request has been completed or has expired, and its client is no longer known. */
   | { readonly kind: 'expired' }
 

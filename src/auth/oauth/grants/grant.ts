@@ -4,7 +4,7 @@ import { DAY_MS } from '../../../core/index.ts'
 import { lockRows, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { AuthSettings } from '../../base/settings.ts'
-import { buildFhirUser, type User } from '../../base/user.ts'
+import { buildFhirUser, opensRecords, type User } from '../../base/user.ts'
 import { findLoginRow } from '../../users/find-login.ts'
 import { ACCOUNT_COLUMNS, isOffline, keepGood, parseBasis, readBasis } from '../../users/validity/facts.ts'
 import { type AccessRules, type Basis, computeClientMark, isUsableClient } from '../../users/validity/rule.ts'
@@ -52,7 +52,7 @@ type GrantContext = Pick<AuthContext, 'rules' | 'clock'>
 
 /**
  * Creates a grant on the basis of a login, in the transaction that issues a code or a token. Undefined if the login has
- * ended, or the client changed. Locks the account and the client, so that a simultaneous change waits and finds the grant.
+ * ended, the account opens no records, or the client changed. Locks the account and the client, so that a simultaneous change waits and finds the grant.
  */
 export async function createGrant(
   trx: Kysely<Schema>,
@@ -104,6 +104,7 @@ async function findBasis(
   const isSameClient =
     found && isUsableClient(found, rules, clock()) && computeClientMark(found) === client.mark
   if (!row || !known || !isSameClient || known.account_mark !== row.account_mark) return undefined
+  if (!opensRecords({ fhirUserId: row.fhir_user_id })) return undefined
   const basis: Basis = {
     ...parseBasis(row.basis),
     ...known.basis,

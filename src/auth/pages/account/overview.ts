@@ -1,7 +1,7 @@
 import { type Html, html, renderBadge, renderDateTime, renderPageHead } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { isPatientUser } from '../../base/user.ts'
+import { isPatientUser, OPENS_NO_RECORDS, opensRecords } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { type Factor, listFactors } from '../../users/factors/factors.ts'
 import { countRecoveryCodes } from '../../users/factors/recovery-codes.ts'
@@ -40,11 +40,17 @@ export async function renderAccountPage(context: AuthContext, login: Login): Pro
       codes,
     }),
     describeSignIns(login, signIns),
-    {
-      title: 'Apps with access',
-      href: paths.manage,
-      text: describeApps(access.map(({ client }) => client.name)),
-    },
+    opensRecords(user)
+      ? {
+          title: 'Apps with access',
+          href: paths.manage,
+          text: describeApps(access.map(({ client }) => client.name)),
+        }
+      : {
+          title: 'Patient records',
+          href: undefined,
+          text: `${OPENS_NO_RECORDS} Apps cannot be used with it.`,
+        },
     ...(isPatientUser(user) ? [WHO_LOOKED] : []),
   ]
   return renderSignedInPage(

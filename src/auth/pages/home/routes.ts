@@ -3,7 +3,7 @@ import { readZone } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import { isPatientUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { requireLogin } from '../../users/login.ts'
+import { findStartPage, requireLogin } from '../../users/login.ts'
 import { readHome, renderHomePage } from './page.ts'
 
 /** `/home`: the start page of patients and related persons (PATIENTS-8). Clinicians have the portal. */
@@ -15,7 +15,7 @@ export function addHomeRoutes(app: FastifyInstance, context: AuthContext): void 
         ? reply.sendPage(
             renderHomePage(context, login, await readHome(context, login.user, readZone(request.cookies))),
           )
-        : reply.redirect(paths.portal, 302),
+        : reply.redirect(findStartPage(login), 302),
     ),
   )
 }

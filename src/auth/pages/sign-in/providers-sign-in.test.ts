@@ -23,6 +23,7 @@ import {
   startSignIn,
 } from '../../testing/test-sign-in.ts'
 import { openTestStore } from '../../testing/test-store.ts'
+import { storeAccount } from '../../users/sign-in/account.ts'
 
 const ADA = {
   preferred_username: 'ada',
@@ -89,6 +90,37 @@ eachDatabaseIfThorough((_name, open) => {
         rows.map(row => [row.display_name, row.fhir_user_id]),
         [['Dr. Ada Lovelace', 'lovelace']],
       )
+    })
+
+    it('does not give an account records again that opens none (LOGIN-19)', async () => {
+      const store = await open()
+      const auth = await openSignInServer(store, [makeProvider(hospital)])
+      await signIn(auth.openBrowser(), hospital, 'user-1')
+      const keep = (fhir_user_id: string) =>
+        store.db.updateTable('clinician').set({ fhir_user_id }).where('username', '=', 'ada').execute()
+      await keep('')
+      const browser = auth.openBrowser()
+      await signIn(browser, hospital, 'user-1')
+      assert.equal((await browser.get('/portal')).headers.location, '/account')
+      const find = () =>
+        store.db.selectFrom('clinician').select('fhir_user_id').where('username', '=', 'ada').execute()
+      assert.deepEqual(await find(), [{ fhir_user_id: '' }])
+      await keep('byron')
+      const account = {
+        kind: 'provisioned',
+        issuer: hospital.issuer,
+        subject: 'user-1',
+        username: 'ada',
+      } as const
+      const { id } = await store.db
+        .selectFrom('clinician')
+        .select('id')
+        .where('username', '=', 'ada')
+        .executeTakeFirstOrThrow()
+      const found = { ...account, displayName: 'Ada', fhirUserId: 'byron', userId: id, admin: false }
+      await keep('')
+      assert.equal(await storeAccount(store.db, found, 1), undefined)
+      assert.deepEqual(await find(), [{ fhir_user_id: '' }])
     })
 
     it('creates one account for simultaneous first sign-ins (SIGNIN-6)', async () => {

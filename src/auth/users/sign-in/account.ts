@@ -9,7 +9,7 @@ import {
   type LookupType,
   listResources,
 } from '../../base/fhir-reader.ts'
-import { formatFhirUser, isPatientUser, type User } from '../../base/user.ts'
+import { formatFhirUser, isPatientUser, opensRecords, type User } from '../../base/user.ts'
 import type { UsersContext } from '../context.ts'
 import { NO_PASSWORD } from '../passwords.ts'
 import { checkAllowed, isAdministratorBy } from '../providers/groups.ts'
@@ -75,10 +75,13 @@ async function findOnce(
   // A provider for patients signs in no clinician, and the other way round, whatever is linked.
   if (link && isPatientUser({ fhirUserId: link.fhir_user_id }) !== (type === 'Patient'))
     return new SignInRefusal('other-users')
-  const mapped = link && !link.provisioned ? readLinked(link) : readMapped(context, provider, claims)
+  // The mapping of the provider does not undo what an administrator decided.
+  const opens = !link || opensRecords({ fhirUserId: link.fhir_user_id })
+  const mapped =
+    link && !(link.provisioned && opens) ? readLinked(link) : readMapped(context, provider, claims)
   if (isFailure(mapped)) return mapped
   const { query, username, displayName } = mapped
-  const fhirUserId = await findUserResource(context, mapped.type ?? type, query)
+  const fhirUserId = opens ? await findUserResource(context, mapped.type ?? type, query) : ''
   if (isFailure(fhirUserId)) return fhirUserId
   const kind = link ? (link.provisioned ? 'provisioned' : 'linked') : 'new'
   const account = { issuer, subject, kind, userId: link?.id, username, displayName, fhirUserId } as const
@@ -128,7 +131,7 @@ async function isUsernameTaken(
 
 /**
  * Stores a new account, or the current mapping of a provisioned one. Throws if a simultaneous sign-in created the account
- * or took the username. Undefined if the account was disabled or unlinked since it was found.
+ * or took the username. Undefined if the account was disabled, unlinked or kept from records since it was found.
  */
 export async function storeAccount(
   trx: Kysely<Schema>,
@@ -143,9 +146,14 @@ export async function storeAccount(
     .updateTable('clinician')
     .set(({ ref }) => (kind === 'provisioned' ? toColumns(account) : { display_name: ref('display_name') }))
     .where('id', '=', userId)
+    .where('fhir_user_id', opensRecords(account) ? '!=' : '=', '')
     .execute()
   const link = await findLink(trx, issuer, subject)
-  return link?.id === userId && !link.disabled ? { id: userId, fhirUserId } : undefined
+  const isSame =
+    link?.id === userId &&
+    !link.disabled &&
+    opensRecords({ fhirUserId: link.fhir_user_id }) === opensRecords(account)
+  return isSame ? { id: userId, fhirUserId } : undefined
 }
 
 async function createAccount(trx: Kysely<Schema>, account: Account, now: number): Promise<string> {
