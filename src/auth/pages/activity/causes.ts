@@ -249,6 +249,11 @@ export const OAUTH_CAUSES: readonly Row[] = [
   ],
   [/no patient in this launch/, ...WITHOUT_PATIENT],
   [
+    /This client may request .* only/,
+    'A program of the administration API requests the scope that it is registered for, and no other.',
+    'Request the scope that the reason names, or register a program with the other one.',
+  ],
+  [
     /None of the scopes|exceeds the granted/,
     'None of the requested scopes can be granted, or a refresh requests more than was granted.',
     'Compare the requested scopes with the others above. Request fewer, or register the app for more and launch it again.',
