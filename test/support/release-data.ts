@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { gunzipSync, gzipSync } from 'node:zlib'
+import { listStatements } from '../../src/store/migration.ts'
 import { migrations } from '../../src/store/migrations/index.ts'
 import { HttpUser } from './http-user.ts'
 import { query } from './postgres.ts'
@@ -87,7 +88,7 @@ async function dump(url: string): Promise<string> {
   }
   return [
     'create table schema_migration (name text primary key, needs text not null, applied_at bigint not null)',
-    ...migrations.flatMap(({ list }) => list('postgres')),
+    ...migrations.flatMap(step => listStatements(step, 'postgres')),
     "set session_replication_role = 'replica'",
     ...rows,
     ...(await listSequences(url)),
