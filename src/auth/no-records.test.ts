@@ -24,14 +24,8 @@ eachDatabaseIfThorough((_name, open) => {
       admin = await auth.logIn('ada')
     })
 
-    const findRow = (username: string) =>
-      auth.store.db
-        .selectFrom('clinician')
-        .selectAll()
-        .where('username', '=', username)
-        .executeTakeFirstOrThrow()
     const countGrants = async (username: string) => {
-      const { id } = await findRow(username)
+      const { id } = await auth.findUser(username)
       return (await auth.store.db.selectFrom('grant').select('id').where('clinician_id', '=', id).execute())
         .length
     }
@@ -122,7 +116,7 @@ eachDatabaseIfThorough((_name, open) => {
     it('reads no patient on any page: the FHIR server gets no request on its behalf', async () => {
       await auth.addUser('mira', { fhir_user_id: 'Patient/juniper' })
       await auth.exchange(await auth.getCode(await auth.logIn()))
-      const { id } = await findRow('mira')
+      const { id } = await auth.findUser('mira')
       const count = auth.fhir.requests.length
       for (const username of ['root', 'vera', 'hugo']) {
         const browser = await auth.logIn(username)
@@ -133,7 +127,9 @@ eachDatabaseIfThorough((_name, open) => {
         for (const path of ['/admin/access?patient=Juniper', '/admin/audit?patient=Juniper', '/admin/access'])
           assert.doesNotMatch((await browser.get(path)).body, /Alba|Ashlar/, path)
       }
-      const own = (await Promise.all(['root', 'vera', 'hugo'].map(findRow))).map(row => row.id)
+      const own = (await Promise.all(['root', 'vera', 'hugo'].map(name => auth.findUser(name)))).map(
+        row => row.id,
+      )
       const subjects = auth.fhir.requests
         .slice(count)
         .flatMap(({ authorization }) => (authorization ? decodeClaims(authorization.slice(7)).sub : []))
@@ -151,12 +147,12 @@ eachDatabaseIfThorough((_name, open) => {
       const bob = await auth.logIn('bob')
       const tokens = (await auth.exchange(await auth.getCode(bob))).json()
       assert.equal(await isAccepted(tokens.access_token), true)
-      const { id } = await findRow('bob')
+      const { id } = await auth.findUser('bob')
       const path = `/admin/clinicians/${id}`
       assert.match((await admin.get(path)).body, /name="noRecords" value="1">/)
       const form = { kind: 'clinician', displayName: 'Bob', fhirUser: 'practitioner-of-bob' }
       assert.equal((await admin.post(path, { ...form, noRecords: '1' })).statusCode, 303)
-      assert.equal((await findRow('bob')).fhir_user_id, '')
+      assert.equal((await auth.findUser('bob')).fhir_user_id, '')
       assert.equal(await isAccepted(tokens.access_token), false)
       assert.equal((await auth.refresh(tokens.refresh_token ?? 'x')).json().error, 'invalid_grant')
       assert.equal((await bob.get('/account')).headers.location, '/login')
@@ -177,18 +173,18 @@ eachDatabaseIfThorough((_name, open) => {
       const form = { kind: 'clinician', username: 'sec', displayName: 'Sec', fhirUser: '', password: '1' }
       assert.equal((await admin.post(path, form)).statusCode, 400)
       assert.equal((await admin.post(path, { ...form, noRecords: '1' })).statusCode, 200)
-      assert.equal((await findRow('sec')).fhir_user_id, '')
+      assert.equal((await auth.findUser('sec')).fhir_user_id, '')
       const patient = { ...form, username: 'p', kind: 'account', noRecords: '1' }
       assert.match(
         (await admin.post(path, patient)).body,
         /Only the account of a clinician can open no records/,
       )
       await auth.addUser('cleo')
-      const { id } = await findRow('cleo')
+      const { id } = await auth.findUser('cleo')
       const asked = await admin.get(`/admin/clinicians/${id}/make-auditor`)
       assert.match(asked.body, /still opens patient records[\s\S]*name="noRecords"/)
       await admin.post(`/admin/clinicians/${id}/make-auditor`, { noRecords: '1' })
-      const { auditor, fhir_user_id } = await findRow('cleo')
+      const { auditor, fhir_user_id } = await auth.findUser('cleo')
       assert.deepEqual([Boolean(auditor), fhir_user_id], [true, ''])
       const list = (await admin.get('/admin/clinicians?state=auditors')).body
       assert.match(list, /cleo[\s\S]*No records/)
@@ -199,12 +195,12 @@ eachDatabaseIfThorough((_name, open) => {
     })
 
     it('is not made of the own account, whose sign-in would end', async () => {
-      const { id } = await findRow('ada')
+      const { id } = await auth.findUser('ada')
       const form = { kind: 'clinician', displayName: 'Ada', fhirUser: '', noRecords: '1' }
       const refused = await admin.post(`/admin/clinicians/${id}`, form)
       assert.deepEqual([refused.statusCode, /This is your own account/.test(refused.body)], [409, true])
       const root = await auth.logIn('root')
-      const { statusCode } = await root.post(`/admin/clinicians/${(await findRow('root')).id}`, form)
+      const { statusCode } = await root.post(`/admin/clinicians/${(await auth.findUser('root')).id}`, form)
       assert.equal(statusCode, 303)
     })
 

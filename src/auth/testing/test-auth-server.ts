@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { hashSync } from 'bcrypt'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
-import type { Insertable } from 'kysely'
+import type { Insertable, Selectable } from 'kysely'
 import { rsaPair } from '../../../test/support/rsa-pair.ts'
 import type { Auditor } from '../../audit/index.ts'
 import type { Resource } from '../../fhir/index.ts'
@@ -128,6 +128,15 @@ export class TestAuthServer {
         ...more,
       })
       .execute()
+  }
+
+  /** The stored account of a user. */
+  findUser(username: string): Promise<Selectable<Schema['clinician']>> {
+    return this.store.db
+      .selectFrom('clinician')
+      .selectAll()
+      .where('username', '=', username)
+      .executeTakeFirstOrThrow()
   }
 
   async addClient(client: Partial<Insertable<Schema['client']>> & { client_id: string }): Promise<void> {

@@ -18,7 +18,7 @@ describe('an auditor', () => {
     await auth.addUser('mira', { fhir_user_id: 'Patient/juniper' })
     const clinician = await auth.logIn()
     await auth.exchange(await auth.getCode(clinician))
-    const { id } = await findRow('vera')
+    const { id } = await auth.findUser('vera')
     const link = { issuer: 'https://idp.test', subject: 'v', clinician_id: id, provisioned: false }
     await store.db
       .insertInto('clinician_link')
@@ -28,12 +28,6 @@ describe('an auditor', () => {
     auditor = await auth.logIn('vera')
   })
 
-  const findRow = (username: string) =>
-    auth.store.db
-      .selectFrom('clinician')
-      .selectAll()
-      .where('username', '=', username)
-      .executeTakeFirstOrThrow()
   const findLastRecord = async () =>
     (await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 1 }))[0]
 
@@ -92,7 +86,7 @@ describe('an auditor', () => {
   })
 
   it('searches, exports and verifies, which is recorded with the own name (ADMIN-29)', async () => {
-    const { id } = await findRow('vera')
+    const { id } = await auth.findUser('vera')
     for (const [path, request] of [
       ['/admin/audit?kind=login', 'audit list'],
       ['/admin/audit/export.csv', 'audit export csv'],
@@ -107,7 +101,7 @@ describe('an auditor', () => {
   })
 
   it('reads why a change is refused, which is recorded (ADMIN-29)', async () => {
-    const { id } = await findRow('ada')
+    const { id } = await auth.findUser('ada')
     const refused = await auditor.post(`/admin/clinicians/${id}/end-sessions`, {})
     assert.equal(refused.statusCode, 403)
     assert.match(refused.body, /Auditors change nothing[\s\S]*Ask an administrator/)
@@ -124,7 +118,7 @@ describe('an auditor', () => {
   })
 
   it('has attempts recorded with the operation and its target, before and after a form is sent (ADMIN-29)', async () => {
-    const { id } = await findRow('ada')
+    const { id } = await auth.findUser('ada')
     for (const [path, request, type, target] of [
       [`/admin/clinicians/${id}/disable`, 'clinician disable ada', 'account', id],
       ['/admin/clinicians/nobody/disable', 'clinician disable nobody', null, null],
@@ -149,7 +143,7 @@ describe('an auditor', () => {
   it('is made and unmade on the page of a user, at once, and has one role (ADMIN-29)', async () => {
     await auth.addUser('bob')
     const bob = await auth.logIn('bob')
-    const { id } = await findRow('bob')
+    const { id } = await auth.findUser('bob')
     const path = `/admin/clinicians/${id}`
     const roles: string[] = []
     for (const [verb, role, see, change] of [
@@ -172,10 +166,10 @@ describe('an auditor', () => {
   })
 
   it('is no role that administrators give themselves, or patients (ADMIN-29)', async () => {
-    const { id } = await findRow('ada')
+    const { id } = await auth.findUser('ada')
     const own = await admin.post(`/admin/clinicians/${id}/make-auditor`, {})
     assert.deepEqual([own.statusCode, /This is your own account/.test(own.body)], [409, true])
-    const patient = await admin.post(`/admin/clinicians/${(await findRow('mira')).id}/make-auditor`, {})
+    const patient = await admin.post(`/admin/clinicians/${(await auth.findUser('mira')).id}/make-auditor`, {})
     assert.deepEqual(
       [patient.statusCode, /Only a clinician can be an auditor/.test(patient.body)],
       [400, true],
