@@ -4,15 +4,9 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { eachDatabase } from './support/databases.ts'
 import { CLIENT, restoreRelease, SECRET, visit } from './support/release-data.ts'
-import { newPlace, type Place, startProcess } from './support/started.ts'
+import { newPlace, runProgram, startProcess } from './support/started.ts'
 
 const FOLDER = join(import.meta.dirname, 'releases')
-
-async function run(args: readonly string[], place: Place) {
-  const command = startProcess(args, place)
-  const { exitCode } = await command.ended()
-  return { exitCode, text: command.stdout() + command.stderr() }
-}
 
 eachDatabase((name, _open, create) => {
   for (const release of readdirSync(FOLDER))
@@ -25,8 +19,8 @@ eachDatabase((name, _open, create) => {
         })
         try {
           await restoreRelease(join(FOLDER, release), place)
-          const before = await run(['upgrade', 'check'], place)
-          assert.equal(before.exitCode, 3, before.text)
+          const before = await runProgram(['upgrade', 'check'], place)
+          assert.equal(before.exitCode, 3, before.stderr)
           const servers = startProcess(['start'], place)
           await servers.printed(/is running/)
           const user = visit(place)
@@ -35,9 +29,9 @@ eachDatabase((name, _open, create) => {
           assert.equal((await user.api('summary')).status, 200)
           servers.child.kill('SIGTERM')
           await servers.ended()
-          assert.match((await run(['client', 'show', '--id', CLIENT], place)).text, /app\.example/)
-          const verified = await run(['audit', 'verify'], place)
-          assert.equal(verified.exitCode, 0, verified.text)
+          assert.match((await runProgram(['client', 'show', '--id', CLIENT], place)).stdout, /app\.example/)
+          const verified = await runProgram(['audit', 'verify'], place)
+          assert.equal(verified.exitCode, 0, verified.stderr)
         } finally {
           place.remove()
         }

@@ -46,7 +46,7 @@ class Fleet {
       SERVERS.map((name, index) => [`SMART_${name.toUpperCase()}_PORT`, String(ports[index])]),
     )
     const place = { ...this.#place, env: { ...this.#place.env, ...env } }
-    const started = startProcess(['start'], place, 'node', main)
+    const started = startProcess(['start'], place, main === undefined ? undefined : [process.execPath, main])
     this.instances.push({ started, ports })
     await started.printed(/is running/)
     await Promise.all(this.#balancers.map((balancer, index) => balancer.add(ports[index] ?? 0)))

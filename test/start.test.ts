@@ -36,12 +36,8 @@ function places() {
       made.push(place)
       return place
     },
-    start: (place: Place, args: readonly string[] = [], by: 'node' | 'npm' = 'node') => {
-      const started = startProcess(
-        by === 'npm' ? ['start', ...(args.length > 0 ? ['--', ...args] : [])] : ['start', ...args],
-        place,
-        by,
-      )
+    start: (place: Place, args: readonly string[] = [], program?: readonly string[]) => {
+      const started = startProcess(['start', ...args], place, program)
       processes.push(started)
       return started
     },
@@ -97,7 +93,7 @@ describe('npm start', () => {
 
   it('starts all three servers, accepts commands, finishes requests after a repeated signal, and exits with 0 (SERVICE-1, START-1, START-5, CLI-1)', async () => {
     const here = await place()
-    const started = start(here, [], 'npm')
+    const started = start(here, [], ['npm', '--prefix', ROOT])
     await started.printed(RUNNING)
     assert.match(started.stdout(), /Creating 2 sample patients…\n.*is running/s)
     for (const text of [here.authUrl, here.fhirUrl, here.appUrl, 'clinician / sallyport', 'Ctrl-C']) {

@@ -2,10 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { freePorts } from './free-ports.ts'
-
-const ROOT = resolve(import.meta.dirname, '../..')
+import { PROGRAM } from './program.ts'
 
 /** The variables of this process that a started one needs; compiled modules are shared. */
 export const PROCESS_ENV = {
@@ -48,6 +47,25 @@ export async function newPlace(env: Readonly<Record<string, string>> = {}): Prom
   }
 }
 
+/** A command that has ended. */
+interface Ran {
+  readonly exitCode: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs `sallyport <args>` to its end. */
+export async function runProgram(
+  args: readonly string[],
+  place: Pick<Place, 'env' | 'folder'>,
+  stdin = '',
+): Promise<Ran> {
+  const started = startProcess(args, place)
+  started.child.stdin?.end(stdin)
+  const { exitCode } = await started.ended()
+  return { exitCode, stdout: started.stdout(), stderr: started.stderr() }
+}
+
 /** A process of the command line. */
 export interface Started {
   readonly child: ChildProcess
@@ -59,17 +77,14 @@ export interface Started {
   ended(): Promise<{ readonly exitCode: number | null; readonly signal: NodeJS.Signals | null }>
 }
 
-/** Runs `sallyport <args>` (or `npm <args>`) in a separate process. */
+/** Runs `sallyport <args>` in a separate process, by another program if it is given. */
 export function startProcess(
   args: readonly string[],
-  { env, folder }: Place,
-  by: 'node' | 'npm' = 'node',
-  main = join(ROOT, 'src/cli/main.ts'),
+  { env, folder }: Pick<Place, 'env' | 'folder'>,
+  [file = '', ...before]: readonly string[] = PROGRAM,
 ): Started {
-  const command = by === 'npm' ? ['npm', ...args] : [process.execPath, main, ...args]
-  const [file = '', ...rest] = command
-  const child = spawn(file, rest, {
-    cwd: by === 'npm' ? ROOT : folder,
+  const child = spawn(file, [...before, ...args], {
+    cwd: folder,
     env: { ...PROCESS_ENV, HOME: folder, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
