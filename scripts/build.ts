@@ -1,8 +1,8 @@
 /**
- * `npm run build [-- <folder>] [--image]`: the npm packages `sallyport` and `sallyport-interceptor`, each in a subfolder of
- * `dist` or of the folder. Plain JavaScript, because Node does not strip types below `node_modules`. The launcher
+ * `npm run build [-- <folder>] [--image] [--repository <URL>]`: the npm packages `sallyport` and `sallyport-interceptor`, each
+ * in a subfolder of `dist` or of the folder. Plain JavaScript, because Node does not strip types below `node_modules`. The launcher
  * and the libraries (interceptor, API for tests) run on Node 20; only the libraries have types. With `--image`, only what the
- * container image runs.
+ * container image runs. With `--repository`, the manifests name the repository, such as `https://github.com/owner/name`.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ const LIBRARY_DOCUMENTATION = [
 ]
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { image: { type: 'boolean' } },
+  options: { image: { type: 'boolean' }, repository: { type: 'string' } },
 })
 const output = resolve(positionals[0] ?? join(ROOT, 'dist'))
 const { version, license, type, engines, ...manifest } = readJson('package.json')
@@ -122,7 +122,9 @@ function writePackage(
   { name, description, ...more }: Readonly<Record<string, unknown>>,
 ): void {
   for (const path of globSync('**/*.md', { cwd: folder })) adaptPage(join(folder, path))
-  writeJson(join(folder, 'package.json'), { name, version, description, license, type, engines, ...more })
+  const repository = values.repository && { type: 'git', url: `git+${values.repository}.git` }
+  const common = { version, description, license, repository, type, engines }
+  writeJson(join(folder, 'package.json'), { name, ...common, ...more })
 }
 
 /** A link to a file that the package does not contain becomes its text. */

@@ -1,10 +1,9 @@
 /**
  * `npm run release -- 0.2.0 [--checked]`: releases what is committed. Checks everything, sets version and CHANGELOG, keeps the databases
- * of this version for tests of later upgrades, makes packages, image (if Buildah is installed), bills of materials and
+ * of this version for tests of later upgrades, makes packages, chart (if Helm is installed), image (if Buildah is), bills of materials and
  * checksums in `release/`, and commits and tags the release. Pushing the tag and publishing are left to a person.
  */
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { startPostgres } from '../test/support/postgres.ts'
@@ -39,14 +38,9 @@ async function release(): Promise<void> {
 
   rmSync(OUTPUT, { recursive: true, force: true })
   mkdirSync(OUTPUT)
-  writeFileSync(join(OUTPUT, 'notes.md'), `${changes.notes}\n`)
-  run('npm', 'run', '--silent', 'build')
-  for (const [name, ...which] of [['sallyport'], ['sallyport-interceptor', '--interceptor']]) {
-    run('npm', 'pack', `./dist/${name}`, '--pack-destination', OUTPUT)
-    writeFileSync(join(OUTPUT, `${name}.cdx.json`), capture('node', 'scripts/release/sbom.ts', ...which))
-  }
   makeImage()
-  writeChecksums()
+  const repository = findRepository()
+  run('node', 'scripts/release/artifacts.ts', OUTPUT, ...(repository ? ['--repository', repository] : []))
   run('git', 'tag', '--annotate', `v${version}`, '--message', `Sallyport ${version}`)
   process.stdout.write(`\nReleased ${version}: ${readdirSync(OUTPUT).join(', ')} in release/.
 Publish with: git push --follow-tags\n`)
@@ -80,14 +74,13 @@ function makeImage(): void {
   run('node', 'scripts/image.ts', OUTPUT)
 }
 
-function writeChecksums(): void {
-  const lines = readdirSync(OUTPUT).map(name => {
-    const hash = createHash('sha256')
-      .update(readFileSync(join(OUTPUT, name)))
-      .digest('hex')
-    return `${hash}  ${name}\n`
-  })
-  writeFileSync(join(OUTPUT, 'SHA256SUMS'), lines.join(''))
+/** The web address of the remote `origin`, without credentials, unless it is a folder. */
+function findRepository(): string | undefined {
+  const { stdout } = spawnSync('git', ['remote', 'get-url', 'origin'], { cwd: ROOT, encoding: 'utf8' })
+  const remote = stdout.trim().replace(/^git@([\w.-]+):/, 'ssh://git@$1/')
+  if (!/^(https|ssh):/.test(remote) || !URL.canParse(remote)) return undefined
+  const { hostname, pathname } = new URL(remote)
+  return `https://${hostname}${pathname.replace(/\.git$/, '')}`
 }
 
 function readText(path: string): string {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { follows, releaseChanges } from './changelog.ts'
+import { findNotes, follows, releaseChanges } from './changelog.ts'
 
 describe('releaseChanges', () => {
   it('puts the unreleased changes under the version, below an empty heading for the next ones', () => {
@@ -8,7 +8,6 @@ describe('releaseChanges', () => {
     assert.deepEqual(releaseChanges(changelog, '0.2.0', '2026-02-02'), {
       changelog:
         '# Changelog\n\n## Unreleased\n\n## 0.2.0 (2026-02-02)\n\n- New\n\n## 0.1.0 (2026-01-01)\n\n- Old\n',
-      notes: '- New',
     })
   })
 
@@ -18,6 +17,17 @@ describe('releaseChanges', () => {
       'CHANGELOG.md has no unreleased changes',
     )
     assert.match(String(releaseChanges('# Changelog', '0.2.0', '2026-02-02')), /no heading/)
+  })
+})
+
+describe('findNotes', () => {
+  it('is the section of the version, and of no other', () => {
+    const changelog =
+      '# Changelog\n\n## Unreleased\n\n## 0.2.0 (2026-02-02)\n\n### Fixed\n- New\n\n## 0.1.0 (2026-01-01)\n\n- Old\n'
+    assert.equal(findNotes(changelog, '0.2.0'), '### Fixed\n- New')
+    assert.equal(findNotes(changelog, '0.1.0'), '- Old')
+    assert.equal(findNotes(changelog, '0.2'), undefined)
+    assert.equal(findNotes(changelog, '0.3.0'), undefined)
   })
 })
 

@@ -6,15 +6,27 @@ export function releaseChanges(
   changelog: string,
   version: string,
   date: string,
-): { readonly changelog: string; readonly notes: string } | string {
+): { readonly changelog: string } | string {
   const start = changelog.indexOf(UNRELEASED)
   if (start < 0) return 'CHANGELOG.md has no heading "## Unreleased"'
   const rest = changelog.slice(start + UNRELEASED.length)
-  const end = rest.search(/^## /m)
-  const notes = (end < 0 ? rest : rest.slice(0, end)).trim()
-  if (notes === '') return 'CHANGELOG.md has no unreleased changes'
+  if (readSection(rest) === '') return 'CHANGELOG.md has no unreleased changes'
   const heading = `${UNRELEASED}\n## ${version} (${date})\n`
-  return { changelog: changelog.slice(0, start) + heading + rest, notes }
+  return { changelog: changelog.slice(0, start) + heading + rest }
+}
+
+/** The changes of a released version. */
+export function findNotes(changelog: string, version: string): string | undefined {
+  const heading = `## ${version} (`
+  const start = changelog.startsWith(heading) ? 0 : changelog.indexOf(`\n${heading}`) + 1
+  if (!changelog.startsWith(heading, start)) return undefined
+  return readSection(changelog.slice(changelog.indexOf('\n', start)))
+}
+
+/** The text up to the heading of the next version. */
+function readSection(text: string): string {
+  const end = text.search(/^## /m)
+  return (end < 0 ? text : text.slice(0, end)).trim()
 }
 
 /** Whether a version follows another one: 0.2.0 follows 0.1.9. */
