@@ -158,7 +158,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
     fetch,
     rules,
     settle: settling.settle,
-    checkPassword: createPasswordCheck({ store, clock, cost: options.passwordCost }),
+    passwordCheck: createPasswordCheck({ store, clock, cost: options.passwordCost }),
     takeDirectoryTurn: createSerialize(),
     fhirTokens: createFhirTokens({ settings, keys, clock }, (user, fhirTokens) =>
       listOwnPatients({ settings, store, clock, fetch, fhirTokens }, user),

@@ -188,7 +188,14 @@ const SHAPE: Shape = {
     successor_sealed: 'nullable',
   },
   revocation: { id: 'required', revoked_at: 'required', expires_at: 'required' },
-  wrong_code: { id: 'required', clinician_id: 'required', at: 'required' },
+  wrong_code: {
+    id: 'required',
+    clinician_id: 'required',
+    at: 'required',
+    kind: 'required',
+    sender_hash: 'nullable',
+    address: 'nullable',
+  },
   removed_clinician: {
     id: 'required',
     username: 'required',

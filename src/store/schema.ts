@@ -252,11 +252,16 @@ interface LoginFailureTable {
   attempt: string | null
 }
 
-/** A wrong code of an authenticator app, for a limit that lasts longer than that of other failures. */
+/** A wrong second factor, for its owner to see, and for a limit of one-time codes that lasts longer than that of other failures. */
 interface WrongCodeTable {
   id: string
   clinician_id: string
   at: Instant
+  kind: 'code' | 'recovery-code' | 'passkey'
+  /** The browser or network from which the user has signed in before; null for all others together. */
+  sender_hash: string | null
+  /** Null in rows of 0.3.0. */
+  address: string | null
 }
 
 /** A wrong password of an account since its last sign-in, for a limit over all addresses (LOGIN-16). */

@@ -16,7 +16,8 @@ const MAX_TOKEN_MS = DAY_MS
 const KEPT = {
   launchToken: HOUR_MS,
   loginFailure: HOUR_MS,
-  wrongCode: DAY_MS,
+  /** Longer than it counts: the user sees it at the next sign-in. */
+  wrongCode: 30 * DAY_MS,
   /** As long as the cookie of a known browser. */
   knownSender: 180 * DAY_MS,
   /** So that the audit trail names the account of an expired link. */

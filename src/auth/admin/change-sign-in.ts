@@ -4,9 +4,10 @@ import { createRandomToken, type Schema } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { type ActivationLink, createActivationLink, keepActivationLink } from '../users/activation.ts'
 import { removeFactors } from '../users/factors/factors.ts'
-import { forgetWrongCodes } from '../users/factors/wrong-codes.ts'
-import { forgetSenders, forgetWrongPasswords } from '../users/guesses.ts'
+import { forgetWrongProofs } from '../users/factors/wrong-proofs.ts'
+import { forgetWrongPasswords } from '../users/guesses.ts'
 import { hashPassword, NO_PASSWORD } from '../users/passwords.ts'
+import { forgetSenders } from '../users/senders.ts'
 import { keepAccess } from '../users/validity/facts.ts'
 import { computeAccountMark } from '../users/validity/rule.ts'
 import { type Admin, AdminFailure } from './action.ts'
@@ -47,7 +48,7 @@ export async function setPassword(
     if (fault) return fault
     // With a password that only its owner knows, a sample account is one like others.
     const for_loopback = row.for_loopback && (admin.isForLoopback ?? false)
-    await forgetWrongCodes(trx, row.id)
+    await forgetWrongProofs(trx, row.id)
     await forgetWrongPasswords(trx, row.id)
     await forgetSenders(trx, row.id)
     const columns = {
@@ -106,7 +107,7 @@ export function resetSecondFactor(
   return performOnUser(admin, target, 'reset-second-factor', async (trx, row, before) => {
     if (before.secondFactors === 0) return new AdminFailure('conflict', 'the user has no second factor')
     await removeFactors(trx, row.id)
-    await forgetWrongCodes(trx, row.id)
+    await forgetWrongProofs(trx, row.id)
     return storeAndEnd(trx, row, { access_version: row.access_version + 1 }, keepApps)
   })
 }

@@ -307,7 +307,7 @@ async function findAuditorMatters({ store, rules }: AuthContext): Promise<readon
   ]
 }
 
-/** Wrong one-time codes of a day that are more than typing errors: somebody may know the password. */
+/** Wrong second factors of a day that are more than typing errors: somebody may know the password. */
 const MANY_WRONG_CODES = 5
 
 async function findCodeMatters({ store, clock }: Admin): Promise<readonly Matter[]> {
@@ -326,7 +326,7 @@ async function findCodeMatters({ store, clock }: Admin): Promise<readonly Matter
   return [
     {
       code: 'users-wrong-codes',
-      text: `More than ${MANY_WRONG_CODES} wrong one-time codes in the last 24 hours: ${shortenList(names)}. Somebody may know the password.`,
+      text: `More than ${MANY_WRONG_CODES} wrong codes or passkeys in the last 24 hours: ${shortenList(names)}. Somebody may know the password.`,
       path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
     },
   ]

@@ -62,6 +62,8 @@ export const LIMITS = {
   passwordsAtOnce: 2,
   /** Waiting logins with a wrong username or password. */
   loginsWaiting: 400,
+  /** When a login is refused for which the queue has no room. A right password is accepted until then. */
+  loginBusyMs: 3_000,
   /** Waiting logins with one username from one network. */
   loginsWaitingPerUsername: 100,
   /** Characters of the parameters of an authorization request, which is stored while its user logs in, and of a logout. */
@@ -83,8 +85,10 @@ export const LIMITS = {
   signInsPerBrowser: 10,
   /** RelatedPersons of an account: every page of its user reads all of them. */
   relatedPersons: 50,
-  /** Wrong codes of authenticator apps in 24 hours, for an account. */
+  /** Wrong codes of authenticator apps in 24 hours, for an account: from each known browser and network, and from all others. */
   wrongCodesPerDay: 20,
+  /** Users whose sign-ins in one browser are remembered: people share computers. */
+  usersPerBrowser: 10,
   /** Wrong passwords of an account in a row, over all addresses. NIST SP 800-63B-4, 3.2.2, allows 100. */
   wrongPasswords: 50,
   /** Second factors of an account, and characters of the name of one. */

@@ -3,9 +3,10 @@ import type { Schema, Store } from '../../store/index.ts'
 import { createRandomToken, sha256 } from '../../store/index.ts'
 import { findNetwork } from '../../web/index.ts'
 import type { User } from '../base/user.ts'
+import type { RightPassword } from './check-password.ts'
 import type { UsersContext } from './context.ts'
-import { createGuessLimit, forgetWrongPasswords, type Sender } from './guesses.ts'
-import { NO_PASSWORD } from './passwords.ts'
+import { createGuessLimit, forgetWrongPasswords } from './guesses.ts'
+import { findSender, type Sender } from './senders.ts'
 import { keepAccess } from './validity/facts.ts'
 import { computeAccountMark, isUsableAccount } from './validity/rule.ts'
 
@@ -28,7 +29,7 @@ export type RefusedAttempt =
       /** For the audit trail. */
       readonly isLocked: boolean
     }
-  | { readonly kind: 'too-many'; readonly retryAfterSeconds: number; readonly keep?: Keep }
+  | { readonly kind: 'too-many'; readonly retryAfterSeconds: number; readonly keep: Keep }
 
 export type AttemptResult =
   | {
@@ -54,65 +55,89 @@ interface ChangedPassword {
 }
 
 /**
- * Checks one attempt. Failures are counted before the password is compared, to save the work, and again afterwards. A
- * refusal is recorded at once, though its response may have to wait, so that simultaneous guesses cannot exceed the limit.
- * A success changes nothing yet: the caller stores it together with its audit record.
+ * Checks one attempt. Every username takes the same steps, up to the response: unknown, known, disabled and locked ones. A
+ * wrong password is counted as soon as it is compared, so that simultaneous guesses cannot exceed the limit; the failure that
+ * its sender can notice is counted with the response. A success changes nothing yet: the caller stores it together with its
+ * audit record.
  */
 export async function tryLogin(
   context: LoginContext,
   { username, password, address, browser }: Attempt,
   record: (refused: RefusedAttempt) => Promise<void>,
 ): Promise<AttemptResult> {
-  const { store, checkPassword } = context
+  const { store, passwordCheck } = context
+  const user = await findByUsername(store, username)
+  const sender = await findSender(store.db, user?.id ?? '', { address, browser })
   const network = findNetwork(address)
-  const limit = createAttemptLimit(context, { username, address })
+  const limit = createAttemptLimit(context, { username, address, apart: sender.browser })
+  const apart = `compared ${sender.browser ?? network}`
+  const compared = createAttemptLimit(context, { username, address, apart })
+  const guesses = createGuessLimit(context, user?.id ?? '', sender.hash)
   const refuse = async (refused: RefusedAttempt) => {
     await record(refused)
     return refused
   }
   const before = await limit.wait()
-  if (before > 0) return refuse({ kind: 'too-many', retryAfterSeconds: before })
-  const user = await findByUsername(store, username)
-  const guesses = createGuessLimit(context, user?.id, { address, browser })
-  const attempt = {
-    // A locked account is like an unknown username, and even the time does not tell whether the password is right.
-    passwordHash: (await guesses.isFull()) ? undefined : user?.password_hash,
-    enabled: user !== undefined && isUsableAccount(user, context.rules),
+  const keep = limit.touch
+  if (before > 0) return refuse({ kind: 'too-many', retryAfterSeconds: before, keep })
+  const isUsable = user !== undefined && isUsableAccount(user, context.rules)
+  const isLocked = await guesses.isFull()
+  return passwordCheck.takeTurn<AttemptResult>({
     username,
-    password,
     network,
-  }
-  return checkPassword<AttemptResult>(attempt, async result => {
-    if (result.kind === 'busy') return refuse({ kind: 'too-many', retryAfterSeconds: BUSY_SECONDS })
-    const wait = await limit.wait()
-    if (wait > 0) return refuse({ kind: 'too-many', retryAfterSeconds: wait })
-    const isLocked = await guesses.isFull()
-    if (result.kind === 'right' && user && !isLocked)
-      return {
-        kind: 'right',
-        user: { id: user.id, fhirUserId: user.fhir_user_id },
-        async confirm(trx, changed) {
-          const hash = changed?.newHash ?? result.newHash ?? user.password_hash
-          if (!(await replaceHash(trx, user, hash, changed && context.clock()))) return undefined
-          const what = changed ?? 'everything'
-          const mark = computeAccountMark(user)
-          const kept =
-            hash === user.password_hash ? [] : await keepAccess(trx, { accountId: user.id, mark, what })
-          await limit.clear(trx)
-          await (changed ? forgetWrongPasswords(trx, user.id) : guesses.clear(trx))
-          return { kept }
-        },
-      }
-    const keep = async (trx: Transaction<Schema>) => {
-      await limit.add(trx)
-      if (!isLocked && user && user.password_hash !== NO_PASSWORD) await guesses.add(trx)
-    }
-    return refuse(
-      result.kind === 'wrong' && result.queueIsFull
-        ? { kind: 'too-many', retryAfterSeconds: BUSY_SECONDS, keep }
-        : { kind: 'wrong', keep, isLocked, isRepeated: (await limit.count()) >= REPEATED },
-    )
+    canSucceed: isUsable && !isLocked,
+    examine: async whose => {
+      const limits = whose === 'account' ? { compared, guesses } : makeLimitsOfNobody(context)
+      const isOpen = (await limits.compared.wait()) === 0 && !(await limits.guesses.isFull())
+      const hash = whose === 'account' && isUsable && isOpen ? user.password_hash : undefined
+      const right = await passwordCheck.compare(hash, password)
+      if (right && user) return accept(user, right)
+      await store.db.transaction().execute(async trx => {
+        await limits.compared.add(trx)
+        await (isOpen ? limits : makeLimitsOfNobody(context)).guesses.add(trx, address)
+      })
+      return undefined
+    },
+    refuse: async why => {
+      if (why === 'waiting') return refuse({ kind: 'too-many', retryAfterSeconds: BUSY_SECONDS, keep })
+      const wait = await limit.wait()
+      const isLocked = await guesses.isFull()
+      const isRepeated = (await limit.count()) >= REPEATED
+      if (wait > 0) return refuse({ kind: 'too-many', retryAfterSeconds: wait, keep })
+      return refuse(
+        why === 'full'
+          ? { kind: 'too-many', retryAfterSeconds: BUSY_SECONDS, keep: limit.add }
+          : { kind: 'wrong', keep: limit.add, isLocked, isRepeated },
+      )
+    },
   })
+
+  function accept(user: FoundUser, { newHash }: RightPassword): AttemptResult {
+    return {
+      kind: 'right',
+      user: { id: user.id, fhirUserId: user.fhir_user_id },
+      async confirm(trx, changed) {
+        const hash = changed?.newHash ?? newHash ?? user.password_hash
+        if (!(await replaceHash(trx, user, hash, changed && context.clock()))) return undefined
+        const what = changed ?? 'everything'
+        const mark = computeAccountMark(user)
+        const kept =
+          hash === user.password_hash ? [] : await keepAccess(trx, { accountId: user.id, mark, what })
+        await limit.clear(trx)
+        await compared.clear(trx)
+        await (changed ? forgetWrongPasswords(trx, user.id) : guesses.clear(trx))
+        return { kept }
+      },
+    }
+  }
+}
+
+/** For attempts whose account was examined before their turn: they do the same work. */
+function makeLimitsOfNobody(context: LoginContext) {
+  return {
+    compared: createAttemptLimit(context, { username: '', address: '', apart: '' }),
+    guesses: createGuessLimit(context, '', null),
+  }
 }
 
 /** An attempt that counts as a failure until it is released. */
@@ -121,7 +146,7 @@ export interface Reservation {
 }
 
 /**
- * The limits of failed attempts: for a username from a network, and for the network. Failures are counted in the database,
+ * The limits of failed attempts: for a username from a network or known browser, and for the network. Failures are counted in the database,
  * so that all instances share the count.
  */
 export function createAttemptLimit(
@@ -129,21 +154,21 @@ export function createAttemptLimit(
   {
     username,
     address,
-    isEverywhere = false,
+    apart,
   }: Pick<Attempt, 'username' | 'address'> & {
-    /** Counts the failures of all networks together: only somebody who knows the password can cause them. */
-    readonly isEverywhere?: boolean
+    /** Counted instead of the network, whatever others there do: the hash of a browser that the account knows. */
+    readonly apart?: string | undefined
   },
 ) {
   const network = findNetwork(address)
-  const sender = isEverywhere ? [username] : [username, network]
-  const ofUsername = { key: hashSender(...sender), count: settings.loginFailureLimit }
+  const ofUsername = { key: hashSender(username, apart ?? network), count: settings.loginFailureLimit }
   const ofNetwork = { key: hashSender(network), count: settings.loginFailureLimitPerAddress }
+  const counts = apart === undefined ? [ofUsername, ofNetwork] : [ofUsername]
 
   /** Seconds until the next attempt is allowed, without `own` rows of this attempt. */
   async function wait(own = 0): Promise<number> {
     const since = clock() - settings.loginFailureWindowSeconds * 1000
-    const seconds = [ofUsername, ofNetwork].map(async ({ key, count }) => {
+    const seconds = counts.map(async ({ key, count }) => {
       const oldest = await db
         .selectFrom('login_failure')
         .select('at')
@@ -159,7 +184,7 @@ export function createAttemptLimit(
   }
 
   async function add(trx: Kysely<Schema>, attempt: string | null = null): Promise<void> {
-    const rows = [ofUsername, ofNetwork].map(({ key }) => ({
+    const rows = counts.map(({ key }) => ({
       username_address_hash: key,
       at: clock(),
       attempt,
@@ -180,6 +205,23 @@ export function createAttemptLimit(
       return Number(count)
     },
     add: (trx: Kysely<Schema>) => add(trx),
+    /**
+     * Counts nothing. A refusal that is not counted writes something too: its audit record, which only accounts always
+     * have, would otherwise take a commit more.
+     */
+    async touch(trx: Kysely<Schema>): Promise<void> {
+      const username_address_hash = hashSender('refused', network)
+      const { numUpdatedRows } = await trx
+        .updateTable('login_failure')
+        .set({ at: clock() })
+        .where('username_address_hash', '=', username_address_hash)
+        .executeTakeFirst()
+      if (numUpdatedRows === 0n)
+        await trx
+          .insertInto('login_failure')
+          .values({ username_address_hash, at: clock(), attempt: null })
+          .execute()
+    },
     async clear(trx: Kysely<Schema>): Promise<void> {
       await trx.deleteFrom('login_failure').where('username_address_hash', '=', ofUsername.key).execute()
     },
@@ -204,7 +246,7 @@ function hashSender(...sender: readonly string[]): string {
   return sha256(JSON.stringify(sender))
 }
 
-type LoginContext = Pick<UsersContext, 'store' | 'settings' | 'clock' | 'checkPassword' | 'rules'>
+type LoginContext = Pick<UsersContext, 'store' | 'settings' | 'clock' | 'passwordCheck' | 'rules'>
 
 const BUSY_SECONDS = 5
 
@@ -230,6 +272,8 @@ async function replaceHash(
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }
+
+type FoundUser = NonNullable<Awaited<ReturnType<typeof findByUsername>>>
 
 function findByUsername({ db }: Store, username: string) {
   return db

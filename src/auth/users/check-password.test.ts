@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { hash } from 'bcrypt'
 import { LIMITS } from '../base/limits.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
+import { addWrongPasswords } from '../testing/wrong-passwords.ts'
 import { tryLogin } from './attempt.ts'
-import { createPasswordCheck, PasswordQueue, type PasswordResult } from './check-password.ts'
+import { createPasswordCheck, type PasswordCheck, PasswordQueue } from './check-password.ts'
 import { isPasswordOf } from './passwords.ts'
+
+/** Until what has started waits for something else: statements of SQLite take a few turns of the event loop. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 2_000; turn++) await yieldTurn()
+}
 
 describe('the password check', () => {
   const open = openTestStore()
@@ -55,42 +62,167 @@ describe('the password check', () => {
     assert.deepEqual(new Set(answers.map(({ statusCode }) => statusCode)), new Set([401, 429]))
   })
 
-  it('checks and counts a wrong password even if the queue is full', async () => {
-    const { store, settings, time, rules } = await TestAuthServer.open(await open())
-    const check = createPasswordCheck({ store, clock: () => time.now, cost: 4 })
-    const passwordHash = await hash('sallyport', 4)
-    const results: PasswordResult[] = []
-    const { promise: held, resolve: release } = Promise.withResolvers<void>()
-    const send = (network: string, stored: string | undefined, until: Promise<void> = Promise.resolve()) =>
-      check(
-        { username: network, network, password: 'wrong', enabled: true, passwordHash: stored },
-        async result => {
-          results.push(result)
-          await until
-          return { kind: 'refused' }
-        },
-      )
-    const running = Array.from({ length: LIMITS.passwordsAtOnce }, () => send('running', passwordHash, held))
-    const flood = Array.from({ length: LIMITS.loginsWaiting }, (_, at) => send(`flood-${at}`, undefined))
-    const known = send('known', passwordHash)
-    await send('made-up', undefined)
-    assert.deepEqual(results.at(-1), { kind: 'wrong', queueIsFull: true })
-    release()
-    await known
-    assert.deepEqual(results[LIMITS.passwordsAtOnce + 1], { kind: 'wrong', queueIsFull: true })
-    await Promise.all([...running, ...flood])
+  describe('of a username', () => {
+    /** Accounts that differ only in what a refusal must not reveal. */
+    const KINDS = ['unknown', 'known', 'locked', 'disabled'] as const
 
-    const attempt = (result: PasswordResult) =>
-      tryLogin(
-        { store, settings, clock: () => time.now, checkPassword: (_, settle) => settle(result), rules },
-        { username: 'clinician', password: 'any', address: '10.0.0.1' },
-        async ({ keep }) => keep && store.db.transaction().execute(keep),
-      )
-    for (let at = 0; at < settings.loginFailureLimit; at++) {
-      const { kind, ...refused } = await attempt({ kind: 'wrong', queueIsFull: true })
-      assert.deepEqual([kind, 'retryAfterSeconds' in refused && refused.retryAfterSeconds], ['too-many', 5])
+    /** A server whose accounts have these names, attempts at them, and the steps that they take. */
+    async function openSteps() {
+      const auth = await TestAuthServer.open(await open())
+      for (const kind of ['known', 'locked', 'disabled'])
+        await auth.addUser(kind, { disabled: kind === 'disabled' })
+      await addWrongPasswords(auth.store.db, (await auth.findUser('locked')).id)
+      const steps: string[] = []
+      const db = auth.store.db.withPlugin({
+        transformQuery: ({ node }) => {
+          steps.push(
+            `${node.kind} ${JSON.stringify(node).match(/"SchemableIdentifierNode".*?"name":"(\w+)"/)?.[1]}`,
+          )
+          return node
+        },
+        transformResult: async ({ result }) => result,
+      })
+      const store = { ...auth.store, db }
+      const clock = () => auth.time.now
+      const busy = Promise.withResolvers<void>()
+      const pauses: number[] = []
+      const pause = (ms: number) => {
+        pauses.push(ms)
+        return busy.promise
+      }
+      const inner = createPasswordCheck({ store: auth.store, clock, cost: 4, pause })
+      const passwordCheck: PasswordCheck = {
+        compare: (...compared) => {
+          steps.push('compare')
+          return inner.compare(...compared)
+        },
+        takeTurn: turn => inner.takeTurn(turn),
+      }
+      const context = { store, settings: auth.settings, clock, passwordCheck, rules: auth.rules }
+      const attempt = (username: string, address: string, password = 'wrong') =>
+        tryLogin(context, { username, password, address }, async ({ keep }) => {
+          steps.push('record')
+          await db.transaction().execute(keep)
+        })
+      /** Occupies one comparison until `release`, and the others until `end`: then attempts are examined one by one. */
+      const occupy = () => {
+        const held = Array.from({ length: LIMITS.passwordsAtOnce }, () => Promise.withResolvers<undefined>())
+        const turns = held.map(({ promise }) =>
+          inner.takeTurn({
+            username: 'running',
+            network: 'running',
+            canSucceed: false,
+            examine: () => promise,
+            refuse: async () => undefined,
+          }),
+        )
+        const release = () => held[0]?.resolve(undefined)
+        const end = () => {
+          for (const { resolve } of held) resolve(undefined)
+          return Promise.all(turns)
+        }
+        return { release, end }
+      }
+      return { auth, steps, attempt, occupy, inner, pauses, endPauses: busy.resolve }
     }
-    assert.equal((await attempt({ kind: 'right', newHash: undefined })).kind, 'too-many')
+
+    it('takes the same steps up to a refusal, whether it is unknown, known, locked or disabled (LOGIN-5)', async () => {
+      const { steps, attempt } = await openSteps()
+      const taken: (readonly string[])[] = []
+      for (const [at, kind] of KINDS.entries()) {
+        steps.length = 0
+        assert.equal((await attempt(kind, `10.0.0.${at}`)).kind, 'wrong')
+        taken.push([...steps])
+      }
+      assert.ok(taken[0]?.includes('compare') && taken[0].includes('InsertQueryNode wrong_password'))
+      for (const other of taken) assert.deepEqual(other, taken[0])
+      const limited: (readonly string[])[] = []
+      for (const [at, kind] of KINDS.entries()) {
+        while ((await attempt(kind, `10.0.0.${at}`)).kind === 'wrong') steps.length = 0
+        steps.length = 0
+        assert.equal((await attempt(kind, `10.0.0.${at}`)).kind, 'too-many')
+        limited.push([...steps])
+      }
+      assert.ok(limited[0]?.includes('UpdateQueryNode login_failure'), 'a commit for each refusal')
+      for (const other of limited) assert.deepEqual(other, limited[0])
+    })
+
+    it('is refused in its turn, whether it is unknown, known, locked or disabled (LOGIN-5)', async () => {
+      const { attempt, occupy } = await openSteps()
+      const { release, end } = occupy()
+      const order: number[] = []
+      const names = Array.from({ length: 4 }, () => [...KINDS, ...KINDS.toReversed()]).flat()
+      const attempts = names.map(async (username, at) => {
+        assert.equal((await attempt(username, `10.0.${at}.1`)).kind, 'wrong')
+        order.push(at)
+      })
+      // All are in the line before one is examined.
+      await settle()
+      release()
+      await Promise.all(attempts)
+      assert.deepEqual(order, [...names.keys()])
+      await end()
+    })
+
+    it('is refused after the same time while the queue is full, and a right password is accepted (LOGIN-5, LOGIN-7)', async () => {
+      const { attempt, occupy, inner, pauses, endPauses } = await openSteps()
+      const { release, end } = occupy()
+      const flood = Array.from({ length: LIMITS.loginsWaiting }, (_, at) =>
+        inner.takeTurn({
+          username: `made-up-${at}`,
+          network: `flood-${at}`,
+          canSucceed: false,
+          examine: async () => undefined,
+          refuse: async () => undefined,
+        }),
+      )
+      const answered: string[] = []
+      const refused = KINDS.map((username, at) =>
+        attempt(username, `10.0.0.${at}`).then(({ kind }) => answered.push(`${username} ${kind}`)),
+      )
+      const right = attempt('known', '10.0.1.1', 'sallyport')
+      await settle()
+      release()
+      assert.equal((await right).kind, 'right')
+      await Promise.all(flood)
+      await end()
+      assert.deepEqual(answered, [], 'nobody is refused before the time')
+      assert.deepEqual(pauses, Array(KINDS.length + 1).fill(LIMITS.loginBusyMs))
+      endPauses()
+      await Promise.all(refused)
+      assert.deepEqual(answered.toSorted(), KINDS.map(kind => `${kind} too-many`).toSorted())
+    })
+
+    it('is counted even if the queue is full, and so are guesses that are compared early', async () => {
+      const { auth, attempt, occupy, inner } = await openSteps()
+      const { release, end } = occupy()
+      const line = Array.from({ length: 50 }, (_, at) =>
+        inner.takeTurn({
+          username: `made-up-${at}`,
+          network: `flood-${at}`,
+          canSucceed: false,
+          examine: async () => undefined,
+          refuse: async () => undefined,
+        }),
+      )
+      const guesses = Array.from({ length: 30 }, () => attempt('known', '10.0.0.1'))
+      const right = attempt('known', '10.0.0.1', 'sallyport')
+      await settle()
+      release()
+      assert.notEqual((await right).kind, 'right')
+      await Promise.all([...line, ...guesses])
+      await end()
+      const rows = await auth.store.db
+        .selectFrom('wrong_password')
+        .select('id')
+        .where('clinician_id', '=', (await auth.findUser('known')).id)
+        .execute()
+      const limit = auth.settings.loginFailureLimit
+      assert.ok(
+        rows.length >= limit && rows.length < limit + LIMITS.passwordsAtOnce,
+        `${rows.length} guesses`,
+      )
+    })
   })
 
   it('serves every username once before any twice, from however many networks it is guessed', async () => {

@@ -1,106 +1,117 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { createCachedFetch } from '../../cache/index.ts'
 import type { Store } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { hashPassword, isPasswordOf, PASSWORD_COST, readCost } from './passwords.ts'
 
-interface PasswordAttempt {
-  /** The stored hash; undefined for an unknown username. */
-  readonly passwordHash: string | undefined
-  readonly password: string
-  /** Whether the account is enabled. */
-  readonly enabled: boolean
-  readonly username: string
-  readonly network: string
+/** A password that matches the stored hash. */
+export interface RightPassword {
+  /** Replaces a cheaper hash. */
+  readonly newHash: string | undefined
 }
 
-export type PasswordResult =
-  | {
-      readonly kind: 'right' /** Replaces a cheaper hash. */
-      readonly newHash: string | undefined
-    }
-  | {
-      readonly kind: 'wrong' /** Whether the response cannot be queued. */
-      readonly queueIsFull: boolean
-    }
-  /** Too many attempts of this sender are waiting; the password was not compared. */
-  | { readonly kind: 'busy' }
+/** An attempt that waits for its turn. */
+interface Turn<Result> {
+  readonly username: string
+  readonly network: string
+  /** Whether a password can be right: the account exists, is enabled and is not locked. Nobody learns it by a refusal. */
+  readonly canSucceed: boolean
+  /** Compares the password with that of the account, or does the same work for nobody. Counts a wrong one. */
+  examine(whose: 'account' | 'nobody'): Promise<Result | undefined>
+  /** `waiting`: so many attempts of this sender wait that it was not examined. `full`: the queue has no room. */
+  refuse(why: 'wrong' | 'waiting' | 'full'): Promise<Result>
+}
 
-/**
- * Compares a password and settles the result before the next attempt, so that simultaneous guesses are counted.
- * Resolves when the result may be disclosed.
- */
-export type CheckPassword = <Settled extends { readonly kind: string }>(
-  attempt: PasswordAttempt,
-  settle: (result: PasswordResult) => Promise<Settled>,
-) => Promise<Settled>
+export interface PasswordCheck {
+  /** Undefined if the password is wrong. Takes as long without a hash. */
+  compare(passwordHash: string | undefined, password: string): Promise<RightPassword | undefined>
+  /** Examines an attempt when its turn comes. */
+  takeTurn<Result>(turn: Turn<Result>): Promise<Result>
+}
 
 /** Comparisons are made to look as expensive as the highest stored cost, up to this one, which takes seconds. */
 const MAX_COST = 14
 const COST_KEPT_MS = 60_000
 
 /**
- * Compares passwords, a few at a time. The response to a correct one is sent as soon as possible. All others wait in one
- * queue and cost as much as the most expensive stored hash, so that timing does not reveal whether a username exists.
+ * Compares passwords, a few at a time, each at the cost of the most expensive stored hash. A right password is accepted as
+ * soon as possible. Every attempt has a place in one line, whatever its username, and its refusal is sent when its turn there
+ * comes and after the same work; if the line is full, after a fixed time. So neither the order nor the time of refusals
+ * reveals whether an account exists or is locked.
  */
 export function createPasswordCheck({
   store,
   clock,
   cost = PASSWORD_COST,
+  pause = setTimeout,
 }: {
   readonly store: Store
   readonly clock: () => number
   /** The cost of new hashes. */
   readonly cost?: number | undefined
-}): CheckPassword {
+  readonly pause?: (ms: number) => Promise<unknown>
+}): PasswordCheck {
   const queue = new PasswordQueue({ atOnce: LIMITS.passwordsAtOnce, longest: LIMITS.loginsWaiting })
   const waiting = new Map<string, number>()
-  let lastMs = 0
 
   const highestCost = createCachedFetch({
     clock,
     fetch: async () => ({ value: (await findHighestCost(store)) ?? cost, freshForMs: COST_KEPT_MS }),
   })
 
-  async function compare({ passwordHash, password, enabled }: PasswordAttempt): Promise<PasswordResult> {
-    const start = performance.now()
-    const target = await highestCost.get('cost')
-    const isRight = await isPasswordOf(passwordHash, password, target)
-    lastMs = performance.now() - start
-    if (!isRight || !enabled) return { kind: 'wrong', queueIsFull: queue.isFull }
-    const own = readCost(passwordHash) ?? target
-    const wanted = Math.max(cost, target)
-    return { kind: 'right', newHash: own < wanted ? await hashPassword(password, wanted) : undefined }
-  }
-
-  const check: CheckPassword = async (attempt, settle) => {
-    const { passwordHash, username, network } = attempt
-    const compareAndSettle = async () => settle(await compare(attempt))
-    if (passwordHash !== undefined) {
-      // By username first, so that guesses at one user from many networks do not delay others.
-      const settled = await queue.run({ sender: [username, network], first: true }, compareAndSettle)
-      if (settled.kind === 'right' || queue.isFull) return settled
-      return queue.run({ sender: [network], first: false }, async () => settled)
+  async function takePlace<Result>(turn: Turn<Result>): Promise<Result> {
+    const { username, network, canSucceed, examine, refuse } = turn
+    const accepted = Promise.withResolvers<Result>()
+    let examined: Promise<Result | undefined> | undefined
+    let isOver = false
+    const examineOnce = async () => {
+      examined ??= examine('account')
+      const right = await examined
+      if (right !== undefined) accepted.resolve(right)
     }
-    if (!queue.isFull) return queue.run({ sender: [network], first: false }, compareAndSettle)
-    // As long as a comparison takes.
-    await pause(lastMs)
-    return settle({ kind: 'wrong', queueIsFull: true })
-  }
-
-  return async (attempt, settle) => {
-    const sender = JSON.stringify([attempt.username, attempt.network])
-    const before = waiting.get(sender) ?? 0
-    if (before >= LIMITS.loginsWaitingPerUsername) return settle({ kind: 'busy' })
-    waiting.set(sender, before + 1)
+    const inLine = queue.isFull
+      ? pause(LIMITS.loginBusyMs).then(() => (isOver ? accepted.promise : refuse('full')))
+      : queue.run({ sender: [network], first: false }, async () => {
+          if (isOver) return accepted.promise
+          await (examined ? examine('nobody') : examineOnce())
+          return (await examined) ?? refuse('wrong')
+        })
+    // By username first, so that guesses at one user from many networks do not delay others.
+    const first = canSucceed
+      ? queue.run({ sender: [username, network], first: true }, async () => {
+          if (!isOver && !examined) await examineOnce()
+        })
+      : undefined
+    first?.catch(accepted.reject)
     try {
-      return await check(attempt, settle)
+      return await Promise.race([accepted.promise, inLine])
     } finally {
-      const left = (waiting.get(sender) ?? 1) - 1
-      if (left > 0) waiting.set(sender, left)
-      else waiting.delete(sender)
+      isOver = true
     }
+  }
+
+  return {
+    async compare(passwordHash, password) {
+      const target = await highestCost.get('cost')
+      if (!(await isPasswordOf(passwordHash, password, target))) return undefined
+      const own = readCost(passwordHash) ?? target
+      const wanted = Math.max(cost, target)
+      return { newHash: own < wanted ? await hashPassword(password, wanted) : undefined }
+    },
+    async takeTurn(turn) {
+      const sender = JSON.stringify([turn.username, turn.network])
+      const before = waiting.get(sender) ?? 0
+      if (before >= LIMITS.loginsWaitingPerUsername) return turn.refuse('waiting')
+      waiting.set(sender, before + 1)
+      try {
+        return await takePlace(turn)
+      } finally {
+        const left = (waiting.get(sender) ?? 1) - 1
+        if (left > 0) waiting.set(sender, left)
+        else waiting.delete(sender)
+      }
+    },
   }
 }
 
@@ -151,8 +162,8 @@ class Lane {
 }
 
 /**
- * Limits the number of concurrent password comparisons, because each occupies a processor. Attempts with existing
- * usernames go first, so that a flood of made-up usernames does not block logins.
+ * Limits the number of concurrent password comparisons, because each occupies a processor. Attempts that can succeed
+ * also go first, so that a flood of made-up usernames does not block logins.
  */
 export class PasswordQueue {
   readonly #first = new Lane()

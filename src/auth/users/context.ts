@@ -1,12 +1,12 @@
 import type { Serialize } from '../../cache/index.ts'
 import type { BaseContext } from '../base/context.ts'
-import type { CheckPassword } from './check-password.ts'
+import type { PasswordCheck } from './check-password.ts'
 import type { Providers } from './providers/providers.ts'
 import type { AccessRules } from './validity/rule.ts'
 
 /** What sign-in depends on. */
 export interface UsersContext extends BaseContext {
-  readonly checkPassword: CheckPassword
+  readonly passwordCheck: PasswordCheck
   /** Attempts at one account of a directory take turns. */
   readonly takeDirectoryTurn: Serialize
   readonly providers: Providers

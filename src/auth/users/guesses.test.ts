@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { createAuditor, findRecords } from '../../audit/index.ts'
+import { sha256 } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 
@@ -107,12 +108,68 @@ eachDatabase((_name, open) => {
       assert.equal((await post('shared', 'sallyport', { address: '10.6.2.1' })).statusCode, 302)
     })
 
-    it('does not know a browser by the cookie of another user, or by a made-up one', async () => {
+    it('does not know a browser by the cookie of another user, or by one that the server did not make (LOGIN-16)', async () => {
       await auth.addUser('victim')
       const own = readCookie(await post('shared', 'sallyport', { address: '10.9.2.1' }))
+      const planted = ['planted', 'A'.repeat(43), `${'B'.repeat(43)}.${own}`]
+      for (const [at, browser] of planted.entries()) {
+        const response = await post('victim', 'sallyport', { address: `10.9.3.${at}`, browser })
+        assert.equal(response.statusCode, 302)
+        const made = readCookie(response) ?? ''
+        assert.match(made, /^[\w-]{43}(\.|$)/)
+        assert.notEqual(made.slice(0, 43), browser.slice(0, 43))
+      }
       await guess('victim', LIMITS.wrongPasswords)
-      for (const browser of [own, 'made-up'])
+      for (const browser of [own, 'made-up', ...planted])
         assert.equal((await post('victim', 'sallyport', { address: '10.6.3.1', browser })).statusCode, 401)
+    })
+
+    it('does not know a browser by the cookie of 0.3.0, which anybody could have planted (LOGIN-16)', async () => {
+      await auth.addUser('upgraded')
+      const { id: clinician_id } = await findAccount('upgraded')
+      const planted = 'C'.repeat(43)
+      const row = { clinician_id, sender_hash: sha256(`browser ${planted}`), seen_at: auth.time.now }
+      await auth.store.db.insertInto('known_sender').values(row).execute()
+      await guess('upgraded', LIMITS.wrongPasswords)
+      const from = { address: '10.6.3.2', browser: planted }
+      assert.equal((await post('upgraded', 'sallyport', from)).statusCode, 401)
+    })
+
+    it('gives a browser a new cookie at each sign-in, and keeps those of others who share it (LOGIN-16)', async () => {
+      await auth.addUser('early')
+      await auth.addUser('late')
+      const sign = async (username: string, browser: string | undefined, address: string) => {
+        const response = await post(username, 'sallyport', { address, browser })
+        assert.equal(response.statusCode, 302)
+        return readCookie(response) ?? ''
+      }
+      const first = await sign('early', undefined, '10.9.4.1')
+      const both = await sign('late', first, '10.9.4.1')
+      const renewed = await sign('early', both, '10.9.4.1')
+      assert.equal(new Set([first, ...both.split('.'), ...renewed.split('.')]).size, 3)
+      assert.equal(renewed.split('.').length, 2)
+      for (const username of ['early', 'late']) await guess(username, LIMITS.wrongPasswords)
+      const stale = { address: '10.6.8.1', browser: first }
+      assert.equal((await post('early', 'sallyport', stale)).statusCode, 401, 'a former cookie')
+      const last = await sign('late', renewed, '10.6.8.2')
+      await sign('early', last, '10.6.8.3')
+    })
+
+    it('keeps no browser of its user out, whatever others of its network try (LOGIN-6)', async () => {
+      await auth.addUser('neighbour')
+      const address = '10.9.5.1'
+      const browser = readCookie(await post('neighbour', 'sallyport', { address }))
+      for (let count = 0; count < 10; count++) await post('neighbour', 'wrong', { address })
+      assert.equal((await post('neighbour', 'sallyport', { address })).statusCode, 429)
+      assert.equal((await post('neighbour', 'sallyport', { address, browser })).statusCode, 302)
+      const busy = await TestAuthServer.open(auth.store, { settings: { loginFailureLimitPerAddress: 5 } })
+      busy.time.now = auth.time.now
+      const known = readCookie(await post('neighbour', 'sallyport', { address: '10.9.5.2', at: busy }))
+      for (let count = 0; count < 5; count++)
+        await post(`spray-${count}`, 'wrong', { address: '10.9.5.2', at: busy })
+      const there = { address: '10.9.5.2', at: busy }
+      assert.equal((await post('neighbour', 'sallyport', there)).statusCode, 429)
+      assert.equal((await post('neighbour', 'sallyport', { ...there, browser: known })).statusCode, 302)
     })
 
     it('says after some failures what else could be the reason, for any username', async () => {

@@ -1,72 +1,51 @@
 import { randomUUID } from 'node:crypto'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Kysely, sql } from 'kysely'
-import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
-import { type CookieDefinition, defineCookie, findNetwork } from '../../web/index.ts'
-import { LIFETIME, LIMITS } from '../base/limits.ts'
+import type { Schema } from '../../store/index.ts'
+import { LIMITS } from '../base/limits.ts'
 import type { UsersContext } from './context.ts'
-
-/** Where an attempt to sign in comes from. */
-export interface Sender {
-  /** The IP address of the browser. */
-  readonly address: string
-  /** The cookie of a browser in which somebody signed in before. */
-  readonly browser?: string | undefined
-}
+import { NO_PASSWORD } from './passwords.ts'
 
 /**
  * The limit of wrong passwords of an account in a row, over all addresses and instances (LOGIN-16). Browsers and networks from
  * which the user has signed in are counted one by one, all others together: whoever guesses from elsewhere cannot lock the
- * user out. Undefined `userId`: the username is unknown.
+ * user out. The id is empty for an unknown username, which takes the same statements.
  */
 export function createGuessLimit(
   { store: { db }, clock }: Pick<UsersContext, 'store' | 'clock'>,
-  userId: string | undefined,
-  { address, browser }: Sender,
+  id: string,
+  sender: string | null,
 ) {
-  const id = userId ?? ''
-  const sender = findSender(db, id, { address, browser })
   return {
-    /** Whether no password is accepted from this sender. Takes as long for an unknown username. */
-    isFull: async () => (await countWrongPasswords(db, id, await sender)) >= LIMITS.wrongPasswords,
-    async add(trx: Kysely<Schema>): Promise<void> {
-      const row = { id: randomUUID(), clinician_id: id, sender_hash: await sender, at: clock(), address }
-      await trx.insertInto('wrong_password').values(row).execute()
+    /** Whether no password is accepted from this sender. */
+    isFull: async () => (await countWrongPasswords(db, id, sender)) >= LIMITS.wrongPasswords,
+    async add(trx: Kysely<Schema>, address: string): Promise<void> {
+      // Stores nothing for nobody, and for an account without a password.
+      await trx
+        .insertInto('wrong_password')
+        .columns(['id', 'clinician_id', 'sender_hash', 'at', 'address'])
+        .expression(({ selectFrom, cast, val }) =>
+          selectFrom('clinician')
+            .select([
+              cast<string>(val(randomUUID()), 'text').as('new_id'),
+              'id as clinician_id',
+              cast<string | null>(val(sender), 'text').as('sender_hash'),
+              cast<number>(val(clock()), 'bigint').as('at'),
+              cast<string>(val(address), 'text').as('address'),
+            ])
+            .where('id', '=', id)
+            .where('password_hash', '!=', NO_PASSWORD),
+        )
+        .execute()
     },
     /** After a sign-in. What others guessed meanwhile from elsewhere still counts. */
     async clear(trx: Kysely<Schema>): Promise<void> {
-      const hash = await sender
       await trx
         .deleteFrom('wrong_password')
         .where('clinician_id', '=', id)
-        .where('sender_hash', hash === null ? 'is' : '=', hash)
+        .where('sender_hash', sender === null ? 'is' : '=', sender)
         .execute()
     },
   }
-}
-
-/** The hash of the browser, or else of the network, from which the user has signed in before; otherwise null. */
-async function findSender(
-  db: Kysely<Schema>,
-  userId: string,
-  { address, browser }: Sender,
-): Promise<string | null> {
-  const hashes = listSenders({ address, browser })
-  const known = await db
-    .selectFrom('known_sender')
-    .select('sender_hash')
-    .where('clinician_id', '=', userId)
-    .where('sender_hash', 'in', hashes)
-    .execute()
-  return hashes.find(hash => known.some(({ sender_hash }) => sender_hash === hash)) ?? null
-}
-
-/** The browser first: its user need not share the count of a network. */
-function listSenders({ address, browser }: Sender): readonly string[] {
-  return [
-    ...(browser === undefined ? [] : [sha256(`browser ${browser}`)]),
-    sha256(`network ${findNetwork(address)}`),
-  ]
 }
 
 async function countWrongPasswords(
@@ -86,11 +65,6 @@ async function countWrongPasswords(
 /** After a new password, or if an administrator unlocks the account. */
 export async function forgetWrongPasswords(trx: Kysely<Schema>, userId: string): Promise<void> {
   await trx.deleteFrom('wrong_password').where('clinician_id', '=', userId).execute()
-}
-
-/** After an administrator set a password: whoever signed in with the old one is a stranger. */
-export async function forgetSenders(trx: Kysely<Schema>, userId: string): Promise<void> {
-  await trx.deleteFrom('known_sender').where('clinician_id', '=', userId).execute()
 }
 
 /** The wrong passwords of an account since its last sign-in. */
@@ -137,48 +111,3 @@ export async function findLocked(
 /** For a query of accounts. */
 export const isLocked = sql<boolean>`exists (select 1 from wrong_password where wrong_password.clinician_id = clinician.id
   group by sender_hash having count(*) >= ${sql.lit(LIMITS.wrongPasswords)})`
-
-/** Remembers the browser and the network of a user who has just signed in, and returns the value of the browser's cookie. */
-export async function rememberSender(
-  context: Pick<UsersContext, 'settings' | 'clock'>,
-  trx: Kysely<Schema>,
-  request: FastifyRequest,
-  userId: string,
-): Promise<string> {
-  const browser = readBrowser(context, request) ?? createRandomToken()
-  const seen_at = context.clock()
-  const rows = listSenders({ address: request.ip, browser }).map(sender_hash => ({
-    clinician_id: userId,
-    sender_hash,
-    seen_at,
-  }))
-  await trx
-    .insertInto('known_sender')
-    .values(rows)
-    .onConflict(conflict => conflict.columns(['clinician_id', 'sender_hash']).doUpdateSet({ seen_at }))
-    .execute()
-  return browser
-}
-
-export function setBrowserCookie(
-  context: Pick<UsersContext, 'settings'>,
-  reply: FastifyReply,
-  browser: string,
-): void {
-  const { name, attributes } = defineBrowserCookie(context)
-  reply.setCookie(name, browser, attributes)
-}
-
-/** The cookie of a browser in which somebody has signed in. */
-export function readBrowser(
-  context: Pick<UsersContext, 'settings'>,
-  request: FastifyRequest,
-): string | undefined {
-  return request.cookies[defineBrowserCookie(context).name]
-}
-
-/** It opens nothing: with it a browser is told apart from those of strangers. A browser that removes cookies may drop it first. */
-function defineBrowserCookie({ settings }: Pick<UsersContext, 'settings'>): CookieDefinition {
-  const { name, attributes } = defineCookie(settings.issuerUrl, 'sallyport-browser')
-  return { name, attributes: { ...attributes, priority: 'low', maxAge: LIFETIME.knownSender / 1000 } }
-}

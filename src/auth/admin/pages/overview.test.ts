@@ -88,7 +88,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.doesNotMatch((await (await server.logIn('ada')).get('/admin')).body, /no second factor/)
     })
 
-    it('names accounts with many wrong one-time codes in the last day (ADMIN-24)', async () => {
+    it('names accounts with many wrong codes or passkeys in the last day (ADMIN-24)', async () => {
       const store = await open()
       const server = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
       await server.addUser('ada', { admin: true })
@@ -99,15 +99,18 @@ eachDatabaseIfThorough((_name, open) => {
         .executeTakeFirstOrThrow()
       const browser = await server.logIn('ada')
       const add = (id: string, at: number) =>
-        store.db.insertInto('wrong_code').values({ id, clinician_id, at }).execute()
+        store.db
+          .insertInto('wrong_code')
+          .values({ id, clinician_id, at, kind: 'recovery-code', sender_hash: null, address: '10.0.0.1' })
+          .execute()
       await add('00000000-0000-4000-8000-000000000009', server.time.now - 86_400_000)
       for (let count = 0; count < 5; count++)
         await add(`00000000-0000-4000-8000-00000000000${count}`, server.time.now)
-      assert.doesNotMatch((await browser.get('/admin')).body, /wrong one-time codes/)
+      assert.doesNotMatch((await browser.get('/admin')).body, /wrong codes or passkeys/)
       await add('00000000-0000-4000-8000-000000000005', server.time.now)
       assert.match(
         (await browser.get('/admin')).body,
-        /More than 5 wrong one-time codes in the last 24 hours: ada\.[\s\S]*search=ada"[^>]*>See users/,
+        /More than 5 wrong codes or passkeys in the last 24 hours: ada\.[\s\S]*search=ada"[^>]*>See users/,
       )
     })
 

@@ -10,9 +10,8 @@ import {
   renderBadge,
   renderDateTime,
 } from '../../../web/index.ts'
-import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { countWrongCodes } from '../../users/factors/wrong-codes.ts'
+import { findWrongProofs, type WrongProofs } from '../../users/factors/wrong-proofs.ts'
 import { findGuesses, type Guesses } from '../../users/guesses.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
 import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
@@ -97,7 +96,7 @@ export async function renderUserPage(
   const warnings = await renderWarnings(request, user, listUnknown(reads))
   const signIns = await findSignIns(request.admin, user.id)
   const { store, clock } = request.admin
-  const wrongCodes = await countWrongCodes(store.db, user.id, clock())
+  const wrongProofs = await findWrongProofs(store.db, user.id, clock())
   const guesses = await findGuesses(store.db, user.id)
   const records = user.kind === 'account' ? await renderRecords(request, user) : undefined
   const form = html`<h2 class="section__title subhead">${user.kind === 'account' ? 'Name, FHIR user and related persons' : 'Name and FHIR user'}</h2>
@@ -134,7 +133,7 @@ ${renderFacts([
   ['Created', renderCreated(user)],
   ['Last sign-in', renderLastSignIn(user)],
   ...(guesses ? [['Wrong passwords', renderGuesses(user, guesses)] as const] : []),
-  ...(wrongCodes === 0 ? [] : [['Wrong codes in the last 24 hours', renderWrongCodes(wrongCodes)] as const]),
+  ...(wrongProofs ? [['Wrong codes and passkeys', renderWrongProofs(wrongProofs)] as const] : []),
   [
     'Audit',
     renderAuditLinks(
@@ -170,9 +169,9 @@ ${lockedAt !== undefined && html`<span class="sub">Locked since ${renderDateTime
 }
 
 /** Only somebody who knows the password can cause them. */
-function renderWrongCodes(count: number): Html {
-  const isFull = count >= LIMITS.wrongCodesPerDay
-  return html`${count} ${isFull && renderBadge('Codes refused', 'bad')}<span class="sub">${isFull && 'The server accepts no code from an authenticator app until there are fewer. '}Someone who knows the password may be guessing codes. A new password restarts the count.</span>`
+function renderWrongProofs({ count, today, last, addresses, isFull }: WrongProofs): Html {
+  return html`${count} in 30 days, ${today} in the last 24 hours ${isFull && renderBadge('Codes refused', 'bad')}
+<span class="sub">The last one ${renderDateTime(last)}, from ${addresses.join(', ') || 'an unknown address'}. ${isFull && 'From some senders the server accepts no code of an authenticator app until there are fewer. '}Someone who knows the password may be guessing. A new password restarts the count.</span>`
 }
 
 /** The name of the Practitioner, by which a wrong id is noticed. */

@@ -27,6 +27,7 @@ import {
   renameFactor,
 } from '../../users/factors/own-factors.ts'
 import { countRecoveryCodes, replaceRecoveryCodes } from '../../users/factors/recovery-codes.ts'
+import { findWrongProofs } from '../../users/factors/wrong-proofs.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireLogin } from '../../users/login.ts'
 import { isRecentLogin } from '../../users/login-rights.ts'
@@ -44,6 +45,7 @@ import {
   renderAdded,
   renderRecoveryCodes,
 } from '../factors/recovery-codes.ts'
+import { renderWrongProofs } from '../factors/wrong-proofs.ts'
 import { renderBack, renderSignedInPage, renderSupport, sendErrorPage } from '../page-parts.ts'
 import { signInAgain } from '../sign-in/complete.ts'
 
@@ -100,6 +102,7 @@ async function sendList(context: AuthContext, { reply, login, parameters }: Visi
   const { db } = context.store
   const factors = await listFactors(db, login.user.id)
   const codes = factors.length > 0 ? await countRecoveryCodes(db, login.user.id) : 0
+  const wrong = await findWrongProofs(db, login.user.id, context.clock())
   const canAdd = factors.length < LIMITS.factors
   // Only if it is true: it may have been removed when the URL is reloaded.
   const added = factors.find(({ kind }) => kind === parameters.get('added'))
@@ -120,7 +123,7 @@ ${
         text: 'You sign in with your password alone.',
         action: { href: paths.accountFactorsAdd, text: 'Set it up' },
       })}</div>`
-    : html`<div class="stack">${added ? renderAdded(added.kind) : renderAlert(ON, 'You are asked for one of these steps when you sign in.', 'ok')}${renderFactors(factors)}${renderCodesCard(codes)}</div>`
+    : html`<div class="stack">${wrong && renderWrongProofs(wrong)}${added ? renderAdded(added.kind) : renderAlert(ON, 'You are asked for one of these steps when you sign in.', 'ok')}${renderFactors(factors)}${renderCodesCard(codes)}</div>`
 }
 ${renderSupport(context)}`,
     ),

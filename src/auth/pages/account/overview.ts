@@ -5,10 +5,12 @@ import { isPatientUser, OPENS_NO_RECORDS, opensRecords } from '../../base/user.t
 import type { AuthContext } from '../../oauth/context.ts'
 import { type Factor, listFactors } from '../../users/factors/factors.ts'
 import { countRecoveryCodes } from '../../users/factors/recovery-codes.ts'
+import { findWrongProofs, type WrongProofs } from '../../users/factors/wrong-proofs.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
 import { joinWithAnd } from '../consent/texts.ts'
 import { describeCodesLeft } from '../factors/recovery-codes.ts'
+import { describeWrongProofs } from '../factors/wrong-proofs.ts'
 import { findAccess } from '../manage/access.ts'
 import { renderSignedInPage } from '../page-parts.ts'
 import { offersPasskeys } from '../sign-in/passkey.ts'
@@ -26,10 +28,11 @@ interface Part {
 export async function renderAccountPage(context: AuthContext, login: Login): Promise<Html> {
   const { db } = context.store
   const { user } = login
-  const [account, factors, codes, signIns, access] = await Promise.all([
+  const [account, factors, codes, wrong, signIns, access] = await Promise.all([
     db.selectFrom('clinician').select('password_changed_at').where('id', '=', user.id).executeTakeFirst(),
     listFactors(db, user.id),
     countRecoveryCodes(db, user.id),
+    findWrongProofs(db, user.id, context.clock()),
     findSignIns(context, user.id),
     findAccess(context, user.id),
   ])
@@ -38,6 +41,7 @@ export async function renderAccountPage(context: AuthContext, login: Login): Pro
       changedAt: account?.password_changed_at ?? undefined,
       factors,
       codes,
+      wrong,
     }),
     describeSignIns(login, signIns),
     opensRecords(user)
@@ -77,13 +81,14 @@ interface Steps {
   readonly changedAt: number | undefined
   readonly factors: readonly Factor[]
   readonly codes: number
+  readonly wrong: WrongProofs | undefined
 }
 
 /** Password and second steps, which a provider keeps for those who sign in with it. */
 function describeSteps(
   context: AuthContext,
   { issuer }: Login,
-  { changedAt, factors, codes }: Steps,
+  { changedAt, factors, codes, wrong }: Steps,
 ): readonly Part[] {
   const provider = context.rules.findByIssuer(issuer)
   const isOwn = context.settings.login.passwords && issuer === undefined
@@ -102,17 +107,17 @@ function describeSteps(
         text: `You sign in with ${provider?.name ?? 'another provider'}, which keeps your password. Change it there.`,
       }
   if (provider?.kind === 'oidc') return [password]
-  return [password, describeTwoSteps(factors, codes), ...describePasskeys(context, factors)]
+  return [password, describeTwoSteps(factors, codes, wrong), ...describePasskeys(context, factors)]
 }
 
-function describeTwoSteps(factors: readonly Factor[], codes: number): Part {
+function describeTwoSteps(factors: readonly Factor[], codes: number, wrong: WrongProofs | undefined): Part {
   const isOn = factors.length > 0
   return {
     title: 'Two-step sign-in',
     href: paths.accountFactors,
     badge: isOn ? renderBadge('On', 'ok') : renderBadge('Off'),
     text: isOn
-      ? `After your password you use ${joinWithOr(factors.map(({ name }) => name))}. ${describeCodesLeft(codes)}.`
+      ? html`After your password you use ${joinWithOr(factors.map(({ name }) => name))}. ${describeCodesLeft(codes)}.${wrong && html` <b>${describeWrongProofs(wrong)}</b>`}`
       : 'Your password alone signs you in. With a second step, such as your phone, a stolen password is not enough.',
   }
 }

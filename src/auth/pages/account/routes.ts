@@ -5,9 +5,9 @@ import { readParameters } from '../../base/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { tryLogin } from '../../users/attempt.ts'
 import type { Login } from '../../users/find-login.ts'
-import { readBrowser } from '../../users/guesses.ts'
 import { endLogin, requireLogin } from '../../users/login.ts'
 import { hashPassword, PASSWORD_CHANGED } from '../../users/passwords.ts'
+import { readBrowser } from '../../users/senders.ts'
 import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
 import { findPasswordFault, type PasswordFault, readNewPassword, SAME_PASSWORD } from '../new-password.ts'
 import { sendErrorPage } from '../page-parts.ts'
@@ -104,7 +104,7 @@ async function changePassword(
   const result = await tryLogin(context, attempt, async ({ keep }) => {
     const event = { kind: 'admin', allowed: false, status: 401, user, reason: WRONG.text } as const
     await context.store.db.transaction().execute(async trx => {
-      await keep?.(trx)
+      await keep(trx)
       await auditEvent(context, request, event, trx)
     })
   })

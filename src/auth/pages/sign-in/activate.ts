@@ -47,15 +47,18 @@ async function activate(
     })
     return reply.sendPage(renderLinkPage(context, ENDED[reason]), { status: 400 })
   }
-  const wait = await limit.wait()
-  if (wait > 0) {
+  const refuseMany = async (wait: number) => {
     const event = { ...REFUSED, anonymous: true, status: 429, reason: 'Too many activation links' }
     await auditEvent(context, request, event)
     reply.header('retry-after', String(wait))
     return reply.sendPage(renderLinkPage(context, TOO_MANY), { status: 429 })
   }
   const account = await findActivation(context, context.store.db, token)
-  if (isFailure(account)) return refuse(account)
+  if (isFailure(account)) {
+    // Only then: whoever has a link that works uses it, whatever others of the network try.
+    const wait = await limit.wait()
+    return wait > 0 ? refuseMany(wait) : refuse(account)
+  }
   const form = readNewPassword(parameters)
   // The link alone asks for the form.
   if (form.next === '') return reply.sendPage(renderPasswordPage(context, account, token))

@@ -7,7 +7,6 @@ import type { User } from '../../base/user.ts'
 import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
-import { rememberSender, setBrowserCookie } from '../../users/guesses.ts'
 import { beginLogin, findLastLogin, setLoginCookie } from '../../users/login.ts'
 import type { ProviderLogin } from '../../users/providers/provider-login.ts'
 import {
@@ -16,6 +15,7 @@ import {
   rememberReturnPath,
   rememberUser,
 } from '../../users/return-path.ts'
+import { rememberSender, setBrowserCookie } from '../../users/senders.ts'
 import { findNextStep, type LoginStep } from '../../users/sign-in/next-step.ts'
 import { clearPendingCookie, setPendingCookie, storePendingLogin } from '../../users/sign-in/pending-login.ts'
 

@@ -12,10 +12,10 @@ import { findClient } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findTestAccounts, TEST_CLINICIAN } from '../../users/accounts.ts'
 import { tryLogin } from '../../users/attempt.ts'
-import { readBrowser } from '../../users/guesses.ts'
 import { findCurrentLogin, findLastLogin, hasLoginCookie } from '../../users/login.ts'
 import { isPasswordOf } from '../../users/passwords.ts'
 import { findLastUser, findReturnPath } from '../../users/return-path.ts'
+import { readBrowser } from '../../users/senders.ts'
 import { completeLogin, describeLaunch, REFUSED_EVENTS } from './complete.ts'
 import { logInAtDirectory } from './directory.ts'
 import { type LoginPageOptions, type OtherWay, renderLoginPage, type TestLogin } from './page.ts'
@@ -261,7 +261,7 @@ async function auditFailure(
   request: FastifyRequest,
   username: string,
   failure: { readonly status: number; readonly reason: string },
-  keep?: (trx: Transaction<Schema>) => Promise<void>,
+  keep: (trx: Transaction<Schema>) => Promise<void>,
 ): Promise<void> {
   const user = await context.store.db
     .selectFrom('clinician')
@@ -275,7 +275,6 @@ async function auditFailure(
     ...failure,
     user: user && { id: user.id, fhirUserId: user.fhir_user_id },
   }
-  if (!keep) return auditEvent(context, request, event)
   await context.store.db.transaction().execute(async trx => {
     await keep(trx)
     await auditEvent(context, request, event, trx)

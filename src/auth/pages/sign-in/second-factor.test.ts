@@ -52,6 +52,16 @@ eachDatabase((_name, _open, create) => {
       return browser
     }
     const enter = (browser: TestBrowser, code: string) => browser.post('/login/second-factor', { code })
+    /** From an address, with the cookies of a browser that has passed the first step. */
+    const sendFrom = (remoteAddress: string, form: Readonly<Record<string, string>>, browser: TestBrowser) =>
+      auth.app.inject({
+        method: 'POST',
+        url: '/login/second-factor',
+        remoteAddress,
+        payload: `${new URLSearchParams(form)}`,
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        cookies: Object.fromEntries(browser.cookies),
+      })
     const isSignedIn = async (browser: TestBrowser) => (await browser.get('/portal')).statusCode === 200
     const findLast = async () => (await findRecords(auth.store, { events: [{ kind: 'login' }], limit: 1 }))[0]
     const makeAdmin = (server: TestAuthServer) => ({
@@ -137,60 +147,116 @@ eachDatabase((_name, _open, create) => {
       assert.ok(phone)
     })
 
-    it('allows ten wrong codes of an account in five minutes, from all addresses together (FACTOR-4)', async () => {
-      const { username, phone } = await add()
-      const browsers = [await passFirstStep(username), await passFirstStep(username)]
-      const guess = (at: number) => enter(browsers[at % 2] ?? auth.openBrowser(), '000000')
-      const statuses = await Promise.all(Array.from({ length: 30 }, (_, at) => guess(at)))
-      let wrong = statuses.filter(({ statusCode }) => statusCode === 401).length
-      while ((await guess(wrong)).statusCode === 401) wrong += 1
+    it('allows ten wrong codes of a sender in five minutes, and refuses nobody else (FACTOR-4)', async () => {
+      const { username, phone, codes } = await add()
+      const thief = await passFirstStep(username)
+      const stolen = async (code: string, address = '203.0.113.9') => sendFrom(address, { code }, thief)
+      const responses = await Promise.all(Array.from({ length: 30 }, () => stolen('000000')))
+      let wrong = responses.filter(({ statusCode }) => statusCode === 401).length
+      while ((await stolen('000000')).statusCode === 401) wrong += 1
       assert.equal(wrong, 10)
-      const refused = await enter(browsers[0] ?? auth.openBrowser(), phone.takeNextCode())
+      const refused = await stolen(phone.takeNextCode())
       assert.equal(refused.statusCode, 429)
       assert.ok(Number(refused.headers['retry-after']) > 0)
+      assert.equal((await stolen('000000', '203.0.113.10')).statusCode, 401, 'another network')
+      // The owner, whose network the account knows.
+      const owner = await passFirstStep(username)
+      assert.equal((await enter(owner, phone.takeNextCode())).headers.location, '/portal')
+      const recovered = await stolen(codes[0] ?? '')
+      assert.match(recovered.body, LEFT, 'whoever has a recovery code gets in')
+    })
+
+    it('is not refused because of wrong recovery codes, from wherever they come, and its owner sees them (FACTOR-4)', async () => {
+      const { username, phone, codes, browser } = await add()
+      assert.doesNotMatch((await browser.get('/account')).body, /wrong code/)
+      const thief = await passFirstStep(username)
+      const statuses: number[] = []
+      for (let count = 0; count < 25; count++)
+        statuses.push(
+          (
+            await sendFrom(
+              '127.0.0.1',
+              { code: `abcd-efgh-ijkl-${2222 + count}`.replace(/[0189]/g, '7') },
+              thief,
+            )
+          ).statusCode,
+        )
+      assert.deepEqual(statuses, [...Array(10).fill(401), ...Array(15).fill(429)])
+      const passkey = await sendFrom('127.0.0.1', { credential: '{}' }, thief)
+      assert.equal(passkey.statusCode, 429)
+      assert.match(
+        (await enter(await passFirstStep(username), codes[0] ?? '')).body,
+        LEFT,
+        'in the same network',
+      )
       auth.time.now += 300_000
       assert.equal(
-        (await enter(browsers[0] ?? auth.openBrowser(), phone.getCode())).headers.location,
+        (await enter(await passFirstStep(username), phone.takeNextCode())).headers.location,
         '/portal',
+      )
+      assert.match(
+        (await browser.get('/account')).body,
+        /<b>26 wrong codes or passkeys were entered after your password/,
+      )
+      assert.match(
+        (await browser.get('/account/factors')).body,
+        /26 wrong codes or passkeys were entered[\s\S]*from 127\.0\.0\.1\. If that was not you, somebody knows your password: <a href="\/account\/password">/,
       )
     })
 
-    it('allows 20 wrong codes of an account in 24 hours, whatever it signed in with meanwhile (FACTOR-4)', async () => {
+    it('is accepted in a browser that the account knows, whatever others of its network do (FACTOR-4)', async () => {
+      const { username, phone, browser } = await add()
+      const thief = await passFirstStep(username)
+      while ((await enter(thief, '000000')).statusCode === 401);
+      assert.equal((await enter(await passFirstStep(username), phone.takeNextCode())).statusCode, 429)
+      await browser.login(username)
+      assert.equal((await enter(browser, phone.getCode())).headers.location, '/portal')
+    })
+
+    it('allows 20 wrong codes in 24 hours from strangers, whatever the account signed in with meanwhile (FACTOR-4)', async () => {
       const { username, phone, codes } = await add()
       const start = auth.time.now
-      const guess = async () => (await enter(await passFirstStep(username), '000000')).statusCode
+      const guess = async (code = '000000', address = '203.0.113.20') =>
+        (await sendFrom(address, { code }, await passFirstStep(username))).statusCode
       for (let wrong = 0; wrong < 20; wrong++) {
         auth.time.now += 60_000
         if (wrong === 10)
           assert.equal((await enter(await passFirstStep(username), phone.getCode())).statusCode, 302)
         else if (wrong % 7 === 0) auth.time.now += 300_000
-        assert.equal(await guess(), 401)
+        assert.equal(await guess('000000', `203.0.113.${wrong}`), 401)
       }
       auth.time.now += 300_000
-      const refused = await enter(await passFirstStep(username), phone.takeNextCode())
+      const refused = await sendFrom(
+        '203.0.113.99',
+        { code: phone.takeNextCode() },
+        await passFirstStep(username),
+      )
       assert.equal(refused.statusCode, 429)
       assert.match(refused.body, /Use a recovery code or a passkey, or ask an administrator/)
       assert.equal((await findLast())?.reason, 'Too many wrong codes in 24 hours')
-      const recovered = auth.openBrowser()
-      await recovered.login(username)
-      assert.match((await enter(recovered, codes[0] ?? '')).body, LEFT)
-      assert.equal(await isSignedIn(recovered), true, 'a recovery code cannot be guessed')
+      const recovered = await sendFrom(
+        '203.0.113.99',
+        { code: codes[0] ?? '' },
+        await passFirstStep(username),
+      )
+      assert.match(recovered.body, LEFT, 'a recovery code cannot be guessed')
+      const owner = await passFirstStep(username)
+      assert.equal(
+        (await enter(owner, phone.takeNextCode())).statusCode,
+        302,
+        'a network that the account knows',
+      )
       await auth.addUser(`officer-${username}`, { admin: true })
-      const { id } = await auth.store.db
-        .selectFrom('clinician')
-        .select('id')
-        .where('username', '=', username)
-        .executeTakeFirstOrThrow()
+      const { id } = await auth.findUser(username)
       const officer = await auth.logIn(`officer-${username}`)
       assert.match(
         (await officer.get(`/admin/clinicians/${id}`)).body,
-        /Wrong codes[\s\S]*20[\s\S]*Codes refused/,
+        /Wrong codes and passkeys[\s\S]*20 in 30 days[\s\S]*Codes refused[\s\S]*203\.0\.113\.19/,
       )
 
       const { perform } = USER_OPERATIONS['set-password']
       await perform(makeAdmin(auth), { username }, { password: 'sallyport' })
-      const replaced = await passFirstStep(username)
-      assert.equal((await enter(replaced, phone.takeNextCode())).statusCode, 302, 'after a new password')
+      assert.equal(await guess(phone.takeNextCode(), '203.0.113.98'), 302, 'after a new password')
       assert.ok(auth.time.now < start + 86_400_000)
     })
 

@@ -5,7 +5,7 @@ import { type Html, html, renderAlert, renderField, renderHidden } from '../../.
 import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { createAttemptLimit } from '../../users/attempt.ts'
+import { createAttemptLimit, type Reservation } from '../../users/attempt.ts'
 import { consumeTotp, findTotp, listFactors } from '../../users/factors/factors.ts'
 import { METHODS } from '../../users/factors/methods.ts'
 import {
@@ -20,7 +20,8 @@ import {
   hasRecoveryCode,
   readRecoveryCode,
 } from '../../users/factors/recovery-codes.ts'
-import { reserveCode } from '../../users/factors/wrong-codes.ts'
+import { addWrongProof, type EnteredProof, reserveCode } from '../../users/factors/wrong-proofs.ts'
+import { findSender, readBrowser } from '../../users/senders.ts'
 import { takeStep } from '../../users/sign-in/next-step.ts'
 import { renderPasskeyForm } from '../factors/passkey-form.ts'
 import { describeCodesLeft } from '../factors/recovery-codes.ts'
@@ -127,17 +128,26 @@ async function findProof(
   )
 }
 
+/**
+ * Whoever has a passkey or a recovery code gets in, whatever others tried: nobody can guess them. A one-time code can be
+ * guessed, so it counts as wrong until it is accepted, and none is accepted beyond the limits of its sender.
+ */
 async function checkFactor(
   context: AuthContext,
   reply: FastifyReply,
   step: StepRequest,
 ): Promise<FastifyReply> {
   const { found, account, pending } = step
+  const { db } = context.store
+  const address = reply.request.ip
+  const sender = await findSender(db, account.id, { address, browser: readBrowser(context, reply.request) })
   const limit = createAttemptLimit(context, {
     username: `second factor/${account.id}`,
-    address: reply.request.ip,
-    isEverywhere: true,
+    address,
+    apart: sender.browser,
   })
+  const kind = findKind(step)
+  const entered = { userId: account.id, kind, sender: sender.hash, address }
   const refuse = async (status: 401 | 429, reason: string, text: string) => {
     context.metrics.signIns.add(['second-factor', status === 429 ? 'too-many' : 'wrong'])
     const user = { id: account.id, fhirUserId: account.fhir_user_id }
@@ -145,25 +155,27 @@ async function checkFactor(
     await auditEvent(context, reply.request, event)
     return sendForm(context, reply, step, { status, text })
   }
-  const reservation = await limit.reserve()
-  if (!reservation) {
+  const refuseMany = (reason: string, text: string) => {
     reply.header('retry-after', String(context.settings.loginFailureWindowSeconds))
-    return refuse(429, 'Too many failed attempts', 'Too many attempts. Wait a few minutes and try again.')
+    return refuse(429, reason, text)
   }
-  const guess = isGuessable(step) ? await reserveCode(context, account.id) : undefined
-  if (isGuessable(step) && !guess) {
-    await reservation.release(context.store.db)
-    return refuse(429, 'Too many wrong codes in 24 hours', TOO_MANY_CODES)
-  }
+  const reserved = kind === 'code' ? await reserveGuess() : undefined
+  if (reserved === 'too-many') return refuseMany('Too many failed attempts', TOO_MANY)
+  if (reserved === 'too-many-today') return refuse(429, 'Too many wrong codes in 24 hours', TOO_MANY_CODES)
   const proof = await findProof(context, step)
-  if (!proof) return refuse(401, 'Wrong second factor', describeWrong(step))
+  if (!proof && reserved) return refuse(401, WRONG_FACTOR, WRONG[kind])
+  if (!proof) {
+    const isMany = (await limit.wait()) > 0
+    await limit.add(db)
+    await addWrongProof(context, entered)
+    return isMany ? refuseMany(WRONG_FACTOR, TOO_MANY) : refuse(401, WRONG_FACTOR, WRONG[kind])
+  }
   let codesLeft = 0
   const store = async (trx: Transaction<Schema>) => {
     const user = await takeStep(context, trx, found, 'second-factor')
     if (!user || !(await proof.consume(trx))) return undefined
     await limit.clear(trx)
-    await reservation.release(trx)
-    await guess?.release(trx)
+    await reserved?.release(trx)
     if (proof.isRecovery) codesLeft = await countRecoveryCodes(trx, user.id)
     return user
   }
@@ -176,26 +188,46 @@ async function checkFactor(
         shown.sendPage(renderCodesLeft(context, codesLeft, next)),
     }),
   })
+
+  /** Counts a one-time code as wrong until it is accepted. */
+  async function reserveGuess(): Promise<Reservation | 'too-many' | 'too-many-today'> {
+    const attempt = await limit.reserve()
+    if (!attempt) return 'too-many'
+    const guess = await reserveCode(context, entered)
+    if (!guess) {
+      await attempt.release(db)
+      return 'too-many-today'
+    }
+    return {
+      async release(trx) {
+        await attempt.release(trx)
+        await guess.release(trx)
+      },
+    }
+  }
 }
 
-/** Authenticator apps show digits, and soon others. Recovery codes have letters too. */
-function describeWrong({ parameters }: StepRequest): string {
-  if (parameters.get('credential') !== undefined)
-    return 'The passkey could not be verified. Sign in again, or use a code.'
-  return /^[\d\s]*$/.test(parameters.get('code') ?? '')
-    ? 'This code is wrong or was used before. Wait for the next one.'
-    : 'This recovery code is wrong or was used before. Check every character, or use another one.'
+const WRONG_FACTOR = 'Wrong second factor'
+
+/** Authenticator apps show digits. Recovery codes have letters too, and a mistyped one of another length is no guess at digits. */
+function findKind({ parameters }: StepRequest): EnteredProof['kind'] {
+  if (parameters.get('credential') !== undefined) return 'passkey'
+  const text = parameters.get('code') ?? ''
+  return /^[\d\s]*$/.test(text) && readRecoveryCode(text) === undefined ? 'code' : 'recovery-code'
 }
+
+const WRONG: Readonly<Record<EnteredProof['kind'], string>> = {
+  passkey: 'The passkey could not be verified. Sign in again, or use a code.',
+  code: 'This code is wrong or was used before. Wait for the next one.',
+  'recovery-code':
+    'This recovery code is wrong or was used before. Check every character, or use another one.',
+}
+
+const TOO_MANY =
+  'Too many wrong codes. Use a recovery code or a passkey, or wait a few minutes and try again.'
 
 const TOO_MANY_CODES =
   'Too many wrong codes for this account in 24 hours. Use a recovery code or a passkey, or ask an administrator.'
-
-/** A code of an authenticator app has few digits. A recovery code or a passkey cannot be guessed. */
-function isGuessable({ parameters }: StepRequest): boolean {
-  return (
-    parameters.get('credential') === undefined && readRecoveryCode(parameters.get('code') ?? '') === undefined
-  )
-}
 
 /** The user is signed in, and sees that the code is used up. */
 function renderCodesLeft({ brand }: AuthContext, left: number, next: string): Html {
