@@ -97,9 +97,9 @@ describe('the administration in a browser', () => {
     await page.getByText(/^Appeared in a list: /).click()
     const listed = page.getByRole('table', { name: 'Appeared in a list, the last first' })
     await listed.getByRole('row', { name: /Patient list.*10\.0\.0\.8/ }).waitFor()
-    await page.getByText(/^Lookup in the administration: /).click()
-    const lookups = page.getByRole('table', { name: 'Lookup in the administration, the last first' })
-    assert.equal(await lookups.getByRole('row', { name: /Patient list/ }).count(), 1)
+    await page.getByText(/^Looked up in the administration: /).click()
+    const lookups = page.getByRole('table', { name: 'Looked up in the administration, the last first' })
+    assert.equal(await lookups.getByRole('row', { name: /Administration/ }).count(), 1)
     await inspectOnEveryScreen(page, 'admin-audit-patient')
     await listed
       .getByRole('link', { name: /^Sign-ins now/ })

@@ -117,7 +117,7 @@ describe('/activity', () => {
     const demo = page.getByRole('region', { name: 'Demo app' })
     await demo.getByText('The app got an access token').click()
     await demo.getByText('Claims of the access token').waitFor()
-    assert.equal(await page.getByText('Search by Dr. Robin Ahmadi').count(), 0)
+    assert.equal(await page.getByText('Search by Dr. Robin Ahmadi: Patient list').count(), 0)
     assert.equal(await page.getByText('Juniper').count(), 0)
 
     await fhir('Patient/juniper-nobody')
@@ -154,10 +154,10 @@ describe('/activity', () => {
     assert.equal(await page.getByText('by-refresh').count(), 0)
     await page.getByRole('link', { name: 'Refresh' }).click()
     await page.getByText('by-refresh').waitFor()
-    await page.getByLabel('App', { exact: true }).selectOption('Patient list')
+    await page.getByLabel('App', { exact: true }).selectOption('Pages of this server')
     await page.getByRole('button', { name: 'Show' }).click()
-    await page.getByRole('region', { name: 'Patient list' }).waitFor()
-    await page.getByText('Search by Dr. Robin Ahmadi').first().waitFor()
+    await page.getByRole('region', { name: 'Pages of this server' }).waitFor()
+    await page.getByText('Search by Dr. Robin Ahmadi: Patient list').first().waitFor()
     assert.equal(await page.getByText('by-refresh').count(), 0)
   })
 

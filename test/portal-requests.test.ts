@@ -66,7 +66,11 @@ function createReader(caller: Caller): FhirReader {
     assert.equal(status, 200)
     return { kind: 'found', resource: { ...body, resourceType: 'Bundle' } } as const
   }
-  return Object.assign(read, { resource: assert.fail, page: assert.fail })
+  return Object.assign(read, {
+    resource: assert.fail,
+    page: assert.fail,
+    asService: async () => createReader(caller),
+  })
 }
 
 describe('the first page of the portal and of the picker', () => {

@@ -28,7 +28,7 @@ export function createRecord(request: AuditedRequest, fhirBaseUrl: string): Audi
     subject: grant?.subject,
     fhirUser: grant?.fhirUser && `${grant.fhirUser.type}/${grant.fhirUser.id}`,
     by: request.by ?? (typeof refusal === 'object' ? refusal.by : undefined),
-    reason: describeReason(refusal) ?? grant?.note ?? describeFailure(request),
+    reason: describeReason(refusal) ?? describeFailure(request) ?? grant?.note,
     ...splitTokenId(grant?.tokenId),
     requestId: request.requestId,
     address: grant?.address ?? request.clientAddress,

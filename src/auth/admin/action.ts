@@ -5,8 +5,9 @@ import type { TargetType } from '../../audit-record/index.ts'
 import { Failing, findOwn, isFailure } from '../../core/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
 import { stripQuery } from '../../web/index.ts'
-import { ADMINISTRATION_NOTE, type Caller } from '../base/fhir-reader.ts'
+import type { Caller } from '../base/fhir-reader.ts'
 import { LIMITS, RECENT_SECONDS } from '../base/limits.ts'
+import type { AdministrationPurpose } from '../base/purposes.ts'
 import { formatFhirUser } from '../base/user.ts'
 import type { ClientFault } from '../oauth/clients/validate.ts'
 import type { AccessRules } from '../users/validity/rule.ts'
@@ -283,15 +284,17 @@ function describeActor(
   }
 }
 
-/** On whose behalf the server reads for an administrator. */
-export function describeCaller({ actor, address }: Pick<Admin, 'actor' | 'address'>): Caller {
-  const note = ADMINISTRATION_NOTE
-  if (actor.kind === 'command') return { address: actor.operator, note }
+/** On whose behalf the server reads for an administrator, and why. */
+export function describeCaller(
+  { actor, address }: Pick<Admin, 'actor' | 'address'>,
+  purpose: AdministrationPurpose,
+): Caller {
+  if (actor.kind === 'command') return { purpose, address: actor.operator }
   return {
+    purpose,
     subject: actor.id,
     ...(actor.kind !== 'client' && { fhirUserId: actor.fhirUserId }),
     ...(address !== undefined && { address }),
-    note,
   }
 }
 

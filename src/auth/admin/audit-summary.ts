@@ -8,14 +8,13 @@ import {
 } from '../../audit/index.ts'
 import { PORTAL_CLIENT } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
-import { ADMINISTRATION_NOTE } from '../base/fhir-reader.ts'
 import { LIMITS } from '../base/limits.ts'
+import { findPurpose } from '../base/purposes.ts'
 import { classify } from '../pages/access-log/visits.ts'
 import type { Admin } from './action.ts'
 
 /**
- * `opened`: also changed; `list`: shown among others; `lookup`: by a page of the administration; `server`: by the server itself,
- * to find out who a user is.
+ * `opened`: also changed; `list`: shown among others; `lookup`: in the administration; `server`: by the server for itself.
  */
 export type AccessUse = 'opened' | 'list' | 'lookup' | 'server'
 
@@ -73,7 +72,8 @@ export async function summarizeAccess(
 function add(found: Map<string, Access>, record: KeptRecord, workstation: string | undefined): void {
   const use = chooseUse(record)
   const who = record.subject ?? record.fhir_user
-  const key = JSON.stringify([use, who, record.client_id, record.address, workstation])
+  const place = findPurpose(record)?.place
+  const key = JSON.stringify([use, who, record.client_id, place, record.address, workstation])
   const known = found.get(key) ?? { use, record, workstation, requests: 0, hasChanged: false }
   found.set(key, {
     ...known,
@@ -84,8 +84,9 @@ function add(found: Map<string, Access>, record: KeptRecord, workstation: string
 }
 
 function chooseUse(record: KeptRecord): AccessUse {
-  if (record.reason === ADMINISTRATION_NOTE) return 'lookup'
-  if (record.subject === PORTAL_CLIENT) return 'server'
+  const use = findPurpose(record)?.use
+  if (use === 'administration') return 'lookup'
+  if (use === 'service' || record.subject === PORTAL_CLIENT) return 'server'
   return classify(record) === 'list' ? 'list' : 'opened'
 }
 

@@ -35,7 +35,7 @@ export function readFhirUsers(
   return Promise.all(
     references.map(async reference => {
       const [type, id = ''] = reference.split('/')
-      const read = await createUserLookup(context, type as LookupType, describeCaller(admin))
+      const read = await createUserLookup(context, type as LookupType, describeCaller(admin, 'account'))
       return { reference, result: await read.resource(type ?? '', id) }
     }),
   )
@@ -65,7 +65,7 @@ export function makeLookupContext(options: {
   const { settings, store, sealer, fetch = globalThis.fetch } = options
   const clock = Date.now
   const keys = createKeyRing({ store, sealer, clock, publishedForMs: 0 })
-  const forLookup = (type: LookupType, caller?: Caller) =>
+  const forLookup = (type: LookupType, caller: Caller) =>
     issueLookupToken({ settings, keys, clock }, type, caller)
   return { settings, fetch, fhirTokens: { forLookup } }
 }

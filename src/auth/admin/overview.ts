@@ -366,7 +366,7 @@ async function findKnownIds(
   type: LookupType,
   ids: readonly string[],
 ): Promise<ReadonlySet<string> | undefined> {
-  const read = await createUserLookup(context, type)
+  const read = await createUserLookup(context, type, { purpose: 'users-of-accounts' })
   const known = new Set<string>()
   for (let at = 0; at < ids.length; at += COMPARED_AT_ONCE) {
     const some = ids.slice(at, at + COMPARED_AT_ONCE)

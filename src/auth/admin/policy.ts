@@ -44,7 +44,7 @@ export async function explainPatientAccess(
 ): Promise<readonly PatientAccess[] | AdminFailure> {
   if (!isId(patientId)) return new AdminFailure('invalid', 'the id of the patient is not valid')
   const policy = context.controls.getPolicy()
-  const facts = await findPatientFacts(context, patientId, policy, describeCaller(admin))
+  const facts = await findPatientFacts(context, patientId, policy, describeCaller(admin, 'policy'))
   if (isFailure(facts)) return facts
   await recordAction(admin, { operation: EXPLAIN_POLICY, target: patientId })
   if (!policy) return [{ reason: 'no policy file is set', clinicians: 'all' }]

@@ -1,6 +1,7 @@
 import { type Failed, fail, isRecord, isTimeout } from '../../core/index.ts'
 import { isId, type Resource } from '../../fhir/index.ts'
 import { LIMITS } from './limits.ts'
+import type { AdministrationPurpose, Purpose, ServicePurpose } from './purposes.ts'
 import type { AuthSettings } from './settings.ts'
 import { opensRecords, type User } from './user.ts'
 
@@ -31,30 +32,41 @@ export interface FhirReader {
   resource(type: string, id: string): Promise<FhirReadResult>
   /** Reads the page of a search of this type at a position, which the browser sends back. */
   page(position: string, type: string): Promise<FhirReadResult>
+  /** Reads what the server needs for itself, with the same rights. */
+  asService(purpose: ServicePurpose): Promise<FhirReader>
 }
 
 /** What the audit records of requests on behalf of a user say. Without an address, it is that of this server. */
 export interface Audited {
+  readonly purpose: Purpose
   /** Of the browser. */
   readonly address?: string
-  readonly note?: string
 }
 
-/** On whose behalf the server reads with its own access: a user, or a program of the administration API. */
-export interface Caller extends Audited {
-  readonly subject?: string
-  readonly fhirUserId?: string
-}
-
-/** The note of the requests of the administration's pages. */
-export const ADMINISTRATION_NOTE = 'Lookup in the administration'
+/**
+ * Why the server reads with its own access: for itself, or on behalf of an administrator, a program of the administration API,
+ * or whoever runs a command.
+ */
+export type Caller =
+  | {
+      readonly purpose: ServicePurpose
+      readonly subject?: never
+      readonly fhirUserId?: never
+      readonly address?: never
+    }
+  | {
+      readonly purpose: AdministrationPurpose
+      readonly subject?: string
+      readonly fhirUserId?: string
+      readonly address?: string
+    }
 
 /** Tokens for the auth server's own requests. */
 export interface FhirTokens {
   /** For requests on behalf of a user. */
-  forUser(user: User, audited?: Audited): Promise<string>
-  /** To find out who a user is, and for administrators whom the policy names. Without a caller, the server reads for itself. */
-  forLookup(type: LookupType, caller?: Caller): Promise<string>
+  forUser(user: User, audited: Audited): Promise<string>
+  /** To find out who a user is, and for administrators whom the policy names. */
+  forLookup(type: LookupType, caller: Caller): Promise<string>
 }
 
 export type LookupType = 'Practitioner' | 'PractitionerRole' | 'RelatedPerson' | 'Patient' | 'CareTeam'
@@ -75,11 +87,9 @@ const OWN_SECONDS = 2
 export async function createFhirReader(
   context: ReaderContext,
   user: User,
-  audited?: Audited,
+  audited: Audited,
 ): Promise<FhirReader> {
-  return opensRecords(user)
-    ? createReader(context, await context.fhirTokens.forUser(user, audited))
-    : NO_RECORDS
+  return createReaderFor(context, user, audited)
 }
 
 /** How long a page that is complete without names waits for them. */
@@ -89,37 +99,68 @@ const NAMES_SECONDS = 2
 export async function createNameReader(
   context: ReaderContext,
   user: User,
-  audited?: Audited,
+  audited: Audited,
 ): Promise<FhirReader> {
-  return opensRecords(user)
-    ? createReader(context, await context.fhirTokens.forUser(user, audited), NAMES_SECONDS)
-    : NO_RECORDS
+  return createReaderFor(context, user, audited, NAMES_SECONDS)
+}
+
+async function createReaderFor(
+  context: ReaderContext,
+  user: User,
+  audited: Audited,
+  seconds?: number,
+): Promise<FhirReader> {
+  if (!opensRecords(user)) return NO_RECORDS
+  const read = createReader(context, await context.fhirTokens.forUser(user, audited), seconds)
+  return Object.assign(read, {
+    asService: (purpose: ServicePurpose) => createReaderFor(context, user, { ...audited, purpose }, seconds),
+  })
 }
 
 const readNothing = async (): Promise<FhirReadResult> => ({ kind: 'absent' })
 
 /** For an account that opens no records: nothing is sent to the FHIR server. */
-const NO_RECORDS: FhirReader = Object.assign(readNothing, { resource: readNothing, page: readNothing })
+const NO_RECORDS: FhirReader = Object.assign(readNothing, {
+  resource: readNothing,
+  page: readNothing,
+  asService: async () => NO_RECORDS,
+})
 
 /** Reads resources of one type, with the auth server's own access: who a user is, and whom the policy names. */
 export async function createUserLookup(
   context: LookupContext,
   type: LookupType,
-  caller?: Caller,
+  caller: Caller,
 ): Promise<FhirReader> {
-  return createReader(context, await context.fhirTokens.forLookup(type, caller))
+  return createLookup(context, type, caller)
 }
 
 /** Like `createUserLookup`, for a page that is useful without the names. */
-export async function createNameLookup(context: LookupContext, type: LookupType): Promise<FhirReader> {
-  return createReader(context, await context.fhirTokens.forLookup(type), NAMES_SECONDS)
+export async function createNameLookup(
+  context: LookupContext,
+  type: LookupType,
+  purpose: ServicePurpose,
+): Promise<FhirReader> {
+  return createLookup(context, type, { purpose }, NAMES_SECONDS)
+}
+
+async function createLookup(
+  context: LookupContext,
+  type: LookupType,
+  caller: Caller,
+  seconds?: number,
+): Promise<FhirReader> {
+  const read = createReader(context, await context.fhirTokens.forLookup(type, caller), seconds)
+  return Object.assign(read, {
+    asService: (purpose: ServicePurpose) => createLookup(context, type, { purpose }, seconds),
+  })
 }
 
 function createReader(
   { settings, fetch }: Pick<ReaderContext, 'settings' | 'fetch'>,
   token: string,
   seconds = settings.fhir.upstream.timeoutSeconds + OWN_SECONDS,
-): FhirReader {
+) {
   const { fhirBaseUrl } = settings
   const authorization = `Bearer ${token}`
   const read = async (path: string): Promise<FhirReadResult> => {

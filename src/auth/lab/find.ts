@@ -88,7 +88,7 @@ function nameKind(fhirUserId: string): string {
 
 /** The patients whom the user who is signed in may see. Empty while the FHIR server is unreachable. */
 async function findPeople(context: AuthContext, { user }: Login, text: string): Promise<readonly Found[]> {
-  const read = await createFhirReader(context, user)
+  const read = await createFhirReader(context, user, { purpose: 'developer' })
   const list = await findPatients(read, { search: text || undefined, page: undefined, recent: [] })
   return list.kind === 'list' ? listPeople(list).map(describePerson) : []
 }

@@ -111,7 +111,7 @@ async function launchForPatient(
   if (!user) return describeProblem(UNKNOWN_USER, link)
   if (link.kind === 'patient' && !isPatientUser(user))
     return failLink('user: expected a patient or a relative, for a launch by a patient')
-  const read = await createFhirReader(context, user, { address: request.ip })
+  const read = await createFhirReader(context, user, { purpose: 'developer', address: request.ip })
   const patientId = link.launch.patientId ?? findOwnPatient(user)
   const prepared = await prepareLaunch(context, user, read, { ...link.launch, patientId })
   if (isFailure(prepared)) return describeProblem(prepared, link, read)

@@ -100,7 +100,7 @@ async function findChosenPatient(
   text: string | undefined,
 ): Promise<ChosenPatient> {
   if (text === undefined || findSearchFault(text) !== undefined) return NOBODY
-  const read = await createFhirReader(context, user)
+  const read = await createFhirReader(context, user, { purpose: 'developer' })
   const byId = isId(text) ? await read.resource('Patient', text) : undefined
   if (byId?.kind === 'found') return readChosen(context, read, readPerson(byId.resource))
   const list = await findPatients(read, { search: text, page: undefined, recent: [] })
@@ -116,7 +116,7 @@ function isOnlyApp(sent: unknown): boolean {
 
 /** Any patient does for a first launch. */
 async function findFirstPatient(context: AuthContext, { user }: Login): Promise<ChosenPatient> {
-  const read = await createFhirReader(context, user)
+  const read = await createFhirReader(context, user, { purpose: 'developer' })
   const list = await findPatients(read, { search: undefined, page: undefined, recent: [] })
   const [first] = list.kind === 'list' ? listPeople(list) : []
   return first ? readChosen(context, read, first) : NOBODY

@@ -17,17 +17,19 @@ describe('createFhirTokens', () => {
     const settings = { issuerUrl: 'http://auth.test', fhirBaseUrl: 'http://fhir.test' }
     const { forUser: getToken } = createFhirTokens({ settings, keys, clock }, async () => [])
     const ada = { id: '1', username: 'ada', displayName: 'Ada', fhirUserId: 'ada' }
-    const first = await getToken(ada)
-    assert.notEqual(await getToken({ ...ada, id: '2' }), first)
-    assert.notEqual(await getToken(ada, { address: '10.0.0.8' }), first)
+    const list = { purpose: 'patient-list' } as const
+    const first = await getToken(ada, list)
+    assert.notEqual(await getToken({ ...ada, id: '2' }, list), first)
+    assert.notEqual(await getToken(ada, { ...list, address: '10.0.0.8' }), first)
+    assert.notEqual(await getToken(ada, { purpose: 'consent' }), first)
     time.now = 29_999
-    assert.equal(await getToken(ada), first)
+    assert.equal(await getToken(ada, list), first)
     time.now = 30_000
-    const second = await getToken(ada)
+    const second = await getToken(ada, list)
     assert.notEqual(second, first)
     const { kid } = (await keys.getSigningKey()).publicJwk
     await withdrawSigningKey(store, sealer, { kid, now: time.now })
     time.now += 2_000
-    assert.notEqual(await getToken(ada), second)
+    assert.notEqual(await getToken(ada, list), second)
   })
 })

@@ -3,7 +3,8 @@ import { LruMap } from '../../cache/index.ts'
 import { PORTAL_CLIENT } from '../../smart/index.ts'
 import type { Audited, Caller, FhirTokens, LookupType } from '../base/fhir-reader.ts'
 import { LIFETIME, LIMITS } from '../base/limits.ts'
-import { buildFhirUser, type User } from '../base/user.ts'
+import { PURPOSES } from '../base/purposes.ts'
+import { buildFhirUser, opensRecords, type User } from '../base/user.ts'
 import { type KeyRing, signOwnJwt } from './keys/key-ring.ts'
 import type { SigningKey } from './keys/signing-key.ts'
 
@@ -19,9 +20,9 @@ type FindPatients = (user: User, fhirTokens: Pick<FhirTokens, 'forLookup'>) => P
 /** Short-lived tokens. Those of users are reused for half of their lifetime, because a signature costs as much as a page. */
 export function createFhirTokens(dependencies: Dependencies, findPatients: FindPatients): FhirTokens {
   const issued = new LruMap<{ readonly token: string; readonly reusedUntil: number }>(LIMITS.portalTokensKept)
-  const forLookup = (type: LookupType, caller?: Caller) => issueLookupToken(dependencies, type, caller)
+  const forLookup = (type: LookupType, caller: Caller) => issueLookupToken(dependencies, type, caller)
 
-  async function forUser(user: User, audited: Audited = {}): Promise<string> {
+  async function forUser(user: User, audited: Audited): Promise<string> {
     const key = await dependencies.keys.getSigningKey()
     const patients = await findPatients(user, { forLookup })
     const name = JSON.stringify([key.publicJwk.kid, user.id, user.fhirUserId, patients, audited])
@@ -32,7 +33,7 @@ export function createFhirTokens(dependencies: Dependencies, findPatients: FindP
       scope: 'user/Patient.rs user/Encounter.rs',
       fhirUser: buildFhirUser(user.fhirUserId, dependencies.settings.fhirBaseUrl),
       ...(patients.length > 0 && { user_patients: patients }),
-      audit: audited,
+      audit: describeAudited(audited),
     })
     issued.set(name, { token, reusedUntil: dependencies.clock() + LIFETIME.portalToken / 2 })
     return token
@@ -45,16 +46,16 @@ export function createFhirTokens(dependencies: Dependencies, findPatients: FindP
 export async function issueLookupToken(
   dependencies: Dependencies,
   type: LookupType,
-  { subject = PORTAL_CLIENT, fhirUserId, ...audit }: Caller = {},
+  { subject = PORTAL_CLIENT, fhirUserId = '', ...audited }: Caller,
 ): Promise<string> {
   const types = [type, ...(type === 'PractitionerRole' ? ['Organization', 'Location'] : [])]
   return signToken(dependencies, await dependencies.keys.getSigningKey(), {
     sub: subject,
     scope: types.map(it => `system/${it}.rs`).join(' '),
-    ...(fhirUserId !== undefined && {
+    ...(opensRecords({ fhirUserId }) && {
       fhirUser: buildFhirUser(fhirUserId, dependencies.settings.fhirBaseUrl),
     }),
-    audit,
+    audit: describeAudited(audited),
   })
 }
 
@@ -63,7 +64,17 @@ interface PortalClaims {
   readonly scope: string
   readonly fhirUser?: string
   readonly user_patients?: readonly string[]
-  readonly audit?: Audited
+  readonly audit: AuditClaim
+}
+
+/** What audit records say beside the caller: `note` is their reason. */
+interface AuditClaim {
+  readonly address?: string
+  readonly note: string
+}
+
+function describeAudited({ purpose, ...rest }: Audited): AuditClaim {
+  return { ...rest, note: PURPOSES[purpose].note }
 }
 
 function signToken({ settings, clock }: Dependencies, key: SigningKey, claims: PortalClaims) {

@@ -114,7 +114,8 @@ async function prepareForUser(
 ): Promise<ReadyLaunch | Problem> {
   const user = await findLaunchUser(context, username)
   if (!user) return UNKNOWN_USER
-  return prepareLaunch(context, user, await createFhirReader(context, user), launch)
+  const read = await createFhirReader(context, user, { purpose: 'launch-request' })
+  return prepareLaunch(context, user, read, launch)
 }
 
 function sendLaunch(reply: FastifyReply, { token, url }: IssuedLaunch): FastifyReply {

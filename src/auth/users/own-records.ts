@@ -20,7 +20,7 @@ type RecordsContext = LookupContext & Pick<BaseContext, 'store' | 'clock'>
 export async function findOwnRecords(
   context: RecordsContext,
   user: Pick<User, 'id' | 'fhirUserId'>,
-  caller?: Caller,
+  caller: Caller = { purpose: 'own-records' },
 ): Promise<readonly OwnRecord[] | Unavailable> {
   if (!isPatientUser(user)) return []
   const patientId = findOwnPatient(user)
@@ -35,7 +35,7 @@ export async function findOwnRecords(
 async function findDependants(
   context: RecordsContext,
   userId: string,
-  caller: Caller | undefined,
+  caller: Caller,
 ): Promise<readonly OwnRecord[] | Unavailable> {
   const rows = await context.store.db
     .selectFrom('account_related_person')

@@ -1,7 +1,6 @@
 import type { KeptRecord } from '../../../audit/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import { type Html, html, renderBadge, renderMoment } from '../../../web/index.ts'
-import { ADMINISTRATION_NOTE } from '../../base/fhir-reader.ts'
 import { ACCESS_KINDS } from '../../pages/access-log/visits.ts'
 import { describeApp, type Names } from '../../pages/activity/describe.ts'
 import { type AuditView, buildAuditQuery } from '../audit.ts'
@@ -53,8 +52,8 @@ function renderSummary(summary: AccessSummary, page: Listed): Html {
   const opened = of('opened')
   return html`${opened.length === 0 ? html`<p>Nobody opened the record.</p>` : render('Who opened the record, the last first', opened)}
 ${fold('Appeared in a list', of('list'))}
-${fold(ADMINISTRATION_NOTE, of('lookup'))}
-${fold('Read by the server itself, to find out who may open the record', of('server'))}
+${fold('Looked up in the administration', of('lookup'))}
+${fold('Read by the server for itself, for example to find out who may open the record', of('server'))}
 ${isCut && html`<p class="small muted">Only the newest 5,000 records are counted. Choose days to narrow it.</p>`}`
 }
 

@@ -67,6 +67,7 @@ export const auditRoutes: readonly AdminRoute[] = [
         findChoices(context),
         findPatientNames(
           request,
+          'administration-names',
           [...summaries.keys(), ...records.flatMap(record => listPatients(record).shown)],
           meant,
         ),
@@ -97,7 +98,11 @@ export const auditRoutes: readonly AdminRoute[] = [
       const { fhirBaseUrl } = context.settings
       const event = toAuditEvent(record, { fhirBaseUrl, ids: await openEventIds(context.store) })
       const names = await findNames(context.store, [record])
-      const patients = await findPatientNames(request, readFiledPatients(record).patients)
+      const patients = await findPatientNames(
+        request,
+        'administration-names',
+        readFiledPatients(record).patients,
+      )
       const grant = await findUsableGrant(request, record)
       const workstation = (await findWorkstations(context.store, [record])).get(record.launch_id)
       return renderRecordPage(request, record, { names, event, grant, workstation, patients })
@@ -168,7 +173,7 @@ async function summarizeEach(
 /** The patients that the filter means. */
 async function findPatientsOf(request: AdminRequest): Promise<MeantPatients | undefined> {
   const text = request.form.get('patient')?.trim() ?? ''
-  return text === '' ? undefined : findMeantPatients(request, text)
+  return text === '' ? undefined : findMeantPatients(request, 'audit-search', text)
 }
 
 interface AuditPage {

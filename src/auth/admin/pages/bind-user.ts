@@ -65,7 +65,7 @@ export function renderPatientSearch(label: string, value = ''): Html {
 /** The patients whom the search finds, one of whom becomes the FHIR user. */
 export async function renderPatientChoice(request: AdminRequest, step: Step): Promise<Html> {
   const text = readSearch(request.form) ?? ''
-  const { found, fault } = await findMeantPatients(request, text.replace(/^Patient\//, ''))
+  const { found, fault } = await findMeantPatients(request, 'account-patient', text.replace(/^Patient\//, ''))
   return renderAdminPage(
     request,
     {
@@ -158,7 +158,7 @@ async function findPeople(
   const ids = reads.flatMap(({ result }) =>
     result.kind === 'found' ? (findPatientId(context, result.resource) ?? []) : [],
   )
-  const read = await createFhirReader(context, login.user, describeLookup(request))
+  const read = await createFhirReader(context, login.user, describeLookup(request, 'account'))
   return findByIds(read, [...new Set(ids)])
 }
 

@@ -1,11 +1,7 @@
 import { isId } from '../../../fhir/index.ts'
 import { formatName, type Html, html, type Person } from '../../../web/index.ts'
-import {
-  ADMINISTRATION_NOTE,
-  type Audited,
-  createFhirReader,
-  createNameReader,
-} from '../../base/fhir-reader.ts'
+import { type Audited, createFhirReader, createNameReader } from '../../base/fhir-reader.ts'
+import type { AdministrationPurpose } from '../../base/purposes.ts'
 import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
 import { findByIds, findPatients } from '../../oauth/launch/patients.ts'
 import type { AdminRequest } from './route.ts'
@@ -27,6 +23,7 @@ export interface MeantPatients {
  */
 export async function findMeantPatients(
   { context, request, login }: AdminRequest,
+  purpose: AdministrationPurpose,
   text: string,
 ): Promise<MeantPatients> {
   const id = text.replace(/^Patient\//, '')
@@ -34,7 +31,7 @@ export async function findMeantPatients(
   const own = isId(text) ? [text] : []
   const fault = findSearchFault(text)
   if (fault !== undefined) return { ids: [], found: [], fault }
-  const read = await createFhirReader(context, login.user, describeLookup(request))
+  const read = await createFhirReader(context, login.user, describeLookup(request, purpose))
   const list = await findPatients(read, { search: text, page: undefined, recent: [] })
   if (list.kind === 'unavailable')
     return {
@@ -67,13 +64,14 @@ const NAMED = 50
  */
 export async function findPatientNames(
   { context, request, login }: AdminRequest,
+  purpose: AdministrationPurpose,
   ids: Iterable<string>,
   { found, isUnavailable }: Pick<MeantPatients, 'found' | 'isUnavailable'> = { found: [] },
 ): Promise<PatientNames> {
   const known = new Map(found.map(person => [person.id, person]))
   const others = isUnavailable ? [] : [...new Set(ids)].filter(id => isId(id) && !known.has(id))
   if (others.length === 0) return known
-  const read = await createNameReader(context, login.user, describeLookup(request))
+  const read = await createNameReader(context, login.user, describeLookup(request, purpose))
   for (const person of await findByIds(read, others.slice(0, NAMED))) known.set(person.id, person)
   return known
 }
@@ -87,8 +85,8 @@ export function renderPatient(id: string, names: PatientNames): Html {
 }
 
 /** How the audit trail tells the requests of the administration's pages from those of the portal. */
-export function describeLookup({ ip }: AdminRequest['request']): Audited {
-  return { address: ip, note: ADMINISTRATION_NOTE }
+export function describeLookup({ ip }: AdminRequest['request'], purpose: AdministrationPurpose): Audited {
+  return { purpose, address: ip }
 }
 
 /** The patients by name, each with a link to the list of that one. */

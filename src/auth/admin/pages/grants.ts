@@ -73,7 +73,7 @@ async function readAccessView(request: AdminRequest): Promise<AccessView> {
   const patient = read('patient')
   const apps = app === '' ? undefined : await findApps(admin.store, app)
   const any = patient === '' ? {} : readPatientFilter(patient)
-  const meant = any.patientIds ? await findMeantPatients(request, patient) : undefined
+  const meant = any.patientIds ? await findMeantPatients(request, 'access-search', patient) : undefined
   const userIds = user === '' ? undefined : await findAccountIds(admin.store, user)
   const clientIds = apps?.filter
   return {
@@ -103,7 +103,7 @@ async function renderAccess(request: AdminRequest): Promise<Html> {
   const list = `?${request.request.url.split('?')[1] ?? ''}`
   const [choices, names] = await Promise.all([
     findChoices(context),
-    findPatientNames(request, listPatients(page.items), meant),
+    findPatientNames(request, 'administration-names', listPatients(page.items), meant),
   ])
   return renderAdminPage(
     request,
@@ -239,7 +239,7 @@ export async function renderGrants(
   const page = await listGrants(admin, { ...filter, after: form.get('grants'), limit: LISTED })
   if (page.items.length === 0 && page.next === undefined)
     return html`<p>${filter.userIds === undefined ? 'No user gives this app access at present.' : 'No app has access now.'} Access appears here after a user launches an app or allows it to use a record.</p>`
-  return html`${renderActionTable(request, ...tabulate(page.items, await findPatientNames(request, listPatients(page.items))))}
+  return html`${renderActionTable(request, ...tabulate(page.items, await findPatientNames(request, 'administration-names', listPatients(page.items))))}
 ${page.next !== undefined && html`<p class="actions after">${renderLink(`${path}?${new URLSearchParams({ grants: page.next })}`, 'Older access', 'btn btn--quiet btn--small')}</p>`}`
 }
 

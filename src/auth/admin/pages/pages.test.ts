@@ -753,6 +753,8 @@ describe('/admin', () => {
         { ...read, ...app, at: 7, client: 'removed-app', address: '10.0.0.3' },
         { ...search, ...portal, at: 8 },
         { ...search, ...portal, at: 9, reason: 'Lookup in the administration' },
+        { ...search, ...portal, at: 9, reason: 'Check of an account' },
+        { ...search, ...portal, at: 9, reason: 'Warning of similar names' },
         { ...search, ...portal, at: 10, subject: 'sallyport-portal', address: '127.0.0.1' },
       )
       const officer = await server.logIn('root1')
@@ -784,17 +786,20 @@ describe('/admin', () => {
         listed.map(([, links]) => links),
         [[`/clinicians/${id}#sign-ins`]],
       )
-      const own = list('Read by the server itself, to find out who may open the record')
+      const own = list('Read by the server for itself, for example to find out who may open the record')
       assert.deepEqual(
         own.map(([, links]) => links),
-        [[]],
+        [[], [`/clinicians/${id}#sign-ins`]],
       )
-      assert.equal(list('Lookup in the administration').length, 1)
+      assert.match(
+        String(list('Looked up in the administration')[0]?.[0]),
+        /Administration\|10\.0\.0\.8\|2\|/,
+      )
       assert.match((await officer.get(`/admin/clinicians/${id}`)).body, /id="sign-ins"/)
       const rows = async (query: string) =>
         [...(await officer.get(`/admin/audit?${query}`)).body.matchAll(/Details<span/g)].length
-      assert.equal(await rows('address=10.0.0.8&until=1970-01-01'), 3)
-      assert.equal(await rows('address=10.0.0.8&patient=Patient/juniper'), 2)
+      assert.equal(await rows('address=10.0.0.8&until=1970-01-01'), 5)
+      assert.equal(await rows('address=10.0.0.8&patient=Patient/juniper'), 4)
 
       await officer.post(`/admin/clinicians/${id}/remove`, {})
       const after = (await officer.get('/admin/audit?patient=Patient/juniper')).body

@@ -49,7 +49,7 @@ const TOO_LONG = fail({
 
 /** Says who may see the patient that a text means, or shows the patients that it may mean. */
 async function answerQuestion(request: AdminRequest, text: string): Promise<Html | AdminFailure> {
-  const meant = await findMeantPatients(request, text)
+  const meant = await findMeantPatients(request, 'policy', text)
   const [id, ...others] = meant.found.length === 0 ? meant.ids : meant.found.map(person => person.id)
   if (others.length > 0)
     return html`${renderMeantPatients(meant, patient => `/policy?${new URLSearchParams({ patient })}`)}`
@@ -61,7 +61,7 @@ async function answerQuestion(request: AdminRequest, text: string): Promise<Html
   const found = await explainPatientAccess(request.admin, request.context, id)
   if (isFailure(found)) return found
   const [patients, accounts] = await Promise.all([
-    findPatientNames(request, [id], meant),
+    findPatientNames(request, 'policy', [id], meant),
     findAccountNames(request, found),
   ])
   return html`<p>${renderPatient(id, patients)}</p><div class="after">${renderFound(found, accounts)}</div>`

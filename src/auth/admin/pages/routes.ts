@@ -88,7 +88,7 @@ function toAsked(request: AdminRequest): Asked {
     admin: request.admin,
     params: request.params,
     async findPatient(id) {
-      const person = (await findPatientNames(request, [id])).get(id)
+      const person = (await findPatientNames(request, 'administration-names', [id])).get(id)
       return person && formatName(person.name)
     },
   }

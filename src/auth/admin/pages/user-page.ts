@@ -195,12 +195,12 @@ ${sharing.length > 0 && renderAlert('Several accounts have the same FHIR user.',
 /** The patients that the RelatedPersons name now. */
 async function renderRecords(request: AdminRequest, user: UserDescription): Promise<Html> {
   const own = { id: user.id, fhirUserId: user.fhirUser }
-  const records = await findOwnRecords(request.context, own, describeCaller(request.admin))
+  const records = await findOwnRecords(request.context, own, describeCaller(request.admin, 'account'))
   if (isFailure(records))
     return html`<p class="small muted">The FHIR server does not say for whom: ${records.reason}.</p>`
   if (records.length === 0) return html`<p class="small muted">Opens the records of: nobody.</p>`
   const ids = records.map(({ patientId }) => patientId)
-  const names = await findPatientNames(request, ids)
+  const names = await findPatientNames(request, 'account', ids)
   return html`<p class="small muted">Opens the records of:</p>
 <ul class="list small">${ids.map(id => renderRecord(id, names.get(id)))}</ul>`
 }

@@ -220,7 +220,7 @@ async function findOnlyChoice(
   const only = isFailure(records) || records.length > 1 ? undefined : records[0]
   const picked = only && { userId: user.id, patientId: only.patientId, fhirUserId: only.fhirUserId }
   if (!picked || picker === 'patient') return picked
-  const read = await createFhirReader(context, user)
+  const read = await createFhirReader(context, user, { purpose: 'patient-choice' })
   const { fhirBaseUrl } = context.settings
   const encounters = await readEncounters(read, picked.patientId, { fhirBaseUrl })
   if (isFailure(encounters) || (encounters.total ?? Infinity) > 1) return undefined

@@ -16,7 +16,8 @@ export async function findSimilar(read: FhirReader, people: readonly Person[]): 
   if (families.size === 0) return compareNames(people)
   const values = [...families].map(family => encodeName(beginning(family))).join()
   const { namesCompared } = LIMITS
-  const response = await read(`Patient?family=${values}&_total=none&_count=${namesCompared}`)
+  const compare = await read.asService('similar-names')
+  const response = await compare(`Patient?family=${values}&_total=none&_count=${namesCompared}`)
   const found = response.kind === 'found' ? listResources(response.resource, 'Patient').map(readPerson) : []
   const isComplete = response.kind === 'found' && response.next === undefined && found.length < namesCompared
   return { ...compareNames([...people, ...found]), isComplete }
@@ -71,5 +72,5 @@ function listBeginnings(given: string): readonly string[] {
 
 /** Whether another patient has a name similar to this one's. */
 export async function hasNamesake(read: FhirReader, person: Person): Promise<boolean> {
-  return (await findNamesakes(read, person)).length > 0
+  return (await findNamesakes(await read.asService('similar-names'), person)).length > 0
 }

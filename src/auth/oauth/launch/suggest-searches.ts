@@ -18,7 +18,7 @@ export async function findSuggestions(
   }: { readonly list: PatientList; readonly search: string | undefined; readonly address: string },
 ): Promise<readonly string[]> {
   if (search === undefined || listPeople(list).length > 0) return []
-  return suggestSearches(await createNameReader(context, user, { address }), search)
+  return suggestSearches(await createNameReader(context, user, { purpose: 'spelling', address }), search)
 }
 
 /** A word of letters, long enough to be recognized with a mistake. */

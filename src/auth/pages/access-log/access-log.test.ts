@@ -5,6 +5,7 @@ import { type AuditRecord, createAuditor } from '../../../audit/index.ts'
 import type { Resource } from '../../../fhir/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
+import { PURPOSES, type PurposeText } from '../../base/purposes.ts'
 import { testSettings } from '../../testing/settings.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
@@ -184,6 +185,53 @@ eachDatabaseIfThorough((_name, open) => {
         ],
       )
       assert.match(body, /Today, [\s\S]*12:40[\s\S]*Yesterday, [\s\S]*12:00/)
+    })
+
+    it('names the same role for every request of a person, also by apps that do not know the user (PATIENTS-6)', async () => {
+      const role = 'Cardiologist, Heart clinic, North Hospital'
+      const without = { fhirUser: undefined, type: 'Goal' } as const
+      assert.deepEqual(listEntries(await show([{ at: NOON - 60_000 }, without])), [
+        `11:59–12:00 Dr. Robin Kim ${role} Looked at your conditions and goals. With Heart Tracker`,
+      ])
+      assert.deepEqual(listEntries(await show([without])), [
+        `12:00 Dr. Robin Kim ${role} Looked at your goals. With Heart Tracker`,
+      ])
+    })
+
+    it('knows an app of the patient that does not know the user (PATIENTS-6)', async () => {
+      const own = { subject: await findId('alba'), fhirUser: undefined, by: 'patient/*.rs' }
+      assert.deepEqual(listEntries(await show([own])), [
+        '12:00 Heart Tracker An app that you allowed Looked at your conditions.',
+      ])
+    })
+
+    it('tells looks of a person from what the server reads for itself or for an administrator (PATIENTS-6)', async () => {
+      const role = 'Cardiologist, Heart clinic, North Hospital'
+      for (const { use, note, place, act } of Object.values<PurposeText>(PURPOSES)) {
+        const done = act?.('your record')
+        const look = { client: PORTAL_CLIENT, type: 'RelatedPerson', interaction: 'read', reason: note }
+        const expected = {
+          look: [`12:00 Dr. Robin Kim ${role} ${done ?? 'Looked at your relatives.'} With ${place}`],
+          administration: [`12:00 Dr. Robin Kim In the administration ${done}`],
+          service: [],
+        }
+        assert.deepEqual(listEntries(await show([look])), expected[use], note)
+      }
+    })
+
+    it('does not mix the visit of a clinician with checks of the same person in the administration (PATIENTS-6)', async () => {
+      const check = { client: PORTAL_CLIENT, type: 'RelatedPerson', reason: PURPOSES.account.note }
+      const command = { ...check, subject: PORTAL_CLIENT, fhirUser: undefined }
+      const body = await show([{ at: NOON - 60_000 }, { at: NOON - 30_000, ...check }, command])
+      assert.deepEqual(
+        listEntries(body).map(entry => entry.replace(/^\S+ /, '')),
+        [
+          'An administrator In the administration Checked an account that may open your record.',
+          'Dr. Robin Kim In the administration Checked an account that may open your record.',
+          'Dr. Robin Kim Cardiologist, Heart clinic, North Hospital Looked at your conditions. With Heart Tracker',
+        ],
+      )
+      assert.equal(listEntries((await browser.get('/account/access-log?kind=checked')).body).length, 2)
     })
 
     it('tells a record that was opened from one that appeared in a list (PATIENTS-6)', async () => {
@@ -516,7 +564,7 @@ eachDatabaseIfThorough((_name, open) => {
 
     describe('its download', () => {
       it('has the chosen visits as CSV, without formulas (PATIENTS-6)', async () => {
-        await auth.addUser('formula', { display_name: '=HYPERLINK("http://x","y")' })
+        await auth.addUser('formula', { fhir_user_id: 'kim', display_name: '=HYPERLINK("http://x","y")' })
         const subject = await findId('formula')
         await record([{ subject }, { type: 'Goal', at: NOON - DAY_MS, interaction: 'create' }])
         const { headers, body } = await browser.get('/account/access-log.csv')

@@ -1,4 +1,3 @@
-import type { KeptRecord } from '../../../audit/index.ts'
 import { LruMap } from '../../../cache/index.ts'
 import { isRecord, MINUTE_MS } from '../../../core/index.ts'
 import { parseReference, type Resource } from '../../../fhir/index.ts'
@@ -6,11 +5,13 @@ import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import { type PersonName, readPerson } from '../../../web/index.ts'
 import { createNameLookup, listResources } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
+import { findPurpose } from '../../base/purposes.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findKnownApps } from '../../users/known.ts'
-import { findNames, type Names } from '../activity/describe.ts'
+import { findNames, type Names, PORTAL_PAGES } from '../activity/describe.ts'
 import { HOSPITAL_APP } from '../portal/apps.ts'
-import { isOfPatientUser } from './visits.ts'
+import type { AccessRecord } from './people.ts'
+import { isOfAdministration, isOfPatientUser } from './visits.ts'
 
 /** Who acted, for patients: never by an id. */
 export interface Actor {
@@ -20,42 +21,48 @@ export interface Actor {
 }
 
 export interface Actors {
-  describe(record: KeptRecord): Actor
-  nameApp(clientId: string, place: 'alone' | 'in a sentence'): string
+  describe(record: AccessRecord): Actor
+  nameApp(clientId: string): string
+  /** The app or page that was used, in a sentence: `the patient list`. */
+  nameMeans(record: AccessRecord & { readonly client_id: string }): string
   /** The scopes of the grant by which it was done, while that is kept. */
-  findScope(record: KeptRecord): string | undefined
+  findScope(record: AccessRecord): string | undefined
 }
 
 /** Finds the people and apps of records. Whatever is not known, or cannot be read now, is left out. */
 export async function findActors(
   context: AuthContext,
   readerId: string,
-  records: readonly KeptRecord[],
+  records: readonly AccessRecord[],
 ): Promise<Actors> {
   const [names, staff, hospitalApps, scopes] = await Promise.all([
-    findNames(context.store, records),
+    findNames(context.store, records, { clients: records.flatMap(({ subject }) => subject ?? []) }),
     findStaff(context, records),
     findHospitalApps(context, records),
     findScopes(context, records),
   ])
-  const nameApp: Actors['nameApp'] = (id, place) => {
-    if (id === PORTAL_CLIENT) return place === 'alone' ? 'Patient list' : 'the patient list'
-    return names.app(id) ?? `${place === 'alone' ? 'An' : 'an'} app that is no longer registered`
-  }
+  const nameApp: Actors['nameApp'] = id =>
+    id === PORTAL_CLIENT ? PORTAL_PAGES : (names.app(id) ?? 'An app that is no longer registered')
   return {
     nameApp,
+    nameMeans(record) {
+      const { client_id } = record
+      if (client_id === PORTAL_CLIENT) return findPurpose(record)?.place ?? 'the patient list'
+      return names.app(client_id) ?? 'an app that is no longer registered'
+    },
     findScope: ({ launch_id }) => (launch_id === null ? undefined : scopes.get(launch_id)),
     describe(record) {
-      const { subject, fhir_user, client_id } = record
+      const { subject, person, client_id } = record
+      if (isOfAdministration(record)) return describeAdministrator(record, names)
       if (isOfPatientUser(record))
         return describePatientUser(record, { names, nameApp, readerId, hospitalApps })
-      const isPerson = fhir_user !== null || (subject !== null && subject !== client_id)
+      const isPerson = person !== null || (subject !== null && subject !== client_id)
       if (!isPerson)
         return {
-          name: client_id === null ? 'An unknown app' : nameApp(client_id, 'alone'),
+          name: client_id === null ? 'An unknown app' : nameApp(client_id),
           detail: 'A program that works without a person',
         }
-      const known = staff.get(readPractitionerId(fhir_user) ?? '')
+      const known = staff.get(readPractitionerId(person) ?? '')
       return {
         name: (subject === null ? undefined : names.user(subject)) ?? known?.name ?? 'A member of staff',
         detail: known?.role,
@@ -64,8 +71,14 @@ export async function findActors(
   }
 }
 
+/** A person of the administration, a program of its API, or whoever ran a command. */
+function describeAdministrator({ subject }: AccessRecord, names: Names): Actor {
+  const known = subject === null ? undefined : (names.user(subject) ?? names.app(subject))
+  return { name: known ?? 'An administrator', detail: 'In the administration' }
+}
+
 function describePatientUser(
-  { subject, client_id, fhir_user, patient_id }: KeptRecord,
+  { subject, client_id, person, patient_id }: AccessRecord,
   options: {
     readonly names: Names
     readonly nameApp: Actors['nameApp']
@@ -75,7 +88,7 @@ function describePatientUser(
 ): Actor {
   const { names, nameApp, readerId, hospitalApps } = options
   const user = subject === null ? undefined : names.user(subject)
-  const role = fhir_user === `Patient/${patient_id}` ? 'the patient' : 'a relative'
+  const role = person === `Patient/${patient_id}` ? 'the patient' : 'a relative'
   const who = subject === readerId ? 'you' : [user, role].filter(part => part !== undefined).join(', ')
   if (client_id === null || client_id === PORTAL_CLIENT)
     return { name: who.slice(0, 1).toUpperCase() + who.slice(1), detail: 'On these pages' }
@@ -84,13 +97,13 @@ function describePatientUser(
     : who === 'you'
       ? 'An app that you allowed'
       : `An app allowed by ${who}`
-  return { name: nameApp(client_id, 'alone'), detail }
+  return { name: nameApp(client_id), detail }
 }
 
 /** First-party apps: nobody was asked whether to allow them. */
 async function findHospitalApps(
   { store: { db } }: AuthContext,
-  records: readonly KeptRecord[],
+  records: readonly AccessRecord[],
 ): Promise<ReadonlySet<string>> {
   const ids = [...new Set(records.filter(isOfPatientUser).flatMap(({ client_id }) => client_id ?? []))]
   const apps = await findKnownApps(db, ids)
@@ -100,7 +113,7 @@ async function findHospitalApps(
 /** A grant has the id of its launch. */
 async function findScopes(
   { store: { db } }: AuthContext,
-  records: readonly KeptRecord[],
+  records: readonly AccessRecord[],
 ): Promise<ReadonlyMap<string, string>> {
   const ids = [...new Set(records.flatMap(({ launch_id }) => launch_id ?? []))]
   if (ids.length === 0) return new Map()
@@ -108,8 +121,8 @@ async function findScopes(
   return new Map(rows.map(({ id, scope }) => [id, scope]))
 }
 
-function readPractitionerId(fhirUser: string | null): string | undefined {
-  return fhirUser?.startsWith('Practitioner/') ? fhirUser.slice('Practitioner/'.length) : undefined
+function readPractitionerId(person: string | null): string | undefined {
+  return person?.startsWith('Practitioner/') ? person.slice('Practitioner/'.length) : undefined
 }
 
 interface Clinician {
@@ -126,12 +139,12 @@ const keptByContext = new WeakMap<AuthContext, Kept>()
 /** The names and roles of Practitioners, as far as the FHIR server returns them in time. */
 async function findStaff(
   context: AuthContext,
-  records: readonly KeptRecord[],
+  records: readonly AccessRecord[],
 ): Promise<ReadonlyMap<string, Clinician>> {
   const kept: Kept = keptByContext.get(context) ?? new LruMap(LIMITS.staffKept)
   keptByContext.set(context, kept)
   const now = context.clock()
-  const ids = [...new Set(records.flatMap(record => readPractitionerId(record.fhir_user) ?? []))]
+  const ids = [...new Set(records.flatMap(record => readPractitionerId(record.person) ?? []))]
   const found = new Map<string, Clinician>()
   for (const id of ids) {
     const known = kept.get(id)
@@ -153,7 +166,7 @@ async function readPeople(
   context: AuthContext,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, string> | undefined> {
-  const read = await createNameLookup(context, 'Practitioner')
+  const read = await createNameLookup(context, 'Practitioner', 'staff-names')
   const response = await read(`Practitioner?_id=${ids.join(',')}&_count=${LIMITS.staffNamed}`)
   if (response.kind !== 'found') return undefined
   const people = listResources(response.resource, 'Practitioner')
@@ -169,7 +182,7 @@ async function readRoles(
   context: AuthContext,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, string> | undefined> {
-  const read = await createNameLookup(context, 'PractitionerRole')
+  const read = await createNameLookup(context, 'PractitionerRole', 'staff-names')
   const practitioners = ids.map(id => `Practitioner/${id}`).join(',')
   const included = '_include=PractitionerRole:organization&_include=PractitionerRole:location'
   const response = await read(

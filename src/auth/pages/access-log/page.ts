@@ -17,9 +17,17 @@ import { joinWithAnd } from '../consent/texts.ts'
 import { renderAsk, renderSignedInPage } from '../page-parts.ts'
 import { describeRelation, formatFullName, type WhoseRecord } from '../whose.ts'
 import type { Actors } from './actors.ts'
+import type { AccessRecord } from './people.ts'
 import type { AccessLog } from './read.ts'
 import { buildUrl, type DayFault, isNarrowed, type View } from './view.ts'
-import { ACCESS_KINDS, classify, type Day, isOfPatientUser, type Visit } from './visits.ts'
+import {
+  ACCESS_KINDS,
+  classify,
+  type Day,
+  isOfAdministration,
+  isOfPatientUser,
+  type Visit,
+} from './visits.ts'
 import { describeLists, describeVisit } from './words.ts'
 
 export function renderAccessLogPage(context: AuthContext, login: Login, log: AccessLog): Html {
@@ -52,7 +60,8 @@ const MEANING = html`<details class="more"><summary>What the entries mean</summa
 <li><b>Opened the record</b>: a person or an app asked for data of this record. One entry is one visit, which may be many requests.</li>
 <li><b>Changed the record</b>: something was added, changed or removed.</li>
 <li><b>Appeared in a list</b>: the name was among those of other patients, for example in a search by staff. The record was not opened.</li>
-<li>Refused attempts are not shown, because they revealed nothing.</li>
+<li><b>Checked in the administration</b>: an administrator or auditor looked up the person or an account, and did not open the record.</li>
+<li>Refused attempts are not shown, because they revealed nothing. What the server reads for itself is not shown either, for example to find out who may open the record: nobody sees it.</li>
 </ul></details>`
 
 function renderRecords({ people, records, view }: AccessLog): Html {
@@ -180,25 +189,25 @@ export function describeByApp(
   visit: Visit,
   { actors, whose }: Pick<DayOptions, 'actors' | 'whose'>,
 ): readonly string[] {
-  const byApp = Map.groupBy(visit, ({ client_id }) => client_id ?? '')
-  return [...byApp].toReversed().flatMap(([id, [newest, ...earlier]]) => {
+  const byMeans = Map.groupBy(visit, record => nameMeans(record, actors))
+  return [...byMeans].toReversed().flatMap(([means, [newest, ...earlier]]) => {
     if (!newest) return []
     const what = describeVisit([newest, ...earlier], { actors, whose })
-    if (id === '') return what
-    return `With ${actors.nameApp(id, 'in a sentence')}: ${what.slice(0, 1).toLowerCase()}${what.slice(1)}`
+    if (means === undefined) return what
+    return `With ${means}: ${what.slice(0, 1).toLowerCase()}${what.slice(1)}`
   })
 }
 
 /** The apps that a person used. An app that acts for itself is the actor. */
 export function listApps(visit: Visit, actors: Actors): readonly string[] {
-  const used = visit.filter(record => !isOfPatientUser(record) && record.subject !== record.client_id)
-  return [
-    ...new Set(
-      used.flatMap(({ client_id }) =>
-        client_id === null ? [] : [actors.nameApp(client_id, 'in a sentence')],
-      ),
-    ),
-  ]
+  const isOfPerson = (record: AccessRecord) =>
+    !isOfPatientUser(record) && !isOfAdministration(record) && record.subject !== record.client_id
+  return [...new Set(visit.filter(isOfPerson).flatMap(record => nameMeans(record, actors) ?? []))]
+}
+
+function nameMeans(record: AccessRecord, actors: Actors): string | undefined {
+  const { client_id } = record
+  return client_id === null ? undefined : actors.nameMeans({ ...record, client_id })
 }
 
 function formatPeriod(visit: Visit, zone: string, withZone: boolean): string {

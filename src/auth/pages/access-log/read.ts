@@ -2,7 +2,6 @@ import {
   type EventIds,
   findPage,
   findRecords,
-  type KeptRecord,
   openEventIds,
   type RecordFilter,
   type TrailPosition,
@@ -16,6 +15,7 @@ import { findByIds } from '../../oauth/launch/patients.ts'
 import type { OwnRecord } from '../../users/own-records.ts'
 import type { WhoseRecord } from '../whose.ts'
 import { type Actors, findActors } from './actors.ts'
+import { type AccessRecord, identifyPeople } from './people.ts'
 import { type DayFault, isNarrowed, type View } from './view.ts'
 import { CHANGING, classify, type Day, groupByDay, identifyActor, isShown } from './visits.ts'
 
@@ -50,7 +50,7 @@ export async function readPeople(
   user: User,
   patients: readonly string[],
 ): Promise<readonly Person[]> {
-  return findByIds(await createNameReader(context, user), patients)
+  return findByIds(await createNameReader(context, user, { purpose: 'own-pages' }), patients)
 }
 
 /** Reads a page of the log with a bounded amount of work, however long the trail is. */
@@ -84,7 +84,7 @@ const FULL_VISITS = 40
 
 interface ReadDaysOptions {
   /** Any record of the person whose visits are wanted. */
-  readonly person?: KeptRecord | undefined
+  readonly person?: AccessRecord | undefined
   readonly after?: TrailPosition | undefined
   /** Leaves out what the user did, and the apps that the user allowed. */
   readonly withoutOwn?: boolean
@@ -97,7 +97,7 @@ interface DaysPage {
   /** The last position of the page, if others follow. */
   readonly older: TrailPosition | undefined
   /** All records that were read, also for the days that are not on the page. */
-  readonly read: readonly KeptRecord[]
+  readonly read: readonly AccessRecord[]
 }
 
 /** Reads whole days, newest first. Only a day with very many visits is divided. */
@@ -108,11 +108,11 @@ export async function readDays(
   { person, after, withoutOwn = false, isUnpaged = false }: ReadDaysOptions = {},
 ): Promise<DaysPage> {
   const filter = { ...makeFilter(view), ...narrow(view, person) }
-  const isWanted = (record: KeptRecord) =>
+  const isWanted = (record: AccessRecord) =>
     !(withoutOwn && record.subject === user.id) &&
     (view.kind === undefined || classify(record) === view.kind) &&
     (person === undefined || identifyActor(record) === identifyActor(person))
-  const read: KeptRecord[] = []
+  const read: AccessRecord[] = []
   let position = after
   for (let round = 1; ; round++) {
     const { records, next } = await findAccesses(context, user, filter, position)
@@ -153,7 +153,7 @@ function countVisits(days: readonly Day[]): number {
 }
 
 /** The records of days, newest first. */
-function listRecords(days: readonly Day[]): readonly KeptRecord[] {
+function listRecords(days: readonly Day[]): readonly AccessRecord[] {
   return days.flatMap(({ visits, lists }) => [...visits, ...lists].flat().toSorted(compareNewest))
 }
 
@@ -173,7 +173,7 @@ function makeFilter({ patient, since, until, zone }: View): RecordFilter {
   }
 }
 
-function narrow({ app, kind }: View, person: KeptRecord | undefined): RecordFilter {
+function narrow({ app, kind }: View, person: AccessRecord | undefined): RecordFilter {
   return {
     clients: app === undefined ? undefined : [app],
     ...(person?.subject && { actor: { subjects: [person.subject] } }),
@@ -191,7 +191,10 @@ async function findAccesses(
 ) {
   const { records, next } = await findPage(store, { ...filter, after, limit: LIMITS.accessRecords })
   return {
-    records: records.filter(record => isShown(record, id)),
+    records: await identifyPeople(
+      store,
+      records.filter(record => isShown(record, id)),
+    ),
     next: records.length === LIMITS.accessRecords ? records.at(-1) : next,
   }
 }
@@ -201,16 +204,17 @@ export async function findPerson(
   { store }: AuthContext,
   ids: EventIds,
   { person, patient }: View,
-): Promise<KeptRecord | undefined> {
+): Promise<AccessRecord | undefined> {
   const position = ids.parse(person ?? '')
   if (!position) return undefined
-  const [record] = await findRecords(store, { ids: [position.id], filedUnder: patient, limit: 1 })
+  const found = await findRecords(store, { ids: [position.id], filedUnder: patient, limit: 1 })
+  const [record] = await identifyPeople(store, found)
   return record
 }
 
 /** Each person is named by their newest event, and each app by its id. */
-function listChoices(records: readonly KeptRecord[], actors: Actors, ids: EventIds): Choices {
-  const people = new Map<string, KeptRecord>()
+function listChoices(records: readonly AccessRecord[], actors: Actors, ids: EventIds): Choices {
+  const people = new Map<string, AccessRecord>()
   for (const record of records) {
     const actor = identifyActor(record)
     if (!people.has(actor)) people.set(actor, record)
@@ -221,6 +225,6 @@ function listChoices(records: readonly KeptRecord[], actors: Actors, ids: EventI
       const { name, detail } = actors.describe(record)
       return [ids.format(record), detail === undefined ? name : `${name} (${detail})`]
     }),
-    apps: [...apps].slice(0, LIMITS.accessChoices).map(id => [id, actors.nameApp(id, 'alone')]),
+    apps: [...apps].slice(0, LIMITS.accessChoices).map(id => [id, actors.nameApp(id)]),
   }
 }

@@ -2,19 +2,22 @@ import type { KeptRecord } from '../../../audit/index.ts'
 import { MINUTE_MS } from '../../../core/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import { findDayStart } from '../../../web/index.ts'
+import { findPurpose } from '../../base/purposes.ts'
 import { isPatientUser } from '../../base/user.ts'
+import type { AccessRecord } from './people.ts'
 
-/** How a record was used: opened, changed, or only shown among those of others. */
+/** How a record was used: opened, changed, looked up in the administration, or only shown among those of others. */
 export const ACCESS_KINDS = {
   opened: 'Opened the record',
   changed: 'Changed the record',
+  checked: 'Checked in the administration',
   list: 'Appeared in a list',
 } as const
 
 export type AccessKind = keyof typeof ACCESS_KINDS
 
 /** Accesses of one person or app with short pauses between them, newest first. */
-export type Visit = readonly [KeptRecord, ...KeptRecord[]]
+export type Visit = readonly [AccessRecord, ...AccessRecord[]]
 
 export interface Day {
   /** The start of the day, in the reader's time zone. */
@@ -28,14 +31,14 @@ export interface Day {
 const PAUSE_MS = 30 * MINUTE_MS
 
 /** Groups records, which are newest first, by day of the zone and by visit. */
-export function groupByDay(records: readonly KeptRecord[], zone: string): readonly Day[] {
+export function groupByDay(records: readonly AccessRecord[], zone: string): readonly Day[] {
   let current = Number.POSITIVE_INFINITY
-  const findStart = ({ at }: KeptRecord) => {
+  const findStart = ({ at }: AccessRecord) => {
     if (at < current) current = findDayStart(at, zone)
     return current
   }
   return [...Map.groupBy(records, findStart)].map(([start, ofDay]) => {
-    const isList = (record: KeptRecord) => classify(record) === 'list'
+    const isList = (record: AccessRecord) => classify(record) === 'list'
     return {
       start,
       visits: groupByVisit(ofDay.filter(record => !isList(record))),
@@ -44,16 +47,16 @@ export function groupByDay(records: readonly KeptRecord[], zone: string): readon
   })
 }
 
-function groupByVisit(records: readonly KeptRecord[]): readonly Visit[] {
-  const visits: [KeptRecord, ...KeptRecord[]][] = []
-  const current = new Map<string, [KeptRecord, ...KeptRecord[]]>()
+function groupByVisit(records: readonly AccessRecord[]): readonly Visit[] {
+  const visits: [AccessRecord, ...AccessRecord[]][] = []
+  const current = new Map<string, [AccessRecord, ...AccessRecord[]]>()
   for (const record of records) {
     // Access that ended and was allowed again is two visits of an app: it did not look in between.
     const actor = identifyActor(record) + (isOfPatientUser(record) ? record.launch_id : '')
     const visit = current.get(actor)
     if (visit && (visit.at(-1) ?? record).at - record.at <= PAUSE_MS) visit.push(record)
     else {
-      const begun: [KeptRecord, ...KeptRecord[]] = [record]
+      const begun: [AccessRecord, ...AccessRecord[]] = [record]
       current.set(actor, begun)
       visits.push(begun)
     }
@@ -61,15 +64,24 @@ function groupByVisit(records: readonly KeptRecord[]): readonly Visit[] {
   return visits
 }
 
-/** A clinician is the same in every app. The apps of patients and relatives act on their own, so each is another one. */
-export function identifyActor({ subject, fhir_user, client_id }: KeptRecord): string {
-  const isApp = isOfPatientUser({ fhir_user }) || (subject ?? fhir_user) === null
-  return JSON.stringify([subject ?? fhir_user, isApp ? client_id : ''])
+/**
+ * A clinician is the same in every app, and another one in the administration. The apps of patients and relatives act on their
+ * own, so each is another one.
+ */
+export function identifyActor(record: AccessRecord): string {
+  const { subject, person, client_id } = record
+  const isApp = isOfPatientUser(record) || (subject ?? person) === null
+  return JSON.stringify([subject ?? person, isApp ? client_id : '', isOfAdministration(record)])
 }
 
 /** Whether a patient or a relative acted, or an app for them. */
-export function isOfPatientUser({ fhir_user }: Pick<KeptRecord, 'fhir_user'>): boolean {
-  return fhir_user !== null && isPatientUser({ fhirUserId: fhir_user })
+export function isOfPatientUser({ person }: Pick<AccessRecord, 'person'>): boolean {
+  return person !== null && isPatientUser({ fhirUserId: person })
+}
+
+/** Whether an administrator or auditor checked something, and did not open the record. */
+export function isOfAdministration(record: Pick<KeptRecord, 'client_id' | 'reason'>): boolean {
+  return findPurpose(record)?.use === 'administration'
 }
 
 const CHANGES = ['create', 'update', 'update-conditional', 'patch', 'patch-conditional'] as const
@@ -78,15 +90,18 @@ const REMOVALS = ['delete', 'delete-conditional'] as const
 /** The interactions that change a record. */
 export const CHANGING = [...CHANGES, ...REMOVALS] as const
 
-export function classify(record: KeptRecord): AccessKind {
+type Classified = Omit<KeptRecord, 'fhir_user'>
+
+export function classify(record: Classified): AccessKind {
   if (CHANGING.some(interaction => interaction === record.interaction)) return 'changed'
+  if (isOfAdministration(record)) return 'checked'
   return isInList(record) ? 'list' : 'opened'
 }
 
 /** A search for patients finds this one among others, unless it names its id. Portal pages name the ids of their lists. */
 const NAMES_ONE = /[?&]_id=[^,&]+(?:&|$)/
 
-function isInList({ decided_by, patients, interaction, resource_type, client_id, request }: KeptRecord) {
+function isInList({ decided_by, patients, interaction, resource_type, client_id, request }: Classified) {
   // Such a token opens one record.
   if (decided_by?.startsWith('patient/')) return false
   if (patients !== null) return true
@@ -96,8 +111,13 @@ function isInList({ decided_by, patients, interaction, resource_type, client_id,
 
 const WHOLE: ReadonlySet<string | null> = new Set(['batch', 'transaction', 'bundle'])
 
-/** A Bundle is recorded by its entries too. The requests of these pages for their own reader are no news to them. */
-export function isShown({ client_id, subject, interaction }: KeptRecord, readerId: string): boolean {
-  const isOwnPage = client_id === PORTAL_CLIENT && (subject === readerId || subject === PORTAL_CLIENT)
+/**
+ * A Bundle is recorded by its entries too. The requests of these pages for their own reader are no news to them, and what the
+ * server reads for itself nobody sees.
+ */
+export function isShown(record: KeptRecord, readerId: string): boolean {
+  const { client_id, subject, interaction } = record
+  const use = findPurpose(record)?.use ?? (subject === PORTAL_CLIENT ? 'service' : 'look')
+  const isOwnPage = client_id === PORTAL_CLIENT && (subject === readerId || use === 'service')
   return !isOwnPage && !WHOLE.has(interaction)
 }

@@ -1,11 +1,12 @@
 /** Accesses in the words of patients. */
 
-import type { KeptRecord } from '../../../audit/index.ts'
 import { findOwn } from '../../../core/index.ts'
 import { type Permission, parseScope, parseScopes } from '../../../smart/index.ts'
+import { findPurpose } from '../../base/purposes.ts'
 import { describeKind, joinWithAnd, nameCategory } from '../consent/texts.ts'
 import type { WhoseRecord } from '../whose.ts'
 import type { Actors } from './actors.ts'
+import type { AccessRecord } from './people.ts'
 import { CHANGING, type Visit } from './visits.ts'
 
 /** Kinds of data that a sentence names; further ones are "other data". */
@@ -13,17 +14,24 @@ const NAMED = 12
 
 export interface DescribeOptions {
   readonly actors: Pick<Actors, 'findScope'>
-  readonly whose: Pick<WhoseRecord, 'possessive'>
+  readonly whose: Pick<WhoseRecord, 'possessive' | 'record'>
 }
 
 /** Describes a visit: "Looked at your prescriptions and laboratory results. Added vital signs." */
-export function describeVisit(visit: Visit, { actors, whose: { possessive } }: DescribeOptions): string {
-  const byVerb = Map.groupBy(visit.toReversed(), ({ interaction }) => chooseVerb(interaction))
+export function describeVisit(
+  visit: Visit,
+  { actors, whose: { possessive, record: name } }: DescribeOptions,
+): string {
+  const oldestFirst = visit.toReversed()
+  const acts = new Set(oldestFirst.flatMap(record => findPurpose(record)?.act?.(name) ?? []))
+  const looks = oldestFirst.filter(record => findPurpose(record)?.act === undefined)
+  const byVerb = Map.groupBy(looks, ({ interaction }) => chooseVerb(interaction))
   const sentences = [...byVerb].flatMap(([verb, records]) => {
     const nouns = [...new Set(records.flatMap(record => nameData(record, actors)))]
     return nouns.length === 0 ? [] : [`${verb} ${possessive} ${joinNouns(nouns)}.`]
   })
-  return sentences.length === 0 ? 'Looked up names of staff, places or medicines.' : sentences.join(' ')
+  const all = [...sentences, ...acts]
+  return all.length === 0 ? 'Looked up names of staff, places or medicines.' : all.join(' ')
 }
 
 /** Describes lists: "In a list of patients." */
@@ -70,7 +78,7 @@ const OF_ANY_CATEGORY: Readonly<Record<string, string>> = {
   Observation: 'measurements (such as vital signs or laboratory results)',
 }
 
-function nameData(record: KeptRecord, actors: DescribeOptions['actors']): readonly string[] {
+function nameData(record: AccessRecord, actors: DescribeOptions['actors']): readonly string[] {
   const { resource_type: type, request } = record
   if (type === null || type === '*' || request?.includes('$everything')) return [WHOLE_RECORD]
   if (GENERAL.has(type)) return []
@@ -88,7 +96,7 @@ function nameData(record: KeptRecord, actors: DescribeOptions['actors']): readon
  * The categories that a request could touch, by the scopes of its grant. If that is no longer kept, by the scope in the record,
  * which is only one of those that allowed the request. Empty if something else than known categories limits them.
  */
-function listAllowed(record: KeptRecord, granted: string | undefined): 'any' | readonly string[] {
+function listAllowed(record: AccessRecord, granted: string | undefined): 'any' | readonly string[] {
   const { resource_type: type, decided_by: by, interaction } = record
   const decided = parseScope(by ?? '')
   if (decided?.kind !== 'resource' || decided.query.length === 0) return 'any'

@@ -3,6 +3,7 @@ import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import { LIMITS } from '../../base/limits.ts'
+import { findPurpose, PURPOSES } from '../../base/purposes.ts'
 import type { Comparison } from '../../base/refusal.ts'
 import { isPatientUser } from '../../base/user.ts'
 import type { Hooks } from '../../oauth/hooks.ts'
@@ -34,7 +35,8 @@ export function describeDecision(record: KeptRecord, names: Names, hooks?: Hooks
   if (by === 'entries') return { title: 'Each entry separately', why: 'A batch or transaction' }
   if (by === 'fhirUser') return { scope: 'fhirUser', why: 'A token may read its own user' }
   if (by === null) return { title: 'No access control', why: 'This server needs no token' }
-  return { scope: by, why: reason ?? describeAccess(record, by, names) }
+  const access = describeAccess(record, by, names)
+  return { scope: by, why: findPurpose(record) ? `${access}: ${reason}` : (reason ?? access) }
 }
 
 function describeOutcome({ kind, details }: KeptRecord): string {
@@ -118,9 +120,26 @@ const OTHER_KINDS: Readonly<Record<string, string>> = {
   api: 'Session API request',
 }
 
-export function describeApp({ client_id: client }: Pick<KeptRecord, 'client_id'>, names: Names): string {
+/** The requests that no app made. */
+export const PORTAL_PAGES = 'Pages of this server'
+
+/** Names the app of a record, or the page of this server. */
+export function describeApp(
+  record: Pick<KeptRecord, 'client_id' | 'reason' | 'fhir_user'>,
+  names: Names,
+): string {
+  const { client_id: client, fhir_user: user } = record
+  if (client !== PORTAL_CLIENT) return nameApp(client, names)
+  // Before version 0.4, records did not say why.
+  const old = user !== null && isPatientUser({ fhirUserId: user }) ? 'own-pages' : 'patient-list'
+  const { place } = findPurpose(record) ?? PURPOSES[old]
+  const alone = place.replace(/^the /, '')
+  return alone.slice(0, 1).toUpperCase() + alone.slice(1)
+}
+
+export function nameApp(client: string | null, names: Names): string {
   if (client === null) return 'No app'
-  return client === PORTAL_CLIENT ? 'Patient list' : (names.app(client) ?? client)
+  return client === PORTAL_CLIENT ? PORTAL_PAGES : (names.app(client) ?? client)
 }
 
 interface FindNamesOptions {
@@ -133,7 +152,7 @@ interface FindNamesOptions {
 /** Finds the names of the users and apps in the records, also of those that were removed. */
 export async function findNames(
   { db }: Store,
-  records: readonly KeptRecord[],
+  records: readonly Pick<KeptRecord, 'subject' | 'client_id'>[],
   { clients = [], hidesPatients = false }: FindNamesOptions = {},
 ): Promise<Names> {
   const [users, apps] = await Promise.all([
@@ -210,8 +229,7 @@ function chooseKey({ launch_id, client_id }: KeptRecord): string {
 
 function chooseTitle(key: string, events: readonly KeptRecord[], names: Names): string {
   if (key === 'none') return 'Without a launch'
-  const named = events.find(({ client_id }) => client_id !== null)
-  return describeApp(named ?? { client_id: null }, names)
+  return nameApp(events.find(({ client_id }) => client_id !== null)?.client_id ?? null, names)
 }
 
 /** How the app got its access. */
@@ -219,7 +237,7 @@ export function describeOrigin(
   { key, launch, first }: LaunchGroup,
   hooks: Hooks | undefined,
 ): string | undefined {
-  if (key === 'portal') return 'The requests of the portal itself'
+  if (key === 'portal') return 'Requests that no app made'
   if (launch === undefined) return undefined
   if (launch.startsWith('client-')) return 'Backend service'
   const [start] = first

@@ -11,7 +11,7 @@ import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { renderSignedInPage } from '../page-parts.ts'
-import { describeApp, type LaunchGroup, type Names } from './describe.ts'
+import { type LaunchGroup, type Names, nameApp } from './describe.ts'
 import { renderGroup, renderProblems } from './events.ts'
 import type { FoundProblem } from './problems.ts'
 import { buildUrl, isNarrowed, KINDS, showsPortal, TIMES, type View } from './view.ts'
@@ -74,9 +74,7 @@ function renderTab(view: View, result: View['result'], text: string, count: numb
 }
 
 function renderPickers({ view, names, parties }: ActivityPageOptions): Html {
-  const apps = addChosen(parties.clients, view.app).map(
-    id => [id, describeApp({ client_id: id }, names)] as const,
-  )
+  const apps = addChosen(parties.clients, view.app).map(id => [id, nameApp(id, names)] as const)
   const patients = addChosen(parties.patients, view.patient).map(id => [id, id] as const)
   const times = Object.entries(TIMES).map(([time, [text]]) => [time, text] as const)
   return html`<form class="narrow narrow__form" method="get" action="${paths.activity}">
@@ -85,7 +83,7 @@ ${renderPicker('app', 'App', 'All apps', apps, view.app)}
 ${renderPicker('patient', 'Patient', 'All patients', patients, view.patient)}
 ${renderPicker('kind', 'Kind', 'All kinds', Object.entries(KINDS), view.kind)}
 ${renderPicker('time', 'Time', 'Any time', times, view.time)}
-<p class="narrow__act"><label class="narrow__switch"><input type="checkbox" name="portal" value="1"${showsPortal(view) && html` checked`}> Requests of the portal itself</label> <button class="btn btn--quiet btn--small">Show</button>${isNarrowed(view) && html` <a class="btn btn--quiet btn--small" href="${paths.activity}">Show all</a>`}</p>
+<p class="narrow__act"><label class="narrow__switch"><input type="checkbox" name="portal" value="1"${showsPortal(view) && html` checked`}> Requests of the pages of this server</label> <button class="btn btn--quiet btn--small">Show</button>${isNarrowed(view) && html` <a class="btn btn--quiet btn--small" href="${paths.activity}">Show all</a>`}</p>
 </form>`
 }
 

@@ -24,7 +24,10 @@ export function addCdsRoutes(app: FastifyInstance, context: AuthContext): void {
     paths.cards,
     { ...NO_HEAD_ROUTE, onRequest: forbidCaching },
     requireOwnPage(async (request, reply, login) => {
-      const read = await createFhirReader(context, login.user, { address: request.ip })
+      const read = await createFhirReader(context, login.user, {
+        purpose: 'decision-support',
+        address: request.ip,
+      })
       const id = readParameters(request.query).get('patient') ?? ''
       const patient = await read.resource('Patient', id)
       if (patient.kind === 'unavailable') return reply.sendProblem({ kind: 'unavailable' })
@@ -48,7 +51,7 @@ export function addCdsRoutes(app: FastifyInstance, context: AuthContext): void {
           text: 'This link has expired. Pick the patient again.',
         })
       const { patientId, encounterId, clientId, appContext, service } = link
-      const read = await createFhirReader(context, login.user, { address: request.ip })
+      const read = await createFhirReader(context, login.user, { purpose: 'launch', address: request.ip })
       const options = {
         needPatientBanner: undefined,
         extraContext: appContext === undefined ? {} : { appContext },

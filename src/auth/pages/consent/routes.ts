@@ -156,7 +156,7 @@ async function findPatient(
 ) {
   const id = resolveLaunchContext(launch, request.picked)?.patientId
   if (id === undefined) return undefined
-  const read = await createFhirReader(context, user, { address })
+  const read = await createFhirReader(context, user, { purpose: 'consent', address })
   const response = await read.resource('Patient', id)
   if (response.kind !== 'found') return { id, person: undefined, alike: [] }
   const person = readPerson(response.resource)

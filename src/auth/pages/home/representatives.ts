@@ -27,7 +27,7 @@ export async function findRepresentatives(
   user: User,
   patient: string,
 ): Promise<readonly Representative[] | Unavailable> {
-  const read = await createNameLookup(context, 'RelatedPerson')
+  const read = await createNameLookup(context, 'RelatedPerson', 'representatives')
   const response = await read(`RelatedPerson?patient=${patient}&_count=${LIMITS.homeRepresentatives}`)
   if (response.kind === 'unavailable') return response
   const found = response.kind === 'found' ? listResources(response.resource, 'RelatedPerson') : []

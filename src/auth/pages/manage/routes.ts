@@ -96,7 +96,7 @@ async function findPeople(
     patients === 'every' ? [] : patients.slice(0, LIMITS.patientsListed),
   )
   const ids = new Set([...more.filter(id => id !== undefined), ...listed])
-  const reader = await createNameReader(context, user)
+  const reader = await createNameReader(context, user, { purpose: 'apps-with-access' })
   const asked = [...ids].slice(0, LIMITS.patientsNamed)
   const people = await lookUpByIds(reader, asked)
   return new Map(isFailure(people) ? [] : asked.map(id => [id, people.find(person => person.id === id)]))

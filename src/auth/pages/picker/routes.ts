@@ -81,7 +81,7 @@ async function pick(
   const { pending, login, state } = waiting
   const { picker } = state
   const encounterId = picker === 'encounter' ? form.get('encounterId') : undefined
-  const read = await createFhirReader(context, login.user, { address: request.ip })
+  const read = await createFhirReader(context, login.user, { purpose: 'patient-choice', address: request.ip })
   const person = await findLaunchPatient(context, read, { patientId, encounterId })
   if (isFailure(person))
     return person.kind === 'unavailable'
@@ -152,7 +152,10 @@ async function showPatients(
   { search, page: position, again = false }: PatientsView,
 ): Promise<FastifyReply> {
   const { user } = waiting.login
-  const read = await createFhirReader(context, user, { address: reply.request.ip })
+  const read = await createFhirReader(context, user, {
+    purpose: 'patient-choice',
+    address: reply.request.ip,
+  })
   // Those who choose among their own records see each of them once.
   const recent = isPatientUser(user) ? [] : await findRecent(context.store.db, user.id, 'patient')
   const list = await findPatients(read, { search, page: position, recent })
@@ -184,7 +187,10 @@ async function showEncounters(
     readonly fault?: string
   },
 ): Promise<FastifyReply> {
-  const read = await createFhirReader(context, waiting.login.user, { address: reply.request.ip })
+  const read = await createFhirReader(context, waiting.login.user, {
+    purpose: 'patient-choice',
+    address: reply.request.ip,
+  })
   const { fhirBaseUrl } = context.settings
   const picked = await readPicked(read, patient, { fhirBaseUrl, allEncounters: all })
   if (picked.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, picked)

@@ -31,7 +31,7 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
       context,
       async (request, reply, login) => {
         const { user } = login
-        const read = await createFhirReader(context, user, { address: request.ip })
+        const read = await createFhirReader(context, user, { purpose: 'launch', address: request.ip })
         const result = await prepareLaunch(context, user, read, readLaunchRequest(request.body))
         const event = { ...describeEvent(result), user }
         if (!isFailure(result)) {

@@ -82,7 +82,7 @@ export async function sendPortal(
   const { settings, store, clock } = context
   const { user } = login
   const [read, recent] = await Promise.all([
-    createFhirReader(context, user, { address: reply.request.ip }),
+    createFhirReader(context, user, { purpose: 'patient-list', address: reply.request.ip }),
     findRecent(store.db, user.id, 'patient'),
   ])
   const allEncounters = query.encounters === 'all'

@@ -182,7 +182,7 @@ async function findUserResource(
 ): Promise<string | SignInRefusal> {
   const isClinician = type === 'Practitioner'
   const none = isClinician ? 'no-practitioner' : 'no-patient'
-  const read = await createUserLookup(context, type)
+  const read = await createUserLookup(context, type, { purpose: 'sign-in' })
   const result =
     query.kind === 'id' ? await read.resource(type, query.id) : await read(`${query.query}&_count=2`)
   if (result.kind === 'unavailable') return new SignInRefusal('fhir-unavailable', result.reason)
