@@ -173,8 +173,13 @@ export interface CommitOptions {
 
 export type CommitResult =
   | Commit
-  /** A version that the changes were planned from is no longer current. They are planned again, or fail with this. */
+  /**
+   * Nothing was changed: a version that the changes were planned from is no longer current. They are planned and sent again,
+   * or fail with this.
+   */
   | { readonly kind: 'conflict'; readonly failure: Failure }
+  /** The condition of the create has a match, which may be the resource itself: it is looked up, and never created again. */
+  | { readonly kind: 'matched'; readonly failure: Failure }
   /**
    * `write` is the index of the change that failed, if it is known; `committed` has the result of every change, if others
    * were made all the same.

@@ -58,15 +58,14 @@ export type Failure = FhirProblem | (Failed & UpstreamReason)
 
 type UpstreamReason =
   /** It does not respond, or recently did not. */
-  | { readonly problem: 'upstream-unreachable'; readonly mayBeDone?: true }
-  /** `mayBeDone`: the request was sent and changes data, so that the change may have been made. */
-  | { readonly problem: 'upstream-late'; readonly mayBeDone?: true }
+  | ({ readonly problem: 'upstream-unreachable' } & Doubtful)
+  | ({ readonly problem: 'upstream-late' } & Doubtful)
   /** Too many requests of the grant wait for a connection. */
   | { readonly problem: 'too-many-waiting'; readonly limit: number }
   /** Too many contents of Binaries arrive at the same time. */
   | { readonly problem: 'too-many-contents'; readonly limit: number }
   /** The response is invalid. `why` is for the log only; `excess` names the limit that it exceeds. */
-  | { readonly problem: 'upstream-broken'; readonly why: string; readonly excess?: string }
+  | ({ readonly problem: 'upstream-broken'; readonly why: string; readonly excess?: string } & Doubtful)
   /** It refuses. `outcome` is its OperationOutcome, as far as the caller may see it. */
   | {
       readonly problem: 'upstream-declined'
@@ -98,6 +97,11 @@ type UpstreamReason =
       /** The client has sent one write (`FhirRequest.isComposed`). */
       readonly isComposed?: true
     }
+
+interface Doubtful {
+  /** The request was sent and changes data, so that the change may have been made. */
+  readonly mayBeDone?: true
+}
 
 /** A change of the upstream that affects versions which were not checked. */
 interface Lost<Problem> {

@@ -60,7 +60,11 @@ function explain(failure: Failure): ErrorResponse {
         { 'retry-after': '5' },
       )
     case 'upstream-broken':
-      return createErrorResponse(502, 'transient', 'The upstream FHIR server sent an invalid response.')
+      return createErrorResponse(
+        502,
+        'transient',
+        `The upstream FHIR server sent an invalid response.${failure.mayBeDone ? ` ${MAY_BE_DONE}` : ''}`,
+      )
     case 'upstream-declined': {
       const { status, outcome, retryAfter, allow } = failure
       const headers = {

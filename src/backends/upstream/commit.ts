@@ -14,9 +14,9 @@ import {
 import { type Binding, bindDelete, bindUpdate, type Delete, hasOverwritten } from './binding.ts'
 import type { GatewayContext } from './context.ts'
 import { buildHeaders, buildQuery, buildWrite } from './http/build-request.ts'
-import type { UpstreamRequest } from './http/exchange.ts'
+import { mayRepeat, type UpstreamRequest } from './http/exchange.ts'
 import type { UpstreamResponse } from './http/read-response.ts'
-import { locateFailure, parseResource, toFailure } from './http/response.ts'
+import { addDoubt, locateFailure, parseResource, toFailure } from './http/response.ts'
 import { pickHeaders } from './pass-through.ts'
 import { readVersion, UpstreamVersion } from './read-version.ts'
 import { findReplaced, verifyDelete } from './verify-delete.ts'
@@ -46,27 +46,39 @@ async function commitOne(
 ): Promise<CommitResult> {
   const bound = bindWrite(context, request, write, false)
   if (isFailure(bound)) return { kind: 'failed', failure: bound, write: 0 }
-  const answer = await context.upstream.ask(toUpstreamRequest(context, request, bound))
+  const outgoing = toUpstreamRequest(context, request, bound)
+  const answer = await context.upstream.ask(outgoing)
   if (isFailure(answer)) return { kind: 'failed', failure: request.content?.failure ?? answer, write: 0 }
-  if (answer.status >= 300) return describeRefusal(context, request, write, answer)
+  if (answer.status >= 300) {
+    const failure = addDoubt(toFailure(answer, request), outgoing, answer)
+    return mayRepeat(outgoing, answer)
+      ? describeRefusal(context, request, write, answer, failure)
+      : { kind: 'failed', failure, write: 0 }
+  }
+  const stored = findStored(write, answer)
+  if (stored && isFailure(stored))
+    return { kind: 'failed', failure: addDoubt(stored, outgoing, answer), write: 0 }
   // A match that the plan did not find is checked by a new plan, before the response names it.
-  if (write.kind === 'create' && answer.status === 200 && (write.mustBeNew || !seesAll(request.access)))
-    return { kind: 'conflict', failure: MATCHED }
-  const committed = describeCommitted(context, write, answer)
+  if (hasMatched(bound, answer.status)) return { kind: 'matched', failure: MATCHED }
+  const committed = describeCommitted(context, write, answer, false, stored)
   const failure = await findLoss(context, request, write, committed, false)
   if (!failure) return { kind: 'committed', committed: [committed] }
-  return failure.problem === 'undeleted'
-    ? { kind: 'conflict', failure: CHANGED }
-    : { kind: 'failed', failure, write: 0 }
+  return { kind: 'failed', failure: failure.problem === 'undeleted' ? CHANGED : failure, write: 0 }
 }
 
+/** Whether a create found a match of its condition. Without a condition, some servers and proxies answer a create with 200. */
+function hasMatched({ request }: BoundWrite, status: number): boolean {
+  return request.ifNoneExist !== undefined && status !== 201
+}
+
+/** The result of a write that was not carried out. */
 async function describeRefusal(
   context: GatewayContext,
   request: FhirRequest,
   write: VersionedWrite,
   answer: UpstreamResponse,
+  failure: Failure,
 ): Promise<CommitResult> {
-  const failure = toFailure(answer, request)
   if (write.kind === 'create' || !isConflict(answer)) return { kind: 'failed', failure, write: 0 }
   if (write.kind === 'update' || !(await isCurrent(context, request, write)))
     return { kind: 'conflict', failure }
@@ -197,13 +209,15 @@ type Create = Extract<VersionedWrite, { readonly kind: 'create' }>
 function describeCommitted(
   { urls }: GatewayContext,
   write: VersionedWrite,
-  answer: UpstreamResponse,
+  answer: Pick<UpstreamResponse, 'status' | 'headers'>,
+  isMatch: boolean,
+  stored: StoredVersion | undefined,
 ): Committed {
   if (write.kind === 'delete') return { status: 204 }
   const { location, 'content-location': contentLocation } = pickHeaders(answer.headers, urls)
-  const stored = findStored(write, answer)
+  const isCreated = write.kind === 'create' ? !isMatch : answer.status === 201
   return {
-    status: answer.status === 201 ? 201 : 200,
+    status: isCreated ? 201 : 200,
     version: stored ?? describeVersion(answer.headers),
     location,
     ...(contentLocation !== undefined && { headers: { 'content-location': contentLocation } }),
@@ -216,12 +230,22 @@ function describeVersion({ etag, 'last-modified': lastModified = '' }: UpstreamR
   return { etag, lastModified: Number.isNaN(time) ? undefined : time }
 }
 
-/** The new version, where the upstream server returns it. */
-function findStored(write: VersionedWrite, answer: UpstreamResponse): StoredVersion | undefined {
-  const resource = answer.text === '' ? undefined : parseResource(answer)
-  if (!resource || isFailure(resource) || resource.resourceType !== write.type) return undefined
-  return resource.id === undefined ? undefined : new UpstreamVersion(write.type, resource.id, answer)
+/** The new version, where the upstream server returns it. A response with anything else need not be about the write. */
+function findStored(write: VersionedWrite, answer: UpstreamResponse): StoredVersion | Failure | undefined {
+  if (answer.text === '') return undefined
+  const resource = parseResource(answer)
+  if (isFailure(resource)) return resource
+  const { resourceType, id } = resource
+  if (resourceType === 'OperationOutcome' && write.type !== resourceType) return undefined
+  if (resourceType !== write.type || (write.id !== undefined && id !== undefined && id !== write.id))
+    return OTHER_RESOURCE
+  return id === undefined ? undefined : new UpstreamVersion(write.type, id, answer)
 }
+
+const OTHER_RESOURCE = fail({
+  problem: 'upstream-broken',
+  why: 'it answered a write with a different resource',
+})
 
 /** All or nothing: one request, in which the server resolves the `fullUrl`s of what it gives ids to. */
 async function commitTransaction(
@@ -236,36 +260,45 @@ async function commitTransaction(
     entry.push(sent)
   }
   const body = { resourceType: 'Bundle', type: 'transaction', entry }
-  const answer = await context.upstream.ask(buildWrite(request, 'POST', '', body, context.urls))
+  const outgoing = buildWrite(request, 'POST', '', body, context.urls)
+  const answer = await context.upstream.ask(outgoing)
   if (isFailure(answer)) return { kind: 'failed', failure: answer }
-  if (answer.status >= 300)
-    return {
-      kind: isConflict(answer) ? 'conflict' : 'failed',
-      ...locateFailure(toFailure(answer, request), writes),
-    }
-  return readResponses(context, request, writes, answer)
+  if (answer.status >= 300) {
+    const failure = addDoubt(toFailure(answer, request), outgoing, answer)
+    return { kind: isConflict(answer) ? 'conflict' : 'failed', ...locateFailure(failure, writes) }
+  }
+  const entries = readEntries(answer, writes.length)
+  return isFailure(entries)
+    ? { kind: 'failed', failure: addDoubt(entries, outgoing, answer) }
+    : readResponses(context, request, writes, entry, entries)
+}
+
+/** The entries of the response, one for each write. */
+function readEntries(answer: UpstreamResponse, count: number): readonly unknown[] | Failure {
+  const response = parseResource(answer)
+  if (isFailure(response)) return response
+  const exact = parseExact(answer.text)
+  const entries: unknown = isRecord(exact) ? exact.entry : undefined
+  return response.resourceType === 'Bundle' && Array.isArray(entries) && entries.length === count
+    ? entries
+    : INCOMPLETE
 }
 
 async function readResponses(
   context: GatewayContext,
   request: FhirRequest,
   writes: readonly VersionedWrite[],
-  answer: UpstreamResponse,
+  sent: readonly BoundWrite[],
+  entries: readonly unknown[],
 ): Promise<CommitResult> {
-  const response = parseResource(answer)
-  if (isFailure(response)) return { kind: 'failed', failure: response }
-  const exact = parseExact(answer.text)
-  const entries: unknown = isRecord(exact) ? exact.entry : undefined
-  if (!Array.isArray(response.entry) || !Array.isArray(entries) || entries.length !== writes.length)
-    return { kind: 'failed', failure: INCOMPLETE }
   const committed: Committed[] = []
   const failures: { readonly failure: Failure; readonly write: number }[] = []
   const takeTurns = createTurns()
   for (const [at, write] of writes.entries()) {
-    const result = describeEntry(context, write, entries[at])
-    const failure = await findLoss(context, request, write, result, true)
+    const result = describeEntry(context, write, sent[at], entries[at])
+    const failure = isFailure(result) ? result : await findLoss(context, request, write, result, true)
     if (failure) failures.push({ failure, write: at })
-    committed.push(failure?.problem === 'undeleted' ? { status: 409 } : result)
+    committed.push(isFailure(result) || failure?.problem === 'undeleted' ? { status: 409 } : result)
     await takeTurns()
   }
   const [first] = failures
@@ -280,8 +313,20 @@ const INCOMPLETE = fail({
 // Some servers write a version where FHIR has an entity tag.
 const BARE_VERSION = /^[A-Za-z0-9.-]+$/
 
+// The others are carried out, so that the transaction is neither done nor undone.
+const PARTIAL = fail({
+  problem: 'upstream-broken',
+  why: 'it did not carry out every entry of a transaction',
+  mayBeDone: true,
+})
+
 /** The response to an entry as if it had been a request of its own. */
-function describeEntry(context: GatewayContext, write: VersionedWrite, entry: unknown): Committed {
+function describeEntry(
+  context: GatewayContext,
+  write: VersionedWrite,
+  sent: BoundWrite | undefined,
+  entry: unknown,
+): Committed | Failure {
   const { resource, response } = isRecord(entry) ? entry : {}
   const { status, location, etag, lastModified } = isRecord(response) ? response : {}
   const headers = {
@@ -290,7 +335,10 @@ function describeEntry(context: GatewayContext, write: VersionedWrite, entry: un
     ...(typeof etag === 'string' && { etag: etag.replace(BARE_VERSION, 'W/"$&"') }),
     ...(typeof lastModified === 'string' && { 'last-modified': lastModified }),
   }
-  const isCreated = typeof status === 'string' && status.startsWith('201')
-  const text = isResource(resource) ? formatExact(resource) : ''
-  return describeCommitted(context, write, { status: isCreated ? 201 : 200, headers, text })
+  const code = typeof status === 'string' ? Number.parseInt(status, 10) : 200
+  if (code >= 300) return PARTIAL
+  const answer = { status: code, headers, text: isResource(resource) ? formatExact(resource) : '' }
+  const stored = findStored(write, answer)
+  const isMatch = sent !== undefined && hasMatched(sent, code)
+  return describeCommitted(context, write, answer, isMatch, stored && isFailure(stored) ? undefined : stored)
 }

@@ -361,6 +361,7 @@ describe('an upstream that ignores a parameter', () => {
           type: 'transaction-response',
           entry: [{ response: { status: '201' } }],
         })
+      if (request.method === 'DELETE') return response.writeHead(204).end()
       if (request.method !== 'GET') return json(response, { ...body, id: 'new' }, 201)
       json(
         response,

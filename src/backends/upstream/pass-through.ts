@@ -1,13 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Readable, Transform } from 'node:stream'
+import type { Transform } from 'node:stream'
 import { fail, isFailure } from '../../core/index.ts'
 import type { Failure, FhirRequest, FhirResponse } from '../../fhir-api/index.ts'
+import { checkBody } from './check-body.ts'
 import type { GatewayContext } from './context.ts'
 import type { Upstream } from './http/client.ts'
 import { pipe } from './http/decode.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
+import { createJsonCheck } from './http/json-check.ts'
 import type { PassedResponse } from './http/read-response.ts'
-import { isJson, toFailure } from './http/response.ts'
+import { addDoubt, isJson, toFailure } from './http/response.ts'
 import type { UrlRewriter } from './http/urls.ts'
 
 /** Passes on the upstream's response for a caller who may see everything. Only URLs are replaced, and the parts that `rewrite` changes. */
@@ -44,9 +46,10 @@ async function passOrStream(
   const isRefused = status >= 300 && status !== 304
   const response = isRefused
     ? toFailure({ status, headers, text: typeof body === 'string' ? body : '' }, request)
-    : toFhirResponse(request, answer, body === '' ? undefined : body, urls)
-  if (isFailure(response) && typeof body !== 'string') body.destroy()
-  return response
+    : await toFhirResponse(request, answer, urls)
+  if (!isFailure(response)) return response
+  if (typeof body !== 'string') body.destroy()
+  return addDoubt(response, outgoing, answer)
 }
 
 async function askWhole(upstream: Upstream, outgoing: UpstreamRequest): Promise<PassedResponse | Failure> {
@@ -54,20 +57,23 @@ async function askWhole(upstream: Upstream, outgoing: UpstreamRequest): Promise<
   return isFailure(answer) ? answer : { ...answer, body: answer.text }
 }
 
-function toFhirResponse(
-  { interaction }: FhirRequest,
-  { status, headers }: { readonly status: number; readonly headers: IncomingHttpHeaders },
-  body: string | Readable | undefined,
+async function toFhirResponse(
+  request: FhirRequest,
+  { status, headers, body }: PassedResponse,
   urls: UrlRewriter,
-): FhirResponse | Failure {
-  if (body !== undefined && !isJson(headers['content-type']))
+): Promise<FhirResponse | Failure> {
+  if (body !== '' && !isJson(headers['content-type']))
     return fail({ problem: 'upstream-broken', why: 'it is not JSON' })
+  const checked = typeof body === 'string' && status !== 304 ? await checkBody(request, { text: body }) : {}
+  if (isFailure(checked)) return checked
   const picked = pickHeaders(headers, urls)
   return {
     status,
-    headers: interaction.kind === 'operation' ? { ...picked, ...pickOperationHeaders(headers) } : picked,
-    body,
+    headers:
+      request.interaction.kind === 'operation' ? { ...picked, ...pickOperationHeaders(headers) } : picked,
+    body: typeof body === 'string' ? body || undefined : pipe(body, createJsonCheck()),
     isUnparsed: true,
+    ...checked,
   }
 }
 

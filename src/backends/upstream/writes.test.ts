@@ -45,7 +45,8 @@ describe('a write that another write precedes', () => {
   it('is checked again, and performed if it is still within the grant (GATEWAY-7)', async () => {
     moving(['ann', 'ann', 'ann'])
     const before = puts()
-    assert.equal((await ann('PUT Condition/c', condition('c', 'ann'))).status, 200)
+    const changed = condition('c', 'ann', { code: { text: 'Cold' } })
+    assert.equal((await ann('PUT Condition/c', changed)).status, 200)
     assert(puts() - before > 1)
   })
 
@@ -102,6 +103,16 @@ describe('a write that another write precedes', () => {
       ],
     })
     assert.equal(reply.status, 422, reply.text)
+    assert.deepEqual(reply.body.issue?.[0]?.expression, ['Bundle.entry[1]'])
+  })
+
+  it('is not reported as done if the upstream carries out only other entries of the transaction', async () => {
+    const entry = ['201 Created', '422 Unprocessable Content'].map(status => ({ response: { status } }))
+    upstream.answerJson({ resourceType: 'Bundle', type: 'transaction-response', entry })
+    const { id: _, ...resource } = condition('x', 'ann')
+    const add = { resource, request: { method: 'POST', url: 'Condition' } }
+    const reply = await ann('POST ', { resourceType: 'Bundle', type: 'transaction', entry: [add, add] })
+    assert.match(readIssue(reply), /^502 .* The change may have been carried out/)
     assert.deepEqual(reply.body.issue?.[0]?.expression, ['Bundle.entry[1]'])
   })
 

@@ -100,6 +100,8 @@ async function planAndCommitAll(
       return { steps, committed: pair(result.committed), durable: result.durable }
     case 'conflict':
       return new Conflict(result.failure)
+    case 'matched':
+      return result.failure
     case 'failed': {
       const step = result.write === undefined ? undefined : writes[result.write]
       const { status } = toResponse(result.failure)

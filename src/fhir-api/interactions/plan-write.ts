@@ -150,7 +150,8 @@ const MATCH_DELETED = fail({
   text: 'Cannot update: the match was deleted at the same time. Send the request again',
 })
 
-function createsResource(planned: Planned | Failure): boolean {
+/** Whether a plan creates a resource, by POST or under an id of the caller. */
+export function createsResource(planned: Planned | Failure): boolean {
   if (isFailure(planned) || planned.kind !== 'write' || planned.write.kind === 'delete') return false
   return planned.write.kind === 'create' || !planned.write.before || planned.write.before.deleted
 }

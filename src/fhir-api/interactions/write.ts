@@ -1,13 +1,20 @@
+import { isDeepStrictEqual } from 'node:util'
 import { auditRefusal, isAboutAudit } from '../../audit/index.ts'
 import { isFailure } from '../../core/index.ts'
-import type { Interaction, Params, WriteInteraction } from '../../fhir/index.ts'
+import {
+  type Interaction,
+  type Params,
+  type Resource,
+  toPlain,
+  type WriteInteraction,
+} from '../../fhir/index.ts'
 import { checkNewContent, type WrittenTogether } from '../access/check-content.ts'
-import type { Commit } from '../backend.ts'
+import type { Commit, Committed, VersionedWrite } from '../backend.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import type { Failure, FhirResponse } from '../response.ts'
 import type { PlannedResponse, PlannedWrite } from './plan-change.ts'
-import { planWrite, validateInTurns } from './plan-write.ts'
+import { createsResource, planWrite, validateInTurns } from './plan-write.ts'
 import { describeWrite, respondToWrite } from './write-response.ts'
 
 /**
@@ -29,7 +36,7 @@ export async function write(
   const result = await attempt(
     context,
     [request.interaction],
-    () => planAndCommit(context, request),
+    last => planAndCommit(context, request, last),
     attempts,
   )
   if (isFailure(result)) return result
@@ -47,11 +54,15 @@ interface CommittedWrite extends Commit {
 async function planAndCommit(
   context: Context,
   request: FhirRequest<WriteInteraction>,
+  last: Conflict | undefined,
 ): Promise<PlannedResponse | CommittedWrite | Failure | Conflict> {
   const planned = await planWrite(context, request)
   if (isFailure(planned) || planned.kind === 'response') return planned
   const failure = (await checkNew(context, planned)) ?? planned.conflict
   if (failure) return failure
+  if (last?.mayBeCreated && createsResource(planned)) return last.failure
+  const applied = last?.sent && findApplied(last.sent, planned.write)
+  if (applied) return { kind: 'committed', committed: [applied], write: planned.write }
   const { session, audited } = context
   const result = await session.commit([planned.write], {
     records:
@@ -62,10 +73,32 @@ async function planAndCommit(
     case 'committed':
       return { ...result, write: planned.write }
     case 'conflict':
-      return new Conflict(result.failure)
+    case 'matched': {
+      const mayBeCreated = result.kind === 'matched' || last?.mayBeCreated
+      return new Conflict(result.failure, { sent: planned.write, mayBeCreated })
+    }
     case 'failed':
       return result.failure
   }
+}
+
+/**
+ * The result of a write that was carried out although its response does not say so: a proxy may send a PUT twice, or change
+ * a 201 to 200. A patch must not be applied to its own result.
+ */
+function findApplied(sent: VersionedWrite, planned: VersionedWrite): Committed | undefined {
+  if (sent.kind === 'delete' || planned.kind !== 'update' || !planned.before) return undefined
+  const { before } = planned
+  const current = before.deleted ? undefined : before.parse()
+  if (!current || isFailure(current)) return undefined
+  return isDeepStrictEqual(getContent(current), getContent(toPlain(sent.resource)))
+    ? { status: 200, version: before, stored: before }
+    : undefined
+}
+
+/** Without the parts that a server sets. */
+function getContent({ id: _id, meta: _meta, ...content }: Resource): object {
+  return content
 }
 
 async function checkNew(
@@ -82,19 +115,33 @@ async function checkNew(
 /** How often a change is planned and committed before a conflict is reported. */
 const ATTEMPTS = 3
 
-/** A version that a change was planned from is no longer current. */
+/** A version that a change was planned from is no longer current, or a create has found a match. */
 export class Conflict {
   readonly failure: Failure
-  constructor(failure: Failure) {
+  readonly sent: VersionedWrite | undefined
+  readonly mayBeCreated: boolean | undefined
+
+  constructor(failure: Failure, { sent, mayBeCreated }: SentWrite = {}) {
     this.failure = failure
+    this.sent = sent
+    this.mayBeCreated = mayBeCreated
   }
 }
+
+interface SentWrite {
+  readonly sent?: VersionedWrite
+  /** Whether the resource may have been created, so that no further create is sent. */
+  readonly mayBeCreated?: boolean | undefined
+}
+
+/** Plans and commits a change, after the conflict of the last attempt. */
+type PlanAndCommit<T> = (last: Conflict | undefined) => Promise<T | Conflict>
 
 /** Plans and commits a change, again after each conflict. The last conflict becomes a failure. */
 export async function attempt<T>(
   { session }: Context,
   interactions: readonly Interaction[],
-  planAndCommit: () => Promise<T | Conflict>,
+  planAndCommit: PlanAndCommit<T>,
   attempts = ATTEMPTS,
 ): Promise<T | Failure> {
   const keys = session.serialize ? interactions.flatMap(it => findConditionKey(it) ?? []) : []
@@ -122,12 +169,15 @@ function formatKey(type: string, params: Params): string {
 
 async function attemptEach<T>(
   session: Context['session'],
-  planAndCommit: () => Promise<T | Conflict>,
+  planAndCommit: PlanAndCommit<T>,
   attempts: number,
 ): Promise<T | Failure> {
+  let last: Conflict | undefined
   for (let left = attempts - 1; ; left--) {
-    const result = await (session.local ? session.local.plan(planAndCommit) : planAndCommit())
+    const again = () => planAndCommit(last)
+    const result = await (session.local ? session.local.plan(again) : again())
     if (!(result instanceof Conflict)) return result
     if (left <= 0) return result.failure
+    last = result
   }
 }

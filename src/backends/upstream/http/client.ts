@@ -9,9 +9,11 @@ import {
   type ExchangeOptions,
   type ExchangeOutcome,
   isAbandoned,
+  isChange,
   isFailing,
   isLate,
   isUnauthorized,
+  mayRepeat,
   type RawResponse,
   type StreamLimit,
   type StreamOptions,
@@ -26,6 +28,7 @@ import {
   skimResponse,
   type UpstreamResponse,
 } from './read-response.ts'
+import { addDoubt } from './response.ts'
 import { type SendOptions, sendOnce } from './send.ts'
 import { type Caller, createSlots, type NoSlot } from './slots.ts'
 import type { UrlRewriter } from './urls.ts'
@@ -101,7 +104,7 @@ export function createClient(options: UpstreamOptions): Upstream {
     let isRenewed = false
     for (let tries = 1; ; tries++) {
       const answer = recordExchange(request, performance.now(), await attempt(request, limits))
-      if (isStreamed(request)) return answer
+      if (isStreamed(request) || !mayRepeat(request, answer)) return answer
       // The gateway's credentials may have ended early: they are renewed once.
       if (isUnauthorized(answer) && !isRenewed) isRenewed = true
       else if (!isRetryable(request, answer) || tries >= TRIES || performance.now() >= limits.deadline)
@@ -116,10 +119,10 @@ export function createClient(options: UpstreamOptions): Upstream {
     return isChange(request) ? { deadline } : { deadline, connection }
   }
 
-  function explainFailure(failure: TransportFailure, request: UpstreamRequest): Failure {
+  function explainFailure(failure: TransportFailure): Failure {
     // The watch logs a lasting failure once.
     const warn = circuit.isOpen() ? () => undefined : options.warn
-    return explainTransportFailure(failure, request, { ...options, warn })
+    return explainTransportFailure(failure, { ...options, warn })
   }
 
   async function receive(
@@ -135,9 +138,10 @@ export function createClient(options: UpstreamOptions): Upstream {
     const answer = await sendWithRetries(request, limits, attempt)
     if (!isFailure(answer) && answer.body instanceof Readable) answer.body.once('close', release)
     else release()
-    if (isFailure(answer)) return explainFailure(answer, request)
+    if (isFailure(answer)) return addDoubt(explainFailure(answer), request, answer)
     const response = await readPassed(answer, options)
-    if (!isFailure(response) && REFUSALS.has(response.status)) logRefusal(request, response, options)
+    if (isFailure(response)) return addDoubt(response, request, answer)
+    if (REFUSALS.has(response.status)) logRefusal(request, response, options)
     return response
   }
 
@@ -151,7 +155,7 @@ export function createClient(options: UpstreamOptions): Upstream {
       const { status, headers, body } = response
       if (typeof body === 'string') return { status, headers, text: body }
       body.destroy()
-      return failTooLarge(options)
+      return addDoubt(failTooLarge(options), request, response)
     },
     async probe(request) {
       const probe = { ...request, headers: { accept: 'application/fhir+json' } }
@@ -186,7 +190,7 @@ const NO_SLOT = {
   crowded: fail({ problem: 'too-many-waiting', limit: UPSTREAM_WAITING_PER_GRANT }),
 } satisfies Record<NoSlot, Failure>
 
-/** Only requests that change nothing are sent again, and only where there was no response. */
+/** Only reads are sent again, and only where there was no response. */
 function isRetryable({ method }: UpstreamRequest, answer: ExchangeOutcome): boolean {
   return method === 'GET' && isFailure(answer) && answer.failure === 'unreachable'
 }
@@ -211,24 +215,14 @@ function logRefusal(
   warn(`The upstream refused request ${headers['x-request-id'] ?? ''} with ${status}: ${reason}`)
 }
 
-/** Whether a request changes data, so that it may have done so although there is no response. */
-function isChange({ method, path }: UpstreamRequest): boolean {
-  return method !== 'GET' && !path.endsWith('/_search')
-}
-
-function explainTransportFailure(
-  failure: TransportFailure,
-  request: UpstreamRequest,
-  options: UpstreamOptions,
-): Failure {
-  const done = isChange(request) && { mayBeDone: true as const }
+function explainTransportFailure(failure: TransportFailure, options: UpstreamOptions): Failure {
   switch (failure.failure) {
     case 'unreachable':
       options.warn(`Cannot reach the upstream: ${failure.cause}`)
-      return fail({ problem: 'upstream-unreachable', ...(!failure.unsent && done) })
+      return fail({ problem: 'upstream-unreachable' })
     case 'late':
       options.warn(`Cannot get a response from the upstream within ${options.timeoutMs} ms`)
-      return fail({ problem: 'upstream-late', ...done })
+      return fail({ problem: 'upstream-late' })
     case 'unsigned':
       options.warn(failure.cause)
       return fail({ problem: 'upstream-unreachable' })

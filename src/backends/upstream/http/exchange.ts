@@ -220,6 +220,31 @@ function createStream(controller: Dispatcher.DispatchController): Readable {
 /** The outcome of an exchange. */
 export type ExchangeOutcome = Pick<RawResponse, 'status' | 'headers'> | TransportFailure
 
+/** Whether a request changes data. */
+export function isChange({ method, path }: UpstreamRequest): boolean {
+  return method !== 'GET' && method !== 'HEAD' && !path.endsWith('/_search')
+}
+
+/** Whether a request may have been carried out. One with a 4xx was not (RFC 9110, 15.5). */
+export function mayBeDone(answer: ExchangeOutcome): boolean {
+  if (!isFailure(answer)) return answer.status < 400 || answer.status >= 500
+  switch (answer.failure) {
+    case 'unreachable':
+      return !answer.unsent
+    case 'unsigned':
+      return false
+    case 'late':
+    case 'too-large':
+    case 'abandoned':
+      return true
+  }
+}
+
+/** Whether a request may be sent again: never a change that may have been carried out (GATEWAY-8). */
+export function mayRepeat(request: UpstreamRequest, answer: ExchangeOutcome): boolean {
+  return !isChange(request) || !mayBeDone(answer)
+}
+
 /** Whether the upstream, or a proxy before it, failed. */
 export function isFailing(answer: ExchangeOutcome): boolean {
   if (!isFailure(answer)) return answer.status >= 502

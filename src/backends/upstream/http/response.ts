@@ -17,6 +17,7 @@ import {
 } from '../../../fhir/index.ts'
 import { type Failure, type FhirRequest, seesAll, type VersionedWrite } from '../../../fhir-api/index.ts'
 import { RESPONSE_VALUES } from '../limits.ts'
+import { type ExchangeOutcome, isChange, mayBeDone, type UpstreamRequest } from './exchange.ts'
 import type { UpstreamResponse } from './read-response.ts'
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
@@ -87,7 +88,7 @@ export function parseEntry({ text, partial }: BundleEntry): Resource | undefined
   if (text === undefined || partial) return partial?.resource
   try {
     const resource: unknown = JSON.parse(text)
-    return isResource(resource) ? resource : undefined
+    return isResource(resource) ? resource : failBroken('it is not a resource')
   } catch {
     return failBroken('its JSON is invalid')
   }
@@ -99,6 +100,19 @@ export function isJson(contentType: string | undefined): boolean {
 
 function failBroken(why: string): Failure {
   return fail({ problem: 'upstream-broken', why })
+}
+
+/** Adds to the failure of a change that it may have been carried out, unless its response rules that out. */
+export function addDoubt(failure: Failure, request: UpstreamRequest, answer: ExchangeOutcome): Failure {
+  if (!isChange(request) || !mayBeDone(answer)) return failure
+  switch (failure.problem) {
+    case 'upstream-broken':
+    case 'upstream-unreachable':
+    case 'upstream-late':
+      return fail({ ...failure, mayBeDone: true })
+    default:
+      return failure
+  }
 }
 
 type RefusedRequest = Pick<FhirRequest, 'access' | 'interaction' | 'body'>
