@@ -61,6 +61,7 @@ import { addPasskeyRoutes } from './pages/sign-in/passkey.ts'
 import { addProviderRoutes } from './pages/sign-in/provider-routes.ts'
 import { addLoginRoutes } from './pages/sign-in/routes.ts'
 import { addSecondFactorRoutes } from './pages/sign-in/second-factor.ts'
+import { addLoginStateRoutes } from './pages/sign-in/state.ts'
 import { createPasswordCheck } from './users/check-password.ts'
 import { findCurrentLogin, hasLoginCookie } from './users/login.ts'
 import { listOwnPatients } from './users/own-records.ts'
@@ -207,6 +208,7 @@ export async function explainProblems(
 
 function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addLoginRoutes(app, context)
+  addLoginStateRoutes(app, context)
   addSecondFactorRoutes(app, context)
   addEnrolRoutes(app, context)
   addPasskeyRoutes(app, context)

@@ -90,7 +90,7 @@ export const authTable = {
     type: types.wholeNumber(0, 28_800),
     otherwise: '`1800`; on loopback `0`',
     about:
-      'A login ends if the clinician opens no page for this time. With `0` only the maximum of 8 hours applies. Apps keep their access.',
+      'A login ends if the user does nothing for this time: opens no page, and neither types nor moves the pointer on one. The records in our own app close with it; other apps keep their access. With `0` only the maximum of 8 hours applies.',
     derive: ({ onLoopback }) => (onLoopback ? 0 : 1800),
   }),
   loginFailureLimit: defineFixed({
@@ -191,7 +191,8 @@ export const appTable = {
     env: 'SMART_SESSION_IDLE_SECONDS',
     type: types.wholeNumber(1, 31_536_000),
     initial: '1800',
-    about: 'A session ends after this time without a request.',
+    about:
+      'A session ends after this time without a request, and after `smart.server.login-idle-seconds` if that is shorter.',
   }),
   'app.frameOrigins': defineDerived({
     name: 'smart.app.frame-origins',

@@ -72,6 +72,7 @@ function createContext(options: AppServerOptions, app: FastifyInstance): AppCont
     appKeys: createAppKeys({ store, sealer, clock }),
     renewals: new Map(),
     shownPatients: new LruMap(SHOWN_PATIENTS),
+    reportedUses: new LruMap(SHOWN_PATIENTS),
     unreachableSince: new Map(),
   }
 }

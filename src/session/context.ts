@@ -9,7 +9,14 @@ import type { Session } from './session.ts'
 
 export type AppSettings = Pick<
   Settings,
-  'appUrl' | 'issuerUrl' | 'fhirBaseUrl' | 'bind' | 'allowedHosts' | 'app' | 'developerTools'
+  | 'appUrl'
+  | 'issuerUrl'
+  | 'fhirBaseUrl'
+  | 'bind'
+  | 'allowedHosts'
+  | 'app'
+  | 'developerTools'
+  | 'loginIdleSeconds'
 > & {
   readonly fhir: Pick<Settings['fhir'], 'upstreamUrl' | 'samplePatients'>
 }
@@ -29,6 +36,8 @@ export interface BaseContext {
   readonly renewals: Map<string, Promise<Result<Session>>>
   /** The patients that pages of this process have shown, by session. */
   readonly shownPatients: LruMap<Person>
+  /** When this process told the auth server that the user of a session is active, by session. */
+  readonly reportedUses: LruMap<number>
   /** The time since which a FHIR server has not responded, by base URL. */
   readonly unreachableSince: Map<string, number>
 }

@@ -56,6 +56,8 @@ export interface Session {
   readonly launchId: string | null
   /** Whether another patient of the FHIR server has a similar name. */
   readonly similarName: boolean
+  /** When it ends unless it is used. */
+  readonly idleExpiresAt: number
   /** The earliest of its maximum, its idle time, the end of its tokens, and its end by logout (SESSION-2). */
   readonly endsAt: number
   readonly end: SessionEnd
@@ -102,6 +104,7 @@ export function toSession(row: SessionRow): Session {
     createdAt: row.created_at,
     launchId: row.launch_id,
     similarName: row.similar_name,
+    idleExpiresAt: row.idle_expires_at,
     endsAt,
     end,
     lastEndsAt,

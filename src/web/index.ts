@@ -154,11 +154,12 @@ export {
   findSite,
   isOpenedByOtherSite,
   isSentByOwnPage,
+  parseIdleSeconds,
   readRequestId,
 } from './request.ts'
 export { listRoutes } from './routes.ts'
 export { createServer, type ServerOptions } from './server.ts'
 export type { Bar, BarLink } from './top-bar.ts'
-export { endsSoon, formatTimeLeft, renderCountdown } from './top-bar.ts'
+export { computeWarningMs, formatTimeLeft, renderCountdown } from './top-bar.ts'
 export { startClientSpan } from './trace.ts'
 export { version } from './version.ts'

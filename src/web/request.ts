@@ -195,3 +195,12 @@ function drain(request: IncomingMessage, limit: number): void {
     .once('close', () => clearTimeout(timer))
     .resume()
 }
+
+/**
+ * How many seconds ago a user was active, as the script of a page or our app reports it. Undefined if it is no number. A wrong
+ * number can only make the idle time shorter.
+ */
+export function parseIdleSeconds(text: unknown): number | undefined {
+  const seconds = typeof text === 'string' && text.trim() !== '' ? Number(text) : Number.NaN
+  return seconds >= 0 && Number.isFinite(seconds) ? seconds : undefined
+}

@@ -116,9 +116,9 @@ function renderStep(name: string, index: number, current: number): Html {
 
 const SOON_MS = 5 * MINUTE_MS
 
-/** Whether a session is in its last five minutes. */
-export function endsSoon(endsAt: number, now: number): boolean {
-  return endsAt - now < SOON_MS
+/** How long before its end a session warns: five minutes, or a third of a short idle time. */
+export function computeWarningMs(idleSeconds: number): number {
+  return Math.min(SOON_MS, (idleSeconds * 1000) / 3)
 }
 
 /**
@@ -129,12 +129,14 @@ export function renderCountdown(options: {
   readonly startedAt: number
   readonly endsAt: number
   readonly now: number
+  /** How long before the end it is marked. */
+  readonly warningMs?: number
 }): Html {
-  const { startedAt, endsAt, now } = options
+  const { startedAt, endsAt, now, warningMs = SOON_MS } = options
   const left = Math.max(0, endsAt - now)
   const whole = Math.max(1, endsAt - startedAt)
   const rest = Math.round(Math.min(100, (left / whole) * 100) * 10) / 10
-  return html`<div class="countdown push${endsSoon(endsAt, now) && ' countdown--soon'}" role="group" aria-label="Session" data-started-at="${startedAt}" data-ends-at="${endsAt}"><span class="countdown__text"><span>Session ends ${renderMoment(endsAt, { form: 'clock' })}</span><span class="countdown__left">${formatTimeLeft(left)}</span></span><svg class="countdown__bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="4"/><rect class="rest" width="${rest}" height="4">${
+  return html`<div class="countdown push${left < warningMs && ' countdown--soon'}" role="group" aria-label="Session" data-started-at="${startedAt}" data-ends-at="${endsAt}"><span class="countdown__text"><span>Session ends ${renderMoment(endsAt, { form: 'clock' })}</span><span class="countdown__left">${formatTimeLeft(left)}</span></span><svg class="countdown__bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="4"/><rect class="rest" width="${rest}" height="4">${
     left > 0 &&
     html`<animate attributeName="width" from="${rest}" to="0" dur="${Math.ceil(left / 1000)}s" fill="freeze"/>`
   }</rect></svg></div>`

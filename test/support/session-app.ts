@@ -57,6 +57,7 @@ export async function sessionApp(
     issuerUrl: 'http://localhost:9000',
     fhirBaseUrl: issuers[0] ?? '',
     bind: ['127.0.0.1'],
+    loginIdleSeconds: 0,
     allowedHosts: [],
     developerTools: false,
     store,

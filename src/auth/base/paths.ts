@@ -13,6 +13,8 @@ export const paths = {
   loginEnrol: '/login/enrol',
   /** Links with which users choose a password lead here. */
   loginActivate: '/login/activate',
+  /** Whether the browser is still signed in, for scripts of pages. */
+  loginState: '/login/state',
   backchannelLogout: '/login/backchannel-logout',
   /** The redirect URI after a logout at an identity provider. */
   loggedOut: '/login/logged-out',

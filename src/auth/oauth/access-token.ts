@@ -63,8 +63,8 @@ export async function findIssuedFor(
   return grant?.clientId === clientId ? { grant } : makeFault('its grant has ended')
 }
 
-/** RFC 6750, 3.1. */
-export type BearerError = 'no-token' | 'invalid-token' | 'insufficient-scope'
+/** RFC 6750, 3.1. `login-required`: the user was inactive for too long. */
+export type BearerError = 'no-token' | 'invalid-token' | 'login-required' | 'insufficient-scope'
 
 export interface BearerFailure extends Failed {
   readonly error: BearerError
@@ -111,6 +111,12 @@ function describeBearerError(error: BearerError, scope: string) {
         challenge: ', error="invalid_token"',
         code: 'invalid_token',
         text: 'The access token is expired, revoked or from another issuer.',
+      }
+    case 'login-required':
+      return {
+        challenge: ', error="invalid_token"',
+        code: 'login_required',
+        text: 'The user was inactive for too long and must sign in again.',
       }
     case 'insufficient-scope':
       return {

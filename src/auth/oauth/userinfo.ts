@@ -3,6 +3,7 @@ import { isFailure } from '../../core/index.ts'
 import { paths } from '../base/paths.ts'
 import { forbidCaching } from '../base/request.ts'
 import { authenticateBearer, sendBearerError } from './access-token.ts'
+import { IDLE_HEADER, reportAppUse } from './app-use.ts'
 import { findClient } from './clients/client.ts'
 import { answerPreflight, createOriginHook, limitToClientOrigins } from './clients/origins.ts'
 import type { AuthContext } from './context.ts'
@@ -15,10 +16,16 @@ export function addUserinfoRoutes(app: FastifyInstance, context: AuthContext): v
     const bearer = await authenticateBearer(context, request.headers.authorization)
     if (isFailure(bearer)) return sendBearerError(reply, bearer.error, 'openid')
     const { grant, scope, clientId } = bearer
+    const use = await reportAppUse(context, bearer, request.headers[IDLE_HEADER])
+    if (use?.isIdle) return sendBearerError(reply, 'login-required', 'openid')
     const client = await findClient(context.store.db, context, clientId)
     if (client) limitToClientOrigins(client, request, reply)
     return grant && hasScope(scope, 'openid')
-      ? reply.send({ sub: grant.user.id, ...buildUserClaims(context.settings, grant, scope) })
+      ? reply.send({
+          sub: grant.user.id,
+          ...buildUserClaims(context.settings, grant, scope),
+          ...(use?.idleSeconds !== undefined && { idle_seconds: use.idleSeconds }),
+        })
       : sendBearerError(reply, 'insufficient-scope', 'openid')
   }
   app.options(paths.userinfo, { onRequest: createOriginHook(context.store) }, answerPreflight)

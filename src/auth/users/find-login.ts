@@ -14,6 +14,8 @@ export interface Login {
   readonly user: User
   readonly createdAt: number
   readonly lastUsedAt: number
+  /** The end that use does not move. */
+  readonly endsAt: number
   /** When the user authenticated, here or at the identity provider. */
   readonly authTime: number
   /** Without a time of the provider, the user may have authenticated there long before this login. */
@@ -96,6 +98,7 @@ function toLogin(row: LoginRow, rules: AccessRules): Login {
     idHash: row.id_hash,
     createdAt: row.created_at,
     lastUsedAt: row.seen_at ?? row.created_at,
+    endsAt: row.expires_at,
     authTime: row.auth_time ?? row.created_at,
     isAuthTimeKnown: row.auth_time !== null || row.issuer === null,
     isForLoopback: Boolean(row.account_for_loopback),

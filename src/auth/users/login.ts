@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Insertable, type Kysely, sql, type Transaction } from 'kysely'
-import { createRandomToken, type Schema, type Sealer, type Store, sha256 } from '../../store/index.ts'
+import { createRandomToken, type Schema, type Sealer, sha256 } from '../../store/index.ts'
 import { defineCookie } from '../../web/index.ts'
 import { LIFETIME, LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
@@ -9,19 +9,12 @@ import { describeBrowser } from './browser.ts'
 import type { UsersContext } from './context.ts'
 import { listAcrValues } from './factors/methods.ts'
 import { findLoginByHash, type Login } from './find-login.ts'
+import { isIdle, recordLoginUse } from './idle.ts'
 import { isDeveloper, mayViewActivity } from './login-rights.ts'
 import type { ProviderLogin } from './providers/provider-login.ts'
 import { findRequestedPage, rememberReturnPath } from './return-path.ts'
 import { isOffline, readBasis } from './validity/facts.ts'
 import type { AccessRules, Basis } from './validity/rule.ts'
-
-const NOTED_MS = 60_000
-
-/** Records that a login is in use, at most once a minute, to save writes. */
-async function recordLoginUse({ db }: Store, { idHash, lastUsedAt }: Login, now: number): Promise<void> {
-  if (now - lastUsedAt < NOTED_MS) return
-  await db.updateTable('login').set({ seen_at: now }).where('id_hash', '=', idHash).execute()
-}
 
 /**
  * Begins a login with a new id, against session fixation. The previous login of the browser ends; its grants move to the
@@ -181,15 +174,15 @@ export async function endLogin(trx: Kysely<Schema>, idHash: string): Promise<rea
   return ended.map(({ id }) => id)
 }
 
-/** Finds the login of the browser, unless it was idle for too long. Opening a page counts as use. */
+/** Finds the login of the browser, unless it was idle for too long. Opening a page counts as use, and so do the reports of its script. */
 export async function findCurrentLogin(
   context: UsersContext,
   request: FastifyRequest,
 ): Promise<Login | undefined> {
   const { settings, store, clock } = context
   const login = await findLastLogin(context, request)
-  if (!login || isIdle(login, settings.loginIdleSeconds, clock())) return undefined
-  if (isNavigation(request)) await recordLoginUse(store, login, clock())
+  if (!login || isIdle(login, settings, clock())) return undefined
+  if (isNavigation(request)) await recordLoginUse(store, settings, login, clock())
   return {
     ...login,
     mayViewActivity: mayViewActivity(settings, login),
@@ -214,10 +207,6 @@ export function hasLoginCookie({ settings }: UsersContext, request: FastifyReque
 export function isLoginOfBrowser({ settings }: UsersContext, request: FastifyRequest, login: Login): boolean {
   const id = request.cookies[makeLoginCookie(settings.issuerUrl).name]
   return id !== undefined && sha256(id) === login.idHash
-}
-
-function isIdle({ lastUsedAt }: Login, idleSeconds: number, now: number): boolean {
-  return idleSeconds > 0 && now - lastUsedAt >= idleSeconds * 1000
 }
 
 // A polling script does not count as use. Over plain http browsers omit `Sec-Fetch-Mode`, so our scripts send a header.

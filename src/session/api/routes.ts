@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../core/index.ts'
 import { formatExact } from '../../fhir/index.ts'
-import { prepareQuery } from '../../store/index.ts'
 import { createDocument } from '../../web/index.ts'
 import { type Failure, type Result, toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import type { SessionRequest } from '../records/resources.ts'
-import { type Session, toSession } from '../session.ts'
+import { useSession } from '../sessions/idle.ts'
+import { reportUse } from '../sessions/renew-session.ts'
 import { auditSession, findSession, planSessionCookie } from '../sessions/session-store.ts'
 import { type Endpoint, queryApi } from './endpoint.ts'
 import { endpoints } from './endpoints.ts'
@@ -59,36 +59,25 @@ function sendFailure(reply: FastifyReply, failure: Failure): FastifyReply {
   return reply.code(status).type('application/json; charset=utf-8').send(body)
 }
 
-/** The idle time is written only if it moves by at least this much. */
-const GRAIN_MS = 1000
-
-/** Restarts the idle time, for any `/api` request other than `/api/session` (SESSION-3). */
-async function useSession({ store, settings, clock }: AppContext, session: Session): Promise<Session> {
-  const idleExpiresAt = clock() + settings.app.sessionIdleSeconds * 1000
-  const { idHash } = session
-  const [row] = (await setIdleTime(store.db, { idHash, idleExpiresAt, before: idleExpiresAt - GRAIN_MS }))
-    .rows
-  return row ? toSession(row) : session
-}
-
-const setIdleTime = prepareQuery(
-  (db, { idHash, idleExpiresAt, before }: { idHash: string; idleExpiresAt: number; before: number }) =>
-    db
-      .updateTable('app_session')
-      .set({ idle_expires_at: idleExpiresAt })
-      .where('id_hash', '=', idHash)
-      .where('idle_expires_at', '<=', before)
-      .returningAll(),
-)
-
-/** Finds the active session of a request, and restarts its idle time unless the request only polls. */
+/**
+ * Finds the active session of a request. Unless the request only polls, it restarts the idle time of the session and of the
+ * sign-in, which may have ended.
+ */
 export async function openSessionRequest(
   context: AppContext,
   request: FastifyRequest,
-  { extendsSession = true }: { readonly extendsSession?: boolean } = {},
+  { extendsSession = true, idleSeconds = 0 }: SessionUse = {},
 ): Promise<Result<SessionRequest>> {
   const found = await findSession(context, request)
   if (isFailure(found)) return found
-  const session = extendsSession ? await useSession(context, found) : found
-  return { context, session, requestId: request.id }
+  const session = extendsSession
+    ? await reportUse(context, await useSession(context, found, context.clock() - idleSeconds * 1000))
+    : found
+  return isFailure(session) ? session : { context, session, requestId: request.id }
+}
+
+interface SessionUse {
+  readonly extendsSession?: boolean
+  /** How many seconds ago the user was active. */
+  readonly idleSeconds?: number
 }

@@ -1,7 +1,7 @@
 import { isFailure } from '../../core/index.ts'
 import {
   chooseRecordNumber,
-  endsSoon,
+  computeWarningMs,
   findAlike,
   formatDate,
   formatEncounterTime,
@@ -25,6 +25,7 @@ import type { Failure } from '../failure.ts'
 import { renderAppPage } from '../page.ts'
 import type { SessionRequest } from '../records/resources.ts'
 import { getSessionPath, type Session } from '../session.ts'
+import { computeIdleSeconds } from '../sessions/idle.ts'
 import {
   describeFailure,
   renderAllergies,
@@ -46,10 +47,9 @@ export function renderRecordPage(
   const { patient, me } = record
   const audience = findAudience(session)
   const who = isFailure(me) ? undefined : me.name
-  const startedAt = Math.max(
-    session.createdAt,
-    session.endsAt - context.settings.app.sessionIdleSeconds * 1000,
-  )
+  const idleSeconds = computeIdleSeconds(context.settings, session)
+  const startedAt = Math.max(session.createdAt, session.endsAt - idleSeconds * 1000)
+  const warningMs = computeWarningMs(idleSeconds)
   return renderAppPage(
     {
       title:
@@ -58,7 +58,7 @@ export function renderRecordPage(
           : 'Summary',
       bar: {
         kind: 'app',
-        countdown: renderCountdown({ startedAt, endsAt: session.endsAt, now }),
+        countdown: renderCountdown({ startedAt, endsAt: session.endsAt, now, warningMs }),
         ...(who === undefined ? {} : { who }),
         logout: `${getSessionPath(session)}/logout`,
         links: [
@@ -72,7 +72,7 @@ export function renderRecordPage(
       scripts: ['session.js'],
       after: renderPrintLine(now, who),
     },
-    html`${renderWarnings(context.settings, session, now)}
+    html`${renderWarnings(context.settings, session, now, warningMs)}
 ${!session.needPatientBanner && renderPrintHead(record)}
 <div class="appgrid">
 <div class="stack">${renderConditionsCard(record.conditions, audience)}${renderMedicinesCard(record.medications, audience)}</div>
@@ -140,15 +140,15 @@ function renderPrintHead({ patient }: DemoRecord): Html {
  * Warnings that the session ends soon. A page that was just loaded warns only if the end cannot be extended. The script
  * (assets/session.js) shows the other one.
  */
-function renderWarnings(settings: AppSettings, session: Session, now: number): Html {
+function renderWarnings(settings: AppSettings, session: Session, now: number, warningMs: number): Html {
   const { sessionId, endsAt, lastEndsAt } = session
-  return html`<div id="session" data-session-id="${sessionId}" data-last-ends-at="${lastEndsAt}">
+  return html`<div id="session" data-session-id="${sessionId}" data-last-ends-at="${lastEndsAt}" data-warning-ms="${warningMs}">
 <div id="session-soon" role="status" hidden>${renderAlert(
     'Your session ends soon.',
     html`<a href="${getSessionPath(session)}" id="session-keep">Keep working</a> to stay signed in.`,
     'warn',
   )}</div>
-<div id="session-last" role="status"${!endsSoon(endsAt, now) && html` hidden`}>${renderAlert(
+<div id="session-last" role="status"${endsAt - now >= warningMs && html` hidden`}>${renderAlert(
     'Your session ends soon and cannot be extended.',
     html`To continue after that, ${describeWayOn(settings, findAudience(session)).text}.`,
     'warn',

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { isFailure } from '../../core/index.ts'
-import { readPerson } from '../../web/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
+import { parseIdleSeconds, readPerson } from '../../web/index.ts'
 import { openSessionRequest } from '../api/routes.ts'
 import { findAudience } from '../audience.ts'
 import { toResponse } from '../failure.ts'
@@ -25,6 +25,15 @@ export function addDemoRoutes(app: FastifyInstance, context: AppContext): void {
     const found = await findSession(context, request)
     const living = isFailure(found) ? found : await checkAccess(context, found)
     return reply.code(isFailure(living) ? toResponse(living).status : 200).send()
+  })
+
+  // The user is active on an open page, as its script reports. This reads no record, and is no request of a record.
+  app.post('/s/:sessionId/keep-alive', async (request, reply) => {
+    const idleSeconds = parseIdleSeconds(isRecord(request.body) ? request.body.idleSeconds : undefined)
+    if (idleSeconds === undefined)
+      return reply.sendProblem({ kind: 'malformed', text: 'idleSeconds must be a number.' })
+    const found = await openSessionRequest(context, request, { idleSeconds })
+    return reply.code(isFailure(found) ? toResponse(found).status : 204).send()
   })
 
   app.get('/s/:sessionId', async (request, reply) => {

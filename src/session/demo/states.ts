@@ -14,18 +14,16 @@ import { type Failure, findServer, toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { renderAppErrorPage, renderCalmPage } from '../page.ts'
 import type { SessionEnd } from '../session.ts'
+import type { Visitor } from '../sessions/session-store.ts'
 
 export interface StatePage {
   readonly status: number
   readonly page: Html
 }
 
-export interface Occasion {
+export interface Occasion extends Visitor {
   readonly context: AppContext
   readonly request: FastifyRequest
-  readonly audience: Audience
-  /** What ended the session, if that is known. */
-  readonly end?: SessionEnd | undefined
   readonly fhirBaseUrl?: string
 }
 
@@ -57,19 +55,19 @@ export function renderFailurePage(occasion: Occasion, failure: Failure): StatePa
 /** A session ends every day: the page is no error page. */
 export function renderEndedPage(
   { settings }: AppContext,
-  { audience, end }: Pick<Occasion, 'audience' | 'end'>,
+  { audience, end, idleSeconds = settings.app.sessionIdleSeconds }: Visitor,
 ): Html {
   return renderCalmPage(
     { title: 'Your session has ended', scripts: ['session.js'] },
-    html`<p>${describeEnd(settings, end)} The record is closed, and you lost no work.</p>
+    html`<p>${describeEnd(settings, end, idleSeconds)} The record is closed, and you lost no work.</p>
 ${renderWaysOn(settings, audience)}`,
   )
 }
 
-function describeEnd({ app }: AppSettings, end: SessionEnd | undefined): string {
+function describeEnd({ app }: AppSettings, end: SessionEnd | undefined, idleSeconds: number): string {
   switch (end) {
     case 'idle':
-      return `You did not use it for ${formatLength(app.sessionIdleSeconds)}.`
+      return `You did not use it for ${formatLength(idleSeconds)}.`
     case 'maximum':
       return `A session lasts ${formatLength(app.sessionMaxSeconds)} at most.`
     case 'logout':

@@ -1,11 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { fail, isFailure } from '../../core/index.ts'
-import { fetchJson, type Result } from '../failure.ts'
+import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { toPlain } from '../../fhir/index.ts'
+import { fetchJson, type JsonResponse, type Result } from '../failure.ts'
 import { computeRenewalClaimMs } from '../limits.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'
-import { redeemRefreshToken, revokeTokens } from '../oauth/token-requests.ts'
+import { redeemRefreshToken, revokeSession, revokeTokens } from '../oauth/token-requests.ts'
 import { openTokens, type Session, sealTokens } from '../session.ts'
+import { findLoginIdleSeconds, measureIdleSeconds, useSession } from './idle.ts'
 import { auditSession, endSession, loadSession } from './session-store.ts'
 
 /** Renews the tokens if they are due. */
@@ -24,11 +26,20 @@ export async function checkSession(context: AppContext, session: Session): Promi
 
 /**
  * For an open page: also asks the auth server whether it still accepts the access token. The UserInfo endpoint answers that
- * without a read of the record, at once after a sign-out, and FHIR servers some seconds later.
+ * without a read of the record, at once after a sign-out, and FHIR servers some seconds later. It also learns when the session
+ * was last used, and says when the sign-in was: what the user does on either counts for both (LOGIN-20).
  */
 export async function checkAccess(context: AppContext, session: Session): Promise<Result<Session>> {
   const fresh = await checkSession(context, session)
-  if (isFailure(fresh) || !(await isTokenRefused(context, fresh))) return fresh
+  if (isFailure(fresh)) return fresh
+  const answer = await askUserinfo(context, fresh)
+  if (answer?.status === 200) return takeLoginUse(context, fresh, answer.json)
+  if (answer?.status !== 401) return fresh
+  if (isRecord(answer.json) && answer.json.error === 'login_required') {
+    await endRefused(context, fresh, 'The user was inactive for too long')
+    await revokeSession(context, fresh)
+    return fail({ kind: 'session-ended' })
+  }
   const renewed = await renewSession(context, fresh)
   if (!isFailure(renewed) || renewed.kind === 'session-ended') return renewed
   if (renewed.kind !== 'token-refused') return fresh
@@ -36,14 +47,41 @@ export async function checkAccess(context: AppContext, session: Session): Promis
   return fail({ kind: 'session-ended' })
 }
 
-async function isTokenRefused(context: AppContext, session: Session): Promise<boolean> {
-  const { discovery, sealer, fetch, authTimeoutMs } = context
+async function askUserinfo(context: AppContext, session: Session): Promise<JsonResponse | undefined> {
+  const { discovery, sealer, fetch, authTimeoutMs, settings } = context
   const url = await discovery.findUserinfo(session)
   const tokens = openTokens(sealer, session)
-  if (url === undefined || !tokens) return false
-  const headers = { accept: 'application/json', authorization: `Bearer ${tokens.accessToken}` }
+  if (url === undefined || !tokens) return undefined
+  const headers = {
+    accept: 'application/json',
+    authorization: `Bearer ${tokens.accessToken}`,
+    ...(findLoginIdleSeconds(settings, session) !== undefined && {
+      'sallyport-idle-seconds': String(measureIdleSeconds(context, session)),
+    }),
+  }
   const answer = await fetchJson(fetch, url, { timeoutMs: authTimeoutMs, headers })
-  return !isFailure(answer) && answer.status === 401
+  return isFailure(answer) ? undefined : { status: answer.status, json: toPlain(answer.json) }
+}
+
+/** Restarts the idle time of the session when the sign-in was last used. */
+async function takeLoginUse(context: AppContext, session: Session, claims: unknown): Promise<Session> {
+  const idle = isRecord(claims) ? Number(claims.idle_seconds) : Number.NaN
+  return findLoginIdleSeconds(context.settings, session) !== undefined && idle >= 0
+    ? useSession(context, session, context.clock() - idle * 1000)
+    : session
+}
+
+/** How often the requests of a session tell the auth server that its user is active. Each request would take longer. */
+const REPORT_MS = 5_000
+
+/** For a use of the session: the sign-in is in use too, if it has not ended. */
+export async function reportUse(context: AppContext, session: Session): Promise<Result<Session>> {
+  const { clock, reportedUses, settings } = context
+  if (findLoginIdleSeconds(settings, session) === undefined) return session
+  const now = clock()
+  if (now - (reportedUses.get(session.idHash) ?? 0) < REPORT_MS) return session
+  reportedUses.set(session.idHash, now)
+  return checkAccess(context, session)
 }
 
 const LOOK_AGAIN_MS = 50

@@ -14,6 +14,7 @@ import type { AppContext } from '../oauth/context.ts'
 import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'
 import type { Identity } from '../oauth/token-requests.ts'
 import { type Session, type SessionEnd, sealTokens, toSession } from '../session.ts'
+import { computeIdleSeconds } from './idle.ts'
 
 export interface NewSession {
   readonly fhirBaseUrl: string
@@ -75,7 +76,7 @@ function toRow({ settings, sealer, clock }: AppContext, opening: NewSession, idH
     renewing_until: null,
     created_at: now,
     max_expires_at: now + settings.app.sessionMaxSeconds * 1000,
-    idle_expires_at: now + settings.app.sessionIdleSeconds * 1000,
+    idle_expires_at: now + computeIdleSeconds(settings, opening) * 1000,
     renewable_until: renewableUntil,
     launch_id: grant.launchId ?? null,
     ended_at: null,
@@ -179,17 +180,26 @@ export async function listOpenSessions(
 }
 
 /** Who uses the app in a browser, also after the named session or all of its sessions have ended, and what ended it. */
-export async function findVisitor(
-  context: AppContext,
-  request: FastifyRequest,
-): Promise<{ readonly audience: Audience; readonly end?: SessionEnd | undefined }> {
+export async function findVisitor(context: AppContext, request: FastifyRequest): Promise<Visitor> {
   const { db } = context.store
   const named = findSessionName(request)
   const [row] = named === undefined ? [] : (await selectNamed(db, { named })).rows
   const [newest] = row ? [toSession(row)] : await listHeldSessions(db, readSessionCookies(context, request))
   if (!newest) return { audience: 'unknown' }
   const hasEnded = newest.endsAt <= context.clock()
-  return { audience: findAudience(newest), end: hasEnded ? newest.end : undefined }
+  return {
+    audience: findAudience(newest),
+    end: hasEnded ? newest.end : undefined,
+    idleSeconds: computeIdleSeconds(context.settings, newest),
+  }
+}
+
+export interface Visitor {
+  readonly audience: Audience
+  /** What ended the session, if that is known. */
+  readonly end?: SessionEnd | undefined
+  /** The idle time of the session. */
+  readonly idleSeconds?: number
 }
 
 /** The sessions of a browser whose rows still exist, the newest first. */

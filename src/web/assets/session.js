@@ -1,7 +1,9 @@
 // Updates the countdown of a page of the demo app, warns before its session ends, and loads the page again when the session, or
-// one that it lists, has ended: the server then shows no record. The page works without this script.
+// one that it lists, has ended: the server then shows no record. Whoever types or moves the pointer on the page uses the session.
+// The page works without this script.
+import { reportUse } from './in-use.js'
 
-const SOON_MS = 5 * 60_000
+const REPORT_MS = 30_000
 const POLL_MS = 20_000
 
 const root = document.querySelector('#session')
@@ -74,15 +76,16 @@ if (root && countdown) {
   function show() {
     const left = endsHere - Date.now()
     const whole = endsAt - Number(countdown.dataset.startedAt)
+    const isSoon = left < Number(root.dataset.warningMs)
     const rest = countdown.querySelector('.rest')
     rest.querySelector('animate')?.remove()
     rest.setAttribute('width', String(Math.max(0, Math.min(100, (left / whole) * 100))))
     countdown.querySelector('.countdown__left').textContent = leftText(left)
-    countdown.classList.toggle('countdown--soon', left < SOON_MS)
+    countdown.classList.toggle('countdown--soon', isSoon)
     // Activity extends the session only until its maximum time.
     const last = endsAt > Number(root.dataset.lastEndsAt) - 1000
-    document.querySelector('#session-soon').hidden = last || left >= SOON_MS || left <= 0
-    document.querySelector('#session-last').hidden = !last || left >= SOON_MS || left <= 0
+    document.querySelector('#session-soon').hidden = last || !isSoon || left <= 0
+    document.querySelector('#session-last').hidden = !last || !isSoon || left <= 0
     if (left <= 0) reload()
   }
 
@@ -118,6 +121,18 @@ if (root && countdown) {
     } catch {
       location.reload()
     }
+  })
+  reportUse({
+    getEveryMs: () => Math.min(REPORT_MS, Number(root.dataset.warningMs) / 3),
+    report: async idleSeconds => {
+      const body = new URLSearchParams({ idleSeconds })
+      try {
+        await fetch(`/s/${root.dataset.sessionId}/keep-alive`, { method: 'POST', body })
+        await poll()
+      } catch {
+        // The app server is unreachable: the countdown continues.
+      }
+    },
   })
   watch(async () => {
     await poll()

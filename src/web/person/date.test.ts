@@ -4,6 +4,7 @@ import {
   findDayStart,
   formatAge,
   formatDate,
+  formatLength,
   formatTime,
   parseDay,
   readZone,
@@ -15,6 +16,20 @@ import {
 } from '../index.ts'
 
 const NOON = Date.UTC(2026, 10, 13, 12, 4, 52)
+
+describe('formatLength', () => {
+  for (const [seconds, text] of [
+    [1, '1 second'],
+    [45, '45 seconds'],
+    [60, '1 minute'],
+    [75, '1 minute and 15 seconds'],
+    [1800, '30 minutes'],
+    [3600, '1 hour'],
+    [5400, '90 minutes'],
+    [28_800, '8 hours'],
+  ] as const)
+    it(`says exactly how long ${seconds} s are: ${text}`, () => assert.equal(formatLength(seconds), text))
+})
 
 describe('formatDate', () => {
   const cases: readonly (readonly [when: When | undefined, zone: string, text: string])[] = [

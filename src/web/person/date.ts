@@ -330,8 +330,13 @@ function countYears(from: WholeDate, to: WholeDate): number {
   return Math.floor(countMonths(from, to) / 12)
 }
 
-/** A length of time: `30 minutes`, `8 hours`. */
+/** A length of time, exactly: `30 minutes`, `8 hours`, `1 minute and 15 seconds`. */
 export function formatLength(seconds: number): string {
-  const [count, unit] = seconds % 3600 === 0 ? [seconds / 3600, 'hour'] : [Math.ceil(seconds / 60), 'minute']
-  return `${count} ${unit}${count === 1 ? '' : 's'}`
+  const minutes = Math.floor(seconds / 60)
+  const rest = seconds % 60
+  if (rest === 0)
+    return seconds % 3600 === 0 ? formatAmount(seconds / 3600, 'hour') : formatAmount(minutes, 'minute')
+  return [...(minutes > 0 ? [formatAmount(minutes, 'minute')] : []), formatAmount(rest, 'second')].join(
+    ' and ',
+  )
 }

@@ -35,7 +35,7 @@ export interface LoginPageOptions {
   /** Whether the user has just signed out. */
   readonly signedOut?: boolean
   /** Why the login of this browser has ended by itself; undefined if it has not. */
-  readonly expired?: string | undefined
+  readonly expired?: { readonly what: string; readonly advice: string } | undefined
   /** The user opened another page without a login: again, after a sign-out in another tab, or for the first time. */
   readonly wanted?: 'again' | 'page' | undefined
   /** Whether the user is signed in, and must authenticate again. */
@@ -86,7 +86,7 @@ function renderSignIn(options: LoginPageOptions): Html {
 <p class="muted">${describeAccount(options)}</p>
 ${problem !== undefined && renderAlert(problem, options.advice ?? (form === undefined ? '' : FORGOTTEN), 'bad')}
 ${signedOut && renderAlert('You are signed out.', '', 'ok')}
-${expired !== undefined && problem === undefined && renderAlert(expired, 'Sign in again to continue where you were.')}
+${expired && problem === undefined && renderAlert(expired.what, expired.advice)}
 ${wanted && problem === undefined && renderAlert(wanted === 'again' ? 'You were signed out.' : 'You are not signed in.', 'Sign in to continue to the page you wanted.')}
 ${again && problem === undefined && renderAlert('Sign in again to continue.', `This page needs a sign-in within the last ${RECENT_SECONDS / 60} minutes.`)}
 ${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.`, options.asksConsent ? 'After you sign in, we ask you what it may use.' : 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}

@@ -176,12 +176,22 @@ interface LoginForm
 }
 
 /** Why the login has ended, as far as that is known. */
-async function describeExpiry(context: AuthContext, request: FastifyRequest): Promise<string> {
+async function describeExpiry(
+  context: AuthContext,
+  request: FastifyRequest,
+): Promise<LoginPageOptions['expired']> {
   const isIdle = (await findLastLogin(context, request)) !== undefined
   return isIdle
-    ? `You were signed out because you were inactive for ${formatLength(context.settings.loginIdleSeconds)}.`
-    : 'Your sign-in has ended.'
+    ? {
+        what: `You were signed out because you were inactive for ${formatLength(context.settings.loginIdleSeconds)}.`,
+        advice: `Sign in again to continue where you were. ${OTHER_APPS}`,
+      }
+    : { what: 'Your sign-in has ended.', advice: 'Sign in again to continue where you were.' }
 }
+
+/** Apps of others keep the access that the user gave them, and do not learn of the end of the sign-in. */
+const OTHER_APPS =
+  'Records that you opened in other apps may still be open there. If you leave this computer, close them.'
 
 /** A click on a page of this server comes from a user who was signed in. The start page needs no explanation otherwise. */
 function describeWanted(context: AuthContext, request: FastifyRequest): LoginPageOptions['wanted'] {
