@@ -69,32 +69,50 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
   }
 }
 
-// An arbitrary constant: the bytes of "sallyidx".
-const TRY_LOCK = 'select pg_try_advisory_lock(8314045600251864184) as locked'
+/**
+ * The lock of a transaction, because a pooler may give each statement of a session to another connection of the server: a lock of
+ * the session would stay behind on one of them. The number is an arbitrary constant: the bytes of "sallyidx".
+ */
+const TRY_LOCK = 'select pg_try_advisory_xact_lock(8314045600251864184) as locked'
 const LOCK_PAUSE_MS = 200
 
-/** On a connection of its own, without limits of time: a large table takes minutes. */
+/** On connections of their own, without limits of time: a large table takes minutes. */
 async function buildIndexes(url: string, indexes: readonly Index[]): Promise<void> {
-  const client = new pg.Client({ connectionString: url, application_name: 'sallyport upgrade' })
-  await client.connect()
+  const connection = { connectionString: url, application_name: 'sallyport upgrade' }
+  const lock = new pg.Client(connection)
+  const client = new pg.Client(connection)
+  await Promise.all([lock.connect(), client.connect()])
   try {
-    // A statement that waits for the lock would have a snapshot, for whose end the build of another instance waits.
-    while (!(await client.query(TRY_LOCK)).rows[0].locked) await pause(LOCK_PAUSE_MS)
-    for (const index of indexes) {
-      const { rows } = await client.query(
-        `select to_regclass($1) is not null as has_table,
-          exists (select from pg_index where indexrelid = to_regclass($2) and not indisvalid) as is_broken`,
-        [`"${index.table}"`, index.name],
-      )
-      // A later migration creates the table.
-      if (!rows[0].has_table) continue
-      // An interrupted build leaves an index that no query uses.
-      if (rows[0].is_broken) await client.query(`drop index concurrently ${index.name}`)
-      await client.query(`create index concurrently if not exists ${formatIndex(index)}`)
-    }
+    await takeLock(lock)
+    for (const index of indexes) await buildIndex(client, index)
+    await lock.query('commit')
   } finally {
-    await client.end()
+    await Promise.all([lock.end(), client.end()])
   }
+}
+
+/** A statement that waits for the lock would have a snapshot, for whose end the build of another instance waits. */
+async function takeLock(lock: pg.Client): Promise<void> {
+  for (;;) {
+    await lock.query('begin')
+    await lock.query('set local idle_in_transaction_session_timeout = 0')
+    if ((await lock.query(TRY_LOCK)).rows[0].locked) return
+    await lock.query('rollback')
+    await pause(LOCK_PAUSE_MS)
+  }
+}
+
+async function buildIndex(client: pg.Client, index: Index): Promise<void> {
+  const { rows } = await client.query(
+    `select to_regclass($1) is not null as has_table,
+      exists (select from pg_index where indexrelid = to_regclass($2) and not indisvalid) as is_broken`,
+    [`"${index.table}"`, index.name],
+  )
+  // A later migration creates the table.
+  if (!rows[0].has_table) return
+  // An interrupted build leaves an index that no query uses.
+  if (rows[0].is_broken) await client.query(`drop index concurrently ${index.name}`)
+  await client.query(`create index concurrently if not exists ${formatIndex(index)}`)
 }
 
 /** A failed connection is not reused: after a failover it may lead to a standby. */
