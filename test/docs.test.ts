@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import {
   endpointFaults,
@@ -57,11 +61,29 @@ describe('docs/production.md', () => {
     assert.deepEqual([settings.issuerUrl, warnings, problems], ['https://auth.ehr.example', [], []])
   })
 
-  it('starts a server by the unit as npm start does', () => {
-    const { scripts } = JSON.parse(read('package.json'))
-    const [, variable, command] = /^(\S+) exec node (.+)$/.exec(scripts.start) ?? []
-    assert(page.includes(`\nEnvironment=${variable}\n`))
-    for (const [, started] of page.matchAll(/^ExecStart=\S+\/node (.+) \S+$/gm))
-      assert.equal(started, command)
+  it('starts a server by the unit, which systemd rates below 3', t => {
+    const unit = new URL('../deploy/systemd/sallyport@.service', import.meta.url)
+    assert.match(readFileSync(unit, 'utf8'), /^ExecStart=\/opt\/sallyport\/bin\/sallyport start %i$/m)
+    const rated = spawnSync('systemd-analyze', [
+      'security',
+      '--offline=true',
+      '--threshold=29',
+      fileURLToPath(unit),
+    ])
+    if (rated.error) t.skip('NOT RATED: systemd-analyze is not installed')
+    else assert.equal(rated.status, 0, String(rated.stdout))
+  })
+
+  it('has units for several instances of a server', () => {
+    const [, script = ''] = /^```sh\ncd \/etc\/systemd\/system\n([\s\S]*?)^```/m.exec(page) ?? []
+    const folder = mkdtempSync(join(tmpdir(), 'sallyport-units-'))
+    cpSync(new URL('../deploy/systemd', import.meta.url), folder, { recursive: true })
+    assert.equal(spawnSync('/bin/sh', ['-e', '-c', script], { cwd: folder }).status, 0)
+    for (const server of ['auth', 'fhir', 'app']) {
+      const unit = readFileSync(join(folder, `sallyport-${server}@.service`), 'utf8')
+      assert(unit.includes(`\nEnvironment=SMART_${server.toUpperCase()}_PORT=%i\n`))
+      assert(unit.includes(`sallyport start ${server}\n`))
+    }
+    rmSync(folder, { recursive: true })
   })
 })
