@@ -18,12 +18,18 @@ export interface Upstream {
 }
 
 /** With a folder its data are kept there, and patients are made only where it has none yet. */
-export async function startUpstream(port: number, patients = 60, kept?: string): Promise<Upstream> {
+export async function startUpstream(
+  port: number,
+  patients = 60,
+  kept?: string,
+  onProgress?: (line: string) => void,
+): Promise<Upstream> {
   const url = `http://${LOOPBACK}:${port}/fhir`
   const folder = kept ?? mkdtempSync(join(tmpdir(), 'sallyport-upstream-'))
   mkdirSync(folder, { recursive: true })
   const dataFile = join(folder, 'fhir.db')
   if (!existsSync(dataFile)) {
+    onProgress?.(`Creating ${patients} sample patients`)
     const repository = openRepository({ file: dataFile, baseUrl: url })
     repository.load(samplePatients({ count: patients, now: Date.now() }))
     repository.close()
@@ -45,7 +51,7 @@ export async function startUpstream(port: number, patients = 60, kept?: string):
 
 if (import.meta.main) {
   const [, , port = '8090', folder] = process.argv
-  const upstream = await startUpstream(Number(port), 60, folder).catch((error: Error) => {
+  const upstream = await startUpstream(Number(port), 60, folder, console.log).catch((error: Error) => {
     console.error(`Cannot start: ${error.message}`)
     process.exit(1)
   })

@@ -68,7 +68,7 @@ export {
   explainProblems,
   loadTestCommands,
 } from './server.ts'
-export { findTestAccounts, seedSampleAccounts, TEST_CLINICIAN } from './users/accounts.ts'
+export { findTestAccounts, hasAdministrator, seedSampleAccounts, TEST_CLINICIAN } from './users/accounts.ts'
 export { findNewPasswordFault, isPasswordOf } from './users/passwords.ts'
 export { checkProvider } from './users/providers/providers.ts'
 export { findSubject } from './users/sign-in/account.ts'

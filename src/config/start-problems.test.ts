@@ -240,6 +240,19 @@ describe('start problems and warnings', () => {
         ])
   })
 
+  it('refuses a gateway in front of itself', () => {
+    const upstream = (url: string, env = {}) => problems({ ...env, SMART_FHIR_UPSTREAM_URL: url })
+    const own = [
+      'SMART_FHIR_UPSTREAM_URL names the gateway itself: expected the URL of the FHIR server behind it',
+    ]
+    for (const url of ['http://localhost:8080/fhir', 'http://127.0.0.1:8080/fhir/', 'http://[::1]:8080/r4'])
+      assert.deepEqual(upstream(url), own, url)
+    assert.deepEqual(upstream('http://localhost:8090/fhir'), [])
+    assert.deepEqual(upstream('https://fhir.ehr.example/fhir/', deployed), own)
+    assert.deepEqual(upstream('https://fhir.ehr.example/r4', deployed), [])
+    assert.deepEqual(upstream('http://localhost:8443/fhir', { ...deployed, SMART_FHIR_PORT: '8443' }), own)
+  })
+
   it('refuses an unencrypted upstream on the network, but not on loopback', () => {
     const upstream = (url: string) => problems({ ...deployed, SMART_FHIR_UPSTREAM_URL: url })
     assert.equal(upstream('http://hapi.ehr.example/fhir').length, 1)

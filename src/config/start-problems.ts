@@ -18,14 +18,34 @@ const NEEDED = {
   'client-credentials': ['tokenUrl', 'clientId', 'clientSecret'],
 } as const satisfies Record<UpstreamSettings['auth'], readonly (keyof UpstreamSettings)[]>
 
-function findUpstreamProblems(upstream: UpstreamSettings): readonly string[] {
+function findUpstreamProblems(
+  { fhir: { upstream }, fhirBaseUrl, fhirPort }: Settings,
+  upstreamUrl: string,
+): readonly string[] {
   const missing = NEEDED[upstream.auth].filter(key => upstream[key] === undefined)
   return [
     ...missing.map(
       key => `SMART_FHIR_UPSTREAM_AUTH=${upstream.auth} needs ${getVariable(`fhir.upstream.${key}`)}`,
     ),
     ...findPairProblems('SMART_FHIR_UPSTREAM_TLS', upstream),
+    ...when(
+      isSameServer(upstreamUrl, fhirBaseUrl) || isOwnPort(upstreamUrl, fhirPort),
+      'SMART_FHIR_UPSTREAM_URL names the gateway itself: expected the URL of the FHIR server behind it',
+    ),
   ]
+}
+
+function isSameServer(a: string, b: string): boolean {
+  const one = new URL(a)
+  const other = new URL(b)
+  const isSameHost =
+    one.host === other.host || (isLoopbackUrl(a) && isLoopbackUrl(b) && one.port === other.port)
+  return isSameHost && one.pathname.replace(/\/+$/, '') === other.pathname.replace(/\/+$/, '')
+}
+
+/** The gateway listens on every loopback address, or on none that another server can have. */
+function isOwnPort(url: string, port: number): boolean {
+  return isLoopbackUrl(url) && new URL(url).port === String(port)
 }
 
 /** A certificate and its key belong together. */
@@ -159,7 +179,7 @@ export function findStartProblems(
     ...findTlsProblems(settings),
     ...(settings.fhir.upstreamUrl === undefined
       ? findEmbeddedProblems(settings)
-      : findUpstreamProblems(settings.fhir.upstream)),
+      : findUpstreamProblems(settings, settings.fhir.upstreamUrl)),
     ...findLoginProblems(settings),
     ...findFeedProblems(settings),
     ...findCdsProblems(settings),

@@ -74,6 +74,18 @@ export async function findTestAccounts({ db }: Store, rules: Pick<AccessRules, '
   return { hash, samples }
 }
 
+/** Whether a local account is an administrator. */
+export async function hasAdministrator({ db }: Pick<Store, 'db'>): Promise<boolean> {
+  const found = await db
+    .selectFrom('clinician')
+    .select('id')
+    .where('admin', '=', true)
+    .where('disabled', '=', false)
+    .limit(1)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
 const selectTestAccounts = prepareQuery(db =>
   db
     .selectFrom('clinician')

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { AuthServerOptions } from '../../auth/index.ts'
 import type { Settings } from '../../config/index.ts'
+import { HOW } from '../../core/index.ts'
 import type { EnforcementPolicy } from '../../smart/index.ts'
 import { findOfferedOperations } from './files.ts'
 import { createLiveFilter } from './live.ts'
@@ -27,11 +28,17 @@ export async function prepareAuth(
   printLine: PrintLine,
 ): Promise<PreparedAuth> {
   const { settings, isPasswordRandom = false } = parts
-  const { initialize, seedSampleAccounts, describeMadeForLoopback } = await import('../../auth/index.ts')
+  const { initialize, seedSampleAccounts, describeMadeForLoopback, hasAdministrator } = await import(
+    '../../auth/index.ts'
+  )
   const { seeded } = await initialize({ settings, ...storage, isPasswordRandom })
   if (seeded && hasSampleAccounts(settings)) await seedSampleAccounts(storage.store)
   const unusable = await describeMadeForLoopback(storage.store, settings)
   if (unusable !== undefined) printLine(unusable)
+  if (!(await hasAdministrator(storage.store)) && !settings.login.providers.some(({ admin }) => admin))
+    printLine(
+      `There is no administrator yet. Add one with: ${HOW} clinician add --admin --no-records --username <name> --display-name <name>`,
+    )
   return { testLogin: findTestLogin(storage, parts, seeded) }
 }
 

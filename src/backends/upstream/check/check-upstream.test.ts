@@ -31,6 +31,40 @@ async function check(baseUrl: string, isWriting = true) {
   return { sign, findings, left, named }
 }
 
+describe('recommendSettings', () => {
+  const R4 = [
+    'FHIR version',
+    'search results',
+    'If-Match on PUT',
+    'If-None-Match: * on PUT',
+    'If-Match on DELETE',
+    'conditions in a transaction',
+    'own absolute URL in a body',
+  ]
+  const recommend = (levels: Readonly<Record<string, Level>>, sign?: string) => {
+    const findings = Object.entries(levels).map(([check, level]) => ({ check, level, result: '' }))
+    return recommendSettings({ sign, findings }, settings)[0]?.recommended
+  }
+  const allOk = Object.fromEntries(R4.map(check => [check, 'ok' as const]))
+
+  it('calls only a server strict that passes every check of R4', () => {
+    assert.equal(recommend({ ...allOk, 'create only by If-Match: W/"0"': 'handled' }), 'strict')
+    for (const check of R4)
+      for (const level of ['handled', 'unsafe', 'unknown'] as const)
+        assert.notEqual(recommend({ ...allOk, [check]: level }), 'strict', `${check} ${level}`)
+  })
+
+  it('recommends post-only where auto would take the profile of HAPI, and it is not safe', () => {
+    const ignoresBoth = {
+      ...allOk,
+      'If-None-Match: * on PUT': 'handled' as const,
+      'create only by If-Match: W/"0"': 'handled' as const,
+    }
+    assert.equal(recommend(ignoresBoth), 'auto')
+    assert.equal(recommend(ignoresBoth, 'its header X-Powered-By'), 'post-only')
+  })
+})
+
 describe('checkUpstream', () => {
   it('finds nothing unsafe in the embedded server, and recommends the profile strict (CLI-6)', async () => {
     const upstream = await startUpstream()
@@ -97,7 +131,7 @@ describe('checkUpstream', () => {
       ])
       for (const profile of ['auto', 'post-only', 'if-none-match'] as const) {
         const [found] = recommendSettings({ sign, findings }, { ...settings, 'upstream-profile': profile })
-        assert.equal(found?.recommended, 'post-only')
+        assert.equal(found?.recommended, 'auto')
         const isUnsafe = /^a PUT can overwrite a resource/.test(found?.unsafe ?? '')
         assert.equal(isUnsafe, profile === 'if-none-match', profile)
       }

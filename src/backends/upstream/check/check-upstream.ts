@@ -155,17 +155,18 @@ interface Settings {
 }
 
 export function recommendSettings(
-  { sign, findings }: Pick<UpstreamReport, 'sign' | 'findings'>,
+  report: Pick<UpstreamReport, 'sign' | 'findings'>,
   settings: Settings,
 ): readonly Recommendation[] {
+  const { sign, findings } = report
   const isLevel = (level: Finding['level'], ...checks: readonly string[]) =>
     findings.some(it => checks.includes(it.check) && it.level === level)
   return [
     {
       setting: 'smart.fhir.upstream-profile',
       inEffect: settings['upstream-profile'],
-      recommended: recommendProfile(sign, isLevel),
-      ...findUnsafeProfile(chooseProfile(settings['upstream-profile'], sign), isLevel),
+      recommended: recommendProfile(report, isLevel),
+      ...findUnsafeProfile(chooseProfile(settings['upstream-profile'], sign), report, isLevel),
     },
     {
       setting: 'smart.fhir.upstream-narrowing',
@@ -184,36 +185,38 @@ export function recommendSettings(
 
 type IsLevel = (level: Finding['level'], ...checks: readonly string[]) => boolean
 
-/** What the profile `strict` relies on. */
-const STRICT_CHECKS = [
-  'search results',
-  'If-None-Match: * on PUT',
-  'If-Match on DELETE',
-  'own absolute URL in a search',
-  'dates by year and month',
-  'two lower bounds of a date',
-  'history after a delete',
-]
 const CREATE_ONLY = 'If-None-Match: * on PUT'
 const VERSION_ZERO = 'create only by If-Match: W/"0"'
 const VERSION_IN_URL = 'DELETE by the version in the URL'
+/** What R4 does not ask of a server. It needs every other check to be a server that behaves as R4 defines. */
+const NOT_OF_R4: ReadonlySet<string> = new Set([
+  'metadata: size and time',
+  'metadata: cheap requests',
+  VERSION_ZERO,
+  VERSION_IN_URL,
+  'numeric ids',
+])
 
-function recommendProfile(sign: string | undefined, isLevel: IsLevel): ProfileName {
+/** `auto` where it chooses the right profile by itself. */
+function recommendProfile(
+  { sign, findings }: Pick<UpstreamReport, 'sign' | 'findings'>,
+  isLevel: IsLevel,
+): ProfileName {
   const onlyZero = isLevel('handled', CREATE_ONLY) && isLevel('ok', VERSION_ZERO)
   const isHapi = sign !== undefined || onlyZero
   if (isHapi && !isLevel('handled', VERSION_ZERO, VERSION_IN_URL)) return 'hapi'
-  if (isLevel('handled', CREATE_ONLY)) return 'post-only'
-  if (!isLevel('ok', CREATE_ONLY)) return 'auto'
-  const isStrict = !isLevel('handled', ...STRICT_CHECKS) && !isLevel('unknown', ...STRICT_CHECKS)
-  return isStrict ? 'strict' : 'if-none-match'
+  if (findings.every(({ check, level }) => level === 'ok' || NOT_OF_R4.has(check))) return 'strict'
+  if (isLevel('ok', CREATE_ONLY)) return 'if-none-match'
+  return sign !== undefined && isLevel('handled', CREATE_ONLY) ? 'post-only' : 'auto'
 }
 
 function findUnsafeProfile(
   { name, traits: { createOnlyPut, boundDelete } }: ChosenProfile,
+  { findings }: Pick<UpstreamReport, 'findings'>,
   isLevel: IsLevel,
 ): { readonly unsafe?: string } {
-  if (name === 'strict' && isLevel('handled', ...STRICT_CHECKS))
-    return { unsafe: 'the upstream differs from R4' }
+  const differs = findings.some(({ check, level }) => level === 'handled' && !NOT_OF_R4.has(check))
+  if (name === 'strict' && differs) return { unsafe: 'the upstream differs from R4' }
   if (createOnlyPut !== 'none' && isLevel('handled', CREATE_CHECKS[createOnlyPut]))
     return { unsafe: 'a PUT can overwrite a resource that another client creates at the same time' }
   if (boundDelete === 'version-in-url' && isLevel('handled', VERSION_IN_URL))
