@@ -78,12 +78,19 @@ describe('GET /lab/launch', () => {
     assert.equal(decodeClaims(token.access_token).sub, subject)
   })
 
-  it('has a patient in its form for an app that another page has chosen (LAB-7)', async () => {
+  it('reads nothing of a patient before one is chosen, and chooses any on request (LAB-7)', async () => {
     const browser = await auth.logIn()
     const chosen = /name="patient"[^>]* value="[^"]+"/
-    assert.match((await browser.get('/lab?client=helio')).body, chosen)
-    for (const query of ['', '?client=helio&patient='])
+    auth.fhir.requests.length = 0
+    for (const query of ['', '?client=helio', '?client=helio&patient=', '?client=helio&kind=standalone'])
       assert.doesNotMatch((await browser.get(`/lab${query}`)).body, chosen)
+    assert.deepEqual(auth.fhir.requests, [])
+    const { body } = await browser.get('/lab?client=helio&pkce=optional')
+    const [, href = ''] = /href="([^"]*)#result">Choose any patient</.exec(body) ?? []
+    const any = (await browser.get(href.replaceAll('&amp;', '&'))).body
+    assert.match(any, chosen)
+    assert.match(any, /name="pkce" value="optional"[^>]* checked/)
+    assert.match(any, /\/lab\/launch\?client=helio&amp;patient=/)
   })
 
   it('is offered on the consent page, with the same context and without consent (LAB-3)', async () => {

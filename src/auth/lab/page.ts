@@ -19,7 +19,7 @@ import { hasContext, LAUNCH_KINDS } from './kinds.ts'
 import { labPaths } from './paths.ts'
 import { LINK_PARAMETERS } from './read-link.ts'
 import { SIMULATION_GROUPS } from './simulation-texts.ts'
-import type { LabView } from './view.ts'
+import { ANY_PATIENT, type LabView } from './view.ts'
 
 /** All settings of a launch, and the link that they make. Works without scripts; with them the link follows the form. */
 export function renderLabPage(context: AuthContext, view: LabView): Html {
@@ -50,8 +50,11 @@ function renderOutcome(context: AuthContext, view: LabView): Html {
   const { kind, fault, patient, client, form } = view
   if (fault !== undefined) return html`${renderAlert('No link.', fault, 'bad')}${renderMatches(view)}`
   if (kind === 'backend') return renderBackend(context, view)
-  if (kind === 'ehr' && !patient)
-    return html`<p>Choose a patient. The link appears here, and changes with every setting.</p>`
+  if (kind === 'ehr' && !patient) {
+    const any = `${labPaths.lab}?${new URLSearchParams({ ...toRecord(form), [ANY_PATIENT]: '1' })}#result`
+    return html`<p>Choose a patient. The link appears here, and changes with every setting.</p>
+<p><a class="btn btn--quiet" href="${any}">Choose any patient</a></p>`
+  }
   if (
     client &&
     client.launchUrl === undefined &&

@@ -35,7 +35,7 @@ export interface LabView {
 }
 
 export async function loadView(context: AuthContext, login: Login, query: unknown): Promise<LabView> {
-  const sent = joinRepeated(query, 'scope')
+  const { [ANY_PATIENT]: isAny, ...sent } = toRecord(joinRepeated(query, 'scope'))
   const typed = readParameters(sent)
   const named = typed.get('kind') ?? ''
   const kind = isLaunchKind(named) ? named : 'ehr'
@@ -44,7 +44,7 @@ export async function loadView(context: AuthContext, login: Login, query: unknow
     findChosenUser(context, login, typed.get('user')),
     findApps(context, ''),
     findUsers(context, ''),
-    isOnlyApp(sent)
+    isAny !== undefined
       ? findFirstPatient(context, login)
       : findChosenPatient(context, login, hasContext(kind) ? typed.get('patient') : undefined),
   ])
@@ -52,7 +52,7 @@ export async function loadView(context: AuthContext, login: Login, query: unknow
   // A name that only one patient has is as good as the id.
   const found = patient && { patient: patient.id }
   const link = { ...keepParameters(sent, kind), ...found }
-  const form = readParameters({ ...(isRecord(sent) ? sent : {}), ...found })
+  const form = readParameters({ ...sent, ...found })
   const checked = readLink(link)
   const fault = isFailure(checked)
     ? checked.text
@@ -61,8 +61,11 @@ export async function loadView(context: AuthContext, login: Login, query: unknow
 }
 
 /** A form sends the fields that its kind of launch does not use too. */
-function keepParameters(sent: unknown, kind: LaunchKind): Readonly<Record<string, unknown>> {
-  const all = Object.entries(isRecord(sent) ? sent : {})
+function keepParameters(
+  sent: Readonly<Record<string, unknown>>,
+  kind: LaunchKind,
+): Readonly<Record<string, unknown>> {
+  const all = Object.entries(sent)
   return Object.fromEntries(
     hasContext(kind) ? all : all.filter(([name]) => ['kind', 'client', 'launch_url'].includes(name)),
   )
@@ -109,12 +112,13 @@ async function findChosenPatient(
   return others.length === 0 ? readChosen(context, read, first) : { ...NOBODY, matches: [first, ...others] }
 }
 
-/** Whether another page leads here with an app. The form sends all of its fields, also those that are empty. */
-function isOnlyApp(sent: unknown): boolean {
-  return isRecord(sent) && Object.keys(sent).join() === 'client'
+/** The parameter that asks for any patient, which does for a first launch. Nothing of a patient is read before. */
+export const ANY_PATIENT = 'any'
+
+function toRecord(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {}
 }
 
-/** Any patient does for a first launch. */
 async function findFirstPatient(context: AuthContext, { user }: Login): Promise<ChosenPatient> {
   const read = await createFhirReader(context, user, { purpose: 'developer' })
   const list = await findPatients(read, { search: undefined, page: undefined, recent: [] })

@@ -90,7 +90,7 @@ describe('the resource of an account', () => {
     const path = await findPath('read')
     for (const [open, note] of [
       [() => admin.post(NEW, { ...nora, username: 'another' }), /^Check of an account$/],
-      [() => admin.get(path), /^Check of an account$/],
+      [() => admin.get(`${path}?check=1`), /^Check of an account$/],
       [
         () => admin.get('/admin/policy?patient=juniper'),
         /^(?:Check of who may see a patient|Warning of similar names)$/,
@@ -109,6 +109,18 @@ describe('the resource of an account', () => {
         assert.equal(typeof audit.address, 'string')
       }
     }
+  })
+
+  it('is not read before an administrator asks: neither the patient, nor relatives, nor patients of apps (ADMIN-30)', async () => {
+    const nora = { ...ALBA, username: 'unasked', relatedPersons: 'r1' }
+    await admin.post(NEW, { ...nora, confirmed: 'Patient/juniper RelatedPerson/r1' })
+    const path = await findPath('unasked')
+    auth.fhir.requests.length = 0
+    const { body } = await admin.get(path)
+    assert.deepEqual(auth.fhir.requests, [])
+    assert.match(body, /\?check=1">Check whose records it opens</)
+    const asked = (await admin.get(`${path}?check=1`)).body
+    assert.match(asked, /Opens the records of:[\s\S]*<bdi>Juniper, Alba<\/bdi>, born/)
   })
 
   it('shows a related person with the relationship and the patient (ADMIN-30)', async () => {

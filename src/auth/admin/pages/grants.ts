@@ -10,6 +10,7 @@ import {
 } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
+import { opensRecords } from '../../base/user.ts'
 import { summarizeScopes } from '../../pages/consent/texts.ts'
 import { AdminFailure, recordAction } from '../action.ts'
 import { findLastUses } from '../audit.ts'
@@ -229,6 +230,9 @@ function renderNone(unknown: readonly string[], mayFollow: boolean): Html {
   )}</div>`
 }
 
+/** Nobody asked for the patients of a user or an app: they have no names. */
+const NO_NAMES: PatientNames = new Map()
+
 /** The access of apps on behalf of a user, or of users to an app, on the page at this path. */
 export async function renderGrants(
   request: AdminRequest,
@@ -239,7 +243,10 @@ export async function renderGrants(
   const page = await listGrants(admin, { ...filter, after: form.get('grants'), limit: LISTED })
   if (page.items.length === 0 && page.next === undefined)
     return html`<p>${filter.userIds === undefined ? 'No user gives this app access at present.' : 'No app has access now.'} Access appears here after a user launches an app or allows it to use a record.</p>`
-  return html`${renderActionTable(request, ...tabulate(page.items, await findPatientNames(request, 'administration-names', listPatients(page.items))))}
+  const { userIds: [user = ''] = [], clientIds: [app = ''] = [] } = filter
+  const hasNames = listPatients(page.items).length > 0 && opensRecords(request.login.user)
+  return html`${renderActionTable(request, ...tabulate(page.items, NO_NAMES))}
+${hasNames && html`<p class="small after">${renderLink(`/access?${new URLSearchParams({ user, app })}`, 'Show with the names of the patients')}</p>`}
 ${page.next !== undefined && html`<p class="actions after">${renderLink(`${path}?${new URLSearchParams({ grants: page.next })}`, 'Older access', 'btn btn--quiet btn--small')}</p>`}`
 }
 

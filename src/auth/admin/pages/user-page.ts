@@ -92,13 +92,16 @@ export async function renderUserPage(
   const grants = await renderGrants(request, { userIds: [user.id] }, buildUserPath(user))
   const isSelf = user.id === request.login.user.id
   const hasPasswords = request.context.providers.passwords
-  const reads = await readFhirUsers(request.context, request.admin, listFhirUsers(user))
+  const isAsked = request.form.get(CHECK) !== undefined
+  const read = listFhirUsers(user).filter(reference => isAsked || isOfStaff(reference))
+  const reads = await readFhirUsers(request.context, request.admin, read)
   const warnings = await renderWarnings(request, user, listUnknown(reads))
   const signIns = await findSignIns(request.admin, user.id)
   const { store, clock } = request.admin
   const wrongProofs = await findWrongProofs(store.db, user.id, clock())
   const guesses = await findGuesses(store.db, user.id)
-  const records = user.kind === 'account' ? await renderRecords(request, user) : undefined
+  const records =
+    user.kind === 'account' && (isAsked ? await renderRecords(request, user) : renderCheck(user))
   const form = html`<h2 class="section__title subhead">${user.kind === 'account' ? 'Name, FHIR user and related persons' : 'Name and FHIR user'}</h2>
 <form class="card card__body stack" method="post" action="${paths.admin}${buildUserPath(user)}">
 <input type="hidden" name="kind" value="${user.kind}">
@@ -190,6 +193,17 @@ export async function renderWarnings(
   const sharing = await describeSharing(context, user)
   return html`${unknown.length > 0 && renderUnknown(user, unknown)}
 ${sharing.length > 0 && renderAlert('Several accounts have the same FHIR user.', sharing.join(' '), 'warn')}`
+}
+
+/** The parameter that asks who a patient or relative is. Their resources are patient data, which nobody reads unasked. */
+const CHECK = 'check'
+
+function isOfStaff(reference: string): boolean {
+  return reference.startsWith('Practitioner/')
+}
+
+function renderCheck(user: UserDescription): Html {
+  return html`<p class="small">${renderLink(`${buildUserPath(user)}?${CHECK}=1`, 'Check whose records it opens')} <span class="muted">Reads the name and birth date of each person. The patient sees that you checked the account.</span></p>`
 }
 
 /** The patients that the RelatedPersons name now. */
