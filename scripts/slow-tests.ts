@@ -8,6 +8,8 @@ export const SLOW_TESTS: readonly string[] = [
   'scripts/site/site.test.ts',
   'scripts/test.test.ts',
   'test/releases.test.ts',
+  // Every page as every kind of account.
+  'src/auth/walk.test.ts',
   // What requests cost, and how that grows.
   'src/auth/users/check-password.test.ts',
   'test/cost.test.ts',

@@ -113,7 +113,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.notEqual((await (await auth.logIn('root')).get(lab)).statusCode, 302)
     })
 
-    it('reads no patient on any page: the FHIR server gets no request on its behalf', async () => {
+    it('reads no patient on any page: the server looks up users with its own access, and nothing on its behalf', async () => {
       await auth.addUser('mira', { fhir_user_id: 'Patient/juniper' })
       await auth.exchange(await auth.getCode(await auth.logIn()))
       const { id } = await auth.findUser('mira')
@@ -130,14 +130,12 @@ eachDatabaseIfThorough((_name, open) => {
       const own = (await Promise.all(['root', 'vera', 'hugo'].map(name => auth.findUser(name)))).map(
         row => row.id,
       )
-      const subjects = auth.fhir.requests
+      const tokens = auth.fhir.requests
         .slice(count)
-        .flatMap(({ authorization }) => (authorization ? decodeClaims(authorization.slice(7)).sub : []))
-      assert.ok(subjects.length > 0)
-      assert.deepEqual(
-        subjects.filter(subject => own.includes(String(subject))),
-        [],
-      )
+        .flatMap(({ authorization }) => (authorization ? [decodeClaims(authorization.slice(7))] : []))
+      assert.ok(tokens.length > 0)
+      for (const { scope, fhirUser } of tokens.filter(({ sub }) => own.includes(String(sub))))
+        assert.deepEqual([String(scope).replace(/system\/\w+\.rs ?/g, ''), fhirUser], ['', undefined])
       const root = await auth.logIn('root')
       assert.match((await root.get('/admin/access')).body, /<code>juniper<\/code>/)
     })

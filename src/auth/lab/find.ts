@@ -31,8 +31,9 @@ export function addFindRoute(app: FastifyInstance, context: AuthContext): void {
       const { get } = readParameters(request.query)
       const find = findOwn(FINDERS, get('what') ?? '')
       const text = get('text')?.trim() ?? ''
-      if (!find || findSearchFault(text) !== undefined)
-        return reply.code(400).send({ error: 'invalid_request' })
+      const fault = find ? findSearchFault(text) : `Set what to one of ${Object.keys(FINDERS).join(', ')}.`
+      if (!find || fault !== undefined)
+        return reply.code(400).send({ error: 'invalid_request', error_description: fault })
       return reply.send({ found: await find(context, login, text) })
     }),
   )
