@@ -1,14 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { sql } from 'kysely'
-import { countRecords } from '../../audit/index.ts'
+import { countRecords, findPage } from '../../audit/index.ts'
 import { findSecurityWarnings } from '../../config/index.ts'
-import { DAY_MS, isFailure, shortenList } from '../../core/index.ts'
+import { DAY_MS, isFailure, MINUTE_MS, shortenList } from '../../core/index.ts'
 import { isPresent } from '../../store/index.ts'
 import { createUserLookup, type LookupType } from '../base/fhir-reader.ts'
 import { formatFhirUser } from '../base/user.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { isLocked } from '../users/guesses.ts'
+import { findKnownAccounts } from '../users/known.ts'
 import { NO_PASSWORD } from '../users/passwords.ts'
 import { checkProvider } from '../users/providers/providers.ts'
 import { describeMadeForLoopback } from '../users/validity/made-for-loopback.ts'
@@ -64,6 +65,7 @@ export async function findOverview(
     findDemoMatters(context),
     findKeyMatters(admin, context),
     findSignInMatters(counts),
+    findBurstMatters(admin),
     findTrailMatters(admin, context),
     findUserMatters(context),
     findSharedMatters(context),
@@ -182,6 +184,59 @@ function findSignInMatters({ refused_sign_ins: refused }: Overview['counts']): r
   if (refused !== undefined && refused < MANY_REFUSED) return []
   const text = `${refused ?? 'Very many'} sign-ins were refused in the last 24 hours.`
   return [{ code: 'sign-ins-refused', text, path: '/audit?kind=login&result=refused' }]
+}
+
+/** Guesses go on now: these are more than somebody mistypes a password, and more than a few people do. */
+const BURST_MINUTES = 15
+const MANY_OF_ONE = 5
+const MANY_OF_ALL = 10
+
+/** Refused sign-ins that are compared. */
+const COMPARED_REFUSALS = 1_000
+
+/**
+ * The refused sign-ins of the last minutes. The audit trail counts those of a minute before it stores them, and keeps them after
+ * a sign-in that succeeded. Wrong passwords of an account are stored at once.
+ */
+async function findBurstMatters({ store, clock }: Admin): Promise<readonly Matter[]> {
+  const since = clock() - BURST_MINUTES * MINUTE_MS
+  const wrong = await store.db
+    .selectFrom('wrong_password')
+    .select(({ fn }) => ['clinician_id as id', fn.countAll().as('count')])
+    .where('at', '>', since)
+    .groupBy('clinician_id')
+    .execute()
+  const { records } = await findPage(store, {
+    events: [{ kind: 'login' }],
+    allowed: false,
+    since,
+    limit: COMPARED_REFUSALS,
+  })
+  const refused = [...Map.groupBy(records, ({ subject }) => subject)].map(
+    ([id, some]) => ({ id, count: some.reduce((sum, { repeats }) => sum + (repeats ?? 1), 0) }) as const,
+  )
+  const counts = new Map<string | null, number>()
+  for (const { id, count } of [...wrong, ...refused])
+    counts.set(id, Math.max(counts.get(id) ?? 0, Number(count)))
+  const guessed = [...counts].filter(([id, count]) => id !== null && count > MANY_OF_ONE)
+  const accounts = await findKnownAccounts(
+    store.db,
+    guessed.map(([id]) => id),
+  )
+  const names = [...accounts.values()].map(({ username }) => username).toSorted()
+  const [first] = names
+  const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
+  if (first !== undefined)
+    return [
+      {
+        code: 'sign-ins-burst',
+        text: `More than ${MANY_OF_ONE} refused sign-ins in the last ${BURST_MINUTES} minutes: ${shortenList(names)}. Somebody may be guessing passwords.`,
+        path: `/audit?${new URLSearchParams({ kind: 'login', result: 'refused', ...(names.length === 1 && { user: first }) })}`,
+      },
+    ]
+  if (total <= MANY_OF_ALL) return []
+  const text = `${total} sign-ins were refused in the last ${BURST_MINUTES} minutes, with various or unknown usernames. Somebody may be guessing passwords.`
+  return [{ code: 'sign-ins-burst', text, path: '/audit?kind=login&result=refused' }]
 }
 
 const VERIFIED_DAYS = 30

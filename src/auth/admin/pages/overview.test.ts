@@ -32,7 +32,7 @@ eachDatabaseIfThorough((_name, open) => {
       await own.addClient({ client_id: 'newcomer', approved: false })
       const refused = { server: 'auth', kind: 'login', allowed: false, status: 401 } as const
       for (let count = 0; count < 20; count++)
-        await createAuditor({ store }).record({ at: own.time.now, ...refused })
+        await createAuditor({ store }).record({ at: own.time.now - 16 * 60_000, ...refused })
       assert.deepEqual(await find(), [
         '1 app waits for approval.',
         '20 sign-ins were refused in the last 24 hours.',
@@ -111,6 +111,41 @@ eachDatabaseIfThorough((_name, open) => {
       assert.match(
         (await browser.get('/admin')).body,
         /More than 5 wrong codes or passkeys in the last 24 hours: ada\.[\s\S]*search=ada"[^>]*>See users/,
+      )
+    })
+
+    it('names accounts whose passwords are guessed, while it happens and after a guess was right (ADMIN-24)', async () => {
+      const store = await open()
+      const server = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
+      await server.addUser('ada', { admin: true })
+      await server.addUser('bea')
+      const browser = await server.logIn('ada')
+      const find = async () =>
+        /<span>([^<]*in the last 15 minutes[^<]*)<\/span><a class="btn[^"]*" href="([^"]*)"/.exec(
+          (await browser.get('/admin')).body,
+        )
+      const guess = () => server.openBrowser().post('/login', { username: 'bea', password: 'a wrong guess' })
+      for (let count = 0; count < 5; count++) await guess()
+      assert.equal(await find(), null)
+      for (let count = 0; count < 7; count++) await guess()
+      const [, text, path] = (await find()) ?? []
+      assert.equal(
+        text,
+        'More than 5 refused sign-ins in the last 15 minutes: bea. Somebody may be guessing passwords.',
+      )
+      assert.equal(path, '/admin/audit?kind=login&amp;result=refused&amp;user=bea')
+      await store.db.deleteFrom('wrong_password').execute()
+      assert.equal(await find(), null)
+      const { id: subject } = await server.findUser('bea')
+      const refused = { server: 'auth', kind: 'login', allowed: false, status: 401 } as const
+      await createAuditor({ store }).record({ ...refused, at: server.time.now, subject, repeats: 6 })
+      assert.equal((await find())?.[1], text)
+      server.time.now += 16 * 60_000
+      assert.equal(await find(), null)
+      await createAuditor({ store }).record({ ...refused, at: server.time.now, repeats: 11 })
+      assert.match(
+        (await find())?.[1] ?? '',
+        /^11 sign-ins were refused[^.]*with various or unknown usernames/,
       )
     })
 
