@@ -277,6 +277,41 @@ export function testAccess(target: Target): void {
       target,
       'conditional-writes',
       'transactions',
+    )(
+      'creates a resource that has the condition of a hidden one of its own patient, and then finds its own (WRITE-14)',
+      async () => {
+        const values = ['create', 'update', 'transaction']
+        const named = (of: readonly string[]) => ({
+          identifier: of.map(value => ({ system: 'urn:t', value })),
+        })
+        const hidden = condition('mixed', 'ann', {
+          ...named(values),
+          contained: [observation('inner', 'bob')],
+          evidence: [{ detail: [{ reference: '#inner' }] }],
+        })
+        assert.ok((await all('PUT Condition/mixed', hidden)).status < 300)
+        assert.equal(readIssue(await ann('GET Condition/mixed')), NOT_WITHIN)
+        for (const value of values) {
+          const { id: __, ...mine } = condition('x', 'ann', named([value]))
+          const query = `identifier=urn:t|${value}`
+          const request = { method: 'POST', url: 'Condition', ifNoneExist: query }
+          const entry = [{ resource: mine, request }]
+          const send = async () => {
+            if (value === 'update') return (await ann(`PUT Condition?${query}`, mine)).status
+            if (value === 'create')
+              return (await ann('POST Condition', mine, { 'if-none-exist': query })).status
+            const reply = await ann('POST ', { resourceType: 'Bundle', type: 'transaction', entry })
+            return Number.parseInt(reply.body.entry?.[0]?.response?.status ?? '', 10)
+          }
+          assert.deepEqual([await send(), await send()], [201, 200], value)
+        }
+      },
+    )
+
+    needs(
+      target,
+      'conditional-writes',
+      'transactions',
     )("accepts a condition as HAPI's client writes it, only for the posted type of this server", async () => {
       const { id: _, ...mine } = condition('x', 'ann', { recordedDate: '2019-07-01' })
       const post = (value: string) => ann('POST Condition', mine, { 'if-none-exist': value })

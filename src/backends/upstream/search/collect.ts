@@ -47,7 +47,7 @@ export async function findMatch(
 ): Promise<ConditionMatch | Failure> {
   const found = new Map<string | undefined, CheckedResource>()
   let omitted = 0
-  for (const search of listConditionSearches(context, request, type, params)) {
+  for (const search of listConditionSearches(request, type, params)) {
     const count = await visitMatches(context, search, 1, page => {
       for (const match of page.matches) found.set(match.resource.id, match)
       omitted += page.omitted
@@ -63,16 +63,14 @@ export async function findMatch(
   }
 }
 
-/** A parameter finds only a part of a compartment, and no match may be missed. What others have costs no request. */
-function listConditionSearches(
-  context: GatewayContext,
-  request: FhirRequest,
-  type: string,
-  params: Params,
-): readonly SearchRequest[] {
+/**
+ * The searches by every membership parameter: one finds only a part of a compartment, and no match may be missed. The first
+ * is the condition that is sent with a create (`bindCondition`), so that a match which the upstream would find is known,
+ * also if the caller may not see it. The upstream's own compartments need not contain it.
+ */
+function listConditionSearches(request: FhirRequest, type: string, params: Params): readonly SearchRequest[] {
   const search = buildStrictSearch(request, type, params)
-  const filter = request.access.filterFor(type, 's')
-  const codes = listMembershipParameters(type, filter, context.narrowing())
+  const codes = listMembershipParameters(type, request.access.filterFor(type, 's'), 'parameter')
   return codes?.map(memberBy => ({ ...search, memberBy })) ?? [search]
 }
 
