@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { fail, isFailure } from '../core/index.ts'
 import { createOutcome, type Params, type Refused } from '../fhir/index.ts'
 import { fullAccess, grantFingerprint, noAccess } from '../smart/index.ts'
 import { createSealer } from '../store/index.ts'
-import { type Cursors, createLinks, createPages, resumePage } from './paging.ts'
+import { type Cursors, createLinks, createPages, type Page, resumePage } from './paging.ts'
 
 const grant = { scopes: [], clientId: 'app' }
 const refused: Refused = {
@@ -46,27 +47,65 @@ function resume(params: Params, { opened = page, isAllowed = true, by = grant } 
 
 const PAGE: Params = [['_page', 'sealed']]
 
+const ROOM = 2_048
+
 describe('createPages', () => {
   const sealer = createSealer('secret')
-  const pages = createPages(sealer, '_page', 'a test')
+  const pages = createPages(sealer, '_page', 'a test', ROOM)
 
   it('opens only pages that it sealed', () => {
     assert.deepEqual(pages.open(pages.seal(page)), page)
     assert.equal(pages.open('forged'), undefined)
-    assert.equal(createPages(sealer, '_page', 'another test').open(pages.seal(page)), undefined)
+    assert.equal(createPages(sealer, '_page', 'another test', ROOM).open(pages.seal(page)), undefined)
   })
 
-  it('seals all positions of a search to the same length, however long its parameters are (ABSENT-7)', () => {
-    const seal = (position: number, characters: number) =>
-      pages.seal({
-        ...page,
-        params: [['code', 'x'.repeat(characters)]],
-        cursor: [position, 'Smith'],
-        before: [null, [position, 'Shaw']],
-      }).length
-    for (let characters = 0; characters < 600; characters++)
-      assert.equal(seal(7, characters), seal(7_654_321, characters))
-    assert.ok(seal(7, 600) > seal(7, 0))
+  it('opens no page of a version that sealed one part', () => {
+    assert.equal(pages.open(sealer.seal(JSON.stringify(page).padEnd(512), 'a test')), undefined)
+  })
+
+  const random = (bytes: number) => randomBytes(bytes).toString('base64url')
+  const link = (query: string) => ({ link: `/Condition?${query}`, skip: Number.parseInt(random(3), 36) || 0 })
+  /** Positions as backends make them: rows, links of upstreams, several searches at once. */
+  const CURSORS: readonly Page['cursor'][] = [
+    null,
+    [7],
+    [7_654_321, 'Smith', 'Ann', '2024-01-01T00:00:00.000Z'],
+    { link: '' },
+    { link: '', skip: 99 },
+    link('_getpages=0b3c1c9e-7d0e-4c52-9d64-0c7d0e0f1a2b&_getpagesoffset=100&_bundletype=searchset'),
+    link(`_page=${random(100)}`),
+    link(`_page=v1.${random(652)}`),
+    { link: '', parts: Array.from({ length: 12 }, () => link(`_getpages=${random(24)}`)) },
+  ]
+
+  it('seals all positions of a request to the same length, however long its parameters are (ABSENT-7)', () => {
+    const trails = CURSORS.flatMap(it => [[], [it], [it, null], Array(10).fill(it)])
+    for (const characters of [0, 1, 100, 255, 256, 300, 600]) {
+      const params: Params = [['code', 'x'.repeat(characters)]]
+      const lengths = CURSORS.flatMap(cursor =>
+        trails.map(before => pages.seal({ ...page, params, cursor, before }).length),
+      )
+      assert.equal(new Set(lengths).size, 1, `${characters}: ${[...new Set(lengths)]}`)
+    }
+  })
+
+  it('keeps the position and the page before it, and as many other pages as there is room for', () => {
+    for (const cursor of CURSORS)
+      for (const last of CURSORS) {
+        const before = [...CURSORS, last]
+        const opened = pages.open(pages.seal({ ...page, cursor, before }))
+        assert.deepEqual(opened?.cursor, cursor)
+        const kept = opened?.before ?? []
+        assert.deepEqual(kept, before.slice(-kept.length))
+        assert(kept.length > 0)
+      }
+  })
+
+  it('takes more room for a position that is longer', () => {
+    const cursor = link(random(3_000))
+    const sealed = pages.seal({ ...page, cursor })
+    assert.deepEqual(pages.open(sealed)?.cursor, cursor)
+    assert.equal(sealed.length, pages.seal({ ...page, cursor: link(random(3_100)) }).length)
   })
 })
 
@@ -92,7 +131,7 @@ describe('createLinks', () => {
 })
 
 describe('the links of consecutive pages', () => {
-  const pages = createPages(createSealer('secret'), '_page', 'a test')
+  const pages = createPages(createSealer('secret'), '_page', 'a test', ROOM)
   const open = (params: Params, next: number | undefined) => {
     const resumed = resumePage({ pages }, makeRequest(params), '/Condition')
     assert(!isFailure(resumed))

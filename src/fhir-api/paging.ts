@@ -1,3 +1,4 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { fail } from '../core/index.ts'
 import { failSearch, type Interaction, type Params, readPageParams } from '../fhir/index.ts'
 import { grantFingerprint } from '../smart/index.ts'
@@ -9,7 +10,7 @@ import type { Failure } from './response.ts'
 export type Cursor = object
 
 /** A page, and who may open it. */
-interface Page {
+export interface Page {
   /** The path of the interaction: a page of one is not a page of another. */
   readonly path: string
   /** As first requested; decided again with every page. */
@@ -36,28 +37,44 @@ interface TextSealer {
   tryOpen(text: string, purpose: string): string | undefined
 }
 
-export function createPages(sealer: TextSealer, parameter: string, purpose: string): Pages {
+/**
+ * The length of a link depends on the request alone: positions depend on resources outside the access, and take the same
+ * room, whatever they are. `room` is the number of characters for them.
+ */
+export function createPages(sealer: TextSealer, parameter: string, purpose: string, room: number): Pages {
   return {
     parameter,
-    seal: page => sealer.seal(pad(JSON.stringify(page)), purpose),
+    seal({ cursor, before, ...request }) {
+      const shown = padTo(JSON.stringify(request), BLOCK)
+      const hidden = padTo(packPositions(cursor, before ?? [], room), room)
+      return sealer.seal(`${shown}\n${hidden}`, purpose)
+    },
     open(text) {
-      const opened = sealer.tryOpen(text, purpose)
-      return opened === undefined ? undefined : JSON.parse(opened)
+      const [shown, hidden] = sealer.tryOpen(text, purpose)?.split('\n') ?? []
+      // Releases up to 0.3.0 sealed one part.
+      if (shown === undefined || hidden === undefined) return undefined
+      const [cursor, before] = unpack(hidden)
+      return { ...JSON.parse(shown), cursor, ...(before.length > 0 && { before }) }
     },
   }
 }
 
-const DIGITS = 10
-const BLOCK = 512
+const BLOCK = 256
 
-/**
- * Adds spaces, so that the length of a link does not reveal a position, which depends on resources outside the access: each
- * number takes the room of ten digits, and the whole is a multiple of 512 characters.
- */
-function pad(json: string): string {
-  let length = json.length
-  for (const [digits] of json.matchAll(/\d+/g)) length += Math.max(0, DIGITS - digits.length)
-  return json.padEnd(Math.ceil(length / BLOCK) * BLOCK)
+function padTo(text: string, multiple: number): string {
+  return text.padEnd(Math.ceil(text.length / multiple) * multiple)
+}
+
+type Positions = readonly [cursor: Cursor | null, before: Trail]
+
+/** Leaves out the oldest pages that have no room. The links of some upstreams are long and cannot be compressed. */
+function packPositions(cursor: Cursor | null, before: Trail, room: number): string {
+  const packed = deflateRawSync(JSON.stringify([cursor, before])).toString('base64url')
+  return packed.length > room && before.length > 1 ? packPositions(cursor, before.slice(1), room) : packed
+}
+
+function unpack(packed: string): Positions {
+  return JSON.parse(inflateRawSync(Buffer.from(packed, 'base64url')).toString())
 }
 
 export type Relation = 'next' | 'previous' | 'first' | 'last'

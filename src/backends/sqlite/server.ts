@@ -107,10 +107,13 @@ function createLocalWrites(repository: Repository, outbox: Outbox | undefined): 
   }
 }
 
+// The values of a few sort keys, for several pages.
+const POSITION_CHARACTERS = 384
+
 /** The key of page links is stored with the data, so that links survive a restart. */
 function openPages(database: Database): Pages {
   const sealer = createSealer(Buffer.from(openPageKey(database)).toString('base64url'))
-  return createPages(sealer, '_page', 'paging link of the embedded server')
+  return createPages(sealer, '_page', 'paging link of the embedded server', POSITION_CHARACTERS)
 }
 
 function openPageKey(database: Database): Uint8Array {

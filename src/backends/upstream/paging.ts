@@ -48,9 +48,12 @@ export interface UpstreamPage extends CheckedPage {
 /** The parameter that carries a page; its name differs from that of an upstream that is a Sallyport itself. */
 export const PAGE = '_gateway-page'
 
+// Two links of an upstream that is a Sallyport itself.
+const POSITION_CHARACTERS = 2_048
+
 /** Gateways with the same secret open each other's links. */
 export function openPages(sealer: Sealer): Pages {
-  return createPages(sealer, PAGE, 'paging link of the gateway')
+  return createPages(sealer, PAGE, 'paging link of the gateway', POSITION_CHARACTERS)
 }
 
 export function parseCursor(cursor: unknown): PageCursor | undefined {
