@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { sql } from 'kysely'
 import { postgresDatabases } from '../../test/support/databases.ts'
+import { createAuditor } from '../audit/index.ts'
 import { openStore, type Store } from '../store/index.ts'
 import { TestAuthServer } from './testing/test-auth-server.ts'
 import type { TestBrowser } from './testing/test-browser.ts'
@@ -83,5 +88,43 @@ describe('the auth server without its database', () => {
     assert.equal((await auth.exchange(code)).statusCode, 200)
     auth.time.now += 2000
     assert.equal((await browser.get('/readyz')).statusCode, 200)
+  })
+})
+
+describe('the auth server on a full disk', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('is not ready while the disk has room for a probe and for no request, and recovers (START-4)', async () => {
+    let auth: TestAuthServer | undefined
+    const store = await openStore(`sqlite:${join(folder, 'full.db')}`, { clock: () => auth?.time.now ?? 0 })
+    auth = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
+    const limitPages = (more: number) =>
+      store.db.transaction().execute(async trx => {
+        const { rows } = await sql<{ page_count: number }>`pragma page_count`.execute(trx)
+        await sql.raw(`pragma max_page_count = ${Number(rows[0]?.page_count) + more}`).execute(trx)
+      })
+    const state = 's'.repeat(4_000)
+    const isReady = async () => (await auth.openBrowser().get('/readyz')).statusCode === 200
+    assert.equal(await isReady(), true)
+    await limitPages(2)
+    let asked = await auth.authorize(auth.openBrowser(), { state })
+    for (let count = 0; count < 20 && asked.statusCode < 500; count++)
+      asked = await auth.authorize(auth.openBrowser(), { state })
+    assert.equal(asked.statusCode, 503, 'no page is left')
+    for (let checks = 0; checks < 3; checks++) {
+      auth.time.now += 2_000
+      const ready = await auth.openBrowser().get('/readyz')
+      assert.equal(ready.statusCode, 503)
+      assert.deepEqual(ready.json().checks[0], { name: 'database', ok: false, reason: 'its disk is full' })
+    }
+    // The store refuses statements while the disk is full: another connection lifts nothing, a new one has no limit.
+    await store.close()
+    const reopened = await openStore(`sqlite:${join(folder, 'full.db')}`)
+    const again = await TestAuthServer.open(reopened)
+    assert.equal((await again.openBrowser().get('/readyz')).statusCode, 200)
+    const { rows } = await sql`select job from lease where job like 'space %'`.execute(reopened.db)
+    assert.deepEqual(rows, [])
+    await reopened.close()
   })
 })

@@ -50,9 +50,10 @@ describe('isDatabaseUnavailable', () => {
 
 describe('watchAvailability', () => {
   function watch(whileInUse = false) {
-    const state = { now: 0, writes: 0, error: undefined as Error | undefined }
-    const tryWrite = async () => {
+    const state = { now: 0, writes: 0, thorough: 0, error: undefined as Error | undefined }
+    const tryWrite = async (mayBeFull: boolean) => {
       state.writes++
+      if (mayBeFull) state.thorough++
       if (state.error) throw state.error
     }
     const availability = watchAvailability({ tryWrite, clock: () => state.now, whileInUse })
@@ -86,6 +87,23 @@ describe('watchAvailability', () => {
     state.now = 2000
     await enter()
     assert.equal(state.writes, 2)
+  })
+
+  it('tries a larger write after the disk was full, until one succeeds (START-4)', async () => {
+    const { state, probe, report } = watch()
+    await probe()
+    state.error = full
+    report(full)
+    await assert.rejects(probe(), full)
+    state.now = 2000
+    await assert.rejects(probe(), full)
+    state.error = undefined
+    state.now = 4000
+    await probe()
+    assert.equal(state.thorough, 3)
+    state.now = 6000
+    await probe()
+    assert.deepEqual([state.writes, state.thorough], [5, 3])
   })
 
   it('tries writes while the database is in use if it may stop responding without an error', async () => {

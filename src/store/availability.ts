@@ -1,4 +1,4 @@
-import { randomInt, randomUUID } from 'node:crypto'
+import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { DatabaseUnavailable } from '../sqlite/index.ts'
 
 /** Prefixes of SQLSTATE: connection lost, out of resources, shutting down or starting. */
@@ -71,12 +71,14 @@ function isConflict(error: unknown): boolean {
 /** serialization_failure, deadlock_detected, lock_not_available; BUSY, LOCKED. */
 const CONFLICTS: ReadonlySet<unknown> = new Set(['40001', '40P01', '55P03', 5, 6])
 
+const DISK_IS_FULL = 'its disk is full'
+
 /** Safe to show to anybody: names no host, user or file. */
 export function describeUnavailable(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   const code = readCode(error)
   if (code === '25006' || code === 8 || code === 'EROFS') return 'it is read-only'
-  if (code === '53100' || code === 13 || code === 'ENOSPC') return 'its disk is full'
+  if (code === '53100' || code === 13 || code === 'ENOSPC') return DISK_IS_FULL
   if (code === '42501' || code === 'EACCES') return 'it denies write access'
   if (code === '58030' || code === 10 || code === 'EIO') return 'its disk cannot be read or written'
   return error.cause === undefined ? undefined : describeUnavailable(error.cause)
@@ -114,6 +116,29 @@ export function listProbeStatements(auditRequired: boolean): readonly string[] {
   ]
 }
 
+/**
+ * Two further transactions, for a disk that may be full: the few pages of the other test fit where every request fails. The
+ * row is larger than the records of a request, and no job has its name.
+ */
+export function listSpaceStatements(): readonly [insert: string, remove: string] {
+  const row = `('space ${randomUUID()}', '${makeSpaceText()}', 0)`
+  return [
+    `insert into lease (job, holder, ends_at) values ${row}`,
+    "delete from lease where job like 'space %'",
+  ]
+}
+
+const SPACE_BYTES = 192 * 1024
+
+/** Random, so that no database compresses it. */
+export function makeSpaceText(): string {
+  return randomBytes(SPACE_BYTES).toString('base64')
+}
+
+function isFullDisk(error: unknown): boolean {
+  return describeUnavailable(error) === DISK_IS_FULL
+}
+
 function rememberError(error: unknown): void {
   if (error instanceof Error) databaseErrors.add(error)
 }
@@ -137,8 +162,8 @@ export interface Availability {
 }
 
 interface AvailabilityOptions {
-  /** Rejects within a bounded time. */
-  readonly tryWrite: () => Promise<void>
+  /** Rejects within a bounded time. `mayBeFull`: a write failed because the disk is full, so that a small one proves little. */
+  readonly tryWrite: (mayBeFull: boolean) => Promise<void>
   readonly clock?: () => number
   /**
    * Tries writes at intervals while the database is in use: for a database that may stop responding without an
@@ -152,11 +177,14 @@ export function watchAvailability(options: AvailabilityOptions): Availability {
   let last: { readonly at: number; readonly result: Promise<void> } | undefined
   let watching = false
   let failure: { readonly cause: unknown } | undefined
+  let mayBeFull = false
 
   function start(): Promise<void> {
-    const result = tryWrite().then(
+    const isThorough = mayBeFull
+    const result = tryWrite(isThorough).then(
       () => {
         failure = undefined
+        mayBeFull &&= !isThorough
       },
       cause => {
         rememberError(cause)
@@ -187,6 +215,11 @@ export function watchAvailability(options: AvailabilityOptions): Availability {
 
   function report(error: unknown): void {
     rememberError(error)
+    if (isFullDisk(error) && !mayBeFull) {
+      mayBeFull = true
+      // What a small write has shown before does not count.
+      last = undefined
+    }
     if (watching && !failure && isDatabaseUnavailable(error) && !isConflict(error)) start().catch(() => {})
   }
 

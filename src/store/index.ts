@@ -3,7 +3,12 @@
  * hashes or encrypts secrets. It writes the audit trail (`trail.ts`). It contains no queries of other modules: each module has its own queries on `Store`.
  */
 export { DatabaseUnavailable } from '../sqlite/index.ts'
-export { describeUnavailable, isDatabaseUnavailable, watchAvailability } from './availability.ts'
+export {
+  describeUnavailable,
+  isDatabaseUnavailable,
+  makeSpaceText,
+  watchAvailability,
+} from './availability.ts'
 export { migrate } from './migrate.ts'
 export { type Migration, runScript } from './migration.ts'
 export { inspectDatabase, openStore } from './open-store.ts'

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { DatabaseUnavailable } from '../sqlite/index.ts'
-import { listProbeStatements, watchAvailability } from './availability.ts'
+import { listProbeStatements, listSpaceStatements, watchAvailability } from './availability.ts'
 import { formatIndex, type Index } from './migration.ts'
 import type { Schema } from './schema.ts'
 import type { OpenedDatabase, StoreOptions } from './store.ts'
@@ -32,7 +32,13 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
     query_timeout: PROBE_MS,
   })
   const availability = watchAvailability({
-    tryWrite: () => inTime(tryWrite(probing, listProbeStatements(auditRequired))),
+    tryWrite: mayBeFull =>
+      inTime(
+        tryWrite(probing, [
+          listProbeStatements(auditRequired),
+          ...(mayBeFull ? listSpaceStatements().map(statement => [statement]) : []),
+        ]),
+      ),
     whileInUse: true,
     ...(clock && { clock }),
   })
@@ -116,12 +122,11 @@ async function buildIndex(client: pg.Client, index: Index): Promise<void> {
 }
 
 /** A failed connection is not reused: after a failover it may lead to a standby. */
-async function tryWrite(pool: pg.Pool, statements: readonly string[]): Promise<void> {
+async function tryWrite(pool: pg.Pool, transactions: readonly (readonly string[])[]): Promise<void> {
   const client = await pool.connect()
   try {
-    await client.query('begin')
-    for (const statement of statements) await client.query(statement)
-    await client.query('commit')
+    for (const statements of transactions)
+      for (const statement of ['begin', ...statements, 'commit']) await client.query(statement)
     client.release()
   } catch (error) {
     client.release(true)

@@ -26,7 +26,7 @@ import {
   TYPE_INTERACTIONS,
 } from '../../fhir-api/index.ts'
 import { type Authenticated, type Authenticator, fullAccess } from '../../smart/index.ts'
-import { createSealer, watchAvailability } from '../../store/index.ts'
+import { createSealer, makeSpaceText, watchAvailability } from '../../store/index.ts'
 import { type ReadyCheck, version } from '../../web/index.ts'
 import type { Database } from './repository/database.ts'
 import { type Outbox, openOutbox } from './repository/outbox.ts'
@@ -67,12 +67,25 @@ export async function fhirServer(options: FhirServerOptions): Promise<FastifyIns
 }
 
 function createDataCheck({ database }: Repository, clock: () => number): ReadyCheck {
-  const tryWrite = () => {
-    database.exec("INSERT INTO audit_outbox (id, record) VALUES ('probe', '')")
-    database.exec("DELETE FROM audit_outbox WHERE id = 'probe'")
+  const tryWrite = async (mayBeFull: boolean) => {
+    await database.group(() => {
+      database.exec("INSERT INTO audit_outbox (id, record) VALUES ('probe', '')")
+      database.exec("DELETE FROM audit_outbox WHERE id = 'probe'")
+    })
+    if (!mayBeFull) return
+    await database.group(() =>
+      database.exec(`INSERT OR REPLACE INTO setting (name, value) VALUES ('space', '${makeSpaceText()}')`),
+    )
+    await database.group(() => database.exec("DELETE FROM setting WHERE name = 'space'"))
   }
-  const { probe } = watchAvailability({ tryWrite: () => database.group(tryWrite), clock })
-  return { name: 'data', check: probe }
+  const { probe, report } = watchAvailability({ tryWrite, clock })
+  let failures = 0
+  const check = () => {
+    if (database.countFailures() !== failures) report(database.lastFailure)
+    failures = database.countFailures()
+    return probe()
+  }
+  return { name: 'data', check }
 }
 
 /** The resources in one SQLite file as a backend of the FHIR API. */

@@ -12,7 +12,12 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import { commit, type DatabaseFile, openDatabaseFile, writeInTurn } from '../../sqlite/index.ts'
-import { type Availability, listProbeStatements, watchAvailability } from '../availability.ts'
+import {
+  type Availability,
+  listProbeStatements,
+  listSpaceStatements,
+  watchAvailability,
+} from '../availability.ts'
 import type { Schema } from '../schema.ts'
 import { makeFolder, type OpenedDatabase, type StoreOptions } from '../store.ts'
 import { openTrail } from './trail.ts'
@@ -35,7 +40,7 @@ export async function openSqlite(
   const absolute = realpathSync(path)
   const file = await openDatabaseFile(absolute, writeWaitMs)
   const availability = watchAvailability({
-    tryWrite: () => commit(file, () => file.writes.exec(listProbeStatements(auditRequired).join(';'))),
+    tryWrite: mayBeFull => tryWrite(file, auditRequired, mayBeFull),
     ...(clock && { clock }),
   })
   const db = new Kysely<Schema>({
@@ -68,6 +73,12 @@ export async function openSqlite(
       await file.close()
     },
   }
+}
+
+async function tryWrite(file: DatabaseFile, auditRequired: boolean, mayBeFull: boolean): Promise<void> {
+  const run = (statements: string) => commit(file, () => file.writes.exec(statements))
+  await run(listProbeStatements(auditRequired).join(';'))
+  if (mayBeFull) for (const statement of listSpaceStatements()) await run(statement)
 }
 
 /**

@@ -109,6 +109,11 @@ export class Database extends Connection {
     return this.#failures
   }
 
+  /** Why the last group failed. */
+  get lastFailure(): unknown {
+    return this.#lastFailure
+  }
+
   /**
    * Resolves when the open group is durable. Rejects if a group has failed since `countFailures` returned `failuresBefore`:
    * reads and writes since then may have been undone.
