@@ -6,6 +6,7 @@ import { sha256 } from '../store/index.ts'
 import { listRoutes } from '../web/index.ts'
 import { createGrant } from './oauth/grants/grant.ts'
 import { addBackend, requestBackendToken } from './testing/backend.ts'
+import { testSettings } from './testing/settings.ts'
 import { decodeClaims, readRedirect, TestAuthServer } from './testing/test-auth-server.ts'
 import type { TestBrowser } from './testing/test-browser.ts'
 import { computeClientMark } from './users/validity/rule.ts'
@@ -124,7 +125,11 @@ eachDatabaseIfThorough((_name, open) => {
           const { body } = await browser.get(path.replace(/:\w+/g, id))
           assert.doesNotMatch(body, /Alba|Ashlar/, path)
         }
-        for (const path of ['/admin/access?patient=Juniper', '/admin/audit?patient=Juniper', '/admin/access'])
+        for (const path of [
+          '/admin/access?patient=Juniper',
+          '/admin/policy?patient=Juniper',
+          '/admin/access',
+        ])
           assert.doesNotMatch((await browser.get(path)).body, /Alba|Ashlar/, path)
       }
       const own = (await Promise.all(['root', 'vera', 'hugo'].map(name => auth.findUser(name)))).map(
@@ -138,6 +143,59 @@ eachDatabaseIfThorough((_name, open) => {
         assert.deepEqual([String(scope).replace(/system\/\w+\.rs ?/g, ''), fhirUser], ['', undefined])
       const root = await auth.logIn('root')
       assert.match((await root.get('/admin/access')).body, /<code>juniper<\/code>/)
+    })
+
+    it('finds a patient by name or MRN for the audit trail, recorded as such, and sees who it is and nothing else', async () => {
+      const { id } = await auth.findUser('vera')
+      for (const username of ['vera', 'root']) {
+        const browser = await auth.logIn(username)
+        for (const [text, found] of [
+          ['Juniper Alba', /Patients?: <a[^>]*>Juniper, Alba, born 1958-03-14, id juniper<\/a>/],
+          ['1958-03-14', /Juniper, Alba, born/],
+          ['Nobody', /Unknown patient\.[\s\S]*No patient is known as Nobody\. Check the spelling/],
+        ] as const) {
+          auth.fhir.requests.length = 0
+          const { body } = await browser.get(`/admin/audit?${new URLSearchParams({ patient: text })}`)
+          assert.match(body, found, username)
+          assert.doesNotMatch(body, /female|Female/)
+          for (const { url, authorization } of auth.fhir.requests) {
+            assert.equal(url.searchParams.get('_elements'), 'id,name,birthDate,identifier', url.search)
+            const { sub, scope, audit } = decodeClaims(authorization?.slice(7) ?? '')
+            assert.equal(scope, 'system/Patient.rs')
+            assert.partialDeepStrictEqual(audit, { note: 'Search for a patient in the audit trail' })
+            if (username === 'vera') assert.equal(sub, id)
+          }
+        }
+      }
+      assert.match((await admin.get('/admin/audit')).body, /Patient \(name, MRN or id\)/)
+    })
+
+    it('is never told to check the spelling of what it may not look up, and the hospital can switch the search off', async () => {
+      const off = await TestAuthServer.open(auth.store, {
+        audit: createAuditor({ store: auth.store }),
+        settings: { lab: true, audit: { ...testSettings.audit, patientSearch: false } },
+      })
+      const NOT =
+        /Not looked up\.[\s\S]*Your account opens no patient records, so it finds none by name or number: enter the FHIR id(, which the search of the audit page shows)?\./
+      for (const [server, paths] of [
+        [auth, ['access', 'policy']],
+        [off, ['access', 'policy', 'audit']],
+      ] as const) {
+        const browser = await server.logIn('root')
+        server.fhir.requests.length = 0
+        for (const path of paths)
+          for (const text of ['Juniper', 'Alba Juniper', 'SYN-004127']) {
+            const { body } = await browser.get(`/admin/${path}?${new URLSearchParams({ patient: text })}`)
+            const [, hint] = NOT.exec(body) ?? [assert.fail(`${path} ${text}`)]
+            assert.equal(hint !== undefined, server === auth)
+            assert.doesNotMatch(body, /Check the spelling|Unknown patient|No patient is known|Alba,/)
+            assert.match(body, /Patient \(FHIR id\)/)
+          }
+        const names = server.fhir.requests.filter(({ url }) => url.search !== '')
+        assert.deepEqual(names, [])
+        const forms = (await browser.get('/admin/clinicians/new')).body
+        assert.doesNotMatch(forms, /Find a patient/)
+      }
     })
 
     it('is made on the page of a user: sign-ins and tokens end at once, and a FHIR user undoes it', async () => {

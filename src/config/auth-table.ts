@@ -123,6 +123,14 @@ export const authTable = {
     otherwise: 'every clinician on loopback, administrators with the lab on, otherwise none',
     about: 'Usernames of the clinicians who may see `/activity`.',
   }),
+  'audit.patientSearch': defineFixed({
+    name: 'smart.server.audit-patient-search',
+    env: 'SMART_AUDIT_PATIENT_SEARCH',
+    type: types.flag,
+    initial: 'true',
+    about:
+      'Lets administrators and auditors whose accounts open no patient records find patients by name, MRN or birth date on `/admin/audit`, to answer who used a record. They see name, birth date and MRN, and each search is recorded.',
+  }),
   openRegistration: defineDerived({
     name: 'smart.server.open-registration',
     env: 'SMART_OPEN_REGISTRATION',

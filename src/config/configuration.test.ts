@@ -111,7 +111,13 @@ describe('readSettings', () => {
       registrationToken: undefined,
       offlineAccessMaxDays: 0,
       keyMaxAgeDays: 90,
-      audit: { kept: true, failure: 'refuse', days: 1095, activityClinicians: undefined },
+      audit: {
+        kept: true,
+        failure: 'refuse',
+        days: 1095,
+        activityClinicians: undefined,
+        patientSearch: true,
+      },
       auditFeeds: {
         fhirUrl: undefined,
         token: undefined,
@@ -478,6 +484,7 @@ describe('listEffectiveSettings', () => {
       SMART_LOGIN_PROVISION: 'true',
       SMART_APP_AUTH_METHOD: 'none',
       SMART_AUDIT: 'false',
+      SMART_AUDIT_PATIENT_SEARCH: 'false',
       SMART_AUDIT_FAILURE: 'allow',
       SMART_AUDIT_FEED_URL: 'http://localhost:7',
       SMART_AUDIT_SYSLOG_URL: 'tls://localhost:7',

@@ -19,7 +19,7 @@ const NOTES = [
   'Search for the patient of an account',
   'Check of who may see a patient',
   'Search for a patient in the audit trail',
-  'Search for a patient in the access of apps',
+  'Search for a patient in the administration',
   'Names on a page of the administration',
   'Lookup in the administration',
   'Whose records a user may open',
@@ -52,7 +52,7 @@ describe('PURPOSES', () => {
       .map(file => readFileSync(`${folder}/${file}`, 'utf8'))
       .join('\n')
     const unused = Object.keys(PURPOSES).filter(
-      name => !new RegExp(`(?:purpose: |, |asService\\()'${name}'`).test(code),
+      name => !new RegExp(`(?:purpose: |,\\s+|asService\\()'${name}'`).test(code),
     )
     assert.deepEqual(unused, ['administration'])
   })

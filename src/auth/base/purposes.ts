@@ -69,13 +69,13 @@ export const PURPOSES = {
     use: 'administration',
     note: 'Search for a patient in the audit trail',
     place: ADMINISTRATION,
-    act: record => `Looked up who used ${record}.`,
+    act: () => 'Searched for a patient in the audit trail.',
   },
-  'access-search': {
+  'patient-search': {
     use: 'administration',
-    note: 'Search for a patient in the access of apps',
+    note: 'Search for a patient in the administration',
     place: ADMINISTRATION,
-    act: record => `Checked which apps may use ${record}.`,
+    act: () => 'Searched for a patient in the administration.',
   },
   'administration-names': {
     use: 'administration',

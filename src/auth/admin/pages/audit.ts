@@ -33,7 +33,9 @@ import { type Choice, type Choices, findChoices, renderInput, renderSelect } fro
 import {
   findMeantPatients,
   findPatientNames,
+  isMistyped,
   type MeantPatients,
+  namePatientField,
   type PatientNames,
   renderMeantPatients,
   renderPatient,
@@ -204,7 +206,7 @@ function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
       actions: html`${renderLink('/audit/verify', 'Verify', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.ndjson${buildAuditQuery(view)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildAuditQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
     },
     html`${isChanged && renderAlert('The audit trail was changed.', html`The last verification found it: do not rely on these records. ${renderLink('/audit/verify', 'Show what it found')}`, 'bad')}
-${renderFilters(page)}
+${renderFilters(request, page)}
 ${meant && renderMeantPatients(meant, patient => `/audit${buildAuditQuery({ ...view, fields: { ...view.fields, patient } })}`)}
 ${meant && meant.found.length > SUMMARIZED_PATIENTS && html`<p>Choose one of these patients to see who got data.</p>`}
 ${renderSummaries(summaries, page)}
@@ -224,11 +226,13 @@ function renderNone({ context }: AdminRequest, { older, meant, view: { unknown }
       'warn',
     )
   if (meant?.found.length === 0 && meant.fault !== undefined && !older)
-    return renderAlert(
-      'Unknown patient.',
-      `${meant.fault} Check the spelling: this does not say that there are no records.`,
-      'warn',
-    )
+    return isMistyped(meant)
+      ? renderAlert(
+          'Unknown patient.',
+          `${meant.fault} Check the spelling: this does not say that there are no records.`,
+          'warn',
+        )
+      : renderAlert('Not looked up.', `${meant.fault} This does not say that there are no records.`, 'warn')
   return html`<div class="card">${renderEmptyState(
     older
       ? { title: 'No match among the newest records', text: 'Older records may match.' }
@@ -236,7 +240,7 @@ function renderNone({ context }: AdminRequest, { older, meant, view: { unknown }
   )}</div>`
 }
 
-function renderFilters({ view: { fields }, choices }: AuditPage): Html {
+function renderFilters(request: AdminRequest, { view: { fields }, choices }: AuditPage): Html {
   const results: readonly Choice[] = [
     ['allowed', 'Allowed'],
     ['refused', 'Refused'],
@@ -247,7 +251,7 @@ ${renderSelect('kind', 'Event', 'All events', Object.entries(KINDS), fields.kind
 ${renderSelect('result', 'Result', 'All results', results, fields.result)}
 ${renderInput('user', 'User', fields.user, choices.users)}
 ${renderInput('app', 'App', fields.app, choices.apps)}
-${renderInput('patient', 'Patient (name, MRN or id)', fields.patient)}
+${renderInput('patient', namePatientField(request, 'audit-search'), fields.patient)}
 ${renderInput('target', 'Changed account or app', fields.target)}
 ${renderInput('launch', 'Launch id', fields.launch)}
 ${renderInput('address', 'Address of the request', fields.address)}

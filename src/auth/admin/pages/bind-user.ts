@@ -24,6 +24,7 @@ import { createFhirReader } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
+import { opensRecords } from '../../base/user.ts'
 import { findByIds } from '../../oauth/launch/patients.ts'
 import { findNamedPatient } from '../../users/own-records.ts'
 import { readRelationship } from '../../users/relation.ts'
@@ -57,7 +58,8 @@ export function readSearch(form: Parameters): string | undefined {
 }
 
 /** A search within the form of a user. */
-export function renderPatientSearch(label: string, value = ''): Html {
+export function renderPatientSearch({ login }: AdminRequest, label: string, value = ''): Html | undefined {
+  if (!opensRecords(login.user)) return undefined
   return html`<div class="field"><label class="field__label" for="patient">${label}</label>
 <div class="search"><div class="search__box">${renderIcon('search')}<input class="input" id="patient" name="patient" type="search" maxlength="${LIMITS.searchCharacters}" autocomplete="off" spellcheck="false" value="${value}"></div><button class="btn btn--quiet" name="find" value="1" formnovalidate>Find</button></div></div>`
 }
@@ -65,7 +67,11 @@ export function renderPatientSearch(label: string, value = ''): Html {
 /** The patients whom the search finds, one of whom becomes the FHIR user. */
 export async function renderPatientChoice(request: AdminRequest, step: Step): Promise<Html> {
   const text = readSearch(request.form) ?? ''
-  const { found, fault } = await findMeantPatients(request, 'account-patient', text.replace(/^Patient\//, ''))
+  const { found, fault, outcome } = await findMeantPatients(
+    request,
+    'account-patient',
+    text.replace(/^Patient\//, ''),
+  )
   return renderAdminPage(
     request,
     {
@@ -74,10 +80,13 @@ export async function renderPatientChoice(request: AdminRequest, step: Step): Pr
       lead: 'Compare name, birth date and MRN. Nothing is saved yet.',
     },
     html`<form method="post" action="${paths.admin}${step.action}">${renderHidden(step.entries)}
-${renderPatientSearch('Patient (name, MRN or birth date)', text)}
+${renderPatientSearch(request, 'Patient (name, MRN or birth date)', text)}
 <div class="after">${
       found.length === 0
-        ? renderEmptyState({ title: 'No patient found', text: fault ?? '' })
+        ? renderEmptyState({
+            title: outcome === 'searched' ? 'No patient found' : 'Not looked up',
+            text: fault ?? '',
+          })
         : html`${fault !== undefined && renderAlert(fault, '', 'warn')}${renderTable(
             'Patients',
             ['Patient', 'Born', 'Sex', 'MRN', 'FHIR id', { head: 'Action', isHidden: true }],
@@ -203,7 +212,11 @@ function warnOfName(
     : undefined
 }
 
-function describeRead({ context }: AdminRequest, { result }: FhirUserRead, people: readonly Person[]): Html {
+function describeRead(
+  { context, login }: AdminRequest,
+  { result }: FhirUserRead,
+  people: readonly Person[],
+): Html {
   if (result.kind === 'absent') return html`<p>Not found on the FHIR server.</p>`
   if (result.kind === 'unavailable')
     return renderAlert(
@@ -224,7 +237,7 @@ function describeRead({ context }: AdminRequest, { result }: FhirUserRead, peopl
   if (!patient)
     return renderAlert(
       'You cannot see who this is.',
-      `The FHIR server does not show you Patient/${patientId}, probably because of the policy. Ask somebody who may see the record to compare the id.`,
+      `${opensRecords(login.user) ? `The FHIR server does not show you Patient/${patientId}, probably because of the policy.` : `Your account opens no patient records, so it does not see Patient/${patientId}.`} Ask somebody who may see the record to compare the id.`,
       'warn',
     )
   const facts = listFacts(patient, context.clock())

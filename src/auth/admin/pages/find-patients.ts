@@ -1,9 +1,17 @@
 import { isId } from '../../../fhir/index.ts'
 import { formatName, type Html, html, type Person } from '../../../web/index.ts'
-import { type Audited, createFhirReader, createNameReader } from '../../base/fhir-reader.ts'
+import {
+  type Audited,
+  createFhirReader,
+  createNameReader,
+  createUserLookup,
+  type FhirReadResult,
+} from '../../base/fhir-reader.ts'
 import type { AdministrationPurpose } from '../../base/purposes.ts'
+import { opensRecords } from '../../base/user.ts'
 import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
-import { findByIds, findPatients } from '../../oauth/launch/patients.ts'
+import { findByIds, searchPatients } from '../../oauth/launch/patients.ts'
+import { describeCaller } from '../action.ts'
 import type { AdminRequest } from './route.ts'
 import { renderLink } from './shell.ts'
 
@@ -13,43 +21,89 @@ export interface MeantPatients {
   readonly found: readonly Person[]
   /** Why patients may be missing. */
   readonly fault: string | undefined
-  /** Whether the FHIR server did not answer. */
-  readonly isUnavailable?: boolean
+  /** Why others may not have been found: the FHIR server did not answer, or the account may not search. */
+  readonly outcome: 'searched' | 'unavailable' | 'not permitted'
+}
+
+/** Whether another spelling may find a patient. */
+export function isMistyped({ outcome }: MeantPatients): boolean {
+  return outcome === 'searched'
+}
+
+/** Which patients somebody may find by name or number: whom the policy permits, anybody for the audit trail, or nobody. */
+function findRight(
+  { context, login }: AdminRequest,
+  purpose: AdministrationPurpose,
+): 'own' | 'for the audit' | undefined {
+  if (opensRecords(login.user)) return 'own'
+  return purpose === 'audit-search' && context.settings.audit.patientSearch ? 'for the audit' : undefined
+}
+
+/** The label of a field that means patients. */
+export function namePatientField(
+  request: AdminRequest,
+  purpose: AdministrationPurpose = 'patient-search',
+): string {
+  return findRight(request, purpose) ? 'Patient (name, MRN or id)' : 'Patient (FHIR id)'
 }
 
 /**
  * Finds the patients that a text means: an id (`Patient/1` is not searched), or a name, MRN or birth date, as in the portal. The
- * FHIR server records the search as one of the administrator, who gets the patients whom the policy permits.
+ * FHIR server records the search as one of the administrator, who gets the patients whom the policy permits. Accounts that open
+ * no records find patients for the audit trail only, if the setting permits it, and get no more than who they are (ADMIN-29).
  */
 export async function findMeantPatients(
-  { context, request, login }: AdminRequest,
+  request: AdminRequest,
   purpose: AdministrationPurpose,
   text: string,
 ): Promise<MeantPatients> {
+  const searched = { found: [], outcome: 'searched' } as const
   const id = text.replace(/^Patient\//, '')
-  if (id !== text) return { ids: [id], found: [], fault: undefined }
+  if (id !== text) return { ...searched, ids: [id], fault: undefined }
   const own = isId(text) ? [text] : []
   const fault = findSearchFault(text)
-  if (fault !== undefined) return { ids: [], found: [], fault }
-  const read = await createFhirReader(context, login.user, describeLookup(request, purpose))
-  const list = await findPatients(read, { search: text, page: undefined, recent: [] })
+  if (fault !== undefined) return { ...searched, ids: [], fault }
+  const right = findRight(request, purpose)
+  if (!right)
+    return { ids: own, found: [], fault: describeNoRight(request, purpose), outcome: 'not permitted' }
+  const list = await searchPatients(await createSearch(request, purpose, right), text)
   if (list.kind === 'unavailable')
     return {
       ids: own,
       found: [],
       fault: `The FHIR server is unavailable, so it is not known whether there is a patient ${text}.`,
-      isUnavailable: true,
+      outcome: 'unavailable',
     }
   const { patients, hasMore } = list
   return {
     ids: [...new Set([...own, ...patients.map(patient => patient.id)])],
     found: patients,
+    outcome: 'searched',
     fault: hasMore
       ? `More than ${patients.length} patients match. Enter more of the name, or the MRN.`
       : patients.length === 0
         ? `No patient is known as ${text}.`
         : undefined,
   }
+}
+
+function describeNoRight({ context }: AdminRequest, purpose: AdministrationPurpose): string {
+  const byId = 'Your account opens no patient records, so it finds none by name or number: enter the FHIR id'
+  const hasOther = context.settings.audit.patientSearch && purpose !== 'audit-search'
+  return `${byId}${hasOther ? ', which the search of the audit page shows' : ''}.`
+}
+
+/** What identifies a person, and nothing else. */
+const IDENTIFYING = '_elements=id,name,birthDate,identifier'
+
+async function createSearch(
+  { context, request, login, admin }: AdminRequest,
+  purpose: AdministrationPurpose,
+  right: 'own' | 'for the audit',
+): Promise<(query: string) => Promise<FhirReadResult>> {
+  if (right === 'own') return createFhirReader(context, login.user, describeLookup(request, purpose))
+  const read = await createUserLookup(context, 'Patient', describeCaller(admin, purpose))
+  return query => read(`${query}&${IDENTIFYING}`)
 }
 
 /** Patients by their ids. */
@@ -66,10 +120,10 @@ export async function findPatientNames(
   { context, request, login }: AdminRequest,
   purpose: AdministrationPurpose,
   ids: Iterable<string>,
-  { found, isUnavailable }: Pick<MeantPatients, 'found' | 'isUnavailable'> = { found: [] },
+  { found, outcome }: Pick<MeantPatients, 'found' | 'outcome'> = { found: [], outcome: 'searched' },
 ): Promise<PatientNames> {
   const known = new Map(found.map(person => [person.id, person]))
-  const others = isUnavailable ? [] : [...new Set(ids)].filter(id => isId(id) && !known.has(id))
+  const others = outcome === 'unavailable' ? [] : [...new Set(ids)].filter(id => isId(id) && !known.has(id))
   if (others.length === 0) return known
   const read = await createNameReader(context, login.user, describeLookup(request, purpose))
   for (const person of await findByIds(read, others.slice(0, NAMED))) known.set(person.id, person)

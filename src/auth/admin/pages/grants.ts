@@ -30,7 +30,9 @@ import { findChoices, renderInput } from './filters.ts'
 import {
   findMeantPatients,
   findPatientNames,
+  isMistyped,
   type MeantPatients,
+  namePatientField,
   type PatientNames,
   renderMeantPatients,
   renderPatient,
@@ -64,6 +66,8 @@ interface AccessView {
   readonly services: readonly ServiceDescription[]
   /** Who of the filter is not known. */
   readonly unknown: readonly string[]
+  /** Whether another spelling may be known: what was not looked up has none. */
+  readonly isMistyped: boolean
 }
 
 async function readAccessView(request: AdminRequest): Promise<AccessView> {
@@ -74,7 +78,7 @@ async function readAccessView(request: AdminRequest): Promise<AccessView> {
   const patient = read('patient')
   const apps = app === '' ? undefined : await findApps(admin.store, app)
   const any = patient === '' ? {} : readPatientFilter(patient)
-  const meant = any.patientIds ? await findMeantPatients(request, 'access-search', patient) : undefined
+  const meant = any.patientIds ? await findMeantPatients(request, 'patient-search', patient) : undefined
   const userIds = user === '' ? undefined : await findAccountIds(admin.store, user)
   const clientIds = apps?.filter
   return {
@@ -87,6 +91,7 @@ async function readAccessView(request: AdminRequest): Promise<AccessView> {
       ...(apps?.isUnknown ? [`No app is known as ${app}.`] : []),
       ...(meant?.found.length === 0 && meant.fault !== undefined ? [meant.fault] : []),
     ],
+    isMistyped: meant === undefined || isMistyped(meant),
   }
 }
 
@@ -98,7 +103,7 @@ function buildQuery({ fields }: AccessView, more: Readonly<Record<string, string
 async function renderAccess(request: AdminRequest): Promise<Html> {
   const { admin, form, context } = request
   const view = await readAccessView(request)
-  const { fields, filter, meant, services, unknown } = view
+  const { fields, filter, meant, services } = view
   const page = await listGrants(admin, { ...filter, after: form.get('after'), limit: LISTED })
   const isEmpty = page.items.length === 0 && page.next === undefined
   const list = `?${request.request.url.split('?')[1] ?? ''}`
@@ -118,13 +123,13 @@ async function renderAccess(request: AdminRequest): Promise<Html> {
     html`<form class="narrow narrow__form" method="get" action="${paths.admin}/access" role="search" aria-label="Access">
 ${renderInput('user', 'User', fields.user, choices.users)}
 ${renderInput('app', 'App', fields.app, choices.apps)}
-${renderInput('patient', 'Patient (name, MRN or id)', fields.patient)}
+${renderInput('patient', namePatientField(request), fields.patient)}
 <p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink('/access', 'Show all', 'btn btn--quiet btn--small')}</p>
 </form>
 ${meant && renderMeantPatients(meant, patient => `/access${buildQuery(view, { patient })}`)}
 ${meant && renderNoteOnPatient(view)}
 <h2 class="section__title subhead">On behalf of users</h2>
-${page.items.length === 0 ? renderNone(isEmpty ? unknown : [], page.next !== undefined) : renderActionTable(request, ...tabulate(page.items, names, list))}
+${page.items.length === 0 ? renderNone(isEmpty ? view : undefined, page.next !== undefined) : renderActionTable(request, ...tabulate(page.items, names, list))}
 ${page.next !== undefined && renderNextPage(request, '/access', page.next)}
 ${form.get('after') === undefined && (await renderServices(request, services))}`,
   )
@@ -216,13 +221,19 @@ async function* writeCsv(
     yield formatCsvRow(['', clientId, clientName, '', '', '', opensEvery, scope, '', '', ''])
 }
 
-function renderNone(unknown: readonly string[], mayFollow: boolean): Html {
-  if (unknown.length > 0)
-    return renderAlert(
-      'Unknown user, app or patient.',
-      `${unknown.join(' ')} Check the spelling: this does not say that nobody has access.`,
-      'warn',
-    )
+function renderNone(view: AccessView | undefined, mayFollow: boolean): Html {
+  if (view && view.unknown.length > 0)
+    return view.isMistyped
+      ? renderAlert(
+          'Unknown user, app or patient.',
+          `${view.unknown.join(' ')} Check the spelling: this does not say that nobody has access.`,
+          'warn',
+        )
+      : renderAlert(
+          'Not looked up.',
+          `${view.unknown.join(' ')} This does not say that nobody has access.`,
+          'warn',
+        )
   return html`<div class="card">${renderEmptyState(
     mayFollow
       ? { title: 'None among the newest', text: 'Older access may match. See the next page.' }

@@ -11,7 +11,15 @@ import {
   type PolicyCheck,
   VALIDATE_POLICY,
 } from '../policy.ts'
-import { findMeantPatients, findPatientNames, renderMeantPatients, renderPatient } from './find-patients.ts'
+import {
+  findMeantPatients,
+  findPatientNames,
+  isMistyped,
+  type MeantPatients,
+  namePatientField,
+  renderMeantPatients,
+  renderPatient,
+} from './find-patients.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderTable } from './shell.ts'
 import { describePolicy, renderReloadLink } from './system.ts'
@@ -49,22 +57,31 @@ const TOO_LONG = fail({
 
 /** Says who may see the patient that a text means, or shows the patients that it may mean. */
 async function answerQuestion(request: AdminRequest, text: string): Promise<Html | AdminFailure> {
-  const meant = await findMeantPatients(request, 'policy', text)
+  const meant = await findMeantPatients(request, 'patient-search', text)
   const [id, ...others] = meant.found.length === 0 ? meant.ids : meant.found.map(person => person.id)
   if (others.length > 0)
     return html`${renderMeantPatients(meant, patient => `/policy?${new URLSearchParams({ patient })}`)}`
-  if (id === undefined || meant.isUnavailable)
-    return new AdminFailure(
-      meant.isUnavailable ? 'unavailable' : 'not_found',
-      meant.fault?.replace(/\.$/, '') ?? '',
-    )
+  if (id === undefined || meant.outcome === 'unavailable') return refuseToFind(meant)
   const found = await explainPatientAccess(request.admin, request.context, id)
-  if (isFailure(found)) return found
+  const isName = isFailure(found) && found.code === 'not_found' && !isMistyped(meant)
+  if (isFailure(found)) return isName ? refuseToFind(meant) : found
   const [patients, accounts] = await Promise.all([
     findPatientNames(request, 'policy', [id], meant),
     findAccountNames(request, found),
   ])
   return html`<p>${renderPatient(id, patients)}</p><div class="after">${renderFound(found, accounts)}</div>`
+}
+
+const OUTCOME_CODES = {
+  searched: 'not_found',
+  unavailable: 'unavailable',
+  'not permitted': 'forbidden',
+} as const
+
+const TITLES: Readonly<Record<string, string>> = { unavailable: 'Not known.', forbidden: 'Not looked up.' }
+
+function refuseToFind({ outcome, fault = '' }: MeantPatients): AdminFailure {
+  return new AdminFailure(OUTCOME_CODES[outcome], fault.replace(/\.$/, ''))
 }
 
 /** More clinicians are shown by id. */
@@ -109,9 +126,9 @@ function renderPolicyPage(
     },
     html`<h2 class="section__title">Who may see a patient, and why</h2>
 <form class="narrow narrow__form" method="get" action="${paths.admin}/policy">
-${renderField({ name: 'patient', label: 'Patient (name, MRN or id)', value: patient, required: true })}
+${renderField({ name: 'patient', label: namePatientField(request), value: patient, required: true })}
 <p class="narrow__act"><button class="btn btn--small">Show</button></p></form>
-${isFailure(answer) ? renderAlert(answer.code === 'unavailable' ? 'Not known.' : 'Not found.', answer.sentence, 'bad') : answer}
+${isFailure(answer) ? renderAlert(TITLES[answer.code] ?? 'Not found.', answer.sentence, 'bad') : answer}
 ${request.mayChange && renderValidation(text, checked)}`,
   )
 }

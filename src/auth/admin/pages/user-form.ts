@@ -80,7 +80,7 @@ ${renderOwn({ name: 'username', label: 'Username', required: true })}
 ${renderOwn({ name: 'displayName', label: 'Name', required: true })}
 ${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>. For a relative it may be empty: then it is the first of the related persons. None if the account opens no patient records.' })}
 ${renderNoRecords(entries, faults)}
-${renderPatientSearch('Find a patient (name, MRN or birth date)')}
+${renderPatientSearch(request, 'Find a patient (name, MRN or birth date)')}
 ${renderOwn(RELATED_PERSONS)}
 ${request.context.providers.passwords && renderPasswordChoice(password, ['link', '1', ''])}
 <div class="actions"><button class="btn">Add user</button>${renderLink('/clinicians', 'Cancel', 'btn btn--quiet')}</div>

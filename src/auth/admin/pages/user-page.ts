@@ -108,7 +108,7 @@ export async function renderUserPage(
 ${renderOwn({ name: 'displayName', label: 'Name', required: true })}
 ${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: user.kind === 'clinician' ? describeClinician(reads) : undefined })}
 ${user.kind === 'clinician' && renderNoRecords(entries, faults)}
-${user.kind === 'account' && renderPatientSearch('Find another patient (name, MRN or birth date)')}
+${user.kind === 'account' && renderPatientSearch(request, 'Find another patient (name, MRN or birth date)')}
 ${user.kind === 'account' && renderOwn(RELATED_PERSONS)}
 ${records}
 <div class="actions"><button class="btn btn--quiet">Save</button></div></form>`

@@ -67,7 +67,13 @@ async function findPage(read: FhirReader, query: PatientQuery): Promise<PatientP
   const later = position === undefined ? undefined : await read.page(position, 'Patient')
   // A position that the server no longer knows leads to the first page.
   if (later?.kind === 'found') return toPatientPage(later, { isSorted: true, place })
-  if (search === undefined) return findFirst(read, query.recent)
+  return search === undefined ? findFirst(read, query.recent) : searchPatients(read, search)
+}
+
+type Search = (query: string) => Promise<FhirReadResult>
+
+/** Finds the first patients whose name, birth date or number matches. */
+export async function searchPatients(read: Search, search: string): Promise<PatientPage | Unavailable> {
   const text = dropLabels(search)
   const found = await findAny(read, buildPatientQueries(text))
   if (found.kind === 'unavailable' || found.patients.length > 0) return found
@@ -81,7 +87,7 @@ async function findPage(read: FhirReader, query: PatientQuery): Promise<PatientP
  * Finds a later part of a double-barrelled name, which most servers find only by its beginning. One request, without an order:
  * a server need not support the search.
  */
-async function findByPartOfName(read: FhirReader, text: string) {
+async function findByPartOfName(read: Search, text: string) {
   const query = buildPartQuery(text)
   return query === undefined ? undefined : findSorted(read, query, [''])
 }
@@ -96,7 +102,7 @@ function parsePage(page = '') {
  * Finds a FHIR id or a part of an MRN, which only the embedded server can search. Elsewhere the number is completed to an MRN
  * like others.
  */
-async function findByOtherNumber(read: FhirReader, text: string) {
+async function findByOtherNumber(read: Search, text: string) {
   const queries = buildOtherQueries(text)
   if (queries.length === 0) return undefined
   const other = await findAny(read, queries)
@@ -135,7 +141,7 @@ export async function lookUpByIds(
 }
 
 /** Finds the patients that any of the queries finds. A server need not support all of them. */
-async function findAny(read: FhirReader, queries: readonly string[]): Promise<PatientPage | Unavailable> {
+async function findAny(read: Search, queries: readonly string[]): Promise<PatientPage | Unavailable> {
   const responses = await Promise.all(queries.map(query => findSorted(read, query)))
   const outage = responses.find(it => it.kind === 'unavailable' && it.status !== 400)
   const lists = responses.filter(it => it.kind === 'list')
@@ -168,7 +174,7 @@ function mergeLists(list: PatientPage, other: PatientPage): PatientPage {
 const ORDERS = ['&_sort=family,given', '&_sort=family', '']
 
 async function findSorted(
-  read: FhirReader,
+  read: Search,
   query: string,
   [order = '', ...others]: readonly string[] = ORDERS,
 ): Promise<PatientPage | Unavailable> {

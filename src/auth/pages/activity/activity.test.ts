@@ -7,6 +7,7 @@ import { OUTSIDE_GRANT as OUTSIDE } from '../../../fhir/index.ts'
 import { explain } from '../../../interceptor/index.ts'
 import { sha256 } from '../../../store/index.ts'
 import { limitComparisons } from '../../base/audit.ts'
+import { testSettings } from '../../testing/settings.ts'
 import { TestAuthServer, unknownToken, VERIFIER } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { openTestStore } from '../../testing/test-store.ts'
@@ -679,7 +680,7 @@ describe('GET /activity off loopback', () => {
   const open = openTestStore()
 
   it('allows only the clinicians that the setting names (AUDIT-14)', async () => {
-    const audit = { kept: true, failure: 'refuse', days: 365, activityClinicians: ['someone'] } as const
+    const audit = { ...testSettings.audit, activityClinicians: ['someone'] }
     const auth = await TestAuthServer.open(await open(), { settings: { onLoopback: false, audit } })
     const browser = auth.openBrowser()
     await browser.login()
