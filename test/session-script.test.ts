@@ -114,7 +114,7 @@ describe('session.js', () => {
     assert.equal(await page.getByText('Juniper').count(), 0)
   })
 
-  it('closes the record in the background after a sign-out elsewhere, without an audit record (DEMO-4)', async () => {
+  it('closes the record in the background after a sign-out elsewhere, without a refusal in the audit trail (DEMO-4)', async () => {
     const { page, context } = await enter()
     const findLastRecord = async () => {
       await stack.audit.flush()
@@ -136,6 +136,17 @@ describe('session.js', () => {
     await page.getByRole('heading', { level: 1, name: 'Your session has ended' }).waitFor()
     assert.equal(await page.getByText('Juniper').count(), 0)
     signedIn = undefined
+    await stack.audit.flush()
+    const [last] = before
+    const later = await findRecords(stack.store, { limit: 50, order: 'newest' })
+    const since = later.filter(({ id }) => id > (last?.id ?? 0))
+    assert.ok(
+      since.some(({ kind, reason }) => kind === 'session-end' && reason?.startsWith('The user signed out')),
+    )
+    assert.deepEqual(
+      since.filter(({ allowed }) => !allowed),
+      [],
+    )
   })
 
   it('closes the list of open sessions when one of them ends in another tab (DEMO-4)', async () => {

@@ -63,8 +63,25 @@ export async function findIssuedFor(
   return grant?.clientId === clientId ? { grant } : makeFault('its grant has ended')
 }
 
-/** RFC 6750, 3.1. `login-required`: the user was inactive for too long. */
-export type BearerError = 'no-token' | 'invalid-token' | 'login-required' | 'insufficient-scope'
+/**
+ * Whether the grant of a token that this server signed has ended, so that no renewal can succeed. An app that asks needs no
+ * refused renewal to find out.
+ */
+export async function hasGrantEnded(context: AuthContext, authorization = ''): Promise<boolean> {
+  if (!isBearer(authorization)) return false
+  const claims = verifyOwnJwt(readBearer(authorization), 'at+jwt', await context.keys.listPublicKeys())
+  const [grantId = ''] = typeof claims?.jti === 'string' ? claims.jti.split('.') : []
+  if (grantId === '' || isClientTokenPrefix(grantId)) return false
+  return (await findLiveGrant(context.store.db, context, grantId)) === undefined
+}
+
+/** RFC 6750, 3.1. `login-required`: the user was inactive for too long. `grant-ended`: the user signed out, for example. */
+export type BearerError =
+  | 'no-token'
+  | 'invalid-token'
+  | 'login-required'
+  | 'grant-ended'
+  | 'insufficient-scope'
 
 export interface BearerFailure extends Failed {
   readonly error: BearerError
@@ -77,13 +94,16 @@ export async function authenticateBearer(
   audience?: string,
 ): Promise<AccessToken | BearerFailure> {
   if (authorization === undefined || !isBearer(authorization)) return fail({ error: 'no-token' })
-  const token = authorization.slice('bearer'.length).trim()
-  const found = await checkAccessToken(context, token, audience)
+  const found = await checkAccessToken(context, readBearer(authorization), audience)
   return isFailure(found) ? fail({ error: 'invalid-token' }) : found
 }
 
 export function isBearer(authorization: string | undefined): boolean {
   return authorization !== undefined && /^bearer +\S/i.test(authorization)
+}
+
+function readBearer(authorization: string): string {
+  return authorization.slice('bearer'.length).trim()
 }
 
 /** `scope` is the scope that the request needs. */
@@ -117,6 +137,12 @@ function describeBearerError(error: BearerError, scope: string) {
         challenge: ', error="invalid_token"',
         code: 'login_required',
         text: 'The user was inactive for too long and must sign in again.',
+      }
+    case 'grant-ended':
+      return {
+        challenge: ', error="invalid_token"',
+        code: 'invalid_grant',
+        text: 'The access has ended: the user signed out, or it was revoked or expired.',
       }
     case 'insufficient-scope':
       return {

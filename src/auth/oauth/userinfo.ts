@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../core/index.ts'
 import { paths } from '../base/paths.ts'
 import { forbidCaching } from '../base/request.ts'
-import { authenticateBearer, sendBearerError } from './access-token.ts'
+import { authenticateBearer, hasGrantEnded, sendBearerError } from './access-token.ts'
 import { IDLE_HEADER, reportAppUse } from './app-use.ts'
 import { findClient } from './clients/client.ts'
 import { answerPreflight, createOriginHook, limitToClientOrigins } from './clients/origins.ts'
@@ -13,8 +13,12 @@ import { buildUserClaims, hasScope } from './grants/grant.ts'
 export function addUserinfoRoutes(app: FastifyInstance, context: AuthContext): void {
   const onRequest = [forbidCaching, createOriginHook(context.store)]
   const sendUserinfo = async (request: FastifyRequest, reply: FastifyReply) => {
-    const bearer = await authenticateBearer(context, request.headers.authorization)
-    if (isFailure(bearer)) return sendBearerError(reply, bearer.error, 'openid')
+    const { authorization } = request.headers
+    const bearer = await authenticateBearer(context, authorization)
+    if (isFailure(bearer)) {
+      const isOver = bearer.error === 'invalid-token' && (await hasGrantEnded(context, authorization))
+      return sendBearerError(reply, isOver ? 'grant-ended' : bearer.error, 'openid')
+    }
     const { grant, scope, clientId } = bearer
     const use = await reportAppUse(context, bearer, request.headers[IDLE_HEADER])
     if (use?.isIdle) return sendBearerError(reply, 'login-required', 'openid')

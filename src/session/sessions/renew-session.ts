@@ -30,20 +30,24 @@ export async function checkSession(context: AppContext, session: Session): Promi
  * was last used, and says when the sign-in was: what the user does on either counts for both (LOGIN-20).
  */
 export async function checkAccess(context: AppContext, session: Session): Promise<Result<Session>> {
-  const fresh = await checkSession(context, session)
-  if (isFailure(fresh)) return fresh
-  const answer = await askUserinfo(context, fresh)
-  if (answer?.status === 200) return takeLoginUse(context, fresh, answer.json)
-  if (answer?.status !== 401) return fresh
-  if (isRecord(answer.json) && answer.json.error === 'login_required') {
-    await endRefused(context, fresh, 'The user was inactive for too long')
-    await revokeSession(context, fresh)
+  const answer = await askUserinfo(context, session)
+  const error = answer?.status === 401 && isRecord(answer.json) ? answer.json.error : undefined
+  // Before a renewal, which would be refused: that the user signed out is no refusal.
+  if (error === 'invalid_grant') return endOver(context, session)
+  if (answer?.status !== 401) {
+    const fresh = await checkSession(context, session)
+    const isLiving = !isFailure(fresh) && answer?.status === 200
+    return isLiving ? takeLoginUse(context, fresh, answer.json) : fresh
+  }
+  if (error === 'login_required') {
+    await endRefused(context, session, 'The user was inactive for too long')
+    await revokeSession(context, session)
     return fail({ kind: 'session-ended' })
   }
-  const renewed = await renewSession(context, fresh)
+  const renewed = await renewSession(context, session)
   if (!isFailure(renewed) || renewed.kind === 'session-ended') return renewed
-  if (renewed.kind !== 'token-refused') return fresh
-  await endRefused(context, fresh, 'The auth server no longer accepts its token')
+  if (renewed.kind !== 'token-refused') return session
+  await endRefused(context, session, 'The auth server no longer accepts its token')
   return fail({ kind: 'session-ended' })
 }
 
@@ -143,7 +147,22 @@ async function redeem(context: AppContext, session: Session, refreshToken: strin
   return redeemed
 }
 
-async function endRefused(context: AppContext, session: Session, reason: string): Promise<void> {
+function endRefused(context: AppContext, session: Session, reason: string): Promise<void> {
+  return endWith(context, session, { allowed: false, status: 401, reason })
+}
+
+/** The access ended at the auth server, where it is recorded why. */
+async function endOver(context: AppContext, session: Session): Promise<Result<Session>> {
+  const reason = 'The user signed out, or the access ended'
+  await endWith(context, session, { allowed: true, status: 200, reason })
+  return fail({ kind: 'session-ended' })
+}
+
+async function endWith(
+  context: AppContext,
+  session: Session,
+  outcome: { readonly allowed: boolean; readonly status: number; readonly reason: string },
+): Promise<void> {
   const now = context.clock()
   await context.store.db.transaction().execute(async trx => {
     await trx
@@ -152,8 +171,7 @@ async function endRefused(context: AppContext, session: Session, reason: string)
       .where('id_hash', '=', session.idHash)
       .execute()
     await endSession(trx, session, now)
-    const refused = { allowed: false, status: 401, reason }
-    await auditSession(context, session, { kind: 'session-end', ...refused }, trx)
+    await auditSession(context, session, { kind: 'session-end', ...outcome }, trx)
   })
 }
 

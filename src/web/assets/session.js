@@ -134,9 +134,10 @@ if (root && countdown) {
       }
     },
   })
+  // After a sign-out, the check ends the session. Otherwise the server could try to renew its tokens, which would be refused.
   watch(async () => {
-    await poll()
     await check()
+    await poll()
   })
   setInterval(show, 1000)
   poll()

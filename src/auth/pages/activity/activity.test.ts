@@ -144,7 +144,7 @@ describe('GET /activity', () => {
       .executeTakeFirstOrThrow()
     await createAuditor({ store: auth.store }).record(record({ launch: 'of-alba', subject: id }))
     const { body } = await browser.get('/activity?launch=of-alba')
-    assert.match(body, /<span>Patient\/juniper<\/span>/)
+    assert.match(body, /<span>Patient: <code>juniper<\/code><\/span>/)
     assert.doesNotMatch(body, /Dr\. alba/)
     await (await auth.store.trail.read())
       .deleteFrom('audit_event')
@@ -216,7 +216,7 @@ describe('GET /activity after OAuth requests', () => {
       line.replace(/<[^>]*>/g, ''),
     )
     assert.deepEqual(lines, ['Launch', 'Authorize', 'Token', 'Refresh', 'GET Patient/in-launch'])
-    assert.match(group, /EHR launch<.*Patient\/juniper<.*Dr\. Robin Ahmadi</s)
+    assert.match(group, /EHR launch<.*Patient: <code>juniper<.*User: <bdi>Dr\. Robin Ahmadi</s)
     assert.match(group, /Claims of the access token.*<dt>aud<\/dt><dd><code>http:\/\/localhost:8080\/fhir</s)
     assert.match(group, /Claims of the ID token.*<dt>exp<\/dt><dd><code>\d+ \(2026-11-13T14:05:00Z\)/s)
     const secrets = [code, tokens.access_token, tokens.refresh_token, tokens.id_token, again.access_token]
@@ -779,11 +779,17 @@ describe('describeDecision', () => {
     it(`returns ${Object.values(expected).join(': ')}`, () => assert.deepEqual(words(more), expected))
   }
 
-  it('shows the app, the portal, or no app', () => {
-    const app = (client_id: string | null) => describeApp({ client_id } as KeptRecord, names)
-    assert.deepEqual(
-      [app('x'), app('y'), app('sallyport-portal'), app(null)],
-      ['Helio Trends', 'y', 'Patient list', 'No app'],
-    )
+  it('shows the app, the page of this server, or no app', () => {
+    const app = (client_id: string | null, reason: string | null = null, fhir_user: string | null = null) =>
+      describeApp({ client_id, reason, fhir_user }, names)
+    assert.deepEqual([app('x'), app('y'), app(null)], ['Helio Trends', 'y', 'No app'])
+    const page = (reason: string | null, user?: string) => app('sallyport-portal', reason, user)
+    assert.equal(page('Consent page', 'Practitioner/1'), 'Consent page')
+    assert.equal(page('Names on a page of a patient or relative'), 'Pages of patients and relatives')
+    assert.equal(page('Whose records a user may open'), 'Server itself')
+    assert.equal(page('Check of an account', 'Practitioner/1'), 'Administration')
+    // Of earlier versions.
+    assert.equal(page(null, 'Practitioner/1'), 'Patient list')
+    assert.equal(page(null, 'Patient/1'), 'Pages of patients and relatives')
   })
 })

@@ -62,11 +62,12 @@ function renderGroupFacts(group: LaunchGroup, { names, hooks }: EventsOptions): 
   const all = [...first, ...events]
   const patient = launch && all.find(({ patient_id }) => patient_id !== null)?.patient_id
   const subject = launch && all.find(record => record.subject !== null)?.subject
+  const user = subject && names.user(subject)
   const refused = events.filter(({ allowed }) => !allowed).length
   const facts = [
     describeOrigin(group, hooks),
-    patient && `Patient/${patient}`,
-    subject && names.user(subject),
+    patient && html`Patient: <code>${patient}</code>`,
+    user && html`User: <bdi>${user}</bdi>`,
     renderMoment(events[0]?.at ?? 0, { form: 'date', ...UTC }),
     `${events.length} ${events.length === 1 ? 'event' : 'events'}${refused > 0 ? `, ${refused} refused` : ''}`,
   ]
