@@ -70,6 +70,8 @@ export interface SearchPage {
   readonly total: number | undefined
   /** The other pages. */
   readonly cursors: Cursors
+  /** The results that are missing, although no other page has them. */
+  readonly lacks?: 'matches' | 'includes'
 }
 
 /** A version in a history. */

@@ -28,6 +28,7 @@ export type IssueCode =
   | 'transient'
   | 'timeout'
   | 'exception'
+  | 'incomplete'
   | 'informational'
 
 export interface OutcomeIssue {

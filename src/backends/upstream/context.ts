@@ -1,4 +1,4 @@
-import type { LruMap, Serialize } from '../../cache/index.ts'
+import type { Serialize } from '../../cache/index.ts'
 import type { OperationRule } from '../../fhir/index.ts'
 import type { AccessCache, Failure, FhirRequest, Pages } from '../../fhir-api/index.ts'
 import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
@@ -26,8 +26,6 @@ export interface GatewayContext {
   readonly isUpstreamParameter: IsUpstreamParameter
   readonly pages: Pages
   readonly accessCache: AccessCache
-  /** The searches whose last result had one page, by their path and the names of their parameters. */
-  readonly singlePages: LruMap<true>
   readonly versionAccess: VersionAccess
   readonly memberLookups: MemberLookups
   /** Finds which of these patients are on the panels of a policy (`smart.fhir.policy-file`). */

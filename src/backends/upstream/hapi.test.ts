@@ -213,9 +213,17 @@ describe('a gateway in front of a server with cached search results', () => {
     assert.equal((await fhir.as('bob')('GET Condition/gone')).status, 403)
   })
 
-  it('the Cache-Control of the caller is sent to the server (GATEWAY-19)', async () => {
-    await ann('GET Condition?code=x', undefined, { 'cache-control': 'no-store' })
-    assert.match(String(upstream.seen.at(-1)?.headers['cache-control']), /no-store/)
+  it('the Cache-Control of the caller decides whether earlier results are used (GATEWAY-19)', async () => {
+    for (const [cacheControl, isFresh] of [
+      ['no-store', true],
+      ['no-cache', true],
+      ['no-store, max-results=5', true],
+      ['max-age=60', false],
+    ] as const) {
+      await ann('GET Condition?code=x', undefined, { 'cache-control': cacheControl })
+      const names = upstream.seen.at(-1)?.params.map(([name]) => name)
+      assert.equal(names?.includes('_offset'), isFresh, cacheControl)
+    }
   })
 
   it('a search with a reference to another server does not change the results of other searches', async () => {

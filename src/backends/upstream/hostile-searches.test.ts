@@ -103,10 +103,18 @@ describe('a search to which the upstream returns more than requested', () => {
   })
 
   it('counts the resources within the grant for _summary=count and ignores the total of the upstream (GATEWAY-4)', async () => {
-    upstream.answerJson(searchset(mixed, { total: 9999 }))
+    upstream.answerJson(searchset(mixed, { total: mixed.length }))
     const reply = await ann('GET Condition?_summary=count')
     assert.deepEqual([reply.body.total, reply.body.entry], [1, undefined])
     assert.doesNotMatch(getLastRequest(), /_summary/)
+  })
+
+  it('has no total, and says that results are missing, if the upstream counts more than it shows (GATEWAY-40)', async () => {
+    upstream.answerJson(searchset(mixed, { total: 9999 }))
+    assert.equal(readIssue(await ann('GET Condition?_summary=count')), BROKEN)
+    const reply = await ann('GET Condition')
+    assert.deepEqual([reply.body.total, readIds(reply)], [undefined, ['ca']])
+    assert.match(reply.text, /"code":"incomplete".*"search":\{"mode":"outcome"\}/)
   })
 
   it('leaves out outcomes and includes to which no returned match refers', async () => {

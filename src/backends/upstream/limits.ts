@@ -53,8 +53,6 @@ export const REVERSE_INCLUDES = 1_000
 export const LISTED_PATIENTS = 10_000
 /** Matches that are counted one by one: the upstream's total may include resources outside the access. */
 export const COUNTED = 10_000
-/** Searches with one page that a gateway remembers. */
-export const SINGLE_PAGES_REMEMBERED = 1_000
 /** Care teams that are read to find panel membership. */
 export const CARE_TEAMS = 1_000
 /** Included resources that the links of `$everything` record, so that they are not shown again. */

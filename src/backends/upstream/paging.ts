@@ -1,15 +1,19 @@
 import { Transform } from 'node:stream'
 import { isRecord } from '../../core/index.ts'
 import type { Resource } from '../../fhir/index.ts'
-import { createPages, type Failure, type Pages, type SearchEntry } from '../../fhir-api/index.ts'
+import { createPages, type Pages, type SearchEntry } from '../../fhir-api/index.ts'
 import type { Sealer } from '../../store/index.ts'
 
 /** The position of a page in the upstream's results. */
 export interface PageCursor {
   /** The upstream's own link, below its base; empty for the first page. */
   readonly link: string
+  /** The number of matches before the page, if the upstream counts them (`_offset`). The link is empty then. */
+  readonly offset?: number
   /** The number of resources on that page that were shown already. */
   readonly skip?: number
+  /** The number of resources that are requested, because a page has room for no more of them: they are large. */
+  readonly fits?: number
   /** Keys of the included resources that earlier pages have shown. */
   readonly shown?: readonly string[]
   /** The positions in several searches, whose results make up one: null after the end. Searches that have not begun are missing. */
@@ -28,21 +32,27 @@ export interface CheckedResource extends SearchEntry {
 export interface CheckedPage {
   readonly matches: readonly CheckedResource[]
   readonly includes: readonly CheckedResource[]
+  /** Whether the upstream may have left out included resources. */
+  readonly lacksIncludes: boolean
   /** The number of the upstream's matches that are left out: a short page would reveal it. */
   readonly omitted: number
 }
 
-/** The position of a page of the upstream's results. */
-export interface PagePlace {
-  readonly links: Links
-  /** Whether the upstream has no other page. */
-  readonly isWhole: boolean
-}
+/** How the upstream's results go on after a page: as it says itself, never as the number of entries suggests. */
+export type Continuation =
+  | { readonly kind: 'end' }
+  | { readonly kind: 'next'; readonly cursor: PageCursor }
+  /** The upstream says that matches are missing, or counts more of them than it shows. */
+  | { readonly kind: 'cut'; readonly cursor?: PageCursor }
+
+/** How much of the results a page has: all, a part whose links lead to the others, or a part without the others. Only the first has a total. */
+export type Extent = 'whole' | 'part' | 'cut'
 
 /** The part of an upstream's page that the caller may see. */
 export interface UpstreamPage extends CheckedPage {
-  /** Where the page is. It may take another request to find out. */
-  locate(): PagePlace | Promise<PagePlace | Failure>
+  readonly continuation: Continuation
+  /** The page that begins with a match of this one, by its index, if the upstream can begin there. */
+  cursorAt(index: number): PageCursor | undefined
 }
 
 /** The parameter that carries a page; its name differs from that of an upstream that is a Sallyport itself. */
@@ -58,10 +68,12 @@ export function openPages(sealer: Sealer): Pages {
 
 export function parseCursor(cursor: unknown): PageCursor | undefined {
   if (!isRecord(cursor) || typeof cursor.link !== 'string') return undefined
-  const { link, skip, shown, parts } = cursor
+  const { link, offset, skip, fits, shown, parts } = cursor
   return {
     link,
+    ...(typeof offset === 'number' && { offset }),
     ...(typeof skip === 'number' && { skip }),
+    ...(typeof fits === 'number' && { fits }),
     ...(Array.isArray(shown) && { shown }),
     ...(Array.isArray(parts) && { parts: parts.map(it => parseCursor(it) ?? null) }),
   }

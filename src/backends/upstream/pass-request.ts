@@ -21,21 +21,17 @@ import {
   buildRead,
   buildSearch,
   dropFormat,
+  NO_CACHE,
   setCacheControl,
 } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
 import { createLinkSealer, PAGE, type PageCursor, parseCursor, sealLinks } from './paging.ts'
 import { type BodyRewrite, passThrough } from './pass-through.ts'
+import { createLinkReader } from './search/continuation.ts'
 import { buildMembershipParams } from './search/membership-params.ts'
 import { chooseCacheControl } from './search/plan.ts'
 import { requestsSubset } from './search/search.ts'
-import {
-  countEntries,
-  isFullPage,
-  requestTotal,
-  type SearchExchange,
-  sendSearch,
-} from './search/send-search.ts'
+import { requestTotal, sendSearch } from './search/send-search.ts'
 
 /** Passes a request through where the caller may see everything; undefined where the response has to be inspected. */
 export function passRequest(
@@ -92,12 +88,8 @@ function passHistory(
   const { params } = request.interaction
   const path = getPath(request.interaction)
   const first = buildPath(path, dropFormat(params), context.urls)
-  return passThrough(
-    context,
-    request,
-    buildGet(request, cursor?.link ?? first),
-    sealForRequest(context, request, path, params),
-  )
+  const outgoing = buildGet(request, cursor?.link ?? first)
+  return passThrough(context, request, outgoing, sealForRequest(context, request, path, params, outgoing))
 }
 
 async function passSearch(
@@ -111,36 +103,58 @@ async function passSearch(
   const sentParams = nameMandatory(interaction.type, params)
   const isPosted = interaction.posted === true
   const member = findMembership(context, interaction)
-  const rewrite = sealForRequest(context, request, path, params)
-  if (cursor) return passThrough(context, request, buildGet(request, cursor.link), rewrite)
+  const seal = (it: UpstreamRequest) => sealForRequest(context, request, path, params, it)
+  const pass = (it: UpstreamRequest) => passThrough(context, request, it, seal(it))
+  if (cursor) return pass(buildGet(request, cursor.link))
   const sent = member
     ? buildSearch(request, `/${member.type}`, [...sentParams, ...member.params], isPosted, context.urls)
     : buildSearch(request, path, sentParams, isPosted, context.urls)
   const fresh = setCacheControl(sent, chooseCacheControl(context, request))
-  const exchange: SearchExchange<FhirResponse | Failure> = {
-    send: it => passThrough(context, request, it, rewrite),
-    countEntries: countPassed,
-    discard: it => void (!isFailure(it) && it.body instanceof Readable && it.body.destroy()),
+  const { response, paging, isForeign } = await sendSearch(context, fresh, {
+    send: pass,
+    isRefused: it => isFailure(it) && it.problem === 'upstream-declined' && it.status === 400,
+  })
+  if (isFailure(response)) return response
+  if (paging === 'offset') {
+    if (isForeign || isLastPage(response)) return response
+    discard(response)
+    // Pages of stored results: an app that changes what it has found would miss the matches that move up.
+    const stored = setCacheControl(sent, NO_CACHE)
+    if (response.body instanceof Readable) return pass(requestTotal(stored))
+    return passCounted(pass, stored, await pass(stored))
   }
-  const response = await sendSearch(context, fresh, exchange)
-  if (!mayLackNext(response, fresh) || context.profile().linksEveryPage) return response
-  const counted = await sendSearch(context, requestTotal(fresh), exchange)
-  return isFailure(counted) ? response : counted
+  return context.profile().linksEveryPage ? response : passCounted(pass, fresh, response)
 }
 
-function countPassed(response: FhirResponse | Failure): number {
-  if (isFailure(response))
-    return response.problem === 'upstream-declined' ? countEntries(response.status, '') : 0
-  const { status, body = '' } = response
-  return typeof body === 'string' ? countEntries(status, body) : Number.POSITIVE_INFINITY
+const NEXT = /"relation"\s*:\s*"next"/
+const TOTAL = /"total"\s*:\s*\d/
+
+/** Whether a page of a search by offset is the last. A page that is too long for memory may not be. */
+function isLastPage({ body }: FhirResponse): boolean {
+  return body === undefined || (typeof body === 'string' && !NEXT.test(body))
 }
 
-/** HAPI leaves out the link to the next page of some results, and their total (`fetchPage`). */
-function mayLackNext(response: FhirResponse | Failure, sent: UpstreamRequest): boolean {
-  if (isFailure(response) || typeof response.body !== 'string') return false
-  const { body } = response
-  const hasEnd = /"relation"\s*:\s*"next"|"total"\s*:\s*\d/.test(body)
-  return !hasEnd && isFullPage(sent, body.split('"fullUrl"').length - 1)
+/** HAPI leaves out the link to the next page of some results, but not together with the total (`readContinuation`). */
+async function passCounted(
+  pass: (outgoing: UpstreamRequest) => Promise<FhirResponse | Failure>,
+  sent: UpstreamRequest,
+  response: FhirResponse | Failure,
+): Promise<FhirResponse | Failure> {
+  if (isFailure(response) || response.body === undefined || saysEnd(response.body)) return response
+  discard(response)
+  return pass(requestTotal(sent))
+}
+
+/** Whether a page says how the results go on. A page that is too long for memory may not. */
+function saysEnd(body: string | Readable): boolean {
+  if (typeof body !== 'string') return false
+  const head = body.slice(0, Math.max(body.indexOf('"entry"'), 0))
+  const stated = head.includes('"link"') ? head : body
+  return NEXT.test(stated) || TOTAL.test(stated)
+}
+
+function discard({ body }: FhirResponse): void {
+  if (body instanceof Readable) body.destroy()
 }
 
 /** A compartment search as a search parameter, for an upstream without compartment searches. */
@@ -168,13 +182,18 @@ function sealForRequest(
   request: FhirRequest,
   path: string,
   params: Params,
+  outgoing: UpstreamRequest,
 ): BodyRewrite {
+  const reader = createLinkReader(context.urls, outgoing.path)
   const url = `${context.baseUrl}${path}`
   const holder = grantFingerprint(request.authenticated.grant)
   const seal = (relation: string, link: string) => {
-    if (relation === 'self') return buildUrl(url, params)
+    if (relation === 'self') {
+      reader.learn(link)
+      return buildUrl(url, params)
+    }
     if (link.includes(`${PAGE}=`)) return link
-    const below = context.urls.getPathBelowBase(context.urls.toUpstream(link))
+    const below = reader.toPath(link)
     if (below === undefined) return `${url}?${PAGE}=elsewhere`
     return `${url}?${PAGE}=${context.pages.seal({ path, params, cursor: { link: below }, grant: holder })}`
   }

@@ -25,6 +25,13 @@ export interface UpstreamProfile {
   readonly exactSearches: boolean
   /** Whether searches are answered from earlier results. The gateway sends `Cache-Control: no-cache` in any case. */
   readonly cachedSearches: boolean
+  /**
+   * Whether `_offset` gives pages of fresh results that the server does not store, each with a link unless it is the last. The
+   * gateway tries it in any case for searches that must not be stored.
+   */
+  readonly pagesByOffset: boolean
+  /** The number of included resources after which the server ends, without saying so. */
+  readonly mostIncludes: number
   /** Whether only the last page of a search has no link to a next page. If not, the gateway requests a total as well. */
   readonly linksEveryPage: boolean
   /** Whether resources with equal sort keys have the same order in every search. If not, the gateway also sorts by id where it composes pages. */
@@ -38,6 +45,8 @@ const STRICT: UpstreamProfile = {
   boundDelete: 'if-match',
   exactSearches: true,
   cachedSearches: false,
+  pagesByOffset: false,
+  mostIncludes: Number.POSITIVE_INFINITY,
   linksEveryPage: true,
   stableOrder: true,
 }
@@ -49,6 +58,8 @@ const HAPI: UpstreamProfile = {
   boundDelete: 'version-in-url',
   exactSearches: false,
   cachedSearches: true,
+  pagesByOffset: true,
+  mostIncludes: 1_000,
   linksEveryPage: false,
   stableOrder: false,
 }
@@ -59,6 +70,7 @@ const IF_NONE_MATCH: UpstreamProfile = {
   compartmentSearches: 'as-stated',
   createOnlyPut: 'if-none-match',
   boundDelete: 'none',
+  pagesByOffset: false,
 }
 
 /** An unknown server: a PUT may overwrite a resource, whatever its preconditions are. */

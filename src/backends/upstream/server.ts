@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { buildConnector, Pool } from 'undici'
-import { createSerialize, LruMap, type Serialize } from '../../cache/index.ts'
+import { createSerialize, type Serialize } from '../../cache/index.ts'
 import { isFailure, isRecord } from '../../core/index.ts'
 import { listGatewayOperations, type OperationRule } from '../../fhir/index.ts'
 import { createAccessCache, createFhirApi, evaluateLate, type FhirApiOptions } from '../../fhir-api/index.ts'
@@ -21,7 +21,6 @@ import {
   CONNECTIONS,
   PROBE_CONNECTIONS,
   RESPONSE_BYTES,
-  SINGLE_PAGES_REMEMBERED,
   START_MS,
   STREAM_BYTES,
   STREAM_MS,
@@ -161,7 +160,6 @@ function createContext(
     ...gateway,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     accessCache: createAccessCache(),
-    singlePages: new LruMap(SINGLE_PAGES_REMEMBERED),
     versionAccess: options.versionAccess ?? 'current',
     memberLookups: new Map(),
     findMembers,

@@ -86,11 +86,11 @@ for (const who of ['all', 'ann', 'several'])
       assert.deepEqual(listStored(), [])
     })
 
-    it('has it store searches of one page at most the first time (GATEWAY-19)', async () => {
+    it('has it store no search of one page (GATEWAY-19)', async () => {
       await put(coded('a', 'a'))
       for (const code of ['a', 'b', 'c', 'd', 'e'])
         assert.equal(readIds(await fhir.as(who)(`GET Condition?code=${code}`)).length, code === 'a' ? 1 : 0)
-      assert.equal(listStored().length, who === 'all' ? 1 : 0)
+      assert.deepEqual(listStored(), [])
     })
 
     it('shows every match of a search that had one page before, on pages of any size (GATEWAY-19)', async () => {
@@ -140,11 +140,10 @@ describe('a gateway in front of a server that stores searches', () => {
     assert.deepEqual(listStored(), [])
   })
 
-  it('sends a search again that the server refuses because of the number of results', async () => {
+  it('sends a search again without an offset that the server refuses', async () => {
     upstream.before(async request => {
-      // A site may lower the limit of HAPI.
-      if (/max-results/.test(request.headers['cache-control'] ?? ''))
-        Object.assign(request.headers, { 'cache-control': 'no-store, max-results=1001' })
+      if (request.params.some(([name]) => name === '_offset'))
+        Object.assign(request, { params: [...request.params, ['unknown', 'x']] })
     })
     for (const who of ['all', 'ann'])
       for (const code of ['a', 'b', 'c'])

@@ -1,5 +1,5 @@
 import { isFailure } from '../../core/index.ts'
-import { createOutcome, type Params, shapeResponse } from '../../fhir/index.ts'
+import { createOutcome, type IssueCode, type Params, shapeResponse } from '../../fhir/index.ts'
 import { bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
 import { createLinks, type Paged, type Pages, resumePage, type Trail } from '../paging.ts'
@@ -25,7 +25,7 @@ export function respondWithPage(
   context: { readonly baseUrl: string; readonly pages: Pages },
   request: FhirRequest<Paged>,
   path: string,
-  { matches, includes, contents, used, shape, total, cursors }: SearchPage,
+  { matches, includes, contents, used, shape, total, cursors, lacks }: SearchPage,
   trail?: Trail,
 ): FhirResponse {
   const format = ({ type, id, text }: SearchEntry, mode: 'match' | 'include') => {
@@ -36,6 +36,7 @@ export function respondWithPage(
     ...matches.map(entry => format(entry, 'match')),
     ...includes.map(entry => format(entry, 'include')),
     ...describePartial([...matches, ...includes].filter(it => it.isPartial)),
+    ...(lacks ? [formatOutcome('incomplete', LACKS[lacks], 'warning')] : []),
   ]
   const links = createLinks(context, request, path, used, cursors, trail)
   return {
@@ -49,12 +50,21 @@ export function respondWithPage(
 function describePartial(entries: readonly SearchEntry[]): readonly string[] {
   if (entries.length === 0) return []
   const names = entries.map(({ type, id }) => `${type}/${id}`).join(', ')
-  const { resourceType, issue } = createOutcome(
-    'too-long',
-    `Too large for a page, and shown without attachments: ${names}. Read each by its id.`,
-  )
-  const resource = { resourceType, issue: issue.map(it => ({ ...it, severity: 'information' })) }
-  return [entryJson({ resource: JSON.stringify(resource), search: { mode: 'outcome' } })]
+  const text = `Too large for a page, and shown without attachments: ${names}. Read each by its id.`
+  return [formatOutcome('too-long', text, 'information')]
+}
+
+const LACKS = {
+  matches: 'Some results are missing: the FHIR server did not return all of them. Narrow the search.',
+  includes:
+    'Some included resources are missing: the FHIR server did not return all of them. Request fewer resources at once.',
+} as const satisfies Record<NonNullable<SearchPage['lacks']>, string>
+
+/** An entry that says something about a page (R4 search.html#outcome). */
+function formatOutcome(code: IssueCode, text: string, severity: 'information' | 'warning'): string {
+  const { resourceType, issue } = createOutcome(code, text)
+  const resource = { resourceType, issue: issue.map(it => ({ ...it, severity })) }
+  return entryJson({ resource: JSON.stringify(resource), search: { mode: 'outcome' } })
 }
 
 /** A search of one type on behalf of another interaction. */

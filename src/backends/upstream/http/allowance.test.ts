@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { LruMap } from '../../../cache/index.ts'
 import { isFailure } from '../../../core/index.ts'
 import { limits, parseEntries } from '../../../fhir/index.ts'
 import { createAccessCache, type FhirRequest, RESPONSE_TOO_LARGE } from '../../../fhir-api/index.ts'
@@ -18,9 +17,9 @@ const access = patientAccess('ann')
 
 /** A context with an upstream of endless pages, which counts the requests to it. */
 function endless(resources: readonly object[] = []) {
-  const page = searchset(resources, {
-    ...(resources.length === 0 && { link: [{ relation: 'next', url: `${baseUrl}/Condition?x` }] }),
-  })
+  const isEndless = resources.length === 0
+  const link = [{ relation: 'next', url: `${baseUrl}/Condition?x` }]
+  const page = searchset(resources, isEndless ? { link } : { total: resources.length })
   const answer = {
     status: 200,
     headers: { 'content-type': 'application/fhir+json' },
@@ -47,7 +46,6 @@ function endless(resources: readonly object[] = []) {
     pages: { parameter: '_page', seal: () => '', open: () => undefined },
     accessCache: createAccessCache(),
     memberLookups: new Map(),
-    singlePages: new LruMap(1),
     versionAccess: 'current',
     narrowing: () => 'parameter',
     profile: () => chooseProfile('auto', undefined).traits,

@@ -3,20 +3,14 @@ import type { Resource } from '../../../fhir/index.ts'
 import { type AccessCheck, createTurns, type Failure, type FhirRequest } from '../../../fhir-api/index.ts'
 import { createContentCheck } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
-import { buildGet, NO_CACHE, NO_STORE, setCacheControl } from '../http/build-request.ts'
+import { buildGet } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
+import { setParam } from '../http/query.ts'
 import { type BundleEntry, failTooCostly, parseEntry } from '../http/response.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
-import type {
-  CheckedPage,
-  CheckedResource,
-  Links,
-  PageCursor,
-  PagePlace,
-  Relation,
-  UpstreamPage,
-} from '../paging.ts'
-import { isFullPage, requestPage, requestTotal } from './send-search.ts'
+import type { CheckedPage, CheckedResource, PageCursor, UpstreamPage } from '../paging.ts'
+import { CUT, readContinuation } from './continuation.ts'
+import { findStatedCount, requestPage, requestTotal } from './send-search.ts'
 
 /** The page size where many matches may be left out. */
 export const PAGE_SIZE = 100
@@ -62,35 +56,33 @@ export interface PageCheck {
   ): readonly CheckedResource[]
 }
 
+/** The first page of a search. */
+export const FIRST: PageCursor = { link: '' }
+
 /**
- * Fetches a page and leaves out the entries that the caller must not see.
- *
- * HAPI leaves out the link to the next page of some results, and of results that it does not store. Another request, which
- * asks for the total, has it. It is sent only if the next page is needed.
+ * Fetches a page of a search and leaves out the entries that the caller must not see. If the upstream does not say how the
+ * results go on, the page is requested again with the total, and then says it.
  */
 export async function fetchPage(
   context: GatewayContext,
   request: FhirRequest,
-  outgoing: UpstreamRequest,
+  first: UpstreamRequest,
   pageCheck: PageCheck,
-  /** Whether a full page need not be followed by another one: the upstream then stores nothing. */
-  mayBePart = false,
+  from = FIRST,
 ): Promise<UpstreamPage | Failure> {
-  const page = await fetchOnce(context, request, outgoing, pageCheck, mayBePart)
-  if (isFailure(page)) return page
-  const { place, mayLackNext, ...checked } = page
-  return {
-    ...checked,
-    async locate() {
-      const { linksEveryPage, cachedSearches } = context.profile()
-      if (!mayLackNext || (linksEveryPage && !(mayBePart && cachedSearches))) return place
-      const stored =
-        outgoing.headers['cache-control'] === NO_STORE ? setCacheControl(outgoing, NO_CACHE) : outgoing
-      const again = linksEveryPage ? stored : requestTotal(stored)
-      const counted = await fetchOnce(context, request, again, pageCheck, false)
-      return isFailure(counted) ? place : counted.place
-    },
-  }
+  const outgoing = from.link === '' ? limitCount(first, from) : buildGet(request, from.link)
+  const page = await fetchOnce(context, request, outgoing, pageCheck, from)
+  if (page !== 'unstated') return page
+  const counted = await fetchOnce(context, request, requestTotal(outgoing), pageCheck, from, true)
+  return counted === 'unstated' ? CUT : counted
+}
+
+/** Large resources are requested in small numbers, in addition to those that were shown before. */
+function limitCount(outgoing: UpstreamRequest, { fits, skip = 0 }: PageCursor): UpstreamRequest {
+  const count = findStatedCount(outgoing)
+  return fits === undefined || (count !== undefined && count <= skip + fits)
+    ? outgoing
+    : setParam(outgoing, '_count', String(skip + fits))
 }
 
 async function fetchOnce(
@@ -98,22 +90,29 @@ async function fetchOnce(
   request: FhirRequest,
   outgoing: UpstreamRequest,
   pageCheck: PageCheck,
-  mayBePart: boolean,
-): Promise<(CheckedPage & { readonly place: PagePlace; readonly mayLackNext: boolean }) | Failure> {
-  const response = await requestPage(context, request, outgoing, mayBePart)
+  from: PageCursor,
+  isCounted = false,
+): Promise<UpstreamPage | 'unstated' | Failure> {
+  const response = await requestPage(context, request, outgoing, from.offset)
   if (isFailure(response)) return response
-  const { bundle, entries } = response
-  const links = readLinks(context, bundle)
-  if (isFailure(links)) return links
+  const { bundle, entries, paging, fits } = response
   if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
+  const { path } = outgoing
+  const continuation = readContinuation(context, { bundle, entries, path, paging, from, isCounted, fits })
+  if (continuation === undefined) return 'unstated'
+  if (isFailure(continuation)) return continuation
   const page = await checkEntries(context, request, entries, pageCheck)
   if (isFailure(page)) return page
-  const isFull = links.size === 0 && isFullPage(outgoing, entries.length, mayBePart)
+  const { positions, ...checked } = page
   return {
-    ...page,
-    place: { links, isWhole: isOnlyPage(bundle, entries.length, links) },
-    // The total of a part is the number of its entries.
-    mayLackNext: isFull && (mayBePart || bundle.total === undefined),
+    ...checked,
+    continuation,
+    cursorAt: index => {
+      const position = positions[index]
+      return paging === 'links' || position === undefined
+        ? undefined
+        : { link: '', offset: (from.offset ?? 0) + position }
+    },
   }
 }
 
@@ -123,13 +122,20 @@ async function checkEntries(
   request: FhirRequest,
   entries: readonly BundleEntry[],
   pageCheck: PageCheck,
-): Promise<CheckedPage | Failure> {
+): Promise<PickedPage | Failure> {
   const parsed = await parseEntries(entries)
   if (isFailure(parsed)) return parsed
   const resources = parsed.map(it => it.checked.resource)
   const check = await createContentCheck(context, request, resources)
   if (isFailure(check)) return check
-  return pick(parsed, pageCheck, check)
+  const lacksIncludes =
+    parsed.filter(({ mode }) => mode === 'include').length >= context.profile().mostIncludes
+  return { ...pick(parsed, pageCheck, check), lacksIncludes }
+}
+
+interface PickedPage extends CheckedPage {
+  /** The index of each shown match among all matches of the page. */
+  readonly positions: readonly number[]
 }
 
 interface ParsedEntry {
@@ -177,58 +183,42 @@ export async function visitPages(
   take: TakePage,
 ): Promise<number | 'too-many' | Failure> {
   let count = 0
-  let outgoing = first
+  let from = FIRST
   for (let pages = 0; pages < UPSTREAM_PAGES; pages++) {
-    const page = await fetchPage(context, request, outgoing, pageCheck, outgoing === first)
+    const page = await fetchPage(context, request, first, pageCheck, from)
     if (isFailure(page)) return page
     count += page.matches.length
     if (count > max) return 'too-many'
     if (take(page) === 'enough') return count
-    const place = await page.locate()
-    if (isFailure(place)) return place
-    const next = place.links.get('next')
-    if (!next) return count
-    outgoing = buildGet(request, next.link)
+    const { continuation } = page
+    if (continuation.kind === 'end') return count
+    if (continuation.kind === 'cut') return CUT
+    from = continuation.cursor
   }
   return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
-}
-
-/** An upstream may count more matches than it shows, and not link to the others. */
-function isOnlyPage({ total }: Resource, entries: number, links: Links): boolean {
-  return !links.has('next') && !links.has('previous') && !(typeof total === 'number' && total > entries)
 }
 
 function pick(entries: readonly ParsedEntry[], pageCheck: PageCheck, check: AccessCheck) {
   const matches: CheckedResource[] = []
   const candidates: CheckedResource[] = []
+  const positions: number[] = []
   let omitted = 0
+  let position = -1
   for (const { checked, mode } of entries) {
     const { resource } = checked
-    const isMatch = mode !== 'include' && mode !== 'outcome' && pageCheck.isMatch(resource, check)
+    const mayMatch = mode !== 'include' && mode !== 'outcome'
+    if (mayMatch) position += 1
+    const isMatch = mayMatch && pageCheck.isMatch(resource, check)
     const isStray = isMatch && pageCheck.matchesQuery?.(resource) === false
-    if (isMatch && !isStray) matches.push(checked)
-    else {
+    if (isMatch && !isStray) {
+      matches.push(checked)
+      positions.push(position)
+    } else {
       const isCandidate = mode !== 'match' && mode !== 'outcome' && pageCheck.isInclude(resource, check)
       if (isCandidate) candidates.push(checked)
       // `search.mode` is optional: an entry that may have been a match counts as one.
-      if (mode !== 'include' && mode !== 'outcome' && (isStray || !isCandidate)) omitted += 1
+      if (mayMatch && (isStray || !isCandidate)) omitted += 1
     }
   }
-  return { matches, omitted, includes: pageCheck.includes(matches, candidates) }
-}
-
-const RELATIONS = ['next', 'previous', 'first', 'last'] as const satisfies readonly Relation[]
-
-export function readLinks(context: GatewayContext, { link = [] }: Resource): Links | Failure {
-  const links = new Map<Relation, PageCursor>()
-  for (const { relation: stated, url } of Array.isArray(link) ? link.filter(isRecord) : []) {
-    const relation = RELATIONS.find(known => known === stated || (known === 'previous' && stated === 'prev'))
-    if (!relation || typeof url !== 'string') continue
-    // The client has replaced the upstream's base URL in the text already.
-    const path = context.urls.getPathBelowBase(context.urls.toUpstream(url))
-    if (path === undefined)
-      return fail({ problem: 'upstream-broken', why: 'its paging links are not below its base' })
-    links.set(relation, { link: path })
-  }
-  return links
+  return { matches, positions, omitted, includes: pageCheck.includes(matches, candidates) }
 }

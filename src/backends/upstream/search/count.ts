@@ -14,11 +14,11 @@ export async function computeTotal(
   context: GatewayContext,
   request: FhirRequest<Search>,
   { total }: Query,
-  { matches, isWhole }: FoundPage,
+  { matches, extent }: FoundPage,
 ): Promise<number | undefined | Failure> {
   if (total === 'none') return undefined
-  if (isWhole) return matches.length
-  if (total !== 'accurate') return undefined
+  if (extent === 'whole') return matches.length
+  if (total !== 'accurate' || extent === 'cut') return undefined
   return countMatches(context, request)
 }
 

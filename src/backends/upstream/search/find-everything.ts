@@ -25,10 +25,11 @@ import { EXCLUDED_TYPES, hasAccess } from '../access.ts'
 import { chunk, IDS_AT_ONCE } from '../chunk.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildGet, buildQuery, buildSearch } from '../http/build-request.ts'
+import type { UpstreamRequest } from '../http/exchange.ts'
 import { failTooCostly } from '../http/response.ts'
 import { INCLUDES_REMEMBERED, UPSTREAM_PAGES } from '../limits.ts'
 import type { CheckedResource, PageCursor, UpstreamPage } from '../paging.ts'
-import { fetchPage, PAGE_SIZE, type PageCheck } from './check-page.ts'
+import { fetchPage, PAGE_SIZE, type PageCheck, visitPages } from './check-page.ts'
 import { gather, type UpstreamItems } from './gather.ts'
 import { isUnlimited } from './membership-params.ts'
 import { setPageSize } from './plan.ts'
@@ -71,12 +72,12 @@ export async function fetchRecord(
   const path = getPath(request.interaction)
   const first = `${path}?${buildQuery(record.sent, context.urls)}`
   const includes = trackIncludes(cursor?.shown ?? [])
-  const fetch = (link: string) => fetchItems(context, request, link === '' ? first : link, record)
+  const fetch = (from: PageCursor) => fetchItems(context, request, buildGet(request, first), from, record)
   const getSize = ({ checked }: Item) => checked.text.length
   const page = await gather(cursor, record.count, [fetch], { shown: includes, getSize })
   if (isFailure(page)) return page
-  if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
-  const { items, isWhole } = page
+  const { items, extent } = page
+  if (extent === 'endless') return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
   const pick = (mode: Item['mode']) => items.filter(it => it.mode === mode).map(it => it.checked)
   const matches = pick('match')
   return {
@@ -84,7 +85,8 @@ export async function fetchRecord(
     includes: pick('include'),
     used: request.interaction.params,
     shape: WHOLE,
-    total: isWhole ? matches.length : undefined,
+    total: extent === 'whole' ? matches.length : undefined,
+    ...(extent === 'cut' && { lacks: 'matches' }),
     cursors: new Map([...page.links].map(([to, it]) => [to, { ...it, shown: includes.keys() }])),
   }
 }
@@ -102,16 +104,17 @@ export const VISIBLE: PageCheck = {
 async function fetchItems(
   context: GatewayContext,
   request: FhirRequest<Operation>,
-  link: string,
+  first: UpstreamRequest,
+  from: PageCursor,
   record: RecordRequest,
 ): Promise<UpstreamItems<Item> | Failure> {
-  const page = await fetchPage(context, request, buildGet(request, link), VISIBLE)
+  const page = await fetchPage(context, request, first, VISIBLE, from)
   if (isFailure(page)) return page
   const isOutside = createOutsideTest(context, record)
   const all = listItems(page, isOutside)
   const items = seesRecord(request) ? all : await replaceShared(context, request, all, isOutside)
   if (isFailure(items)) return items
-  return { items: selectWanted(context, record, items), findNext: () => findNext(page) }
+  return { items: selectWanted(context, record, items), continuation: page.continuation }
 }
 
 /**
@@ -137,11 +140,6 @@ async function replaceShared(
   return [...ofPatients.filter(isShown), ...shared.map(it => toItem('include', it))]
 }
 
-async function findNext(page: UpstreamPage): Promise<PageCursor | undefined | Failure> {
-  const place = await page.locate()
-  return isFailure(place) ? place : place.links.get('next')
-}
-
 /** Fetches those of the resources (`Type/id`) that belong to no patient and that the caller may see. */
 async function fetchShared(
   context: GatewayContext,
@@ -163,9 +161,11 @@ async function fetchShared(
       ] as const
       const outgoing = buildSearch(request, `/${type}`, params, false, context.urls)
       const matchesQuery = ({ id = '' }: Resource) => wanted.includes(id)
-      const page = await fetchPage(context, request, outgoing, { ...VISIBLE, matchesQuery })
-      if (isFailure(page)) return page
-      found.push(...page.matches)
+      const check = { ...VISIBLE, matchesQuery }
+      const visited = await visitPages(context, request, outgoing, check, Number.POSITIVE_INFINITY, page => {
+        found.push(...page.matches)
+      })
+      if (isFailure(visited)) return visited
     }
   }
   return found

@@ -16,7 +16,8 @@ import { type BundleEntry, failTooCostly, parseEntry } from '../http/response.ts
 import { UPSTREAM_PAGES } from '../limits.ts'
 import type { PageCursor } from '../paging.ts'
 import { readLast } from '../read-version.ts'
-import { PAGE_SIZE, readLinks } from './check-page.ts'
+import { PAGE_SIZE } from './check-page.ts'
+import { END, readLinks } from './continuation.ts'
 import { gather, type UpstreamItems } from './gather.ts'
 import { findForPolicy } from './membership.ts'
 import { setPageSize } from './plan.ts'
@@ -44,14 +45,15 @@ export async function findHistory(
   const first = `${getPath(interaction)}?${buildQuery(dropFormat(setPageSize(query)), context.urls)}`
   const { count } = query
   const page = await gather(from, count, [
-    link => fetchVersions(context, request, link === '' ? first : link, of),
+    ({ link }) => fetchVersions(context, request, link === '' ? first : link, of),
   ])
   if (isFailure(page)) return page
-  const { items: versions, links, isWhole, isEndless } = page
+  const { items: versions, links, extent } = page
+  const isEndless = extent === 'endless'
   const isSeen = from !== undefined || versions.length > 0 || (links.size > 0 && !isEndless)
   if (!isSeen && (of || !isEndless)) return { versions: [], total: 0, cursors: new Map(), isNothing: true }
   if (isEndless && versions.length < count) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
-  const total = isWhole && count > 0 ? versions.length : undefined
+  const total = extent === 'whole' && count > 0 ? versions.length : undefined
   return { versions, total, cursors: count > 0 ? links : new Map(), isNothing: false }
 }
 
@@ -65,13 +67,15 @@ async function fetchVersions(
   const response = await requestPage(context, request, buildGet(request, link))
   if (isFailure(response) && isAbsent(response)) {
     const check = of && (await createContentCheck(context, request, [{ resourceType: of.type }], of.id))
-    return isFailure(check) ? check : { items: [], findNext: () => undefined }
+    return isFailure(check) ? check : { items: [], continuation: END }
   }
   if (isFailure(response)) return response
-  const links = readLinks(context, response.bundle)
+  const links = readLinks(context, { bundle: response.bundle, path: link })
   if (isFailure(links)) return links
   const items = await findVisibleVersions(context, request, response.entries, of)
-  return isFailure(items) ? items : { items, findNext: () => links.get('next') }
+  if (isFailure(items)) return items
+  const next = links.get('next')
+  return { items, continuation: next ? { kind: 'next', cursor: next } : END }
 }
 
 function isAbsent(failure: Failure): boolean {

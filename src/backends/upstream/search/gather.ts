@@ -3,25 +3,25 @@ import { formatExact, limits } from '../../../fhir/index.ts'
 import type { Failure } from '../../../fhir-api/index.ts'
 import { chunk } from '../chunk.ts'
 import { PORTIONS, UPSTREAM_PAGES } from '../limits.ts'
-import type { Links, PageCursor } from '../paging.ts'
+import type { Continuation, Extent, Links, PageCursor } from '../paging.ts'
 
 /** The items of an upstream's page that the caller may see. */
 export interface UpstreamItems<Item> {
   readonly items: readonly Item[]
-  readonly findNext: () => PageCursor | undefined | Promise<PageCursor | undefined | Failure>
+  readonly continuation: Continuation
+  /** The page that begins with one of the items, if the upstream can begin there. */
+  cursorAt?(index: number): PageCursor | undefined
 }
 
-/** Fetches the page of a link, of which some items were shown before. The link of the first page is empty. */
-type FetchItems<Item> = (link: string, shown: number) => Promise<UpstreamItems<Item> | Failure>
+/** Fetches the page of a cursor. The link of the first page is empty. */
+type FetchItems<Item> = (from: PageCursor) => Promise<UpstreamItems<Item> | Failure>
 
 /** A page that the gateway composes itself. */
 export interface Gathered<Item> {
   readonly items: readonly Item[]
   readonly links: Links
-  /** Whether there is no other page. */
-  readonly isWhole: boolean
-  /** Whether the limit of upstream pages ended the page: then it may be short. */
-  readonly isEndless: boolean
+  /** `endless` if the limit of upstream pages ended the page: then it may be short. */
+  readonly extent: Extent | 'endless'
 }
 
 interface GatherOptions<Item> {
@@ -48,17 +48,21 @@ export async function gather<Item>(
   let size = 0
   const allowance = { pages: UPSTREAM_PAGES + fetches.length - 1 }
   const sources = fetches.map((fetch, at) => new Source(fetch, findStart(from, at), allowance))
-  const finish = (isEnd: boolean, isEndless = false): Gathered<Item> => ({
+  const finish = (extent: 'end' | 'part' | 'endless', fits?: number): Gathered<Item> => ({
     items,
-    links: new Map(isEnd ? [] : [['next', joinCursors(sources)]]),
-    isWhole: isEnd && from === undefined,
-    isEndless,
+    links: new Map(extent === 'end' ? [] : [['next', joinCursors(sources, fits)]]),
+    extent: findExtent(extent),
   })
+  const findExtent = (extent: 'end' | 'part' | 'endless') => {
+    if (sources.some(it => it.isCut)) return 'cut'
+    if (extent !== 'end') return extent
+    return from === undefined ? 'whole' : 'part'
+  }
   for (;;) {
     const source =
       findReady(sources, compare) ?? (await (compare ? findLeast(sources, compare) : findFirst(sources)))
-    if (source === 'endless') return finish(false, true)
-    if (source === undefined) return finish(true)
+    if (source === 'endless') return finish('endless')
+    if (source === undefined) return finish('end')
     if (isFailure(source)) return source
     const item = source.getItem()
     if (shown?.has(item)) {
@@ -66,13 +70,16 @@ export async function gather<Item>(
       continue
     }
     size += getSize(item)
-    const isFull = size > limits.PAGE_CHARACTERS && items.length > 0
-    if (isFull || items.length === count) return finish(false)
+    if (items.length === count) return finish('part')
+    if (size > limits.PAGE_CHARACTERS && items.length > 0) return finish('part', items.length + ROOM)
     items.push(item)
     shown?.add(item)
     source.skipItem()
   }
 }
+
+/** Resources that are requested in addition to those that have filled a page: one that makes a next page, and one in case the next ones are smaller. */
+const ROOM = 2
 
 type Advanced = 'item' | 'end' | 'endless' | Failure
 
@@ -82,6 +89,8 @@ class Source<Item> {
   readonly #allowance: { pages: number }
   #cursor: PageCursor | null
   #page: UpstreamItems<Item> | undefined
+  /** Whether the upstream has not shown all matches. */
+  isCut = false
 
   constructor(fetch: FetchItems<Item>, start: PageCursor | null, allowance: { pages: number }) {
     this.#fetch = fetch
@@ -89,13 +98,20 @@ class Source<Item> {
     this.#allowance = allowance
   }
 
-  /** Null after the last item. */
-  get cursor(): PageCursor | null {
-    return this.#cursor
+  get hasEnded(): boolean {
+    return this.#cursor === null
   }
 
   get hasBegun(): boolean {
-    return this.#page !== undefined || this.#cursor?.link !== '' || this.#cursor.skip !== undefined
+    return this.#page !== undefined || !isStart(this.#cursor)
+  }
+
+  /** Null after the last item. */
+  createCursor(fits: number | undefined): PageCursor | null {
+    if (!this.#cursor) return null
+    const exact = this.#cursor.skip === undefined ? undefined : this.#page?.cursorAt?.(this.#cursor.skip)
+    const { fits: _, ...cursor } = exact ?? this.#cursor
+    return fits === undefined ? cursor : { ...cursor, fits }
   }
 
   /** Whether `advance` has nothing to do. */
@@ -106,19 +122,19 @@ class Source<Item> {
   /** Moves on to the next page until there is an item. */
   async advance(): Promise<Advanced> {
     while (this.#cursor) {
-      const { link, skip = 0 } = this.#cursor
+      const { skip = 0 } = this.#cursor
       if (!this.#page && this.#allowance.pages === 0) return 'endless'
       if (!this.#page) {
         this.#allowance.pages -= 1
-        const page = await this.#fetch(link, skip)
+        const page = await this.#fetch(this.#cursor)
         if (isFailure(page)) return page
         this.#page = page
       }
       if (skip < this.#page.items.length) return 'item'
-      const next = await this.#page.findNext()
-      if (isFailure(next)) return next
+      const { continuation } = this.#page
       this.#page = undefined
-      this.#cursor = next ?? null
+      this.isCut ||= continuation.kind === 'cut'
+      this.#cursor = continuation.kind === 'end' ? null : (continuation.cursor ?? null)
     }
     return 'end'
   }
@@ -146,7 +162,7 @@ function findReady<Item>(
   compare: GatherOptions<Item>['compare'],
 ): Source<Item> | undefined {
   if (!compare) {
-    const first = sources.find(it => it.cursor)
+    const first = sources.find(it => !it.hasEnded)
     return first?.isReady ? first : undefined
   }
   return sources.every(it => it.isReady) ? chooseLeast(sources, compare) : undefined
@@ -178,7 +194,7 @@ function chooseLeast<Item>(
   compare: (a: Item, b: Item) => number,
 ): Source<Item> | undefined {
   return sources
-    .filter(it => it.cursor)
+    .filter(it => !it.hasEnded)
     .reduce<Source<Item> | undefined>(
       (least, it) => (least && compare(least.getItem(), it.getItem()) <= 0 ? least : it),
       undefined,
@@ -190,9 +206,13 @@ function findStart(from: PageCursor | undefined, at: number): PageCursor | null 
   return start === undefined ? { link: '' } : start
 }
 
-function joinCursors(sources: readonly Source<unknown>[]): PageCursor {
+function isStart(cursor: PageCursor | null): boolean {
+  return cursor?.link === '' && cursor.skip === undefined && cursor.offset === undefined
+}
+
+function joinCursors(sources: readonly Source<unknown>[], fits: number | undefined): PageCursor {
   const [first, ...others] = sources
-  if (others.length === 0) return first?.cursor ?? { link: '' }
-  const begun = sources.findLastIndex(it => it.cursor === null || it.hasBegun)
-  return { link: '', parts: sources.slice(0, begun + 1).map(it => it.cursor) }
+  if (others.length === 0) return first?.createCursor(fits) ?? { link: '' }
+  const begun = sources.findLastIndex(it => it.hasEnded || it.hasBegun)
+  return { link: '', parts: sources.slice(0, begun + 1).map(it => it.createCursor(fits)) }
 }

@@ -132,13 +132,10 @@ async function findFewTeams(
   params: Params,
 ): Promise<FewTeams> {
   const { own, outgoing, check } = planForPolicy(context, request, 'CareTeam', [...params, ACTIVE])
-  const page = await fetchPage(context, own, outgoing, check, true)
+  const page = await fetchPage(context, own, outgoing, check)
   if (isFailure(page)) return hideReason(page, 'CareTeam')
-  if (page.matches.length >= PAGE_SIZE) return 'too-many'
-  const place = await page.locate()
-  if (isFailure(place)) return hideReason(place, 'CareTeam')
   const resources = page.matches.map(it => it.resource)
-  return place.isWhole ? listTeams(resources, context.baseUrl) : 'too-many'
+  return page.continuation.kind === 'end' ? listTeams(resources, context.baseUrl) : 'too-many'
 }
 
 const ACTIVE = ['status', 'active'] as const

@@ -143,10 +143,9 @@ export function chooseCacheControl(
   { preferences, isStrict }: SearchRequest,
 ): string | undefined {
   const { cacheControl = searchCache === 'bypass' ? NO_CACHE : undefined } = preferences
-  // HAPI shows a part of the result with `no-store`. The caller gets all of it, unless it names a number itself.
-  const isPart = cacheControl?.includes('max-results')
-  if (isStrict || (cacheControl?.includes('no-store') && !isPart)) return NO_STORE
-  return cacheControl?.includes('no-cache') && !isPart ? NO_CACHE : cacheControl
+  if (isStrict || cacheControl?.includes('no-store')) return NO_STORE
+  // HAPI ends after a number of rows with `max-results`, without saying so.
+  return cacheControl?.includes('no-cache') || cacheControl?.includes('max-results') ? NO_CACHE : cacheControl
 }
 
 /** Whether the caller's own parameters contain this one, with another form of the reference. */

@@ -20,8 +20,8 @@ import {
 } from '../../../fhir-api/index.ts'
 import { EXCLUDED_TYPES } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
-import { buildGet, buildSearch, dropFormat, requireStrict, setCacheControl } from '../http/build-request.ts'
-import type { PageCursor } from '../paging.ts'
+import { buildSearch, dropFormat, requireStrict, setCacheControl } from '../http/build-request.ts'
+import type { CheckedResource, Links, PageCursor } from '../paging.ts'
 import { resolveChains } from './chains.ts'
 import { fetchPage } from './check-page.ts'
 import { composePage, type FoundPage, NO_MATCHES } from './compose.ts'
@@ -36,7 +36,7 @@ export async function performSearch(
 ): Promise<SearchPage | Failure> {
   const request = { ...original, interaction: toTypeSearch(original.interaction) }
   const { params } = original.interaction
-  if (seesAll(request.access)) return searchOverTypes(context, request, params, cursor?.link)
+  if (seesAll(request.access)) return searchOverTypes(context, request, params, cursor)
   const resolved = await resolveChains(context, request)
   if (isFailure(resolved)) return resolved
   const plan = await planSearch(context, resolved === 'nothing' ? request : resolved)
@@ -66,12 +66,13 @@ function toTypeSearch(interaction: Search): Search {
 }
 
 function toSearchPage(
-  { matches, includes, links }: FoundPage,
+  { matches, includes, links, extent, lacksIncludes }: FoundPage,
   used: Params,
   shape: Shape,
   total: number | undefined,
 ): SearchPage {
-  return { matches, includes, used, shape, total, cursors: links }
+  const lacks = extent === 'cut' ? 'matches' : lacksIncludes ? 'includes' : undefined
+  return { matches, includes, used, shape, total, cursors: links, ...(lacks && { lacks }) }
 }
 
 /** The parameters of the self link as the caller sent them, chains included. */
@@ -87,33 +88,33 @@ async function searchOverTypes(
   context: GatewayContext,
   request: FhirRequest<Search>,
   used: Params,
-  link: string | undefined,
+  cursor: PageCursor | undefined,
 ): Promise<SearchPage | Failure> {
   const { params, posted } = request.interaction
   const path = getPath(request.interaction)
   const isShapedHere = context.isRecorded && requestsSubset(request.interaction)
   const sent = isShapedHere ? params.filter(([name]) => !SHAPES.has(name)) : params
-  const outgoing =
-    link === undefined
-      ? buildSearch(request, path, dropFormat(sent), posted === true, context.urls)
-      : buildGet(request, link)
+  const outgoing = buildSearch(request, path, dropFormat(sent), posted === true, context.urls)
   const isSeen = (resource: Resource) => !EXCLUDED_TYPES.has(resource.resourceType)
   const fresh = setCacheControl(requireStrict(outgoing), chooseCacheControl(context, request))
-  const page = await fetchPage(context, request, fresh, {
-    matchesQuery: resource => params.every(pair => mayMatch(resource, pair, context.baseUrl)),
+  const check = {
+    matchesQuery: (resource: Resource) => params.every(pair => mayMatch(resource, pair, context.baseUrl)),
     isMatch: isSeen,
     isInclude: isSeen,
-    includes: (_matches, candidates) => candidates,
-  })
+    includes: (_matches: unknown, candidates: readonly CheckedResource[]) => candidates,
+  }
+  const page = await fetchPage(context, request, fresh, check, cursor)
   if (isFailure(page)) return page
-  const place = await page.locate()
-  if (isFailure(place)) return place
-  const total = place.isWhole ? page.matches.length : undefined
+  const { continuation } = page
+  const next = continuation.kind === 'end' ? undefined : continuation.cursor
+  const links: Links = new Map(next && [['next', next]])
+  const isWhole = continuation.kind === 'end' && cursor === undefined
+  const extent = isWhole ? 'whole' : continuation.kind === 'cut' ? 'cut' : 'part'
   return toSearchPage(
-    { ...page, ...place },
+    { ...page, links, extent },
     dropFormat(used),
     isShapedHere ? findShape(params) : WHOLE,
-    total,
+    isWhole ? page.matches.length : undefined,
   )
 }
 

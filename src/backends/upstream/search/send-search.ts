@@ -18,6 +18,13 @@ import { LONG_STRING, LONG_STRING_OF_PAGE } from '../limits.ts'
 /** The assumed size of a page that was requested without `_count`, where it may be too large. */
 const ASSUMED_COUNT = 100
 
+/** A page of the upstream. */
+export interface RequestedPage extends UpstreamBundle {
+  readonly paging: Paging
+  /** The number of resources that were requested in the end, if those of the first request were too large. */
+  readonly fits?: number
+}
+
 /**
  * Requests a page. If it is too large to be inspected, long strings are left out, of a single resource more than of several.
  * If that is not enough, requests a page with a quarter of the resources, down to one.
@@ -26,20 +33,27 @@ export async function requestPage(
   context: GatewayContext,
   request: FhirRequest,
   first: UpstreamRequest,
-  mayBePart = false,
-): Promise<UpstreamBundle | Failure> {
+  offset?: number,
+): Promise<RequestedPage | Failure> {
   let outgoing = first
   for (;;) {
     const count = findStatedCount(outgoing) ?? ASSUMED_COUNT
     const longestOfPage = context.responseLimit * LONG_STRING_OF_PAGE
     const longest = count <= 1 ? Math.min(LONG_STRING, longestOfPage) : longestOfPage
-    const response = await sendSearch(context, outgoing, {
-      send: it => context.upstream.skim(it, longest),
-      countEntries: it => (isFailure(it) ? 0 : countEntries(it.status, it.text)),
-      mayBePart,
-    })
+    const { response, paging } = await sendSearch(
+      context,
+      outgoing,
+      {
+        send: it => context.upstream.skim(it, longest),
+        isRefused: it => !isFailure(it) && it.status === 400,
+      },
+      offset,
+    )
     const page = readPage(request, response)
-    if (!isTooLarge(page)) return page
+    if (!isTooLarge(page)) {
+      if (isFailure(page)) return page
+      return { ...page, paging, ...(outgoing !== first && { fits: count }) }
+    }
     if (count <= 1) return explainPageFailure(page)
     outgoing = setParam(outgoing, '_count', String(Math.max(1, Math.floor(count / 4))))
   }
@@ -50,20 +64,9 @@ function readPage(request: FhirRequest, response: UpstreamResponse | Failure): U
   return response.status === 200 ? parseBundle(response) : toFailure(response, request)
 }
 
-/** For `SearchExchange`. The upstream may have refused the number of results that was requested with `no-store`. */
-export function countEntries(status: number, text: string): number {
-  if (status !== 200) return status === 400 ? Number.POSITIVE_INFINITY : 0
-  return text.split('"fullUrl"').length - 1
-}
-
-function findStatedCount(outgoing: UpstreamRequest): number | undefined {
+export function findStatedCount(outgoing: UpstreamRequest): number | undefined {
   const count = findParam(outgoing, '_count')
   return count === undefined ? undefined : Number(count)
-}
-
-/** Whether a page, or a part that is not stored, has as many entries as were requested, so that there may be more. */
-export function isFullPage(outgoing: UpstreamRequest, entries: number, isPart = false): boolean {
-  return entries >= (findStatedCount(outgoing) ?? (isPart ? USUAL_COUNT : 1))
 }
 
 /** A search that also asks for the number of all matches. */
@@ -71,72 +74,69 @@ export function requestTotal(outgoing: UpstreamRequest): UpstreamRequest {
   return setParam(outgoing, '_total', 'accurate')
 }
 
+/**
+ * How the pages of a search follow each other: by the number of matches before them, or by the links of the upstream. Only
+ * with an offset every page except the last is known to have a link, whatever the upstream is.
+ */
+export type Paging = 'offset' | 'links'
+
 /** How a search is sent, and its response read. */
 export interface SearchExchange<Response> {
   send(outgoing: UpstreamRequest): Promise<Response>
-  /** The number of entries; none if another request would not change the response; infinite if it cannot be counted. */
-  countEntries(response: Response): number
-  /** Ends a response that is not used. */
-  discard?(response: Response): void
-  /** Whether a full page is used too, without its links and total. */
-  readonly mayBePart?: boolean
+  /** Whether the upstream has refused the parameters. */
+  isRefused(response: Response): boolean
 }
 
-/** HAPI refuses a larger `max-results` (HAPI-1165). */
-const MAX_RESULTS = 1_000
-/** The size of a page of HAPI, unless the request or the site says otherwise. */
-const USUAL_COUNT = 20
-const MAX_SHAPE_CHARACTERS = 500
+/** The response to a search. */
+interface SentSearch<Response> {
+  readonly response: Response
+  readonly paging: Paging
+  /** Whether the upstream must not store the search. */
+  readonly isForeign: boolean
+}
 
 /**
  * Sends a search so that the upstream keeps as little as possible. HAPI keeps a search and its results for an hour, which
- * slows down the equal searches of everybody, unless the request has `no-store`. Then there is only one page: entries after
- * `_count` are left out, included ones too, without a link, and the total is wrong. `no-store` is sent with searches by
- * which the gateway decides, with those of which a part is enough, and with those that had one page the last time. A full page
- * of which a part is not enough is requested again without it.
+ * slows down the equal searches of everybody, unless the request has `_offset` or `no-store`. With `no-store` it ends after a
+ * number of rows of its database without saying so, and a resource may have several: it is not used
+ * (docs/decisions/0241-searches-that-the-upstream-does-not-store.md).
  */
 export async function sendSearch<Response>(
-  context: Pick<GatewayContext, 'profile' | 'singlePages'>,
+  { profile }: Pick<GatewayContext, 'profile'>,
   outgoing: UpstreamRequest,
   exchange: SearchExchange<Response>,
-): Promise<Response> {
+  /** The number of matches before a later page. */
+  offset?: number,
+): Promise<SentSearch<Response>> {
   const cacheControl = outgoing.headers['cache-control']
-  const isForeign = namesOtherServer(outgoing)
+  const { pagesByOffset, cachedSearches } = profile()
+  const isForeign = cachedSearches && namesOtherServer(outgoing)
   const isFresh = cacheControl === NO_CACHE || cacheControl === NO_STORE
-  if (!isFresh && !isForeign) return exchange.send(outgoing)
-  const fresh = setCacheControl(outgoing, NO_CACHE)
-  if (!context.profile().cachedSearches) return exchange.send(fresh)
-  const count = findCount(outgoing)
-  const shape = findShape(outgoing)
-  const { mayBePart = false } = exchange
-  if (isForeign || mayBePart || cacheControl === NO_STORE || context.singlePages.get(shape)) {
-    const unstored = await exchange.send(forbidStorage(outgoing, count))
-    const entries = exchange.countEntries(unstored)
-    if (entries < count || (mayBePart && Number.isFinite(entries))) return unstored
-    exchange.discard?.(unstored)
+  if (offset !== undefined || isForeign || (isFresh && pagesByOffset)) {
+    const response = await exchange.send(setOffset(outgoing, offset ?? 0))
+    if (offset !== undefined || !exchange.isRefused(response))
+      return { response, paging: 'offset', isForeign }
   }
-  const response = await exchange.send(isForeign ? pageByOffset(outgoing) : fresh)
-  if (exchange.countEntries(response) >= count) context.singlePages.delete(shape)
-  else if (shape.length <= MAX_SHAPE_CHARACTERS) context.singlePages.set(shape, true)
-  return response
+  const sent = isFresh || isForeign ? setCacheControl(outgoing, NO_CACHE) : outgoing
+  return { response: await exchange.send(sent), paging: 'links', isForeign: false }
 }
 
-/** At least one: a search for none has no entries. */
-function findCount(outgoing: UpstreamRequest): number {
-  const count = findStatedCount(outgoing) ?? USUAL_COUNT
-  return count >= 1 ? Math.min(count, MAX_RESULTS) : 1
-}
+/** The size of a page of HAPI, unless the request or the site says otherwise. */
+const USUAL_COUNT = 20
 
-function forbidStorage(outgoing: UpstreamRequest, count: number): UpstreamRequest {
-  const asked = findParam(outgoing, '_count')
+/**
+ * Searches for the matches after a number of them. HAPI neither stores such a search nor answers it from earlier results. Each
+ * page is a search of its own, so that the order must be complete. Without `_count` HAPI ignores the offset.
+ */
+function setOffset(outgoing: UpstreamRequest, offset: number): UpstreamRequest {
+  const { 'cache-control': _, ...headers } = outgoing.headers
+  const sort = findParam(outgoing, '_sort')
+  const isComplete = sort !== undefined && /(?:^|%2C|,)-?_id$/.test(sort)
+  const order = sort === undefined ? '_id' : `${sort}%2C_id`
+  const sorted = isComplete ? outgoing : setParam(outgoing, '_sort', order)
   const sized =
-    asked === String(count) || asked === '0' ? outgoing : setParam(outgoing, '_count', String(count))
-  return setCacheControl(sized, `${NO_STORE}, max-results=${count}`)
-}
-
-/** The path with the names of the parameters: searches that differ in values alone mostly have as many pages. */
-function findShape({ path, body = '' }: UpstreamRequest): string {
-  return `${path} ${body}`.replace(/(?<!_count)=[^& ]*/g, '')
+    findStatedCount(sorted) === undefined ? setParam(sorted, '_count', String(USUAL_COUNT)) : sorted
+  return { ...setParam(sized, '_offset', String(offset)), headers }
 }
 
 const ABSOLUTE = /^https?:\/\/[^|]*\/([A-Z][A-Za-z]*)\/[A-Za-z0-9.-]{1,64}(?:\/_history\/[^|]*)?(?:\|.*)?$/
@@ -151,12 +151,4 @@ function namesOtherServer({ path, body = '' }: UpstreamRequest): boolean {
   return [...new URLSearchParams(query).values()]
     .flatMap(value => value.split(','))
     .some(value => isResourceType(ABSOLUTE.exec(value)?.[1] ?? ''))
-}
-
-/** HAPI stores no search with `_offset`, and its pages have links. Each page is a search of its own, so that the order must be complete. */
-function pageByOffset(outgoing: UpstreamRequest): UpstreamRequest {
-  const { 'cache-control': _, ...headers } = outgoing.headers
-  const sort = findParam(outgoing, '_sort')
-  const sorted = setParam({ ...outgoing, headers }, '_sort', sort === undefined ? '_id' : `${sort}%2C_id`)
-  return setParam(sorted, '_offset', '0')
 }

@@ -1,12 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { isRecord } from '../../../../core/index.ts'
-import { findSearchParameter, formatExact, parseExact } from '../../../../fhir/index.ts'
+import {
+  findSearchParameter,
+  formatExact,
+  indexParameter,
+  isResource,
+  parseExact,
+  toPlain,
+} from '../../../../fhir/index.ts'
 import {
   type Behaviour,
   findType,
   type HapiRequest,
   type HapiResponse,
   isSearch,
+  type Next,
   parseBody,
   refuse,
   respond,
@@ -32,7 +40,7 @@ function entriesOf(bundle: Readonly<Record<string, unknown>>): readonly FoundEnt
 export const staleSearches: Behaviour = stored => {
   const found = new Map<string, { readonly at: number; readonly bundle: Readonly<Record<string, unknown>> }>()
   return async (request, next) => {
-    if (!isSearch(request)) return next(request)
+    if (!isSearch(request) || hasOffset(request)) return next(request)
     const key = toKey(request)
     const earlier = found.get(key)
     const cacheControl = request.headers['cache-control'] ?? ''
@@ -49,8 +57,9 @@ export const staleSearches: Behaviour = stored => {
 const USUAL_COUNT = 20
 
 /**
- * A search with `no-store` has one page, of up to `max-results` entries or 100: the others are left out, included ones too,
- * without a link, and the total is that of a full page.
+ * A search with `no-store` has one page, of up to `max-results` rows of the database or 100: the others are left out, included
+ * ones too, without a link, and the total is that of the page. A resource has a row for each value that it is sorted by or
+ * found by.
  */
 export const unstoredHasOnePage: Behaviour = () => async (request, next) => {
   const directives = request.headers['cache-control'] ?? ''
@@ -61,32 +70,146 @@ export const unstoredHasOnePage: Behaviour = () => async (request, next) => {
   const bundle = parseExact(response.body)
   if (!isRecord(bundle) || !Array.isArray(bundle.entry)) return response
   const count = Math.min(Number(findParam(request, '_count') ?? USUAL_COUNT), most)
-  const entry = bundle.entry.slice(0, count)
-  const total = entry.length < count ? bundle.total : entry.length
+  let rows = 0
+  const entry = bundle.entry.filter(it => {
+    const isShown = rows < count
+    rows += countRows(request, toPlain(it.resource))
+    return isShown
+  })
+  const total = entry.length
   const link = Array.isArray(bundle.link) ? bundle.link.filter(({ relation }) => relation === 'self') : []
   return { ...response, body: formatExact({ ...bundle, total, link, entry }) }
 }
 
-/** A search with `_offset` is neither stored nor answered from earlier results, and links to the next page by its offset. */
+/** The rows of a resource: one for each combination of its values of the parameters that the search names. */
+function countRows({ params }: HapiRequest, resource: unknown): number {
+  if (!isResource(resource)) return 1
+  const named = params.flatMap(([name, value]) =>
+    name === '_sort' ? value.split(',').map(key => key.replace('-', '')) : [name.split(':')[0] ?? ''],
+  )
+  return named
+    .flatMap(name => findSearchParameter(resource.resourceType, name) ?? [])
+    .map(parameter => indexParameter(resource, parameter, 'http://rows.test').length)
+    .reduce((rows, values) => rows * Math.max(values, 1), 1)
+}
+
+/**
+ * A search with `_offset` is neither stored nor answered from earlier results, and links to the next page by its offset. The
+ * first page has a total only if it is the last.
+ */
 export const pagesByOffset: Behaviour = stored => async (request, next) => {
-  const offset = findParam(request, '_offset')
-  if (!isSearch(request) || offset === undefined) return next(request)
-  const params = request.params.filter(([name]) => name !== '_offset' && name !== '_count')
-  const headers = { ...request.headers, 'cache-control': 'no-store, max-results=1000' }
-  const response = await next({ ...request, headers, params: [...params, ['_count', '1000']] })
-  const { total: _, ...bundle } = response.status === 200 ? parseBody(response.body) : {}
-  if (!Array.isArray(bundle.entry)) return response
+  const offset = Number(findParam(request, '_offset') ?? Number.NaN)
+  if (!isSearch(request) || Number.isNaN(offset)) return next(request)
   const count = Number(findParam(request, '_count') ?? USUAL_COUNT)
-  const end = Number(offset) + count
+  const params = request.params.filter(([name]) => name !== '_offset' && name !== '_count')
+  const isCount = count === 0 || findParam(request, '_summary') === 'count'
+  const response = await next({ ...request, params: [...params, ['_count', isCount ? '0' : '1000']] })
+  const whole = response.status === 200 ? parseExact(response.body) : undefined
+  if (!isRecord(whole) || isCount) return response
+  const entries = await readFurther(stored, whole)
+  const isIncluded = ({ search }: FoundEntry) => search?.mode === 'include'
+  const matches = entries.filter(it => !isIncluded(it))
+  const end = offset + count
   const following = new URLSearchParams(
     [...params, ['_count', String(count)], ['_offset', String(end)]].map(it => [...it]),
   )
   const url = `${stored.baseUrl}/${request.path.replace('/_search', '')}?${following}`
-  const link = bundle.entry.length > end ? [{ relation: 'next', url }] : []
-  return {
-    ...response,
-    body: JSON.stringify({ ...bundle, link, entry: bundle.entry.slice(Number(offset), end) }),
+  const link = matches.length > end ? [{ relation: 'next', url }] : []
+  const { total: _, entry: __, ...rest } = whole
+  const entry = [...matches.slice(offset, end), ...entries.filter(isIncluded)]
+  const isCounted = link.length === 0 || findParam(request, '_total') === 'accurate'
+  const bundle = {
+    ...rest,
+    ...(isCounted && { total: matches.length }),
+    link,
+    ...(entry.length > 0 && { entry }),
   }
+  return { ...response, body: formatExact(bundle) }
+}
+
+/** The entries of a page of the embedded server and of all further pages. */
+async function readFurther(
+  stored: Stored,
+  first: Readonly<Record<string, unknown>>,
+): Promise<readonly FoundEntry[]> {
+  const entries = [...entriesOf(first)]
+  for (let page = first; ; ) {
+    const links = Array.isArray(page.link) ? page.link : []
+    const next = links.find(({ relation }) => relation === 'next')?.url
+    if (next === undefined) return entries
+    const { pathname, searchParams } = new URL(next)
+    const path = pathname.slice(new URL(stored.baseUrl).pathname.length + 1)
+    const read = parseExact((await stored.get(path, [...searchParams])).body)
+    if (!isRecord(read)) return entries
+    page = read
+    entries.push(...entriesOf(page))
+  }
+}
+
+/** The server has pages of up to seven resources, whatever is requested. */
+export const smallPages: Behaviour = () => (request, next) => {
+  const count = findParam(request, '_count') ?? String(USUAL_COUNT)
+  if (!isSearch(request) || Number(count) <= SMALL_PAGE) return next(request)
+  return next({ ...request, params: [...dropCount(request), ['_count', String(SMALL_PAGE)]] })
+}
+
+const SMALL_PAGE = 7
+
+/** The server ends a page that would have more than a number of bytes. */
+export const pagesByBytes: Behaviour = () => async (request, next) => {
+  let count = Number(findParam(request, '_count') ?? USUAL_COUNT)
+  for (;;) {
+    const sized = isSearch(request)
+      ? [...dropCount(request), ['_count', String(count)] as const]
+      : request.params
+    const response = await next({ ...request, params: sized })
+    if (!isSearch(request) || count <= 1 || response.body.length <= PAGE_BYTES) return response
+    count = Math.ceil(count / 2)
+  }
+}
+
+const PAGE_BYTES = 3_000
+
+/** The server ends a search early, and says so by its total alone. */
+export const endsInSilence: Behaviour = () => (request, next) =>
+  endEarly(request, next, bundle => ({ total: entriesOf(bundle).length }))
+
+/** The server ends a search early, and says so in an OperationOutcome. */
+export const endsInTime: Behaviour = () => (request, next) =>
+  endEarly(request, next, () => ({}), [
+    {
+      resource: {
+        resourceType: 'OperationOutcome',
+        issue: [{ severity: 'warning', code: 'timeout', diagnostics: 'The search was ended' }],
+      },
+      search: { mode: 'outcome' },
+    },
+  ])
+
+const SHOWN_EARLY = 3
+
+async function endEarly(
+  request: HapiRequest,
+  next: Next,
+  change: (bundle: Readonly<Record<string, unknown>>) => object,
+  added: readonly object[] = [],
+): Promise<HapiResponse> {
+  if (!isSearch(request)) return next(request)
+  const response = await next({ ...request, params: [...dropCount(request), ['_count', '1000']] })
+  const bundle = response.status === 200 ? parseBody(response.body) : {}
+  const entries = entriesOf(bundle)
+  if (entries.length <= SHOWN_EARLY) return response
+  const { total: _, ...rest } = bundle
+  const entry = [...entries.slice(0, SHOWN_EARLY), ...added]
+  return { ...response, body: JSON.stringify({ ...rest, ...change(bundle), link: [], entry }) }
+}
+
+function dropCount({ params }: HapiRequest): HapiRequest['params'] {
+  return params.filter(([name]) => name !== '_count')
+}
+
+function hasOffset(request: HapiRequest): boolean {
+  return findParam(request, '_offset') !== undefined
 }
 
 function findParam({ params }: HapiRequest, wanted: string): string | undefined {
@@ -264,7 +387,7 @@ export const pagesWithoutType: Behaviour = stored => {
     if (request.path === '' && request.params.some(([name]) => name === '_getpages'))
       return refuse(410, '0417', 'Search ID does not exist and may have expired')
     const response = await next(request)
-    if (!isSearch(request) && !request.path.endsWith('_history')) return response
+    if (hasOffset(request) || (!isSearch(request) && !request.path.endsWith('_history'))) return response
     return withPages(response, mayFindTwice(request))
   }
 

@@ -29,13 +29,17 @@ const BEHAVIOURS = {
   'named-software': namedSoftware,
   metadata: largeMetadata,
   'no-compartments': searches.noCompartments,
-  'pages-by-offset': searches.pagesByOffset,
+  'ends-in-silence': searches.endsInSilence,
+  'ends-in-time': searches.endsInTime,
+  'small-pages': searches.smallPages,
+  'pages-by-bytes': searches.pagesByBytes,
   'pages-without-type': searches.pagesWithoutType,
   'no-search-of-all-types': searches.noSearchOfAllTypes,
   'unstable-order': searches.unstableOrder,
   'no-total-of-pages': searches.noTotalOfPages,
   'unstored-has-one-page': searches.unstoredHasOnePage,
   'stale-searches': searches.staleSearches,
+  'pages-by-offset': searches.pagesByOffset,
   'search-parameters-take-effect': searches.searchParametersTakeEffect,
   'text-summary-is-html': searches.textSummaryIsHtml,
   'elements-drop-mandatory': searches.elementsDropMandatory,
@@ -63,8 +67,14 @@ const BEHAVIOURS = {
 
 export type BehaviourName = keyof typeof BEHAVIOURS
 
-/** The behaviour of a proxy, which is off unless a test switches it on. */
-const OF_PROXY: readonly BehaviourName[] = ['metadata-refused']
+/** The behaviours of proxies and of unusual settings, which are off unless a test switches them on. */
+const UNUSUAL: readonly BehaviourName[] = [
+  'metadata-refused',
+  'ends-in-silence',
+  'ends-in-time',
+  'small-pages',
+  'pages-by-bytes',
+]
 
 export interface HapiUpstream {
   readonly url: string
@@ -90,7 +100,7 @@ interface HapiOptions {
   readonly metadataMs?: number
 }
 
-/** The embedded server with all behaviours of HAPI except those in `off`, and the behaviours of a proxy in `on`. */
+/** The embedded server with all behaviours of HAPI except those in `off`, and the unusual ones in `on`. */
 export async function startHapi(options: HapiOptions = {}): Promise<HapiUpstream> {
   const { off = [], on = [], metadataMs = 0 } = options
   const seen: HapiRequest[] = []
@@ -104,7 +114,7 @@ export async function startHapi(options: HapiOptions = {}): Promise<HapiUpstream
     step = undefined
     await next?.()
   }
-  const isOff = new Set<BehaviourName>([...off, ...OF_PROXY.filter(it => !on.includes(it))])
+  const isOff = new Set<BehaviourName>([...off, ...UNUSUAL.filter(it => !on.includes(it))])
   let handle: Next = async () => respond(503, {})
   const pending = new Set<Promise<void>>()
   const server = createServer((incoming, outgoing) => {
