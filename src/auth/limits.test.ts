@@ -161,6 +161,21 @@ describe('limits of data that unauthenticated users store', () => {
     assert.match((await from('10.9.9.9')).headers.location ?? '', /^\/login\?interaction=/)
   })
 
+  it('leave room for a browser in which somebody signed in before, whatever its network stores (LIMIT-4)', async () => {
+    const browser = await auth.logIn()
+    await browser.post('/logout', {})
+    await fillPending('127.0.0.1', 2_000)
+    const location = async (cookies: ReadonlyMap<string, string>) => {
+      const url = `/oauth2/authorize?${new URLSearchParams(auth.makeParameters())}`
+      return (await auth.app.inject({ method: 'GET', url, cookies: Object.fromEntries(cookies) })).headers
+        .location
+    }
+    assert.equal(await location(new Map()), undefined)
+    assert.equal(await location(new Map([['sallyport-last-user', 'planted']])), undefined)
+    assert.match((await location(browser.cookies)) ?? '', /^\/login\?interaction=/)
+    auth.time.now += 600_000
+  })
+
   it('restrict the size and the characters of a registration (HTTP-14)', async () => {
     const app = { redirect_uris: ['https://app.example/callback'], scope: 'openid' }
     const urls = (count: number, length = 40) =>

@@ -21,6 +21,9 @@ export const PENDING_LAUNCHES = 5
 export const PENDING_LAUNCHES_PER_NETWORK = 2_000
 export const PENDING_LAUNCHES_IN_ALL = 10_000
 
+/** Characters of a pending launch that its browser keeps. The cookies of five are far below the limit of the headers. */
+export const KEPT_CHARACTERS = 1_000
+
 /**
  * Timeout for the auth server, independent of `smart.app.timeout-seconds`: if the response to a refresh is lost,
  * the app must repeat the request while the auth server still accepts it as a retry.

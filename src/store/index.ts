@@ -12,7 +12,7 @@ export {
 export { migrate } from './migrate.ts'
 export { type Migration, runScript } from './migration.ts'
 export { inspectDatabase, openStore } from './open-store.ts'
-export { limitPendingRows } from './pending-rows.ts'
+export { countPendingRows, limitPendingRows } from './pending-rows.ts'
 export type { Instant, Schema } from './schema.ts'
 export {
   createRandomToken,

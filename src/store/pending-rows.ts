@@ -26,14 +26,13 @@ interface Requester {
 const DELETED_AT_ONCE = 100
 
 /**
- * Creates a function that makes room for one more pending row. It returns false if the network has reached its limit. The
- * limit of all rows never refuses anyone, because then a few networks could refuse everyone: it deletes the oldest rows of a
- * network that has more than a tenth of them, or else the oldest of all.
+ * Creates a function that says whether there is room for one more pending row: of its network, and in all. It says what of
+ * the two is missing.
  */
-export function limitPendingRows(
+export function countPendingRows(
   table: PendingTable,
   { perNetwork, inAll }: PendingLimits,
-): (db: Kysely<Schema>, requester: Requester) => Promise<boolean> {
+): (db: Kysely<Schema>, requester: Requester) => Promise<'room' | 'network is full' | 'all are full'> {
   const countOfNetwork = prepareQuery((db, { networkHash, now }: Requester) =>
     countPending(db, table, now).where('network_hash', '=', networkHash),
   )
@@ -43,10 +42,26 @@ export function limitPendingRows(
   )
   return async (db, requester) => {
     const [own] = (await countOfNetwork(db, requester)).rows
-    if (Number(own?.count) >= perNetwork) return false
+    if (Number(own?.count) >= perNetwork) return 'network is full'
     const [all] = (await countInAll(db, requester)).rows
-    if (Number(all?.count) >= inAll) await deleteOldest(db, table, await findFlood(db, table, inAll / 10))
-    return true
+    return Number(all?.count) >= inAll ? 'all are full' : 'room'
+  }
+}
+
+/**
+ * Creates a function that makes room for one more pending row. It returns false if the network has reached its limit. The
+ * limit of all rows never refuses anyone, because then a few networks could refuse everyone: it deletes the oldest rows of a
+ * network that has more than a tenth of them, or else the oldest of all.
+ */
+export function limitPendingRows(
+  table: PendingTable,
+  limits: PendingLimits,
+): (db: Kysely<Schema>, requester: Requester) => Promise<boolean> {
+  const count = countPendingRows(table, limits)
+  return async (db, requester) => {
+    const found = await count(db, requester)
+    if (found === 'all are full') await deleteOldest(db, table, await findFlood(db, table, limits.inAll / 10))
+    return found !== 'network is full'
   }
 }
 

@@ -1,5 +1,5 @@
 /** What may use libuv's thread pool, which has four threads (docs/limits.md). */
-const THREAD_POOL_LIMITS = {
+export const THREAD_POOL_LIMITS = {
   /** One thread stays free for files and the names of hosts. */
   atOnce: 3,
   waiting: 4_000,

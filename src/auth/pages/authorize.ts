@@ -33,7 +33,7 @@ export function addAuthorizeRoutes(app: FastifyInstance, context: AuthContext): 
       const progress = { request: verified.request, found: verified }
       return sendStep(reply, context, await proceed(request, context, progress))
     }
-    const stored = await storePendingAuthorization(context, verified.request, request.ip)
+    const stored = await storePendingAuthorization(context, verified.request, request)
     return isFailure(stored)
       ? sendStep(reply, context, await refuse(request, context, stored, { request: verified.request }))
       : reply.redirect(`${paths.resume}?interaction=${stored.id}`, 303)

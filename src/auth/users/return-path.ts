@@ -13,7 +13,7 @@ function defineReturnCookie({ settings }: ReturnContext): CookieDefinition {
 }
 
 /** Who signed in last with this browser: still known when the login has ended. It signs nobody in. */
-function defineUserCookie({ settings }: ReturnContext): CookieDefinition {
+function defineUserCookie({ settings }: Pick<ReturnContext, 'settings'>): CookieDefinition {
   return defineCookie(settings.issuerUrl, 'sallyport-last-user')
 }
 
@@ -25,7 +25,10 @@ export function rememberUser(context: ReturnContext, reply: FastifyReply, userId
   reply.setCookie(name, context.sealer.seal(userId, USER_PURPOSE), attributes)
 }
 
-export function findLastUser(context: ReturnContext, { cookies }: FastifyRequest): string | undefined {
+export function findLastUser(
+  context: Pick<ReturnContext, 'settings' | 'sealer'>,
+  { cookies }: FastifyRequest,
+): string | undefined {
   return context.sealer.tryOpen(cookies[defineUserCookie(context).name] ?? '', USER_PURPOSE)
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { describe, it } from 'node:test'
+import { afterEach, beforeEach, describe, it } from 'node:test'
 import { AppBrowser } from '../../../test/support/app-browser.ts'
 import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { launchBrowser, sessionApp, useSessionApp } from '../../../test/support/session-app.ts'
@@ -186,9 +186,9 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal((await browser.get(await browser.visitAuthServer(fifth))).statusCode, 302)
     })
 
-    it('allows at most 2,000 pending launches per network, and launches of other networks at any time (LIMIT-4)', async () => {
-      const now = setup.clock()
+    describe('while strangers have started as many launches as are stored', () => {
       const fill = async (address: string) => {
+        const now = setup.clock()
         const network_hash = sha256(findSite(address))
         const lifetime = { created_at: now, expires_at: now + 600_000 }
         const rows = Array.from({ length: 2_000 }, () => ({
@@ -207,19 +207,64 @@ eachDatabaseIfThorough((_name, open) => {
             .values(rows.slice(at, at + 500))
             .execute()
       }
-      const url = `/launch?${new URLSearchParams({ iss: setup.ehr.fhirBaseUrl, launch: 'l' })}`
-      const from = (remoteAddress: string) => setup.app.inject({ method: 'GET', url, remoteAddress })
-      await fill('10.7.7.7')
-      const refused = await from('10.7.7.7')
-      assert.equal(refused.statusCode, 429)
-      assert.match(refused.body, /2000 launches from one network/)
-      assert.equal((await from('10.7.7.8')).statusCode, 302)
-      for (const network of [1, 2, 3, 4]) await fill(`10.7.6.${network}`)
-      assert.equal((await from('10.7.7.8')).statusCode, 302)
-      setup.clock.advance(600)
-      assert.equal((await from('10.7.7.7')).statusCode, 302)
+      const count = async () => (await setup.store.db.selectFrom('app_launch').selectAll().execute()).length
+      beforeEach(() => fill('127.0.0.1'))
       // The other tests share this store and have their own clocks.
-      await setup.store.db.deleteFrom('app_launch').where('issuer', '=', 'i').execute()
+      afterEach(() => setup.store.db.deleteFrom('app_launch').where('issuer', '=', 'i').execute())
+
+      it('stores no more of their network, and launches everybody else (LIMIT-4)', async () => {
+        const before = await count()
+        const browser = new AppBrowser(setup.app)
+        const begun = await browser.begin(setup.ehr.fhirBaseUrl)
+        assert.equal(begun.statusCode, 302)
+        assert.equal(await count(), before)
+        assert.ok((begun.cookies[0]?.value.length ?? 0) < 2_000)
+        const opened = await browser.get(await browser.visitAuthServer(begun))
+        assert.match(String(opened.headers.location), /^\/s\//)
+        assert.equal((await browser.get('/api/session')).statusCode, 200)
+      })
+
+      it('stores no more of all networks together, and removes no launch that waits (LIMIT-4)', async () => {
+        const waiting = new AppBrowser(setup.app)
+        await setup.store.db.deleteFrom('app_launch').where('issuer', '=', 'i').execute()
+        const callback = await waiting.visitAuthServer(await waiting.begin(setup.ehr.fhirBaseUrl))
+        for (const network of [1, 2, 3, 4, 5]) await fill(`10.7.6.${network}`)
+        const before = await count()
+        const browser = new AppBrowser(setup.app)
+        const begun = await browser.begin(setup.ehr.fhirBaseUrl)
+        assert.equal(await count(), before)
+        assert.equal((await browser.get(await browser.visitAuthServer(begun))).statusCode, 302)
+        assert.equal((await waiting.get(callback)).statusCode, 302)
+      })
+
+      it('completes a launch once, in the browser that began it, and within 10 minutes (APP-3)', async () => {
+        const [browser, other] = [new AppBrowser(setup.app), new AppBrowser(setup.app)]
+        const callback = await browser.visitAuthServer(await browser.begin(setup.ehr.fhirBaseUrl))
+        await other.begin(setup.ehr.fhirBaseUrl)
+        await refused(other, callback, /cannot be continued/, 400)
+        const cookies = Object.fromEntries(browser.cookies)
+        const responses = await Promise.all(
+          Array.from({ length: 20 }, () => setup.app.inject({ method: 'GET', url: callback, cookies })),
+        )
+        assert.equal(responses.filter(({ statusCode }) => statusCode === 302).length, 1)
+        // The cookie of one launch is worthless under the name of another.
+        const second = await browser.visitAuthServer(await browser.begin(setup.ehr.fhirBaseUrl))
+        const names = [...browser.cookies.keys()].filter(name => name.startsWith('sallyport-app-launch-'))
+        const [value = ''] = other.cookies.values()
+        for (const name of names) browser.cookies.set(name, value)
+        await refused(browser, second, /cannot be continued/, 400)
+        const late = await other.visitAuthServer(await other.begin(setup.ehr.fhirBaseUrl))
+        setup.clock.advance(600)
+        await refused(other, late, /cannot be continued/, 400)
+      })
+
+      it('keeps the newest five launches of a browser (APP-6)', async () => {
+        const browser = new AppBrowser(setup.app)
+        for (let at = 0; at < 12; at++) await browser.begin(setup.ehr.fhirBaseUrl)
+        const last = await browser.begin(setup.ehr.fhirBaseUrl)
+        assert.equal(browser.cookies.size, 5)
+        assert.equal((await browser.get(await browser.visitAuthServer(last))).statusCode, 302)
+      })
     })
 
     it('makes a browser evict launch cookies before login and session cookies', async () => {

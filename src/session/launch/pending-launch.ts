@@ -1,14 +1,19 @@
 import { MINUTE_MS } from '../../core/index.ts'
 import {
+  countPendingRows,
   createRandomToken,
-  limitPendingRows,
   prepareInsert,
   prepareQuery,
   sha256,
 } from '../../store/index.ts'
 import { type CookieDefinition, findSite } from '../../web/index.ts'
 import { defineAppCookie } from '../context.ts'
-import { PENDING_LAUNCHES, PENDING_LAUNCHES_IN_ALL, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
+import {
+  KEPT_CHARACTERS,
+  PENDING_LAUNCHES,
+  PENDING_LAUNCHES_IN_ALL,
+  PENDING_LAUNCHES_PER_NETWORK,
+} from '../limits.ts'
 import type { AppContext } from '../oauth/context.ts'
 
 const LIFETIME_MS = 10 * MINUTE_MS
@@ -33,6 +38,16 @@ export interface LaunchTicket {
   readonly cookieValue: string
 }
 
+/** What the cookie of a launch without a row holds, encrypted. */
+interface KeptLaunch extends PendingLaunch {
+  readonly expiresAt: number
+}
+
+const toKeptPurpose = (stateHash: string) => `launch ${stateHash}`
+
+/** A value of a row is random and has no dot. */
+const isKeptByBrowser = (cookieValue: string) => cookieValue.includes('.')
+
 /** Each launch has its own cookie, so that two tabs do not overwrite each other (APP-6). */
 export function planLaunchCookie(context: AppContext, state: string): CookieDefinition {
   return planCookie(context, sha256(state).slice(0, 16))
@@ -54,7 +69,7 @@ export async function makeRoom(
 ): Promise<readonly CookieDefinition[]> {
   const prefix = planCookie(context, '').name
   const held = Object.entries(cookies).flatMap(([name, value = '']) =>
-    name.startsWith(prefix) ? [{ name, hash: sha256(value) }] : [],
+    name.startsWith(prefix) ? [{ name, hash: sha256(value), hasRow: !isKeptByBrowser(value) }] : [],
   )
   if (held.length === 0) return []
   const newest = await context.store.db
@@ -65,7 +80,11 @@ export async function makeRoom(
     .orderBy('created_at', 'desc')
     .limit(PENDING_LAUNCHES - 1)
     .execute()
-  const over = held.filter(({ hash }) => !newest.some(({ browser_hash }) => browser_hash === hash))
+  const isNewest = (hash: string) => newest.some(({ browser_hash }) => browser_hash === hash)
+  // A browser sends its older cookies first (RFC 6265, 5.4).
+  const room = PENDING_LAUNCHES - 1 - newest.length
+  const kept = room > 0 ? held.filter(({ hasRow }) => !hasRow).slice(-room) : []
+  const over = held.filter(one => !isNewest(one.hash) && !kept.includes(one))
   if (over.length === 0) return []
   await context.store.db.deleteFrom('app_launch').where('browser_hash', 'in', listHashes(over)).execute()
   return over.map(({ name }) => planCookie(context, name.slice(prefix.length)))
@@ -75,7 +94,10 @@ function listHashes(cookies: readonly { readonly hash: string }[]): readonly str
   return cookies.map(({ hash }) => hash)
 }
 
-/** Returns undefined if too many launches of the network are pending. */
+/**
+ * Stores a launch. If too many of the network or of all are pending, the browser keeps it itself, encrypted in its cookie: whom
+ * a portal or an EHR sends here does not wait for strangers. Undefined if it is too long for a cookie.
+ */
 export async function keepLaunch(
   context: AppContext,
   launch: PendingLaunch,
@@ -83,8 +105,14 @@ export async function keepLaunch(
 ): Promise<LaunchTicket | undefined> {
   const networkHash = sha256(findSite(address))
   const now = context.clock()
-  if (!(await admitRow(context.store.db, { networkHash, now }))) return undefined
   const state = createRandomToken()
+  const cookie = planLaunchCookie(context, state)
+  if ((await countLaunches(context.store.db, { networkHash, now })) !== 'room') {
+    const text = JSON.stringify({ ...launch, expiresAt: now + LIFETIME_MS } satisfies KeptLaunch)
+    return text.length > KEPT_CHARACTERS
+      ? undefined
+      : { state, cookie, cookieValue: context.sealer.seal(text, toKeptPurpose(sha256(state))) }
+  }
   const cookieValue = createRandomToken()
   await insertLaunch(context.store.db, {
     state_hash: sha256(state),
@@ -101,15 +129,33 @@ export async function keepLaunch(
     created_at: now,
     expires_at: now + LIFETIME_MS,
   })
-  return { state, cookie: planLaunchCookie(context, state), cookieValue }
+  return { state, cookie, cookieValue }
 }
 
 const insertLaunch = prepareInsert('app_launch')
 
-const admitRow = limitPendingRows('app_launch', {
+const countLaunches = countPendingRows('app_launch', {
   perNetwork: PENDING_LAUNCHES_PER_NETWORK,
   inAll: PENDING_LAUNCHES_IN_ALL,
 })
+
+/** A launch that its browser kept. Once: the state is remembered until it would have expired. */
+async function takeKept(
+  { store, sealer, clock }: AppContext,
+  stateHash: string,
+  cookieValue: string,
+): Promise<PendingLaunch | undefined> {
+  const text = sealer.tryOpen(cookieValue, toKeptPurpose(stateHash))
+  if (text === undefined) return undefined
+  const { expiresAt, ...launch }: KeptLaunch = JSON.parse(text)
+  if (expiresAt <= clock()) return undefined
+  const { numInsertedOrUpdatedRows } = await store.db
+    .insertInto('used_assertion')
+    .values({ client_id: 'app_launch', jti_hash: stateHash, expires_at: expiresAt })
+    .onConflict(conflict => conflict.doNothing())
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n ? launch : undefined
+}
 
 /**
  * Deletes the launch, so that a second request with the same state finds none. A request from another browser does
@@ -121,6 +167,7 @@ export async function takeLaunch(
   cookieValue: string,
 ): Promise<PendingLaunch | undefined> {
   const stateHash = sha256(state)
+  if (isKeptByBrowser(cookieValue)) return takeKept(context, stateHash, cookieValue)
   const browserHash = sha256(cookieValue)
   const [row] = (await deleteLaunch(context.store.db, { stateHash, browserHash, now: context.clock() })).rows
   // Undefined if it was sealed for another launch or with another secret.

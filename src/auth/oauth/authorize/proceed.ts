@@ -235,8 +235,8 @@ async function sendToPage(
   { login }: AuthorizationState,
   path: string,
 ): Promise<Step> {
-  const ip = login ? undefined : http.ip
-  const stored = id === undefined ? await storePendingAuthorization(context, request, ip) : { id }
+  const anonymous = login ? undefined : http
+  const stored = id === undefined ? await storePendingAuthorization(context, request, anonymous) : { id }
   return isFailure(stored)
     ? refuse(http, context, stored, { request, login })
     : { kind: 'redirect', url: `${path}?interaction=${stored.id}` }

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import {
   createRandomToken,
@@ -7,10 +8,10 @@ import {
   type Schema,
   sha256,
 } from '../../../store/index.ts'
-import { findSite } from '../../../web/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
+import { findRoom } from '../../users/room.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
 import type { FoundLaunch } from '../launch/launch-token.ts'
@@ -86,15 +87,16 @@ export interface PendingAuthorization {
 }
 
 /**
- * Stores a request while it waits for its user. Pass `ip` for a browser without a login: the number of such requests is
- * limited.
+ * Stores a request while it waits for its user. Pass the HTTP request of a browser without a login: the number of such
+ * requests is limited.
  */
 export async function storePendingAuthorization(
-  { store, clock }: AuthContext,
+  context: AuthContext,
   request: AuthorizationRequest,
-  ip: string | undefined,
+  http: FastifyRequest | undefined,
 ): Promise<PendingAuthorization | Refusal> {
-  const networkHash = ip === undefined ? undefined : sha256(findSite(ip))
+  const { store, clock } = context
+  const networkHash = http && findRoom(context, http)
   if (networkHash !== undefined && !(await admitRow(store.db, { networkHash, now: clock() })))
     return new Refusal(
       'temporarily_unavailable',

@@ -61,7 +61,7 @@ async function sendPage(
   problem?: string,
 ): Promise<FastifyReply> {
   const party = findRelyingParty(context.settings)
-  const started = party && (await startPasskeyLogin(context, reply.request.ip))
+  const started = party && (await startPasskeyLogin(context, reply.request))
   if (!started) {
     const { status, title, paragraphs: text } = new SignInRefusal('busy')
     return sendErrorPage(reply, context, { kind: 'unavailable', status, title, text })

@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { createRandomToken, limitPendingRows, type Schema, sha256 } from '../../../store/index.ts'
-import { type CookieDefinition, defineCookie, findSite } from '../../../web/index.ts'
+import { type CookieDefinition, defineCookie } from '../../../web/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { UsersContext } from '../context.ts'
 import type { ProviderLogin } from '../providers/provider-login.ts'
+import { findRoom } from '../room.ts'
 
 /** A sign-in that needs another step. Its user is not logged in. */
 export interface PendingLogin {
@@ -56,13 +57,13 @@ export async function storePendingLogin(
   return (await storeLogin(context, trx, '', login)).id
 }
 
-/** Stores a sign-in that waits for any passkey. Undefined if too many of the network are pending. */
+/** Stores a sign-in that waits for any passkey. Undefined if too many of the user or network are pending. */
 export async function startPasskeyLogin(
-  context: Pick<UsersContext, 'store' | 'sealer' | 'clock'>,
-  address: string,
+  context: Pick<UsersContext, 'settings' | 'store' | 'sealer' | 'clock'>,
+  request: FastifyRequest,
 ): Promise<{ readonly id: string; readonly challenge: string } | undefined> {
   const { store, clock } = context
-  const networkHash = sha256(findSite(address))
+  const networkHash = findRoom(context, request)
   return (await admitRow(store.db, { networkHash, now: clock() }))
     ? storeLogin(context, store.db, networkHash, { userId: undefined })
     : undefined

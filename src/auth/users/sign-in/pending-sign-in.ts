@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createRandomToken, limitPendingRows, sha256 } from '../../../store/index.ts'
-import { type CookieDefinition, defineCookie, findSite } from '../../../web/index.ts'
+import { type CookieDefinition, defineCookie } from '../../../web/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { UsersContext } from '../context.ts'
+import { findRoom } from '../room.ts'
 
 /** A sign-in whose user is at the provider. */
 export interface PendingSignIn {
@@ -31,7 +32,7 @@ function defineSignInCookie({ settings }: UsersContext, state: string): CookieDe
   return { ...cookie, attributes: { ...cookie.attributes, maxAge, priority: 'low' } }
 }
 
-/** Stores a sign-in, binds it to the browser by a cookie, and returns its state. Undefined if too many of the network are pending. */
+/** Stores a sign-in, binds it to the browser by a cookie, and returns its state. Undefined if too many of the user or network are pending. */
 export async function storePendingSignIn(
   context: UsersContext,
   request: FastifyRequest,
@@ -39,7 +40,7 @@ export async function storePendingSignIn(
   pending: PendingSignIn,
 ): Promise<string | undefined> {
   const { store, sealer, clock } = context
-  const networkHash = sha256(findSite(request.ip))
+  const networkHash = findRoom(context, request)
   if (!(await admitRow(store.db, { networkHash, now: clock() }))) return undefined
   const state = createRandomToken()
   const browser = createRandomToken()
