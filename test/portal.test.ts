@@ -249,7 +249,7 @@ describe('the portal', () => {
   })
 
   it('shows each card as a whole line or not at all, beside a link to all (CDS-9)', async () => {
-    const indicators = ['critical', 'warning', 'info']
+    const indicators = ['critical', 'warning', 'info', 'info', 'info', 'info']
     const summary = 'Blood pressure was not measured for more than a year'
     const cards = indicators.map(indicator => ({
       summary,
@@ -260,10 +260,7 @@ describe('the portal', () => {
     advice.respond(() => ({ cards }))
     const { page } = await open()
     await logIn(page, stack)
-    for (const [height, whole] of [
-      [800, 2],
-      [720, 0],
-    ] as const) {
+    for (const height of [1000, 720]) {
       await page.setViewportSize({ width: 1280, height })
       await openPatient(page, stack)
       await page.getByRole('link', { name: 'Show all' }).waitFor()
@@ -274,11 +271,7 @@ describe('the portal', () => {
           return left >= place.right ? 'not' : bottom <= place.bottom ? 'whole' : 'cut'
         })
       })
-      assert.deepEqual(
-        shown,
-        [...Array(whole).fill('whole'), ...Array(2 - whole).fill('not')],
-        `${height} px`,
-      )
+      assert.match(shown.join(' '), /^whole( whole)*( not)+$/, `${height} px`)
     }
     advice.respond(() => ({ cards: [] }))
   })

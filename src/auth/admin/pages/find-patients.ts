@@ -1,5 +1,5 @@
 import { isId } from '../../../fhir/index.ts'
-import { formatName, type Html, html, type Person } from '../../../web/index.ts'
+import { formatDate, formatName, type Html, html, type Person } from '../../../web/index.ts'
 import {
   type Audited,
   createFhirReader,
@@ -7,10 +7,13 @@ import {
   createUserLookup,
   type FhirReadResult,
 } from '../../base/fhir-reader.ts'
+import { paths } from '../../base/paths.ts'
 import type { AdministrationPurpose } from '../../base/purposes.ts'
 import { opensRecords } from '../../base/user.ts'
+import { compareNames } from '../../oauth/launch/namesakes.ts'
 import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
 import { findByIds, searchPatients } from '../../oauth/launch/patients.ts'
+import { renderFacts, renderPatientHead } from '../../pages/portal/list.ts'
 import { describeCaller } from '../action.ts'
 import type { AdminRequest } from './route.ts'
 import { renderLink } from './shell.ts'
@@ -155,10 +158,25 @@ export function renderMeantPatients(
   )}.${fault !== undefined && ` ${fault}`}</p>`
 }
 
+/** The patients that a question may mean, as the portal lists them: one is to be chosen. */
+export function renderPatientChoice(
+  { found, fault }: MeantPatients,
+  { now, build }: { readonly now: number; readonly build: (patient: string) => string },
+): Html {
+  const { ids } = compareNames(found)
+  return html`<section class="card plistbox" aria-labelledby="which"><div class="plist__found"><h2 id="which">Which patient do you mean?</h2>${fault !== undefined && html`<p>${fault}</p>`}</div>
+${renderPatientHead()}
+<ol class="plist" aria-label="Patients">${found.map(
+    person => html`<li><a class="prow" href="${paths.admin}${build(`Patient/${person.id}`)}">
+${renderFacts(person, { now, alike: ids.has(person.id) })}</a></li>
+`,
+  )}</ol></section>`
+}
+
 function describePerson({ id, name, born, mrn }: Person): string {
   const facts = [
     formatName(name),
-    ...(born === undefined ? [] : [`born ${born}`]),
+    ...(born === undefined ? [] : [`born ${formatDate(born)}`]),
     mrn === undefined ? `id ${id}` : `MRN ${mrn}`,
   ]
   return facts.join(', ')

@@ -17,8 +17,8 @@ import {
   isMistyped,
   type MeantPatients,
   namePatientField,
-  renderMeantPatients,
   renderPatient,
+  renderPatientChoice,
 } from './find-patients.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderTable } from './shell.ts'
@@ -60,7 +60,10 @@ async function answerQuestion(request: AdminRequest, text: string): Promise<Html
   const meant = await findMeantPatients(request, 'patient-search', text)
   const [id, ...others] = meant.found.length === 0 ? meant.ids : meant.found.map(person => person.id)
   if (others.length > 0)
-    return html`${renderMeantPatients(meant, patient => `/policy?${new URLSearchParams({ patient })}`)}`
+    return renderPatientChoice(meant, {
+      now: request.context.clock(),
+      build: patient => `/policy?${new URLSearchParams({ patient })}`,
+    })
   if (id === undefined || meant.outcome === 'unavailable') return refuseToFind(meant)
   const found = await explainPatientAccess(request.admin, request.context, id)
   const isName = isFailure(found) && found.code === 'not_found' && !isMistyped(meant)

@@ -64,10 +64,11 @@ export function renderPatientPage(options: PickerOptions, view: PatientsView): H
     isOwn ? `Whose record should ${client.name} use?` : `Choose a patient for ${client.name}`,
     html`<div class="stack stack--tight">
 ${!isOwn && renderPatientSearch(paths.pick, search, { hidden: { interaction: pendingId }, isFocused: true })}
+<div class="stack stack--tight" data-results>
 ${again && renderWarning(isOwn ? 'Nobody is selected.' : 'No patient selected.', 'Select one, or cancel.')}
 ${people.some(({ id }) => list.similar.ids.has(id)) && renderWarning('Patients in this list have names similar to others.', `Check the birth date${isOwn ? '' : ' and the MRN'} before you continue.`)}
 ${renderPickForm(options, html`${renderHidden({ search, page: view.page })}${people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, { suggestions: view.suggestions, build: text => buildPickUrl(pendingId, { search: text }) })}</div>` : isOwn ? renderOwnRecords(list, { records: options.ownRecords, now: options.now, pager: renderPages(options, view) }) : renderRadios(options, view)}`)}
-</div>`,
+</div></div>`,
   )
 }
 
@@ -148,7 +149,7 @@ function renderRadios(options: PickerOptions, view: PatientsView): Html {
   return html`<fieldset><legend class="sr">${search === undefined ? describeList(list, search) : describeMatches(list, search)}</legend>
 <div class="card plistbox plist--pick">${renderMatches(list, search, buildPickUrl(pendingId))}
 <div class="plist__head" aria-hidden="true"><span></span><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
-${renderGroups(list, (person, { mark }) => renderRadio(person, mark, { now, alike: list.similar.ids.has(person.id) }))}
+${renderGroups(list, (person, mark) => renderRadio(person, mark, { now, alike: list.similar.ids.has(person.id) }))}
 ${renderListNote(list, search)}
 ${renderPages(options, view)}
 </div></fieldset>`

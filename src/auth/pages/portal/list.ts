@@ -26,8 +26,6 @@ export interface ListOptions {
   readonly search: string | undefined
   readonly page: string | undefined
   readonly pickedId: string | undefined
-  /** Whether the picked patient, who is among the recent ones too, was picked from the list of all. */
-  readonly isPickedFromAll: boolean
   /** The app that is launched for the patient who is picked. */
   readonly client: string | undefined
   readonly now: number
@@ -38,7 +36,7 @@ export function renderList(options: ListOptions): Html {
   const build = (search?: string) => buildPortalUrl({ search, client })
   return html`<div class="portal__find">
 ${renderPatientSearch(paths.portal, search, { hidden: { client }, isFocused: pickedId === undefined })}
-<div class="card plistbox">${listPeople(list).length === 0 ? renderNoPatients(search, { suggestions, build }) : renderRows(options)}</div>
+<div class="card plistbox" data-results>${listPeople(list).length === 0 ? renderNoPatients(search, { suggestions, build }) : renderRows(options)}</div>
 </div>`
 }
 
@@ -56,14 +54,11 @@ export function renderPatientSearch(
 
 function renderRows(options: ListOptions): Html {
   const { list, search, page, pickedId, client, now } = options
-  const renderRow = (person: Person, { mark, isCopied, isCopy }: Row) => {
-    const isPicked = person.id === pickedId && (!isCopied || isCopy !== options.isPickedFromAll)
-    const from = isCopied && !isCopy ? 'all' : undefined
-    return html`<li><a class="prow"${mark} href="${buildPortalUrl({ search, page, patient: person.id, client, from })}"${isPicked && html` aria-current="true"`}>
+  const renderRow = (person: Person, mark: Html) =>
+    html`<li><a class="prow"${mark} href="${buildPortalUrl({ search, page, patient: person.id, client })}"${person.id === pickedId && html` aria-current="true"`}>
 ${renderFacts(person, { now, alike: list.similar.ids.has(person.id) })}</a></li>
 `
-  }
-  return html`${renderMatches(list, search, buildPortalUrl({ patient: pickedId, client }))}<div class="plist__head" aria-hidden="true"><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
+  return html`${renderMatches(list, search, buildPortalUrl({ patient: pickedId, client }))}${renderPatientHead()}
 ${renderGroups(list, renderRow)}
 ${renderListNote(list, search)}
 ${renderPager(list, { page, build: position => buildPortalUrl({ search, page: position, client }) })}`
@@ -76,34 +71,18 @@ export function renderMatches(list: PatientList, search: string | undefined, all
   return html`<div class="plist__found"><h2>${describeMatches(list, search)}</h2> <a href="${all}">Clear search</a>${dates !== '' && html`<p>${dates}</p>`}</div>`
 }
 
-/** A row of the list. */
-interface Row {
-  /** A patient has one element with the id. */
-  readonly mark: Html
-  /** Whether the patient is among the recent ones and in the list. */
-  readonly isCopied: boolean
-  /** Whether it is the row among the recent ones. */
-  readonly isCopy: boolean
-}
-
-/** The recent patients under their own heading, then the list, which has them too. */
+/** The recent patients under their own heading, then the list, which has them too. The mark is on one row of each patient. */
 export function renderGroups(
   { recent, patients }: PatientList,
-  renderRow: (person: Person, row: Row) => Html,
+  renderRow: (person: Person, mark: Html) => Html,
 ): Html {
   const listed = new Set(patients.map(({ id }) => id))
-  const opened = new Set(recent.map(({ id }) => id))
   const mark = ({ id }: Person) => html` data-patient-id="${id}"`
-  const all = html`<ol class="plist" aria-label="Patients">${patients.map(person =>
-    renderRow(person, { mark: mark(person), isCopied: opened.has(person.id), isCopy: false }),
-  )}</ol>`
+  const all = html`<ol class="plist" aria-label="Patients">${patients.map(person => renderRow(person, mark(person)))}</ol>`
   return recent.length === 0
     ? all
     : html`<h2 class="plist__group">Recent</h2><ol class="plist" aria-label="Recent patients">${recent.map(
-        person => {
-          const isCopied = listed.has(person.id)
-          return renderRow(person, { mark: isCopied ? html`` : mark(person), isCopied, isCopy: true })
-        },
+        person => renderRow(person, listed.has(person.id) ? html`` : mark(person)),
       )}</ol>
 ${patients.length > 0 && html`<h2 class="plist__group">All by family name</h2>${all}`}`
 }
@@ -132,6 +111,11 @@ export function renderPager(
     next !== undefined &&
     html`<a class="btn btn--quiet btn--small push" href="${build(next)}" rel="next">Next</a>`
   }</nav>`
+}
+
+/** The head of a list of patients, above `renderFacts` of each. */
+export function renderPatientHead(): Html {
+  return html`<div class="plist__head" aria-hidden="true"><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>`
 }
 
 /** A longer record number, such as a UUID, gets its own line. */

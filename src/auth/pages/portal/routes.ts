@@ -41,7 +41,6 @@ export function addPortalRoutes(app: FastifyInstance, context: AuthContext): voi
           client: query.get('client'),
           encounters: query.get('encounters'),
           apps: query.get('apps'),
-          from: query.get('from'),
         },
         readEntered(request.query),
       )
@@ -60,8 +59,6 @@ interface PortalQuery {
   readonly encounters?: string | undefined
   /** 'find': apps are searched. */
   readonly apps?: string | undefined
-  /** 'all': the patient was picked from the list of all, not from the recent ones. */
-  readonly from?: string | undefined
 }
 
 /** The launch form, which is shown again as it was. */
@@ -128,7 +125,7 @@ export async function sendPortal(
       footer: html`<span class="base">FHIR base <span class="url">${settings.fhirBaseUrl}</span> ${renderBadge('Available', 'ok')}</span>`,
       scripts: picked ? ['launch.js', ...(hasCards ? ['cards.js'] : [])] : [],
     },
-    html`<div class="portal${picked && ' portal--picked'}">${renderPageHead(isLimited(context, login) ? 'My patients' : 'Patients')}${renderList({ list, suggestions, ...view, pickedId: patient, isPickedFromAll: query.from === 'all', client: query.client, now })}${renderBeside(picked, beside)}</div>`,
+    html`<div class="portal${picked && ' portal--picked'}">${renderPageHead(isLimited(context, login) ? 'My patients' : 'Patients')}${renderList({ list, suggestions, ...view, pickedId: patient, client: query.client, now })}${renderBeside(picked, beside)}</div>`,
   )
   // A content security policy with all registered apps could exceed the limits of browsers.
   return reply.sendPage(document, {
