@@ -50,6 +50,7 @@ export { type ClientChanges, deleteClient, insertClient } from './oauth/clients/
 export {
   CLIENT_DEFAULTS,
   ClientFault,
+  describeClientFaults,
   findClientFault,
   findClientIdFault,
   normalizeScope,

@@ -150,7 +150,7 @@ eachDatabaseIfThorough((_name, open) => {
       for (const username of ['vera', 'root']) {
         const browser = await auth.logIn(username)
         for (const [text, found] of [
-          ['Juniper Alba', /Patients?: <a[^>]*>Juniper, Alba, born 1958-03-14, id juniper<\/a>/],
+          ['Juniper Alba', /Patients?: <a[^>]*>Juniper, Alba, born 14-Mar-1958, id juniper<\/a>/],
           ['1958-03-14', /Juniper, Alba, born/],
           ['Nobody', /Unknown patient\.[\s\S]*No patient is known as Nobody\. Check the spelling/],
         ] as const) {
@@ -205,7 +205,15 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal(await isAccepted(tokens.access_token), true)
       const { id } = await auth.findUser('bob')
       const path = `/admin/clinicians/${id}`
-      assert.match((await admin.get(path)).body, /name="noRecords" value="1">/)
+      assert.match(
+        (await admin.get(path)).body,
+        /name="noRecords" value="1">[\s\S]*The account loses its FHIR user Practitioner\/practitioner-of-bob\./,
+      )
+      const other = { kind: 'clinician', displayName: 'Bob', fhirUser: 'practitioner-9', noRecords: '1' }
+      const dropped = await admin.post(path, other)
+      assert.equal(dropped.statusCode, 400)
+      assert.match(dropped.body, /value="Practitioner\/practitioner-9"|value="practitioner-9"/)
+      assert.match(dropped.body, /opens no patient records has no FHIR user: leave it out/)
       const form = { kind: 'clinician', displayName: 'Bob', fhirUser: 'practitioner-of-bob' }
       assert.equal((await admin.post(path, { ...form, noRecords: '1' })).statusCode, 303)
       assert.equal((await auth.findUser('bob')).fhir_user_id, '')
@@ -228,6 +236,9 @@ eachDatabaseIfThorough((_name, open) => {
       const path = '/admin/clinicians/new'
       const form = { kind: 'clinician', username: 'sec', displayName: 'Sec', fhirUser: '', password: '1' }
       assert.equal((await admin.post(path, form)).statusCode, 400)
+      const named = await admin.post(path, { ...form, fhirUser: 'Practitioner/7', noRecords: '1' })
+      assert.equal(named.statusCode, 400)
+      assert.match(named.body, /id="fhirUser"[^>]*aria-invalid="true"/)
       assert.equal((await admin.post(path, { ...form, noRecords: '1' })).statusCode, 200)
       assert.equal((await auth.findUser('sec')).fhir_user_id, '')
       const patient = { ...form, username: 'p', kind: 'account', noRecords: '1' }

@@ -13,8 +13,10 @@ export { findOwn } from './own.ts'
 export {
   escapeLine,
   escapeLines,
+  isNewUsername,
   isPlainLine,
   isUsername,
+  NEW_USERNAME_RULE,
   ON_PLAIN_LINE,
   removeControls,
   toPlainLine,

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import {
   escapeLine,
   escapeLines,
+  isNewUsername,
   isPlainLine,
   isUsername,
   removeControls,
@@ -53,6 +54,27 @@ describe('a name', () => {
     )
     assert.equal(isUsername(' ada'), false)
   })
+})
+
+describe('a new username', () => {
+  for (const name of ['ada', 'a', 'Ada.Lovelace-2', 'ada@ward.example', 'núñez', '李雷', 'a'.repeat(100)])
+    it(`may be ${name.slice(0, 20)}`, () => assert.equal(isNewUsername(name), true))
+
+  for (const name of [
+    '',
+    ' ',
+    'ada lovelace',
+    '.ada',
+    '-x',
+    'a/b',
+    'a\\b',
+    'a<b',
+    'a"b',
+    '🩺',
+    'n\u0303',
+    'a'.repeat(101),
+  ])
+    it(`is not ${JSON.stringify(name.slice(0, 20))}`, () => assert.equal(isNewUsername(name), false))
 })
 
 describe('a text of several lines', () => {

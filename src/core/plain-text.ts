@@ -21,8 +21,21 @@ export function isPlainLine(text: string, longest: number): boolean {
 /** Completes the sentence of an error: "expected at most 200 characters …". */
 export const ON_PLAIN_LINE = 'on one line, without invisible characters that change its display'
 
+/** Whether a username can exist. Identity providers and the database may have names that we would not give. */
 export function isUsername(text: string): boolean {
   return isPlainLine(text, 100) && text === text.trim()
+}
+
+/** ZWJ and ZWNJ belong to letters of some scripts. */
+const NEW_USERNAME = /^[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}._@+-]|\u200c|\u200d){0,99}$/u
+
+/** Completes a sentence: "a username has …". */
+export const NEW_USERNAME_RULE =
+  'at most 100 letters, digits and the characters . _ - @ +, begins with a letter or a digit, and has no spaces'
+
+/** Whether a new account may have this username: one that can be read out, typed and told from others. */
+export function isNewUsername(text: string): boolean {
+  return NEW_USERNAME.test(text) && text === text.normalize('NFC')
 }
 
 /** The name that others wrote, on one line and without controls. */

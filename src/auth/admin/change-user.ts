@@ -7,6 +7,7 @@ import {
   checkLink,
   checkPassword,
   isIssued,
+  listFaultsOfNew,
   listUserFaults,
   type NewUser,
   USERNAME_TAKEN,
@@ -23,7 +24,8 @@ import { describe, isAdministrator, type UserDescription, type UserTarget } from
 
 /** Adds a user. */
 export async function addUser(admin: Admin, user: NewUser): Promise<ChangedUser | AdminFailure> {
-  const fault = listUserFaults(user)[0] ?? checkPassword(admin, user, user.password) ?? checkLink(admin, user)
+  const fault =
+    listFaultsOfNew(user)[0] ?? checkPassword(admin, user, user.password) ?? checkLink(admin, user)
   if (fault) return fault
   const password_hash = user.password === undefined ? NO_PASSWORD : await hashPassword(user.password)
   return perform(admin, async trx => {

@@ -1,4 +1,4 @@
-import { isPlainLine, isUsername, ON_PLAIN_LINE } from '../../core/index.ts'
+import { isNewUsername, isPlainLine, NEW_USERNAME_RULE, ON_PLAIN_LINE } from '../../core/index.ts'
 import { isId } from '../../fhir/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { findNewPasswordFault, type PasswordOwner } from '../users/passwords.ts'
@@ -52,11 +52,6 @@ export function listUserFaults(
   const types: readonly string[] = FHIR_USERS[user.kind]
   const rules: readonly (readonly [isKept: boolean, property: UserFault['property'], reason: string])[] = [
     [
-      isUsername(user.username),
-      'username',
-      `a username has at most 100 characters ${ON_PLAIN_LINE}, and no spaces around them`,
-    ],
-    [
       isPlainLine(user.displayName, LIMITS.nameCharacters),
       'displayName',
       `a display name has 1 to ${LIMITS.nameCharacters} characters ${ON_PLAIN_LINE}`,
@@ -67,7 +62,11 @@ export function listUserFaults(
       `a FHIR user of this kind is a reference to a ${types.join(' or ')}`,
     ],
     [records || user.kind === 'clinician', 'records', 'only the account of a clinician can open no records'],
-    [records || user.fhirUser === '', 'fhirUser', 'an account that opens no records has no FHIR user'],
+    [
+      records || user.fhirUser === '',
+      'fhirUser',
+      'an account that opens no patient records has no FHIR user: leave it out, or let the account open records',
+    ],
     [
       relatedPersons.length <= LIMITS.relatedPersons,
       'relatedPersons',
@@ -86,12 +85,21 @@ export function listUserFaults(
   return rules.flatMap(([isKept, property, reason]) => (isKept ? [] : new UserFault(property, reason)))
 }
 
+/** Why a new user cannot have these properties. The username of an existing one is not judged: it does not change. */
+export function listFaultsOfNew(user: Parameters<typeof listUserFaults>[0]): readonly UserFault[] {
+  const isKept = isNewUsername(user.username)
+  return [
+    ...(isKept ? [] : [new UserFault('username', `a username has ${NEW_USERNAME_RULE}`)]),
+    ...listUserFaults(user),
+  ]
+}
+
 export const USERNAME_TAKEN = new UserFault('username', 'the username is taken', 'conflict')
 
 /** Why a user cannot be added, as far as is known now: somebody else may take the username. */
 export async function listNewUserFaults({ store }: Admin, user: NewUser): Promise<readonly UserFault[]> {
   const isTaken = (await findRow(store.db, { username: user.username })) !== undefined
-  return [...(isTaken ? [USERNAME_TAKEN] : []), ...listUserFaults(user)]
+  return [...(isTaken ? [USERNAME_TAKEN] : []), ...listFaultsOfNew(user)]
 }
 
 /** On loopback, the command line warns about a password that is easy to guess instead: it sets those of tests. */

@@ -13,6 +13,8 @@ import {
 import {
   type ClientFault,
   type ClientProperties,
+  describeClientFaults,
+  describeValue,
   ID_TAKEN,
   type Registrar,
 } from '../oauth/clients/validate.ts'
@@ -153,7 +155,10 @@ export function failProperty(fault: ClientFault): AdminFailure {
     ? new AdminFailure('conflict', fault.text, fault)
     : new AdminFailure(
         'invalid',
-        `the member ${CLIENT_FIELDS[fault.property].member} is not valid: ${fault.text}`,
+        describeClientFaults(
+          fault,
+          one => `the member ${CLIENT_FIELDS[one.property].member} is not valid: ${describeValue(one)}`,
+        ).join('; '),
         fault,
       )
 }

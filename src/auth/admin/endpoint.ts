@@ -1,5 +1,5 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
+import { Value, ValueErrorType } from '@sinclair/typebox/value'
 import type { FastifyInstance } from 'fastify'
 import type { Html } from '../../web/index.ts'
 import { LIMITS } from '../base/limits.ts'
@@ -123,14 +123,36 @@ export function readMembers(schema: TSchema, sent: unknown, isText: boolean): un
   if (JSON.stringify(values).includes('\\u0000'))
     return new AdminFailure('invalid', 'a member contains a NUL character')
   const complete = Value.Default(schema, Value.Clone(values))
-  const [error] = Value.Errors(schema, complete)
-  if (!error) return complete
-  const name = error.path.slice(1).replaceAll('/', '.')
-  const reason = error.message.charAt(0).toLowerCase() + error.message.slice(1)
-  return new AdminFailure(
-    'invalid',
-    name === '' ? reason : `the member ${sanitizeName(name)} is not valid: ${reason}`,
-  )
+  const faults = listFaults(schema, complete)
+  return faults.length === 0 ? complete : new AdminFailure('invalid', faults.join('; '))
+}
+
+/** Faults that a response names. */
+const NAMED_FAULTS = 20
+
+/** What is wrong with each member, the unknown ones first: one of them may be a misspelled one that is missing. */
+function listFaults(schema: TSchema, values: unknown): readonly string[] {
+  const texts = new Map<string, { readonly isUnknown: boolean; readonly text: string }>()
+  for (const { path, message, type } of Value.Errors(schema, values)) {
+    const name = path.slice(1).replaceAll('/', '.')
+    // The other errors of a member follow from the first one.
+    if (!texts.has(name))
+      texts.set(name, { isUnknown: UNKNOWN.has(type), text: describeError(name, message, type) })
+    if (texts.size >= NAMED_FAULTS) break
+  }
+  return [...texts.values()]
+    .toSorted((a, b) => Number(b.isUnknown) - Number(a.isUnknown))
+    .map(({ text }) => text)
+}
+
+const UNKNOWN: ReadonlySet<ValueErrorType> = new Set([ValueErrorType.ObjectAdditionalProperties])
+
+function describeError(path: string, message: string, type: ValueErrorType): string {
+  if (path === '') return message.charAt(0).toLowerCase() + message.slice(1)
+  const name = sanitizeName(path)
+  if (UNKNOWN.has(type)) return `there is no member ${name}`
+  if (type === ValueErrorType.ObjectRequiredProperty) return `the member ${name} is missing`
+  return `the member ${name} is not valid: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
 }
 
 /** The members of a query are texts. */

@@ -64,7 +64,7 @@ function makeUserAttempts<Kind extends UserKind>(kind: Kind) {
     add: (admin, name) =>
       addUser(admin, {
         kind,
-        username: `new ${name}`,
+        username: `new-${name}`,
         displayName: 'New',
         fhirUser: other,
         password: 'a password',

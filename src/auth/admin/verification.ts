@@ -110,7 +110,10 @@ export async function startVerification(
   if (!(await admin.mayAct(admin.store.db, VERIFY_TRAIL)))
     return new AdminFailure('forbidden', 'you are not an administrator')
   if (options.head !== undefined && !HEAD.test(options.head))
-    return new AdminFailure('invalid', 'a head is a number, a colon and a hash')
+    return new AdminFailure(
+      'invalid',
+      'a head is a number, a colon and 43 characters, as an earlier verification showed it',
+    )
   if (!(await claimVerification(admin)))
     return new AdminFailure('conflict', 'another verification is running')
   const verified = verifyRecords(admin, sealer, options).catch(async (error: unknown) => {

@@ -250,6 +250,18 @@ describe('/apps', () => {
     const check = async (form: Readonly<Record<string, string>>) =>
       (await browser.post('/apps/check', { ...GROWTH, ...form })).json().faults
     assert.deepEqual(await check({ client_id: 'free' }), {})
+    assert.deepEqual(
+      await check({
+        client_id: 'free',
+        redirect_uris: 'x https://growth.example/ y',
+        scope: 'launch a/b c/d',
+      }),
+      {
+        redirect_uris: 'x: expected an absolute URL. y: expected an absolute URL.',
+        scope:
+          'a/b: expected for example patient/Condition.rs. c/d: expected for example patient/Condition.rs.',
+      },
+    )
     const faults = await check({
       name: '',
       client_id: 'sallyport-app',

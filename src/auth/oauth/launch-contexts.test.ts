@@ -162,6 +162,11 @@ describe('POST /launch-contexts', () => {
     ],
     ['an identifier that is a text', { ...ORDER, fhirContext: [{ identifier: 'x' }] }, 400],
   ]
+  it('names every unknown member', async () => {
+    const response = await order(auth, { ...ORDER, patientId: 'juniper', user: 'ada' })
+    assert.match(response.body, /There is no member .*patientId.*There is no member .*user/)
+  })
+
   for (const [what, body, status] of bad) {
     it(`refuses ${what}`, async () => {
       const response = await order(auth, body)

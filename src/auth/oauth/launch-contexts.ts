@@ -39,11 +39,20 @@ const MEMBERS: ReadonlySet<string> = new Set([
   'tenant',
 ])
 
+/** Unknown members that a response names. */
+const NAMED_MEMBERS = 20
+
 /** Reads the JSON of `POST /launch-contexts`. Unknown members are errors. */
 function readLaunchContextRequest(body: unknown): LaunchContextRequest | Fault {
   if (!isRecord(body)) return makeFault('The body must be a JSON object')
-  const unknown = Object.keys(body).find(name => !MEMBERS.has(name))
-  if (unknown !== undefined) return makeFault(`There is no member ${JSON.stringify(unknown.slice(0, 40))}`)
+  const unknown = Object.keys(body).filter(name => !MEMBERS.has(name))
+  if (unknown.length > 0)
+    return makeFault(
+      unknown
+        .slice(0, NAMED_MEMBERS)
+        .map(name => `There is no member ${JSON.stringify(name.slice(0, 40))}`)
+        .join('. '),
+    )
   const {
     client_id,
     username,

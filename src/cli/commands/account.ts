@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import type { ChangedUser, NewUser, UserDescription } from '../../auth/index.ts'
 import { readSettings, type Settings } from '../../config/index.ts'
-import { HOW, isUsername, ON_PLAIN_LINE } from '../../core/index.ts'
+import { HOW, isNewUsername, NEW_USERNAME_RULE } from '../../core/index.ts'
 import { isId } from '../../fhir/index.ts'
 import {
   type Arguments,
@@ -196,10 +196,8 @@ async function findUnknownAtServer(
 }
 
 export function readUsername(text: string): string {
-  if (isUsername(text)) return text
-  throw failMisuse(
-    `Cannot use --username: expected at most 100 characters ${ON_PLAIN_LINE}, and no spaces around them`,
-  )
+  if (isNewUsername(text)) return text
+  throw failMisuse(`Cannot use --username: a username has ${NEW_USERNAME_RULE}`)
 }
 
 const MAX_LINE_BYTES = 4096

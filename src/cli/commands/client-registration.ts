@@ -8,6 +8,7 @@ import {
   type ClientChanges,
   type ClientFault,
   changeClient,
+  describeClientFaults,
   findClientFault,
   findClientIdFault,
   listScopeNotes,
@@ -162,9 +163,12 @@ function noteScopes(scope: string, io: Io): void {
   for (const note of listScopeNotes(scope, searchPermission)) io.stderr.write(`Note: ${note}\n`)
 }
 
-function describeFault({ property, value, text }: ClientFault): CommandFailure {
-  const { option } = CLIENT_FIELDS[property]
-  return failMisuse(`Cannot use --${option}${value === undefined ? '' : ` ${value}`}: ${text}`)
+function describeFault(fault: ClientFault): CommandFailure {
+  const lines = describeClientFaults(fault, ({ property, value, text }) => {
+    const { option } = CLIENT_FIELDS[property]
+    return `Cannot use --${option}${value === undefined ? '' : ` ${value}`}: ${text}`
+  })
+  return failMisuse(lines.join('\n'))
 }
 
 function readDescription(args: Arguments, io: Io): ClientChanges {

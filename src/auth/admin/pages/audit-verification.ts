@@ -22,7 +22,14 @@ const VERIFIED: Readonly<Record<VerificationReport['state'], (report: Verificati
 export function renderVerification(
   request: AdminRequest,
   report: VerificationReport,
-  checked?: FileCheck | AdminFailure,
+  {
+    checked,
+    fault,
+  }: {
+    readonly checked?: FileCheck | AdminFailure
+    /** A head that was not accepted. */
+    readonly fault?: { readonly head: string; readonly text: string }
+  } = {},
 ): Html {
   const { state, at, records, seals, unsealed, head } = report
   return renderAdminPage(
@@ -33,7 +40,7 @@ export function renderVerification(
       lead: 'Finds records that were changed, removed, inserted or filed under other patients.',
       actions: renderLink('/audit', 'All records', 'btn btn--quiet btn--small'),
     },
-    html`${checked && renderChecked(checked)}
+    html`${fault && renderAlert('Not verified.', 'Correct the marked field.', 'bad')}${checked && renderChecked(checked)}
 <h2 class="section__title${checked && ' subhead'}" id="s-chain">The hash chain</h2>
 ${VERIFIED[state](report)}
 ${
@@ -52,7 +59,7 @@ ${
 }
 <form class="card card__body stack after" method="post" action="${paths.admin}/audit/verify" aria-labelledby="s-chain">
 <p>Recomputes the hashes over all records and compares them with the stored ones. A long trail takes minutes.</p>
-${renderField({ name: 'head', label: 'Head of an earlier verification', hint: 'Optional: finds records that were removed from the end.' })}
+${renderField({ name: 'head', label: 'Head of an earlier verification', hint: 'Optional: finds records that were removed from the end.', value: fault?.head, error: fault?.text, autofocus: fault !== undefined })}
 <div class="actions"><button class="btn">Verify now</button></div></form>
 <h2 class="section__title subhead" id="s-file">Check an exported file</h2>
 <form class="card card__body stack" method="post" enctype="multipart/form-data" action="${paths.admin}/audit/check-file" aria-labelledby="s-file">

@@ -123,7 +123,13 @@ export const auditRoutes: readonly AdminRoute[] = [
     async handle(request) {
       const head = request.form.get('head')?.trim() || undefined
       const report = await startVerification(request.admin, request.context.sealer, { head })
-      return isFailure(report) ? report : '/audit/verify'
+      if (!isFailure(report)) return '/audit/verify'
+      if (report.code !== 'invalid') return report
+      const fault = { head: head ?? '', text: report.sentence }
+      return request.reply.sendPage(
+        renderVerification(request, await findVerification(request.admin), { fault }),
+        { status: 400 },
+      )
     },
   },
   { method: 'GET', path: '/audit/check-file', handle: async () => '/audit/verify' },
@@ -136,7 +142,7 @@ export const auditRoutes: readonly AdminRoute[] = [
       const { admin, context, form, reply } = request
       const checked = await checkFileInTurn(admin, [form.get('file') ?? ''], context.settings)
       const report = await findVerification(admin)
-      return reply.sendPage(renderVerification(request, report, checked), {
+      return reply.sendPage(renderVerification(request, report, { checked }), {
         status: isFailure(checked) ? (checked.code === 'unavailable' ? 503 : 422) : 200,
       })
     },

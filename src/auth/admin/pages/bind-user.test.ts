@@ -93,7 +93,7 @@ describe('the resource of an account', () => {
       [() => admin.get(`${path}?check=1`), /^Check of an account$/],
       [
         () => admin.get('/admin/policy?patient=juniper'),
-        /^(?:Check of who may see a patient|Warning of similar names)$/,
+        /^(?:Check of who may see a patient|Search for a patient in the administration)$/,
       ],
     ] as const) {
       auth.fhir.requests.length = 0

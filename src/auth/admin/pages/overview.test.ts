@@ -29,6 +29,11 @@ eachDatabaseIfThorough((_name, open) => {
       const browser = await ready.logIn('ada')
       assert.equal((await browser.post('/admin/audit/verify', {})).headers.location, '/admin/audit/verify')
       assert.match((await browser.get('/admin/audit/verify')).body, /No change found\./)
+      const wrong = await browser.post('/admin/audit/verify', { head: 'last week' })
+      assert.equal(wrong.statusCode, 400)
+      assert.match(wrong.body, /<h1>Verify the audit trail<\/h1>/)
+      assert.match(wrong.body, /id="head"[^>]* value="last week"[^>]* aria-invalid="true"/)
+      assert.match(wrong.body, /A head is a number, a colon and 43 characters/)
       await own.addClient({ client_id: 'newcomer', approved: false })
       const refused = { server: 'auth', kind: 'login', allowed: false, status: 401 } as const
       for (let count = 0; count < 20; count++)

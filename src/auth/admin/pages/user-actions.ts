@@ -56,7 +56,7 @@ export function defineUserAction(
             : isAboutPassword
               ? renderPasswordChoice('link', ['link', '1'])
               : isAboutRole && user.records
-                ? html`<p>The user still opens patient records, unless you select this:</p>${renderNoRecords({})}`
+                ? html`<p>The user still opens patient records, unless you select this:</p>${renderNoRecords({}, { lost: user.fhirUser })}`
                 : undefined,
       }
     },

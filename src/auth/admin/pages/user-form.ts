@@ -1,3 +1,4 @@
+import { NEW_USERNAME_RULE } from '../../../core/index.ts'
 import { type Field, type Html, html, renderAlert, renderChoice, renderField } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
@@ -29,7 +30,8 @@ export function readEntries(form: Parameters): Entries {
   }
 }
 
-export function readUser({ fhirUser, ...entries }: Entries) {
+/** `before` is the FHIR user that an account loses if it opens no records. Another one in the form is not dropped in silence. */
+export function readUser({ fhirUser, ...entries }: Entries, before = '') {
   const kind: UserKind = entries.kind === 'account' ? 'account' : 'clinician'
   const records = entries.noRecords === ''
   const related = entries.relatedPersons.split(/\s+/)
@@ -43,10 +45,14 @@ export function readUser({ fhirUser, ...entries }: Entries) {
     kind,
     username: entries.username,
     displayName: entries.displayName,
-    fhirUser: !records ? '' : named.includes('/') || kind === 'account' ? named : `Practitioner/${named}`,
+    fhirUser: !records && completeFhirUser(kind, fhirUser) === before ? '' : completeFhirUser(kind, named),
     records,
     relatedPersons,
   }
+}
+
+function completeFhirUser(kind: UserKind, named: string): string {
+  return named === '' || named.includes('/') || kind === 'account' ? named : `Practitioner/${named}`
 }
 
 const NO_ENTRIES: Entries = {
@@ -76,10 +82,10 @@ export function renderNewUser(
     ).map(
       ([name, text]) => html`<option value="${name}"${name === kind && html` selected`}>${text}</option>`,
     )}</select></div>
-${renderOwn({ name: 'username', label: 'Username', required: true })}
+${renderOwn({ name: 'username', label: 'Username', required: true, hint: `It has ${NEW_USERNAME_RULE}.` })}
 ${renderOwn({ name: 'displayName', label: 'Name', required: true })}
 ${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>. For a relative it may be empty: then it is the first of the related persons. None if the account opens no patient records.' })}
-${renderNoRecords(entries, faults)}
+${renderNoRecords(entries, { faults })}
 ${renderPatientSearch(request, 'Find a patient (name, MRN or birth date)')}
 ${renderOwn(RELATED_PERSONS)}
 ${request.context.providers.passwords && renderPasswordChoice(password, ['link', '1', ''])}
@@ -88,10 +94,10 @@ ${request.context.providers.passwords && renderPasswordChoice(password, ['link',
   )
 }
 
-/** Whether an account is for administration only. What it replaces is not read then. */
+/** Whether an account is for administration only. `lost` is the FHIR user that it loses by that. */
 export function renderNoRecords(
   { noRecords = '' }: Partial<Entries>,
-  faults: readonly UserFault[] = [],
+  { faults = [], lost = '' }: { readonly faults?: readonly UserFault[]; readonly lost?: string } = {},
 ): Html {
   const fault = faults.find(({ property }) => property === 'records')
   return html`<div class="choices">${renderChoice({
@@ -101,7 +107,7 @@ export function renderNoRecords(
     text: 'Opens no patient records (administration only)',
     meta:
       fault?.sentence ??
-      'For security officers, the helpdesk and technical administrators. Apps cannot be used with the account, and access that the user gave them ends.',
+      `For security officers, the helpdesk and technical administrators. Apps cannot be used with the account, and access that the user gave them ends. ${lost === '' ? 'The account has no FHIR user.' : `The account loses its FHIR user ${lost}.`}`,
     isChecked: noRecords !== '',
   })}</div>`
 }

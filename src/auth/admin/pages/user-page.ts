@@ -107,7 +107,7 @@ export async function renderUserPage(
 <input type="hidden" name="kind" value="${user.kind}">
 ${renderOwn({ name: 'displayName', label: 'Name', required: true })}
 ${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: user.kind === 'clinician' ? describeClinician(reads) : undefined })}
-${user.kind === 'clinician' && renderNoRecords(entries, faults)}
+${user.kind === 'clinician' && renderNoRecords(entries, { faults, lost: user.fhirUser })}
 ${user.kind === 'account' && renderPatientSearch(request, 'Find another patient (name, MRN or birth date)')}
 ${user.kind === 'account' && renderOwn(RELATED_PERSONS)}
 ${records}

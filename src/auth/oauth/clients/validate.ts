@@ -53,10 +53,18 @@ export class ClientFault extends Failing {
   readonly text: string
   /** The invalid value, if there are several. */
   readonly value: string | undefined
-  constructor(property: ClientFault['property'], text: string, value?: string) {
+  /** The faults that were found with this one. */
+  readonly others: readonly ClientFault[]
+  constructor(
+    property: ClientFault['property'],
+    text: string,
+    value?: string,
+    others: readonly ClientFault[] = [],
+  ) {
     super()
     this.property = property
     this.text = text
+    this.others = others
     // A URL that contains a password is not repeated.
     this.value = value === undefined || value.includes('@') || value.length > SHOWN ? undefined : value
   }
@@ -94,12 +102,32 @@ export interface Registrar {
   readonly isForLoopback?: boolean
 }
 
-/** Finds the first fault of an app: the same rules on the command line, in the browser and for registrations by apps. */
+/** Faults that are named at once. */
+export const NAMED_FAULTS = 20
+
+/**
+ * Finds the faults of an app, as the first one with the others: the same rules on the command line, in the browser and for
+ * registrations by apps.
+ */
 export function findClientFault(app: ClientProperties, registrar: Registrar = {}): ClientFault | undefined {
-  return listClientFaults(app, registrar)[0]
+  const [first, ...others] = listClientFaults(app, registrar)
+  return first && new ClientFault(first.property, first.text, first.value, others.slice(0, NAMED_FAULTS - 1))
 }
 
-/** Lists the faults of an app, at most one for each rule. */
+/** Describes a fault and those that were found with it, each once. */
+export function describeClientFaults(
+  fault: ClientFault,
+  describe: (one: ClientFault) => string,
+): readonly string[] {
+  return [...new Set([fault, ...fault.others].map(describe))]
+}
+
+/** The text of a fault, after the value that is meant. */
+export function describeValue({ value, text }: ClientFault): string {
+  return value === undefined ? text : `${value}: ${text}`
+}
+
+/** Lists the faults of an app: of each value that is invalid. */
 export function listClientFaults(
   app: ClientProperties,
   { isByAdministrator = false }: Registrar = {},
@@ -108,16 +136,16 @@ export function listClientFaults(
   return [
     findTextFault('name', app.name, LIMITS.nameCharacters),
     findTextFault('description', app.description, LIMITS.descriptionCharacters),
-    findUrlFault('logoUrl', findLogoUrlFault, app.logoUrl),
-    findUrlFault('websiteUrl', findWebPageFault, app.websiteUrl),
-    findUrlFault('policyUrl', findWebPageFault, app.policyUrl),
-    findUrlFault('termsUrl', findWebPageFault, app.termsUrl),
+    ...listUrlFaults('logoUrl', findLogoUrlFault, app.logoUrl),
+    ...listUrlFaults('websiteUrl', findWebPageFault, app.websiteUrl),
+    ...listUrlFaults('policyUrl', findWebPageFault, app.policyUrl),
+    ...listUrlFaults('termsUrl', findWebPageFault, app.termsUrl),
     findContactsFault(app.contacts),
-    findUrlFault('launchUrl', findLaunchUrlFault, app.launchUrl),
-    findUrlFault('redirectUris', findRedirectUriFault, ...app.redirectUris),
-    findUrlFault('postLogoutRedirectUris', findRedirectUriFault, ...app.postLogoutRedirectUris),
-    findUrlFault('jwksUrl', findJwksUrlFault, app.jwksUrl),
-    isProgram ? findProgramFault(app) : findScopeFault(app.scope),
+    ...listUrlFaults('launchUrl', findLaunchUrlFault, app.launchUrl),
+    ...listUrlFaults('redirectUris', findRedirectUriFault, ...app.redirectUris),
+    ...listUrlFaults('postLogoutRedirectUris', findRedirectUriFault, ...app.postLogoutRedirectUris),
+    ...listUrlFaults('jwksUrl', findJwksUrlFault, app.jwksUrl),
+    ...(isProgram ? [findProgramFault(app)] : listScopeFaults(app.scope)),
     findConflict(app, isProgram),
   ].filter(fault => fault !== undefined)
 }
@@ -150,40 +178,41 @@ function findContactsFault(contacts: readonly string[]): ClientFault | undefined
     .find(fault => fault !== undefined)
 }
 
-function findUrlFault(
+function listUrlFaults(
   property: Exclude<ClientFault['property'], 'id' | 'name' | 'description' | 'contacts'>,
   findFault: (url: string) => string | undefined,
   ...urls: readonly (string | undefined)[]
-): ClientFault | undefined {
-  if (urls.length > LIMITS.urls) return new ClientFault(property, `expected at most ${LIMITS.urls} URLs`)
-  for (const url of urls) {
-    if (url === undefined) continue
+): readonly ClientFault[] {
+  if (urls.length > LIMITS.urls) return [new ClientFault(property, `expected at most ${LIMITS.urls} URLs`)]
+  return urls.flatMap(url => {
+    if (url === undefined) return []
     const isLong = url.length > LIMITS.urlCharacters
     const text = isLong ? `expected at most ${LIMITS.urlCharacters} characters` : findFault(url)
-    if (text !== undefined) return new ClientFault(property, text, url)
-  }
-  return undefined
+    return text === undefined ? [] : new ClientFault(property, text, url)
+  })
 }
 
 const SCOPE_EXAMPLE = 'expected for example patient/Condition.rs'
 
-function findScopeFault(list: string): ClientFault | undefined {
-  if (list.trim() === '') return new ClientFault('scope', 'expected at least one scope')
+function listScopeFaults(list: string): readonly ClientFault[] {
+  if (list.trim() === '') return [new ClientFault('scope', 'expected at least one scope')]
   const fault = findScopeListFault(list)
-  if (fault !== undefined) return new ClientFault('scope', `it ${fault}`)
-  for (const text of list.split(' ')) {
-    const scope = parseScope(text)
-    if (scope === undefined) {
-      const meant = suggestScope(text)
-      return new ClientFault('scope', meant === undefined ? SCOPE_EXAMPLE : `write ${meant}`, text)
-    }
-    if (scope.kind === 'resource' && scope.type !== '*' && !isResourceType(scope.type)) {
-      const meant = suggestType(scope.type)
-      const hint = meant === undefined ? '' : `: write ${meant}`
-      return new ClientFault('scope', `FHIR R4 has no resource type ${scope.type}${hint}`, text)
-    }
+  if (fault !== undefined) return [new ClientFault('scope', `it ${fault}`)]
+  return list.split(' ').flatMap(text => {
+    const reason = findScopeFault(text)
+    return reason === undefined ? [] : new ClientFault('scope', reason, text)
+  })
+}
+
+function findScopeFault(text: string): string | undefined {
+  const scope = parseScope(text)
+  if (scope === undefined) {
+    const meant = suggestScope(text)
+    return meant === undefined ? SCOPE_EXAMPLE : `write ${meant}`
   }
-  return undefined
+  if (scope.kind !== 'resource' || scope.type === '*' || isResourceType(scope.type)) return undefined
+  const meant = suggestType(scope.type)
+  return `FHIR R4 has no resource type ${scope.type}${meant === undefined ? '' : `: write ${meant}`}`
 }
 
 function findConflict(

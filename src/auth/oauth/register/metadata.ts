@@ -9,6 +9,8 @@ import {
   CLIENT_DEFAULTS,
   ClientFault,
   type ClientProperties,
+  describeClientFaults,
+  describeValue,
   findClientFault,
   hasOwnScope,
   normalizeScope,
@@ -127,10 +129,20 @@ function checkProperties(app: ClientProperties, grantTypes: readonly string[]): 
     : undefined
 }
 
-function refuseProperty({ property, text }: ClientFault): Refusal {
+function refuseProperty(fault: ClientFault): Refusal {
+  const { property } = fault
   const isRedirectUri = property === 'redirectUris' || property === 'postLogoutRedirectUris'
   const code = isRedirectUri ? 'invalid_redirect_uri' : 'invalid_client_metadata'
-  return refuse(`The ${CLIENT_FIELDS[property].member} is invalid: ${text}.`, code)
+  const texts = describeClientFaults(
+    fault,
+    one => `The ${CLIENT_FIELDS[one.property].member} is invalid: ${describePlainValue(one)}.`,
+  )
+  return refuse(texts.join(' '), code)
+}
+
+/** RFC 6749, 5.2: the characters of an error description. */
+function describePlainValue(fault: ClientFault): string {
+  return /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/.test(fault.value ?? '') ? describeValue(fault) : fault.text
 }
 
 function refuse(

@@ -16,9 +16,11 @@ import {
   CLIENT_DEFAULTS,
   ClientFault,
   type ClientProperties,
+  describeValue,
   findClientIdFault,
   hasOwnScope,
   listClientFaults,
+  NAMED_FAULTS,
   normalizeScope,
   readRegisteredKeys,
 } from '../../oauth/clients/validate.ts'
@@ -66,7 +68,7 @@ export function readAppForm(form: Parameters, options: FormOptions): FormPropert
   return faults[0] ?? app
 }
 
-/** The faults of a form by the names of its fields: the first one of each field. `found` was found when it was stored. */
+/** The faults of a form by the names of its fields: all of each field. `found` was found when it was stored. */
 export function listFormFaults(
   form: Parameters,
   options: FormOptions,
@@ -77,12 +79,13 @@ export function listFormFaults(
   const idFault = id === undefined || id === '' ? undefined : findClientIdFault(id)
   const registrar = { isByAdministrator: options.isAdministrator }
   const all = [
-    ...(found ? [found] : []),
+    ...(found ? [found, ...found.others] : []),
     ...faults,
     ...(idFault ? [idFault] : []),
     ...listClientFaults({ ...CLIENT_DEFAULTS, ...app }, registrar),
   ]
-  return new Map(all.toReversed().map(fault => [FIELDS[fault.property][0], describeFault(fault)]))
+  const byField = Map.groupBy(all, fault => FIELDS[fault.property][0])
+  return new Map([...byField].map(([name, faults]) => [name, describeFaults(faults)]))
 }
 
 interface ParsedForm {
@@ -282,6 +285,12 @@ export function renderFaultAlert({ client, faults }: Pick<AppFormOptions, 'clien
   return renderAlert(client ? 'Not saved.' : 'Not registered.', what, 'bad')
 }
 
-function describeFault({ value, text }: ClientFault): string {
-  return value === undefined ? `${text.charAt(0).toUpperCase()}${text.slice(1)}.` : `${value}: ${text}.`
+/** Every wrong value of a field, each once. */
+function describeFaults(faults: readonly ClientFault[]): string {
+  return [...new Set(faults.map(describeFault))].slice(0, NAMED_FAULTS).join(' ')
+}
+
+function describeFault(fault: ClientFault): string {
+  const text = describeValue(fault)
+  return `${fault.value === undefined ? `${text.charAt(0).toUpperCase()}${text.slice(1)}` : text}.`
 }
