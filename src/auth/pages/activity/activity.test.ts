@@ -144,7 +144,7 @@ describe('GET /activity', () => {
       .executeTakeFirstOrThrow()
     await createAuditor({ store: auth.store }).record(record({ launch: 'of-alba', subject: id }))
     const { body } = await browser.get('/activity?launch=of-alba')
-    assert.match(body, /<span>Patient: <code>juniper<\/code><\/span>/)
+    assert.match(body, /<span>User: <bdi>Patient\/juniper<\/bdi><\/span>/)
     assert.doesNotMatch(body, /Dr\. alba/)
     await (await auth.store.trail.read())
       .deleteFrom('audit_event')
