@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { escapeLine } from '../core/index.ts'
+import { describeError, escapeLine } from '../core/index.ts'
 
 /** Everything that a command uses outside its process state, so that tests can run it in process. */
 export interface Io {
@@ -62,6 +62,17 @@ export class CommandFailure extends Error {
 
 export function failMisuse(message: string): CommandFailure {
   return new CommandFailure(message, 2)
+}
+
+/** Notes about a change that is complete: if they fail, the command has not failed, which a person would repeat. */
+export async function addNotes(io: Io, write: () => Promise<void>): Promise<void> {
+  try {
+    await write()
+  } catch (error) {
+    io.stderr.write(
+      `Note: the change is complete, but its consequences were not checked: ${describeError(error)}\n`,
+    )
+  }
 }
 
 export function getRequired(args: Arguments, option: string): string {

@@ -8,6 +8,7 @@ import { HOW, isNewUsername, NEW_USERNAME_RULE } from '../../core/index.ts'
 import { isId } from '../../fhir/index.ts'
 import {
   type Arguments,
+  addNotes,
   type Command,
   CommandFailure,
   type ExitCode,
@@ -86,7 +87,7 @@ Options:
       changeUser(admin, target, changes),
     )
     io.stdout.write(`Changed account ${username}\n`)
-    await noteFhirUsers(user, io)
+    await addNotes(io, () => noteFhirUsers(user, io))
     return 0
   },
 }
@@ -109,7 +110,7 @@ export async function addAccount(args: Arguments, io: Io, user: NewUser): Promis
   const added = await performCommand(io, refusal, admin => addUser(admin, { ...user, ...secret }))
   io.stdout.write(`Added ${kind} ${username} with id ${added.id}\n`)
   await noteSecret(added, secret, io)
-  await noteFhirUsers(added, io)
+  await addNotes(io, () => noteFhirUsers(added, io))
   return 0
 }
 
@@ -123,7 +124,7 @@ export async function readSecret(args: Arguments, io: Io): Promise<Secret> {
 /** Prints the link, or says what the user will notice about the password. */
 export async function noteSecret(user: ChangedUser, { password }: Secret, io: Io): Promise<void> {
   const { activationLink } = user
-  if (password !== undefined) await notePassword({ ...user, password }, io)
+  if (password !== undefined) await addNotes(io, () => notePassword({ ...user, password }, io))
   if (activationLink)
     io.stdout.write(
       `${activationLink.url}\nWith this link the user chooses a password, once, until ${new Date(activationLink.expiresAt).toISOString()}\n`,
@@ -131,7 +132,11 @@ export async function noteSecret(user: ChangedUser, { password }: Secret, io: Io
 }
 
 /** Warns if nobody can use `/admin` any longer. */
-export async function noteNoAdministrator(io: Io): Promise<void> {
+export function noteNoAdministrator(io: Io): Promise<void> {
+  return addNotes(io, () => findNoAdministrator(io))
+}
+
+async function findNoAdministrator(io: Io): Promise<void> {
   if (readSettings(io.env, io.cwd).login.providers.some(({ admin }) => admin)) return
   const { listUsers } = await import('../../auth/index.ts')
   const { items } = await performCommand(io, 'Cannot list administrators', admin =>

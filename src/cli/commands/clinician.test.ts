@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -38,6 +38,21 @@ eachDatabaseIfThorough((_, __, create) => {
   }
 
   describe('sallyport clinician add', () => {
+    it('has succeeded once the clinician is stored, even if what follows from it cannot be checked (CLI-1)', async t => {
+      const folder = mkdtempSync(join(tmpdir(), 'sallyport-notes-'))
+      t.after(() => rmSync(folder, { recursive: true }))
+      // No data folder can be made here, and the token for a request to the upstream needs its secret.
+      symlinkSync(join(folder, 'missing'), join(folder, 'data'))
+      const { run, rows } = await setUp('empty', {
+        SMART_DATA_DIR: join(folder, 'data'),
+        SMART_FHIR_UPSTREAM_URL: 'http://localhost:9/fhir',
+      })
+      const { exitCode, stderr } = await run(ADA, 'correct horse\n')
+      assert.equal(exitCode, 0, stderr)
+      assert.match(stderr, /^Note: the change is complete, but its consequences were not checked: /m)
+      assert.equal((await rows()).length, 1)
+    })
+
     it('creates the database before the first start and adds a clinician with a bcrypt hash (CLI-1)', async () => {
       const { run, rows } = await setUp('empty')
       const { exitCode, stdout, stderr } = await run(ADA, 'correct horse\n')

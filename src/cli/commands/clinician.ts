@@ -3,6 +3,7 @@ import { getProviderIssuer, readSettings } from '../../config/index.ts'
 import { HOW } from '../../core/index.ts'
 import {
   type Arguments,
+  addNotes,
   type Command,
   failMisuse,
   getOptional,
@@ -120,7 +121,7 @@ Options:
       changeUser(admin, { username }, changes),
     )
     io.stdout.write(`Changed clinician ${username}\n`)
-    if (changes.fhirUser !== undefined) await noteFhirUsers(user, io)
+    if (changes.fhirUser !== undefined) await addNotes(io, () => noteFhirUsers(user, io))
     if (changes.admin === false || changes.auditor) await noteNoAdministrator(io)
     return 0
   },
