@@ -1,7 +1,7 @@
 /**
  * The ground floor, which every module may import: expected failures, descriptions of errors, reading of JSON, the
- * distance of two texts, texts without controls, own keys of tables, groups, short lists, remembered values, minutes, hours and days. Pure,
- * and imports nothing.
+ * distance of two texts, texts without controls, own keys of tables, groups, short lists, remembered values, minutes, hours and days; the
+ * program's own files. Imports nothing.
  */
 export { computeDistance, findNearest } from './distance.ts'
 export { describeError, findCode, hasCode, isTimeout, scrub } from './errors.ts'
@@ -10,6 +10,7 @@ export { groupBy } from './group-by.ts'
 export { HOW } from './how.ts'
 export { isRecord, parseJson, readText } from './json.ts'
 export { findOwn } from './own.ts'
+export { findOwnProgram, listOwnFolder, readOwnFile } from './own-files.ts'
 export {
   escapeLine,
   escapeLines,

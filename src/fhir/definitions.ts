@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { remember } from '../core/index.ts'
+import { readOwnFile, remember } from '../core/index.ts'
 import type { SearchParameter, SearchParameterType } from './resource.ts'
 
 /** The output of `scripts/compile-r4.ts`. */
@@ -26,9 +25,7 @@ export interface StructureText {
   readonly elements: Readonly<Record<string, string>>
 }
 
-export const definitions: Definitions = JSON.parse(
-  readFileSync(new URL('./definitions/r4.json', import.meta.url), 'utf8'),
-)
+export const definitions: Definitions = JSON.parse(readOwnFile('src/fhir/definitions/r4.json'))
 
 /** The 146 resource types of R4, in alphabetical order. */
 export const resourceTypes: readonly string[] = definitions.resources

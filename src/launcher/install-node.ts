@@ -1,12 +1,21 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { readOwnFile } from '../core/index.ts'
 
 interface Pinned {
   readonly version: string
   readonly integrity: string
 }
+
+type PinnedNode = Pinned & { readonly name: string }
+
+/** How long a registry may take to answer a small question. */
+const PATIENCE_MS = 8_000
+
+/** The variable that moves the cache of the user. */
+const CACHE_VARIABLE = process.platform === 'win32' ? 'LOCALAPPDATA' : 'XDG_CACHE_HOME'
 
 /**
  * The folder of a package that contains a Node, in the user's cache. At the first use npm puts it there, with the registry and proxy of
@@ -23,18 +32,22 @@ export function installNode(name: string): { readonly folder: string } | string 
   )
   try {
     mkdirSync(dirname(cached), { recursive: true })
-    return fill(cached, { name, ...pinned }) ? { folder } : 'npm failed'
+    return fill(cached, { name, ...pinned }) ?? { folder }
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    const reason = error instanceof Error ? error.message : String(error)
+    return `${reason}. ${CACHE_VARIABLE} sets another folder for it`
   }
 }
 
-/** Under another name and then renamed: another process never sees half of it. */
-function fill(cached: string, node: Pinned & { readonly name: string }): boolean {
+/** Under another name and then renamed: another process never sees half of it. Returns why npm failed. */
+function fill(cached: string, node: PinnedNode): string | undefined {
   const work = mkdtempSync(`${cached}-`)
   try {
     writeProject(work, node)
-    if (!runNpm(work)) return false
+    const failure = download(work, node)
+    if (failure !== undefined) return failure
+    // The cache may be one of several users. Node is no secret, and only its owner can change it.
+    chmodSync(work, 0o755)
     renameSync(work, cached)
   } catch (error) {
     // Another process may have filled it in the meantime.
@@ -42,13 +55,19 @@ function fill(cached: string, node: Pinned & { readonly name: string }): boolean
   } finally {
     rmSync(work, { recursive: true, force: true })
   }
-  return true
+  return undefined
 }
 
-function writeProject(
-  folder: string,
-  { name, version, integrity }: Pinned & { readonly name: string },
-): void {
+/** npm repeats a download for more than a minute if there is no network: a short question comes first. */
+function download(folder: string, { name, version }: PinnedNode): string | undefined {
+  const install = ['ci', '--ignore-scripts', '--no-bin-links']
+  if (runNpm(folder, [...install, '--offline'], 'silent')) return undefined
+  const ask = ['view', `${name}@${version}`, 'version', '--fetch-retries=0']
+  if (!runNpm(folder, ask, 'silent', PATIENCE_MS)) return 'npm cannot reach its registry'
+  return runNpm(folder, install, 'loud') ? undefined : 'npm failed'
+}
+
+function writeProject(folder: string, { name, version, integrity }: PinnedNode): void {
   const project = { private: true, dependencies: { [name]: version } }
   const lock = {
     lockfileVersion: 3,
@@ -58,12 +77,18 @@ function writeProject(
   writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock))
 }
 
-function runNpm(folder: string): boolean {
+function runNpm(
+  folder: string,
+  args: readonly string[],
+  volume: 'loud' | 'silent',
+  timeout?: number,
+): boolean {
   const quiet = ['--no-audit', '--no-fund', '--no-progress', '--no-update-notifier', '--loglevel=error']
-  const { status } = spawnSync('npm', ['ci', '--ignore-scripts', '--no-bin-links', ...quiet], {
+  const { status } = spawnSync('npm', [...args, ...quiet], {
     cwd: folder,
     // Standard output belongs to the command.
-    stdio: ['ignore', 2, 2],
+    stdio: volume === 'loud' ? ['ignore', 2, 2] : 'ignore',
+    timeout,
     env: keepSources(process.env),
     shell: process.platform === 'win32',
     windowsHide: true,
@@ -85,5 +110,5 @@ function findCache(): string {
 
 /** The file is made by scripts/build.ts. */
 function readPinned(name: string): Pinned {
-  return JSON.parse(readFileSync(new URL('nodes.json', import.meta.url), 'utf8'))[name]
+  return JSON.parse(readOwnFile('src/launcher/nodes.json'))[name]
 }

@@ -1,21 +1,20 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { extname } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { pathToFileURL } from 'node:url'
+import { findOwnProgram } from '../core/index.ts'
 import { endWithNpx } from './end-with-npx.ts'
-
-// A name that the compiler does not follow: the rest of the program needs a newer Node than this file.
-const main = new URL(`../cli/main${extname(import.meta.url)}`, import.meta.url).href
 
 export async function runHere(): Promise<void> {
   endWithNpx(() => process.kill(process.pid, 'SIGTERM'))
-  await import(main)
+  // A name that the compiler does not follow: the rest of the program needs a newer Node than this file.
+  await import(pathToFileURL(findOwnProgram('src/cli/main')).href)
 }
 
 /** Runs the same command with another Node, which gets our signals, and ends as it ends. */
 export function runWith(node: string): void {
-  const child = spawn(node, ['--max-semi-space-size=8', fileURLToPath(main), ...process.argv.slice(2)], {
-    stdio: 'inherit',
+  const started = findOwnProgram('src/launcher/started')
+  const child = spawn(node, ['--max-semi-space-size=8', started, ...process.argv.slice(2)], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     // Less memory for the same work.
     env: { MALLOC_ARENA_MAX: '2', ...process.env },
     windowsHide: true,

@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process'
 import { Socket } from 'node:net'
-import { extname } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { findOwnProgram } from '../core/index.ts'
 import type { Env } from './environment.ts'
 
 const MAX_LINES = 100
@@ -24,7 +23,7 @@ export interface Process {
 }
 
 export function startProcess(args: readonly string[], env: Env): Process {
-  const child = spawn(process.execPath, [findFile('../launcher/main'), ...args], {
+  const child = spawn(process.execPath, [findOwnProgram('src/launcher/main'), ...args], {
     env: { ...env },
     windowsHide: true,
   })
@@ -63,7 +62,7 @@ export interface Servers {
 }
 
 export async function startServers(names: readonly string[], env: Env): Promise<Servers> {
-  const hold = `"${process.execPath}" "${findFile('./hold')}"`
+  const hold = `"${process.execPath}" "${findOwnProgram('src/testing-api/hold')}"`
   const { lines, errors, closed, log, unref, stop } = startProcess(
     ['start', ...names, '--ephemeral', '--run', hold],
     env,
@@ -85,9 +84,4 @@ export async function startServers(names: readonly string[], env: Env): Promise<
   // A test run that forgets to stop them can end.
   unref()
   return { env: JSON.parse(line), stop }
-}
-
-/** A file of ours: JavaScript in the package, TypeScript in a clone. */
-function findFile(path: string): string {
-  return fileURLToPath(new URL(`${path}${extname(import.meta.url)}`, import.meta.url))
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import { listOwnFolder, readOwnFile } from '../core/index.ts'
 
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -11,16 +11,16 @@ const TYPES: Readonly<Record<string, string>> = {
 
 interface Asset {
   readonly type: string
-  readonly content: Buffer
+  readonly content: string
   /** The name with a hash of the content: `sallyport.1f0c6b2a9d.css`. */
   readonly hashedName: string
 }
 
-const FOLDER = new URL('./assets/', import.meta.url)
+const FOLDER = 'src/web/assets'
 
 function loadAsset(name: string): Asset {
   const ending = extname(name)
-  const content = readFileSync(new URL(name, FOLDER))
+  const content = readOwnFile(`${FOLDER}/${name}`)
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 10)
   return {
     type: TYPES[ending] ?? 'application/octet-stream',
@@ -30,7 +30,7 @@ function loadAsset(name: string): Asset {
 }
 
 const assets: ReadonlyMap<string, Asset> = new Map(
-  readdirSync(FOLDER)
+  listOwnFolder(FOLDER)
     .filter(name => extname(name) in TYPES)
     .map(name => [name, loadAsset(name)]),
 )

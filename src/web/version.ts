@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { readOwnFile } from '../core/index.ts'
 
 function readVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  const manifest: unknown = JSON.parse(readOwnFile('package.json'))
   if (typeof manifest !== 'object' || manifest === null || !('version' in manifest)) return 'unknown'
   return String(manifest.version)
 }

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
+import { readOwnFile } from '../../core/index.ts'
 
 /** Read at the first use: few processes ever set a password. */
 let known: ReadonlySet<string> | undefined
 
 function load(): ReadonlySet<string> {
-  const lines = readFileSync(new URL('./common-passwords.txt', import.meta.url), 'utf8').split('\n')
+  const lines = readOwnFile('src/auth/users/common-passwords.txt').split('\n')
   return new Set(lines.filter(line => line !== '' && !line.startsWith('# ')))
 }
 

@@ -1,11 +1,8 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { findOwnProgram } from '../../core/index.ts'
 import type { Closing, PrintLine } from './parts.ts'
-
-/** `.js` in the installed package. */
-const EXTENSION = extname(import.meta.filename)
 
 export interface SampleOrder {
   readonly dataFile: string
@@ -27,7 +24,7 @@ export async function loadSamplePatients(
   const workerData = existsSync(order.dataFile) ? await findOpenOrder(order) : order
   if (!workerData) return
   printLine(`Creating ${workerData.count} sample patient${workerData.count === 1 ? '' : 's'}…`)
-  const worker = new Worker(new URL(`./sample-patients-worker${EXTENSION}`, import.meta.url), { workerData })
+  const worker = new Worker(findOwnProgram('src/cli/start/sample-patients-worker'), { workerData })
   closing.add(() => worker.terminate())
   // Rejects if the thread fails: `once` listens for its errors.
   await once(worker, 'exit')

@@ -1,8 +1,8 @@
 import cluster from 'node:cluster'
-import { extname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createSerialize } from '../../cache/index.ts'
 import type { Settings } from '../../config/index.ts'
+import { findOwnProgram } from '../../core/index.ts'
 import {
   type CheckResult,
   endMetrics,
@@ -55,7 +55,7 @@ function openSlots({
   // Round robin is the default: a shared socket gives most connections to the busiest process.
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({
-    exec: join(import.meta.dirname, `../main${extname(import.meta.filename)}`),
+    exec: findOwnProgram('src/cli/main'),
     args: [],
     serialization: 'advanced',
     ...(logsToStderr && { stdio: ['inherit', 2, 2, 'ipc'] }),

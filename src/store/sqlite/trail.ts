@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import { extname } from 'node:path'
 import { setImmediate as letOthersRun } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Kysely } from 'kysely'
+import { findOwnProgram } from '../../core/index.ts'
 import {
   type Connection,
   commit,
@@ -162,7 +162,7 @@ interface Outcome {
 
 /** The thread takes tens of milliseconds to start. A larger young generation would only take memory. */
 function startMover(path: string): Mover {
-  const thread = new Worker(new URL(`./trail-thread${extname(import.meta.filename)}`, import.meta.url), {
+  const thread = new Worker(findOwnProgram('src/store/sqlite/trail-thread'), {
     workerData: path,
     resourceLimits: { maxYoungGenerationSizeMb: 2 },
   })
