@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFile, spawn, spawnSync } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   existsSync,
@@ -12,6 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -20,20 +21,13 @@ import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/co
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
 import { HttpUser } from '../test/support/http-user.ts'
+import { chooseFolder, olderNode, packAll, readBuildLog } from './package/install.ts'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '..')
 const MAX_BYTES = 3_000_000
 const MAX_LIBRARY_BYTES = 500_000
 
-/** The Node of the machine, if it is one that only the launcher and the interceptor run on. */
-const olderNode = (process.env.PATH ?? '')
-  .split(delimiter)
-  .map(folder => join(folder, process.platform === 'win32' ? 'node.exe' : 'node'))
-  .find(
-    path =>
-      existsSync(path) && /^v2[0-5]\./.test(spawnSync(path, ['--version'], { encoding: 'utf8' }).stdout),
-  )
 const NODES = [process.execPath, ...(olderNode === undefined ? [] : [olderNode])]
 if (olderNode === undefined)
   process.stderr.write('NOT TRIED: the package on Node 20, which is not on the PATH\n')
@@ -156,6 +150,18 @@ const TESTING = `
   export const username: string | undefined = sallyport.users.patient?.username
 `
 
+const TESTING_IN_COMMON_JS = `
+  import { type Sallyport, startSallyport } from 'sallyport/testing'
+  export const start = (): Promise<Sallyport> => startSallyport({ servers: ['auth', 'fhir'] })
+  // @ts-expect-error: no server
+  startSallyport({ servers: 5 })
+`
+
+/** The TypeScript that one of our packages brings: one of those that load no ES modules in CommonJS (before 5.8). */
+const require = createRequire(import.meta.url)
+const oldCompiler = createRequire(require.resolve('@arethetypeswrong/core')).resolve('typescript/bin/tsc')
+const OLD_TSC = [process.execPath, oldCompiler]
+
 describe('npm run build', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-build-'))
   const installed = join(folder, 'node_modules/sallyport')
@@ -166,11 +172,9 @@ describe('npm run build', () => {
   const tarballs = { sallyport: '', 'sallyport-interceptor': '' }
   const NAMES = ['sallyport', 'sallyport-interceptor'] as const
   before(async () => {
-    const dist = join(folder, 'dist')
-    printed = (await run(process.execPath, [join(import.meta.dirname, 'build.ts'), dist])).stdout
+    Object.assign(tarballs, packAll(chooseFolder(folder)))
+    printed = readBuildLog(chooseFolder(folder))
     for (const name of NAMES) {
-      const { stdout } = await run('npm', ['pack', join(dist, name), '--json', '--pack-destination', folder])
-      tarballs[name] = join(folder, JSON.parse(stdout)[0].filename)
       // What npm install does, with packages that are already here.
       const target = join(folder, 'node_modules', name)
       mkdirSync(target, { recursive: true })
@@ -196,7 +200,7 @@ describe('npm run build', () => {
   }
 
   it('says what it does (PACKAGE-1)', () => {
-    assert.match(printed, /^Compiling the servers: .*\nCompiling .*\nCompiling .*\nDone: \S+dist\n$/)
+    assert.match(printed, /^Compiling the servers: .*\nCompiling .*\nCompiling .*\nDone: .+dist\n$/)
   })
 
   it(`makes a tarball of less than ${MAX_BYTES / 1e6} MB (PACKAGE-1)`, () => {
@@ -239,11 +243,8 @@ describe('npm run build', () => {
       )
       const { types, ...found } = await checkPackage(createPackageFromTarballData(tarball))
       assert(types)
-      // It has ES modules only: `require` works in a Node that loads them.
       const problems = 'problems' in found ? found.problems : assert.fail('no result')
-      const serious = problems.filter(
-        it => it.kind !== 'CJSResolvesToESM' && !('resolutionKind' in it && it.resolutionKind === 'node10'),
-      )
+      const serious = problems.filter(it => !('resolutionKind' in it && it.resolutionKind === 'node10'))
       assert.deepEqual(serious, [])
     })
 
@@ -255,14 +256,19 @@ describe('npm run build', () => {
         assert.equal(stdout, ANSWERS[name])
       })
 
-  async function checkTypes(
-    module: string,
-    moduleResolution: string,
-    files: Readonly<Record<string, string>>,
-  ) {
+  interface Project {
+    readonly module: string
+    readonly moduleResolution: string
+    readonly type?: 'module' | 'commonjs'
+    /** The compiler, as the words before its arguments. */
+    readonly tsc?: readonly string[]
+    readonly files: Readonly<Record<string, string>>
+  }
+
+  async function checkTypes({ module, moduleResolution, type = 'module', tsc = ['tsc'], files }: Project) {
     const project = mkdtempSync(join(folder, 'types-'))
     for (const [name, text] of Object.entries(files)) writeFileSync(join(project, name), text)
-    writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
+    writeFileSync(join(project, 'package.json'), JSON.stringify({ type }))
     const compilerOptions = {
       module,
       moduleResolution,
@@ -274,7 +280,9 @@ describe('npm run build', () => {
       typeRoots: [join(ROOT, 'node_modules/@types')],
     }
     writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
-    await run('tsc', ['-p', project])
+    const [compiler = '', ...before] = tsc
+    const { stdout } = await run(compiler, [...before, '-p', project]).catch(error => error)
+    assert.equal(stdout, '')
   }
 
   const ALONE = CONSUMER.replaceAll('sallyport/interceptor', 'sallyport-interceptor')
@@ -283,12 +291,36 @@ describe('npm run build', () => {
     ['esnext', 'bundler'],
   ] as const)
     it(`has types that TypeScript accepts with the resolution ${moduleResolution} (PACKAGE-2)`, () =>
-      checkTypes(module, moduleResolution, {
-        'index.ts': CONSUMER,
-        'alone.ts': ALONE,
-        'frameworks.ts': FRAMEWORKS,
-        'testing.ts': TESTING,
+      checkTypes({
+        module,
+        moduleResolution,
+        files: {
+          'index.ts': CONSUMER,
+          'alone.ts': ALONE,
+          'frameworks.ts': FRAMEWORKS,
+          'testing.ts': TESTING,
+        },
       }))
+
+  for (const [name, tsc] of Object.entries({ 'before 5.8': OLD_TSC, 'of today': ['tsc'] }))
+    for (const module of ['node16', 'nodenext'])
+      it(`has types that TypeScript ${name} accepts in CommonJS, with ${module} (PACKAGE-2)`, () =>
+        checkTypes({
+          module,
+          moduleResolution: module,
+          type: 'commonjs',
+          tsc,
+          files: { 'index.ts': CONSUMER, 'alone.ts': ALONE, 'testing.ts': TESTING_IN_COMMON_JS },
+        }))
+
+  for (const node of NODES)
+    it(`has libraries that CommonJS loads on ${nameNode(node)} (PACKAGE-2)`, async () => {
+      const program = `const { getAuthorization } = require('sallyport-interceptor')
+        console.log([require('sallyport/interceptor').expressInterceptor, require('sallyport/testing').startSallyport].map(it => typeof it).join())
+        import('sallyport-interceptor').then(it => console.log(it.getAuthorization === getAuthorization))`
+      const { stdout } = await run(node, ['-e', program], { cwd: folder })
+      assert.equal(stdout, 'function,function\ntrue\n')
+    })
 
   it('has types that name no framework, which the host may lack (PACKAGE-2)', () => {
     const declarations = globSync('**/*.d.ts', { cwd: library })
@@ -412,11 +444,13 @@ describe('npm run build', () => {
       { mode: 0o755 },
     )
     const env = { PATH: [place, '/usr/bin', '/bin'].join(delimiter), XDG_CACHE_HOME: join(place, 'cache') }
-    const launch = () => run(olderNode, [launcher, '--help'], { cwd: place, env })
+    const launch = () => run(NODES.at(-1) ?? '', [launcher, '--help'], { cwd: place, env })
     const [first, second] = [await launch(), await launch()]
     assert.match(first.stdout, /^Usage: sallyport /m)
     assert.match(first.stderr, /^Sallyport needs a newer Node: installing \S+@26\.\S+ in \S+, once\.\n$/)
     assert.deepEqual(second, { stdout: first.stdout, stderr: '' })
+    const [cached = ''] = globSync(join(place, 'cache/sallyport/*'))
+    assert.equal(statSync(cached).mode & 0o777, 0o755, 'a second user can read it')
     assert.match(readFileSync(join(place, 'calls'), 'utf8'), /^ci --ignore-scripts --no-bin-links [^\n]*\n$/)
     const { version, integrity } = LOCK.packages[`node_modules/${NODE_PACKAGE}`]
     assert.deepEqual(JSON.parse(readFileSync(join(place, 'lock.json'), 'utf8')).packages, {

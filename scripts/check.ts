@@ -1,6 +1,7 @@
 /** `npm run check`: every check there is, the quick ones first. All of them run; it fails when one does. */
 import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
+import { IS_THOROUGH } from '../test/support/thorough.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 
@@ -13,6 +14,7 @@ const CHECKS: readonly (readonly [name: string, command: string, ...args: string
   ['public types', 'node', 'scripts/api-report.ts'],
   ['licences', 'node', 'scripts/check-licences.ts'],
   ['unused', 'knip', '--no-config-hints'],
+  ...(IS_THOROUGH ? [['package', 'node', 'scripts/test-package.ts'] as const] : []),
   ['tests', 'npm', 'test', '--silent'],
 ]
 

@@ -3,10 +3,12 @@
  * them out, so that it takes two and a half minutes on two cores. They run in CI (`TEST_THOROUGH`) and when they are named.
  */
 export const SLOW_TESTS: readonly string[] = [
-  // What is shipped: the package, the website, upgrades from each release.
-  'scripts/build.test.ts',
+  // What is shipped: the website, upgrades from each release, every command.
   'scripts/site/site.test.ts',
   'scripts/test.test.ts',
+  'test/journeys/apps.test.ts',
+  'test/journeys/commands.test.ts',
+  'test/journeys/people.test.ts',
   'test/releases.test.ts',
   // Every page as every kind of account.
   'src/auth/walk.test.ts',
@@ -72,3 +74,6 @@ export const SLOW_TESTS: readonly string[] = [
   'test/third-party-clients.test.ts',
   'test/watch.test.ts',
 ]
+
+/** Tests of the packages, which `npm run test:package` runs. `npm test` runs them only if they are named. */
+export const PACKAGE_TESTS: readonly string[] = ['scripts/build.test.ts', 'scripts/package/installed.test.ts']

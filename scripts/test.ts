@@ -1,6 +1,6 @@
 /**
  * `npm test`: runs the tests of each module in one process, and ends with `N passed, N failed`. Takes files or folders
- * (`npm test -- src/auth`), `--name <pattern>` and `--timeout <seconds>` for a file. Without files it leaves out those that take
+ * (`npm test -- src/auth`), `--name <pattern>`, `--apart` for a process of each file, and `--timeout <seconds>` for a file. Without files it leaves out those that take
  * long, unless the run is thorough. Tests that need a database or a browser get a real one (test/support/global-setup.ts).
  */
 import { globSync, mkdtempSync, rmSync, statSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { globalSetup, globalTeardown } from '../test/support/global-setup.ts'
 import { IS_THOROUGH } from '../test/support/thorough.ts'
-import { SLOW_TESTS } from './slow-tests.ts'
+import { PACKAGE_TESTS, SLOW_TESTS } from './slow-tests.ts'
 import { groupTests, readTexts, type TestGroup, writeEntry } from './test-groups.ts'
 import { type Report, report } from './test-report.ts'
 
@@ -41,14 +41,16 @@ const { values, positionals } = parseArgs({
     name: { type: 'string' },
     // It ends a file that hangs. A thorough run shares its cores among more files that take minutes.
     timeout: { type: 'string', default: IS_THOROUGH ? '900' : '300' },
+    apart: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
   },
 })
 const paths = positionals.length > 0 ? positionals : FOLDERS.map(name => resolve(ROOT, name))
 const found = [...new Set(paths.flatMap(findFiles))].sort()
-const isQuick = positionals.length === 0 && !IS_THOROUGH
-const slow = new Set(isQuick ? SLOW_TESTS.map(name => resolve(ROOT, name)) : [])
-const files = found.filter(file => !slow.has(file))
+const isWhole = positionals.length === 0
+const slow = new Set(isWhole && !IS_THOROUGH ? SLOW_TESTS.map(name => resolve(ROOT, name)) : [])
+const others = new Set(isWhole ? PACKAGE_TESTS.map(name => resolve(ROOT, name)) : [])
+const files = found.filter(file => !slow.has(file) && !others.has(file))
 
 if (files.length === 0) {
   process.stderr.write(`Cannot run tests: no *.test.ts in ${paths.join(', ')}\n`)
@@ -92,7 +94,8 @@ function createGroup(file: string): TestGroup {
 
 await globalSetup()
 // A pattern of names would match the name of the suite that a group makes of a file.
-const first = await runGroups(values.name === undefined ? groupTests(files) : files.map(createGroup))
+const isApart = values.apart || values.name !== undefined
+const first = await runGroups(isApart ? files.map(createGroup) : groupTests(files))
 const again = first.broken.flatMap(group => group.files)
 const second =
   again.length === 0 ? { passed: 0, failed: 0, failures: [] } : await runGroups(again.map(createGroup))

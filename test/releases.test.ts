@@ -1,12 +1,59 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
+import { cpSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { eachDatabase } from './support/databases.ts'
+import { checkOut, findLastRelease } from './support/release-code.ts'
 import { CLIENT, restoreRelease, SECRET, visit } from './support/release-data.ts'
-import { newPlace, runProgram, startProcess } from './support/started.ts'
+import { newPlace, type Place, runProgram, startProcess } from './support/started.ts'
 
 const FOLDER = join(import.meta.dirname, 'releases')
+
+const last = findLastRelease()
+if (last === undefined)
+  process.stderr.write('NOT TRIED: the way back to the last release, which the history of this clone lacks\n')
+
+/** Starts the servers and launches an app. A failure is what they print instead. */
+async function use(place: Place, program?: readonly string[]): Promise<string | undefined> {
+  const servers = startProcess(['start'], place, program)
+  try {
+    await servers.printed(/is running/)
+  } catch {
+    return servers.stderr()
+  }
+  const user = visit(place)
+  await user.signIn()
+  await user.launch('patient-1')
+  assert.equal((await user.api('summary')).status, 200)
+  servers.child.kill('SIGTERM')
+  assert.equal((await servers.ended()).exitCode, 0)
+  return undefined
+}
+
+describe('the way back to the last release', () => {
+  it('is the last release on the newer database, which it uses or refuses in one line, or the backup (UPGRADE-4)', {
+    skip: last === undefined && 'the history of this clone has no release',
+  }, async () => {
+    assert(last)
+    const place = await newPlace({ SMART_SECRET: SECRET, SMART_SAMPLE_PATIENTS: '1', SMART_WORKERS: '1' })
+    try {
+      const older = [process.execPath, checkOut(last, join(place.folder, 'older'))]
+      const [data, backup] = [join(place.folder, 'data'), join(place.folder, 'backup')]
+      await restoreRelease(join(FOLDER, last.version), place)
+      cpSync(data, backup, { recursive: true })
+      assert.equal(await use(place), undefined)
+      assert.match(
+        (await use(place, older)) ?? '',
+        /^$|^[^\n]*a newer version of Sallyport changed it[^\n]*\n$/,
+      )
+      rmSync(data, { recursive: true })
+      cpSync(backup, data, { recursive: true })
+      assert.equal(await use(place, older), undefined)
+    } finally {
+      place.remove()
+    }
+  })
+})
 
 eachDatabase((name, _open, create) => {
   for (const release of readdirSync(FOLDER))
@@ -21,14 +68,7 @@ eachDatabase((name, _open, create) => {
           await restoreRelease(join(FOLDER, release), place)
           const before = await runProgram(['upgrade', 'check'], place)
           assert.equal(before.exitCode, 3, before.stderr)
-          const servers = startProcess(['start'], place)
-          await servers.printed(/is running/)
-          const user = visit(place)
-          await user.signIn()
-          await user.launch('patient-1')
-          assert.equal((await user.api('summary')).status, 200)
-          servers.child.kill('SIGTERM')
-          await servers.ended()
+          assert.equal(await use(place), undefined)
           assert.match((await runProgram(['client', 'show', '--id', CLIENT], place)).stdout, /app\.example/)
           const verified = await runProgram(['audit', 'verify'], place)
           assert.equal(verified.exitCode, 0, verified.stderr)
