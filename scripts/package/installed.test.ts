@@ -36,7 +36,8 @@ const isRoot = process.getuid?.() === 0
 if (!isRoot) process.stderr.write('NOT TRIED: the package as a second user, because this is not root\n')
 
 describe('the installed package', () => {
-  const own = mkdtempSync(join(tmpdir(), 'sallyport installed-'))
+  // Beside the folder of the test run, which only its user can read.
+  const own = mkdtempSync(join(tmpdir(), '..', 'sallyport installed-'))
   const folder = chooseFolder(own)
   let packed: Packed
   let installed: Installed
