@@ -397,6 +397,15 @@ describe('docs/tutorials/ci.md', () => {
     assert.equal(stdout, '[ true, undefined, true ]\n')
   })
 
+  it('leads its command to the data of this start, whatever the variables of the caller name (START-13)', async () => {
+    const { command, run } = await makeRepository({})
+    const callers = { SMART_DATA_DIR: '/callers/data', SMART_DATABASE_URL: 'sqlite:/callers/sallyport.db' }
+    const print = `"${process.execPath}" -p '[process.env.SMART_DATA_DIR, process.env.SMART_DATABASE_URL].join()'`
+    const { stdout } = await run(command, ['start', 'auth', '--ephemeral', '--run', print], callers)
+    assert.match(stdout, /^\S+data,sqlite:\S+sallyport\.db\n$/)
+    assert.doesNotMatch(stdout, /callers/)
+  })
+
   it('keeps the URL of a FHIR server that it does not start (START-12)', async () => {
     const { command, run } = await makeRepository({})
     const other = { SMART_FHIR_BASE_URL: 'http://localhost:9/fhir' }

@@ -220,7 +220,8 @@ async function makeProgramEnv(
   const known = URL_VARIABLES.filter(([name, key]) => names.includes(name) || sources.get(key) !== 'default')
   const [freePort] = await findFreePorts(1)
   return {
-    ...env,
+    // Variables of the caller, such as SMART_DATA_DIR, would lead other commands to the caller's data.
+    ...(ephemeral?.env ?? env),
     ...Object.fromEntries(known.map(([, key, variable]) => [variable, settings[key]])),
     FREE_PORT: String(freePort),
     TEST_USERS: JSON.stringify(testLogin ? listUsers(testLogin, settings) : {}),
