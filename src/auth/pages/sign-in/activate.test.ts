@@ -299,6 +299,16 @@ eachDatabase((_name, _open, create) => {
       assert.equal((await send((await add()).link, CHOSEN)).statusCode, 200)
     })
 
+    it('works whatever others of the network have tried (LOGIN-17)', async () => {
+      const busy = await TestAuthServer.open(auth.store, { settings: { loginFailureLimitPerAddress: 3 } })
+      busy.time.now = auth.time.now
+      for (let at = 0; at < 4; at++) await send('B'.repeat(43), undefined, busy)
+      assert.equal((await send('C'.repeat(43), undefined, busy)).statusCode, 429)
+      const { link } = await add()
+      assert.equal((await send(link, undefined, busy)).statusCode, 200)
+      assert.equal((await send(link, CHOSEN, busy)).statusCode, 200)
+    })
+
     it('is in no log, audit record or URL (LOGIN-17)', async () => {
       const { link, secret } = await add()
       const responses = [
