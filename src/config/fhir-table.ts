@@ -53,17 +53,17 @@ export const fhirTable = {
     about:
       'Scope contexts in which a caller with limited access may write `RelatedPerson`, and `CareTeam` under a policy by care team: these resources decide who has access to a patient.',
   }),
-  'fhir.bodyLimitMegabytes': defineFixed({
+  'fhir.bodyLimitMegabytes': defineOpen({
     name: 'smart.fhir.body-limit-mb',
-    type: types.wholeNumber(1, 12),
-    initial: '5',
+    type: types.wholeNumber(1, 16),
+    otherwise: '`5`; gateway: `16`',
     about:
       'Largest body of a FHIR request, in megabytes. The embedded FHIR server accepts at most `8` ([limits](limits.md#fhir-servers)).',
   }),
-  'fhir.binaryLimitMegabytes': defineFixed({
+  'fhir.binaryLimitMegabytes': defineOpen({
     name: 'smart.fhir.binary-limit-mb',
     type: types.wholeNumber(1, 100),
-    initial: '5',
+    otherwise: 'the largest body',
     about:
       'Largest content of a Binary that is sent as it is, and not as JSON, in megabytes. The gateway streams contents that are larger than a body. The embedded FHIR server, which does not, accepts at most `8`.',
   }),

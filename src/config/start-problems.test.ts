@@ -64,7 +64,7 @@ describe('start problems and warnings', () => {
       'SMART_FHIR_BUNDLE_ENTRIES: the embedded FHIR server accepts at most 1000',
     ])
     assert.deepEqual(problems({ ...large, SMART_FHIR_UPSTREAM_URL: 'http://localhost:9999/fhir' }), [])
-    assert.throws(() => problems({ SMART_FHIR_BODY_LIMIT_MB: '13' }), /SMART_FHIR_BODY_LIMIT_MB/)
+    assert.throws(() => problems({ SMART_FHIR_BODY_LIMIT_MB: '17' }), /SMART_FHIR_BODY_LIMIT_MB/)
   })
 
   it('refuses an incomplete CDS service, and one that would get tokens over http (CDS-8)', () => {

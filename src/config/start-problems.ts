@@ -68,8 +68,8 @@ const EMBEDDED_MEGABYTES = 8
 const EMBEDDED_ENTRIES = 1_000
 
 function findEmbeddedProblems({ fhir }: Settings): readonly string[] {
-  const refuseAbove = (variable: string, value: number, max: number) =>
-    when(value > max, `${variable}: the embedded FHIR server accepts at most ${max}`)
+  const refuseAbove = (variable: string, value: number | undefined, max: number) =>
+    when(value !== undefined && value > max, `${variable}: the embedded FHIR server accepts at most ${max}`)
   return [
     ...refuseAbove('SMART_FHIR_BODY_LIMIT_MB', fhir.bodyLimitMegabytes, EMBEDDED_MEGABYTES),
     ...refuseAbove('SMART_FHIR_BINARY_LIMIT_MB', fhir.binaryLimitMegabytes, EMBEDDED_MEGABYTES),

@@ -25,9 +25,10 @@ export const ANY_ENTRIES: EntryLimits = {
 /** With more values, the parsed body would take more than 64 MB. */
 const MAX_VALUES = 500_000
 
-/** The number of values grows with the size, the entries of a batch with those of a transaction. */
+/** The number of values, and of entries of a batch, grow with the entries of a transaction: long strings cost little. */
 export function createBodyLimits(bytes = BODY_BYTES, transaction = TRANSACTION_ENTRIES): BodyLimits {
-  const values = Math.min(MAX_VALUES, Math.ceil(JSON_VALUES * Math.max(1, bytes / BODY_BYTES)))
-  const batch = Math.ceil((BATCH_ENTRIES / TRANSACTION_ENTRIES) * transaction)
+  const share = transaction / TRANSACTION_ENTRIES
+  const values = Math.min(MAX_VALUES, Math.ceil(JSON_VALUES * Math.max(1, share)))
+  const batch = Math.ceil(BATCH_ENTRIES * share)
   return { bytes, values, entries: { batch, transaction } }
 }

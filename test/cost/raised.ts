@@ -7,7 +7,7 @@ import { bundle, type Cases, post, type RefusedCases, send } from './cases.ts'
 import { condition, created, repeat } from './texts.ts'
 
 const MEGABYTE = 1024 * 1024
-const [BODY, CONTENT, ENTRIES] = [12 * MEGABYTE, 100 * MEGABYTE, 5_000]
+const [BODY, CONTENT, ENTRIES] = [16 * MEGABYTE, 100 * MEGABYTE, 5_000]
 
 /** A gateway with the highest limits that its settings allow, in front of a server that accepts every write. */
 export async function startRaisedGateway(): Promise<MeasuredServers> {

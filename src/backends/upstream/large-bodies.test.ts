@@ -65,10 +65,19 @@ async function withGateway(
 }
 
 describe('the size of a body', () => {
-  it('is limited to 5 MB by default, and to the setting (LIMIT-8)', async () => {
+  it('is limited to 16 MB by default, and to the setting (LIMIT-8)', async () => {
     await withGateway({}, async fhir => {
-      const reply = await fhir.as('ann')('PUT DocumentReference/letter', letter(6))
-      assert.equal(reply.status, 413)
+      for (const caller of ['ann', 'all']) {
+        const by = fhir.as(caller)
+        assert.equal((await by('PUT DocumentReference/letter', letter(15.9))).status, 201)
+        const entry = [
+          { resource: letter(15.9), request: { method: 'PUT', url: 'DocumentReference/letter' } },
+        ]
+        for (const type of ['batch', 'transaction'])
+          assert.equal((await by('POST ', { resourceType: 'Bundle', type, entry })).status, 200, type)
+        const tooLarge = await by('PUT DocumentReference/letter', letter(16))
+        assert.match(readIssue(tooLarge), /^413 .*16777216 bytes/)
+      }
     })
     await withGateway({ bodyLimit: 8 * MEGABYTE }, async fhir => {
       for (const caller of ['ann', 'all'])
@@ -89,12 +98,12 @@ describe('the size of a body', () => {
     await fhir.close()
   })
 
-  it('raises the number of values in JSON, up to a limit', () => {
+  it('does not raise the number of values in JSON, which the number of entries raises up to a limit', () => {
     assert.deepEqual(
-      [createBodyLimits(), createBodyLimits(10 * MEGABYTE), createBodyLimits(16 * MEGABYTE)].map(
-        it => it.values,
+      [[], [16 * MEGABYTE], [16 * MEGABYTE, 2_000], [16 * MEGABYTE, 5_000], [16 * MEGABYTE, 10]].map(
+        ([bytes, entries]) => createBodyLimits(bytes, entries).values,
       ),
-      [200_000, 400_000, 500_000],
+      [200_000, 200_000, 400_000, 500_000, 200_000],
     )
   })
 })

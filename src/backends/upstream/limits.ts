@@ -6,6 +6,8 @@ export const UPSTREAM_REQUESTS = 2_000
 export const UPSTREAM_REQUESTS_PER_ENTRY = 20
 /** Characters of all responses of the upstream for one request of a client. */
 export const UPSTREAM_CHARACTERS = 64 * 1024 * 1024
+/** Bytes of a request body, unless a setting says otherwise. */
+export const GATEWAY_BODY_BYTES = 16 * 1024 * 1024
 /** Bytes of an inspected response of the upstream, unless a setting says otherwise. */
 export const RESPONSE_BYTES = 16 * 1024 * 1024
 /** Bytes of a response of the token endpoint at which the gateway gets its own token. */

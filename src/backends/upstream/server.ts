@@ -19,6 +19,7 @@ import { createUrlRewriter } from './http/urls.ts'
 import { watchUpstream } from './http/watch.ts'
 import {
   CONNECTIONS,
+  GATEWAY_BODY_BYTES,
   PROBE_CONNECTIONS,
   RESPONSE_BYTES,
   START_MS,
@@ -103,8 +104,9 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   })
   const statement = createCapabilities(upstream, clock, profile.learn)
   const context = createContext(options, { urls, upstream, statement, profile })
+  const { bodyLimit = GATEWAY_BODY_BYTES, contentLimit = bodyLimit } = options
   const app = await createFhirApi(
-    { ...options, metrics, clock, checks: [watching.check, ...checks] },
+    { ...options, bodyLimit, contentLimit, metrics, clock, checks: [watching.check, ...checks] },
     createBackend(context),
   )
   const known = watching.start(upstream).then(() => Promise.all([profile.settled(), statement.settled()]))

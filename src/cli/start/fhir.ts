@@ -77,8 +77,8 @@ export async function openFhir(
         : []),
     ],
     versionAccess: settings.fhir.versionAccess,
-    bodyLimit: settings.fhir.bodyLimitMegabytes * 1024 * 1024,
-    contentLimit: settings.fhir.binaryLimitMegabytes * 1024 * 1024,
+    bodyLimit: toBytes(settings.fhir.bodyLimitMegabytes),
+    contentLimit: toBytes(settings.fhir.binaryLimitMegabytes),
     entryLimit: settings.fhir.bundleEntries,
     logger,
     web: createWebOptions(parts),
@@ -94,6 +94,10 @@ export async function openFhir(
       void relayed?.refresh()
     },
   }
+}
+
+function toBytes(megabytes: number | undefined): number | undefined {
+  return megabytes === undefined ? undefined : megabytes * 1024 * 1024
 }
 
 function findRelayedConfiguration({ settings, logger }: Parts): RelayedConfiguration | undefined {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { FhirAudit } from '../../audit/index.ts'
-import { createBodyLimits, findMethods, type Interaction } from '../../fhir/index.ts'
+import { createBodyLimits, findMethods, type Interaction, limits } from '../../fhir/index.ts'
 import type { Authenticated, Authenticator, AuthFailure, VersionAccess } from '../../smart/index.ts'
 import {
   type Counter,
@@ -59,7 +59,7 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
   countLookups(registry, { token: counting.count, access: backend.accessCache.count })
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const isFhir = (path: string) => path === basePath || path.startsWith(`${basePath}/`)
-  const contentLimit = findContentLimit(options, backend, bodyLimit)
+  const contentLimit = findContentLimit(options, backend)
   const app = await createServer({
     name: 'fhir',
     url: baseUrl,
@@ -94,13 +94,13 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
   return app
 }
 
-/** Contents that are no larger than a body are read as bodies. */
+/** Short contents are read as bodies. */
 function findContentLimit(
-  { contentLimit = 0 }: FhirApiOptions,
+  { contentLimit = 0, bodyLimit = limits.BODY_BYTES }: FhirApiOptions,
   { takesContent }: FhirBackend,
-  bodyLimit: number,
 ): number | undefined {
-  return takesContent && contentLimit > bodyLimit ? contentLimit : undefined
+  const isLong = contentLimit > Math.min(bodyLimit, limits.BODY_BYTES)
+  return takesContent && isLong ? contentLimit : undefined
 }
 
 export function evaluateLate(configuration: object | (() => object)): () => object {

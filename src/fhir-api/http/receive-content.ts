@@ -27,7 +27,7 @@ export function receiveContent(
   } = request.headers
   const length = stated === undefined ? undefined : Number(stated)
   if (contentLimit === undefined || encoding !== undefined) return undefined
-  if (length !== undefined && length <= bodyLimits.bytes) return undefined
+  if (length !== undefined && length <= Math.min(bodyLimits.bytes, limits.BODY_BYTES)) return undefined
   const interaction = findInteraction(request, api)
   if (isFailure(interaction) || !sendsContent(interaction, type)) return undefined
   if (length !== undefined && length > contentLimit)
