@@ -43,10 +43,14 @@ export interface BackendSession extends BackendWrites {
     filter?: AccessFilter,
   ): Awaitable<StoredVersion | undefined | Failure>
   /**
-   * The content of a resource before it was deleted. Only for backends whose `read` does not return it. It is read even
-   * where nothing may be shown, so that absent and refused resources take the same time.
+   * The content of a resource before it was deleted. Only for backends whose `read` does not return it: another read takes
+   * its place where nothing was deleted, so that absent and refused resources take the same steps.
    */
   readLast?(type: string, id: string): Awaitable<Resource | undefined | Failure>
+  /** Called where a limited caller is shown nothing of a resource that it has named. */
+  noteUnseen?(): void
+  /** Resolves when the response may be sent, so that its time does not tell a refused resource from an absent one. */
+  settle?(): Awaitable<unknown>
   /** The unchanged response of another server, if nothing in it has to be checked; otherwise undefined. */
   passThrough?(request: FhirRequest, cursor?: Cursor): Awaitable<FhirResponse | Failure | undefined>
   /** A page of a search, within the access of the request. */

@@ -39,6 +39,7 @@ export function createLookup(context: GatewayContext, request: FhirRequest): Loo
     session: {
       read: (type, id, version) => readVersion(context, request, type, id, version),
       readLast: (type, id) => readLast(context, request, type, id),
+      noteUnseen: () => context.concealment.note(),
       panelMembers: (panels, patients) => context.findMembers(context, request, panels, patients),
     },
   }

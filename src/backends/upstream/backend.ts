@@ -25,6 +25,7 @@ import type {
 import { grantFingerprint, type Panel } from '../../smart/index.ts'
 import { EXCLUDED_TYPES } from './access.ts'
 import { commit } from './commit.ts'
+import { createConcealment } from './concealment.ts'
 import type { GatewayContext } from './context.ts'
 import { bindCaller, computeAllowance, limitRequests } from './http/allowance.ts'
 import { performOperation } from './operations.ts'
@@ -50,7 +51,8 @@ export function createBackend(context: GatewayContext): FhirBackend {
       const upstream = READS.has(request.interaction.kind)
         ? bound
         : limitRequests(bound, computeAllowance(request.body))
-      return new UpstreamSession({ ...context, upstream, deletions: new Map() }, request)
+      const concealment = createConcealment(context.conceal)
+      return new UpstreamSession({ ...context, upstream, deletions: new Map(), concealment }, request)
     },
     capabilities: context.capabilities,
     pages: context.pages,
@@ -76,6 +78,14 @@ class UpstreamSession implements BackendSession {
 
   readLast(type: string, id: string) {
     return readLast(this.#context, this.#request, type, id)
+  }
+
+  noteUnseen() {
+    this.#context.concealment.note()
+  }
+
+  settle() {
+    return this.#context.concealment.settle()
   }
 
   findDocuments(binaryId: string) {

@@ -2,6 +2,7 @@ import type { Serialize } from '../../cache/index.ts'
 import type { OperationRule } from '../../fhir/index.ts'
 import type { AccessCache, Failure, FhirRequest, Pages } from '../../fhir-api/index.ts'
 import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
+import type { Conceal, Concealment } from './concealment.ts'
 import type { Upstream } from './http/client.ts'
 import type { UrlRewriter } from './http/urls.ts'
 import type { IsUpstreamParameter, UpstreamProfile } from './profile.ts'
@@ -15,6 +16,9 @@ export interface GatewayContext {
   readonly upstream: Upstream
   /** The versions in which resources were deleted, as this session has read them, by `Type/id`. */
   readonly deletions: Map<string, number>
+  /** Of this session. */
+  readonly concealment: Concealment
+  readonly conceal: Conceal
   /** Runs changes with a common key one after the other. */
   readonly serialize: Serialize
   /** The size of the largest response that is inspected, in bytes. */

@@ -10,6 +10,7 @@ import { Registry } from '../../web/index.ts'
 import { createBackend } from './backend.ts'
 import { createCapabilities, createStatement, type UpstreamCapabilities } from './capability-statement.ts'
 import { createChainSupport } from './chain-support.ts'
+import { type Conceal, createConcealment, waitForStep } from './concealment.ts'
 import type { GatewayContext } from './context.ts'
 import { createClient, type Upstream } from './http/client.ts'
 import type { ExchangeOutcome, StreamLimit } from './http/exchange.ts'
@@ -64,6 +65,8 @@ export interface GatewayOptions extends FhirApiOptions {
   /** Encrypts paging links. Gateways with the same secret open each other's links; by default each process has its own. */
   readonly sealer?: Sealer
   readonly fetch?: Fetch
+  /** Waits before a response that shows a limited caller nothing; by default for a multiple of 100 ms. */
+  readonly conceal?: Conceal
   /** Serializes conditional writes with equal conditions; by default among the requests of this process. */
   readonly serialize?: Serialize
 }
@@ -154,6 +157,7 @@ function createContext(
   { statement, profile, ...connection }: Connection,
 ): GatewayContext {
   const { baseUrl, smartConfiguration, narrowing = 'auto', operations = listGatewayOperations() } = options
+  const { conceal = waitForStep } = options
   const isUpstreamParameter = createUpstreamParameters(options.searchParameters ?? [])
   const gateway = { baseUrl, operations, isUpstreamParameter, isRecorded: options.audit !== undefined }
   const toJson = createStatement(gateway, evaluateLate(smartConfiguration))
@@ -167,6 +171,8 @@ function createContext(
     findMembers,
     followsChains: createChainSupport(connection.upstream, options.clock ?? Date.now),
     deletions: new Map(),
+    concealment: createConcealment(conceal),
+    conceal,
     serialize: options.serialize ?? createSerialize(),
     pages: openPages(options.sealer ?? createSealer(createRandomToken())),
     async capabilities() {

@@ -122,7 +122,9 @@ describe('lookUp', () => {
     for (const held of [{ current: others }, { current: deleted }, {}]) {
       const { find, steps } = open({ ...held, last: 'none' })
       await find(panelled)
-      assert.deepEqual(steps, ['read', 'members', 'last', 'members'])
+      // The content of a stored resource may be large, and is not read again.
+      const second = held.current === deleted ? 'last' : 'read'
+      assert.deepEqual(steps, ['read', 'members', second, 'members'])
     }
     const { find, steps } = open({ current: mine, last: 'none' })
     await find(panelled)

@@ -21,7 +21,7 @@ interface Target {
 }
 
 export interface LookupContext extends Pick<Context, 'baseUrl' | 'accessCache' | 'excludedTypes'> {
-  readonly session: Pick<BackendSession, 'read' | 'readLast' | 'panelMembers'>
+  readonly session: Pick<BackendSession, 'read' | 'readLast' | 'noteUnseen' | 'panelMembers'>
 }
 
 export function checkStored(
@@ -46,16 +46,27 @@ export async function findResource(
   request: FhirRequest,
   target: Target,
 ): Promise<StoredVersion | Failure> {
-  return toVisible(await lookUp(context, request, target), request, target)
+  return toVisible(context, await lookUp(context, request, target), request, target)
 }
 
 /** The part of a lookup that the caller may know. A deleted resource is visible if its last content is within the access. */
 export function toVisible(
+  context: LookupContext,
   found: StoredVersion | Unseen | Failure,
   request: FhirRequest,
-  { permission, type, id }: Target,
+  target: Target,
 ): StoredVersion | Failure {
-  return typeof found === 'string' ? failHidden(request.access, permission, type, id) : found
+  return typeof found === 'string' ? failUnseen(context, request, target) : found
+}
+
+/** Fails in the same way for an absent and a refused resource. */
+export function failUnseen(
+  { session }: LookupContext,
+  { access }: FhirRequest,
+  { permission, type, id }: Target,
+): ReturnType<typeof failHidden> {
+  if (access.filterFor(type, permission) !== 'everything') session.noteUnseen?.()
+  return failHidden(access, permission, type, id)
 }
 
 /**
@@ -76,7 +87,7 @@ export async function findHidden(
 
 /**
  * Looks up a resource and checks its content. Refused and absent resources take the same steps: whenever a limited caller
- * is shown nothing, the last content is looked up, even if it does not matter.
+ * is shown nothing, the last content is looked up, or an unused id where there is none that matters.
  */
 export async function lookUp(
   context: LookupContext,
@@ -98,12 +109,18 @@ export async function lookUp(
   if (filter === 'everything') return stored?.deleted ? stored : stored ? 'outside' : 'absent'
   if (!session.readLast) return stored ? 'outside' : 'absent'
   if (!stored || stored.deleted) await allowsContent(context, request, target, undefined)
-  const last = await session.readLast(type, id)
+  const last = await (stored?.deleted ? session.readLast(type, id) : readUnused(session, type))
   if (isFailure(last)) return last
   const wasWithin = await allowsContent(context, request, target, last)
   if (isFailure(wasWithin)) return wasWithin
   if (stored?.deleted && wasWithin) return stored
   return stored ? 'outside' : 'absent'
+}
+
+/** A read of an id that nobody has, in the place of one that does not matter. The content of a stored resource may be large. */
+async function readUnused(session: LookupContext['session'], type: string): Promise<Failure | undefined> {
+  const other = await session.read(type, randomUUID())
+  return isFailure(other) && other.problem === 'too-costly' ? other : undefined
 }
 
 /** Whether stored content is within the access. It is parsed only if the cache does not know it. */

@@ -22,11 +22,14 @@ export function receiveContent(
   const { contentLimit, bodyLimits } = api
   const {
     'content-length': stated,
+    'transfer-encoding': chunked,
     'content-encoding': encoding,
     'content-type': type = '',
   } = request.headers
   const length = stated === undefined ? undefined : Number(stated)
-  if (contentLimit === undefined || encoding !== undefined) return undefined
+  // RFC 9112, 6.3: a request with neither has no body.
+  const hasBody = stated !== undefined || chunked !== undefined
+  if (contentLimit === undefined || encoding !== undefined || !hasBody) return undefined
   if (length !== undefined && length <= Math.min(bodyLimits.bytes, limits.BODY_BYTES)) return undefined
   const interaction = findInteraction(request, api)
   if (isFailure(interaction) || !sendsContent(interaction, type)) return undefined

@@ -121,6 +121,8 @@ async function performDurably(context: Context, request: FhirRequest): Promise<F
   if (!isFailure(outcome) && outcome.durable) await outcome.durable
   const flushing = context.session.flush?.()
   if (flushing) await flushing
+  const settling = context.session.settle?.()
+  if (settling) await settling
   return outcome
 }
 

@@ -8,8 +8,8 @@ import {
   readResourceBodyWithId,
   toPlain,
 } from '../../fhir/index.ts'
-import { checkPatch, failHidden, findUpdateConflict } from '../../smart/index.ts'
-import { checkStored, findResource, lookUp, toCurrentVersion } from '../access/find-resource.ts'
+import { checkPatch, findUpdateConflict } from '../../smart/index.ts'
+import { checkStored, failUnseen, findResource, lookUp, toCurrentVersion } from '../access/find-resource.ts'
 import type { VersionedWrite } from '../backend.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
@@ -113,8 +113,9 @@ export async function planDelete(
   type: string,
   id: string,
 ): Promise<Planned | Failure> {
-  const { access, preconditions } = request
-  const found = await lookUp(context, request, { permission: 'd', type, id })
+  const { preconditions } = request
+  const target = { permission: 'd', type, id } as const
+  const found = await lookUp(context, request, target)
   if (isFailure(found)) return found
   if (typeof found === 'object' && !found.deleted)
     return {
@@ -124,7 +125,7 @@ export async function planDelete(
       write: { kind: 'delete', type, id, before: found },
       conflict: describeStaleness(toCurrentVersion(found), preconditions),
     }
-  const hidden = typeof found === 'string' ? failHidden(access, 'd', type, id) : undefined
+  const hidden = typeof found === 'string' ? failUnseen(context, request, target) : undefined
   if (hidden && hidden.problem !== 'absent') return hidden
   const response = { status: 204, ...(!hidden && { deleted: `${type}/${id}` }) }
   return describeStaleness(undefined, preconditions) ?? { kind: 'response', request, response }

@@ -55,7 +55,7 @@ const findAndShow: Handler<'read'> = async (context, request) => {
     typeof found === 'string' && isLimitedBinary(request)
       ? await findThroughDocument(context, request, id)
       : undefined
-  return show(granted ?? toVisible(found, request, { permission: 'r', type, id }), params, request)
+  return show(granted ?? toVisible(context, found, request, { permission: 'r', type, id }), params, request)
 }
 
 /**

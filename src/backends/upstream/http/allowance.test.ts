@@ -53,6 +53,8 @@ function endless(resources: readonly object[] = []) {
     followsChains: async () => true,
     searchCache: 'bypass',
     deletions: new Map(),
+    concealment: { note: () => undefined, settle: () => undefined },
+    conceal: async () => undefined,
     serialize: (_keys, work) => work(),
     findMembers: nothing,
     capabilities: nothing,
