@@ -15,7 +15,7 @@ export interface PurposeText {
   readonly act?: (record: string) => string
 }
 
-const SERVER = 'the server itself'
+const SERVER = 'this server'
 const ADMINISTRATION = 'the administration'
 
 /** Every reader of the auth server names one of these. */

@@ -127,7 +127,7 @@ ${renderInput('patient', namePatientField(request), fields.patient)}
 <p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink('/access', 'Show all', 'btn btn--quiet btn--small')}</p>
 </form>
 ${meant && renderMeantPatients(meant, patient => `/access${buildQuery(view, { patient })}`)}
-${meant && renderNoteOnPatient(view)}
+${meant && isMistyped(meant) && renderNoteOnPatient(view)}
 <h2 class="section__title subhead">On behalf of users</h2>
 ${page.items.length === 0 ? renderNone(isEmpty ? view : undefined, page.next !== undefined) : renderActionTable(request, ...tabulate(page.items, names, list))}
 ${page.next !== undefined && renderNextPage(request, '/access', page.next)}

@@ -786,7 +786,7 @@ describe('describeDecision', () => {
     const page = (reason: string | null, user?: string) => app('sallyport-portal', reason, user)
     assert.equal(page('Consent page', 'Practitioner/1'), 'Consent page')
     assert.equal(page('Names on a page of a patient or relative'), 'Pages of patients and relatives')
-    assert.equal(page('Whose records a user may open'), 'Server itself')
+    assert.equal(page('Whose records a user may open'), 'This server')
     assert.equal(page('Check of an account', 'Practitioner/1'), 'Administration')
     // Of earlier versions.
     assert.equal(page(null, 'Practitioner/1'), 'Patient list')
