@@ -82,14 +82,7 @@ describe('the container image', { skip: missing }, () => {
     await user.signIn()
     await user.launch('patient-1')
     assert.equal((await user.api('summary')).status, 200)
-    const health = podman(
-      'exec',
-      name,
-      '/usr/bin/node',
-      '/opt/sallyport/src/cli/main.js',
-      'health',
-      '--ready',
-    )
+    const health = podman('exec', name, 'sallyport', 'health', '--ready')
     assert.equal(health.status, 0, health.stdout + health.stderr)
     podman('kill', '--signal', 'TERM', name)
     assert.equal(await ended, 0)
