@@ -3,7 +3,8 @@
  * them out, so that it takes two and a half minutes on two cores. They run in CI (`TEST_THOROUGH`) and when they are named.
  */
 export const SLOW_TESTS: readonly string[] = [
-  // What is shipped: the website, upgrades from each release, every command.
+  // What is shipped: the website, the image as compose.yaml and the chart start it, upgrades from each release, every command.
+  'test/image/image.test.ts',
   'scripts/site/site.test.ts',
   'scripts/test.test.ts',
   'test/journeys/apps.test.ts',

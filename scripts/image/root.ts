@@ -94,7 +94,7 @@ function writeBill(): void {
   const installed = listInstalled(program)
   const node = process.versions.node
   const nodePackage = resolve(realpathSync(process.execPath), '../..')
-  copyFiles([join(ROOT, 'LICENSE')], join(licences, 'sallyport'))
+  copyFiles([join(ROOT, 'LICENSE'), join(ROOT, 'NOTICE')], join(licences, 'sallyport'))
   copyFiles([join(nodePackage, 'LICENSE')], join(licences, `node@${node}`))
   copyPackageLicences(installed, program, licences)
   for (const { name, version } of libraries) copyDebianLicences(name, version, licences)

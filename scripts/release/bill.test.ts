@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, it } from 'node:test'
+import { makeShrinkwrap } from '../build/shrinkwrap.ts'
 import { describeBill, listLocked } from './bill.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -24,6 +25,16 @@ describe('the bill of materials of the package', () => {
       [...known].filter(ref => !needed.includes(ref)),
       [],
     )
+  })
+
+  it('lists what npm installs by the shrinkwrap of the package', () => {
+    const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'))
+    const shrinkwrap = JSON.parse(JSON.stringify(makeShrinkwrap({}, lock)))
+    const locked = Object.entries<{ version: string }>(shrinkwrap.packages).flatMap(([path, { version }]) =>
+      path === '' ? [] : `${path.split('node_modules/').at(-1)}@${version}`,
+    )
+    assert(locked.length > 90)
+    assert.deepEqual([...known].toSorted(), [...new Set(locked)].toSorted())
   })
 
   it('names the licence and the checksum of every package', () => {

@@ -31,11 +31,15 @@ function utcTime(ms: number): Buffer {
   return der(UTC_TIME, Buffer.from(`${digits}Z`))
 }
 
-/** A certificate for `localhost` and 127.0.0.1 that signs itself, for a day. No key is kept in the repository. */
-export function makeCertificate(now: number = Date.now()): TestCertificate {
+/** A certificate for `localhost`, 127.0.0.1 and these names that signs itself, for a day. No key is kept in the repository. */
+export function makeCertificate(now: number = Date.now(), names: readonly string[] = []): TestCertificate {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const name = der(SEQUENCE, der(SET, der(SEQUENCE, COMMON_NAME, der(UTF8_STRING, Buffer.from('localhost')))))
-  const addresses = der(SEQUENCE, der(0x82, Buffer.from('localhost')), der(0x87, Buffer.from([127, 0, 0, 1])))
+  const addresses = der(
+    SEQUENCE,
+    ...['localhost', ...names].map(it => der(0x82, Buffer.from(it))),
+    der(0x87, Buffer.from([127, 0, 0, 1])),
+  )
   const extensions = der(SEQUENCE, der(SEQUENCE, SUBJECT_ALT_NAME, der(OCTET_STRING, addresses)))
   const content = der(
     SEQUENCE,

@@ -14,6 +14,8 @@ declare module 'oidc-provider' {
   export class Provider {
     constructor(issuer: string, configuration: Properties)
     callback(): RequestListener
+    /** Whether a proxy says how requests came. */
+    proxy: boolean
     on(event: string, listener: () => void): void
     interactionDetails(
       request: IncomingMessage,
