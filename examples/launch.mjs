@@ -5,7 +5,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 
-const { ISS = 'http://localhost:8080/fhir', CLIENT_ID = 'my-app', PORT = '3000' } = process.env
+const {
+  SMART_FHIR_BASE_URL = 'http://localhost:8080/fhir',
+  CLIENT_ID = 'my-app',
+  PORT = '3000',
+} = process.env
+const { ISS = SMART_FHIR_BASE_URL } = process.env
 const redirectUri = `http://localhost:${PORT}/callback`
 const scopes = 'patient/Patient.rs patient/Observation.rs'
 /** Pending launches by `state`. A real app removes those that are never completed. */
@@ -14,7 +19,8 @@ const pending = new Map()
 /** 1. The EHR opens this URL with `iss` and `launch`; a user opens it without them. Redirects to the auth server. */
 async function launch(query) {
   const iss = query.get('iss') ?? ISS
-  if (iss !== ISS) return [403, 'Unknown FHIR server.'] // accept launches only from a known server
+  // Accept launches only from a known server.
+  if (iss !== ISS) return [403, `Unknown FHIR server ${iss}: this app accepts ${ISS} (SMART_FHIR_BASE_URL).`]
   const smart = await json(await fetch(`${iss}/.well-known/smart-configuration`))
   const state = random()
   const verifier = random()
@@ -87,6 +93,10 @@ createServer(async (request, response) => {
     const [status, text, headers = {}] = await answer(searchParams, request.headers.cookie)
     response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(text)
   } catch (error) {
-    response.writeHead(502, { 'content-type': 'text/plain; charset=utf-8' }).end(error.message)
+    const text = error.cause ? `Cannot reach the servers of ${ISS}: are they running?` : error.message
+    response.writeHead(502, { 'content-type': 'text/plain; charset=utf-8' }).end(text)
   }
-}).listen(Number(PORT), 'localhost', () => console.log(`App: http://localhost:${PORT}/launch`))
+}).listen(Number(PORT), 'localhost', () =>
+  console.log(`App: http://localhost:${PORT}/launch
+It needs the FHIR server ${ISS} (SMART_FHIR_BASE_URL names another one), and there the app ${CLIENT_ID} with the redirect URI ${redirectUri}.`),
+)

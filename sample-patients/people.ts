@@ -40,15 +40,18 @@ function drawn(nth: number, names: readonly string[], random: Random): CastEntry
   ]
   const age = drawnAge(random)
   const dead = 'years' in age && age.years > 74 && random.chance(0.12)
+  const mrn = `SYN-${String(4300 + nth * 7).padStart(6, '0')}`
+  const isAdult = 'years' in age && age.years >= 18
+  const prefix = random.chance(0.12) && {
+    prefix: [random.pick(gender === 'female' ? ['Ms', 'Mrs', 'Dr.'] : ['Mr', 'Dr.'])],
+  }
   return {
     family: familyOf(nth, names),
     given: [...new Set(given)],
     gender,
     age,
-    mrn: `SYN-${String(4300 + nth * 7).padStart(6, '0')}`,
-    ...(random.chance(0.12) && {
-      prefix: [random.pick(gender === 'female' ? ['Ms', 'Mrs', 'Dr.'] : ['Mr', 'Dr.'])],
-    }),
+    mrn,
+    ...(isAdult && prefix),
     ...(dead && { diedDaysAgo: random.int(30, 1500) }),
     ...(random.chance(0.08) && { inProgress: random.pick(['family', 'emergency', 'cardiology', 'video']) }),
   }

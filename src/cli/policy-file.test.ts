@@ -30,10 +30,10 @@ describe('readUserFilter', () => {
 
   it('names the error and its location (USER-8)', () => {
     for (const [text, problem] of [
-      ['', 'expected rules'],
-      ['[]', 'expected rules'],
+      ['', 'expected a list with the name rules'],
+      ['[]', 'expected a list with the name rules'],
       ['rules: all', 'rules: expected a list'],
-      ['rule: []', 'unknown name rule; expected rules'],
+      ['rule: []', 'unknown name rule; the only name here is rules'],
       ['rules: [all]', 'rules[0]: expected clinicians, patients, organizations, careTeams'],
       ['rules: [{patients: all}]', "rules[0].clinicians: expected 'all', or a list such as [Practitioner/1]"],
       [

@@ -49,10 +49,10 @@ const RULE_KEYS = ['clinicians', 'patients', 'organizations', 'careTeams']
 
 /** Parses a policy file. Any unknown part makes the whole file invalid. */
 export function parsePolicy(value: unknown): AccessPolicy | InvalidPolicy {
-  if (!isRecord(value)) return failPolicy([{ path: [], text: 'expected rules' }])
+  if (!isRecord(value)) return failPolicy([{ path: [], text: 'expected a list with the name rules' }])
   const unknown = Object.keys(value).find(key => key !== 'rules')
   if (unknown !== undefined)
-    return failPolicy([{ path: [], text: `unknown name ${unknown}; expected rules` }])
+    return failPolicy([{ path: [], text: `unknown name ${unknown}; the only name here is rules` }])
   if (!Array.isArray(value.rules)) return failPolicy([{ path: ['rules'], text: 'expected a list' }])
   const read = value.rules.map((rule: unknown, at) => readRule(rule, ['rules', at]))
   const problems = read.flatMap(rule => (isFailure(rule) ? [{ path: rule.path, text: rule.text }] : []))

@@ -222,7 +222,7 @@ where the user has signed in before. This accepts it from everywhere again.`,
     signIn: RECENT_SIGN_IN.set,
     page: {
       title: name => `Make ${name} an auditor?`,
-      text: 'Auditors see the lists of this area, and search, export and verify the audit trail. They change nothing. An administrator is then no longer one.',
+      text: 'Auditors see the lists of this area, and search, export and verify the audit trail. They change nothing. This role replaces that of an administrator.',
       button: 'Make auditor',
       isDangerous: false,
     },

@@ -8,9 +8,17 @@ const options = {
   second: '2-digit',
   fractionalSecondDigits: 3,
   hourCycle: 'h23',
-  timeZoneName: 'short',
 }
 const format = new Intl.DateTimeFormat('en-GB', options)
+// Each knows the short names of its own zones, and writes others as an offset.
+const zones = ['en-GB', 'en-US', 'en-CA', 'en-AU', 'en-NZ', 'en-IN', 'en-ZA'].map(
+  locale => new Intl.DateTimeFormat(locale, { timeZoneName: 'short' }),
+)
+
+function nameZone(at) {
+  const names = zones.map(zone => zone.formatToParts(at).find(({ type }) => type === 'timeZoneName').value)
+  return names.find(name => !/[+-]\d/.test(name)) ?? names[0]
+}
 
 const FORMS = {
   date: ({ day, month, year }) => `${day}-${month.slice(0, 3)}-${year}`,
@@ -25,6 +33,7 @@ const FORMS = {
 function show(time) {
   const at = new Date(time.dateTime)
   const parts = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]))
+  parts.timeZoneName = nameZone(at)
   const text = FORMS[time.dataset.moment](parts)
   if (time.textContent !== text) time.textContent = text
   time.title = at.toISOString()

@@ -196,6 +196,22 @@ describe('renderSince', () => {
   })
 })
 
+describe('the name of a time zone', () => {
+  for (const [zone, name] of [
+    ['UTC', 'UTC'],
+    ['Europe/Berlin', 'CET'],
+    ['America/New_York', 'EST'],
+    ['America/Los_Angeles', 'PST'],
+    ['Australia/Sydney', 'AEDT'],
+    ['Asia/Kolkata', 'IST'],
+    ['Asia/Dubai', 'GST'],
+  ] as const)
+    it(`is ${name} in ${zone}`, () => {
+      const now = Date.UTC(2026, 10, 13, 14, 4)
+      assert.match(renderSince(now, now, zone).markup, new RegExp(` ${name}<`))
+    })
+})
+
 describe('findDayStart', () => {
   const iso = (at: number | undefined) => at !== undefined && new Date(at).toISOString()
 

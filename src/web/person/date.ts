@@ -83,15 +83,33 @@ function getFormatter(timeZone: string): Intl.DateTimeFormat {
   const numeric = 'numeric'
   const date = { year: numeric, month: numeric, day: numeric } as const
   const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: 'h23' } as const
-  const formatter = new Intl.DateTimeFormat('en-GB', { timeZone, ...date, ...time, timeZoneName: 'short' })
+  const formatter = new Intl.DateTimeFormat('en-GB', { timeZone, ...date, ...time })
   formatters.set(timeZone, formatter)
   return formatter
 }
 
-/** The short name of the zone at a moment: `UTC`, `CET`, `GMT-5`. */
+/** Each knows the short names of its own zones, and writes others as an offset. */
+const LOCALES_OF_ZONES = ['en-GB', 'en-US', 'en-CA', 'en-AU', 'en-NZ', 'en-IN', 'en-ZA']
+
+/** The usual short name of the zone at a moment: `UTC`, `CET`, `EST`. An offset where English has none: `GMT+4`. */
 function formatZone(ms: number, zone: string): string {
-  const parts = getFormatter(zone).formatToParts(ms)
-  return parts.find(({ type }) => type === 'timeZoneName')?.value ?? zone
+  const names = getZoneFormatters(zone).map(formatter => {
+    const parts = formatter.formatToParts(ms)
+    return parts.find(({ type }) => type === 'timeZoneName')?.value ?? zone
+  })
+  return names.find(name => !/[+-]\d/.test(name)) ?? names[0] ?? zone
+}
+
+const zoneFormatters = new Map<string, readonly Intl.DateTimeFormat[]>()
+
+function getZoneFormatters(timeZone: string): readonly Intl.DateTimeFormat[] {
+  const known = zoneFormatters.get(timeZone)
+  if (known) return known
+  const made = LOCALES_OF_ZONES.map(
+    locale => new Intl.DateTimeFormat(locale, { timeZone, timeZoneName: 'short' }),
+  )
+  zoneFormatters.set(timeZone, made)
+  return made
 }
 
 // Every row of a page computes an age at the same moment.

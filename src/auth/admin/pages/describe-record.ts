@@ -31,9 +31,11 @@ export function describeEvent({
   const name = KINDS[kind as AuditKind] ?? kind
   const detail =
     kind === 'admin'
-      ? html`<code>${request}</code>`
-      : [interaction, type].filter(part => part !== null).join(' ')
-  return html`${name}${detail !== '' && html`: ${detail}`}${repeats !== null && `, ${formatRepeats(repeats)}`}`
+      ? request !== null && html`<code>${request}</code>`
+      : [interaction === 'misunderstood' ? 'not understood' : interaction, type]
+          .filter(part => part !== null)
+          .join(' ')
+  return html`${name}${detail && html`: ${detail}`}${repeats !== null && `, ${formatRepeats(repeats)}`}`
 }
 
 export function describeUser(

@@ -17,7 +17,7 @@ export const overviewRoutes: readonly AdminRoute[] = [
         {
           section: 'overview',
           title: 'Overview',
-          lead: `What needs attention, and how much there is.${request.mayChange ? '' : ' You are an auditor: you see this area, and change nothing.'}`,
+          lead: `Open problems first, then the number of apps, users and sign-ins.${request.mayChange ? '' : ' You are an auditor: you see this area, and change nothing.'}`,
         },
         html`${attention.length === 0 ? renderAlert('Nothing needs attention.', '', 'ok') : renderAttention(request, attention)}
 <h2 class="section__title subhead">At a glance</h2>

@@ -55,7 +55,8 @@ eachDatabaseIfThorough((_name, open) => {
           ?.replace(/<[^>]+>/g, ' ')
           .replace(/ +/g, ' ')
       const { body } = await browser.get('/admin/clinicians?search=sample')
-      const marked = /^Active Loopback only Ends at a public URL\. A new password there keeps it\. $/
+      const marked =
+        /^Active Loopback only A sample account: it stops working at a public URL, unless it gets a new password there\. $/
       assert.match(readState(body) ?? '', marked)
       assert.match(readState((await browser.get('/admin/clinicians/sample-id')).body) ?? '', marked)
       assert.doesNotMatch((await browser.get('/admin/clinicians?search=ada')).body, /Loopback only/)

@@ -64,7 +64,7 @@ export function renderFhirUser({ fhirUser, records }: UserDescription): Html | s
 }
 
 export function renderState(user: UserDescription): Html {
-  return html`${listStateWords(user).map(({ text, tone }, at) => html`${at > 0 && ' '}${renderBadge(text, tone)}`)}${user.isForLoopback && html`<span class="sub">Ends at a public URL. A new password there keeps it.</span>`}`
+  return html`${listStateWords(user).map(({ text, tone }, at) => html`${at > 0 && ' '}${renderBadge(text, tone)}`)}${user.isForLoopback && html`<span class="sub">A sample account: it stops working at a public URL, unless it gets a new password there.</span>`}`
 }
 
 export const DONE: Readonly<Record<string, string>> = {

@@ -77,7 +77,7 @@ describe('/account/factors', () => {
     const scope = 'launch offline_access patient/*.rs'
     const kept = (await auth.exchange(await auth.getCode(elsewhere, { ...app, scope }), app)).json()
     const lost = (await auth.exchange(await auth.getCode(elsewhere))).json()
-    assert.match((await browser.get('/account/factors/add')).body, /sign-ins in other browsers end/)
+    assert.match((await browser.get('/account/factors/add')).body, /you are signed out in all other browsers/)
     await addPhone(auth, browser)
     assert.equal((await browser.get('/portal')).statusCode, 200)
     assert.equal((await elsewhere.get('/portal')).headers.location, '/login')

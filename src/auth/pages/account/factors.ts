@@ -180,7 +180,7 @@ async function sendAddForm(
     context,
     login,
     { title: 'Add a second step', current: 'account', width: 'flow', scripts: ENROLMENT_SCRIPTS },
-    html`${renderBack(paths.accountFactors, TITLE)}${renderPageHead('Add a second step', 'Your sign-ins in other browsers end.')}
+    html`${renderBack(paths.accountFactors, TITLE)}${renderPageHead('Add a second step', 'When you add it, you are signed out in all other browsers.')}
 <div class="card card__body">${await renderEnrolment(context, { user: login.user, action: paths.accountFactorsAdd, fault })}</div>`,
   )
   return reply.sendPage(page, { status: findStatus(fault) })
@@ -264,7 +264,7 @@ async function askToRemove(context: AuthContext, visit: Visit): Promise<FastifyR
       login,
       { title: 'Remove a second step', current: 'account', width: 'flow' },
       html`${renderPageHead(html`Remove <bdi>${factor.name}</bdi>?`)}
-<div class="stack"><p>Your sign-ins in other browsers end, and apps lose the access that you gave them there.${isLast && ' It is your last second step: your password alone will sign you in.'}</p>
+<div class="stack"><p>You are then signed out in all other browsers, and apps that you allowed there lose their access.${isLast && ' It is your last second step: your password alone will sign you in.'}</p>
 <form class="actions" method="post" action="${paths.accountFactorsRemove}?factor=${factor.id}">${renderHidden({ factor: factor.id })}${renderDanger('Remove')}<a class="btn btn--quiet" href="${paths.accountFactors}">Keep it</a></form></div>`,
     ),
   )

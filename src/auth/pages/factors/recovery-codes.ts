@@ -17,7 +17,7 @@ export const CODE_SCRIPTS = ['copy.js', 'print.js'] as const
 /** Shows new recovery codes, once. */
 export function renderRecoveryCodes(context: AuthContext, { codes, username, next, added }: NewCodes): Html {
   const file = describeCodes(context, codes, username)
-  return html`<div class="stack">${added && renderAdded(added, 'Only the recovery codes are left to do.')}${renderAlert('Save these codes now.', 'They are not shown again.', 'warn')}
+  return html`<div class="stack">${added && renderAdded(added, 'One thing is left: save your recovery codes.')}${renderAlert('Save these codes now.', 'They are not shown again.', 'warn')}
 <p>If you lose your phone or passkey, you can still sign in with your password and one of these codes. Each code works once.</p>
 <div class="card card__body stack"><div class="copy"><pre class="codes">${codes.join('\n')}</pre><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div>
 <div class="actions"><a class="btn btn--quiet btn--small" href="data:text/plain;charset=utf-8,${encodeURIComponent(file)}" download="recovery-codes.txt">Download as a text file</a><button class="btn btn--quiet btn--small" type="button" data-print hidden>Print</button></div></div>
