@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isFailure } from '../core/index.ts'
-import { parseEntries, refuseOutsideGrant } from '../fhir/index.ts'
+import { parseEntries, refuseOutsideGrant, runAtOnce, Work } from '../fhir/index.ts'
 import { type Authenticated, fullAccess } from '../smart/index.ts'
 import { createRecords, type FinishedRequest } from './finished.ts'
 import { OUTCOME_UNKNOWN } from './record.ts'
@@ -27,7 +27,7 @@ const requestBody = {
   ],
 }
 
-const parsed = parseEntries(requestBody, BASE)
+const parsed = runAtOnce(parseEntries(requestBody, BASE, new Work()))
 assert(!isFailure(parsed))
 const decided = parsed.entries.map(({ interaction }) => ({
   interaction,

@@ -9,6 +9,9 @@ import {
   parseLimited,
   parseReference,
   type Refused,
+  runAtOnce,
+  runInTurns,
+  type Work,
 } from '../fhir/index.ts'
 import type { Authenticated, Grant } from '../smart/index.ts'
 import type { SentContent } from './content-patients.ts'
@@ -55,11 +58,23 @@ type Outcome = Pick<
   'status' | 'responseBody' | 'contents' | 'location' | 'after' | 'before' | 'documents'
 >
 
+type Records = readonly [AuditRecord, ...AuditRecord[]]
+
 /** The record of the request and, for a Bundle, those of its entries. */
-export function createRecords(
+export function createRecords(finished: FinishedRequest, fhirBaseUrl: string): Records {
+  return runAtOnce(createInSteps(finished, fhirBaseUrl))
+}
+
+/** The same records, made with pauses: a Bundle has many. */
+export async function createRecordsInTurns(
   finished: FinishedRequest,
   fhirBaseUrl: string,
-): readonly [AuditRecord, ...AuditRecord[]] {
+  work: Work,
+): Promise<Records> {
+  return runInTurns(work, createInSteps(finished, fhirBaseUrl))
+}
+
+function* createInSteps(finished: FinishedRequest, fhirBaseUrl: string): Generator<undefined, Records> {
   const { interaction, authenticated, rejectedGrant, problem, responseBody } = finished
   const refusal = problem && findRefusal(problem)
   const anonymous = authenticated === undefined && rejectedGrant === undefined
@@ -73,7 +88,11 @@ export function createRecords(
   }
   const losses = describeLoss(whole, fhirBaseUrl)
   if (interaction.kind !== 'bundle' || refusal === BAD) return [createRecord(whole, fhirBaseUrl), ...losses]
-  const entries = listEntries(finished, fhirBaseUrl).map(entry => createRecord(entry, fhirBaseUrl))
+  const entries: AuditRecord[] = []
+  for (const entry of listEntries(finished, fhirBaseUrl)) {
+    entries.push(createRecord(entry, fhirBaseUrl))
+    yield
+  }
   const record = createRecord({ ...whole, body: undefined }, fhirBaseUrl)
   const patients = entries.flatMap(it => it.patients ?? it.patient ?? [])
   return [{ ...record, ...(patients.length > 0 && fileUnder(listOnce(patients))) }, ...entries, ...losses]
@@ -161,13 +180,13 @@ interface EntryFailed {
   readonly cause: { readonly problem: string }
 }
 
-function listEntries(finished: FinishedRequest, fhirBaseUrl: string): readonly AuditedRequest[] {
+function* listEntries(finished: FinishedRequest, fhirBaseUrl: string): Generator<AuditedRequest> {
   const { authenticated, requestBody, responseBody, status, at, requestId, clientAddress } = finished
   const { decided = [] } = finished
   const outcomes: readonly EntryOutcome[] =
     finished.entries ?? (status < 300 ? parseOutcomes(responseBody) : [])
-  const resources = listResources(requestBody, outcomes, fhirBaseUrl)
-  return decided.map(({ interaction, decision }, place) => {
+  const findResource = openResources(requestBody, outcomes, fhirBaseUrl)
+  for (const [place, { interaction, decision }] of decided.entries()) {
     const outcome = outcomes[place]
     const refusal =
       interaction.kind === 'misunderstood'
@@ -175,13 +194,13 @@ function listEntries(finished: FinishedRequest, fhirBaseUrl: string): readonly A
         : decision && !decision.allowed
           ? decision
           : findContentRefusal(place, outcome, finished.problem)
-    return {
+    yield {
       at,
       requestId,
       clientAddress,
       interaction,
       refusal,
-      requestBody: resources[place],
+      requestBody: findResource(place),
       location: outcome?.location,
       method: findMethod(interaction),
       grant: authenticated?.grant,
@@ -195,7 +214,7 @@ function listEntries(finished: FinishedRequest, fhirBaseUrl: string): readonly A
       before: outcome?.before,
       documents: outcome?.documents,
     }
-  })
+  }
 }
 
 /** A batch refuses an entry with a status of its own; a transaction fails because of one. */
@@ -225,21 +244,24 @@ function parseOutcomes(body: string | undefined): readonly EntryOutcome[] {
   })
 }
 
-/** The resources of a Bundle. Their references to other entries name the resources that those became. */
-function listResources(
+/** The resource of each entry of a Bundle. Its references to other entries name the resources that those became. */
+function openResources(
   body: unknown,
   outcomes: readonly EntryOutcome[],
   fhirBaseUrl: string,
-): readonly unknown[] {
-  if (!isRecord(body) || !Array.isArray(body.entry)) return []
-  const entries = body.entry.map(entry => (isRecord(entry) ? entry : {}))
+): (place: number) => unknown {
+  const entries =
+    isRecord(body) && Array.isArray(body.entry) ? body.entry.map(entry => (isRecord(entry) ? entry : {})) : []
   const written = new Map(
     entries.flatMap(({ fullUrl }, place) => {
       const target = parseReference(outcomes[place]?.location ?? '', fhirBaseUrl)
       return typeof fullUrl === 'string' && target ? [[fullUrl, `${target.type}/${target.id}`] as const] : []
     }),
   )
-  return entries.map(({ resource }) => (written.size === 0 ? resource : replaceReferences(resource, written)))
+  return place => {
+    const resource = entries[place]?.resource
+    return written.size === 0 ? resource : replaceReferences(resource, written)
+  }
 }
 
 function replaceReferences(value: unknown, targets: ReadonlyMap<string, string>): unknown {

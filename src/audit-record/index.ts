@@ -5,7 +5,12 @@
 
 export type { SentContent } from './content-patients.ts'
 export { countAnonymous, KINDS_COUNTED, SUBJECTS_COUNTED } from './count-anonymous.ts'
-export { createPatientRecord, createRecords, type FinishedRequest } from './finished.ts'
+export {
+  createPatientRecord,
+  createRecords,
+  createRecordsInTurns,
+  type FinishedRequest,
+} from './finished.ts'
 export {
   type AuditKind,
   type AuditRecord,

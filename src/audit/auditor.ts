@@ -3,10 +3,11 @@ import {
   type AuditRecord,
   countAnonymous,
   createPatientRecord,
-  createRecords,
+  createRecordsInTurns,
   type FinishedRequest,
   KINDS_COUNTED,
 } from '../audit-record/index.ts'
+import type { Work } from '../fhir/index.ts'
 import { isDatabaseUnavailable, prepareInsert, type Schema, type Store } from '../store/index.ts'
 import { type AuditEventServer, serveAuditEvents } from './fhir/serve-events.ts'
 import { doLater } from './later.ts'
@@ -240,16 +241,16 @@ async function insertOrSkip(trx: Transaction<Schema>, records: readonly AuditRec
 /** The audit of a FHIR server: it makes records of requests (`audit-record/finished.ts`), and serves AuditEvents. */
 export interface FhirAudit extends AuditEventServer, Pick<Auditor, 'prepare' | 'deliver' | 'redeliver'> {
   /** Await before sending the response. Rejects if the record cannot be stored: then the response must not be sent. */
-  record(finished: FinishedRequest): Promise<void>
+  record(finished: FinishedRequest, work: Work): Promise<void>
   /** Records the patients of a response that was too long to be read before it was sent. */
   recordPatients(finished: FinishedRequest, patients: readonly string[]): Promise<void>
   /** For a server that stores the records with the change and delivers them. */
-  createRecords(finished: FinishedRequest): readonly AuditRecord[]
+  createRecords(finished: FinishedRequest, work: Work): Promise<readonly AuditRecord[]>
   /** The record of a change whose outcome is not yet known. */
-  createBegunRecords(begun: FinishedRequest): readonly AuditRecord[]
+  createBegunRecords(begun: FinishedRequest, work: Work): Promise<readonly AuditRecord[]>
   /** Before and after a change at another server: see `Auditor`. */
-  intend(begun: FinishedRequest): Promise<string | undefined>
-  complete(intent: string | undefined, finished: FinishedRequest): Promise<void>
+  intend(begun: FinishedRequest, work: Work): Promise<string | undefined>
+  complete(intent: string | undefined, finished: FinishedRequest, work: Work): Promise<void>
 }
 
 export interface FhirAuditOptions {
@@ -260,18 +261,19 @@ export interface FhirAuditOptions {
 
 export function createFhirAudit({ auditor, store, fhirBaseUrl }: FhirAuditOptions): FhirAudit {
   // That of a Bundle is filed under the patients of its entries.
-  const begunRecord = (begun: FinishedRequest) => createRecords(begun, fhirBaseUrl)[0]
+  const create = (finished: FinishedRequest, work: Work) => createRecordsInTurns(finished, fhirBaseUrl, work)
   return {
     ...serveAuditEvents(store, fhirBaseUrl),
     prepare: auditor.prepare,
     deliver: auditor.deliver,
     redeliver: auditor.redeliver,
-    record: finished => auditor.record(...createRecords(finished, fhirBaseUrl)),
+    record: async (finished, work) => auditor.record(...(await create(finished, work))),
     recordPatients: (finished, patients) =>
       auditor.record(createPatientRecord(finished, patients, fhirBaseUrl)),
-    createRecords: finished => (auditor.keeps ? createRecords(finished, fhirBaseUrl) : []),
-    createBegunRecords: begun => (auditor.keeps ? [withUnknownOutcome(begunRecord(begun))] : []),
-    intend: begun => auditor.intend(begunRecord(begun)),
-    complete: (intent, finished) => auditor.complete(intent, ...createRecords(finished, fhirBaseUrl)),
+    createRecords: async (finished, work) => (auditor.keeps ? create(finished, work) : []),
+    createBegunRecords: async (begun, work) =>
+      auditor.keeps ? [withUnknownOutcome((await create(begun, work))[0])] : [],
+    intend: async (begun, work) => auditor.intend((await create(begun, work))[0]),
+    complete: async (intent, finished, work) => auditor.complete(intent, ...(await create(finished, work))),
   }
 }

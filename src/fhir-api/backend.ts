@@ -96,9 +96,9 @@ export interface EverythingTarget {
 
 export interface Audited {
   /** The audit records of an outcome. */
-  createRecords(outcome: FhirResponse): readonly AuditRecord[]
+  createRecords(outcome: FhirResponse): Promise<readonly AuditRecord[]>
   /** The records of a change that has begun and whose outcome is not known yet. */
-  describeBegun(): readonly AuditRecord[]
+  describeBegun(): Promise<readonly AuditRecord[]>
 }
 
 /** Changes resources. It decides nothing about who may change them. */
@@ -171,8 +171,11 @@ export type VersionedWrite =
 export interface CommitOptions {
   /** The changes belong to a transaction, even if there is only one. */
   readonly isTransaction?: true
-  /** The audit records of the changes, written in the same transaction. Only for backends that store both. */
-  readonly records?: ((committed: readonly Committed[]) => readonly AuditRecord[]) | undefined
+  /**
+   * The audit records of the changes as they will be committed, written in the same transaction. Only for backends that store
+   * both.
+   */
+  readonly records?: ((committed: readonly Committed[]) => Promise<readonly AuditRecord[]>) | undefined
 }
 
 export type CommitResult =
@@ -212,4 +215,6 @@ export interface Committed {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** The new version, if the backend returns it. */
   readonly stored?: StoredVersion | undefined
+  /** The patients of the new version, for the audit trail, if the backend knows them before it is stored. */
+  readonly patients?: readonly string[] | undefined
 }

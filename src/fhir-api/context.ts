@@ -23,16 +23,8 @@ export interface Context {
   readonly clock: () => number
   /** Creates the audit records that a backend stores in the same transaction as a change, if it can. */
   readonly audited?: Audited | undefined
-  /** Limits the searches and reads of a transaction. */
-  readonly reads?: ReadBudget
   /** `handle`: the entries of a Bundle are handled like requests. */
   readonly handle: (context: Context, request: FhirRequest) => Promise<FhirResponse | Failure>
-}
-
-/** Limits the CPU time of work that nothing interrupts. */
-export interface ReadBudget {
-  /** Does the work, unless the budget is exhausted. */
-  spend<T>(work: () => Promise<T>): Promise<T | Failure>
 }
 
 export type Handler<K extends Kind> = (

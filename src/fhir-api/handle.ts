@@ -1,4 +1,5 @@
 import { fail, isFailure } from '../core/index.ts'
+import type { WorkKind } from '../fhir/index.ts'
 import { bundle } from './bundle/bundle.ts'
 import type { Context, Handler } from './context.ts'
 import { operation } from './interactions/operations.ts'
@@ -51,6 +52,29 @@ const HANDLERS: {
   bundle,
 }
 
+/** The work of each interaction, beside what is counted where it is done. */
+const WORK: { readonly [K in Kind]: WorkKind } = {
+  capabilities: 'interaction',
+  'smart-configuration': 'interaction',
+  read: 'interaction',
+  vread: 'interaction',
+  'history-instance': 'search',
+  'history-type': 'search',
+  'history-system': 'search',
+  'search-type': 'search',
+  'search-system': 'search',
+  'search-compartment': 'search',
+  operation: 'operation',
+  create: 'write',
+  update: 'write',
+  'update-conditional': 'write',
+  patch: 'write',
+  'patch-conditional': 'write',
+  delete: 'write',
+  'delete-conditional': 'write',
+  bundle: 'interaction',
+}
+
 /** Performs an allowed interaction, within the access of its decision. */
 export function handle<K extends Kind>(
   context: Context,
@@ -59,5 +83,7 @@ export function handle<K extends Kind>(
   const { excludedTypes } = context
   const excluded = excludedTypes && findExcludedType(request.interaction, excludedTypes)
   if (excluded !== undefined) return Promise.resolve(fail({ problem: 'excluded-type', type: excluded }))
+  const excess = request.work.count(WORK[request.interaction.kind])
+  if (excess) return Promise.resolve(excess)
   return HANDLERS[request.interaction.kind as K](context, request)
 }

@@ -80,5 +80,4 @@ export type {
   StatedVersion,
   StoredVersion,
 } from './stored-version.ts'
-export { createTurns } from './take-turns.ts'
 export { toResponse } from './to-response.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { fail, isFailure } from '../core/index.ts'
-import { createOutcome, type Params, type Refused } from '../fhir/index.ts'
+import { createOutcome, type Params, type Refused, Work } from '../fhir/index.ts'
 import { fullAccess, grantFingerprint, noAccess } from '../smart/index.ts'
 import { createSealer } from '../store/index.ts'
 import { type Cursors, createLinks, createPages, type Page, resumePage } from './paging.ts'
@@ -28,6 +28,7 @@ function makeRequest(params: Params, isAllowed = true, by = grant) {
     interaction,
     access: fullAccess,
     preconditions: {},
+    work: new Work(),
     requestId: '1',
     report: () => {},
     preferences: { answer: 'minimal', lenient: false } as const,

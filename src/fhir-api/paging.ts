@@ -134,10 +134,10 @@ export function resumePage<I extends Paged>(
   if (!params || page.path !== path) return failSearch('Cannot read page: follow the link as it was given')
   if (page.grant !== grantFingerprint(request.authenticated.grant)) return fail({ problem: 'outside-access' })
   const interaction: I = { ...request.interaction, params }
-  const decision = request.authenticated.decide(interaction)
+  const decision = request.authenticated.decide(interaction, request.work)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
   return {
-    request: { ...request, interaction, access: decision.access },
+    request: { ...request, interaction, access: decision.access, chains: decision.chains },
     cursor: page.cursor ?? undefined,
     trail: [...(page.before ?? []), page.cursor],
   }

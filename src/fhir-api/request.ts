@@ -1,4 +1,12 @@
-import type { Entries, FhirProblem, Interaction, Preconditions, Preferences } from '../fhir/index.ts'
+import type {
+  Entries,
+  FhirProblem,
+  Interaction,
+  ParsedChains,
+  Preconditions,
+  Preferences,
+  Work,
+} from '../fhir/index.ts'
 import type { Access, Authenticated } from '../smart/index.ts'
 import type { Failure } from './response.ts'
 
@@ -39,6 +47,10 @@ export interface FhirRequest<I extends Interaction = Interaction> {
   readonly preconditions: Preconditions
   readonly preferences: Preferences
   readonly access: Access
+  /** The work that is left for the request. The entries of a Bundle share it. */
+  readonly work: Work
+  /** The chained parameters of the search or of the condition, as the decision has parsed them. */
+  readonly chains?: ParsedChains | undefined
   /** The scope that allowed the request, for the audit trail. */
   readonly by?: string | undefined
   /** Decides the interactions within this one: the entries of a Bundle, the search of a page. */

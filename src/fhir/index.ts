@@ -123,8 +123,15 @@ export { couldMatch } from './search/could-match.ts'
 export { indexParameter, indexResource } from './search/index-entries.ts'
 export { createMatcher, matches, matchesClause } from './search/matches.ts'
 export { type HistoryQuery, parseHistory } from './search/parse-history.ts'
-export { parseQuery, type Query, type SortKey, type TypeQuery } from './search/parse-query.ts'
-export { parseSearch, type Steps, spendSteps } from './search/parse-search.ts'
+export {
+  type ParsedChains,
+  parseQuery,
+  type Query,
+  type QueryReading,
+  type SortKey,
+  type TypeQuery,
+} from './search/parse-query.ts'
+export { parseSearch, parseUncounted, SearchSteps } from './search/parse-search.ts'
 export {
   findShape,
   type IncludeRule,
@@ -139,3 +146,4 @@ export { escapeSearchValue, listAlternatives, normalize, takesAlternatives } fro
 export { JsonSkimmer, OMITTED, type PartialResource, readPartial } from './skim-json.ts'
 export { streamContent } from './stream-content.ts'
 export { validate } from './validate/validate.ts'
+export { runAtOnce, runInTurns, type TooMuchWork, Work, type WorkKind } from './work.ts'

@@ -1,7 +1,14 @@
 /**
- * Limits of one request to the FHIR API. With them no request keeps the event loop busy for more than 200 ms or takes
- * more than 64 MB beyond its body (docs/limits.md). A request that exceeds a limit gets a 4xx that names it.
+ * Limits of one request to the FHIR API. With them no request keeps the event loop busy for more than 100 ms, or takes
+ * more than 2 s of CPU time or 64 MB beyond its body (docs/limits.md). A request that exceeds a limit gets a 4xx that names it.
  */
+
+/** Units of work of one request, of about a microsecond of CPU time each (`work.ts`). */
+export const WORK_UNITS = 2_000_000
+/** Units of work of one request that is checked without a pause, by the library. */
+export const WORK_UNITS_AT_ONCE = 500_000
+/** Milliseconds for a request before other requests are processed. */
+export const TURN_MS = 25
 
 /** Bytes of a request body. */
 export const BODY_BYTES = 5 * 1024 * 1024
@@ -59,18 +66,10 @@ export const PATCH_ELEMENTS = 200_000
 export const BATCH_ENTRIES = 2_000
 /** Entries of a transaction, which cannot be interrupted. */
 export const TRANSACTION_ENTRIES = 1_000
-/** Steps to parse the chains of a batch or transaction that is checked without a pause: see `SEARCH_STEPS`. */
-export const BUNDLE_STEPS = 50_000
 /** Base64 characters of the JSON Patches in a batch or transaction. */
 export const BUNDLE_PATCH_CHARACTERS = 1024 * 1024
 /** Bytes of the response to a batch or transaction. */
 export const BUNDLE_RESPONSE_BYTES = 4 * 1024 * 1024
-/** Milliseconds of CPU time for the entries of a batch. */
-export const BUNDLE_WORK_MS = 2_000
-/** Milliseconds of CPU time for a batch before other requests are processed. */
-export const TURN_MS = 25
-/** Milliseconds of CPU time for all searches and reads of a transaction, which cannot be interrupted. */
-export const TRANSACTION_READ_MS = 50
 /** Search values that one write, or all writes of a transaction, add to the index. */
 export const INDEX_ROWS = 10_000
 /** Characters of a search value that count as one; a longer value counts as several. */

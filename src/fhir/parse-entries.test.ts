@@ -2,11 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fail, isFailure } from '../core/index.ts'
 import { BATCH_ENTRIES, BUNDLE_PATCH_CHARACTERS, TRANSACTION_ENTRIES } from './limits.ts'
-import { parseEntries, parseEntry } from './parse-entries.ts'
+import { parseEntry, parseEntries as parseInSteps } from './parse-entries.ts'
+import { runAtOnce, Work } from './work.ts'
 
 const base = 'http://localhost:8080/fhir'
 const bundle = (...entry: unknown[]) => ({ resourceType: 'Bundle', type: 'batch', entry })
 const get = { request: { method: 'GET', url: 'Patient/1' } }
+
+const parseEntries = (body: unknown, baseUrl: string) => runAtOnce(parseInSteps(body, baseUrl, new Work()))
 
 describe('parseEntries', () => {
   it('refuses other Bundles and names the invalid entry', () => {
@@ -40,6 +43,15 @@ describe('parseEntries', () => {
       assert.equal(more.problem, 'too-costly')
       assert.match(more.text, new RegExp(`a ${type} may have up to ${count} entries`))
     }
+  })
+
+  it('counts the parameters of an entry before it parses them (LIMIT-10)', () => {
+    const search = { request: { method: 'GET', url: `Condition?${'_id=x%2Cy&'.repeat(400)}_id=x` } }
+    const parsed = runAtOnce(parseInSteps(bundle(search, get, search, get), base, new Work(30_000)))
+    assert.ok('entries' in parsed)
+    const kinds = parsed.entries.map(({ interaction }) => interaction.kind)
+    assert.deepEqual(kinds, ['search-type', 'read', 'misunderstood', 'misunderstood'])
+    assert.partialDeepStrictEqual(parsed.entries[2]?.interaction, { status: 400, isExcess: true })
   })
 
   it('limits the characters of all JSON Patches', () => {

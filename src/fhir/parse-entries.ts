@@ -1,4 +1,4 @@
-import { type Failed, fail, isFailure, isRecord, mapOrFail, readText } from '../core/index.ts'
+import { type Failed, fail, isFailure, isRecord, readText } from '../core/index.ts'
 import { ENTRY_LIMITS, type EntryLimits } from './body-limits.ts'
 import type { Interaction, Misunderstood } from './interaction.ts'
 import { createMisunderstood } from './interaction.ts'
@@ -7,6 +7,7 @@ import { BUNDLE_PATCH_CHARACTERS } from './limits.ts'
 import { parseInteraction } from './parse-interaction.ts'
 import { isFhirPathPatch } from './patch/operations.ts'
 import type { Preconditions } from './request.ts'
+import type { Work } from './work.ts'
 
 /** Why a Bundle cannot be processed at all. */
 export type BadBundle = Failed &
@@ -28,12 +29,16 @@ export interface Entries {
   readonly entries: readonly Entry[]
 }
 
-/** Parses the Bundle of a batch or transaction. Its resources are validated later, one by one. */
-export function parseEntries(
+/**
+ * Parses the Bundle of a batch or transaction, with pauses. Its resources are validated later, one by one. An entry for which
+ * no work is left is not parsed.
+ */
+export function* parseEntries(
   body: unknown,
   baseUrl: string,
+  work: Work,
   entryLimits: EntryLimits = ENTRY_LIMITS,
-): Entries | BadBundle {
+): Generator<undefined, Entries | BadBundle> {
   if (!isRecord(body) || body.resourceType !== 'Bundle')
     return createBadBundle('Cannot read body: expected a Bundle')
   const { type, entry = [] } = body
@@ -44,8 +49,14 @@ export function parseEntries(
   if (excess) return excess
   if (countPatchCharacters(entry) > BUNDLE_PATCH_CHARACTERS)
     return createTooCostly(`its JSON Patches have more than ${BUNDLE_PATCH_CHARACTERS} characters of base64`)
-  const entries = mapOrFail(entry, (candidate, at) => parseEntryCandidate(candidate, baseUrl, at))
-  return isFailure(entries) ? entries : { type, entries }
+  const entries: Entry[] = []
+  for (const candidate of entry) {
+    const parsed = parseEntryCandidate(candidate, baseUrl, entries.length, work)
+    if (isFailure(parsed)) return parsed
+    entries.push(parsed)
+    yield
+  }
+  return { type, entries }
 }
 
 /** Why a Bundle has too many entries; undefined if it has not. */
@@ -56,14 +67,19 @@ export function findEntryExcess(body: unknown, entryLimits: EntryLimits): BadBun
   return entry.length > most ? createTooCostly(`a ${type} may have up to ${most} entries`) : undefined
 }
 
-function parseEntryCandidate(candidate: unknown, baseUrl: string, at: number): Entry | BadBundle {
+function parseEntryCandidate(candidate: unknown, baseUrl: string, at: number, work: Work): Entry | BadBundle {
   const request = isRecord(candidate) ? candidate.request : undefined
   if (!isRecord(candidate) || !isRecord(request))
     return createBadBundle('Cannot process entry: it has no request', at)
   const { method, url } = request
   if (typeof method !== 'string' || typeof url !== 'string')
     return createBadBundle('Cannot process entry: its request has no method or url', at)
-  const interaction = parseEntry({ method, url, ifNoneExist: readText(request.ifNoneExist) }, baseUrl)
+  const ifNoneExist = readText(request.ifNoneExist)
+  const parameters = countParameters(url) + countParameters(ifNoneExist ?? '')
+  const excess = work.count('entry') ?? work.count('parameter', parameters)
+  const interaction = excess
+    ? createMisunderstood(400, excess.text, { isExcess: true })
+    : parseEntry({ method, url, ifNoneExist }, baseUrl)
   const patch = interaction.kind === 'patch' || interaction.kind === 'patch-conditional'
   return {
     fullUrl: readText(candidate.fullUrl),
@@ -78,6 +94,13 @@ function parseEntryCandidate(candidate: unknown, baseUrl: string, at: number): E
       ifModifiedSince: readText(request.ifModifiedSince),
     },
   }
+}
+
+/** At least as many as a query has parameters and values, before it is parsed. A comma may be encoded. */
+function countParameters(query: string): number {
+  let count = 1
+  for (const character of query) if (character === '&' || character === ',' || character === '%') count++
+  return count
 }
 
 /** A JSON Patch comes in a Binary, a FHIRPath Patch as Parameters (R4 http.html#patch). Undefined if it cannot be read. */

@@ -1,5 +1,6 @@
 import { findConditionMatch, type Repository } from '../backends/sqlite/index.ts'
 import { isFailure } from '../core/index.ts'
+import { Work } from '../fhir/index.ts'
 import { parseConditionalReference } from '../fhir-api/index.ts'
 import { fullAccess } from '../smart/index.ts'
 import type { InputFile } from './find-files.ts'
@@ -134,6 +135,12 @@ function resolveConditional(reference: string, repository: Repository): string |
   const condition = parseConditionalReference(reference)
   const found =
     condition &&
-    findConditionMatch(repository, fullAccess, condition.type, condition.params, Number.POSITIVE_INFINITY)
+    findConditionMatch(
+      repository,
+      { access: fullAccess, work: new Work(Number.POSITIVE_INFINITY) },
+      condition.type,
+      condition.params,
+      Number.POSITIVE_INFINITY,
+    )
   return !found || isFailure(found) || !found.match ? undefined : `${found.match.type}/${found.match.id}`
 }

@@ -1,5 +1,5 @@
 import type { AuditRecord } from '../audit-record/index.ts'
-import type { Interaction, Resource } from '../fhir/index.ts'
+import { type Interaction, type Resource, Work } from '../fhir/index.ts'
 import type { Algorithm } from '../jwt/index.ts'
 import {
   type Authenticated,
@@ -62,8 +62,9 @@ export interface InterceptorOptions {
 /** A caller with a valid token. */
 export interface Caller extends Authenticated {
   readonly grant: Grant
+  decide(interaction: Interaction, work?: Work): ReturnType<Authenticated['decide']>
   /** Like `decide`, with the full decision. */
-  authorize(interaction: Interaction): Decision
+  authorize(interaction: Interaction, work?: Work): Decision
 }
 
 type KnownCaller = Caller & { readonly revocationKeys: readonly string[] }
@@ -216,9 +217,9 @@ function createCaller(
   reportError: (error: unknown) => Refusal,
 ): Caller {
   const access = computeAccess(grant, policy)
-  const authorize = (interaction: Interaction): Decision => {
+  const authorize = (interaction: Interaction, work = new Work()): Decision => {
     try {
-      return decide(interaction, grant, policy, access)
+      return decide(interaction, grant, policy, access, work)
     } catch (error) {
       return { allowed: false, refusal: reportError(error) }
     }
@@ -227,11 +228,11 @@ function createCaller(
     allowed: true,
     grant,
     authorize,
-    decide(interaction) {
-      const decision = authorize(interaction)
+    decide(interaction, work) {
+      const decision = authorize(interaction, work)
       if (!decision.allowed) return refuse(decision.refusal)
-      const { access, by } = decision
-      return { allowed: true, access, by: typeof by === 'string' ? by : by.text }
+      const { access, by, chains } = decision
+      return { allowed: true, access, chains, by: typeof by === 'string' ? by : by.text }
     },
   }
 }

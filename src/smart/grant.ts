@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto'
 import { remember } from '../core/index.ts'
-import type { Interaction, OperationRule, Permission, Refused, ResourceReference } from '../fhir/index.ts'
+import type {
+  Interaction,
+  OperationRule,
+  ParsedChains,
+  Permission,
+  Refused,
+  ResourceReference,
+  Work,
+} from '../fhir/index.ts'
 import type { Access, AccessFilter } from './access-filter.ts'
 import type { Scope, ScopeContext } from './scope.ts'
 
@@ -108,7 +116,7 @@ export interface Authenticated {
   readonly allowed: true
   /** For the audit trail. */
   readonly grant?: Grant
-  decide(interaction: Interaction): Refused | Permitted
+  decide(interaction: Interaction, work: Work): Refused | Permitted
 }
 
 /** An allowed interaction, with its access. */
@@ -117,6 +125,8 @@ interface Permitted {
   readonly access: Access
   /** For the audit trail: the scope that decided, `fhirUser`, `public`, or `entries` of a Bundle. */
   readonly by?: string
+  /** The chained parameters of a search, as they were parsed. */
+  readonly chains?: ParsedChains | undefined
 }
 
 /** A caller without a valid token. */

@@ -7,11 +7,12 @@ import type { Measured, MeasuredServers } from '../support/measured-servers.ts'
 import { IS_THOROUGH } from '../support/thorough.ts'
 import type { Cases, RefusedCases } from './cases.ts'
 import type * as fhir from './fhir.ts'
+import { loadLargeRecord } from './large-record.ts'
 import { LIMITED, REFUSED_LIMITED } from './limited.ts'
 import { loadResources, loadStore } from './load.ts'
 
-/** The unit takes about 5 ms on the machines that this was written on: 40 units are 200 ms. */
-const BUDGET: Cost = { units: 40, memory: 64 * 1024 * 1024 }
+/** The unit takes about 5 ms on the machines that this was written on: 20 units are 100 ms, and 400 are 2 s. */
+const BUDGET: Cost = { units: 20, total: 400, memory: 64 * 1024 * 1024 }
 
 /** Other processes, and what earlier requests wrote, only ever add to a measurement: the least counts. */
 const ATTEMPTS = 12
@@ -25,16 +26,19 @@ async function findCost(measure: (measurement: Measurement) => Promise<Cost>): P
   // Never less than the truth.
   const roughly = await measure('roughly')
   if (isWithin(roughly, BUDGET) && !IS_REPORT) return roughly
-  let { units, memory } = await measure('carefully')
-  for (let attempt = 1; attempt < ATTEMPTS && units >= BUDGET.units; attempt++)
-    units = Math.min(units, (await measure('carefully')).units)
+  let { units, total, memory } = await measure('carefully')
+  for (let attempt = 1; attempt < ATTEMPTS && (units >= BUDGET.units || total >= BUDGET.total); attempt++) {
+    const again = await measure('carefully')
+    units = Math.min(units, again.units)
+    total = Math.min(total, again.total)
+  }
   for (let attempt = 0; attempt < ATTEMPTS && (memory >= BUDGET.memory || (IS_REPORT && !attempt)); attempt++)
     memory = Math.min(memory, (await measure('collecting')).memory)
-  return { units, memory }
+  return { units, total, memory }
 }
 
-function isWithin({ units, memory }: Cost, most: Cost): boolean {
-  return units < most.units && memory < most.memory
+function isWithin({ units, total, memory }: Cost, most: Cost): boolean {
+  return units < most.units && total < most.total && memory < most.memory
 }
 
 /** The text of a response: of a page, an OperationOutcome or a redirect. */
@@ -72,7 +76,7 @@ export function addCases(
         const own = isStreamed ? 0 : (sent.body?.length ?? 0)
         return { ...measured.cost, memory: measured.cost.memory - own }
       })
-      const report = `${cost.units.toFixed(1)} units of CPU time, ${(cost.memory / 2 ** 20).toFixed(0)} MB`
+      const report = `${cost.units.toFixed(1)} units of CPU time without a pause, ${cost.total.toFixed(0)} in all, ${(cost.memory / 2 ** 20).toFixed(0)} MB`
       if (IS_REPORT) console.log(`${dimension}: ${report}`)
       assert.ok(isWithin(cost, BUDGET), report)
     })
@@ -108,7 +112,14 @@ export const ofModule = ({ ACCEPTED, REFUSED, ANSWERED }: typeof fhir): Group =>
 // First, while the patient has only what was loaded: other cases write large resources.
 export const LIMITED_GROUP: Group = { accepted: LIMITED, refused: REFUSED_LIMITED }
 
-export async function load(starting: Promise<MeasuredServers>): Promise<MeasuredServers> {
+/** Also a patient with very many Observations, for the cases of the grammar. */
+export async function loadLarge(starting: Promise<MeasuredServers>): Promise<MeasuredServers> {
+  const servers = await load(starting)
+  if (IS_THOROUGH) loadLargeRecord(servers.fhirFile, servers.storedBaseUrl)
+  return servers
+}
+
+async function load(starting: Promise<MeasuredServers>): Promise<MeasuredServers> {
   const servers = await starting
   await loadResources(servers)
   await loadStore(servers)

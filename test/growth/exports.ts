@@ -5,14 +5,15 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ANY_ENTRIES } from '../../src/fhir/body-limits.ts'
-import { BATCH_ENTRIES, SEARCH_STEPS } from '../../src/fhir/limits.ts'
+import { BATCH_ENTRIES } from '../../src/fhir/limits.ts'
 import { findEntryExcess, parseEntries, parseEntry } from '../../src/fhir/parse-entries.ts'
 import { findMethods, parseInteraction } from '../../src/fhir/parse-interaction.ts'
 import { applyPatch, findFhirPathWrittenParts, readsStored } from '../../src/fhir/patch/apply-patch.ts'
 import type { Resource } from '../../src/fhir/resource.ts'
 import { parseHistory } from '../../src/fhir/search/parse-history.ts'
 import { parseQuery } from '../../src/fhir/search/parse-query.ts'
-import { parseSearch } from '../../src/fhir/search/parse-search.ts'
+import { parseSearch, SearchSteps } from '../../src/fhir/search/parse-search.ts'
+import { runAtOnce, Work } from '../../src/fhir/work.ts'
 import {
   checkRequest,
   collectPatchedParts,
@@ -142,7 +143,7 @@ function readParams(query: string): readonly (readonly [string, string])[] {
 
 /** All parameters of a search share its steps. */
 function parseAll(query: string): unknown {
-  const steps = { left: SEARCH_STEPS }
+  const steps = new SearchSteps(new Work())
   return readParams(query).map(([name, value]) => parseSearch('Observation', name, value, BASE, steps))
 }
 
@@ -257,7 +258,7 @@ const filterOf = (grant: Grant, permission: 'r' | 'c') =>
 
 /** By the name of the function. */
 export const INPUTS: Readonly<Record<string, Jobs>> = {
-  applyPatch: onValues(PATCHES, ({ resource, patch }) => applyPatch(resource, patch)),
+  applyPatch: onValues(PATCHES, ({ resource, patch }) => applyPatch(resource, patch, new Work())),
   readsStored: onValues(PATCHES, ({ patch }) => readsStored(patch)),
   findFhirPathWrittenParts: onValues(PATCHES, ({ patch }) => findFhirPathWrittenParts(patch, 'Observation')),
   collectPatchedParts: onValues(PATCHES, ({ patch }) => collectPatchedParts(patch, 'Observation')),
@@ -279,10 +280,12 @@ export const INPUTS: Readonly<Record<string, Jobs>> = {
     findMethods({ path: '/Observation', query, headers: {}, baseUrl: BASE }),
   ),
   parseEntry: onTexts(QUERIES, parseUrl),
-  parseEntries: onValues(BUNDLES, it => parseEntries(it, BASE, ANY_ENTRIES)),
+  parseEntries: onValues(BUNDLES, it => runAtOnce(parseEntries(it, BASE, new Work(), ANY_ENTRIES))),
   findEntryExcess: onValues(BUNDLES, it => findEntryExcess(it, ANY_ENTRIES)),
   parseHistory: onTexts(QUERIES, query => parseHistory(readParams(query), false)),
-  parseQuery: onTexts(QUERIES, query => parseQuery(['Observation'], readParams(query), BASE, false)),
+  parseQuery: onTexts(QUERIES, query =>
+    parseQuery(['Observation'], readParams(query), { baseUrl: BASE, lenient: false, work: new Work() }),
+  ),
   parseSearch: onTexts(QUERIES, query => parseAll(query)),
   decide: [
     ...forEachGrant(grant =>
@@ -299,7 +302,7 @@ export const INPUTS: Readonly<Record<string, Jobs>> = {
   satisfies: forEachGrant(grant => onValues(RESOURCES, it => satisfies(it, filterOf(grant, 'r'), BASE))),
   isWritable: forEachGrant(grant => onValues(RESOURCES, it => isWritable(it, filterOf(grant, 'c'), BASE))),
   readEntries: forEachGrant(grant =>
-    onValues(BUNDLES, it => readEntries(it, BASE, grant, computeAccess(grant, policy))),
+    onValues(BUNDLES, it => readEntries(it, BASE, grant, computeAccess(grant, policy), new Work())),
   ),
 }
 

@@ -33,8 +33,10 @@ const WORK = JSON.stringify(
 export type Measurement = 'roughly' | 'carefully' | 'collecting'
 
 export interface Cost {
-  /** The longest stretch of CPU time, in units of the fixed piece of work. */
+  /** The longest stretch of CPU time without a pause, in units of the fixed piece of work. */
   readonly units: number
+  /** All CPU time of the process, in the same units. */
+  readonly total: number
   /** Bytes. */
   readonly memory: number
 }
@@ -47,6 +49,12 @@ const CERTAIN = 20
 
 function processorTime(): number {
   const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1000
+}
+
+/** Of all threads: garbage is collected and responses are compressed in others. */
+function processTime(): number {
+  const { user, system } = process.cpuUsage()
   return (user + system) / 1000
 }
 
@@ -80,7 +88,7 @@ function measureUnit(): number {
 
 let quickest = Number.POSITIVE_INFINITY
 let measurement: Measurement = 'roughly'
-let [last, longest] = [0, 0]
+let [last, longest, began] = [0, 0, 0]
 let [usedBefore, usedLast, mostUsed] = [0, 0, 0]
 let [allocatedBefore, leastExternal, mostExternal] = [0, 0, 0]
 
@@ -93,6 +101,7 @@ function begin(asked: Measurement): void {
   leastExternal = process.memoryUsage().external
   mostExternal = 0
   longest = 0
+  began = processTime()
   last = processorTime()
 }
 
@@ -114,12 +123,17 @@ function lookAtMemory(): void {
 
 function end(): Cost {
   look()
+  const spent = processTime() - began
   if (measurement === 'roughly')
-    return { units: longest / quickest, memory: allocated() - allocatedBefore + mostExternal }
+    return {
+      units: longest / quickest,
+      total: spent / quickest,
+      memory: allocated() - allocatedBefore + mostExternal,
+    }
   const memory = mostUsed - usedBefore
-  if (measurement === 'collecting') return { units: 0, memory }
-  const most = longest / quickest
-  return { units: most < CERTAIN ? most : longest / measureUnit(), memory }
+  if (measurement === 'collecting') return { units: 0, total: 0, memory }
+  const unit = longest / quickest < CERTAIN ? quickest : measureUnit()
+  return { units: longest / unit, total: spent / unit, memory }
 }
 
 setInterval(look, 2).unref()

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { SigningClient } from '../../src/auth/testing/signing-client.ts'
 import { startUpstream } from '../../src/backends/upstream/testing/start-gateway.ts'
@@ -56,6 +58,9 @@ export interface MeasuredServers extends Place {
   readonly user: HttpUser
   /** An issuer that the FHIR server trusts. */
   readonly otherIssuer: OtherIssuer
+  /** The file of the FHIR data, and the base URL of the server that stores them. */
+  readonly fhirFile: string
+  readonly storedBaseUrl: string
   end(): Promise<void>
 }
 
@@ -90,6 +95,8 @@ export async function startMeasuredServers(
     ...place,
     user,
     otherIssuer,
+    fhirFile: join(place.folder, 'data/fhir.db'),
+    storedBaseUrl: place.fhirUrl,
     get backEnd() {
       return { authorization: backEnd.authorization }
     },
@@ -109,16 +116,21 @@ export async function startMeasuredServers(
 export async function startMeasuredGateway(
   env: Readonly<Record<string, string>> = {},
 ): Promise<MeasuredServers> {
-  const upstream = await startUpstream()
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-upstream-'))
+  const fhirFile = join(folder, 'fhir.db')
+  const upstream = await startUpstream(fhirFile)
   const servers = await startMeasuredServers({ ...env, SMART_FHIR_UPSTREAM_URL: upstream.url })
   return {
     ...servers,
+    fhirFile,
+    storedBaseUrl: upstream.url,
     get backEnd() {
       return servers.backEnd
     },
     async end() {
       await servers.end()
       await upstream.end()
+      rmSync(folder, { recursive: true, force: true })
     },
   }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
 import { createFhirAudit, noAudit, sweepAudit } from '../../../src/audit/index.ts'
+import { Work } from '../../../src/fhir/index.ts'
 import { fullAccess } from '../../../src/smart/index.ts'
 import { createSealer, type Store } from '../../../src/store/index.ts'
 import type { DataSet, Request } from '../measure.ts'
@@ -45,6 +46,7 @@ export function openTrail(store: Store): DataSet {
   const middle = `${END - (DAYS * DAY) / 2}.0`
   const search = async (query: string) => {
     const found = await audit.serve({
+      work: new Work(),
       interaction: {
         kind: 'search-type',
         type: 'AuditEvent',

@@ -10,6 +10,7 @@ import {
   type Resource,
   type SearchClause,
   shapeResource,
+  type Work,
 } from '../../fhir/index.ts'
 import {
   type AccessFilter,
@@ -30,6 +31,7 @@ interface AuditSearch<P> {
   readonly filter: AccessFilter
   readonly panelMembers: FindPanelMembership<P>
   readonly lenient: boolean
+  readonly work: Work
   readonly fhirBaseUrl: string
 }
 
@@ -54,12 +56,12 @@ export async function searchAudit<P extends AnyProblem>(
   store: Store,
   search: AuditSearch<P>,
 ): Promise<Resource | BadSearch | P> {
-  const { params, lenient, fhirBaseUrl, compartment } = search
+  const { params, lenient, work, fhirBaseUrl, compartment } = search
   const ids = await openEventIds(store)
   const place = readPosition(params, ids)
   if (place === 'unreadable') return failSearch('Cannot read page: use the link unchanged')
   const asked = params.filter(([name]) => name !== PAGE)
-  const query = parseQuery(['AuditEvent'], asked, fhirBaseUrl, lenient)
+  const query = parseQuery(['AuditEvent'], asked, { baseUrl: fhirBaseUrl, lenient, work })
   if (isFailure(query)) return query
   const order = chooseOrder(query)
   if (order === undefined) return failSearch('Cannot sort AuditEvents except by date')

@@ -6,6 +6,7 @@ import {
   type FhirProblem,
   type Interaction,
   type Resource,
+  type Work,
 } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, type FindPanelMembership, failHidden } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
@@ -27,6 +28,7 @@ interface AuditQuestion<P> {
   readonly panelMembers: FindPanelMembership<P>
   /** `Prefer: handling=lenient` */
   readonly lenient?: boolean
+  readonly work: Work
 }
 
 export function isAboutAudit(interaction: Interaction): boolean {
@@ -40,6 +42,7 @@ export function serveAuditEvents(store: Store, fhirBaseUrl: string): AuditEventS
       access,
       panelMembers,
       lenient = false,
+      work,
     }: AuditQuestion<P>) {
       switch (interaction.kind) {
         case 'read':
@@ -54,6 +57,7 @@ export function serveAuditEvents(store: Store, fhirBaseUrl: string): AuditEventS
             filter,
             panelMembers,
             lenient,
+            work,
             fhirBaseUrl,
           })
           return isFailure<Resource | BadSearch | P, BadSearch | P>(found)

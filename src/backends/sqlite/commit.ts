@@ -1,5 +1,5 @@
 import { fail, isFailure } from '../../core/index.ts'
-import { limits } from '../../fhir/index.ts'
+import { limits, type Work } from '../../fhir/index.ts'
 import type {
   CommitOptions,
   CommitResult,
@@ -9,34 +9,36 @@ import type {
   VersionedWrite,
 } from '../../fhir-api/index.ts'
 import type { Outbox } from './repository/outbox.ts'
-import type { Repository, Stored } from './repository/repository.ts'
-import { SqliteVersion } from './stored-version.ts'
+import type { PreparedWrite, Repository, Stored } from './repository/repository.ts'
+import { COLLECTIONS, SqliteVersion } from './stored-version.ts'
 
-/** Commits the writes of the current plan with their audit records, in one transaction of the open group. */
-export function commit(
+/**
+ * Commits the writes of the current plan with their audit records, in one transaction of the open group. The transaction only
+ * writes rows, because nothing may interrupt it: all else is prepared before it, with pauses.
+ */
+export async function commit(
   repository: Repository,
   outbox: Outbox | undefined,
+  work: Work,
   writes: readonly VersionedWrite[],
   { records, isTransaction }: CommitOptions = {},
-): CommitResult {
+): Promise<CommitResult> {
   const { database } = repository
-  const outcome = database.commitPlan(
-    () => {
-      const result = applyAll(repository, writes, isTransaction)
-      const added =
-        result.kind === 'committed' && records ? outbox?.add(records(result.committed)) : undefined
-      return { result, added }
-    },
-    ({ result }) => result.kind === 'committed',
-  )
+  const prepared = await prepareAll(repository, work, writes, isTransaction)
+  if (isFailure(prepared)) return { kind: 'failed', failure: prepared.failure, write: prepared.write }
+  const recorded = outbox && records ? await records(prepared.map(it => describe(repository, it))) : []
+  if (!(await database.resumePlan())) return { kind: 'conflict', failure: CONFLICT }
+  const outcome = database.commitPlan(() => ({
+    committed: prepared.map(it => apply(repository, it)),
+    added: outbox?.add(recorded) ?? [],
+  }))
   if (outcome === 'conflict') return { kind: 'conflict', failure: CONFLICT }
-  const { result, added = [] } = outcome
-  if (result.kind !== 'committed') return result
-  if (!outbox || added.length === 0) return { ...result, durable: database.pending() }
+  const { committed, added } = outcome
+  if (!outbox || added.length === 0) return { kind: 'committed', committed, durable: database.pending() }
   const durable = database.pending()?.then(() => outbox.deliver(added))
   // A caller that does not await it learns about a failure from `flush`.
   durable?.catch(() => {})
-  return { ...result, durable }
+  return { kind: 'committed', committed, durable }
 }
 
 const CONFLICT = fail({
@@ -44,21 +46,34 @@ const CONFLICT = fail({
   text: 'Cannot write: other changes were made at the same time. Send the request again',
 })
 
-function applyAll(
+/** A change that only has to be written. */
+type Prepared =
+  | { readonly kind: 'store'; readonly write: PreparedWrite; readonly resource: VersionedWrite }
+  | { readonly kind: 'remove'; readonly before: Stored }
+
+/** Prepares all changes, and counts the rows that they will write. */
+async function prepareAll(
   repository: Repository,
+  work: Work,
   writes: readonly VersionedWrite[],
   isTransaction: true | undefined,
-): CommitResult {
-  const rowsBefore = repository.indexRows()
-  const committed: Committed[] = []
-  for (const [at, write] of writes.entries()) {
-    const result = applyWrite(repository, write)
-    if (isFailure(result)) return { kind: 'failed', failure: result, write: at }
-    if (isTransaction && repository.indexRows() - rowsBefore > limits.INDEX_ROWS)
-      return { kind: 'failed', failure: TOO_MANY_ROWS, write: at }
-    committed.push(result)
+) {
+  const prepared: Prepared[] = []
+  let rows = 0
+  for (const [write, versioned] of writes.entries()) {
+    const change = prepare(repository, versioned)
+    if (isFailure(change)) return fail({ failure: change, write })
+    prepared.push(change)
+    if (!isTransaction) continue
+    const counted = change.kind === 'store' ? change.write : { before: change.before }
+    const added = repository.countRows(counted, limits.INDEX_ROWS)
+    rows += added
+    const failure: Failure | undefined =
+      rows > limits.INDEX_ROWS ? TOO_MANY_ROWS : work.count('written', added)
+    if (failure) return fail({ failure, write })
+    await work.pause()
   }
-  return { kind: 'committed', committed }
+  return prepared
 }
 
 const TOO_MANY_ROWS = fail({
@@ -66,27 +81,27 @@ const TOO_MANY_ROWS = fail({
   text: `Cannot process transaction: it writes more than ${limits.INDEX_ROWS} search values`,
 })
 
-function applyWrite(repository: Repository, write: VersionedWrite): Committed | Failure {
-  switch (write.kind) {
-    case 'create': {
-      const { resource, id = repository.newId() } = write
-      const stored = repository.save(resource, id, undefined)
-      return isFailure(stored) ? stored : describeStored(repository, stored, 201)
-    }
-    case 'update': {
-      const { resource, id } = write
-      const before = findRow(write.before)
-      const stored = repository.save(resource, id, before, 'PUT')
-      if (isFailure(stored)) return stored
-      return describeStored(repository, stored, before && !before.deleted ? 200 : 201)
-    }
-    case 'delete': {
-      const before = findRow(write.before)
-      if (!before) throw new Error('Cannot delete a resource that is not stored')
-      repository.remove(before)
-      return { status: 204 }
-    }
+function prepare(repository: Repository, write: VersionedWrite): Prepared | Failure {
+  if (write.kind === 'delete') {
+    const before = findRow(write.before)
+    if (!before) throw new Error('Cannot delete a resource that is not stored')
+    return { kind: 'remove', before }
   }
+  const { resource, id = repository.newId() } = write
+  const prepared =
+    write.kind === 'create'
+      ? repository.prepare(resource, id, undefined)
+      : repository.prepare(resource, id, findRow(write.before), 'PUT')
+  return isFailure(prepared) ? prepared : { kind: 'store', write: prepared, resource: write }
+}
+
+function apply(repository: Repository, prepared: Prepared): Committed {
+  if (prepared.kind === 'remove') {
+    repository.remove(prepared.before)
+    return { status: 204 }
+  }
+  const version = new SqliteVersion(repository.store(prepared.write), repository.database)
+  return { ...describe(repository, prepared), version, stored: version }
 }
 
 function findRow(version: StoredVersion | undefined): Stored | undefined {
@@ -95,8 +110,13 @@ function findRow(version: StoredVersion | undefined): Stored | undefined {
   return version?.stored
 }
 
-function describeStored({ baseUrl, database }: Repository, stored: Stored, status: 200 | 201): Committed {
-  const version = new SqliteVersion(stored, database)
-  const location = `${baseUrl}/${stored.type}/${stored.id}/_history/${stored.version}`
-  return { status, version, location, stored: version }
+/** A change as it will be when it is committed, for the audit trail. */
+function describe({ baseUrl }: Repository, prepared: Prepared): Committed {
+  if (prepared.kind === 'remove') return { status: 204 }
+  const { type, id, version, before, index } = prepared.write
+  return {
+    status: before && !before.deleted ? 200 : 201,
+    location: `${baseUrl}/${type}/${id}/_history/${version}`,
+    patients: COLLECTIONS.has(type) ? undefined : [...index.patients, ...index.contained],
+  }
 }

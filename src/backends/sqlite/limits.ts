@@ -4,6 +4,8 @@
 export const QUERY_VALUES = 400
 /** A value of `:contains` or `:above` counts as this many: no index helps to find it. */
 export const SCAN_WEIGHT = 10
+/** A parameter counts as this many values beside its own: each is a subquery of its own. */
+export const PARAMETER_WEIGHT = 3
 export const SORT_KEYS = 8
 /** `_include` and `_revinclude` parameters. */
 export const INCLUDES = 200
@@ -11,7 +13,12 @@ export const INCLUDES = 200
 /** Old versions and deletions that one page of a history may check and leave out, for a granular scope. */
 export const VERSIONS_CHECKED = 5_000
 
-/** Steps of up to 500 index rows that a search may take. Other requests are served between them. */
-export const SEARCH_STEPS = 20_000
-/** Steps that the search of a conditional write may take: the file is locked meanwhile. */
-export const CONDITION_STEPS = 100
+/** Index rows that a search reads before other requests are served. */
+export const STEP_ROWS = 500
+/** The work of such a step, in rows, if each row is compared with many values: about 10 ms. */
+export const STEP_WORK = 5_000
+/** The rows that a parameter with which a row is compared counts as, and each of its values. */
+export const ROWS_OF_PARAMETER = 1.5
+export const ROWS_OF_VALUE = 0.3
+/** Index rows that the search of a conditional write may read: the file is locked meanwhile. */
+export const CONDITION_ROWS = 20_000

@@ -103,11 +103,11 @@ export class SqliteSession implements BackendSession {
 
   #finish<T>(steps: Steps<T>): Awaitable<T | Failure> {
     const { database } = this.#context.repository
-    return finishInTurns(takeSnapshots(database, steps), this.#request.connection)
+    return finishInTurns(takeSnapshots(database, steps), this.#request)
   }
 
   findDocuments(binaryId: string): readonly SearchEntry[] {
-    return findDocuments(this.#context.repository, this.#request.access, binaryId)
+    return findDocuments(this.#context.repository, this.#request, binaryId)
   }
 
   panelMembers(): PanelMembership {
@@ -115,11 +115,12 @@ export class SqliteSession implements BackendSession {
   }
 
   findMatch(request: FhirRequest, type: string, params: Params): ConditionMatch | Failure {
-    return findConditionMatch(this.#context.repository, request.access, type, params)
+    return findConditionMatch(this.#context.repository, request, type, params)
   }
 
-  commit(writes: readonly VersionedWrite[], options?: CommitOptions): CommitResult {
-    return commit(this.#context.repository, this.#context.outbox, writes, options)
+  commit(writes: readonly VersionedWrite[], options?: CommitOptions): Promise<CommitResult> {
+    const { repository, outbox } = this.#context
+    return commit(repository, outbox, this.#request.work, writes, options)
   }
 
   /** A group that fails undoes the writes that this session may have read. */

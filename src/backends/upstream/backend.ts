@@ -16,7 +16,6 @@ import type {
   FhirBackend,
   FhirRequest,
   History,
-  Kind,
   Operation,
   Search,
   SearchEntry,
@@ -27,7 +26,7 @@ import { EXCLUDED_TYPES } from './access.ts'
 import { commit } from './commit.ts'
 import { createConcealment } from './concealment.ts'
 import type { GatewayContext } from './context.ts'
-import { bindCaller, computeAllowance, limitRequests } from './http/allowance.ts'
+import { bindCaller, countRequests } from './http/allowance.ts'
 import { performOperation } from './operations.ts'
 import { parseCursor } from './paging.ts'
 import { passRequest } from './pass-request.ts'
@@ -39,18 +38,12 @@ import { findEverything } from './search/find-everything.ts'
 import { findHistory } from './search/find-history.ts'
 import { performSearch } from './search/search.ts'
 
-// They are frequent and send few requests to the upstream.
-const READS: ReadonlySet<Kind> = new Set(['read', 'vread'])
-
-/** Another FHIR server as a backend of the FHIR API. The number of requests to it is limited for each session. */
+/** Another FHIR server as a backend of the FHIR API. Every request to it is work of the caller's request. */
 export function createBackend(context: GatewayContext): FhirBackend {
   return {
     forRequest(request) {
       const caller = { holder: grantFingerprint(request.authenticated.grant), connection: request.connection }
-      const bound = bindCaller(context.upstream, caller)
-      const upstream = READS.has(request.interaction.kind)
-        ? bound
-        : limitRequests(bound, computeAllowance(request.body))
+      const upstream = countRequests(bindCaller(context.upstream, caller), request.work)
       const concealment = createConcealment(context.conceal)
       return new UpstreamSession({ ...context, upstream, deletions: new Map(), concealment }, request)
     },

@@ -1,7 +1,7 @@
 import type { SentContent } from '../../audit/index.ts'
 import { fail, isFailure, isRecord } from '../../core/index.ts'
 import { type Interaction, isResource, type Resource, splitBundle } from '../../fhir/index.ts'
-import { createTurns, type Failure, type FhirRequest } from '../../fhir-api/index.ts'
+import type { Failure, FhirRequest } from '../../fhir-api/index.ts'
 import type { UpstreamResponse } from './http/read-response.ts'
 
 /** The resources of a body, where they are known. */
@@ -66,7 +66,7 @@ function isExpected(interaction: Interaction, { resourceType, id }: Resource): b
 
 /** Parses the resources one by one. Other requests may run in between. */
 async function checkBundle(
-  { interaction, entries }: FhirRequest,
+  { interaction, entries, work }: FhirRequest,
   text: string,
 ): Promise<CheckedBody | Failure> {
   const split = splitBundle(text, Number.POSITIVE_INFINITY)
@@ -77,13 +77,12 @@ async function checkBundle(
   if (!Array.isArray(entry) || !entry.every(isRecord)) return failBroken('it is not a Bundle')
   const isShort = entries && !isFailure(entries) && entries.entries.length !== entry.length
   if (isShort) return failBroken('it did not answer every entry of a Bundle')
-  const takeTurns = createTurns()
   const contents: SentContent[] = []
   for (const part of texts) {
     const resource: unknown = JSON.parse(part)
     if (!isResource(resource)) return failBroken('it is not a resource')
     contents.push({ type: resource.resourceType, id: resource.id ?? '', text: part, parse: () => resource })
-    await takeTurns()
+    await work.pause()
   }
   // The audit trail reads the deletions in a history, and the statuses of a Bundle, from the body.
   return interaction.kind.startsWith('search-') ? { contents } : {}

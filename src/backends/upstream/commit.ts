@@ -4,7 +4,6 @@ import {
   type CommitOptions,
   type CommitResult,
   type Committed,
-  createTurns,
   type Failure,
   type FhirRequest,
   type StoredVersion,
@@ -293,13 +292,12 @@ async function readResponses(
 ): Promise<CommitResult> {
   const committed: Committed[] = []
   const failures: { readonly failure: Failure; readonly write: number }[] = []
-  const takeTurns = createTurns()
   for (const [at, write] of writes.entries()) {
     const result = describeEntry(context, write, sent[at], entries[at])
     const failure = isFailure(result) ? result : await findLoss(context, request, write, result, true)
     if (failure) failures.push({ failure, write: at })
     committed.push(isFailure(result) || failure?.problem === 'undeleted' ? { status: 409 } : result)
-    await takeTurns()
+    await request.work.pause()
   }
   const [first] = failures
   return first ? { kind: 'failed', ...first, committed } : { kind: 'committed', committed }

@@ -1,9 +1,5 @@
 /** Limits of one request to the gateway, in addition to `src/fhir/limits.ts` (docs/limits.md). */
 
-/** Requests to the upstream for one request of a client. */
-export const UPSTREAM_REQUESTS = 2_000
-/** Further requests for each entry of a Bundle. */
-export const UPSTREAM_REQUESTS_PER_ENTRY = 20
 /** Characters of all responses of the upstream for one request of a client. */
 export const UPSTREAM_CHARACTERS = 64 * 1024 * 1024
 /** Bytes of a request body, unless a setting says otherwise. */

@@ -7,6 +7,7 @@ import {
   type Params,
   parseSearch,
   resourceTypes,
+  SearchSteps,
 } from '../../fhir/index.ts'
 import type { InteractionOf } from '../../fhir-api/index.ts'
 import {
@@ -98,13 +99,11 @@ function isWrite(interaction: Interaction): interaction is Write {
  * Whether the caller may make the change to every resource of the type, and see every response. For the audit trail a
  * resource is read before it is changed, so that the change is filed under its former patient.
  */
-function isUnchecked(
-  { isRecorded, baseUrl, profile }: GatewayContext,
-  { interaction, access, body, content, preconditions }: FhirRequest<Write>,
-): boolean {
+function isUnchecked({ isRecorded, baseUrl, profile }: GatewayContext, request: FhirRequest<Write>): boolean {
+  const { interaction, access, body, content, preconditions } = request
   if (content || (isRecorded && hasFormerPatient(interaction))) return false
   if (!honoursPreconditions(profile(), interaction, preconditions)) return false
-  if (hasCondition(interaction, baseUrl) || hasOtherType(interaction, body)) return false
+  if (hasCondition(request, baseUrl) || hasOtherType(interaction, body)) return false
   const { permission } = WRITES[interaction.kind]
   return seesAll(access) && access.filterFor(interaction.type, permission) === 'everything'
 }
@@ -142,12 +141,13 @@ function hasFormerPatient(interaction: Interaction): boolean {
 }
 
 /** Whether a write has a condition whose matches can be compared with it: then the upstream does not decide alone. */
-function hasCondition(interaction: Interaction, baseUrl: string): boolean {
+function hasCondition({ interaction, chains, work }: FhirRequest, baseUrl: string): boolean {
   const condition = findCondition(interaction)
   if (!condition) return false
   const { type, params } = condition
-  const errors = params.flatMap(([name, value]) => {
-    const clause = parseSearch(type, name, value, baseUrl)
+  const steps = new SearchSteps(work)
+  const errors = params.flatMap(pair => {
+    const clause = chains?.get(pair) ?? parseSearch(type, ...pair, baseUrl, steps)
     return clause.kind === 'error' ? [clause.reason] : []
   })
   // A condition that exceeds a limit is refused, not left to the upstream.
@@ -205,7 +205,7 @@ async function isUncheckedBundle(
     if (isFailure(request) || (isRecorded && hidesPatients(request.interaction))) return false
     if (!honoursPreconditions(profile(), request.interaction, request.preconditions)) return false
     if (hasOtherType(request.interaction, request.body)) return false
-    if (!isUncheckedEntry(request.interaction, bundle.access, baseUrl)) return false
+    if (!isUncheckedEntry(request, bundle.access, baseUrl)) return false
   }
   return true
 }
@@ -228,12 +228,13 @@ const OF_SEVERAL_TYPES: readonly string[] = [
 ]
 
 /** A response of several types may hold AuditEvents, and the matches of a condition are compared with it. */
-function isUncheckedEntry(interaction: Interaction, access: Access, baseUrl: string): boolean {
+function isUncheckedEntry(request: FhirRequest, access: Access, baseUrl: string): boolean {
+  const { interaction } = request
   return (
     mayChangeAll(interaction, access) &&
     findExcludedType(interaction, EXCLUDED_TYPES) === undefined &&
     !OF_SEVERAL_TYPES.includes(interaction.kind) &&
-    !hasCondition(interaction, baseUrl) &&
+    !hasCondition(request, baseUrl) &&
     !(interaction.kind === 'search-compartment' && interaction.type === '*')
   )
 }

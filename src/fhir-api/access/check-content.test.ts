@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fail } from '../../core/index.ts'
-import { type ExactResource, parseExact, type Resource } from '../../fhir/index.ts'
+import { type ExactResource, parseExact, type Resource, Work } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, fullAccess, type Panel } from '../../smart/index.ts'
 import { createAccessCache } from '../access-cache.ts'
 import type { Context } from '../context.ts'
@@ -43,8 +43,16 @@ async function check(
     known: new Set<string>(),
   }
   const content = parseExact(JSON.stringify(resource)) as ExactResource
-  return (await checkNewContent(context, { access } as FhirRequest, 'c', content, undefined, together))
-    ?.problem
+  return (
+    await checkNewContent(
+      context,
+      { access, work: new Work() } as FhirRequest,
+      'c',
+      content,
+      undefined,
+      together,
+    )
+  )?.problem
 }
 
 interface Held {

@@ -29,7 +29,7 @@ export async function checkNewContent(
   { identities, newPatients, known }: WrittenTogether,
 ): Promise<Failure | undefined> {
   const { baseUrl, excludedTypes, session } = context
-  const { access } = request
+  const { access, work } = request
   const plain = toPlain(content)
   // Another base URL of the server leads to its resources too.
   const resource = seesAll(access) ? plain : (session.toPublic?.(plain) ?? plain)
@@ -49,7 +49,7 @@ export async function checkNewContent(
     if (isFailure(check)) return check
     if (!check.allowsWrite(permission, resource)) return OUTSIDE
   }
-  const element = findHiddenSearch(resource, access, baseUrl)
+  const element = findHiddenSearch(resource, access, baseUrl, work)
   if (element !== undefined) return fail({ problem: 'outside-access', element })
   return (
     (await checkNamedBinaries(context, request, resource, identities)) ??

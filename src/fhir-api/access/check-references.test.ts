@@ -10,6 +10,7 @@ import {
 import { makeOutside } from '../../backends/upstream/testing/hostile-gateway.ts'
 import { json, searchset, startHostile } from '../../backends/upstream/testing/hostile-upstream.ts'
 import { startGateway } from '../../backends/upstream/testing/start-gateway.ts'
+import { Work } from '../../fhir/index.ts'
 import { type Access, fullAccess } from '../../smart/index.ts'
 import { findHiddenSearch } from './check-references.ts'
 
@@ -52,7 +53,7 @@ const UNREADABLE = ['Patient/?name=Bob', 'patient?name=Bob', '?name=Bob', 'Organ
 
 describe('findHiddenSearch', () => {
   const hides = (content: unknown, access = clinician) =>
-    findHiddenSearch(content, access, BASE) !== undefined
+    findHiddenSearch(content, access, BASE, new Work()) !== undefined
   const hidden = { reference: 'Patient?name=Bob' }
 
   it('finds a conditional reference among others, in any element', () => {

@@ -8,6 +8,8 @@ import {
   parseReference,
   parseSearch,
   type Resource,
+  SearchSteps,
+  type Work,
 } from '../../fhir/index.ts'
 import {
   type Access,
@@ -57,11 +59,12 @@ export async function checkReferences(
     it => mayNamePatients(getType(it)) && !stored.has(it) && !known.has(it),
   )
   if (named.length > MAX_REFERENCES) return TOO_MANY_REFERENCES
+  const excess = request.work.count('reference', named.length)
+  if (excess) return excess
   for (const [type, references] of Map.groupBy(named, getType)) {
     for (let at = 0; at < references.length; at += IDS_AT_ONCE) {
       const some = references.slice(at, at + IDS_AT_ONCE)
-      const find = () => findWithin(context, request, type, some, { filterFor: () => patients })
-      const found = await (context.reads ? context.reads.spend(find) : find())
+      const found = await findWithin(context, request, type, some, { filterFor: () => patients })
       if (isFailure(found)) return found
       const missing = some.find(it => !found.has(it))
       if (missing !== undefined) return fail({ problem: 'outside-access', element: elements.get(missing) })
@@ -190,15 +193,22 @@ export function parseConditionalReference(reference: string): ConditionalReferen
 }
 
 /** Whether parameters depend on the type alone. A chain depends on other resources, and so may a parameter that R4 does not define. */
-export function dependsOnTypeAlone(type: string, params: Params, baseUrl: string): boolean {
+export function dependsOnTypeAlone(type: string, params: Params, baseUrl: string, work: Work): boolean {
+  const steps = new SearchSteps(work)
   return params.every(
-    ([name, value]) => !['error', 'chain', 'has'].includes(parseSearch(type, name, value, baseUrl).kind),
+    ([name, value]) =>
+      !['error', 'chain', 'has'].includes(parseSearch(type, name, value, baseUrl, steps).kind),
   )
 }
 
 /** Whether an upstream server may resolve a conditional reference: the caller may search all that it depends on. */
-function maySearchAll({ type, params }: ConditionalReference, access: Access, baseUrl: string): boolean {
-  return access.filterFor(type, 's') === 'everything' && dependsOnTypeAlone(type, params, baseUrl)
+function maySearchAll(
+  { type, params }: ConditionalReference,
+  access: Access,
+  baseUrl: string,
+  work: Work,
+): boolean {
+  return access.filterFor(type, 's') === 'everything' && dependsOnTypeAlone(type, params, baseUrl, work)
 }
 
 /**
@@ -206,11 +216,16 @@ function maySearchAll({ type, params }: ConditionalReference, access: Access, ba
  * data. Servers also resolve references with a base URL, or with a slash before the question mark (`Patient/?name=…`), so
  * that every reference with a question mark counts as conditional.
  */
-export function findHiddenSearch(content: unknown, access: Access, baseUrl: string): string | undefined {
+export function findHiddenSearch(
+  content: unknown,
+  access: Access,
+  baseUrl: string,
+  work: Work,
+): string | undefined {
   if (seesAll(access)) return undefined
   return listReferenceElements(content).find(({ text }) => {
     if (!text.includes('?')) return false
     const conditional = parseConditionalReference(text)
-    return !conditional || !maySearchAll(conditional, access, baseUrl)
+    return !conditional || !maySearchAll(conditional, access, baseUrl, work)
   })?.element
 }

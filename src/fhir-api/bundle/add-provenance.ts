@@ -7,6 +7,7 @@ import {
   mayWrite,
   parseEntries,
   parseExact,
+  runAtOnce,
 } from '../../fhir/index.ts'
 import { buildUrl } from '../bundle-json.ts'
 import type { FhirRequest } from '../request.ts'
@@ -21,7 +22,7 @@ export function addProvenance(
   header: string | undefined,
   baseUrl: string,
 ): FhirRequest | Failure {
-  const { interaction, authenticated, preconditions } = request
+  const { interaction, authenticated, preconditions, work } = request
   if (header === undefined || !mayWrite(interaction)) return request
   const write = findWriteUrl(interaction)
   if (!write) return UNSUPPORTED
@@ -29,7 +30,7 @@ export function addProvenance(
   if (request.content) return STREAMED
   const provenance = parseProvenance(header)
   if (isFailure(provenance)) return provenance
-  const decision = authenticated.decide({ kind: 'bundle' })
+  const decision = authenticated.decide({ kind: 'bundle' }, work)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
   const fullUrl = `urn:uuid:${randomUUID()}`
   const target = [...provenance.target, { reference: fullUrl }]
@@ -43,7 +44,7 @@ export function addProvenance(
     ...request,
     interaction: { kind: 'bundle' },
     body,
-    entries: parseEntries(body, baseUrl),
+    entries: runAtOnce(parseEntries(body, baseUrl, work)),
     preconditions: { ifMatch: undefined, ifNoneMatch: undefined, ifModifiedSince: undefined },
     access: decision.access,
     by: decision.by,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fail, isFailure } from '../../core/index.ts'
-import type { Entry, Interaction } from '../../fhir/index.ts'
+import { type Entry, type Interaction, Work } from '../../fhir/index.ts'
 import { fullAccess } from '../../smart/index.ts'
 import { createAccessCache } from '../access-cache.ts'
 import type { BackendSession } from '../backend.ts'
@@ -52,6 +52,7 @@ function makeBundleRequest(report: (error: unknown) => void = () => {}): FhirReq
     report,
     preferences: { answer: 'representation', lenient: false },
     authenticated: { allowed: true, decide: () => ({ allowed: true, access: fullAccess }) },
+    work: new Work(),
     requestId: '1',
     connection: { destroyed: false, once: () => undefined },
   }

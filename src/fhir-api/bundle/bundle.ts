@@ -1,6 +1,5 @@
-import { setImmediate } from 'node:timers/promises'
 import { fail, isFailure } from '../../core/index.ts'
-import { type Entry, isWriting, limits, refuseOutsideGrant } from '../../fhir/index.ts'
+import { type Entry, isWriting, refuseOutsideGrant } from '../../fhir/index.ts'
 import { toProblem } from '../../web/index.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Context, Handler } from '../context.ts'
@@ -12,7 +11,6 @@ import {
   describeFailedEntry,
   fitEntry,
   formatEntry,
-  getProcessorMs,
   openBundleBudget,
   toEntryRequest,
 } from './entry.ts'
@@ -67,12 +65,12 @@ async function performAnnounced(
   perform: (context: Context) => Promise<FhirResponse | Failure>,
 ): Promise<FhirResponse | Failure> {
   const { audited, session } = context
-  const announcement = audited && (await session.local?.announce?.(audited.describeBegun()))
+  const announcement = audited && (await session.local?.announce?.(await audited.describeBegun()))
   if (!announcement) return perform(context)
   try {
     const outcome = await perform({ ...context, audited: undefined })
     if (!isFailure(outcome)) await outcome.durable
-    await announcement.complete(isFailure(outcome) ? [] : audited.createRecords(outcome))
+    await announcement.complete(isFailure(outcome) ? [] : await audited.createRecords(outcome))
     return isFailure(outcome) ? outcome : { ...outcome, isRecorded: true }
   } catch (error) {
     // Nothing was changed. The caller records the failure.
@@ -96,7 +94,7 @@ export async function performBatch(
   bundle: FhirRequest,
   entries: readonly Entry[],
 ): Promise<FhirResponse> {
-  const budget = openBundleBudget(bundle.connection)
+  const budget = openBundleBudget(bundle)
   const done: Processed[] = []
   while (done.length < entries.length) {
     const turn = await takeTurn(context, bundle, budget, entries.slice(done.length))
@@ -109,7 +107,7 @@ export async function performBatch(
       if (done.every(it => it.error !== undefined)) throw error
       while (done.length < entries.length) done.push(describeThrown(error))
     }
-    await setImmediate()
+    await bundle.work.pause()
   }
   const body = bundleJson({ type: 'batch-response', entries: done.map(it => it.text) })
   return { status: 200, body, entries: done.map(it => it.response) }
@@ -122,16 +120,11 @@ async function takeTurn(
   budget: BundleBudget,
   entries: readonly Entry[],
 ): Promise<readonly Processed[]> {
-  const { local } = context.session
-  // The work of other processes and of an upstream does not count.
-  const now = local ? getProcessorMs : () => performance.now()
-  const began = now()
   const turn: Processed[] = []
   for (const entry of entries) {
     turn.push(await processEntry(context, bundle, budget, entry).catch(describeThrown))
-    if (now() - began > limits.TURN_MS || turn.some(isUnavailable)) break
+    if (bundle.work.isLong || turn.some(isUnavailable)) break
   }
-  if (local) budget.addWork(now() - began)
   return turn
 }
 
@@ -141,26 +134,13 @@ async function processEntry(
   budget: BundleBudget,
   entry: Entry,
 ): Promise<Processed> {
-  const request = budget.problem() ?? decideEntry(context, bundle, budget, entry)
+  const request = budget.problem() ?? toEntryRequest(bundle, entry)
   const outcome = isFailure(request) ? request : await context.handle(context, request)
   if (isFailure(outcome) || isFailure(request)) {
     const response = isFailure(outcome) ? toResponse(outcome) : outcome
     return { response, text: formatEntry(response) }
   }
   return { response: outcome, text: fitEntry(budget, outcome, isWriting(request.interaction)) }
-}
-
-/** A decision is work of this process, wherever the entry is then processed. */
-function decideEntry(
-  { session }: Context,
-  bundle: FhirRequest,
-  budget: BundleBudget,
-  entry: Entry,
-): ReturnType<typeof toEntryRequest> {
-  const began = getProcessorMs()
-  const request = toEntryRequest(bundle, entry)
-  if (!session.local) budget.addWork(getProcessorMs() - began)
-  return request
 }
 
 /** The error by which reads or writes of this turn were lost, if any. */

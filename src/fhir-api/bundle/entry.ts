@@ -3,17 +3,15 @@ import { auditRefusal, type FinishedRequest, isAboutAudit } from '../../audit/in
 import { fail, isFailure, isRecord } from '../../core/index.ts'
 import { createOutcome, type Entry, type EntryInteraction, findJsonExcess, limits } from '../../fhir/index.ts'
 import { toProblem } from '../../web/index.ts'
-import type { ReadBudget } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import type { Failure, FhirResponse } from '../response.ts'
-import { createTurns } from '../take-turns.ts'
 import { toResponse } from '../to-response.ts'
 
 /** An entry as a request of its own: it is decided separately from the Bundle. */
 export function toEntryRequest(bundle: FhirRequest, entry: Entry): FhirRequest<EntryInteraction> | Failure {
   const { interaction, body, preconditions } = entry
   if (isFailure(interaction)) return interaction
-  const decision = decisions.get(entry) ?? bundle.authenticated.decide(interaction)
+  const decision = decisions.get(entry) ?? bundle.authenticated.decide(interaction, bundle.work)
   decisions.set(entry, decision)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
   if (isAboutAudit(interaction)) return auditRefusal(interaction)
@@ -25,22 +23,20 @@ export function toEntryRequest(bundle: FhirRequest, entry: Entry): FhirRequest<E
     preconditions,
     access: decision.access,
     by: decision.by,
+    chains: decision.chains,
     isEntry: true,
   }
 }
 
-/** Decides the entries one after the other, within the budget of a Bundle, and lets other requests run in between. */
+/** Decides the entries one after the other, and lets other requests run in between. */
 export async function* decideEntries(
   bundle: FhirRequest,
   entries: readonly Entry[],
 ): AsyncGenerator<FhirRequest<EntryInteraction> | Failure> {
-  const budget = openBundleBudget(bundle.connection)
-  const takeTurns = createTurns()
+  const budget = openBundleBudget(bundle)
   for (const entry of entries) {
-    const began = getProcessorMs()
     yield budget.problem() ?? toEntryRequest(bundle, entry)
-    budget.addWork(getProcessorMs() - began)
-    await takeTurns()
+    await bundle.work.pause()
   }
 }
 
@@ -136,44 +132,16 @@ const UNEXPECTED = {
   body: JSON.stringify(createOutcome('exception', 'Cannot process entry: an internal error occurred')),
 }
 
-/** Milliseconds of CPU time that this thread has used. */
-export function getProcessorMs(): number {
-  const { user, system } = process.threadCpuUsage()
-  return (user + system) / 1000
-}
-
-/** For the searches and reads of one transaction on a backend in this process. */
-export function createReadBudget(): ReadBudget {
-  let spent = 0
-  return {
-    async spend(work) {
-      if (spent > limits.TRANSACTION_READ_MS) return TOO_MANY_READS
-      const began = getProcessorMs()
-      const result = await work()
-      spent += getProcessorMs() - began
-      return result
-    },
-  }
-}
-
-const TOO_MANY_READS = fail({
-  problem: 'too-costly',
-  text: `Cannot process transaction: its searches and reads take more than ${limits.TRANSACTION_READ_MS} ms of work`,
-})
-
 /** The limits that all entries of one Bundle share. */
 export interface BundleBudget {
   /** Why no further entry is processed; undefined within the limits. */
   problem(): Failure | undefined
   /** Takes space for this text in the response. Returns false if there is not enough; then no further entry gets any. */
   takeSpace(text: string): boolean
-  /** Adds milliseconds of work. */
-  addWork(ms: number): void
 }
 
-export function openBundleBudget(connection: { readonly destroyed: boolean }): BundleBudget {
+export function openBundleBudget({ connection, work }: FhirRequest): BundleBudget {
   let bytesLeft = limits.BUNDLE_RESPONSE_BYTES
-  let work = 0
 
   function takeSpace(text: string): boolean {
     const bytes = text.length > bytesLeft ? text.length : Buffer.byteLength(text)
@@ -185,24 +153,15 @@ export function openBundleBudget(connection: { readonly destroyed: boolean }): B
   return {
     problem() {
       if (connection.destroyed) return CLIENT_GONE
-      if (bytesLeft < 0) return RESPONSE_TOO_LARGE
-      return work > limits.BUNDLE_WORK_MS ? TOO_MUCH_WORK : undefined
+      return bytesLeft < 0 ? RESPONSE_TOO_LARGE : work.failure
     },
     takeSpace,
-    addWork(ms) {
-      work += ms
-    },
   }
 }
 
 export const RESPONSE_TOO_LARGE = fail({
   problem: 'too-costly',
   text: `Cannot process entry: the response to the Bundle would exceed ${limits.BUNDLE_RESPONSE_BYTES} bytes`,
-})
-
-const TOO_MUCH_WORK = fail({
-  problem: 'too-costly',
-  text: `Cannot process entry: the Bundle has taken more than ${limits.BUNDLE_WORK_MS} ms of work`,
 })
 
 const CLIENT_GONE = fail({

@@ -1,5 +1,5 @@
 import { fail, isFailure } from '../../core/index.ts'
-import { type Entry, type Resource, toPlain } from '../../fhir/index.ts'
+import { type Entry, type Resource, toPlain, type Work } from '../../fhir/index.ts'
 import { failHidden } from '../../smart/index.ts'
 import { checkNewContent } from '../access/check-content.ts'
 import type { Committed } from '../backend.ts'
@@ -10,11 +10,9 @@ import { attempt, Conflict } from '../interactions/write.ts'
 import { describeWrite, mayReadContent, respondToWrite } from '../interactions/write-response.ts'
 import type { FhirRequest } from '../request.ts'
 import { type Failure, type FhirResponse, failEntry } from '../response.ts'
-import { createTurns } from '../take-turns.ts'
 import { toResponse } from '../to-response.ts'
 import {
   type BundleBudget,
-  createReadBudget,
   decideEntries,
   describeFailedEntry,
   fitEntry,
@@ -61,29 +59,26 @@ export async function performTransaction(
 }
 
 async function planAndCommitAll(
-  shared: Context,
+  context: Context,
   bundle: FhirRequest,
   entries: readonly Entry[],
   requests: readonly (EntryRequest | Failure)[],
 ): Promise<CommittedTransaction | Failure | Conflict> {
-  const { session, audited } = shared
-  const context = session.local ? { ...shared, reads: createReadBudget() } : shared
-  const budget = openBundleBudget(bundle.connection)
-  // A plan on a backend in this process must not be interrupted; its budgets limit what it costs.
-  const takeTurns = session.local ? () => undefined : createTurns()
+  const { session, audited } = context
+  const { work } = bundle
+  const budget = openBundleBudget(bundle)
   const planned: Step[] = []
   for (const [entry, request] of requests.entries()) {
     const step = budget.problem() ?? (isFailure(request) ? request : await planStep(context, request, entry))
     if (isFailure(step)) return failEntry(entry, step)
     planned.push(step)
-    await takeTurns()
+    await work.pause()
   }
   const repeated = findRepeatedWrite(planned)
   if (repeated) return repeated
   const steps = linkSteps(context, planned, entries)
   const writes = steps.filter(step => step.kind === 'write').toSorted((a, b) => rank(a) - rank(b))
-  const failure =
-    (await checkWrites(context, steps, takeTurns)) ?? (await tryReads(context, budget, steps, takeTurns))
+  const failure = (await checkWrites(context, steps, work)) ?? (await tryReads(context, budget, steps, work))
   if (failure) return failure
   if (writes.length === 0) return { steps, committed: new Map() }
   const pair = (committed: readonly Committed[]) =>
@@ -146,15 +141,14 @@ async function respond(
   bundle: FhirRequest,
   { steps, committed, durable }: CommittedTransaction,
 ): Promise<FhirResponse> {
-  const budget = openBundleBudget(bundle.connection)
-  const takeTurns = createTurns()
+  const budget = openBundleBudget(bundle)
   const entries: FhirResponse[] = []
   const texts: string[] = []
   for (const step of steps) {
     const response = await respondToStep(context, bundle, step, committed.get(step))
     entries.push(response)
     texts.push(fitEntry(budget, response, step.kind !== 'read'))
-    await takeTurns()
+    await bundle.work.pause()
   }
   const isRecorded = context.audited !== undefined && durable !== undefined
   return {
@@ -202,7 +196,7 @@ async function readAfterCommit(
 async function checkWrites(
   context: Context,
   steps: readonly Step[],
-  takeTurns: () => Promise<void> | undefined,
+  work: Work,
 ): Promise<Failure | undefined> {
   const writes = steps.filter(step => step.kind === 'write')
   const identities = new Set(writes.flatMap(({ content, identity }) => (content ? [identity] : [])))
@@ -219,7 +213,7 @@ async function checkWrites(
         ? await checkNewContent(context, request, permission, content, before, transaction)
         : undefined) ?? planned.conflict
     if (failure) return failEntry(entry, failure)
-    await takeTurns()
+    await work.pause()
   }
   return undefined
 }
@@ -240,7 +234,7 @@ async function tryReads(
   context: Context,
   budget: BundleBudget,
   steps: readonly Step[],
-  takeTurns: () => Promise<void> | undefined,
+  work: Work,
 ): Promise<Failure | undefined> {
   const written = new Map(
     steps.flatMap(step => (step.kind === 'write' ? [[step.identity, step] as const] : [])),
@@ -254,7 +248,7 @@ async function tryReads(
       budget.problem() ??
       (write ? await foresee(context, step.request, write) : await tryRead(context, budget, step.request))
     if (failure) return failEntry(step.entry, failure)
-    await takeTurns()
+    await work.pause()
   }
   return undefined
 }
@@ -264,8 +258,7 @@ async function tryRead(
   budget: BundleBudget,
   request: EntryRequest,
 ): Promise<Failure | undefined> {
-  const read = () => context.handle(context, request)
-  const outcome = await (context.reads ? context.reads.spend(read) : read())
+  const outcome = await context.handle(context, request)
   if (isFailure(outcome)) return outcome
   return budget.takeSpace(formatEntry(outcome)) ? undefined : RESPONSE_TOO_LARGE
 }

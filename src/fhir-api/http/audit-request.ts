@@ -77,7 +77,7 @@ export function writeRecord(
   outcome: AuditOutcome,
   failure?: Failure,
 ): Promise<void> | undefined {
-  return api.audit?.record(describeFinished(api, request, input, outcome, failure))
+  return api.audit?.record(describeFinished(api, request, input, outcome, failure), request.work)
 }
 
 export function describeResponse(

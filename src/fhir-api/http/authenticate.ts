@@ -1,6 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fail, isFailure } from '../../core/index.ts'
-import { getAuthorizationHeader, type Interaction, isPublic, type Misunderstood } from '../../fhir/index.ts'
+import {
+  getAuthorizationHeader,
+  type Interaction,
+  isPublic,
+  type Misunderstood,
+  type Work,
+} from '../../fhir/index.ts'
 import type { Authenticated, AuthFailure } from '../../smart/index.ts'
 import { answerPreflight, setCors } from '../../web/index.ts'
 import type { StreamedContent } from '../request.ts'
@@ -11,6 +17,8 @@ import { sendResponse } from './send-response.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** The work that is left for the request. */
+    work: Work
     /** The caller, once its token is verified; undefined for public interactions. */
     authenticated: Authenticated | undefined
     /** The meaning of the request. That of a POST may depend on its form, which is read with the body. */
@@ -26,6 +34,7 @@ type Done = (error?: Error) => void
 
 /** Verifies the token before a byte of the body is read. */
 export function authenticate(api: FhirApi, request: FastifyRequest, reply: FastifyReply, done: Done): void {
+  request.work = api.createWork()
   if (request.method !== 'POST') request.interaction = findInteraction(request, api)
   const open = request.interaction !== undefined && isPublic(request.interaction)
   setCors(request, reply, api.origins, open)
@@ -63,7 +72,7 @@ function continueWith(
 function mayUseBody(api: FhirApi, request: FastifyRequest, caller: Authenticated): boolean {
   if (request.body !== undefined || !hasBody(request.headers)) return true
   const interaction = findInteraction(request, api)
-  return isFailure(interaction) || api.guard.mayAllow(caller, interaction)
+  return isFailure(interaction) || api.guard.mayAllow(caller, interaction, request.work)
 }
 
 function hasBody(headers: FastifyRequest['headers']): boolean {
@@ -78,7 +87,7 @@ async function sendForbidden(
   caller: Authenticated,
 ): Promise<FastifyReply> {
   const interaction = findInteraction(request, api)
-  const decision = isFailure(interaction) ? undefined : caller.decide(interaction)
+  const decision = isFailure(interaction) ? undefined : caller.decide(interaction, request.work)
   if (!decision || decision.allowed) throw new Error('Cannot refuse: the decision has changed')
   const outcome = fail({ problem: 'refused', refused: decision })
   return sendResponse(reply, await recordOutcome(api, request, { interaction }, outcome))

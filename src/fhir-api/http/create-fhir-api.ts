@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { FhirAudit } from '../../audit/index.ts'
-import { createBodyLimits, findMethods, type Interaction, limits } from '../../fhir/index.ts'
+import { createBodyLimits, findMethods, type Interaction, limits, Work } from '../../fhir/index.ts'
 import type { Authenticated, Authenticator, AuthFailure, VersionAccess } from '../../smart/index.ts'
 import {
   type Counter,
@@ -53,6 +53,8 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
   const { clock = Date.now, versionAccess = 'current' } = options
   const bodyLimits = createBodyLimits(options.bodyLimit, options.entryLimit)
   const bodyLimit = bodyLimits.bytes
+  // A site that allows larger Bundles allows the work for them.
+  const units = limits.WORK_UNITS * Math.max(1, bodyLimits.entries.transaction / limits.TRANSACTION_ENTRIES)
   const registry = options.metrics ?? new Registry()
   const decisions = createDecisionCounter(registry)
   const counting = countDecisions(guard, decisions)
@@ -85,6 +87,7 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
     baseUrl,
     basePath,
     bodyLimits,
+    createWork: () => new Work(units),
     contentLimit,
     origins,
     versionAccess,
@@ -113,6 +116,7 @@ const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE',
 /** Serves every URL below the FHIR base by one route: `parseInteraction` alone parses URLs. */
 function addRoutes(app: FastifyInstance, api: FhirApi): void {
   readBodies(app, api)
+  app.decorateRequest('work')
   app.decorateRequest('authenticated', undefined)
   app.decorateRequest('interaction', undefined)
   app.decorateRequest('content', undefined)
@@ -153,14 +157,17 @@ function countDecisions(guard: Authenticator, decisions: Counter): CountingAuthe
   function countCaller(caller: Authenticated): Authenticated {
     const known = counted.get(caller)
     if (known) return known
-    const made: Authenticated = { ...caller, decide: interaction => countDecision(caller, interaction) }
+    const made: Authenticated = {
+      ...caller,
+      decide: (interaction, work) => countDecision(caller, interaction, work),
+    }
     counted.set(caller, made)
     uncounted.set(made, caller)
     return made
   }
 
-  function countDecision(caller: Authenticated, interaction: Interaction) {
-    const decision = caller.decide(interaction)
+  function countDecision(caller: Authenticated, interaction: Interaction, work: Work) {
+    const decision = caller.decide(interaction, work)
     if (decision.allowed) decisions.add(ALLOWED)
     else decisions.add(['refused', decision.reason ?? 'other'])
     return decision
@@ -174,7 +181,8 @@ function countDecisions(guard: Authenticator, decisions: Counter): CountingAuthe
 
   return {
     count: () => counts,
-    mayAllow: (caller, interaction) => (uncounted.get(caller) ?? caller).decide(interaction).allowed,
+    mayAllow: (caller, interaction, work) =>
+      (uncounted.get(caller) ?? caller).decide(interaction, work).allowed,
     authenticate(authorization) {
       const result = guard.authenticate(authorization)
       if (result instanceof Promise) {

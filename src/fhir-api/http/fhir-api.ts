@@ -6,6 +6,7 @@ import {
   type Interaction,
   type Misunderstood,
   parseInteraction,
+  type Work,
 } from '../../fhir/index.ts'
 import type { Authenticated, Authenticator, VersionAccess } from '../../smart/index.ts'
 import type { Counter, Origins } from '../../web/index.ts'
@@ -22,6 +23,8 @@ export interface FhirApi extends BaseLocation {
   readonly smartConfiguration: () => object
   readonly clock: () => number
   readonly bodyLimits: BodyLimits
+  /** The work that one request may cause. */
+  readonly createWork: () => Work
   /** The largest content of a Binary, in bytes, if the backend takes it as a stream and it is larger than a body. */
   readonly contentLimit: number | undefined
   readonly origins: Origins
@@ -32,7 +35,7 @@ export interface CountingAuthenticator extends Authenticator {
   /** How often the caller of a valid token was cached. */
   count(): CacheCounts
   /** Whether the decision about an interaction would allow it. It does not count. */
-  mayAllow(caller: Authenticated, interaction: Interaction): boolean
+  mayAllow(caller: Authenticated, interaction: Interaction, work: Work): boolean
 }
 
 interface BaseLocation {

@@ -64,8 +64,8 @@ async function open(setting: Setting = {}): Promise<TestApi> {
     deliver: async () => true,
     redeliver: async () => {},
     recordPatients: async () => {},
-    createRecords: () => [],
-    createBegunRecords: () => [],
+    createRecords: async () => [],
+    createBegunRecords: async () => [],
     async intend() {
       events.push('announced')
       return 'intent'
@@ -297,7 +297,10 @@ describe('the FHIR API', () => {
 
   it('refuses a request that no scope permits before its body is read (BUNDLE-1)', async () => {
     const refuses = (kind: string): Authenticator => ({
-      authenticate: () => ({ ...caller, decide: it => caller.decide(it.kind === kind ? OBSERVATION : it) }),
+      authenticate: () => ({
+        ...caller,
+        decide: (it, work) => caller.decide(it.kind === kind ? OBSERVATION : it, work),
+      }),
     })
     const cases = [
       ['bundle', 'POST /', 'application/fhir+json'],

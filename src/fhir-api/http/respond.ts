@@ -12,6 +12,7 @@ import {
   readBody,
   readPreconditions,
   readPreferences,
+  runInTurns,
   wantsContent,
 } from '../../fhir/index.ts'
 import { type Authenticated, noAccess } from '../../smart/index.ts'
@@ -39,15 +40,15 @@ const anonymous: Authenticated = {
 }
 
 /** Decides the request before its body is parsed. */
-function readRequest(
+async function readRequest(
   { bodyLimits, baseUrl }: FhirApi,
   interaction: Interaction,
   request: FastifyRequest,
-): FhirRequest | Failure {
-  const { headers } = request
+): Promise<FhirRequest | Failure> {
+  const { headers, work } = request
   const authenticated = isPublic(interaction) ? anonymous : request.authenticated
   if (!authenticated) throw new Error('Cannot decide: the caller is not authenticated')
-  const decision = authenticated.decide(interaction)
+  const decision = authenticated.decide(interaction, work)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
   const content = wantsContent(headers, interaction)
   if (!content && !acceptsJson(headers, interaction)) return fail({ problem: 'not-acceptable' })
@@ -62,7 +63,11 @@ function readRequest(
     interaction,
     body: read.body,
     content: streamed,
-    ...(interaction.kind === 'bundle' && { entries: parseEntries(read.body, baseUrl, ANY_ENTRIES) }),
+    ...(interaction.kind === 'bundle' && {
+      entries: await runInTurns(work, parseEntries(read.body, baseUrl, work, ANY_ENTRIES)),
+    }),
+    work,
+    chains: decision.chains,
     preconditions: readPreconditions(headers),
     preferences: content ? { ...readPreferences(headers), content } : readPreferences(headers),
     access: decision.access,
@@ -79,7 +84,7 @@ export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<
   const { interaction = findInteraction(request, api) } = request
   if (request.bodyProblem) return recordOutcome(api, request, { interaction }, request.bodyProblem)
   if (isFailure(interaction)) return recordOutcome(api, request, { interaction }, interaction)
-  const read = readRequest(api, interaction, request)
+  const read = await readRequest(api, interaction, request)
   const allowed = isFailure(read) ? read : addProvenance(read, readProvenance(request), api.baseUrl)
   if (isFailure(allowed)) return recordOutcome(api, request, { interaction }, allowed)
   const { audit } = api
@@ -147,12 +152,13 @@ const UNKNOWN: AuditOutcome = { status: OUTCOME_UNKNOWN }
 
 /** AuditEvents are served from the audit trail, everything else by the backend. */
 function perform(context: Context, audit: FhirAudit, request: FhirRequest): Promise<FhirResponse | Failure> {
-  const { interaction, access, preferences } = request
+  const { interaction, access, preferences, work } = request
   if (!isAboutAudit(interaction)) return performDurably(context, request)
   return audit.serve<Failure>({
     interaction,
     access,
     lenient: preferences.lenient,
+    work,
     panelMembers: (panels, patients) => context.session.panelMembers(panels, patients),
   })
 }
@@ -173,8 +179,8 @@ async function performWrite(
   const { session } = context
   if (session.local?.announce) {
     const audited = {
-      createRecords: (outcome: FhirResponse) => audit.createRecords(describe(outcome)),
-      describeBegun: () => audit.createBegunRecords(begun),
+      createRecords: (outcome: FhirResponse) => audit.createRecords(describe(outcome), allowed.work),
+      describeBegun: () => audit.createBegunRecords(begun, allowed.work),
     }
     try {
       await audit.prepare()
@@ -185,13 +191,17 @@ async function performWrite(
       return recordError(api, request, allowed, error)
     }
   }
-  const intent = await audit.intend(begun)
+  const intent = await audit.intend(begun, allowed.work)
   try {
     const outcome = await performDurably(context, allowed)
-    await audit.complete(intent, describe(outcome))
+    await audit.complete(intent, describe(outcome), allowed.work)
     return recordStreamed(api, request, allowed, toCountedResponse(api, outcome))
   } catch (error) {
-    await audit.complete(intent, describeFinished(api, request, allowed, findOutcomeOfError(error)))
+    await audit.complete(
+      intent,
+      describeFinished(api, request, allowed, findOutcomeOfError(error)),
+      allowed.work,
+    )
     throw error
   }
 }

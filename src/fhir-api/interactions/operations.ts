@@ -12,6 +12,7 @@ import {
   parseLastN,
   readPostedParams,
   readRecommendedBody,
+  runInTurns,
   selectLastN,
 } from '../../fhir/index.ts'
 import { findResource } from '../access/find-resource.ts'
@@ -20,7 +21,6 @@ import type { Handler } from '../context.ts'
 import { resumePage } from '../paging.ts'
 import { type FhirRequest, getPath, type Operation } from '../request.ts'
 import type { Failure, FhirResponse } from '../response.ts'
-import { runInTurns } from '../take-turns.ts'
 import { respondWithPage, searchFor } from './search.ts'
 
 /** `$everything` of a Patient or an Encounter: its resources and those they refer to, within the access. */
@@ -86,7 +86,7 @@ const validateResource: Handler<'operation'> = async (context, request) => {
 }
 
 async function validateContent(
-  { interaction }: FhirRequest<Operation>,
+  { interaction, work }: FhirRequest<Operation>,
   content: unknown,
 ): Promise<FhirResponse | Failure> {
   const { type = '', params } = interaction
@@ -96,7 +96,7 @@ async function validateContent(
   if (mode !== undefined && !MODES.has(mode)) return UNKNOWN_MODE
   if (mode === 'delete' && findValidated(given, type) === undefined) return respond([DELETABLE])
   const profile = read('profile')
-  const resource = await runInTurns(readRecommendedBody(findValidated(given, type), type))
+  const resource = await runInTurns(work, readRecommendedBody(findValidated(given, type), type))
   if (isFailure(resource) && resource.problem !== 'invalid-resource') return resource
   const faults = isFailure(resource) ? resource.faults : []
   return respond(listIssues([...faults, ...checkProfiles(type, profile, findValidated(given, type))]))

@@ -7,6 +7,7 @@ import {
   parseExact,
   readResourceBodyWithId,
   toPlain,
+  type Work,
 } from '../../fhir/index.ts'
 import { checkPatch, findUpdateConflict } from '../../smart/index.ts'
 import { checkStored, failUnseen, findResource, lookUp, toCurrentVersion } from '../access/find-resource.ts'
@@ -94,15 +95,21 @@ async function createPatched(
       problem: 'too-costly',
       text: `Cannot patch ${version.type}/${version.id}: it is too large. Update it with PUT`,
     })
-  const patched = applyTo(version, request.body)
+  const excess = request.work.count('patch')
+  if (excess) return excess
+  const patched = applyTo(version, request.body, request.work)
   const after = isFailure(patched) ? patched : toPlain(patched)
   const check = await checkStored(context, request, isFailure(after) ? [before] : [before, after])
   if (isFailure(check)) return check
   return checkPatch(request.body, before, after, (permission, it) => check.allows(permission, it)) ?? patched
 }
 
-function applyTo({ text = '', type, id }: StoredVersion, patch: unknown): ExactResource | FhirProblem {
-  const result = applyPatch(parseExact(text), patch)
+function applyTo(
+  { text = '', type, id }: StoredVersion,
+  patch: unknown,
+  work: Work,
+): ExactResource | FhirProblem {
+  const result = applyPatch(parseExact(text), patch, work)
   return isFailure(result) ? result : readResourceBodyWithId(result.value, type, id)
 }
 

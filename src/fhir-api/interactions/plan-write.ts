@@ -5,6 +5,7 @@ import {
   type Params,
   readResourceBody,
   readResourceBodyWithId,
+  runInTurns,
   validateAhead,
   type WriteInteraction,
 } from '../../fhir/index.ts'
@@ -13,7 +14,6 @@ import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import type { Failure } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
-import { runInTurns } from '../take-turns.ts'
 import { type Planned, type PlannedWrite, planDelete, planPatch, planUpdate } from './plan-change.ts'
 import { respondUnchanged } from './write-response.ts'
 
@@ -68,13 +68,12 @@ export async function findMatch(
 }
 
 function lookUpCondition(
-  { session, reads }: Context,
+  { session }: Context,
   request: FhirRequest,
   type: string,
   params: Params,
-): Promise<ConditionMatch | Failure> {
-  const find = async () => session.findMatch(request, type, params)
-  return reads ? reads.spend(find) : find()
+): ConditionMatch | Failure | Promise<ConditionMatch | Failure> {
+  return request.work.count('search') ?? session.findMatch(request, type, params)
 }
 
 async function planCreate(
@@ -157,10 +156,10 @@ export function createsResource(planned: Planned | Failure): boolean {
 }
 
 /** Validates the body of a write before a change is planned that nothing may interrupt. Other requests run in between. */
-export async function validateInTurns({ interaction, body }: FhirRequest): Promise<void> {
+export async function validateInTurns({ interaction, body, work }: FhirRequest): Promise<void> {
   if (!isWriting(interaction) || interaction.kind === 'bundle') return
   if (interaction.kind !== 'patch' && interaction.kind !== 'patch-conditional')
-    await runInTurns(validateAhead(body))
+    await runInTurns(work, validateAhead(body))
 }
 
 /**

@@ -24,13 +24,19 @@ export function describeWrite(write: VersionedWrite, committed: Committed): Fhir
 }
 
 /** The new version or, if the backend does not return it, its content; undefined if the id is not known either. */
-function findWritten(write: VersionedWrite, { stored }: Committed): SentContent | undefined {
+function findWritten(write: VersionedWrite, { stored, patients }: Committed): SentContent | undefined {
   if (write.kind === 'delete') return undefined
   if (stored) return stored
   const { type, id, resource } = write
   return id === undefined
     ? undefined
-    : { type, id, text: undefined, parse: () => ({ ...toPlain(resource), id }) }
+    : {
+        type,
+        id,
+        text: undefined,
+        parse: () => ({ ...toPlain(resource), id }),
+        findPatients: () => patients,
+      }
 }
 
 function findFormer(write: VersionedWrite): SentContent | undefined {

@@ -67,7 +67,8 @@ async function planAndCommit(
   const result = await session.commit([planned.write], {
     records:
       audited &&
-      (([committed]) => (committed ? audited.createRecords(describeWrite(planned.write, committed)) : [])),
+      (async ([committed]) =>
+        committed ? audited.createRecords(describeWrite(planned.write, committed)) : []),
   })
   switch (result.kind) {
     case 'committed':

@@ -1,5 +1,6 @@
 import { isFailure } from '../../core/index.ts'
 import { type Element, findStructure, getKey } from '../definitions.ts'
+import type { Work } from '../work.ts'
 import { applyFhirPathPatch, readsByFhirPathPatch } from './fhirpath-patch.ts'
 import { applyJsonPatch, findJsonPatchReads } from './json-patch.ts'
 import {
@@ -12,8 +13,10 @@ import {
 import type { PatchStep } from './patch-path.ts'
 
 /** Applies a JSON Patch or a FHIRPath Patch to a copy of a resource. */
-export function applyPatch(resource: unknown, patch: unknown): Patched {
-  return isFhirPathPatch(patch) ? applyFhirPathPatch(resource, patch) : applyJsonPatch(resource, patch)
+export function applyPatch(resource: unknown, patch: unknown, work: Work): Patched {
+  return isFhirPathPatch(patch)
+    ? applyFhirPathPatch(resource, patch, work)
+    : applyJsonPatch(resource, patch, work)
 }
 
 /** Whether a patch reads stored data, so that its success or its result reveals it. */

@@ -3,8 +3,11 @@ import { describe, it } from 'node:test'
 import { isFailure, isRecord } from '../../core/index.ts'
 import { parseExact } from '../json.ts'
 import { PATCH_ELEMENTS, PATCH_OPERATIONS } from '../limits.ts'
-import { applyPatch, readsStored } from './apply-patch.ts'
+import { Work } from '../work.ts'
+import { applyPatch as applyCounted, readsStored } from './apply-patch.ts'
 import { failMalformed, failPatch } from './operations.ts'
+
+const applyPatch = (resource: unknown, patch: unknown) => applyCounted(resource, patch, new Work())
 
 type Parts = Readonly<Record<string, unknown>>
 

@@ -2,9 +2,11 @@ import { isFailure, isRecord } from '../../core/index.ts'
 import { type Element, findStructure, getKey, listJsonKeys } from '../definitions.ts'
 import { PATCH_ELEMENTS } from '../limits.ts'
 import { cloneJson } from '../resource.ts'
+import type { Work } from '../work.ts'
 import {
   checkDepth,
   checkWork,
+  countElements,
   failPatch,
   insertItem,
   isSameValue,
@@ -20,13 +22,13 @@ import {
 import type { Condition, PatchStep } from './patch-path.ts'
 
 /** Applies a FHIRPath Patch (R4 fhirpatch.html) to a copy of a resource. */
-export function applyFhirPathPatch(resource: unknown, patch: unknown): Patched {
+export function applyFhirPathPatch(resource: unknown, patch: unknown, work: Work): Patched {
   const operations = parseOperations(patch)
   if (isFailure(operations)) return operations
   const patched: unknown = cloneJson(resource)
   if (!isRecord(patched)) return failPatch('there is no resource')
   const root: Place = { value: patched, type: String(patched.resourceType) }
-  const budget = { left: PATCH_ELEMENTS, work: openWork() }
+  const budget = { left: PATCH_ELEMENTS, work: openWork(work) }
   for (const [index, operation] of operations.entries()) {
     if (operation.path.root !== root.type) return failPatch(`the resource is not a ${operation.path.root}`)
     const tooDeep = 'value' in operation ? checkDepth(operation.value, index) : undefined
@@ -272,6 +274,8 @@ function visitChildren(
     if (isFailure(children)) return children
     budget.left -= children.length + 1
     if (budget.left < 0) return failPatch(`it visits more than ${PATCH_ELEMENTS} elements`)
+    const excess = countElements(budget.work, children.length + 1)
+    if (excess) return excess
     for (const child of children) found.push(child)
   }
   return found

@@ -3,8 +3,11 @@ import { describe, it } from 'node:test'
 import { isFailure } from '../../core/index.ts'
 import { parseExact } from '../json.ts'
 import { PATCH_OPERATIONS } from '../limits.ts'
-import { applyJsonPatch } from './json-patch.ts'
+import { Work } from '../work.ts'
+import { applyJsonPatch as applyCounted } from './json-patch.ts'
 import { failMalformed, failPatch } from './operations.ts'
+
+const applyJsonPatch = (document: unknown, patch: unknown) => applyCounted(document, patch, new Work())
 
 const TOO_MUCH = 'it shifts or compares more than 5000000 items of lists and digits'
 

@@ -1,9 +1,11 @@
 import { isFailure, isRecord, mapOrFail } from '../../core/index.ts'
 import { PATCH_COPIED_CHARACTERS, PATCH_OPERATIONS, PATCH_PATH_CHARACTERS } from '../limits.ts'
 import { cloneJson } from '../resource.ts'
+import type { Work } from '../work.ts'
 import {
   checkDepth,
   checkWork,
+  countElements,
   failMalformed,
   failPatch,
   insertItem,
@@ -32,13 +34,18 @@ interface Patching {
   readonly work: PatchWork
 }
 
+/** The elements that an operation of a JSON Patch counts as. */
+const ELEMENTS_OF_OPERATION = 20
+
 /** Applies a JSON Patch (RFC 6902) to a copy of a JSON value. */
-export function applyJsonPatch(document: unknown, patch: unknown): Patched {
+export function applyJsonPatch(document: unknown, patch: unknown, work: Work): Patched {
   if (!Array.isArray(patch)) return failMalformed('expected an array of operations')
   if (patch.length > PATCH_OPERATIONS) return failMalformed(`it has more than ${PATCH_OPERATIONS} operations`)
   const operations = mapOrFail(patch, parseOperation)
   if (isFailure(operations)) return operations
-  const patching = { document: cloneJson(document), copied: 0, work: openWork() }
+  const patching = { document: cloneJson(document), copied: 0, work: openWork(work) }
+  const excess = countElements(patching.work, operations.length * ELEMENTS_OF_OPERATION)
+  if (excess) return excess
   for (const operation of operations) {
     const failure = apply(patching, operation)
     if (failure) return failure

@@ -1,6 +1,7 @@
 import { type Failed, fail, isFailure, isRecord, mapOrFail } from '../../core/index.ts'
 import { isSameJson, toPlain } from '../json.ts'
 import { PATCH_DEPTH, PATCH_OPERATIONS, PATCH_PATH_CHARACTERS, PATCH_SHIFTS } from '../limits.ts'
+import type { Work } from '../work.ts'
 import { type PatchPath, parsePatchPath } from './patch-path.ts'
 
 /** An operation of a FHIRPath Patch (R4 fhirpatch.html). */
@@ -123,10 +124,17 @@ export function failMalformed(why: string): PatchProblem {
 /** What all operations of a patch may still cost: items that they shift and digits that they compare. */
 export interface PatchWork {
   left: number
+  readonly request: Work
 }
 
-export function openWork(): PatchWork {
-  return { left: PATCH_SHIFTS }
+export function openWork(request: Work): PatchWork {
+  return { left: PATCH_SHIFTS, request }
+}
+
+/** Counts elements before they are visited. */
+export function countElements({ request }: PatchWork, elements: number): PatchProblem | undefined {
+  const excess = request.count('element', elements)
+  return excess && failPatch(excess.text)
 }
 
 /** Fails if the operations have cost too much. */

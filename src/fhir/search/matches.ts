@@ -17,7 +17,7 @@ import type {
   UriClause,
 } from './clause.ts'
 import { indexParameter } from './index-entries.ts'
-import { parseSearch } from './parse-search.ts'
+import { parseUncounted } from './parse-search.ts'
 import { lowerAscii } from './values.ts'
 
 /**
@@ -30,7 +30,7 @@ export function matches(
   value: string,
   baseUrl: string,
 ): boolean | undefined {
-  const clause = parseSearch(resource.resourceType, name, value, baseUrl)
+  const clause = parseUncounted(resource.resourceType, name, value, baseUrl)
   return isFailure(clause) ? undefined : matchesClause(resource, clause, baseUrl)
 }
 
@@ -55,13 +55,13 @@ export function createMatcher(
   }
 }
 
-type Clause = ReturnType<typeof parseSearch>
+type Clause = ReturnType<typeof parseUncounted>
 
 const clauses = new WeakMap<readonly [string, string], Map<string, Clause>>()
 
 function readClause(type: string, pair: readonly [name: string, value: string], baseUrl: string): Clause {
   const known = remember(clauses, pair, () => new Map<string, Clause>())
-  return remember(known, `${type} ${baseUrl}`, () => parseSearch(type, ...pair, baseUrl))
+  return remember(known, `${type} ${baseUrl}`, () => parseUncounted(type, ...pair, baseUrl))
 }
 
 export function matchesClause(

@@ -3,10 +3,10 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { listSearchParameters, resourceTypes } from '../definitions.ts'
 import type { SearchError } from './bad-search.ts'
-import { parseSearch } from './parse-search.ts'
+import { parseUncounted } from './parse-search.ts'
 
 const base = 'http://localhost:8080/fhir'
-const parse = (type: string, name: string, value: string) => parseSearch(type, name, value, base)
+const parse = (type: string, name: string, value: string) => parseUncounted(type, name, value, base)
 
 function reason(type: string, name: string, value: string): SearchError['reason'] | 'accepted' {
   const clause = parse(type, name, value)

@@ -11,9 +11,15 @@ import {
   parseNumber,
   parseQuantity,
   parseToken,
-  split,
   unescapeValue,
 } from './values.ts'
+
+/** The value of a parameter, whole and at its commas. */
+interface Value {
+  readonly value: string
+  readonly values: readonly string[]
+  readonly baseUrl: string
+}
 
 interface RawParameter {
   readonly parameter: SearchParameter
@@ -26,11 +32,9 @@ interface RawParameter {
 export function parseClause(
   parameter: SearchParameter,
   modifier: string | undefined,
-  value: string,
-  baseUrl: string,
+  { value, values, baseUrl }: Value,
 ): SearchClause | SearchError {
   if (modifier === 'missing') return parseMissing(parameter.code, value)
-  const values = split(value, ',')
   if (values.includes('')) return createInvalid(parameter.code, 'it has no value')
   return parseByType({ parameter, modifier, values, baseUrl })
 }

@@ -4,7 +4,7 @@ import { PAGE_RESOURCES } from '../limits.ts'
 import { type BadSearch, failSearch } from './bad-search.ts'
 import type { Range } from './clause.ts'
 import { DEFAULT_COUNT } from './parse-query.ts'
-import { parseSearch } from './parse-search.ts'
+import { parseUncounted } from './parse-search.ts'
 
 /** The parameters of a history (R4 http.html#history). */
 export interface HistoryQuery {
@@ -60,7 +60,7 @@ function parseParameter(
 
 /** Parses a date as the value of a date parameter (every type has `_lastUpdated`), without prefixes. */
 function parseTime(value: string): Range | undefined {
-  const clause = parseSearch('Basic', '_lastUpdated', value, '')
+  const clause = parseUncounted('Basic', '_lastUpdated', value, '')
   if (clause.kind !== 'date' || /^[a-z]/.test(value)) return undefined
   const [range, another] = clause.values
   return another ? undefined : range

@@ -1,10 +1,11 @@
 import { isFailure } from '../../core/index.ts'
 import { findSearchParameter } from '../definitions.ts'
 import type { Params } from '../interaction.ts'
-import { INCLUDE_RULES, PAGE_RESOURCES, SEARCH_STEPS } from '../limits.ts'
+import { INCLUDE_RULES, PAGE_RESOURCES } from '../limits.ts'
+import type { Work } from '../work.ts'
 import { type BadSearch, failSearch } from './bad-search.ts'
 import type { SearchClause } from './clause.ts'
-import { parseSearch, type Steps } from './parse-search.ts'
+import { parseSearch, SearchSteps } from './parse-search.ts'
 import { type IncludeRule, listElements, parseInclude, type Shape } from './result-parameters.ts'
 
 /** The parsed parameters of a search. */
@@ -43,12 +44,22 @@ interface Draft {
   elements: string[]
 }
 
-/** Parses the parameters of a search. An unknown parameter is a problem unless `lenient`. */
+/** Chained parameters of a search, as the decision about it has parsed them. */
+export type ParsedChains = ReadonlyMap<Params[number], SearchClause>
+
+export interface QueryReading {
+  readonly baseUrl: string
+  /** Whether an unknown parameter is ignored. */
+  readonly lenient: boolean
+  readonly work: Work
+  readonly chains?: ParsedChains | undefined
+}
+
+/** Parses the parameters of a search. */
 export function parseQuery(
   types: readonly string[],
   params: Params,
-  baseUrl: string,
-  lenient: boolean,
+  reading: QueryReading,
 ): Query | BadSearch {
   const draft: Draft = {
     sort: [],
@@ -60,10 +71,11 @@ export function parseQuery(
   }
   const clauses = new Map<string, SearchClause[]>(types.map(type => [type, []]))
   const used: (readonly [string, string])[] = []
-  const steps: Steps = { left: SEARCH_STEPS }
+  const { lenient, work } = reading
+  const steps = new SearchSteps(work)
   for (const pair of params) {
     const outcome =
-      parseResultParameter(types, pair, draft) ?? parseCriterion(types, pair, baseUrl, clauses, steps)
+      parseResultParameter(types, pair, draft) ?? parseCriterion(types, pair, reading, clauses, steps)
     if (outcome === 'understood') used.push(pair)
     else if (outcome !== 'ignored' && !(lenient && outcome.reason === 'unknown-parameter')) return outcome
   }
@@ -80,13 +92,13 @@ type Parsed = 'understood' | 'ignored' | BadSearch
 
 function parseCriterion(
   types: readonly string[],
-  [name, value]: readonly [string, string],
-  baseUrl: string,
+  pair: Params[number],
+  { baseUrl, chains }: QueryReading,
   clauses: Map<string, SearchClause[]>,
-  steps: Steps,
+  steps: SearchSteps,
 ): Parsed {
   for (const type of types) {
-    const clause = parseSearch(type, name, value, baseUrl, steps)
+    const clause = chains?.get(pair) ?? parseSearch(type, ...pair, baseUrl, steps)
     if (isFailure(clause)) return clause
     clauses.get(type)?.push(clause)
   }

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { HIERARCHY_CHARACTERS, SEARCHED_CHARACTERS } from '../limits.ts'
+import { Work } from '../work.ts'
 import type { SearchError } from './bad-search.ts'
-import { parseSearch } from './parse-search.ts'
+import { parseSearch, parseUncounted, SearchSteps } from './parse-search.ts'
 
 const base = 'http://localhost:8080/fhir'
-const parse = (type: string, name: string, value: string) => parseSearch(type, name, value, base)
+const parse = (type: string, name: string, value: string) => parseUncounted(type, name, value, base)
 
 function reason(type: string, name: string, value: string): SearchError['reason'] | 'accepted' {
   const clause = parse(type, name, value)
@@ -265,15 +266,25 @@ describe('parseSearch', () => {
     }
   })
 
-  it('takes a step for each value and each type of a chain', () => {
-    const steps = (name: string, value: string, left: number) => {
-      const clause = parseSearch('Observation', name, value, base, { left })
+  it('counts a step for each value and each type of a chain, before it parses them', () => {
+    const read = (name: string, value: string, units: number) => {
+      const clause = parseSearch('Observation', name, value, base, new SearchSteps(new Work(units)))
       return clause.kind === 'error' ? clause.reason : 'accepted'
     }
-    assert.deepEqual([steps('code', 'a,b,c', 3), steps('code', 'a,b,c', 2)], ['accepted', 'too-costly'])
-    assert.deepEqual([steps('none', 'a', 1), steps('none', 'a', 0)], ['unknown-parameter', 'too-costly'])
-    const chain = [steps('performer:Patient.name', 'a', 2), steps('performer:Patient.name', 'a', 1)]
-    assert.deepEqual(chain, ['accepted', 'too-costly'])
-    assert.equal(steps('performer.name', 'a', 3), 'too-costly')
+    const step = 4
+    const least = (name: string, value: string, steps: number) => [
+      read(name, value, steps * step),
+      read(name, value, steps * step - 1),
+    ]
+    assert.deepEqual(least('code', 'a,b,c', 3), ['accepted', 'too-costly'])
+    assert.deepEqual(least('none', 'a', 1), ['unknown-parameter', 'too-costly'])
+    assert.deepEqual(least('performer:Patient.name', 'a,b', 4), ['accepted', 'too-costly'])
+    assert.equal(read('performer.name', 'a', 3 * step), 'too-costly')
+  })
+
+  it('limits the steps of one search, so that it is parsed without a pause', () => {
+    const steps = new SearchSteps(undefined)
+    const parseAgain = () => parseSearch('Observation', 'code', `${'a,'.repeat(999)}b`, base, steps).kind
+    assert.deepEqual([parseAgain(), parseAgain(), parseAgain()], ['token', 'token', 'error'])
   })
 })

@@ -2,9 +2,11 @@ import { isFailure } from '../../core/index.ts'
 import { findSearchParameter, isResourceType, resourceTypes } from '../definitions.ts'
 import { CHAIN_LINKS, SEARCH_STEPS } from '../limits.ts'
 import type { SearchParameter } from '../resource.ts'
+import type { Work } from '../work.ts'
 import { createSearchError, type SearchError } from './bad-search.ts'
 import type { ChainClause, HasClause, SearchClause } from './clause.ts'
 import { parseClause } from './parse-clause.ts'
+import { split } from './values.ts'
 
 /**
  * Parses one decoded search parameter of a type: `name` with its modifier or chain, and `value`. References below
@@ -15,35 +17,55 @@ export function parseSearch(
   name: string,
   value: string,
   baseUrl: string,
-  steps: Steps = { left: SEARCH_STEPS },
+  steps: SearchSteps,
 ): SearchClause | SearchError {
-  return parseAt(type, name, { value, baseUrl, steps }, 0)
+  const values = split(value, ',')
+  return steps.take(values.length) ?? parseAt(type, name, { value, values, baseUrl, steps }, 0)
 }
 
-/** The number of steps left to parse a search. All of its parameters share it, because each link of a chain may lead to many types. */
-export interface Steps {
-  left: number
+/**
+ * Parses a parameter whose work is not counted here: one of the grant, which is limited when it is read, or a parameter
+ * without a chain that was counted when the search was parsed.
+ */
+export function parseUncounted(
+  type: string,
+  name: string,
+  value: string,
+  baseUrl: string,
+): SearchClause | SearchError {
+  return parseSearch(type, name, value, baseUrl, new SearchSteps(undefined))
 }
 
-/** Parses one search of several that share their steps. */
-export function spendSteps<T>(shared: Steps, parse: (own: Steps) => T): T {
-  const most = Math.min(SEARCH_STEPS, shared.left)
-  const own = { left: most }
-  const result = parse(own)
-  shared.left -= most - Math.max(own.left, 0)
-  return result
+/**
+ * The steps to parse one search: one for each value and each type that it is parsed for. All parameters of the search share
+ * them, because each link of a chain may lead to many types.
+ */
+export class SearchSteps {
+  readonly #work: Work | undefined
+  #left = SEARCH_STEPS
+
+  constructor(work: Work | undefined) {
+    this.#work = work
+  }
+
+  /** Counts steps before they are taken. */
+  take(steps: number): SearchError | undefined {
+    this.#left -= steps
+    if (this.#left < 0) return TOO_COSTLY
+    const failure = this.#work?.count('value', steps)
+    return failure && createSearchError('too-costly', failure.text)
+  }
 }
 
 interface Reading {
   readonly value: string
+  readonly values: readonly string[]
   readonly baseUrl: string
-  readonly steps: Steps
+  readonly steps: SearchSteps
 }
 
 function parseAt(type: string, name: string, reading: Reading, links: number): SearchClause | SearchError {
-  const { value, baseUrl, steps } = reading
-  steps.left -= 1
-  if (steps.left < 0) return TOO_COSTLY
+  const { value, values, baseUrl } = reading
   if (links > CHAIN_LINKS)
     return createSearchError('unsupported-modifier', `Cannot follow more than ${CHAIN_LINKS} links`)
   if (name.startsWith('_has:')) return parseHas(type, name, reading, links)
@@ -52,8 +74,7 @@ function parseAt(type: string, name: string, reading: Reading, links: number): S
   const { code, modifier } = stripModifier(name)
   const parameter = findSearchParameter(type, code)
   if (parameter === undefined) return createUnknown(type, code)
-  steps.left -= value.split(',').length - 1
-  return steps.left < 0 ? TOO_COSTLY : parseClause(parameter, modifier, value, baseUrl)
+  return parseClause(parameter, modifier, { value, values, baseUrl })
 }
 
 const TOO_COSTLY = createSearchError(
@@ -77,6 +98,8 @@ function parseChain(
   const types = listTargets(parameter, modifier)
   if (types === undefined)
     return createSearchError('unsupported-modifier', `Cannot chain ${code} to ${modifier}`)
+  const excess = reading.steps.take(types.length * reading.values.length)
+  if (excess) return excess
   const found = types.map(it => ({ type: it, clause: parseAt(it, rest, reading, links + 1) }))
   const errors = found.flatMap(({ clause }) => (isFailure(clause) ? [clause] : []))
   const costly = errors.find(it => it.reason === 'too-costly')

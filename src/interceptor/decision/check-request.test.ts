@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { Work } from '../../fhir/index.ts'
 import { computeAccess } from '../../smart/index.ts'
 import { makeGrant, policy } from '../testing/decide-request.ts'
 import { fhirBaseUrl } from '../testing/test-issuer.ts'
@@ -60,7 +61,7 @@ describe('readEntries with a conditional reference', () => {
   const resolve = (scope: string, type = 'transaction', patient: string | undefined = '1') => {
     const grant = makeGrant({ scope, ...(patient !== undefined && { patient }) })
     const bundle = makeBundle(type, condition('Patient?identifier=x'))
-    const entries = readEntries(bundle, fhirBaseUrl, grant, computeAccess(grant, policy))
+    const entries = readEntries(bundle, fhirBaseUrl, grant, computeAccess(grant, policy), new Work())
     assert('length' in entries)
     return entries.map(({ body }) => (body as { subject: object }).subject)
   }
@@ -148,10 +149,10 @@ describe('checkRequest with a Bundle of chains', () => {
     })
   }
 
-  it('refuses more steps than all its searches may take together', () => {
+  it('refuses more work than one request may cause', () => {
     const decision = check(2_000, Array(16).fill('item._id=x').join('&'))
     assert.ok(!decision.allowed && decision.refusal.kind === 'misunderstood')
-    assert.match(decision.refusal.text, /50000 steps/)
+    assert.match(decision.refusal.text, /too much work/)
   })
 
   it('permits many chains that name the type', () => {

@@ -11,7 +11,8 @@ import {
   namesOtherPatient,
   parseEntries,
   type Resource,
-  type Steps,
+  runAtOnce,
+  Work,
   type WrittenPart,
 } from '../../fhir/index.ts'
 import {
@@ -27,6 +28,11 @@ import { deny } from './check-type.ts'
 import { decide } from './decide.ts'
 import type { Decision } from './decision.ts'
 
+/** The work of a request that is checked without a pause. */
+export function createHostWork(): Work {
+  return new Work(limits.WORK_UNITS_AT_ONCE)
+}
+
 /**
  * Decides on a request with its body: the content of a write, and every entry of a Bundle. The first refused entry
  * refuses the Bundle. Without a body it checks the interaction only.
@@ -37,11 +43,11 @@ export function checkRequest(
   grant: Grant,
   policy: EnforcementPolicy,
   access: GrantedAccess = computeAccess(grant, policy),
-  steps: Steps = { left: limits.BUNDLE_STEPS },
+  work: Work = createHostWork(),
 ): Decision {
-  const decision = decide(interaction, grant, policy, access, steps)
+  const decision = decide(interaction, grant, policy, access, work)
   if (!decision.allowed || body === undefined) return decision
-  if (interaction.kind === 'bundle') return checkBundle(decision, body, grant, policy, access, steps)
+  if (interaction.kind === 'bundle') return checkBundle(decision, body, grant, policy, access, work)
   const refusal = checkWrite(interaction, body, decision.access, policy.fhirBaseUrl)
   return refusal ? deny(refusal) : decision
 }
@@ -52,14 +58,14 @@ function checkBundle(
   grant: Grant,
   policy: EnforcementPolicy,
   access: GrantedAccess,
-  steps: Steps,
+  work: Work,
 ): Decision {
-  const entries = readEntries(body, policy.fhirBaseUrl, grant, access)
+  const entries = readEntries(body, policy.fhirBaseUrl, grant, access, work)
   if (isFailure(entries)) return deny(entries)
   const decisions = entries.map(entry =>
     isFailure(entry.interaction)
       ? deny(entry.interaction)
-      : checkRequest(entry.interaction, entry.body, grant, policy, access, steps),
+      : checkRequest(entry.interaction, entry.body, grant, policy, access, work),
   )
   const refused = decisions.find(decision => !decision.allowed)
   if (refused || !bundle.allowed) return refused ?? bundle
@@ -82,8 +88,9 @@ export function readEntries(
   baseUrl: string,
   grant: Grant,
   access: Access,
+  work: Work,
 ): readonly Entry[] | Misunderstood {
-  const parsed = parseEntries(bundle, baseUrl)
+  const parsed = runAtOnce(parseEntries(bundle, baseUrl, work))
   if (isFailure(parsed)) return createMisunderstood(400, parsed.text)
   const { type, entries } = parsed
   if (type === 'batch') return entries

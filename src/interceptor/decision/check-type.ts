@@ -1,12 +1,10 @@
 import { isFailure } from '../../core/index.ts'
 import {
   createMisunderstood,
-  limits,
   type Params,
   parseSearch,
   type SearchClause,
-  type Steps,
-  spendSteps,
+  SearchSteps,
 } from '../../fhir/index.ts'
 import {
   type AccessFilter,
@@ -130,33 +128,29 @@ function findDecidingSource(
 /**
  * Checks the types that chained parameters search (`subject:Patient.name`, `_has:…`): a caller must not learn through
  * a chain what it may not search. Each link needs a type that the grant covers, and the server applies the filter of
- * that type to the link. The server refuses a parameter that cannot be read, unless reading it takes too many steps: all
- * parameters of a search, and all searches of a Bundle, share a limit of steps. Undefined if nothing is refused.
+ * that type to the link. The server refuses a parameter that cannot be read, unless reading it takes too much work. The
+ * allowed decision has the chains as they were parsed.
  */
-export function checkChains(context: DecisionContext, type: string, params: Params): Decision | undefined {
-  return spendSteps(context.steps, steps => checkEachChain(context, type, params, steps))
-}
-
-function checkEachChain(
+export function checkChains(
   context: DecisionContext,
   type: string,
   params: Params,
-  steps: Steps,
-): Decision | undefined {
-  const isOfBundle = steps.left < limits.SEARCH_STEPS
-  for (const [name, value] of params) {
-    if (!isChained(name)) continue
-    const clause = parseSearch(type, name, value, context.policy.fhirBaseUrl, steps)
-    if (isFailure(clause)) {
-      if (clause.code === 'too-costly')
-        return deny(createMisunderstood(400, isOfBundle ? TOO_MANY_STEPS : clause.text, { isExcess: true }))
-    } else if (!maySearchChain(context, clause))
-      return checkType(context, findRefusedType(context, clause), 's')
+  allowed: Extract<Decision, { readonly allowed: true }>,
+): Decision {
+  const chained = params.filter(([name]) => isChained(name))
+  if (chained.length === 0) return allowed
+  const steps = new SearchSteps(context.work)
+  const chains = new Map<Params[number], SearchClause>()
+  for (const pair of chained) {
+    const clause = parseSearch(type, ...pair, context.policy.fhirBaseUrl, steps)
+    if (!isFailure(clause)) {
+      if (!maySearchChain(context, clause)) return checkType(context, findRefusedType(context, clause), 's')
+      chains.set(pair, clause)
+    } else if (clause.code === 'too-costly')
+      return deny(createMisunderstood(400, clause.text, { isExcess: true }))
   }
-  return undefined
+  return { ...allowed, chains }
 }
-
-const TOO_MANY_STEPS = `Cannot process Bundle: its chains take more than ${limits.BUNDLE_STEPS} steps. Name the types`
 
 export function isChained(name: string): boolean {
   return name.includes('.') || name.startsWith('_has:')

@@ -4,12 +4,11 @@ import {
   findOperation,
   type Interaction,
   isResourceType,
-  limits,
   mayChange,
   operations,
   type Params,
   resourceTypes,
-  type Steps,
+  Work,
 } from '../../fhir/index.ts'
 import {
   computeAccess,
@@ -79,7 +78,7 @@ type InteractionOf<Kind extends Interaction['kind']> = Extract<Interaction, { ki
 
 /**
  * Decides whether a grant permits an interaction under a policy. A pure function that uses no stored data: the server
- * still applies the access filters of the decision. Pass `access` to decide several times for one grant, and `steps` to
+ * still applies the access filters of the decision. Pass `access` to decide several times for one grant, and `work` to
  * limit what all these decisions cost.
  */
 export function decide(
@@ -87,9 +86,9 @@ export function decide(
   grant: Grant,
   policy: EnforcementPolicy,
   access: GrantedAccess = computeAccess(grant, policy),
-  steps: Steps = { left: limits.SEARCH_STEPS },
+  work: Work = new Work(),
 ): Decision {
-  const makeContext = (method: Method): DecisionContext => ({ method, grant, policy, access, steps })
+  const makeContext = (method: Method): DecisionContext => ({ method, grant, policy, access, work })
   switch (interaction.kind) {
     case 'capabilities':
     case 'smart-configuration':
@@ -157,7 +156,7 @@ function decideSearch(
   if (search.kind === 'search-system' || search.type === '*')
     return checkTypes(context, search.params, target)
   const decision = checkType(context, search.type, 's', target)
-  return decision.allowed ? (checkChains(context, search.type, search.params) ?? decision) : decision
+  return decision.allowed ? checkChains(context, search.type, search.params, decision) : decision
 }
 
 /** A conditional write is also a search: its response reveals whether a resource matches. */
@@ -170,7 +169,7 @@ function decideWrite(
   const write = checkType(context, type, permission)
   if (criteria === undefined || !write.allowed) return write
   const decision = requireEach(write, checkType(context, type, 's'))
-  return decision.allowed ? (checkChains(context, type, criteria) ?? decision) : decision
+  return decision.allowed ? checkChains(context, type, criteria, decision) : decision
 }
 
 type Operation = Extract<Interaction, { readonly kind: 'operation' }>

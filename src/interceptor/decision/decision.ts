@@ -1,4 +1,4 @@
-import { type Interaction, parseReference, type Steps } from '../../fhir/index.ts'
+import { type Interaction, type ParsedChains, parseReference, type Work } from '../../fhir/index.ts'
 import {
   type Access,
   type AccessFilter,
@@ -23,6 +23,8 @@ export type Decision =
       readonly access: Access
       /** The filter for the type that the request is about. */
       readonly within: AccessFilter
+      /** The chained parameters of a search, so that the server need not parse them again. */
+      readonly chains?: ParsedChains | undefined
     }
   | { readonly allowed: false; readonly refusal: Refusal }
 
@@ -32,8 +34,8 @@ export interface DecisionContext {
   readonly grant: Grant
   readonly policy: EnforcementPolicy
   readonly access: GrantedAccess
-  /** The steps that are left to parse chains. The entries of a Bundle share them. */
-  readonly steps: Steps
+  /** The work that is left for the request. The entries of a Bundle share it. */
+  readonly work: Work
 }
 
 /** Explains why the covering scopes do not permit the request, from the token and the request alone. */

@@ -2,15 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describeError, isFailure, isRecord, mapOrFail } from '../../core/index.ts'
 import {
   type Interaction,
-  limits,
   type Misunderstood,
   mayWrite,
   parseLimited,
   type Resource,
-  type Steps,
+  type Work,
 } from '../../fhir/index.ts'
 import { type Access, type EnforcementPolicy, type Grant, satisfies } from '../../smart/index.ts'
-import { checkRequest, type Entry, readEntries } from '../decision/check-request.ts'
+import { checkRequest, createHostWork, type Entry, readEntries } from '../decision/check-request.ts'
 import type { Decision } from '../decision/decision.ts'
 import type { HostOptions } from '../interceptor.ts'
 import { type Refusal, refuse } from '../refuse.ts'
@@ -55,11 +54,12 @@ export async function checkExchange(
 ): Promise<Refusal | undefined> {
   const body = readJson(interaction, exchange.body)
   observed?.note({ interaction, requestBody: body })
-  const decision = checkRequest(interaction, body, grant, policy)
+  const work = createHostWork()
+  const decision = checkRequest(interaction, body, grant, policy, undefined, work)
   if (!decision.allowed) return decision.refusal
   const entries =
     interaction.kind === 'bundle'
-      ? requireReadable(readEntries(body, policy.fhirBaseUrl, grant, decision.access))
+      ? requireReadable(readEntries(body, policy.fhirBaseUrl, grant, decision.access, createHostWork()))
       : []
   if (isFailure(entries)) return entries
   authorizations.set(exchange.request, { grant, interaction, decision })
@@ -75,9 +75,8 @@ export async function checkExchange(
   // The host searches all of its data for them.
   if (!findConditionalTypes(body).every(type => isEverything(access.filterFor(type, 's'))))
     return refuseUnenforceable('a conditional reference may match resources outside the grant')
-  const steps = { left: limits.BUNDLE_STEPS }
   for (const part of [{ interaction, body }, ...entries]) {
-    const refusal = await checkPart(part, { ...options, access, fhirBaseUrl: policy.fhirBaseUrl, steps })
+    const refusal = await checkPart(part, { ...options, access, fhirBaseUrl: policy.fhirBaseUrl, work })
     if (refusal) return refusal
   }
   const check = createResponseCheck(interaction, interactions, access, policy.fhirBaseUrl)
@@ -134,15 +133,15 @@ function requireReadable(
 
 type PartRules = Pick<HostOptions, 'stored' | 'versionAccess' | 'fhirBaseUrl'> & {
   readonly access: Access
-  readonly steps: Steps
+  readonly work: Work
 }
 
 /** Checks what the host itself cannot enforce, by the stored content if the host provides it. */
 async function checkPart(
   { interaction, body }: ReadableEntry,
-  { access, fhirBaseUrl, stored, versionAccess = 'current', steps }: PartRules,
+  { access, fhirBaseUrl, stored, versionAccess = 'current', work }: PartRules,
 ): Promise<Refusal | undefined> {
-  const refusal = checkHostRules(interaction, access, fhirBaseUrl, steps)
+  const refusal = checkHostRules(interaction, access, fhirBaseUrl, work)
   if (refusal) return refusal
   const { kind } = interaction
   // The content of the versions is checked in the response.

@@ -9,6 +9,7 @@ import {
   parseInteraction,
   type Refused,
 } from '../../fhir/index.ts'
+import { createHostWork } from '../decision/check-request.ts'
 import type { HostOptions } from '../interceptor.ts'
 import { type Caller, createInterceptor } from '../interceptor.ts'
 import { refuse } from '../refuse.ts'
@@ -86,7 +87,7 @@ export function createHostGuard(options: HostOptions): HostGuard {
     const interaction = parseRequest(request, url, undefined, base)
     return guard(exchange, interaction, async caller => {
       if (isFailure(interaction)) return undefined
-      const decision = caller.decide(interaction)
+      const decision = caller.decide(interaction, createHostWork())
       return decision.allowed ? undefined : decision
     })
   }

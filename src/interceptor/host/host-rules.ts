@@ -2,7 +2,6 @@ import { isFailure, isRecord } from '../../core/index.ts'
 import {
   findSearchParameter,
   type Interaction,
-  limits,
   listAlternatives,
   listCompartmentParameters,
   type Params,
@@ -10,8 +9,8 @@ import {
   parseSearch,
   resourceTypes,
   type SearchClause,
-  type Steps,
-  spendSteps,
+  SearchSteps,
+  Work,
 } from '../../fhir/index.ts'
 import type { Access, AccessFilter, Constraint } from '../../smart/index.ts'
 import { isChained } from '../decision/check-type.ts'
@@ -26,9 +25,9 @@ export function checkHostRules(
   interaction: Interaction,
   access: Access,
   baseUrl: string,
-  steps: Steps = { left: limits.SEARCH_STEPS },
+  work: Work = new Work(),
 ): Refusal | undefined {
-  const limit: Limit = { access, baseUrl, steps }
+  const limit: Limit = { access, baseUrl, work }
   switch (interaction.kind) {
     case 'search-type':
       return checkSearch(interaction.type, interaction.params, limit)
@@ -65,7 +64,7 @@ export function checkHostRules(
 interface Limit {
   readonly access: Access
   readonly baseUrl: string
-  readonly steps: Steps
+  readonly work: Work
 }
 
 function checkOperation(
@@ -201,17 +200,18 @@ function isPatient(name: string, value: string, patient: string, baseUrl: string
 function checkChainAccess(
   type: string,
   params: Params,
-  { access, baseUrl, steps }: Limit,
+  { access, baseUrl, work }: Limit,
 ): Refusal | undefined {
-  const isWithinGrant = ([name, value]: Params[number], own: Steps) => {
+  const steps = new SearchSteps(work)
+  const isWithinGrant = ([name, value]: Params[number]) => {
     if (!isChained(name)) return true
-    const clause = parseSearch(type, name, value, baseUrl, own)
+    const clause = parseSearch(type, name, value, baseUrl, steps)
     return (
       !isFailure(clause) &&
       findLinkedTypes(clause).every(linked => isEverything(access.filterFor(linked, 's')))
     )
   }
-  return spendSteps(steps, own => params.every(pair => isWithinGrant(pair, own)))
+  return params.every(isWithinGrant)
     ? undefined
     : refuseUnenforceable('a chain searches data outside the grant')
 }

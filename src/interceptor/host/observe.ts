@@ -7,6 +7,7 @@ import {
   OUTCOME_UNKNOWN,
 } from '../../audit-record/index.ts'
 import type { Interaction, Refused } from '../../fhir/index.ts'
+import { createHostWork } from '../decision/check-request.ts'
 import { findRequestId } from './request-id.ts'
 
 /** A longer response is recorded without its patients: `*` stands for them. */
@@ -65,6 +66,7 @@ export function observe(
 
   function describe(): FinishedRequest {
     const { entries = [], ...rest } = known
+    const work = createHostWork()
     const problem = refused && { problem: 'refused', refused }
     const location = response.getHeader('location') ?? response.getHeader('content-location')
     return {
@@ -77,7 +79,10 @@ export function observe(
       status: response.headersSent ? response.statusCode : OUTCOME_UNKNOWN,
       responseBody: readBody(),
       location: typeof location === 'string' ? location : undefined,
-      decided: entries.map(entry => ({ interaction: entry, decision: rest.authenticated?.decide(entry) })),
+      decided: entries.map(entry => ({
+        interaction: entry,
+        decision: rest.authenticated?.decide(entry, work),
+      })),
       requestId: findRequestId(request, response),
       // A host that trusts every proxy takes whatever the client writes.
       clientAddress: address !== undefined && isIP(address) > 0 ? address : request.socket.remoteAddress,

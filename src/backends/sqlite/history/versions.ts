@@ -59,7 +59,7 @@ export function* findVersions(
       for (const [seq] of rows) seqs.push(Number(seq))
       missing -= rows.length
       if (missing === 0) break
-      if (source.walk) yield
+      if (source.walk) yield STEP
     }
   }
   return seqs.toSorted((a, b) => b - a).slice(0, limit)
@@ -79,7 +79,7 @@ export function* countVersions(
     for (const part of divideSource(database, source, name('1'))) {
       count += countUpTo(database, sql`${source.versions} AND ${part}`, COUNTED + 1 - count)
       if (count > COUNTED) return undefined
-      if (source.walk) yield
+      if (source.walk) yield STEP
     }
   return count
 }

@@ -206,6 +206,38 @@ describe('plan', () => {
     assert.deepEqual(notesIn(other), ['b', 'z'])
   })
 
+  it('is resumed after a pause, before the next plan, unless another process has written', async () => {
+    const order: string[] = []
+    const paused = database.plan(async () => {
+      await nextTurn()
+      void database.group(() => add('b'))
+      order.push(`resumed: ${await database.resumePlan()}`)
+      addPlanned('a')
+    })
+    const next = database.plan(async () => order.push('next'))
+    await Promise.all([paused, next])
+    assert.deepEqual(order, ['resumed: true', 'next'])
+    const outdated = await database.plan(async () => {
+      await nextTurn()
+      other.exec("INSERT INTO note VALUES ('z')")
+      return database.resumePlan()
+    })
+    assert.equal(outdated, false)
+    await database.pending()
+    assert.deepEqual(notesIn(other), ['a', 'b', 'z'])
+  })
+
+  it('is not resumed if writes that it may have read were lost', async () => {
+    const resumed = await database.plan(async () => {
+      void database.group(() => add('b')).catch(() => {})
+      database.exec('ROLLBACK')
+      await assert.rejects(database.group(() => add('c')))
+      await nextTurn()
+      return database.resumePlan()
+    })
+    assert.equal(resumed, false)
+  })
+
   it('lets the next plan run after one that fails', async () => {
     await assert.rejects(
       database.plan(async () => {

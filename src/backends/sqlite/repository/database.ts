@@ -40,8 +40,8 @@ export class Database extends Connection {
   )
   readonly #openings = new Turns()
   readonly #plans = new Turns()
-  /** The group in which the current plan began. */
-  #planned: Group<void> | undefined
+  /** The group in which the current plan began or was resumed, and the file as it was when it began. */
+  #planned: { readonly group: Group<void>; readonly state: string } | undefined
   #failures = 0
   #lastFailure: unknown
 
@@ -65,17 +65,37 @@ export class Database extends Connection {
 
   /**
    * Runs work that reads, checks and then writes, one at a time. The group is open from the beginning, so that no other
-   * process writes to the file until the group ends.
+   * process writes to the file until the group ends. Work that pauses ends the group: see `resumePlan`.
    */
   async plan<T>(work: () => Promise<T>): Promise<T> {
     const wait = this.#startWait()
     const release = await this.#plans.take(wait)
     try {
-      this.#planned = this.#tryToJoin() ?? (await this.#waitForGroup(wait))
+      const group = this.#tryToJoin() ?? (await this.#waitForGroup(wait))
+      this.#planned = { group, state: this.#readState() }
       return await work()
     } finally {
       release()
     }
+  }
+
+  /**
+   * Opens a group for the current plan, if it has paused. Returns false if another process has written since the plan began, or
+   * if a group was lost: the data that the plan has read may have changed. No other plan of this process has written meanwhile.
+   */
+  async resumePlan(): Promise<boolean> {
+    const planned = this.#planned
+    if (!planned) return false
+    if (planned.group === this.#groups.open) return true
+    const group = this.#tryToJoin() ?? (await this.#waitForGroup(this.#startWait()))
+    if (this.#readState() !== planned.state) return false
+    this.#planned = { ...planned, group }
+    return true
+  }
+
+  /** Changes when another connection has written to the file, and when a group was lost whose writes a plan may have read. */
+  #readState(): string {
+    return `${this.rows('PRAGMA data_version', [])[0]?.[0]} ${this.#failures}`
   }
 
   /**
@@ -84,7 +104,7 @@ export class Database extends Connection {
    */
   commitPlan<T>(work: () => T, keep?: (result: T) => boolean): T | 'conflict' {
     const { open } = this.#groups
-    if (!open || this.#planned !== open) return 'conflict'
+    if (!open || this.#planned?.group !== open) return 'conflict'
     return this.#runInGroup(() => this.transaction(work, keep))
   }
 

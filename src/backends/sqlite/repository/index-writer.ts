@@ -17,16 +17,37 @@ export const INDEX_EDITION = 5
 
 /** Writes the search values and compartments of resources. */
 export interface IndexWriter {
-  /** Adds the search values of a resource. Returns false, and adds none, if they take more than `maxRows`. */
-  add(rid: number, resource: Resource): boolean
+  /** Finds the search values and compartments of a resource; undefined if they take more than `maxRows`. */
+  prepare(resource: Resource): PreparedIndex | undefined
+  /** Adds the search values of a resource. */
+  add(rid: number, prepared: PreparedIndex): void
   /** Removes the search values of a resource. */
   clear(rid: number): void
+  /** The number of search values of a resource, up to `most`. */
+  count(rid: number, most: number): number
   /** Adds the compartments of a version, and the patients of its contained resources. */
-  addVersion(rid: number, version: number, resource: Resource): void
+  addVersion(rid: number, version: number, prepared: PreparedVersion): void
   /** Removes everything. */
   clearAll(): void
-  /** The number of rows written or removed since the file was opened; a long value counts as several. */
-  countRows(): number
+}
+
+/** The compartments of a version, and the patients of its contained resources. */
+export interface PreparedVersion {
+  readonly tid: number
+  readonly patients: Iterable<string>
+  readonly contained: Iterable<string>
+}
+
+/** The rows of a resource, found before they are written. */
+export interface PreparedIndex extends PreparedVersion {
+  readonly rows: readonly PreparedRow[]
+  readonly spans: ReadonlyMap<number, Span>
+  /** The number of rows; a long value counts as several. */
+  readonly size: number
+}
+
+interface PreparedRow extends Row {
+  readonly nid: number
 }
 
 // These are columns of `resource`.
@@ -45,42 +66,53 @@ export function createIndexWriter(
     ]),
   ) as Record<ValueTable, StatementSync>
   const clear = VALUE_TABLES.map(table => database.prepare(`DELETE FROM ${table} WHERE rid = ?`))
-  let rows = 0
+  const counts = VALUE_TABLES.map(
+    table => `SELECT count(*) FROM (SELECT 1 FROM ${table} WHERE rid = ? LIMIT ?)`,
+  )
   const addCompartment = prepareInsert(database, 'compartment', ['patient', 'tid', 'rid', 'version'])
   const addContained = prepareInsert(database, 'contained_patient', ['rid', 'version', 'patient'])
   return {
-    add(rid, resource) {
+    prepare(resource) {
       const entries = indexResource(resource, baseUrl)
       const entryRows = entries.map(toRow)
       const size = entryRows.reduce((sum, row) => sum + countRowsOf(row), 0)
-      if (size > maxRows) return false
+      if (size > maxRows) return undefined
       const displays = findDisplays(entries)
-      rows += size
+      const rows: PreparedRow[] = []
       const spans = new Map<number, Span>()
-      for (const [at, { table, values }] of entryRows.entries()) {
+      for (const [at, row] of entryRows.entries()) {
         const entry = entries[at]
         if (!entry || OWN_COLUMNS.has(entry.parameter) || repeatsDisplay(entry, displays)) continue
         const nid = names.parameterId(resource.resourceType, entry.parameter)
-        insert[table].run(rid, nid, ...values)
-        widenSpan(spans, nid, table, values)
+        rows.push({ ...row, nid })
+        widenSpan(spans, nid, row.table, row.values)
       }
+      return { ...prepareVersion(resource, names, baseUrl), rows, spans, size }
+    },
+    add(rid, { rows, spans }) {
+      for (const { table, nid, values } of rows) insert[table].run(rid, nid, ...values)
       for (const [nid, { low, high, isWide }] of spans) if (isWide) insert.span.run(rid, nid, low, high)
-      return true
     },
     clear(rid) {
-      for (const statement of clear) rows += Number(statement.run(rid).changes)
+      for (const statement of clear) statement.run(rid)
     },
-    addVersion(rid, version, resource) {
-      const tid = names.typeId(resource.resourceType)
-      for (const patient of findCompartmentPatients(resource, baseUrl))
-        addCompartment.run(patient, tid, rid, version)
-      for (const patient of findContainedPatients(resource, baseUrl)) addContained.run(rid, version, patient)
+    count: (rid, most) => counts.reduce((sum, it) => sum + Number(database.rows(it, [rid, most])[0]?.[0]), 0),
+    addVersion(rid, version, { tid, patients, contained }) {
+      for (const patient of patients) addCompartment.run(patient, tid, rid, version)
+      for (const patient of contained) addContained.run(rid, version, patient)
     },
     clearAll() {
       for (const table of ['compartment', 'contained_patient', ...VALUE_TABLES])
         database.exec(`DELETE FROM ${table}`)
     },
-    countRows: () => rows,
+  }
+}
+
+export function prepareVersion(resource: Resource, names: Names, baseUrl: string): PreparedVersion {
+  return {
+    tid: names.typeId(resource.resourceType),
+    patients: findCompartmentPatients(resource, baseUrl),
+    contained: findContainedPatients(resource, baseUrl),
   }
 }
 

@@ -13,7 +13,13 @@ import {
 } from '../../../fhir/index.ts'
 import type { Failure } from '../../../fhir-api/index.ts'
 import { type Database, openDatabase, type SqlValue } from './database.ts'
-import { createIndexWriter, INDEX_EDITION, type IndexWriter } from './index-writer.ts'
+import {
+  createIndexWriter,
+  INDEX_EDITION,
+  type IndexWriter,
+  type PreparedIndex,
+  prepareVersion,
+} from './index-writer.ts'
 import { type Names, openNames } from './names.ts'
 
 export interface RepositoryOptions {
@@ -57,6 +63,16 @@ export interface Stored {
   readonly content: string
 }
 
+/** A version that only has to be written. */
+export interface PreparedWrite extends Pick<Stored, 'type' | 'id' | 'version'> {
+  readonly before: Stored | undefined
+  readonly method: 'POST' | 'PUT'
+  readonly meta: ExactResource['meta']
+  /** The JSON of all other members. */
+  readonly rest: string
+  readonly index: PreparedIndex
+}
+
 // Larger transactions gain little, and SQLite keeps a whole one in its write-ahead log.
 const BATCH = 1_000
 
@@ -73,7 +89,7 @@ export class Repository {
     this.database = openDatabase(file)
     this.names = openNames(this.database)
     this.#clock = clock
-    reindexIfStale(this.database, createIndexWriter(this.database, this.names, baseUrl), baseUrl)
+    reindexIfStale(this, createIndexWriter(this.database, this.names, baseUrl))
     this.#index = createIndexWriter(this.database, this.names, baseUrl, maxRows)
   }
 
@@ -92,26 +108,49 @@ export class Repository {
   }
 
   /**
-   * Writes a new resource (`before` undefined) or the next version of one. `method` appears in the history. A write is several
-   * rows: call it within a transaction.
+   * Prepares a new resource (`before` undefined) or the next version of one, so that `store` only writes. `method` appears in
+   * the history.
    */
-  save(
+  prepare(
     resource: ExactResource,
     id: string,
     before: Stored | undefined,
     method: 'POST' | 'PUT' = before ? 'PUT' : 'POST',
-  ): Stored | Failure {
-    const type = resource.resourceType
+  ): PreparedWrite | Failure {
+    const index = this.#index.prepare(toPlain({ ...resource, id }))
+    if (!index) return TOO_MANY_ROWS
+    const { resourceType: type, id: _, meta, ...rest } = resource
     const version = (before?.version ?? 0) + 1
+    return { type, id, before, method, version, meta, rest: formatExact(rest), index }
+  }
+
+  /** The number of index rows that a write adds and removes, or any number beyond `most`. */
+  countRows({ index, before }: Pick<PreparedWrite, 'before'> & Partial<PreparedWrite>, most: number): number {
+    return (index?.size ?? 0) + (before ? this.#index.count(before.rid, most) : 0)
+  }
+
+  /** Writes a prepared version. It is several rows: call it within a transaction. */
+  store(prepared: PreparedWrite): Stored {
+    const { type, id, before, version, method, index } = prepared
     const updated = this.#findTime(before)
-    const content = formatContent(resource, id, version, updated)
+    const content = formatContent(prepared, updated)
     const rid = before?.rid ?? this.#addResource(type, id, updated, content)
     this.#addVersion({ rid, type, version, updated }, method)
     if (before) this.#replace(before, { version, updated, deleted: false, content })
-    const plain = toPlain({ ...resource, id })
-    if (!this.#index.add(rid, plain)) return TOO_MANY_ROWS
-    this.#index.addVersion(rid, version, plain)
+    this.#index.add(rid, index)
+    this.#index.addVersion(rid, version, index)
     return { rid, type, id, version, updated, deleted: false, content }
+  }
+
+  /** Prepares and writes a version: call it within a transaction. */
+  save(
+    resource: ExactResource,
+    id: string,
+    before: Stored | undefined,
+    method?: 'POST' | 'PUT',
+  ): Stored | Failure {
+    const prepared = this.prepare(resource, id, before, method)
+    return isFailure(prepared) ? prepared : this.store(prepared)
   }
 
   /** Writes the deletion of a resource, as a version of it. Call it within a transaction. */
@@ -119,17 +158,17 @@ export class Repository {
     const after = { ...before, version: before.version + 1, updated: this.#findTime(before), deleted: true }
     this.#addVersion(after, 'DELETE')
     this.#replace(before, after)
-    this.#index.addVersion(after.rid, after.version, parseContent(before))
+    const { patients, contained } = prepareVersion(parseContent(before), this.names, this.baseUrl)
+    this.#index.addVersion(after.rid, after.version, {
+      tid: this.names.typeId(before.type),
+      patients,
+      contained,
+    })
     return after
   }
 
   newId(): string {
     return randomUUIDv7()
-  }
-
-  /** The number of index rows written or removed since the file was opened. */
-  indexRows(): number {
-    return this.#index.countRows()
   }
 
   /** Writes valid resources in one transaction, each under its own id or a new one. Unchanged content writes no version. */
@@ -267,10 +306,13 @@ export function isVersionNumber(text: string): boolean {
 }
 
 /** The content to store, with the server's id, version and time in place of the sender's. */
-function formatContent(resource: ExactResource, id: string, version: number, updated: number): string {
-  const { resourceType, id: _id, meta, ...rest } = resource
+function formatContent(
+  { type, id, version, meta, rest }: Pick<PreparedWrite, 'type' | 'id' | 'version' | 'meta' | 'rest'>,
+  updated: number,
+): string {
   const stamp = { ...meta, versionId: String(version), lastUpdated: new Date(updated).toISOString() }
-  return formatExact({ resourceType, id, meta: stamp, ...rest })
+  const head = `{"resourceType":"${type}","id":"${id}","meta":${formatExact(stamp)}`
+  return rest === '{}' ? `${head}}` : `${head},${rest.slice(1)}`
 }
 
 /** Only for content that `formatContent` has written. */
@@ -304,9 +346,10 @@ function check(candidate: unknown): ExactResource | (Omit<RefusedResource, 'inde
 }
 
 function isSame(before: Stored, resource: ExactResource): boolean {
-  return (
-    !before.deleted && before.content === formatContent(resource, before.id, before.version, before.updated)
-  )
+  if (before.deleted) return false
+  const { resourceType: type, id: _, meta, ...rest } = resource
+  const { id, version, updated } = before
+  return before.content === formatContent({ type, id, version, meta, rest: formatExact(rest) }, updated)
 }
 
 const PAGE = 500
@@ -315,14 +358,18 @@ const PAGE = 500
  * Rebuilds the index if it was built by an earlier edition, or for another FHIR base: the base decides whether an absolute
  * reference is a local one.
  */
-function reindexIfStale(database: Database, index: IndexWriter, baseUrl: string): void {
+function reindexIfStale(
+  repository: Pick<Repository, 'database' | 'names' | 'baseUrl'>,
+  index: IndexWriter,
+): void {
+  const { database, baseUrl } = repository
   const wanted = `${INDEX_EDITION} ${baseUrl}`
   database.transaction(() => {
     const [row] = database.rows(`SELECT value FROM setting WHERE name = 'index'`, [])
     if (row?.[0] === wanted) return
     index.clearAll()
     indexCurrent(database, index)
-    indexVersions(database, index)
+    indexVersions(repository, index)
     database.rows(`INSERT OR REPLACE INTO setting (name, value) VALUES ('index', ?)`, [wanted])
   })
 }
@@ -330,14 +377,26 @@ function reindexIfStale(database: Database, index: IndexWriter, baseUrl: string)
 function indexCurrent(database: Database, index: IndexWriter): void {
   const current = 'SELECT rid, content FROM resource WHERE rid > ? AND deleted = 0 ORDER BY rid'
   for (const [rid, content] of readPages(database, current))
-    index.add(Number(rid), parseContent({ content: String(content) }))
+    indexOne(index, Number(rid), parseContent({ content: String(content) }))
 }
 
-function indexVersions(database: Database, index: IndexWriter): void {
+function indexOne(index: IndexWriter, rid: number, resource: Resource): void {
+  const prepared = index.prepare(resource)
+  if (prepared) index.add(rid, prepared)
+}
+
+function indexVersions(
+  { database, names, baseUrl }: Pick<Repository, 'database' | 'names' | 'baseUrl'>,
+  index: IndexWriter,
+): void {
   const versions = `SELECT v.seq, v.rid, v.version, coalesce(v.content, r.content)
     FROM version v JOIN resource r ON r.rid = v.rid WHERE v.seq > ? ORDER BY v.seq`
   for (const [, rid, version, content] of readPages(database, versions))
-    index.addVersion(Number(rid), Number(version), parseContent({ content: String(content) }))
+    index.addVersion(
+      Number(rid),
+      Number(version),
+      prepareVersion(parseContent({ content: String(content) }), names, baseUrl),
+    )
 }
 
 /** Rows in the order of their first column, by which the next page is found. */

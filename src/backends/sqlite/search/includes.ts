@@ -1,4 +1,4 @@
-import { fail } from '../../../core/index.ts'
+import { fail, remember } from '../../../core/index.ts'
 import { type IncludeRule, limits, type Query } from '../../../fhir/index.ts'
 import type { Failure } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
@@ -32,7 +32,7 @@ export function* findIncludes(
     for (const rule of active)
       for (const part of listCandidates(scope, rule, from)) {
         if (part === PAUSE) {
-          yield
+          yield scope.step
           continue
         }
         const within = rule.direction === 'forward' ? readable : scope
@@ -69,20 +69,42 @@ export function* findReferenced(
   const matching = yield* findRids(scope, query)
   const known = new Set(matching)
   const readable = withReadAccess(scope, access)
-  const rids = findReferences(scope, matching)
-    .filter(([type]) => types.length === 0 || types.includes(type))
-    .flatMap(([type, ids]) => findAccessible(readable, type, selectByIds(scope, type, ids)))
-    .filter(rid => !known.has(rid))
-  if (rids.length > limits.INCLUDED_RESOURCES) return TOO_MANY_REFERENCED
   const hits: Hit[] = []
   let charactersLeft = limits.INCLUDED_CHARACTERS
-  for (const rid of rids) {
-    const hit = loadHit(scope, rid)
-    charactersLeft -= hit.content.length
-    if (charactersLeft < 0) return TOO_MANY_REFERENCED
-    hits.push(hit)
+  for (const [type, ids] of yield* collectReferences(scope, matching)) {
+    if (types.length > 0 && !types.includes(type)) continue
+    for (const some of chunk([...ids], scope.step)) {
+      for (const rid of findAccessible(readable, type, selectByIds(scope, type, some))) {
+        if (known.has(rid)) continue
+        const hit = loadHit(scope, rid)
+        charactersLeft -= hit.content.length
+        hits.push(hit)
+        if (charactersLeft < 0 || hits.length > limits.INCLUDED_RESOURCES) return TOO_MANY_REFERENCED
+      }
+      yield scope.step
+    }
   }
   return hits
+}
+
+/** The ids that resources refer to, by type, in steps. */
+function* collectReferences(
+  scope: SearchScope,
+  rids: readonly number[],
+): Steps<ReadonlyMap<string, ReadonlySet<string>>> {
+  const collected = new Map<string, Set<string>>()
+  for (const some of chunk(rids, scope.step)) {
+    for (const [type, ids] of findReferences(scope, some)) {
+      const known = remember(collected, type, () => new Set<string>())
+      for (const id of ids) known.add(id)
+    }
+    if (rids.length > scope.step) yield scope.step
+  }
+  return collected
+}
+
+function* chunk<T>(items: readonly T[], size: number): Generator<readonly T[]> {
+  for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size)
 }
 
 const TOO_MANY_REFERENCED = fail({
@@ -154,10 +176,10 @@ function* listReferring(
     AND e.id IN (SELECT value FROM json_each(${JSON.stringify(ids)})) AND e.type = ${type}`
   const own = findAccessStart(scope, rule.source)
   if (own)
-    return yield* divideStart(scope, {
+    return yield* divideStart(scope, own).map(
       // The plus keeps SQLite from starting with the references.
-      rids: sql`SELECT o.rid FROM (${own.rids}) o CROSS JOIN reference e ON e.rid = o.rid AND +${named}`,
-    }).map(({ rids }) => rids)
+      ({ rids }) => sql`SELECT o.rid FROM (${rids}) o CROSS JOIN reference e ON e.rid = o.rid AND +${named}`,
+    )
   const all = sql`SELECT e.rid FROM reference e WHERE ${named}`
   if (scope.isFew(all, scope.step)) return yield all
   for (const id of ids)

@@ -17,8 +17,9 @@ import {
   indexResource,
   matches,
   parseQuery,
-  parseSearch,
+  parseUncounted,
   type Resource,
+  Work,
 } from '../../../fhir/index.ts'
 import { type Access, type Constraint, satisfies } from '../../../smart/index.ts'
 import type { SqlValue } from '../repository/database.ts'
@@ -61,7 +62,7 @@ after(async () => {
 /** A resource that matches by these rules matches on any server. */
 function isMatch(resource: Resource, [name, value]: Pair): boolean {
   const isFound = matches(resource, name, value, BASE) === true
-  const clause = parseSearch(resource.resourceType, name, value, BASE)
+  const clause = parseUncounted(resource.resourceType, name, value, BASE)
   if (isFound) assert(clause.kind !== 'error' && couldMatch(resource, clause, BASE), `${name}=${value}`)
   return isFound
 }
@@ -193,7 +194,11 @@ function idsThroughAll(type: string, pairs: readonly Pair[]): readonly string[] 
 }
 
 function search(type: string, pairs: readonly Pair[], isFew: SearchScope['isFew']): readonly string[] {
-  const query = parseQuery([type], [...pairs, ['_count', '1000']], BASE, false)
+  const query = parseQuery([type], [...pairs, ['_count', '1000']], {
+    baseUrl: BASE,
+    lenient: false,
+    work: new Work(),
+  })
   assert(!isFailure(query))
   const scope = { ...createSearchScope(repository, access, 's'), isFew, step: 7 }
   const { hits } = finish(runQuery(scope, query, undefined))
@@ -342,7 +347,11 @@ describe('a search that filters and sorts by one parameter', () => {
 
   /** The ids of all pages in order. */
   function findSorted(type: string, pairs: readonly Pair[], isFew: boolean): readonly string[] {
-    const query = parseQuery([type], [...pairs, ['_count', '4']], BASE, false)
+    const query = parseQuery([type], [...pairs, ['_count', '4']], {
+      baseUrl: BASE,
+      lenient: false,
+      work: new Work(),
+    })
     assert(!isFailure(query))
     const scope = {
       ...createSearchScope(own, { filterFor: () => 'everything' }, 's'),
@@ -433,7 +442,11 @@ describe('a search by long and unusual texts', () => {
   }
 
   function found(pairs: readonly Pair[], filterFor: Access): readonly string[] {
-    const query = parseQuery(['ValueSet'], [...pairs, ['_count', '1000']], BASE, false)
+    const query = parseQuery(['ValueSet'], [...pairs, ['_count', '1000']], {
+      baseUrl: BASE,
+      lenient: false,
+      work: new Work(),
+    })
     assert(!isFailure(query))
     const { hits } = finish(runQuery(createSearchScope(own, filterFor, 's'), query, undefined))
     return hits.map(hit => hit.id).toSorted()
@@ -458,7 +471,7 @@ describe('a search by long and unusual texts', () => {
             .toSorted(),
           ids,
         )
-        if (parseSearch('ValueSet', ...pair, BASE).kind === 'error') return
+        if (parseUncounted('ValueSet', ...pair, BASE).kind === 'error') return
         assert.deepEqual(found([pair], { filterFor: () => 'everything' }), ids, `${way}=${value}`)
         compared++
       }),

@@ -3,14 +3,15 @@ import {
   type Params,
   parseQuery,
   type Query,
+  type QueryReading,
   readCareRange,
   resourceTypes,
-  type SearchClause,
 } from '../../../fhir/index.ts'
 import { type Failure, type FhirRequest, findNamedTypes, type Search } from '../../../fhir-api/index.ts'
 import { hasCompartment } from '../../../smart/index.ts'
-import { INCLUDES, QUERY_VALUES, SCAN_WEIGHT, SORT_KEYS } from '../limits.ts'
+import { INCLUDES, PARAMETER_WEIGHT, QUERY_VALUES, SORT_KEYS } from '../limits.ts'
 import type { Repository } from '../repository/repository.ts'
+import { countValues } from './planner/count-values.ts'
 import { createSearchScope } from './planner/search-scope.ts'
 import { findStoredTypes, isOfPatients } from './planner/stored-types.ts'
 
@@ -24,7 +25,12 @@ export function parseCriteria(repository: Repository, request: FhirRequest<Searc
   const { interaction, preferences } = request
   const types = findTypes(request)
   if (isFailure(types)) return types
-  const query = parseBounded(types, findCriteria(interaction), repository.baseUrl, preferences.lenient)
+  const query = parseBounded(types, findCriteria(interaction), {
+    baseUrl: repository.baseUrl,
+    lenient: preferences.lenient,
+    work: request.work,
+    chains: request.chains,
+  })
   // The query is parsed for all types before, so that a failure reveals nothing about the data.
   if (isFailure(query)) return query
   return types.length === 1 ? { ...query, isCountable: true } : keepStoredTypes(repository, request, query)
@@ -34,42 +40,22 @@ export function parseCriteria(repository: Repository, request: FhirRequest<Searc
 export function parseBounded(
   types: readonly string[],
   params: Params,
-  baseUrl: string,
-  lenient: boolean,
+  reading: QueryReading,
 ): Query | Failure {
-  const query = parseQuery(types, params, baseUrl, lenient)
+  const query = parseQuery(types, params, reading)
   return isFailure(query) ? query : (findExcess(query) ?? query)
 }
 
 function findExcess({ types, sort, includes }: Query): Failure | undefined {
   for (const { clauses } of types)
-    if (clauses.reduce((sum, clause) => sum + countValues(clause), 0) > QUERY_VALUES)
+    if (clauses.reduce((sum, clause) => sum + PARAMETER_WEIGHT + countValues(clause), 0) > QUERY_VALUES)
       return failCostly(
-        `Cannot search by more than ${QUERY_VALUES} values, or by a chain through so many types: name the type`,
+        `Cannot search by more than ${QUERY_VALUES} values, of which each parameter counts as ${PARAMETER_WEIGHT}, or by a chain through so many types: name the type`,
       )
   if (sort.length > SORT_KEYS) return failCostly(`Cannot sort by more than ${SORT_KEYS} parameters`)
   return includes.length > INCLUDES
     ? failCostly(`Cannot include by more than ${INCLUDES} parameters`)
     : undefined
-}
-
-function countValues(clause: SearchClause): number {
-  switch (clause.kind) {
-    case 'chain':
-      return clause.targets.reduce((sum, target) => sum + 1 + countValues(target.clause), 0)
-    case 'has':
-      return 1 + countValues(clause.clause)
-    case 'missing':
-      return 1
-    case 'part':
-      return clause.values.length * SCAN_WEIGHT
-    case 'string':
-      return clause.values.length * (clause.match === 'contains' ? SCAN_WEIGHT : 1)
-    case 'uri':
-      return clause.values.length * (clause.match === 'above' ? SCAN_WEIGHT : 1)
-    default:
-      return clause.values.length
-  }
 }
 
 function failCostly(text: string): Failure {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
-import type { Resource } from '../../../fhir/index.ts'
+import { type Resource, Work } from '../../../fhir/index.ts'
 import { fullAccess } from '../../../smart/index.ts'
 import { openRepository } from '../index.ts'
 import { BASE, createAuthenticator, type Fhir, observation, patient, startFhir } from '../testing/fhir.ts'
@@ -167,12 +167,13 @@ describe('the query plans of all access filters and requests', () => {
     assert.deepEqual(ids, expected.toReversed())
   })
 
-  it('limit the steps of the search of a conditional write (WRITE-12)', () => {
+  it('limit the rows that the search of a conditional write reads (WRITE-12)', () => {
     const repository = openRepository({ file: dataFile, baseUrl: BASE })
-    const find = (steps: number) =>
-      findConditionMatch(repository, fullAccess, 'Observation', [['code:missing', 'true']], steps)
-    assert.match(JSON.stringify(find(4)), /too-costly.*Search by an identifier/)
-    assert.deepEqual(find(10), { match: undefined })
+    const request = { access: fullAccess, work: new Work() }
+    const find = (rows: number) =>
+      findConditionMatch(repository, request, 'Observation', [['code:missing', 'true']], rows)
+    assert.match(JSON.stringify(find(2_000)), /too-costly.*Search by an identifier/)
+    assert.deepEqual(find(20_000), { match: undefined })
     repository.close()
   })
 

@@ -19,8 +19,6 @@ import type {
   SearchEntry,
   SearchPage,
 } from '../../../fhir-api/index.ts'
-import type { Access } from '../../../smart/index.ts'
-import { CONDITION_STEPS } from '../limits.ts'
 import type { SqlValue } from '../repository/database.ts'
 import type { Repository } from '../repository/repository.ts'
 import { SqliteVersion } from '../stored-version.ts'
@@ -179,20 +177,20 @@ export function* collectMatches(
   return next ? 'too-many' : hits.map(hit => toEntry(repository.database, hit))
 }
 
-/** The one resource that meets a condition, found in at most the given number of steps: nothing else is served meanwhile. */
+/** The one resource that meets a condition, found by reading at most the given number of rows: nothing else is served meanwhile. */
 export function findConditionMatch(
   repository: Repository,
-  access: Access,
+  { access, work, chains }: Pick<FhirRequest, 'access' | 'work' | 'chains'>,
   type: string,
   params: Params,
-  steps = CONDITION_STEPS,
+  mostRows?: number,
 ): ConditionMatch | Failure {
   // Never lenient: an ignored parameter makes the condition match more.
-  const query = parseBounded([type], params, repository.baseUrl, false)
+  const query = parseBounded([type], params, { baseUrl: repository.baseUrl, lenient: false, work, chains })
   if (isFailure(query)) return query
   const scope = createSearchScope(repository, access, 's')
-  const found = finishWithin(runQuery(scope, { ...query, sort: [], count: 1 }, undefined), steps)
-  if (!found) return TOO_COSTLY
+  const found = finishWithin(runQuery(scope, { ...query, sort: [], count: 1 }, undefined), work, mostRows)
+  if (!found || isFailure(found)) return found ?? TOO_COSTLY
   const { hits, next } = found
   if (next) return fail({ problem: 'multiple-matches', type })
   const [hit] = hits
@@ -208,12 +206,12 @@ const TOO_COSTLY = fail({
 /** The DocumentReferences that the caller may read and that name a Binary. */
 export function findDocuments(
   repository: Repository,
-  access: Access,
+  { access, work }: FhirRequest,
   binaryId: string,
 ): readonly SearchEntry[] {
   const { database, baseUrl } = repository
   const named = [['location', `Binary/${binaryId},${baseUrl}/Binary/${binaryId}`]] as const
-  const query = parseQuery(['DocumentReference'], named, baseUrl, false)
+  const query = parseQuery(['DocumentReference'], named, { baseUrl, lenient: false, work })
   if (isFailure(query)) return []
   const scope = createSearchScope(repository, access, 'r')
   const search = runQuery(scope, { ...query, count: limits.DOCUMENTS_OF_BINARY }, undefined)

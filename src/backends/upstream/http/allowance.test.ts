@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isFailure } from '../../../core/index.ts'
-import { limits, parseEntries } from '../../../fhir/index.ts'
+import { limits, parseEntries, runAtOnce, Work } from '../../../fhir/index.ts'
 import { createAccessCache, type FhirRequest, RESPONSE_TOO_LARGE } from '../../../fhir-api/index.ts'
 import { type Body, condition, patientAccess } from '../../sqlite/testing/fhir.ts'
 import type { GatewayContext } from '../context.ts'
 import { chooseProfile } from '../profile.ts'
 import { searchset } from '../testing/hostile-upstream.ts'
 import { performRequest as handle } from '../testing/perform.ts'
-import { computeAllowance } from './allowance.ts'
 import { createUrlRewriter } from './urls.ts'
 
 const baseUrl = 'http://fhir.test/fhir'
@@ -65,10 +64,12 @@ function endless(resources: readonly object[] = []) {
 function bundleOf(entries: number, type = 'batch', url = 'Condition?_summary=count'): FhirRequest {
   const get = { request: { method: 'GET', url } }
   const body = { resourceType: 'Bundle', type, entry: Array.from({ length: entries }, () => get) }
+  const work = new Work()
   return {
     interaction: { kind: 'bundle' },
     body,
-    entries: parseEntries(body, baseUrl),
+    entries: runAtOnce(parseEntries(body, baseUrl, work)),
+    work,
     preconditions: {},
     access,
     preferences: { answer: 'representation', lenient: false },
@@ -86,13 +87,13 @@ const answeredIn = (answer: object) => {
 }
 
 describe('the number of requests to the upstream for one request', () => {
-  it('grows with the entries of a Bundle, but not with the pages that each entry searches', async () => {
-    assert.deepEqual([computeAllowance(undefined), computeAllowance(bundleOf(70).body)], [2000, 3400])
+  it('is limited by its work, which the entries of a Bundle share', async () => {
     const { context, seen } = endless()
-    assert.equal(answeredIn(await handle(context, bundleOf(70))), 70)
-    assert.equal(seen.times, 3400)
     await handle(context, bundleOf(1))
-    assert.equal(seen.times, 3400 + 50)
+    assert.equal(seen.times, 50)
+    assert.equal(answeredIn(await handle(context, bundleOf(90))), 90)
+    const most = limits.WORK_UNITS / 600
+    assert.ok(seen.times - 50 < most && seen.times - 50 > most / 2, `${seen.times} requests`)
   })
 
   it('stops growing when the caller disconnects', async () => {

@@ -1,19 +1,8 @@
-import { fail, isFailure, isRecord } from '../../../core/index.ts'
-import type { Failure } from '../../../fhir-api/index.ts'
-import {
-  SKIMMED_BYTES,
-  UPSTREAM_CHARACTERS,
-  UPSTREAM_REQUESTS,
-  UPSTREAM_REQUESTS_PER_ENTRY,
-} from '../limits.ts'
+import { fail, isFailure } from '../../../core/index.ts'
+import type { Work } from '../../../fhir/index.ts'
+import { SKIMMED_BYTES, UPSTREAM_CHARACTERS } from '../limits.ts'
 import { DISCONNECTED, type Upstream } from './client.ts'
 import type { Caller } from './slots.ts'
-
-/** The largest number of requests to the upstream for one request. A single search has its own limit, but a Bundle has thousands. */
-export function computeAllowance(body: unknown): number {
-  const entries = isRecord(body) && Array.isArray(body.entry) ? body.entry.length : 0
-  return UPSTREAM_REQUESTS + UPSTREAM_REQUESTS_PER_ENTRY * entries
-}
 
 /** Sends all requests on behalf of a caller, and none after the caller has disconnected. */
 export function bindCaller(upstream: Upstream, caller: Caller): Upstream {
@@ -27,29 +16,32 @@ export function bindCaller(upstream: Upstream, caller: Caller): Upstream {
   }
 }
 
-/** Limits the number of requests and the size of the responses. */
-export function limitRequests(upstream: Upstream, maxRequests: number): Upstream {
-  let sent = 0
+/** Counts every request and the size of its response as work, and limits the size of all responses. */
+export function countRequests(upstream: Upstream, work: Work): Upstream {
   let characters = 0
   let skimmed = 0
   const findRefusal = () => {
-    sent += 1
     if (characters > UPSTREAM_CHARACTERS || skimmed > SKIMMED_BYTES) return TOO_MUCH
-    return sent > maxRequests ? TOO_MANY : undefined
+    return work.count('request')
+  }
+  /** An answer is never withheld: it may be that to a change. The next request is refused. */
+  const countText = (text: string) => {
+    characters += text.length
+    work.count('character', text.length)
   }
   return {
     ...upstream,
     async ask(request) {
       const answer = findRefusal() ?? (await upstream.ask(request))
-      if (!isFailure(answer)) characters += answer.text.length
+      if (!isFailure(answer)) countText(answer.text)
       return answer
     },
     pass: async request => findRefusal() ?? upstream.pass(request),
     async skim(request, longest) {
       const answer = findRefusal() ?? (await upstream.skim(request, longest))
       if (isFailure(answer)) return answer
-      characters += answer.text.length
       skimmed += answer.bytes
+      countText(answer.text)
       return answer
     },
   }
@@ -58,9 +50,4 @@ export function limitRequests(upstream: Upstream, maxRequests: number): Upstream
 const TOO_MUCH = fail({
   problem: 'too-costly',
   text: `Cannot read more than ${UPSTREAM_CHARACTERS} characters from the upstream FHIR server for one request: request less data`,
-})
-
-const TOO_MANY: Failure = fail({
-  problem: 'too-costly',
-  text: 'Cannot send more requests to the upstream FHIR server for one request: request less data',
 })

@@ -8,6 +8,7 @@ import {
   parseSearch,
   type SearchClause,
   type SearchError,
+  SearchSteps,
 } from '../../../fhir/index.ts'
 import { type Failure, type FhirRequest, findResource, type Search } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
@@ -99,14 +100,25 @@ export function buildStrictSearch(
   }
 }
 
+/** The chain as the decision has parsed it, if it is one of the caller. */
+function readChain(
+  { baseUrl }: GatewayContext,
+  { chains, work }: FhirRequest,
+  type: string,
+  pair: Param,
+): SearchClause | SearchError {
+  return chains?.get(pair) ?? parseSearch(type, ...pair, baseUrl, new SearchSteps(work))
+}
+
 async function resolve(
   context: GatewayContext,
   request: FhirRequest<Search>,
   type: string,
-  [name, value]: Param,
+  pair: Param,
 ): Promise<Resolved> {
+  const [name, value] = pair
   if (name === '_list') return resolveList(context, request, value)
-  const clause = parseSearch(type, name, value, context.baseUrl)
+  const clause = readChain(context, request, type, pair)
   // An invalid clause is refused when the search is planned.
   if (clause.kind === 'error' || seesWholeChain(clause, request.access)) return [name, value]
   if (clause.kind === 'chain') return resolveChain(context, request, clause, name, value)
@@ -234,17 +246,14 @@ function seesWholeChain(clause: SearchClause, access: Access): boolean {
   )
 }
 
-function seesWholeChains(
-  { baseUrl }: GatewayContext,
-  { interaction, access }: SearchRequest,
-  types: readonly string[],
-): boolean {
+function seesWholeChains(context: GatewayContext, request: SearchRequest, types: readonly string[]): boolean {
+  const { interaction, access } = request
   // An invalid clause is refused when the search is planned.
   const isOpen = (clause: SearchClause | SearchError) =>
     clause.kind === 'error' || seesWholeChain(clause, access)
   return interaction.params
     .filter(([name]) => isResolvedHere(name))
-    .every(([name, value]) => types.every(type => isOpen(parseSearch(type, name, value, baseUrl))))
+    .every(pair => types.every(type => isOpen(readChain(context, request, type, pair))))
 }
 
 function isResolvedHere(name: string): boolean {

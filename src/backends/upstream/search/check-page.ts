@@ -1,6 +1,6 @@
 import { fail, isFailure, isRecord } from '../../../core/index.ts'
 import type { Resource } from '../../../fhir/index.ts'
-import { type AccessCheck, createTurns, type Failure, type FhirRequest } from '../../../fhir-api/index.ts'
+import type { AccessCheck, Failure, FhirRequest } from '../../../fhir-api/index.ts'
 import { createContentCheck } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildGet } from '../http/build-request.ts'
@@ -123,7 +123,7 @@ async function checkEntries(
   entries: readonly BundleEntry[],
   pageCheck: PageCheck,
 ): Promise<PickedPage | Failure> {
-  const parsed = await parseEntries(entries)
+  const parsed = await parseEntries(request, entries)
   if (isFailure(parsed)) return parsed
   const resources = parsed.map(it => it.checked.resource)
   const check = await createContentCheck(context, request, resources)
@@ -147,8 +147,10 @@ interface ParsedEntry {
 const CHARACTERS_AT_ONCE = 500_000
 
 /** Parses the resources of a page. Other requests may run in between. */
-async function parseEntries(entries: readonly BundleEntry[]): Promise<readonly ParsedEntry[] | Failure> {
-  const takeTurns = createTurns()
+async function parseEntries(
+  { work }: FhirRequest,
+  entries: readonly BundleEntry[],
+): Promise<readonly ParsedEntry[] | Failure> {
   const parsed: ParsedEntry[] = []
   let characters = 0
   for (const entry of entries) {
@@ -161,7 +163,7 @@ async function parseEntries(entries: readonly BundleEntry[]): Promise<readonly P
       mode: readMode(search),
     })
     characters += text.length
-    if (characters > CHARACTERS_AT_ONCE) await takeTurns()
+    if (characters > CHARACTERS_AT_ONCE) await work.pause()
   }
   return parsed
 }

@@ -80,12 +80,12 @@ function listConditionSearches(request: FhirRequest, type: string, params: Param
  */
 function bindCondition(
   { baseUrl, profile }: GatewayContext,
-  { access }: FhirRequest,
+  { access, work }: FhirRequest,
   type: string,
   params: Params,
 ): Params | undefined {
   const narrowing = buildExactParams(type, access.filterFor(type, 's'))
-  if (!narrowing || !dependsOnTypeAlone(type, params, baseUrl)) return undefined
+  if (!narrowing || !dependsOnTypeAlone(type, params, baseUrl, work)) return undefined
   const condition = [...params, ...narrowing]
   const isSendable = (param: Params[number]) =>
     createSendable(

@@ -82,8 +82,12 @@ export async function planSearch(
   const read = parseQuery(
     types,
     params.filter(pair => !isForUpstream(pair)),
-    context.baseUrl,
-    request.preferences.lenient,
+    {
+      baseUrl: context.baseUrl,
+      lenient: request.preferences.lenient,
+      work: request.work,
+      chains: request.chains,
+    },
   )
   if (isFailure(read)) return read
   const understood = new Set(read.used)

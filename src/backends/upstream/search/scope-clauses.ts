@@ -3,7 +3,7 @@ import {
   type Comparison,
   findSearchParameter,
   type Params,
-  parseSearch,
+  parseUncounted,
   type SearchClause,
 } from '../../../fhir/index.ts'
 import { LIST_VALUES } from '../limits.ts'
@@ -50,7 +50,7 @@ export function keepClauses(clauses: Params): SentClauses {
 export function splitAlternatives(type: string, clauses: Params, baseUrl: string): readonly Params[] {
   return clauses.reduce<readonly Params[]>(
     (lists, [name, value]) => {
-      const ranges = listComparisons(parseSearch(type, name, value, baseUrl)).map(findRange)
+      const ranges = listComparisons(parseUncounted(type, name, value, baseUrl)).map(findRange)
       const isSplit = isUnbounded(findHull(ranges)) && !ranges.some(isUnbounded)
       const values = isSplit ? value.split(',') : [value]
       return lists.flatMap(list => values.map(it => [...list, [name, it] as const]))
@@ -74,7 +74,7 @@ function buildClauses(
   if (name.includes(':') || name.includes('.')) return { ...NONE, isComplete: false }
   if (kind !== 'date' && kind !== 'number' && kind !== 'quantity') return keepClauses(clauses)
   const range = clauses
-    .map(([, value]) => findHull(listComparisons(parseSearch(type, name, value, baseUrl)).map(findRange)))
+    .map(([, value]) => findHull(listComparisons(parseUncounted(type, name, value, baseUrl)).map(findRange)))
     .reduce(intersect, UNBOUNDED)
   return kind === 'date' ? buildDates(type, name, range, own, baseUrl) : finish(name, range, String, EMPTY)
 }
@@ -141,7 +141,7 @@ function reconcile(type: string, range: Range, own: Params, baseUrl: string) {
   const replaced = new Set<Param>()
   let left = range
   for (const param of own) {
-    const [comparison, another] = listComparisons(parseSearch(type, ...param, baseUrl))
+    const [comparison, another] = listComparisons(parseUncounted(type, ...param, baseUrl))
     const { prefix, low, high } = another ? NO_COMPARISON : (comparison ?? NO_COMPARISON)
     const isLower = prefix === 'ge' || prefix === 'gt'
     const isUpper = prefix === 'le' || prefix === 'lt'

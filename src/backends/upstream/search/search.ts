@@ -5,7 +5,7 @@ import {
   type Interaction,
   isResourceType,
   type Params,
-  parseSearch,
+  parseUncounted,
   type Query,
   type Resource,
   type Shape,
@@ -119,7 +119,7 @@ async function searchOverTypes(
 }
 
 function mayMatch(resource: Resource, [name, value]: Params[number], baseUrl: string): boolean {
-  const clause = parseSearch(resource.resourceType, name, value, baseUrl)
+  const clause = parseUncounted(resource.resourceType, name, value, baseUrl)
   return clause.kind === 'error' || couldMatch(resource, clause, baseUrl)
 }
 

@@ -21,10 +21,11 @@ export interface UpstreamProcess {
   end(): Promise<unknown>
 }
 
-/** The embedded server, unguarded, in a second process. */
-export async function startUpstream(): Promise<UpstreamProcess> {
+/** The embedded server, unguarded, in a second process; in memory, or on a file. */
+export async function startUpstream(dataFile?: string): Promise<UpstreamProcess> {
   const script = fileURLToPath(new URL('./upstream.ts', import.meta.url))
-  const child = spawn(process.execPath, [script], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const args = dataFile === undefined ? [script] : [script, dataFile]
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface(child.stdout)
   const readUrl = async () => ((await once(lines, 'line')) as [string])[0]
   return {

@@ -1,5 +1,5 @@
 import { isFailure } from '../../../../core/index.ts'
-import { parseSearch, type ResourceReference } from '../../../../fhir/index.ts'
+import { parseUncounted, type ResourceReference } from '../../../../fhir/index.ts'
 import {
   type AccessFilter,
   type Constraint,
@@ -74,7 +74,7 @@ function selectByConstraint(
   if (panel)
     return sql`SELECT c.rid FROM (${selectPanelPatients(names, panel)}) q
       CROSS JOIN compartment c ON c.patient = q.id AND c.tid = ${tid}`
-  const clauses = query.map(([parameter, value]) => parseSearch(type, parameter, value, baseUrl))
+  const clauses = query.map(([parameter, value]) => parseUncounted(type, parameter, value, baseUrl))
   const ranges = clauses.flatMap(clause =>
     isFailure(clause) ? [] : (selectRange(names, type, clause) ?? []),
   )
@@ -158,7 +158,7 @@ function buildGranularCondition(
   row: string,
   rid: string,
 ): Sql {
-  const clause = parseSearch(type, parameter, value, baseUrl)
+  const clause = parseUncounted(type, parameter, value, baseUrl)
   // A parameter that cannot be evaluated on the resource alone grants nothing.
   if (isFailure(clause) || clause.kind === 'chain' || clause.kind === 'has') return FALSE
   return buildOwnCondition(names, type, clause, row, rid)

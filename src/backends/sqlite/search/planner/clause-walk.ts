@@ -1,5 +1,5 @@
 import { isFailure } from '../../../../core/index.ts'
-import { type Comparison, parseSearch, type SearchClause, type TypeQuery } from '../../../../fhir/index.ts'
+import { type Comparison, parseUncounted, type SearchClause, type TypeQuery } from '../../../../fhir/index.ts'
 import { toKey } from '../../repository/index-writer.ts'
 import type { Names } from '../../repository/names.ts'
 import { buildEntryMatch, type EntryClause, type EntryTable, findFirstAfter } from './entry-match.ts'
@@ -10,6 +10,10 @@ import { JOIN_RESOURCE, listSteps, type Walk, walkRids } from './walk.ts'
 
 /** The numbers of index rows that are counted at once, and at most, to find the shortest walk. */
 const PASSED = { atOnce: 5_000, most: 200_000 } as const
+/** The work of counting so many at once, in rows. */
+const ROWS_OF_PASS = 250
+/** The clauses whose walks are compared. */
+const MAX_CHOICES = 8
 
 /**
  * The shortest walks that cover all resources that a search may find: through the matches of one clause, or through all
@@ -21,7 +25,7 @@ export function* findShortest(
   most: number,
 ): Steps<readonly Walk[] | undefined> {
   const choices = [
-    ...[...clauses, ...listGranted(scope, type)].flatMap(clause => {
+    ...[...clauses.slice(0, MAX_CHOICES), ...listGranted(scope, type)].flatMap(clause => {
       const walks = walkClause(scope.names, type, clause)
       return walks ? [walks] : []
     }),
@@ -31,7 +35,7 @@ export function* findShortest(
   for (let rows = 0; rows < Math.min(most, PASSED.most); rows += PASSED.atOnce) {
     const first = candidates.find(({ passed }) => passed.next().done)
     if (first) return first.walks
-    yield
+    yield candidates.length * ROWS_OF_PASS
   }
   // The walk through the matches of a clause is seldom longer than that through all resources, and never much longer.
   return most > PASSED.most ? choices[0] : undefined
@@ -56,12 +60,33 @@ export function selectRange(names: Names, type: string, clause: SearchClause): S
   )
 }
 
+/**
+ * The matches of several dates, numbers or quantities, each found by its own range: SQLite would compare all rows of the
+ * parameter with each value. Undefined if the clause has one value, or another kind.
+ */
+export function selectOfRanges(names: Names, type: string, clause: EntryClause): Sql | undefined {
+  if (clause.kind !== 'date' && clause.kind !== 'number' && clause.kind !== 'quantity') return undefined
+  if (clause.values.length < 2 || isOfColumn(clause)) return undefined
+  const parts = splitValues(clause).map(it => {
+    const range = selectRange(names, type, it)
+    return range && sql`${range} AND ${buildEntryMatch(it, 'few', 'w').where}`
+  })
+  const found = parts.flatMap(part => part ?? [])
+  return found.length === parts.length ? union(found) : undefined
+}
+
+function splitValues(clause: Extract<EntryClause, { readonly kind: 'date' | 'number' | 'quantity' }>) {
+  return clause.kind === 'quantity'
+    ? clause.values.map(value => ({ ...clause, values: [value] }))
+    : clause.values.map(value => ({ ...clause, values: [value] }))
+}
+
 /** The clauses of a granular scope, if it is the only one. */
 function listGranted({ filter, baseUrl }: SearchScope, type: string): readonly SearchClause[] {
   const constraints = filter(type)
   if (constraints === 'everything' || constraints.length !== 1) return []
   const clauses = constraints[0]?.query?.map(([parameter, value]) =>
-    parseSearch(type, parameter, value, baseUrl),
+    parseUncounted(type, parameter, value, baseUrl),
   )
   return clauses?.filter(clause => !isFailure(clause)) ?? []
 }

@@ -3,8 +3,7 @@ import { findShortest } from './clause-walk.ts'
 import { isDecidedByValues } from './current-condition.ts'
 import { divideStart, findLargeStart } from './find-rows.ts'
 import { buildSourceCondition, findsAll, openStart, openWalk, type Source } from './row-source.ts'
-import type { Steps } from './search-scope.ts'
-import { countUpTo, type SearchScope } from './search-scope.ts'
+import { countUpTo, fitStep, type SearchScope, type Steps } from './search-scope.ts'
 import { selectCurrent } from './select-current.ts'
 import { name, type Sql, sql } from './sql.ts'
 import { listSteps, type Walk, walkRids } from './walk.ts'
@@ -22,7 +21,7 @@ export function* countRows(
     return countUpTo(scope.database, selectCurrent(scope, query, 'r'), most + 1)
   let count: number | undefined
   for (const found of yield* divideFound(scope, query)) {
-    if (count !== undefined) yield
+    if (count !== undefined) yield fitStep(scope, query).stepWork
     count = (count ?? 0) + countUpTo(scope.database, found)
     if (count > most) break
   }
@@ -30,7 +29,8 @@ export function* countRows(
 }
 
 /** The resources that a search finds, as one subquery for each step. No resource is in two of them. */
-export function* divideFound(scope: SearchScope, query: TypeQuery): Steps<Iterable<Sql>> {
+export function* divideFound(whole: SearchScope, query: TypeQuery): Steps<Iterable<Sql>> {
+  const scope = fitStep(whole, query)
   const start = yield* findLargeStart(scope, query)
   const sources = start
     ? divideStart(scope, start).map(part => openStart(scope, query, part))

@@ -3,7 +3,7 @@ import type { SqlValue } from '../../repository/database.ts'
 import { findShortest } from './clause-walk.ts'
 import { toQuery } from './current-condition.ts'
 import { buildSourceCondition, findsAll, openStart, openWalk, type Source } from './row-source.ts'
-import type { SearchScope, Steps } from './search-scope.ts'
+import { fitStep, type SearchScope, type Steps } from './search-scope.ts'
 import { FEW_LINKS, findStart, type Start, selectReferred, selectReferring } from './select-current.ts'
 import { buildAfter, buildOrder, compareRows, selectSortValue } from './sort-order.ts'
 import { all, join, name, type Sql, sql, union } from './sql.ts'
@@ -33,7 +33,8 @@ const MAX_START_RESOURCES = 10_000
  * reads the index of the first sort key, or all resources of the type, in steps until the page is full. If the page does
  * not become full, because matches are rare, it reads the matches of the most selective clause instead.
  */
-export function* findRows(scope: SearchScope, search: TypeSearch): Steps<readonly Row[]> {
+export function* findRows(whole: SearchScope, search: TypeSearch): Steps<readonly Row[]> {
+  const scope = fitStep(whole, search)
   const few = findStart(scope, search, scope.compartment)
   if (few) return yield* readParts(scope, search, few)
   const walked = readWalks(scope, search, listWalks(scope.names, search.type, search))
@@ -41,7 +42,7 @@ export function* findRows(scope: SearchScope, search: TypeSearch): Steps<readonl
   for (let step = 1; ; step++) {
     const { done, value } = walked.next()
     if (done) return value
-    yield
+    yield scope.stepWork
     if (step !== next) continue
     next *= GROWTH
     if (value * GROWTH >= search.limit) continue
@@ -59,7 +60,7 @@ function* collectRows(
   const many = yield* findLargeStart(scope, search)
   if (many) return yield* readParts(scope, search, many)
   const walks = yield* findShortest(scope, search, most)
-  return walks && (yield* withoutProgress(readWalks(scope, search, walks)))
+  return walks && (yield* withoutProgress(scope, readWalks(scope, search, walks)))
 }
 
 /** The resources that a search starts with if these may be many. */
@@ -100,7 +101,7 @@ function* findLinked(
   return union(parts)
 }
 
-/** The rows whose resources are still found. A resource whose position changed during a pause may be in two rows. */
+/** The rows whose resources are still found. */
 export function confirmRows(
   scope: SearchScope,
   types: readonly TypeQuery[],
@@ -114,14 +115,14 @@ export function confirmRows(
       sql`SELECT r.rid FROM ${source.from} AND ${buildSourceCondition(scope, query.type, source)}`
     for (const [rid = null] of scope.database.rows(text, values)) found.add(rid)
   }
-  return rows.filter(([rid = null]) => found.delete(rid))
+  return rows.filter(([rid = null]) => found.has(rid))
 }
 
-function* withoutProgress<T>(steps: Generator<number, T>): Steps<T> {
+function* withoutProgress<T>({ stepWork }: SearchScope, steps: Generator<number, T>): Steps<T> {
   for (;;) {
-    const { done, value } = steps.next()
-    if (done) return value
-    yield
+    const step = steps.next()
+    if (step.done) return step.value
+    yield stepWork
   }
 }
 
@@ -134,7 +135,7 @@ function readFew(scope: SearchScope, search: TypeSearch, start: Start): readonly
 function* readParts(scope: SearchScope, search: TypeSearch, start: Start): Steps<readonly Row[]> {
   let rows: readonly Row[] | undefined
   for (const part of divideStart(scope, start)) {
-    if (rows) yield
+    if (rows) yield scope.stepWork
     const found = readFew(scope, search, part)
     rows = rows ? mergeRows(search, rows, found) : found
   }
@@ -143,12 +144,29 @@ function* readParts(scope: SearchScope, search: TypeSearch, start: Start): Steps
 
 /** The resources that a search starts with, in parts for one step each. */
 export function* divideStart(scope: SearchScope, start: Start): Generator<Start> {
-  const { database, step, isFew } = scope
+  const { step, isFew } = scope
   if (isFew(start.rids, step)) return yield start
-  const { text, values } = sql`SELECT DISTINCT rid FROM (${start.rids}) ORDER BY rid`
-  const found = database.rows(text, values).map(([rid]) => Number(rid))
-  for (let at = 0; at < found.length; at += step)
-    yield { ...start, rids: selectNumbers(found.slice(at, at + step)) }
+  const pages = start.isOfPatient ? readOfPatient(scope, start) : [readAll(scope, start)]
+  for (const found of pages)
+    for (let at = 0; at < found.length; at += step)
+      yield { ...start, rids: selectNumbers(found.slice(at, at + step)) }
+}
+
+function readAll({ database }: SearchScope, { rids }: Start): readonly number[] {
+  const { text, values } = sql`SELECT DISTINCT rid FROM (${rids}) ORDER BY rid`
+  return database.rows(text, values).map(([rid]) => Number(rid))
+}
+
+/** The resources of one patient may be any number. An index has them in this order. */
+function* readOfPatient({ database, step }: SearchScope, { rids }: Start): Generator<readonly number[]> {
+  for (let last = 0; ; ) {
+    const { text, values } =
+      sql`SELECT DISTINCT rid FROM (${rids}) WHERE rid > ${last} ORDER BY rid LIMIT ${step}`
+    const found = database.rows(text, values).map(([rid]) => Number(rid))
+    yield found
+    if (found.length < step) return
+    last = found.at(-1) ?? last
+  }
 }
 
 function selectNumbers(rids: readonly number[]): Sql {

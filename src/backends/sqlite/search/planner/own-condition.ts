@@ -36,12 +36,14 @@ export function canSelect(clause: SearchClause): clause is EntryClause {
 
 /** The `rid`s of the current resources for which a clause holds, as a subquery. */
 export function selectByEntries(names: Names, type: string, clause: EntryClause): Sql {
+  // SQLite reads all values of the parameter for a condition on several texts or times.
+  if (clause.kind === 'string' && clause.values.length > 1)
+    return union(clause.values.map(value => selectByEntries(names, type, { ...clause, values: [value] })))
+  if (isOfTime(clause) && clause.values.length > 1)
+    return union(clause.values.map(value => selectByEntries(names, type, { ...clause, values: [value] })))
   const column = buildColumnCondition(clause, 'o')
   if (column)
     return sql`SELECT o.rid FROM resource o WHERE o.tid = ${names.typeId(type)} AND o.deleted = 0 AND ${column}`
-  // SQLite reads all values of the parameter for a condition on several texts.
-  if (clause.kind === 'string' && clause.values.length > 1)
-    return union(clause.values.map(value => selectByEntries(names, type, { ...clause, values: [value] })))
   const { table, where } = buildEntryMatch(clause)
   return sql`SELECT e.rid FROM ${name(table)} e WHERE e.nid = ${names.parameterId(type, clause.parameter)} AND ${where}`
 }
@@ -67,6 +69,11 @@ export function isOfColumn({ parameter }: EntryClause): boolean {
   return isColumn(parameter)
 }
 
+/** Whether a clause is one of `_lastUpdated`. */
+export function isOfTime(clause: EntryClause): clause is DateClause {
+  return clause.kind === 'date' && isColumn(clause.parameter)
+}
+
 export function isColumn(parameter: string): boolean {
   return parameter === '_id' || parameter === '_lastUpdated'
 }
@@ -78,9 +85,14 @@ function buildColumnCondition(clause: EntryClause, row: string): Sql | undefined
   return undefined
 }
 
+const MAX_LISTED = 500
+
 function buildIdCondition(clause: TokenClause, row: string): Sql {
   const ids = clause.values.flatMap(({ system, code }) => (system || code === undefined ? [] : [code]))
-  return sql`${name(row)}.id ${name(clause.negated ? 'NOT ' : '')}IN (${list(ids)})`
+  // SQLite accepts a limited number of values.
+  const listed =
+    ids.length > MAX_LISTED ? sql`SELECT value FROM json_each(${JSON.stringify(ids)})` : list(ids)
+  return sql`${name(row)}.id ${name(clause.negated ? 'NOT ' : '')}IN (${listed})`
 }
 
 function buildUpdatedCondition(clause: DateClause, row: string): Sql {

@@ -1,8 +1,9 @@
-import { limits, type Query } from '../../../../fhir/index.ts'
+import { limits, type Query, type TypeQuery } from '../../../../fhir/index.ts'
 import type { SqlValue } from '../../repository/database.ts'
 import { countRows, divideFound } from './count-rows.ts'
 import { confirmRows, findRows, type Row } from './find-rows.ts'
-import { noticePauses, type SearchScope, type Steps } from './search-scope.ts'
+import { resolveLinks } from './resolve-links.ts'
+import { fitStep, noticePauses, type SearchScope, type Steps } from './search-scope.ts'
 import { isBounded } from './select-current.ts'
 import { compareRows } from './sort-order.ts'
 
@@ -28,19 +29,13 @@ export function* runQuery(
   after: readonly SqlValue[] | undefined,
   mostCharacters = limits.PAGE_CHARACTERS,
 ): Steps<FoundRows> {
-  const { types, count } = query
+  const { count } = query
   if (count === 0) return { hits: [], next: undefined }
-  const { result: found, hasPaused } = yield* noticePauses(findFirst(scope, query, after))
+  const types = yield* resolveLinks(scope, query.types)
+  const { result: found, hasPaused } = yield* noticePauses(findFirst(scope, { ...query, types }, after))
   const all = found.slice(0, count)
-  const rows = hasPaused ? confirmRows(scope, types, all) : all
-  const hits = loadPage(
-    scope,
-    rows.map(([rid]) => Number(rid)),
-    mostCharacters,
-  )
-  const isCut = hits.length < rows.length
-  const last = isCut ? rows[hits.length - 1] : all.at(-1)
-  const hasNext = isCut || found.length > count
+  const { hits, last } = yield* loadPage(scope, types, all, hasPaused, mostCharacters)
+  const hasNext = found.length > count || last !== all.at(-1)
   return { hits, next: hasNext && last ? [...last.slice(1), last[0] ?? null] : undefined }
 }
 
@@ -59,17 +54,42 @@ function* findFirst(
   return found
 }
 
-/** As many of the resources as fit on a page, but at least one. */
-function loadPage(scope: SearchScope, rids: readonly number[], mostCharacters: number): readonly Hit[] {
+/**
+ * As many of the resources as fit on a page, but at least one, and the last row of the page. After a pause each is confirmed
+ * in the step in which it is loaded.
+ */
+function* loadPage(
+  scope: SearchScope,
+  types: readonly TypeQuery[],
+  all: readonly Row[],
+  hasPaused: boolean,
+  mostCharacters: number,
+): Steps<{ readonly hits: readonly Hit[]; readonly last: Row | undefined }> {
+  const fitted = types.map(query => fitStep(scope, query))
+  const step = Math.min(scope.step, ...fitted.map(it => it.step))
+  const stepWork = Math.max(...fitted.map(it => it.stepWork))
   const hits: Hit[] = []
+  // A resource whose position has changed during a pause may be in two rows.
+  const known = new Set<number>()
   let charactersLeft = mostCharacters
-  for (const rid of rids) {
-    const hit = loadHit(scope, rid)
-    charactersLeft -= hit.content.length
-    if (charactersLeft < 0 && hits.length > 0) break
-    hits.push(hit)
+  let last: Row | undefined
+  for (let at = 0; at < all.length; at += hasPaused ? step : all.length) {
+    if (at > 0) yield stepWork
+    const some = hasPaused ? all.slice(at, at + step) : all
+    const confirmed = new Set(hasPaused ? confirmRows(scope, types, some) : some)
+    for (const row of some) {
+      const rid = Number(row[0])
+      if (confirmed.has(row) && !known.has(rid)) {
+        known.add(rid)
+        const hit = loadHit(scope, rid)
+        charactersLeft -= hit.content.length
+        if (charactersLeft < 0 && hits.length > 0) return { hits, last }
+        hits.push(hit)
+      }
+      last = row
+    }
   }
-  return hits
+  return { hits, last }
 }
 
 export function loadHit({ database, names }: Pick<SearchScope, 'database' | 'names'>, rid: number): Hit {
@@ -87,10 +107,10 @@ export function loadHit({ database, names }: Pick<SearchScope, 'database' | 'nam
 /** The `rid`s of all resources that a query finds in a compartment. */
 export function* findRids(scope: SearchScope, { types }: Query): Steps<readonly number[]> {
   const rids: number[] = []
-  for (const query of types)
+  for (const query of yield* resolveLinks(scope, types))
     for (const { text, values } of yield* divideFound(scope, query)) {
       for (const [rid] of scope.database.rows(text, values)) rids.push(Number(rid))
-      if (rids.length > scope.step) yield
+      if (rids.length > scope.step) yield fitStep(scope, query).stepWork
     }
   return rids
 }
@@ -102,7 +122,7 @@ export function* countQuery(
   most = Number.POSITIVE_INFINITY,
 ): Steps<number> {
   let count = 0
-  for (const query of types) {
+  for (const query of yield* resolveLinks(scope, types)) {
     count += yield* countRows(scope, query, most - count)
     if (count > most) break
   }

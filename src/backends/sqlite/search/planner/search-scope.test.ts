@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, beforeEach, describe, it } from 'node:test'
 import { isFailure } from '../../../../core/index.ts'
-import { parseQuery } from '../../../../fhir/index.ts'
+import { parseQuery, Work } from '../../../../fhir/index.ts'
 import { fullAccess } from '../../../../smart/index.ts'
 import type { Repository } from '../../repository/repository.ts'
 import { openRepository } from '../../repository/repository.ts'
@@ -16,23 +16,26 @@ import { createSearchScope, finish, finishInTurns, type Steps, takeSnapshots } f
 function* takeSteps(count: number, take = () => {}): Steps<string> {
   for (let step = 1; step < count; step++) {
     take()
-    yield
+    yield 500
   }
   take()
   return 'found'
 }
 
-const open = { destroyed: false }
+const makeCaller = (connection = { destroyed: false }, units?: number) => ({
+  connection,
+  work: new Work(units),
+})
 
 describe('a search in steps', () => {
   it('returns its result, at once if it takes one step', async () => {
-    assert.equal(finishInTurns(takeSteps(1), open), 'found')
-    assert.equal(await finishInTurns(takeSteps(3), open), 'found')
+    assert.equal(finishInTurns(takeSteps(1), makeCaller()), 'found')
+    assert.equal(await finishInTurns(takeSteps(3), makeCaller()), 'found')
   })
 
-  it('is too costly if it takes more steps than allowed', async () => {
-    assert.equal(await finishInTurns(takeSteps(3), open, 3), 'found')
-    const failure = await finishInTurns(takeSteps(4), open, 3)
+  it('is too costly if it takes more work than the request has left', async () => {
+    assert.equal(await finishInTurns(takeSteps(3), makeCaller(undefined, 2_000)), 'found')
+    const failure = await finishInTurns(takeSteps(4), makeCaller(undefined, 2_000))
     assert(isFailure(failure) && failure.problem === 'too-costly')
   })
 
@@ -42,7 +45,7 @@ describe('a search in steps', () => {
     const take = () => {
       connection.destroyed = ++taken === 3
     }
-    const failure = await finishInTurns(takeSteps(9, take), connection)
+    const failure = await finishInTurns(takeSteps(9, take), makeCaller(connection))
     assert(isFailure(failure) && failure.problem === 'too-costly')
     assert.equal(taken, 3)
   })
@@ -52,7 +55,7 @@ describe('a search in steps', () => {
     const searches = [1, 2, 3].map(() =>
       finishInTurns(
         takeSteps(4, () => taken++),
-        open,
+        makeCaller(),
       ),
     )
     let before = taken
@@ -91,7 +94,11 @@ describe('a write between two steps of a search', () => {
   })
 
   function parse(type: string, search: Readonly<Record<string, string>>) {
-    const query = parseQuery([type], Object.entries(search), BASE, false)
+    const query = parseQuery([type], Object.entries(search), {
+      baseUrl: BASE,
+      lenient: false,
+      work: new Work(),
+    })
     assert(!isFailure(query))
     return query
   }

@@ -1,12 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { fail, remember } from '../../../../core/index.ts'
-import type { DateRange } from '../../../../fhir/index.ts'
+import type { DateRange, TypeQuery, Work } from '../../../../fhir/index.ts'
 import type { Failure, FhirRequest } from '../../../../fhir-api/index.ts'
 import type { Access, AccessFilter, Permission } from '../../../../smart/index.ts'
-import { SEARCH_STEPS } from '../../limits.ts'
+import { CONDITION_ROWS, ROWS_OF_PARAMETER, ROWS_OF_VALUE, STEP_ROWS, STEP_WORK } from '../../limits.ts'
 import type { Database } from '../../repository/database.ts'
 import type { Names } from '../../repository/names.ts'
 import type { Repository } from '../../repository/repository.ts'
+import { countSubqueries, countValues } from './count-values.ts'
 import { type Sql, sql } from './sql.ts'
 
 /** The resources that a search may find. */
@@ -20,6 +21,8 @@ export interface SearchScope {
   readonly isFew: (rows: Sql, most?: number) => boolean
   /** How many rows of an index one step of a long search reads. */
   readonly step: number
+  /** The work of a step, in rows: a row that is compared with many values counts as several. */
+  readonly stepWork: number
   /** Only the compartment of this patient (`Patient/1/Condition`). */
   readonly compartment?: string | undefined
   /** Only resources whose dates of care overlap this range. */
@@ -27,7 +30,6 @@ export interface SearchScope {
 }
 
 const FEW = 2000
-const STEP = 500
 
 export function createSearchScope(
   { names, baseUrl, database }: Repository,
@@ -40,8 +42,35 @@ export function createSearchScope(
     baseUrl,
     filter: type => access.filterFor(type, permission),
     isFew: createProbe(database),
-    step: STEP,
+    step: STEP_ROWS,
+    stepWork: STEP_ROWS,
   }
+}
+
+/** The scope of one query: the more values each row is compared with, the fewer rows a step reads. */
+export function fitStep(scope: SearchScope, { type, clauses }: TypeQuery): SearchScope {
+  const filter = scope.filter(type)
+  const granted = listGranted(filter)
+  const subjects = (filter === 'everything' ? 0 : 1) + (scope.compartment === undefined ? 0 : 1)
+  const parameters = sum(clauses.map(countSubqueries)) + granted.length + subjects * SUBQUERIES_OF_SUBJECT
+  const values = sum(clauses.map(countValues)) + sum(granted)
+  const work = 1 + parameters * ROWS_OF_PARAMETER + values * ROWS_OF_VALUE
+  const step = Math.min(scope.step, Math.max(1, Math.floor(STEP_WORK / work)))
+  // SQLite reads the statement of each step anew.
+  return { ...scope, step, stepWork: Math.ceil(step * work) + parameters + values }
+}
+
+/** The subqueries by which a row is found to be of a patient. */
+const SUBQUERIES_OF_SUBJECT = 2
+
+/** The number of values of each parameter of a granular filter. */
+function listGranted(filter: AccessFilter): readonly number[] {
+  if (filter === 'everything') return []
+  return filter.flatMap(({ query = [] }) => query.map(([, value]) => value.split(',').length))
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, it) => all + it, 0)
 }
 
 /** Counts the rows of subqueries, each once, and no further than necessary. */
@@ -59,22 +88,28 @@ export function countUpTo(database: Database, rows: Sql, most = -1): number {
   return Number(database.rows(text, values)[0]?.[0])
 }
 
-/** Work that can pause between its steps, so that a long search does not keep the event loop busy. */
-export type Steps<T> = Generator<undefined, T, undefined>
+/**
+ * Work that can pause between its steps, so that a long search does not keep the event loop busy. It yields the work of the
+ * step to come, in rows.
+ */
+export type Steps<T> = Generator<number, T, undefined>
 
 /** Does all steps at once. */
 export function finish<T>(steps: Steps<T>): T {
   for (;;) {
-    const { done, value } = steps.next()
-    if (done) return value
+    const step = steps.next()
+    if (step.done) return step.value
   }
 }
 
-/** Does up to `most` steps at once; undefined if more are needed. */
-export function finishWithin<T>(steps: Steps<T>, most: number): T | undefined {
-  for (let step = 0; step < most; step++) {
-    const { done, value } = steps.next()
-    if (done) return value
+/** Does all steps at once, up to so many rows; undefined if more are needed. */
+export function finishWithin<T>(steps: Steps<T>, work: Work, most = CONDITION_ROWS): T | undefined | Failure {
+  for (let left = most; left > 0; ) {
+    const step = steps.next()
+    if (step.done) return step.value
+    left -= step.value
+    const excess = work.count('row', step.value)
+    if (excess) return excess
   }
   return undefined
 }
@@ -82,9 +117,9 @@ export function finishWithin<T>(steps: Steps<T>, most: number): T | undefined {
 /** Reads one state of the file in each step: a resource is loaded as it was when it was found. */
 export function* takeSnapshots<T>(database: Database, steps: Steps<T>): Steps<T> {
   for (;;) {
-    const { done, value } = database.snapshot(() => steps.next())
-    if (done) return value
-    yield
+    const step = database.snapshot(() => steps.next())
+    if (step.done) return step.value
+    yield step.value
   }
 }
 
@@ -93,45 +128,41 @@ export function* noticePauses<T>(
   steps: Steps<T>,
 ): Steps<{ readonly result: T; readonly hasPaused: boolean }> {
   for (let hasPaused = false; ; hasPaused = true) {
-    const { done, value } = steps.next()
-    if (done) return { result: value, hasPaused }
-    yield
+    const step = steps.next()
+    if (step.done) return { result: step.value, hasPaused }
+    yield step.value
   }
 }
 
-type Connection = Pick<FhirRequest['connection'], 'destroyed'>
+type Caller = Pick<FhirRequest, 'work'> & {
+  readonly connection: Pick<FhirRequest['connection'], 'destroyed'>
+}
 
 /**
- * Does the first step at once, and the others in later turns of the event loop: up to `most` steps, and none after the
- * client has closed the connection.
+ * Does the first step at once, and the others in later turns of the event loop: as long as the request has work left, and none
+ * after the client has closed the connection.
  */
-export function finishInTurns<T>(
-  steps: Steps<T>,
-  connection: Connection,
-  most = SEARCH_STEPS,
-): T | Failure | Promise<T | Failure> {
-  const { done, value } = steps.next()
-  return done ? value : continueInTurns(steps, connection, most)
+export function finishInTurns<T>(steps: Steps<T>, caller: Caller): T | Failure | Promise<T | Failure> {
+  const step = steps.next()
+  return step.done ? step.value : continueInTurns(steps, caller, step.value)
 }
 
 async function continueInTurns<T>(
   steps: Steps<T>,
-  connection: Connection,
-  most: number,
+  { connection, work }: Caller,
+  first: number,
 ): Promise<T | Failure> {
-  for (let step = 1; step < most; step++) {
+  for (let rows = first; ; ) {
+    const excess = work.count('row', rows)
+    if (excess) return excess
     await waitForTurn()
+    work.beginTurn()
     if (connection.destroyed) return CLIENT_GONE
-    const { done, value } = steps.next()
-    if (done) return value
+    const step = steps.next()
+    if (step.done) return step.value
+    rows = step.value
   }
-  return TOO_MANY_STEPS
 }
-
-const TOO_MANY_STEPS = fail({
-  problem: 'too-costly',
-  text: `Cannot complete the search: it reads more than ${(SEARCH_STEPS * STEP) / 1e6} million index rows. Add a parameter that fewer resources match`,
-})
 
 const CLIENT_GONE = fail({
   problem: 'too-costly',

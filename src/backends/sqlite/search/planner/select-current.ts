@@ -8,10 +8,10 @@ import type {
 } from '../../../../fhir/index.ts'
 import type { AccessFilter } from '../../../../smart/index.ts'
 import { findCandidates, selectCompartment, selectOfPatients } from './access-condition.ts'
-import { selectRange } from './clause-walk.ts'
+import { selectOfRanges, selectRange } from './clause-walk.ts'
 import { buildCurrentCondition, toQuery } from './current-condition.ts'
 import type { EntryClause } from './entry-match.ts'
-import { canSelect, isOfColumn, selectByEntries } from './own-condition.ts'
+import { canSelect, isOfColumn, isOfTime, selectByEntries } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'
 import { name, type Sql, sql, union } from './sql.ts'
 
@@ -37,6 +37,8 @@ export interface Start {
   readonly rids: Sql
   /** The clause that holds for all of them. */
   readonly clause?: LeadingClause
+  /** Whether they are all of one patient, and so may be many. */
+  readonly isOfPatient?: true
 }
 
 /**
@@ -56,7 +58,7 @@ export function findStart(
   const access = findAccessStart(scope, type, compartment)
   if (access) return access
   if (isFirstFew) return toStart(first)
-  const clause = leading.find(it => leadsToFew(scope, type, it))
+  const clause = leading.slice(0, MAX_PROBES).find(it => leadsToFew(scope, type, it))
   return clause && toStart(clause)
 }
 
@@ -94,6 +96,9 @@ function isVisible(scope: SearchScope, rows: Sql): boolean {
   return !scope.isFew(rows, 0)
 }
 
+/** The clauses that are tried. More are seldom of use, and each takes time. */
+const MAX_PROBES = 8
+
 /** The most resources at the other end of a chain with which a search starts. */
 export const FEW_LINKS = 500
 
@@ -103,12 +108,14 @@ function leadsToFew(scope: SearchScope, type: string, clause: LeadingClause): bo
   switch (clause.kind) {
     case 'chain':
       return (
-        clause.targets.every(target => findStart(few, toQuery(target))) &&
+        clause.targets.every(target => startsWithFew(few, toQuery(target))) &&
         scope.isFew(selectRids(scope, type, clause))
       )
     case 'has':
-      return findStart(few, toQuery(clause)) !== undefined && scope.isFew(selectRids(scope, type, clause))
+      return startsWithFew(few, toQuery(clause)) && scope.isFew(selectRids(scope, type, clause))
     default: {
+      // It holds for all other times, which no index finds.
+      if (isOfTime(clause) && clause.values.some(({ prefix }) => prefix === 'ne')) return false
       const rows = isOfColumn(clause)
         ? selectByEntries(scope.names, type, clause)
         : selectRange(scope.names, type, clause)
@@ -117,15 +124,25 @@ function leadsToFew(scope: SearchScope, type: string, clause: LeadingClause): bo
   }
 }
 
+function startsWithFew(scope: SearchScope, query: TypeQuery): boolean {
+  const start = findStart(scope, query)
+  return start !== undefined && (!start.isOfPatient || scope.isFew(start.rids))
+}
+
 /** The resources of the compartment, if it is one of the caller's, or of the access filter, if they are few. */
 export function findAccessStart(scope: SearchScope, type: string, compartment?: string): Start | undefined {
-  const inCompartment =
-    compartment === undefined ? undefined : { rids: selectOfPatients(scope.names, type, [compartment]) }
+  const inCompartment = compartment === undefined ? undefined : startOfPatient(scope, type, compartment)
   const filter = scope.filter(type)
   if (filter === 'everything') return inCompartment
   if (compartment !== undefined && isOwnPatient(scope, type, compartment)) return inCompartment
+  const patient = findOnePatient(filter)
+  if (patient !== undefined) return startOfPatient(scope, type, patient)
   const rids = findCandidates(scope, type, filter)
-  return rids && (isOfOnePatient(filter) || scope.isFew(rids)) ? { rids } : inCompartment
+  return rids && scope.isFew(rids) ? { rids } : inCompartment
+}
+
+function startOfPatient({ names }: SearchScope, type: string, patient: string): Start {
+  return { rids: selectOfPatients(names, type, [patient]), isOfPatient: true }
 }
 
 /** Whether a compartment is one of the caller's. */
@@ -135,8 +152,15 @@ export function isOwnPatient(scope: SearchScope, type: string, patient: string):
   return isGranted || isVisible(scope, selectById(scope, 'Patient', patient))
 }
 
-function isOfOnePatient(filter: AccessFilter): boolean {
-  return filter.length === 1 && filter !== 'everything' && filter[0]?.patient !== undefined
+/** The patient of all constraints: granular scopes are several. */
+function findOnePatient(filter: AccessFilter): string | undefined {
+  const [patient, ...others] =
+    filter === 'everything' ? [] : new Set(filter.map(constraint => constraint.patient))
+  return others.length === 0 ? patient : undefined
+}
+
+export function isOfOnePatient(filter: AccessFilter): boolean {
+  return findOnePatient(filter) !== undefined
 }
 
 /** The clauses that can start a search: the index finds the resources for which they hold. */
@@ -154,7 +178,7 @@ function selectRids(scope: SearchScope, type: string, clause: LeadingClause): Sq
     case 'has':
       return selectReferred(scope, type, clause, selectCurrent(scope, toQuery(clause), 'l'))
     default:
-      return selectByEntries(scope.names, type, clause)
+      return selectOfRanges(scope.names, type, clause) ?? selectByEntries(scope.names, type, clause)
   }
 }
 
