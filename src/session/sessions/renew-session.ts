@@ -29,7 +29,11 @@ export async function checkSession(context: AppContext, session: Session): Promi
  * without a read of the record, at once after a sign-out, and FHIR servers some seconds later. It also learns when the session
  * was last used, and says when the sign-in was: what the user does on either counts for both (LOGIN-20).
  */
-export async function checkAccess(context: AppContext, session: Session): Promise<Result<Session>> {
+export async function checkAccess(
+  context: AppContext,
+  session: Session,
+  isRenewed = false,
+): Promise<Result<Session>> {
   const answer = await askUserinfo(context, session)
   const error = answer?.status === 401 && isRecord(answer.json) ? answer.json.error : undefined
   // Before a renewal, which would be refused: that the user signed out is no refusal.
@@ -44,8 +48,11 @@ export async function checkAccess(context: AppContext, session: Session): Promis
     await revokeSession(context, session)
     return fail({ kind: 'session-ended' })
   }
+  if (isRenewed) return session
   const renewed = await renewSession(context, session)
-  if (!isFailure(renewed) || renewed.kind === 'session-ended') return renewed
+  // The token had expired: only now the auth server learns of the use, and says whether the sign-in has ended.
+  if (!isFailure(renewed)) return checkAccess(context, renewed, true)
+  if (renewed.kind === 'session-ended') return renewed
   if (renewed.kind !== 'token-refused') return session
   await endRefused(context, session, 'The auth server no longer accepts its token')
   return fail({ kind: 'session-ended' })
