@@ -18,6 +18,7 @@ import {
   type TestResult,
 } from '../src/fhir-api/testing/target.ts'
 import { fullAccess } from '../src/smart/index.ts'
+import { testCompleteness } from './test-upstream/completeness.ts'
 import { createNamespace, TAG_SYSTEM } from './test-upstream/namespace.ts'
 import { testRaces } from './test-upstream/races.ts'
 import { removeResources } from './test-upstream/remove-resources.ts'
@@ -57,6 +58,7 @@ describe(`the gateway in front of ${upstreamUrl}`, async () => {
     onResult: result => results.push(result),
   })
   testRaces(start)
+  testCompleteness(start)
 })
 
 async function findLacks(): Promise<NonNullable<Target['lacks']>> {
