@@ -24,6 +24,7 @@ export {
   readCareRange,
   readPostedParams,
 } from './everything.ts'
+export { namesMissingResults, saysIncomplete } from './incomplete.ts'
 export {
   createMisunderstood,
   type Interaction,

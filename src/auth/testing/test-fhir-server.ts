@@ -10,6 +10,8 @@ export interface TestFhirServer {
   refuse(parameter: string | undefined): void
   /** Makes it leave out the links to other pages from now on. */
   refuseLinks(): void
+  /** Makes it return up to this number of resources for a search, and say that it did not return all. */
+  cut(most: number | undefined): void
 }
 
 /** Creates a FHIR server with the interactions that the portal uses: reads, and searches by name, family, given, identifier and patient. */
@@ -18,6 +20,7 @@ export function createTestFhirServer(baseUrl: string, resources: readonly Resour
   let failing: number | 'no-response' | 'not-json' | undefined
   let refused: string | undefined
   let hasLinks = true
+  let most: number | undefined
   return {
     requests,
     refuse: parameter => {
@@ -25,6 +28,9 @@ export function createTestFhirServer(baseUrl: string, resources: readonly Resour
     },
     refuseLinks: () => {
       hasLinks = false
+    },
+    cut: number => {
+      most = number
     },
     fail: how => {
       failing = how
@@ -37,6 +43,7 @@ export function createTestFhirServer(baseUrl: string, resources: readonly Resour
       if (failing === 'not-json') return new Response('<html>', { status: 200 })
       if (failing !== undefined) return Response.json({}, { status: failing })
       if (refused !== undefined && url.searchParams.has(refused)) return Response.json({}, { status: 400 })
+      if (most !== undefined && /\/[A-Z]\w+$/.test(url.pathname)) return respondCut(url, resources, most)
       return respond(url, baseUrl, resources, hasLinks)
     },
   }
@@ -62,6 +69,15 @@ function respond(url: URL, baseUrl: string, resources: readonly Resource[], hasL
       ]
     : []
   return Response.json({ resourceType: 'Bundle', type: 'searchset', total: found.length, link, entry })
+}
+
+function respondCut(url: URL, resources: readonly Resource[], most: number): Response {
+  const type = url.pathname.split('/').at(-1)
+  const found = resources.filter(it => it.resourceType === type && matches(it, url.searchParams))
+  const issue = [{ severity: 'warning', code: 'incomplete', details: { text: 'Some results are missing' } }]
+  const outcome = { resource: { resourceType: 'OperationOutcome', issue }, search: { mode: 'outcome' } }
+  const entry = [...found.slice(0, most).map(resource => ({ resource })), outcome]
+  return Response.json({ resourceType: 'Bundle', type: 'searchset', entry })
 }
 
 /** The resources that the members of `_include` name. */

@@ -30,6 +30,11 @@ const UPSTREAMS: Readonly<
   'of HAPI': {},
   'with small pages of its own': { on: ['small-pages'] },
   'with pages of a number of bytes': { on: ['pages-by-bytes'] },
+  'that names itself by another URL': { on: ['other-url'] },
+  'that names itself by another URL and that nobody has recognized': {
+    on: ['other-url'],
+    gateway: { profile: 'post-only' },
+  },
   'that may answer from earlier results': { gateway: { searchCache: 'allow' } },
   'that nobody has recognized': { gateway: { profile: 'post-only' } },
   'with small pages that nobody has recognized': { on: ['small-pages'], gateway: { profile: 'post-only' } },

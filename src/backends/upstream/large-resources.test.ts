@@ -6,12 +6,14 @@ import {
   condition,
   createAuthenticator,
   NOT_WITHIN,
+  patient,
   patientAccess,
   type Reply,
   readIds,
   readIssue,
   readNextLink,
 } from '../sqlite/testing/fhir.ts'
+import { startHapi } from './testing/hapi/start-hapi.ts'
 import { useHostileGateway } from './testing/hostile-gateway.ts'
 import { json, searchset } from './testing/hostile-upstream.ts'
 import { startGateway } from './testing/start-gateway.ts'
@@ -235,6 +237,44 @@ describe('a document of 25 MB, with the default limits', () => {
       )
     } finally {
       await defaults.close()
+    }
+  })
+})
+
+describe('many large documents, in front of HAPI', () => {
+  it('are on pages of a number of bytes, each document once, and only the first page requests too many', async () => {
+    const hapi = await startHapi()
+    const gateway = await startGateway(hapi.url, {
+      guard: createAuthenticator({ ann: patientAccess('ann') }),
+      profile: 'hapi',
+      responseLimit: 4 * 1024 * 1024,
+    })
+    try {
+      const put = (resource: Resource) =>
+        fetch(`${hapi.url}/${resource.resourceType}/${resource.id}`, {
+          method: 'PUT',
+          headers: { 'content-type': 'application/fhir+json' },
+          body: JSON.stringify(resource),
+        })
+      await put(patient('ann'))
+      const ids = Array.from({ length: 20 }, (_, at) => `d${at}`)
+      for (const id of ids) assert.equal((await put(letter(id, 'ann', 'AAAA'.repeat(75_000)))).status, 201)
+      const reader = gateway.as('ann')
+      assert.equal((await reader('GET DocumentReference?_summary=count')).body.total, ids.length)
+      const before = hapi.seen.length
+      const found: unknown[] = []
+      let pages = 0
+      for (let url: string | undefined = 'DocumentReference?_count=40'; url !== undefined; pages++) {
+        const reply: Reply = await reader(`GET ${url}`)
+        found.push(...readIds(reply))
+        url = readNextLink(reply)
+      }
+      assert.deepEqual(found.toSorted(), ids.toSorted())
+      const counts = hapi.seen.slice(before).map(it => Number(new Map(it.params).get('_count')))
+      assert.deepEqual([pages, counts], [4, [41, 10, 8, 8, 8]])
+    } finally {
+      await gateway.close()
+      await hapi.close()
     }
   })
 })

@@ -223,6 +223,22 @@ describe('GET /api/medications', () => {
     assert.equal(pages, 2)
   })
 
+  it('returns no list if the server says that results are missing (API-12)', async () => {
+    const issue = [{ severity: 'warning', code: 'incomplete' }]
+    const outcome = { resource: { resourceType: 'OperationOutcome', issue }, search: { mode: 'outcome' } }
+    api.ehr.script.fhir = () =>
+      new Response(
+        JSON.stringify({
+          resourceType: 'Bundle',
+          type: 'searchset',
+          entry: [{ resource: medication('m1', '2020-01-01') }, outcome],
+        }),
+        { headers: { 'content-type': 'application/fhir+json' } },
+      )
+    const response = await api.browser.get('/api/medications')
+    assert.equal(response.statusCode, 502)
+  })
+
   it('does not follow a page to another host, and returns no partial list (API-12)', async () => {
     const other = await startScriptedEhr()
     try {

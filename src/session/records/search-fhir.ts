@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { isFailure } from '../../core/index.ts'
-import { formatDigits } from '../../fhir/index.ts'
+import { formatDigits, saysIncomplete } from '../../fhir/index.ts'
 import type { Result } from '../failure.ts'
 import { SEARCH_PAGES } from '../limits.ts'
 import type { Session } from '../session.ts'
@@ -47,6 +47,7 @@ export async function searchFhir<Schema extends TSchema>(
     const page = await readFhir(sessionRequest, url)
     if (isFailure(page)) return page
     if (!fitsSchema(SearchBundle, page)) return failUnexpected('it is not a Bundle')
+    if (saysIncomplete(page)) return failUnexpected('it does not have all results')
     const matches = collectMatches(page, search, sessionRequest.session)
     if (matches === undefined) return failUnexpected(`a ${search.type} is not valid FHIR R4`)
     resources.push(...matches)

@@ -77,16 +77,18 @@ export async function findMeantPatients(
       fault: `The FHIR server is unavailable, so it is not known whether there is a patient ${text}.`,
       outcome: 'unavailable',
     }
-  const { patients, hasMore } = list
+  const { patients, hasMore, isCut } = list
   return {
     ids: [...new Set([...own, ...patients.map(patient => patient.id)])],
     found: patients,
     outcome: 'searched',
-    fault: hasMore
-      ? `More than ${patients.length} patients match. Enter more of the name, or the MRN.`
-      : patients.length === 0
-        ? `No patient is known as ${text}.`
-        : undefined,
+    fault: isCut
+      ? 'The FHIR server did not return all patients who match. Enter more of the name, or the MRN.'
+      : hasMore
+        ? `More than ${patients.length} patients match. Enter more of the name, or the MRN.`
+        : patients.length === 0
+          ? `No patient is known as ${text}.`
+          : undefined,
   }
 }
 

@@ -1,4 +1,5 @@
 import { isFailure } from '../../../core/index.ts'
+import { saysIncomplete } from '../../../fhir/index.ts'
 import { type Person, readPerson } from '../../../web/index.ts'
 import {
   type FhirReader,
@@ -42,6 +43,8 @@ interface PatientPage {
   readonly total: number | undefined
   /** Whether the server has more patients. */
   readonly hasMore: boolean
+  /** Whether the server says that it did not return all of them. */
+  readonly isCut: boolean
   /** Whether the server sorted them: then the list has no gaps. */
   readonly isSorted: boolean
   /** The positions of the pages before and after this one. */
@@ -157,6 +160,7 @@ const EMPTY: PatientPage = {
   from: undefined,
   total: undefined,
   hasMore: false,
+  isCut: false,
   isSorted: true,
 }
 
@@ -165,9 +169,10 @@ function mergeLists(list: PatientPage, other: PatientPage): PatientPage {
   const known = new Set(list.patients.map(({ id }) => id))
   const added = other.patients.filter(({ id }) => !known.has(id))
   if (added.length === 0 && !other.hasMore) return list
+  const isCut = list.isCut || other.isCut
   const patients = [...list.patients, ...added].toSorted(compareFamilyNames)
   const hasMore = list.hasMore || other.hasMore || patients.length > PATIENTS_LISTED
-  return { ...EMPTY, patients: patients.slice(0, PATIENTS_LISTED), hasMore }
+  return { ...EMPTY, patients: patients.slice(0, PATIENTS_LISTED), hasMore, isCut }
 }
 
 /** From the best order to none: a server need not support sorting (FHIR R4, 3.1.1.5.1). */
@@ -203,6 +208,7 @@ function toPatientPage(
       const patients = received.slice(0, PATIENTS_LISTED).map(readPerson)
       const total = typeof resource.total === 'number' ? resource.total : undefined
       const from = findStart(place, received.length, total)
+      const isCut = saysIncomplete(resource)
       return {
         kind: 'list',
         recent: [],
@@ -210,7 +216,10 @@ function toPatientPage(
         from,
         total,
         hasMore:
-          next !== undefined || (previous === undefined && total !== undefined && total > patients.length),
+          isCut ||
+          next !== undefined ||
+          (previous === undefined && total !== undefined && total > patients.length),
+        isCut,
         isSorted,
         ...(next !== undefined && { next: formatPage(next, from && from + received.length) }),
         ...(previous !== undefined && { previous: formatPage(previous, from && 1 - from) }),

@@ -1,5 +1,5 @@
 import { isFailure, isRecord } from '../../../core/index.ts'
-import { isId, parseReference, type Resource } from '../../../fhir/index.ts'
+import { isId, parseReference, type Resource, saysIncomplete } from '../../../fhir/index.ts'
 import { describeEncounter, type EncounterDescription, type Person, readPerson } from '../../../web/index.ts'
 import { type FhirReader, listResources, type Unavailable } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
@@ -21,6 +21,8 @@ export interface Encounters {
   readonly found: number
   /** The number of all encounters; undefined if the server does not return it. */
   readonly total: number | undefined
+  /** Whether the server says that it did not return all of them. */
+  readonly isCut: boolean
 }
 
 interface PickedOptions {
@@ -72,6 +74,7 @@ export async function readEncounters(
     listed: allEncounters ? found : found.slice(0, encountersListed),
     found: found.length,
     total: typeof total === 'number' ? Math.max(total, found.length) : undefined,
+    isCut: bundles.some(saysIncomplete),
   }
 }
 

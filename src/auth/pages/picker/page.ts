@@ -67,7 +67,7 @@ ${!isOwn && renderPatientSearch(paths.pick, search, { hidden: { interaction: pen
 <div class="stack stack--tight" data-results>
 ${again && renderWarning(isOwn ? 'Nobody is selected.' : 'No patient selected.', 'Select one, or cancel.')}
 ${people.some(({ id }) => list.similar.ids.has(id)) && renderWarning('Patients in this list have names similar to others.', `Check the birth date${isOwn ? '' : ' and the MRN'} before you continue.`)}
-${renderPickForm(options, html`${renderHidden({ search, page: view.page })}${people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, { suggestions: view.suggestions, build: text => buildPickUrl(pendingId, { search: text }) })}</div>` : isOwn ? renderOwnRecords(list, { records: options.ownRecords, now: options.now, pager: renderPages(options, view) }) : renderRadios(options, view)}`)}
+${renderPickForm(options, html`${renderHidden({ search, page: view.page })}${people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, { list, suggestions: view.suggestions, build: text => buildPickUrl(pendingId, { search: text }) })}</div>` : isOwn ? renderOwnRecords(list, { records: options.ownRecords, now: options.now, pager: renderPages(options, view) }) : renderRadios(options, view)}`)}
 </div></div>`,
   )
 }

@@ -36,7 +36,7 @@ export function renderList(options: ListOptions): Html {
   const build = (search?: string) => buildPortalUrl({ search, client })
   return html`<div class="portal__find">
 ${renderPatientSearch(paths.portal, search, { hidden: { client }, isFocused: pickedId === undefined })}
-<div class="card plistbox" data-results>${listPeople(list).length === 0 ? renderNoPatients(search, { suggestions, build }) : renderRows(options)}</div>
+<div class="card plistbox" data-results>${listPeople(list).length === 0 ? renderNoPatients(search, { list, suggestions, build }) : renderRows(options)}</div>
 </div>`
 }
 
@@ -137,6 +137,7 @@ export function renderFacts(person: Person, { now, alike }: { now: number; alike
 }
 
 interface NoPatientsOptions {
+  readonly list: PatientList
   readonly suggestions: readonly string[]
   /** The URL of the list with another search, or with none. */
   readonly build: (search?: string) => string
@@ -144,9 +145,15 @@ interface NoPatientsOptions {
 
 export function renderNoPatients(
   search: string | undefined,
-  { suggestions, build }: NoPatientsOptions,
+  { list, suggestions, build }: NoPatientsOptions,
 ): Html {
   const all = build()
+  if (list.isCut)
+    return renderEmptyState({
+      title: 'The patients could not be read',
+      text: 'The FHIR server did not return all patients that you may see. Try again, or search for a name.',
+      action: { href: all, text: 'Try again' },
+    })
   return search === undefined
     ? renderEmptyState({
         title: 'No patients',
@@ -183,10 +190,12 @@ export function describeMatches(list: PatientList, search: string): string {
 
 /** A list that the server did not sort, or that has no next page, is not all there is. The heading names a search. */
 export function describeList(list: PatientList, search: string | undefined): string {
-  const { hasMore, isSorted, next } = list
+  const { hasMore, isCut, isSorted, next } = list
   const isPart = hasMore && next === undefined
-  if (search !== undefined) return isPart ? 'Type more of the name to find the others.' : ''
+  const cut = isCut ? 'The FHIR server did not return all of them. ' : ''
+  if (search !== undefined) return isCut || isPart ? `${cut}Type more of the name to find the others.` : ''
   const people = countPatients(list)
+  if (isCut) return `${people}. ${cut}Search to find the others.`
   return isPart ? `${people}. Search to find the others.` : `${people}${isSorted ? ', by family name' : ''}.`
 }
 

@@ -129,7 +129,7 @@ interface EncounterChoice {
  * focus, and the chosen one always. Unlike a closed `details`, this keeps all input.
  */
 export function renderEncounterChoice(
-  { listed, found, total = found }: Encounters,
+  { listed, found, total = found, isCut }: Encounters,
   { page, isAll, chosen, fault, noun = 'encounter' }: EncounterChoice,
 ): Html {
   const running = listed.filter(encounter => encounter.inProgress)
@@ -142,7 +142,8 @@ export function renderEncounterChoice(
 ${fault !== undefined && html`<div id="encounter-error">${renderAlert(`No ${noun} chosen.`, fault, 'bad')}</div>`}
 <div class="choices">${listed.slice(0, IN_SIGHT).map(row)}
 ${earlier.length > 0 && html`<div class="choices__earlier" id="earlier">${earlier.map(encounter => row(encounter, IN_SIGHT))}${total > listed.length && renderRest(`${listed.length} of ${total} ${noun}s`, isAll ? undefined : page)}</div>`}
-${renderChoice({ type: 'radio', name: 'encounterId', value: '', text: `No ${noun}`, meta: `${listed.length === 0 ? 'None is recorded. ' : ''}The app opens with the ${noun === 'visit' ? 'record' : 'patient'} only`, isChecked: checked === '' })}</div>
+${renderChoice({ type: 'radio', name: 'encounterId', value: '', text: `No ${noun}`, meta: `${listed.length === 0 && !isCut ? 'None is recorded. ' : ''}The app opens with the ${noun === 'visit' ? 'record' : 'patient'} only`, isChecked: checked === '' })}</div>
+${isCut && html`<p class="muted">The FHIR server did not return all ${noun}s.</p>`}
 ${
   earlier.length > 0 &&
   html`<p class="choices__more"><a class="moreof" href="#earlier">Show ${earlier.length} earlier ${earlier.length === 1 ? noun : `${noun}s`}</a>${total > listed.length && ` of ${total - Math.min(IN_SIGHT, listed.length)}`}</p>

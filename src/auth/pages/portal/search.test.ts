@@ -347,6 +347,17 @@ describe('GET /portal with a search', () => {
     assert.doesNotMatch(body, /Did you mean/)
   })
 
+  it('does not take a part of the patients for all of them, nor none for nobody (PORTAL-3)', async () => {
+    auth.fhir.cut(1)
+    const part = await browser.get('/portal')
+    assert.match(part.body, /The FHIR server did not return all of them/)
+    auth.fhir.cut(0)
+    const none = await browser.get('/portal')
+    auth.fhir.cut(undefined)
+    assert.doesNotMatch(none.body, /No patients/)
+    assert.match(none.body, /The FHIR server did not return all patients that you may see/)
+  })
+
   it('searches by name if the server does not support MRN searches', async () => {
     auth.fhir.refuse('identifier')
     const found = await browser.get('/portal?search=seven7')
@@ -362,6 +373,7 @@ describe('describeList', () => {
     recent: [person],
     patients: [person, person],
     from: 1,
+    isCut: false,
     isSorted: true,
     similar: { ids: new Set<string>(), isComplete: true },
   } as const
@@ -389,5 +401,17 @@ describe('describeList', () => {
     const { next: _, ...unlinked } = uncounted
     assert.equal(describeList(unlinked, 'jun'), 'Type more of the name to find the others.')
     assert.equal(describeList(unlinked, undefined), 'Patients 1 to 2. Search to find the others.')
+  })
+
+  it('says that patients are missing if the server says so (PORTAL-3)', () => {
+    const cut = { ...list, total: undefined, hasMore: true, isCut: true }
+    assert.equal(
+      describeList(cut, undefined),
+      'Patients 1 to 2. The FHIR server did not return all of them. Search to find the others.',
+    )
+    assert.equal(
+      describeList(cut, 'jun'),
+      'The FHIR server did not return all of them. Type more of the name to find the others.',
+    )
   })
 })

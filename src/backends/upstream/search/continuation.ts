@@ -1,8 +1,8 @@
 import { fail, isFailure, isRecord } from '../../../core/index.ts'
-import type { Resource } from '../../../fhir/index.ts'
+import { namesMissingResults, type Resource } from '../../../fhir/index.ts'
 import type { Failure } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
-import type { BundleEntry } from '../http/response.ts'
+import { type BundleEntry, parseEntry } from '../http/response.ts'
 import type { UrlRewriter } from '../http/urls.ts'
 import type { Continuation, Links, PageCursor, Relation } from '../paging.ts'
 import type { Paging } from './send-search.ts'
@@ -71,12 +71,8 @@ function isMatch({ search }: Pick<BundleEntry, 'search'>): boolean {
   return mode !== 'include' && mode !== 'outcome'
 }
 
-// R4 valueset-issue-type.html: reasons for which a server ends early.
-const INCOMPLETE = /"code"\s*:\s*"(?:incomplete|too-costly|timeout|throttled|transient|exception)"/
-
-/** Whether the upstream says in an OperationOutcome that its results are incomplete (R4 search.html#outcome). */
-function saysIncomplete({ search, text = '' }: BundleEntry): boolean {
-  return isRecord(search) && search.mode === 'outcome' && INCOMPLETE.test(text)
+function saysIncomplete(entry: BundleEntry): boolean {
+  return isRecord(entry.search) && entry.search.mode === 'outcome' && namesMissingResults(parseEntry(entry))
 }
 
 /** The failure of a request that needs all of a result. */

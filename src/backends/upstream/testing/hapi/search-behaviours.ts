@@ -383,7 +383,7 @@ export const pagesWithoutType: Behaviour = stored => {
   const pages = new Map<string, string>()
   return async (request, next) => {
     const page = pages.get(request.params.find(([name]) => name === '_getpages')?.[1] ?? '')
-    if (page !== undefined) return withPages(await next(toRequest(page, request)))
+    if (page !== undefined) return withPages(await next(toRequest(page, request)), false, describe(request))
     if (request.path === '' && request.params.some(([name]) => name === '_getpages'))
       return refuse(410, '0417', 'Search ID does not exist and may have expired')
     const response = await next(request)
@@ -391,16 +391,21 @@ export const pagesWithoutType: Behaviour = stored => {
     return withPages(response, mayFindTwice(request))
   }
 
-  function withPages(response: HapiResponse, isEndHidden = false): HapiResponse {
+  function withPages(response: HapiResponse, isEndHidden = false, self?: string): HapiResponse {
     const bundle = response.status === 200 ? parseBody(response.body) : {}
     if (!Array.isArray(bundle.link)) return response
     const hasNext = bundle.link.some(({ relation }: { relation: string }) => relation === 'next')
     const link = bundle.link.flatMap(({ relation, url }: { relation: string; url: string }) => {
+      if (relation === 'self') return [{ relation, url: self ?? url }]
       if (relation !== 'next') return [{ relation, url }]
       return isEndHidden ? [] : [{ relation, url: toPage(url) }]
     })
     const body = response.body.replace(JSON.stringify(bundle.link), JSON.stringify(link))
     return { ...response, body: isEndHidden && hasNext ? body.replace(/"total":\d+,/, '') : body }
+  }
+
+  function describe({ path, params }: HapiRequest): string {
+    return `${stored.baseUrl}${path}?${new URLSearchParams(params.map(it => [...it]))}`
   }
 
   function toPage(url: string): string {

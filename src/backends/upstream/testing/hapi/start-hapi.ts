@@ -20,6 +20,7 @@ import * as writes from './write-behaviours.ts'
  * request first and its response last.
  */
 const BEHAVIOURS = {
+  'other-url': otherUrl,
   'absolute-entry-urls-refused': writes.absoluteEntryUrlsRefused,
   'bundles-create-by-content': writes.bundlesCreateByContent,
   'batches-send-entries': writes.batchesSendEntries,
@@ -69,6 +70,7 @@ export type BehaviourName = keyof typeof BEHAVIOURS
 
 /** The behaviours of proxies and of unusual settings, which are off unless a test switches them on. */
 const UNUSUAL: readonly BehaviourName[] = [
+  'other-url',
   'metadata-refused',
   'ends-in-silence',
   'ends-in-time',
@@ -221,6 +223,14 @@ async function readRequest(incoming: IncomingMessage): Promise<HapiRequest> {
     params: [...searchParams, ...form],
     headers: headers as HapiRequest['headers'],
     body: form.length > 0 ? '' : body,
+  }
+}
+
+/** The server names itself by another URL than the one that it has. */
+function otherUrl({ baseUrl }: Stored): ReturnType<Behaviour> {
+  return async (request, next) => {
+    const response = await next(request)
+    return { ...response, body: response.body.replaceAll(baseUrl, 'http://hapi.internal:8080/fhir') }
   }
 }
 
