@@ -96,10 +96,10 @@ describe('the administration in a browser', () => {
     const row = page.getByRole('row', { name: /Demo app.*10\.0\.0\.8.*Requests from 127\.0\.0\.1/ }).first()
     await row.waitFor()
     await page.getByText(/^Appeared in a list: /).click()
-    const listed = page.getByRole('table', { name: 'Appeared in a list, the last first' })
+    const listed = page.getByRole('table', { name: 'Appeared in a list, most recent first' })
     await listed.getByRole('row', { name: /Patient list.*10\.0\.0\.8/ }).waitFor()
     await page.getByText(/^Looked up in the administration: /).click()
-    const lookups = page.getByRole('table', { name: 'Looked up in the administration, the last first' })
+    const lookups = page.getByRole('table', { name: 'Looked up in the administration, most recent first' })
     assert.equal(await lookups.getByRole('row', { name: /Administration/ }).count(), 1)
     await inspectOnEveryScreen(page, 'admin-audit-patient')
     await listed
@@ -174,7 +174,7 @@ describe('the administration in a browser', () => {
     const urls: string[] = []
     context.on('request', request => urls.push(request.url(), request.headers().referer ?? ''))
     await own.goto(first)
-    await own.getByText('This link does not work, or no longer.').waitFor()
+    await own.getByText('This link does not work.').waitFor()
     await inspectOnEveryScreen(own, 'activate-ended')
     // In the same tab only the part behind the # differs, and the browser loads no page.
     await own.goto(link)

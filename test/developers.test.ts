@@ -205,7 +205,7 @@ describe('/apps', () => {
     await uris.fill('http://app.example/callback')
     await page.getByText('http://app.example/callback: expected https, http on loopback').waitFor()
     assert.equal(await uris.getAttribute('aria-invalid'), 'true')
-    assert.equal(await page.getByText('Expected a name').isVisible(), false)
+    assert.equal(await page.getByText('Enter a name').isVisible(), false)
     await page.getByLabel('Other scopes').fill('patient/Nothing.rs')
     await page.getByText('FHIR R4 has no resource type Nothing').waitFor()
     await page.getByText('More options').click()

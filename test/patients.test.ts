@@ -252,7 +252,7 @@ describe('the pages of a patient', () => {
     const contents = page.getByRole('navigation', { name: 'On this page' })
     await contents.getByRole('link', { name: 'Apps with access' }).press('Enter')
     await page.waitForURL('**/home#s-apps')
-    assert.equal(await page.getByText(/if somebody should not open a record/).count(), 1)
+    assert.equal(await page.getByText(/If somebody should not be able to open a record/).count(), 1)
     await inspectOnEveryScreen(page, 'home-carer')
 
     await page.goto(buildAuthorizeUrl())

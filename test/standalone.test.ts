@@ -371,7 +371,7 @@ describe('the administration area', () => {
     await page.getByLabel('Password').fill(stack.user.password)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'Needs attention' }).waitFor()
-    await page.getByText('The FHIR server does not have the user of the account ghost.').waitFor()
+    await page.getByText('The FHIR server has no resource for the FHIR user of the account ghost.').waitFor()
     await inspectOnEveryScreen(page, 'admin-overview')
     await page.getByText('The audit trail was never verified.').waitFor()
     await page.getByRole('link', { name: 'Verify', exact: true }).click()

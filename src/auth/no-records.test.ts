@@ -244,12 +244,12 @@ eachDatabaseIfThorough((_name, open) => {
       const patient = { ...form, username: 'p', kind: 'account', noRecords: '1' }
       assert.match(
         (await admin.post(path, patient)).body,
-        /Only the account of a clinician can open no records/,
+        /Only the account of a clinician can be for administration only, without patient records/,
       )
       await auth.addUser('cleo')
       const { id } = await auth.findUser('cleo')
       const asked = await admin.get(`/admin/clinicians/${id}/make-auditor`)
-      assert.match(asked.body, /still opens patient records[\s\S]*name="noRecords"/)
+      assert.match(asked.body, /can still open patient records[\s\S]*name="noRecords"/)
       await admin.post(`/admin/clinicians/${id}/make-auditor`, { noRecords: '1' })
       const { auditor, fhir_user_id } = await auth.findUser('cleo')
       assert.deepEqual([Boolean(auditor), fhir_user_id], [true, ''])
@@ -257,7 +257,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.match(list, /cleo[\s\S]*No records/)
       assert.doesNotMatch(
         (await admin.get('/admin')).body,
-        /in common|does not have the user of the accounts? .*vera/,
+        /in common|has no resource for the FHIR user of the accounts? .*vera/,
       )
     })
 

@@ -205,7 +205,10 @@ describe('the variables of a single provider', () => {
     )
     const practitioner = { SMART_LOGIN_FHIR_USER: 'Practitioner/{nr}' }
     assert.match(explain({ ...patients, ...practitioner }), /fhir-user must name a Patient/)
-    assert.match(read('', { SMART_LOGIN_USERS: 'patients' }).problems.join(), /needs SMART_LOGIN_ISSUER/)
+    assert.match(
+      read('', { SMART_LOGIN_USERS: 'patients' }).problems.join(),
+      /^SMART_LOGIN_ISSUER must be set, /,
+    )
   })
 
   it('distinguish a claim, a template and a search by its characters (SIGNIN-1)', () => {
@@ -223,7 +226,7 @@ describe('the variables of a single provider', () => {
       'SMART_LOGIN_ISSUER needs SMART_LOGIN_CLIENT_ID',
     ])
     assert.deepEqual(problems({ SMART_LOGIN_CLIENT_ID: 'x' }), [
-      'SMART_LOGIN_* of a provider needs SMART_LOGIN_ISSUER',
+      'SMART_LOGIN_ISSUER must be set, because other settings of its sign-in provider (SMART_LOGIN_*) are set',
     ])
     assert.deepEqual(problems({ SMART_LOGIN_PASSWORDS: 'false' }), [
       'SMART_LOGIN_PASSWORDS=false needs a sign-in provider',

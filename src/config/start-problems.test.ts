@@ -47,7 +47,7 @@ describe('start problems and warnings', () => {
 
   it('refuses an order of sign-in methods that names an unknown one', () => {
     assert.deepEqual(problems({ SMART_LOGIN_ORDER: 'hospital,password' }), [
-      'SMART_LOGIN_ORDER names hospital, which is no sign-in method in use (password)',
+      'SMART_LOGIN_ORDER names hospital, which is not a sign-in method in use (password)',
     ])
     assert.deepEqual(problems({ SMART_LOGIN_ORDER: 'password' }), [])
   })
@@ -214,7 +214,7 @@ describe('start problems and warnings', () => {
     assert.deepEqual([isOn({}), isOn({ SMART_LAB: 'false' })], [true, false])
     assert.deepEqual([isOn(deployed), isOn({ SMART_BIND: '0.0.0.0' })], [false, false])
     assert.deepEqual([isOn(lab), problems(lab)], [true, []])
-    assert.match(read(lab).startWarnings.join('\n'), /^SMART_LAB=true: administrators open every record /)
+    assert.match(read(lab).startWarnings.join('\n'), /^SMART_LAB=true: administrators can open every record /)
   })
 
   it('refuses the lab off loopback without a setting that names its risk, and over plain http in any case (SETTING-9)', () => {

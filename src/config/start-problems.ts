@@ -91,12 +91,15 @@ function findLoginProblems({ login, allowHttp }: Settings): readonly string[] {
   const { providers, passwords, single, order } = login
   const known = new Set([...(passwords ? ['password'] : []), ...providers.map(({ id }) => id)])
   return [
-    ...when(known.size <= providers.length && passwords, 'a sign-in provider cannot have the id password'),
+    ...when(
+      known.size <= providers.length && passwords,
+      'a sign-in provider cannot have the id “password”: choose another',
+    ),
     ...order
       .filter(method => !known.has(method))
       .map(
         method =>
-          `SMART_LOGIN_ORDER names ${method}, which is no sign-in method in use (${[...known].join(', ')})`,
+          `SMART_LOGIN_ORDER names ${method}, which is not a sign-in method in use (${[...known].join(', ')})`,
       ),
     ...findProviderConflicts(providers),
     ...when(!passwords && providers.length === 0, 'SMART_LOGIN_PASSWORDS=false needs a sign-in provider'),
@@ -106,7 +109,7 @@ function findLoginProblems({ login, allowHttp }: Settings): readonly string[] {
     ),
     ...when(
       single.issuer === undefined && isSingleUsed(single),
-      'SMART_LOGIN_* of a provider needs SMART_LOGIN_ISSUER',
+      'SMART_LOGIN_ISSUER must be set, because other settings of its sign-in provider (SMART_LOGIN_*) are set',
     ),
     ...providers
       .filter(({ id }) => id === SINGLE_PROVIDER_ID)
@@ -206,7 +209,7 @@ export function findStartWarnings(settings: Settings): readonly string[] {
 }
 
 function findLab({ lab }: Settings): readonly string[] {
-  return when(lab, 'SMART_LAB=true: administrators open every record as any user, without a sign-in')
+  return when(lab, 'SMART_LAB=true: administrators can open every record as any user, without a sign-in')
 }
 
 /** Why the lab must not be used off loopback (SETTING-9). `SMART_ALLOW_HTTP` does not count. */

@@ -11,7 +11,7 @@ import {
 } from './index.ts'
 
 describe('renderTable', () => {
-  const columns = ['Name', { head: 'Ends at the latest', label: 'Ends' }, { head: 'Action', isHidden: true }]
+  const columns = ['Name', { head: 'Ends by', label: 'Ends' }, { head: 'Action', isHidden: true }]
   const rows = [['<a>', html`<b>now</b>`, 'End']]
   const { markup } = renderTable({ caption: 'All & more', kind: 'table--stack', columns }, rows)
 

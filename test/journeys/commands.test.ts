@@ -160,7 +160,7 @@ const STEPS = {
   'upgrade check': { prints: /./, exitCode: 3 },
   'upgrade apply': { prints: /./ },
   'keys list': { prints: /./ },
-  'keys rotate': { prints: /^A new key signs from / },
+  'keys rotate': { prints: /^New tokens are signed with a new key from / },
   'keys withdraw': { args: () => findInJson('kid', 'keys', 'list'), prints: /^Withdrew key / },
   'client remove': { args: 'my-app', prints: /^Removed app my-app$/m },
   completion: { args: 'bash', prints: /sallyport/ },

@@ -347,7 +347,8 @@ const FILTER = {
   launch: Type.Optional(Type.String()),
   address: Type.Optional(
     Type.String({
-      description: 'The IP address of the request. Choose times too: it reads all records of them.',
+      description:
+        'The IP address of the request. Set `since` and `until` too: a search by address reads every record between them.',
     }),
   ),
 }

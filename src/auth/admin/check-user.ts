@@ -61,7 +61,11 @@ export function listUserFaults(
       'fhirUser',
       `a FHIR user of this kind is a reference to a ${types.join(' or ')}`,
     ],
-    [records || user.kind === 'clinician', 'records', 'only the account of a clinician can open no records'],
+    [
+      records || user.kind === 'clinician',
+      'records',
+      'only the account of a clinician can be for administration only, without patient records',
+    ],
     [
       records || user.fhirUser === '',
       'fhirUser',

@@ -104,7 +104,7 @@ export const keyEndpoints = [
   defineEndpoint({
     method: 'POST',
     path: '/keys',
-    title: 'Publish a new key, which signs a few seconds later',
+    title: 'Publish a new key, and sign tokens with it a few seconds later',
     body: NONE,
     result: Type.Object({ signs_from: Time }, CLOSED),
     operation: ROTATE_KEYS,
@@ -117,7 +117,7 @@ export const keyEndpoints = [
       back: '/keys',
       done: 'rotated',
       ask: async () => ({
-        text: 'A new key is published, and signs as soon as all servers have it. Tokens of the current key stay valid.',
+        text: 'A new key is published. New tokens are signed with it as soon as all servers have it. Tokens signed with the current key stay valid.',
       }),
     },
     handle: ({ admin, context }) => rotateKeys(admin, context.sealer),
@@ -126,7 +126,8 @@ export const keyEndpoints = [
     method: 'DELETE',
     path: '/keys/:kid',
     title: 'Withdraw a leaked key at once',
-    description: 'Every server refuses its tokens within 5 seconds. A new key signs.',
+    description:
+      'Every server refuses tokens signed with it within 5 seconds. New tokens are signed with a new key.',
     result: Type.Object({ kid: Type.String() }, CLOSED),
     operation: WITHDRAW_KEY,
     page: {

@@ -249,9 +249,9 @@ async function findTrailMatters(admin: Admin, { settings }: AuthContext): Promis
 }
 
 function describeVerification({ state, at = 0 }: VerificationReport, now: number): string | undefined {
-  if (state === 'changed') return 'The audit trail was changed: the last verification found it.'
+  if (state === 'changed') return 'The last verification found that the audit trail was changed.'
   if (state === 'never') return 'The audit trail was never verified.'
-  if (state === 'failed') return 'The last verification of the audit trail did not end.'
+  if (state === 'failed') return 'The last verification of the audit trail did not finish.'
   const days = Math.floor((now - at) / DAY_MS)
   return days < VERIFIED_DAYS ? undefined : `The audit trail was last verified ${days} days ago.`
 }
@@ -287,7 +287,7 @@ async function findUserMatters(context: AuthContext): Promise<readonly Matter[]>
   return [
     {
       code: 'users-unknown',
-      text: `The FHIR server does not have the user of the ${who}.`,
+      text: `The FHIR server has no resource for the FHIR user of the ${who}.`,
       path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
     },
   ]

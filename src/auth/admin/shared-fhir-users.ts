@@ -40,7 +40,7 @@ export async function describeSharing(context: Context, user: UserDescription): 
     .execute()
   return [...Map.groupBy(rows, ({ reference }) => reference)].map(
     ([reference, others]) =>
-      `${reference} is also the FHIR user of ${shortenList(others.map(({ username }) => username))}. Apps and the FHIR server take these accounts for one person: give each person a resource of their own.`,
+      `${reference} is also the FHIR user of ${shortenList(others.map(({ username }) => username))}. Apps and the FHIR server treat these accounts as one person: give each person a resource of their own.`,
   )
 }
 

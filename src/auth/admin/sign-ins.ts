@@ -68,7 +68,7 @@ export async function endSignInById(admin: Admin, id: string): Promise<UserDescr
 }
 
 const SIGN_IN = {
-  id: Type.String({ description: 'It opens nothing.' }),
+  id: Type.String({ description: 'Not a secret: it gives no access.' }),
   signed_in_at: Time,
   last_used_at: Time,
   expires_at: Time,
@@ -100,7 +100,7 @@ export const signInEndpoints = [
   defineEndpoint({
     method: 'GET',
     path: '/sign-ins',
-    title: 'Browsers in which users are signed in now, those that end last first',
+    title: 'Browsers in which users are signed in now, those that end latest come first',
     description: 'Of everybody, or of a user. A page may have fewer items than `limit`.',
     query: Type.Object(
       {

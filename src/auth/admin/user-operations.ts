@@ -30,7 +30,7 @@ export const Link = Type.Object({ issuer: Type.String(), subject: Type.String() 
 export const Password = Type.Optional(
   Type.String({
     description:
-      'From the characters that `SMART_LOGIN_MIN_PASSWORD_LENGTH` requires to 72 bytes. The user replaces it at the first sign-in.',
+      'At least as many characters as `SMART_LOGIN_MIN_PASSWORD_LENGTH` requires, and at most 72 bytes. The user replaces it at the first sign-in.',
   }),
 )
 
@@ -93,7 +93,7 @@ export const USER_OPERATIONS = {
       path: 'password',
       title: 'Reset the password',
       description:
-        'Ends the password, all sign-ins and the access of apps. Without a password and a link the server generates a password.',
+        'The old password stops working, and all sign-ins and the access of apps end. If the body has neither a password nor a link, the server generates a password.',
       input: Type.Object({ password: Password, activation_link: WithLink, ...KEEP_APPS }, CLOSED),
       result: Type.Object(
         {

@@ -11,7 +11,7 @@ const Report = Type.Object(
   {
     state: Type.Union(
       ['never', 'running', 'intact', 'changed', 'failed'].map(state => Type.Literal(state)),
-      { description: '`changed`: see `problems`. `failed`: it did not end.' },
+      { description: '`changed`: see `problems`. `failed`: it did not finish.' },
     ),
     at: Type.Optional(Time),
     records: Type.Optional(Type.Integer()),

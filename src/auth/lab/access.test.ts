@@ -118,7 +118,7 @@ describe('the lab off loopback', () => {
     for (const what of ['constructor', 'toString', 'valueOf', '__proto__', 'x'])
       assert.equal(
         (await administrator.get(`/lab/find?what=${what}`, HTTPS)).body,
-        '{"error":"invalid_request","error_description":"Set what to one of client, user, patient."}',
+        '{"error":"invalid_request","error_description":"Set the parameter “what” to one of these: client, user, patient."}',
       )
     for (const path of ['/apps', '/apps/new', '/apps/edit', '/apps/remove']) {
       assert.equal((await administrator.get(path, HTTPS)).statusCode, 404, path)

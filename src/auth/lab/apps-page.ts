@@ -180,7 +180,7 @@ ${listScopeNotes(client.scope, context.settings.fhir.searchPermission).map(note 
 ${values.map(([label, value]) => value !== undefined && renderCopyable(label, value))}
 </section>
 ${renderCode(makeSnippets(client, { secret, fhirBaseUrl }))}
-${isFixed(context.settings, client) && html`<p class="small muted">This app cannot change here. ${describeFixed(context.settings, client)}.</p>`}
+${isFixed(context.settings, client) && html`<p class="small muted">This app cannot be changed here. ${describeFixed(context.settings, client)}.</p>`}
 ${renderActions(
   ...(client.launchUrl === undefined
     ? []

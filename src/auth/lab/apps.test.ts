@@ -146,7 +146,7 @@ describe('/apps', () => {
 
   it('marks the invalid field, keeps all entries, and registers nothing (LAB-8)', async () => {
     const cases: readonly (readonly [Readonly<Record<string, string>>, field: string, text: RegExp])[] = [
-      [{ name: ' ' }, 'name', /Expected a name/],
+      [{ name: ' ' }, 'name', /Enter a name/],
       [{ name: 'x'.repeat(201) }, 'name', /at most 200/],
       [{ client_id: 'sallyport-portal' }, 'client_id', /reserved/],
       [{ client_id: 'sallyport-app' }, 'client_id', /The id is taken/],
@@ -163,7 +163,7 @@ describe('/apps', () => {
       [{ scope: 'system/*.rs' }, 'scope', /must sign/],
       [{ scope: 'sallyport/admin', auth_method: 'client_secret' }, 'scope', /expected for example/],
       [{ auth_method: 'private_key_jwt' }, 'jwks_url', /needs keys/],
-      [{ auth_method: 'private_key_jwt', jwks: '{' }, 'jwks', /not JSON/],
+      [{ auth_method: 'private_key_jwt', jwks: '{' }, 'jwks', /The key set is not valid JSON/],
       [
         { auth_method: 'private_key_jwt', jwks: '{"keys":[{"kty":"oct","k":"x"}]}' },
         'jwks',
@@ -272,12 +272,12 @@ describe('/apps', () => {
       jwks: '{',
     })
     assert.deepEqual(faults, {
-      name: 'Expected a name.',
+      name: 'Enter a name.',
       client_id: 'The id is taken.',
       redirect_uris: 'http://growth.example/: expected https, http on loopback, or a private-use scheme.',
       launch_url: 'x: expected an absolute URL.',
       scope: 'patient/Nothing.rs: FHIR R4 has no resource type Nothing.',
-      jwks: 'It is not JSON.',
+      jwks: 'The key set is not valid JSON.',
     })
   })
 
@@ -309,7 +309,7 @@ describe('/apps', () => {
         assert.equal((await browser.get(`${path}?client=${client}`)).headers.location, page)
         assert.equal((await browser.post(path, { ...GROWTH, client })).headers.location, page)
         const { body } = await browser.get(page)
-        assert.equal(body.includes('This app cannot change here.'), before !== undefined)
+        assert.equal(body.includes('This app cannot be changed here.'), before !== undefined)
         if (before) assert.doesNotMatch(body, /\/apps\/edit/)
       }
       assert.deepEqual(await find(client), before)

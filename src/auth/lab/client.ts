@@ -34,7 +34,8 @@ export async function registerLabClient(
       .executeTakeFirst()
     if (known?.disabled) return failLink('client: an administrator disabled it')
     if (known && known.expires_at === null) return undefined
-    if (!known && (await isFull(trx))) return failLink(`The lab has ${MAX_CLIENTS} apps. Name one of them`)
+    if (!known && (await isFull(trx)))
+      return failLink(`The lab already has ${MAX_CLIENTS} apps, the most that it registers. Use one of them`)
     const { onLoopback } = context.settings
     await storeClient(trx, { clientId, launchUrl, onLoopback, now: context.clock() })
     const reason = 'The lab registered the app for a day'

@@ -124,7 +124,9 @@ function chooseScope(
   if (lost !== undefined && !parseScopes(granted).some(({ kind }) => kind === 'resource'))
     return refuseWithoutPatient(`The scope ${lost}`)
   if (granted === '' && request.scope !== undefined)
-    return refuse(`None of the scopes can be granted to ${client.id}. Registered are: ${client.scope}.`)
+    return refuse(
+      `None of the scopes can be granted to ${client.id}. The app is registered for: ${client.scope}.`,
+    )
   return checkGrantedScope(granted) ?? granted
 }
 

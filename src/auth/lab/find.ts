@@ -31,7 +31,9 @@ export function addFindRoute(app: FastifyInstance, context: AuthContext): void {
       const { get } = readParameters(request.query)
       const find = findOwn(FINDERS, get('what') ?? '')
       const text = get('text')?.trim() ?? ''
-      const fault = find ? findSearchFault(text) : `Set what to one of ${Object.keys(FINDERS).join(', ')}.`
+      const fault = find
+        ? findSearchFault(text)
+        : `Set the parameter “what” to one of these: ${Object.keys(FINDERS).join(', ')}.`
       if (!find || fault !== undefined)
         return reply.code(400).send({ error: 'invalid_request', error_description: fault })
       return reply.send({ found: await find(context, login, text) })

@@ -214,7 +214,7 @@ describe('GET /lab/launch', () => {
       [{ simulated: 'fhir:401' }, 400, /simulated: expected one of .*, check\. Did you mean simulate\?/],
       [{ elephants: '1' }, 400, /elephants: expected one of .*, check\.$/],
       [{ kind: 'other' }, 400, /kind: expected one of ehr, patient, standalone, backend/],
-      [{ kind: 'standalone' }, 400, /patient: expected an EHR launch/],
+      [{ kind: 'standalone' }, 400, /patient: only an EHR launch can have it/],
       [{ kind: 'backend', patient: '' }, 400, /kind: a backend service is not launched/],
       [{ kind: 'patient', user: 'ada' }, 400, /user: expected a patient/],
     ]

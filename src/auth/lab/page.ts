@@ -67,7 +67,7 @@ function renderOutcome(context: AuthContext, view: LabView): Html {
 ${renderActions({ href: link, text: 'Launch', newTab: true })}
 ${renderCopyable('Link', link)}
 ${renderCopyable('Command line', `curl -s '${link}&redirect=0'`)}
-<p class="small muted">${hasContext(kind) ? 'Each request of the link creates a launch, which works once, within 5 minutes.' : 'The link only opens the app, with iss.'}</p>`
+<p class="small muted">${hasContext(kind) ? 'The link creates a new launch each time it is opened. A launch works once, within 5 minutes.' : 'The link only opens the app, with iss.'}</p>`
 }
 
 /** The parameters that the kind of launch uses. */
@@ -151,10 +151,10 @@ ${field({ name: 'launch_url', label: 'Launch URL', hint: 'Empty: the registered 
 </section>
 <section class="card card__body lab__context"><fieldset><legend class="legend">Pages and PKCE</legend><div class="choices choices--grid">${box('skip_login', '1', 'Skip sign-in', 'No sign-in page: the launch is authorized as its user.')}${box('skip_consent', '1', 'Skip consent', 'All requested scopes are granted, as if the user had allowed them.')}${box('pkce', 'optional', 'PKCE is optional', 'The app may omit code_challenge, as apps written for SMART 1 do.')}</div></fieldset></section>
 <section class="card card__body lab__context" id="scopes" data-live>${renderScopePicker({
-    legend: 'Scopes granted at most',
+    legend: 'Scopes that can be granted',
     hint: client
-      ? `What ${client.name} can get in this launch, of what it requests. None chosen: as requested and registered.`
-      : 'None chosen: as requested.',
+      ? `Of the scopes that ${client.name} requests, this launch can grant only those that you choose. If you choose none, it can grant all that the app requests and is registered for.`
+      : 'If you choose none, this launch can grant all that the app requests.',
     groups: listScopesOf(client?.scope ?? ''),
     chosen: form.get('scope') ?? '',
   })}</section>

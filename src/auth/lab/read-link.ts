@@ -92,7 +92,7 @@ export function readLink(query: unknown): LabLink | Problem {
   const surplus = hasContext(kind)
     ? undefined
     : LINK_PARAMETERS.find(name => !WITHOUT_CONTEXT.has(name) && get(name) !== undefined)
-  if (surplus !== undefined) return failLink(`${surplus}: expected an EHR launch, which alone carries it`)
+  if (surplus !== undefined) return failLink(`${surplus}: only an EHR launch can have it`)
   return {
     kind,
     username: get('user'),

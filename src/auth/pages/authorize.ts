@@ -108,7 +108,7 @@ export async function sendStep(reply: FastifyReply, context: AuthContext, step: 
         status: 400,
         title: 'This request was already answered',
         text: [
-          'It was answered before, or it took longer than 10 minutes. This page changed nothing: access that you gave, now or earlier, stays until it ends or you end it under “Apps with access”.',
+          'It was answered before, or it took longer than 10 minutes. This page changed nothing: apps that you allowed keep their access until it expires, or until you end it under “Apps with access”.',
           'To use the app, open it again.',
         ],
         code: login?.mayViewActivity === true ? 'invalid_request' : undefined,

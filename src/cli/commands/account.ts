@@ -30,8 +30,8 @@ const accountAdd: Command = {
 Usage: ${HOW} account add --username <name> [--patient <id>] [--related-person <id>]… [--display-name <text>]
          [--activation-link]
 
-A patient who signs in to apps with access to their own record only, or a related person with access to the records of the
-patients they act for. Prompts for the password, or reads it from the first line of standard input (at most 72 bytes):
+Adds a patient, who signs in to apps with access to their own record only, or a related person, who has access to the records
+of the patients they act for. Prompts for the password, or reads it from the first line of standard input (at most 72 bytes):
   echo "$PASSWORD" | ${HOW} account add --username alba --patient patient-1
 
 Options:
@@ -59,7 +59,8 @@ const accountSet: Command = {
 Usage: ${HOW} account set --username <name> [--patient <id>] [--related-person <id>]… [--no-related-persons]
          [--display-name <text>]
 
-Changes only the given properties, at once. A user who no longer acts for a patient loses the sign-ins and the access of apps.
+Changes only the given properties, at once. A user who no longer acts for a patient is signed out everywhere, and apps lose
+the access that the user gave them.
 
 Options:
   --username <name>        the account
@@ -127,7 +128,7 @@ export async function noteSecret(user: ChangedUser, { password }: Secret, io: Io
   if (password !== undefined) await addNotes(io, () => notePassword({ ...user, password }, io))
   if (activationLink)
     io.stdout.write(
-      `${activationLink.url}\nWith this link the user chooses a password, once, until ${new Date(activationLink.expiresAt).toISOString()}\n`,
+      `${activationLink.url}\nThe user can choose a password with this link, once, until ${new Date(activationLink.expiresAt).toISOString()}\n`,
     )
 }
 

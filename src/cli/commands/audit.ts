@@ -242,8 +242,8 @@ const auditCheckFile: Command = {
   usage: `
 Usage: ${HOW} audit check-file <file> [--json]
 
-Compares each record of a file that was exported from this audit trail (NDJSON or CSV) with the trail of now: which are
-unchanged, which differ, and which are not there. Imports nothing. Usernames are not compared. Use the version and the FHIR
+Compares each record of a file that was exported from this audit trail (NDJSON or CSV) with the current trail, and
+prints how many are unchanged, differ or are missing. Imports nothing. Usernames are not compared. Use the version and the FHIR
 base URL of the export for NDJSON; CSV does not depend on them.
 
 Options:

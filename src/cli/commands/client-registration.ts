@@ -55,7 +55,8 @@ const describingUsage = `\
   --name <text>             name shown to users (default: the client id)
   --description <text>      one sentence about the app, shown beside its name
   --logo-url <url>          logo; the user's browser fetches it from this URL
-  --website-url <url>       website of the app's maker (https), shown to users who decide about the app, as the next three
+  --website-url <url>       website of the app's maker (https). Users see it, and the next three, when they decide whether
+                            to allow the app
   --policy-url <url>        the app's privacy notice (https)
   --terms-url <url>         the app's terms of service (https)
   --contact <text>          e-mail address or telephone number of the maker; repeat the option for several`

@@ -73,7 +73,9 @@ function listRows(client: ClientRow, permissions: string): readonly (readonly st
     [
       'state',
       describeState(client) +
-        (client.approved && !client.for_loopback ? '' : `: client approve ${client.client_id} approves it`),
+        (client.approved && !client.for_loopback
+          ? ''
+          : `; to approve it: client approve ${client.client_id}`),
     ],
     ...listIfSet('pkce', client.pkce_required ? null : 'optional'),
     ...listIfSet('iss-parameter', client.iss_parameter ? null : 'not sent'),

@@ -99,7 +99,7 @@ describe('sallyport token', () => {
     ],
     [
       'token --client my-app --patient one --scope user/Patient.rs',
-      'Cannot issue token: None of the scopes can be granted to my-app. Registered are: launch openid fhirUser offline_access patient/Patient.rs patient/Observation.rs.',
+      'Cannot issue token: None of the scopes can be granted to my-app. The app is registered for: launch openid fhirUser offline_access patient/Patient.rs patient/Observation.rs.',
     ],
   ] as const) {
     it(`refuses ${line}`, async () => {

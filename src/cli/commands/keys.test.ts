@@ -14,7 +14,7 @@ describe('sallyport keys', () => {
   it('rotates before and after the first start, and lists current, retired and next keys', async () => {
     const first = await run('keys', 'rotate')
     assert.equal(first.exitCode, 0, first.stderr)
-    assert.match(first.stdout, /^A new key signs from \d{4}-\d\d-\d\dT/)
+    assert.match(first.stdout, /^New tokens are signed with a new key from \d{4}-\d\d-\d\dT/)
     assert.equal((await run('keys', 'rotate')).exitCode, 0)
     const { stdout } = await run('keys', 'list')
     const [head = '', newest = '', older = ''] = stdout.split('\n')
@@ -37,7 +37,7 @@ describe('sallyport keys', () => {
     const signing = / *(\S+) +signs /.exec((await run('keys', 'list')).stdout)?.[1] ?? ''
     assert.deepEqual(await run('keys', 'withdraw', `--kid=${signing}`), {
       exitCode: 0,
-      stdout: `Withdrew key ${signing}; a new key signs\n`,
+      stdout: `Withdrew key ${signing}. New tokens are signed with a new key.\n`,
       stderr: '',
     })
     const { stdout } = await run('keys', 'list')
@@ -65,7 +65,7 @@ describe('sallyport keys', () => {
     assert.equal((await run('keys', 'list')).stdout, before)
 
     const { stdout } = await withOther('keys', 'withdraw', '--all')
-    assert.equal(stdout, 'Withdrew all keys; a new key signs\n')
+    assert.equal(stdout, 'Withdrew all keys. New tokens are signed with a new key.\n')
     assert.match((await run('keys', 'list')).stdout, /^KID.*\n\S+ +signs .*\n$/)
     assert.equal((await withOther('keys', 'rotate')).exitCode, 0)
     assert.equal((await run('keys', 'rotate')).exitCode, 1)

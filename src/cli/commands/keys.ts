@@ -26,7 +26,7 @@ published until the last token that it signed has expired. The auth server also 
     const { signs_from } = await performCommand(io, 'Cannot rotate keys', async (admin, openSealer) =>
       rotateKeys(admin, openSealer()),
     )
-    io.stdout.write(`A new key signs from ${signs_from}\n`)
+    io.stdout.write(`New tokens are signed with a new key from ${signs_from}\n`)
     return 0
   },
 }
@@ -35,8 +35,9 @@ const keysWithdraw: Command = {
   usage: `
 Usage: ${HOW} keys withdraw (--kid <kid> | --all)
 
-Every server refuses tokens signed with the removed key within 5 seconds. A new key signs at once. Requests may fail for a
-few seconds, until every server has fetched the new key. Apps then renew their tokens. If no key leaked, use keys rotate.
+Every server refuses tokens signed with the removed key within 5 seconds. New tokens are signed with a new key
+at once. Requests may fail for a few seconds, until every server has fetched the new key. Apps then renew their tokens. If no
+key leaked, use keys rotate.
 
 Options:
   --kid <kid>  the key to remove
@@ -53,7 +54,7 @@ Options:
     await performCommand(io, 'Cannot withdraw key', async (admin, openSealer) =>
       withdrawKey(admin, openSealer(), kid),
     )
-    io.stdout.write(`Withdrew key ${kid}; a new key signs\n`)
+    io.stdout.write(`Withdrew key ${kid}. New tokens are signed with a new key.\n`)
     return 0
   },
 }
@@ -65,7 +66,7 @@ async function withdrawAll(args: Arguments, io: Io): Promise<ExitCode> {
   await performCommand(io, 'Cannot withdraw keys', async (admin, openSealer) =>
     withdrawKeys(admin, openSealer()),
   )
-  io.stdout.write('Withdrew all keys; a new key signs\n')
+  io.stdout.write('Withdrew all keys. New tokens are signed with a new key.\n')
   return 0
 }
 

@@ -10,7 +10,8 @@ Usage: ${HOW} problems [--client <app>] [--since <when>] [--json]
 
 Prints the requests of apps that were refused, that failed, or that did not give the app what it asked for: a code without a
 state or for fewer scopes, a search of another patient. Each has its cause and what to change, as /activity explains it. Equal
-ones are printed once, with the time of the last; of many, the newest. No token and no name of a patient is printed.
+ones are printed once, with the time of the last one. If there are many, only the newest are printed. No token and no name of
+a patient is printed.
 
 Options:
   --client <app>   only those of this app: its id

@@ -15,7 +15,7 @@ const signInList: Command = {
   usage: `
 Usage: ${HOW} sign-in list [--user <who>] [--json]
 
-Prints the browsers in which users are signed in now, those that end last first.
+Prints the browsers in which users are signed in now. Those that end latest come first.
 
 Options:
   --user <who>   only sign-ins of this user: a username, a name, the id of an account or a FHIR user (Practitioner/1)

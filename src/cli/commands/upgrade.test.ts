@@ -52,7 +52,7 @@ eachDatabase((name, _open, create) => {
       assert.equal(exitCode, 3)
       const { verdict, findings } = JSON.parse(stdout)
       assert.equal(verdict, 'stop needed')
-      assert.match(findings[0].text, /^the servers that run cannot go on after 0001-schema, /)
+      assert.match(findings[0].text, /^the running servers cannot continue after 0001-schema, /)
     })
 
     it('refuses a newer database, an unreachable one, and settings that do not start (UPGRADE-2)', async () => {

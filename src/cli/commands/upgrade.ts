@@ -96,8 +96,12 @@ async function checkDatabase(settings: Settings): Promise<Finding> {
     if (isNew) return { verdict: 'rolling', subject, text: 'there is none yet, the first start creates it' }
     if (pending.length === 0) return { verdict: 'rolling', subject, text: 'no migration is needed' }
     if (isRolling)
-      return { verdict: 'rolling', subject, text: `${names} only adds, and the servers that run can go on` }
-    return { verdict: 'stop needed', subject, text: `the servers that run cannot go on after ${names}` }
+      return {
+        verdict: 'rolling',
+        subject,
+        text: `${names} only adds to the database, so the running servers can continue`,
+      }
+    return { verdict: 'stop needed', subject, text: `the running servers cannot continue after ${names}` }
   } catch (error) {
     return { verdict: 'refused', subject, text: describeError(error) }
   }

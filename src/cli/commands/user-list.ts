@@ -23,7 +23,8 @@ Options:
   --search <text>  only users whose username or display name contains this text
   --json           print JSON, as the administration API returns it
 
-Loopback only: created by a sample account, and disabled when the server gets a public URL. A new password keeps it.`,
+Loopback only: a sample account, or one that a sample account created. It is disabled when the server gets a public URL, unless
+you set a new password for it.`,
     async listValues() {
       const { USER_LISTS } = await import('../../auth/index.ts')
       return { state: Object.keys(USER_LISTS) }

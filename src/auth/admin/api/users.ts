@@ -37,7 +37,7 @@ const USER = {
   has_password: Type.Boolean(),
   activation_ends_at: Type.Optional({
     ...Time,
-    description: 'When the link ends with which the user can choose a password. Absent without one.',
+    description: 'When the activation link of the user expires. Absent if there is none.',
   }),
   links: Type.Array(
     Type.Object(
@@ -174,10 +174,18 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
             Type.String({ maxLength: 200, description: 'Part of the username or the name.' }),
           ),
           disabled: Type.Optional(Type.Boolean()),
-          second_factor: Type.Optional(Type.Boolean({ description: 'Whether they have one here.' })),
-          locked: Type.Optional(Type.Boolean({ description: 'After too many wrong passwords.' })),
+          second_factor: Type.Optional(
+            Type.Boolean({ description: 'Whether the user has a second factor on this server.' }),
+          ),
+          locked: Type.Optional(
+            Type.Boolean({ description: 'Whether the account is locked after too many wrong passwords.' }),
+          ),
           unused_days: Type.Optional(
-            Type.Integer({ minimum: 1, maximum: 36_500, description: 'Without a sign-in for so many days.' }),
+            Type.Integer({
+              minimum: 1,
+              maximum: 36_500,
+              description: 'Only users who have not signed in for this number of days.',
+            }),
           ),
           signed_in: Type.Optional(Type.Boolean({ description: 'Whether a sign-in is known.' })),
           ...filter,
@@ -203,7 +211,8 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       method: 'POST',
       path,
       title: `Add a${kind === 'account' ? 'n' : ''} ${name}`,
-      description: 'Without a password and a link the user signs in with an identity provider.',
+      description:
+        'If the body has neither a password nor a link, the user signs in with an identity provider.',
       body: Type.Object(
         {
           username: Type.String(),

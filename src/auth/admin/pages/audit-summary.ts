@@ -48,9 +48,9 @@ function renderSummary(summary: AccessSummary, page: Listed): Html {
   }
   const fold = (text: string, some: readonly Access[]) =>
     some.length > 0 &&
-    html`<details class="more after"><summary>${text}: ${count(sum(some), 'request')}</summary>${render(`${text}, the last first`, some)}</details>`
+    html`<details class="more after"><summary>${text}: ${count(sum(some), 'request')}</summary>${render(`${text}, most recent first`, some)}</details>`
   const opened = of('opened')
-  return html`${opened.length === 0 ? html`<p>Nobody opened the record.</p>` : render('Who opened the record, the last first', opened)}
+  return html`${opened.length === 0 ? html`<p>Nobody opened the record.</p>` : render('Who opened the record, most recent first', opened)}
 ${fold('Appeared in a list', of('list'))}
 ${fold('Looked up in the administration', of('lookup'))}
 ${fold('Read by the server for itself, for example to find out who may open the record', of('server'))}

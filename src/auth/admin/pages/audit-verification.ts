@@ -58,12 +58,12 @@ ${
   ])
 }
 <form class="card card__body stack after" method="post" action="${paths.admin}/audit/verify" aria-labelledby="s-chain">
-<p>Recomputes the hashes over all records and compares them with the stored ones. A long trail takes minutes.</p>
+<p>A verification recomputes the hashes of all records and compares them with the stored ones. For a long trail it takes minutes.</p>
 ${renderField({ name: 'head', label: 'Head of an earlier verification', hint: 'Optional: finds records that were removed from the end.', value: fault?.head, error: fault?.text, autofocus: fault !== undefined })}
 <div class="actions"><button class="btn">Verify now</button></div></form>
 <h2 class="section__title subhead" id="s-file">Check an exported file</h2>
 <form class="card card__body stack" method="post" enctype="multipart/form-data" action="${paths.admin}/audit/check-file" aria-labelledby="s-file">
-<p>Compares each record of a file with the trail of now: which are unchanged, differ, or are not there. Nothing is imported.</p>
+<p>Compares each record of a file with the current audit trail, and shows which are unchanged, which differ and which are missing. Nothing is imported.</p>
 <p class="field"><label class="field__label" for="file">File</label><input class="input" id="file" name="file" type="file" accept=".ndjson,.csv" required aria-describedby="file-hint"><span class="field__hint" id="file-hint">An NDJSON or CSV export of this audit trail, at most ${LIMITS.exportedFileBytes / 1024 / 1024} MB. For a longer one: <code>${HOW} audit check-file</code></span></p>
 <div class="actions"><button class="btn btn--quiet">Check file</button></div></form>`,
   )
@@ -84,7 +84,7 @@ function renderChecked(checked: FileCheck | AdminFailure): Html {
         )
       : renderAlert(
           'The file differs from the trail.',
-          'The file or the trail was changed, or the file is of another trail. Verify the trail, and keep the file.',
+          'The file or the trail was changed, or the file was exported from another trail. Verify the trail, and keep the file.',
           'bad',
         )
   }</div>

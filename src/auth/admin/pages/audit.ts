@@ -228,17 +228,17 @@ function renderNone({ context }: AdminRequest, { older, meant, view: { unknown }
   if (unknown.length > 0 && !older)
     return renderAlert(
       'Unknown user or app.',
-      `${describeUnknown(unknown).replace(/^n/, 'N')}. Check the spelling: this does not say that there are no records.`,
+      `${describeUnknown(unknown).replace(/^n/, 'N')}. Check the spelling. There may still be records.`,
       'warn',
     )
   if (meant?.found.length === 0 && meant.fault !== undefined && !older)
     return isMistyped(meant)
       ? renderAlert(
           'Unknown patient.',
-          `${meant.fault} Check the spelling: this does not say that there are no records.`,
+          `${meant.fault} Check the spelling. There may still be records.`,
           'warn',
         )
-      : renderAlert('Not looked up.', `${meant.fault} This does not say that there are no records.`, 'warn')
+      : renderAlert('Not looked up.', `${meant.fault} There may still be records.`, 'warn')
   return html`<div class="card">${renderEmptyState(
     older
       ? { title: 'No match among the newest records', text: 'Older records may match.' }

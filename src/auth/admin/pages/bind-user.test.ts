@@ -131,7 +131,7 @@ describe('the resource of an account', () => {
       body,
       /RelatedPerson\/r1[\s\S]*Juniper, Nora[\s\S]*<dt>Relationship<\/dt><dd>mother<[\s\S]*<dt>Acts for<\/dt><dd><bdi>Juniper, Alba<\/bdi>[\s\S]*<dt>Born \(patient\)<\/dt>/,
     )
-    assert.match(body, /RelatedPerson\/ended[\s\S]*It opens no record\./)
+    assert.match(body, /RelatedPerson\/ended[\s\S]*This RelatedPerson gives access to no record\./)
   })
 
   it('shows the name of a clinician, also later on the page of the account, with one request (ADMIN-30)', async () => {

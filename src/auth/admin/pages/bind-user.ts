@@ -146,7 +146,7 @@ export async function askWhoIsBound(request: AdminRequest, binding: Binding): Pr
       lead: html`For the account <code>${user.username}</code> of <bdi>${user.displayName}</bdi>. ${
         user.kind === 'account'
           ? 'A wrong patient gives the user access to the record of somebody else.'
-          : 'Apps and the policy take the user for this person.'
+          : 'Apps and the policy treat the user as this person.'
       } Nothing is saved yet.`,
     },
     html`${unknown.length > 0 && renderUnknown(user, unknown)}
@@ -229,8 +229,8 @@ function describeRead(
   const patientId = findPatientId(context, resource)
   if (patientId === undefined)
     return renderAlert(
-      'It opens no record.',
-      'It names no patient, is inactive, or its period has ended.',
+      'This RelatedPerson gives access to no record.',
+      'The resource names no patient, is inactive, or its period has ended.',
       'warn',
     )
   const patient = people.find(({ id }) => id === patientId)

@@ -226,14 +226,10 @@ function renderNone(view: AccessView | undefined, mayFollow: boolean): Html {
     return view.isMistyped
       ? renderAlert(
           'Unknown user, app or patient.',
-          `${view.unknown.join(' ')} Check the spelling: this does not say that nobody has access.`,
+          `${view.unknown.join(' ')} Check the spelling. Somebody may still have access.`,
           'warn',
         )
-      : renderAlert(
-          'Not looked up.',
-          `${view.unknown.join(' ')} This does not say that nobody has access.`,
-          'warn',
-        )
+      : renderAlert('Not looked up.', `${view.unknown.join(' ')} Somebody may still have access.`, 'warn')
   return html`<div class="card">${renderEmptyState(
     mayFollow
       ? { title: 'None among the newest', text: 'Older access may match. See the next page.' }
@@ -267,7 +263,7 @@ function tabulate(
   names: PatientNames,
   list?: string,
 ): readonly [caption: string, columns: Columns, rows: readonly Cells[]] {
-  const columns = ['App', 'User', 'Patient', 'Scopes', 'Granted', 'Last used', 'Ends at the latest']
+  const columns = ['App', 'User', 'Patient', 'Scopes', 'Granted', 'Last used', 'Ends']
   return ['Access of apps, newest first', columns, items.map(grant => renderGrant(grant, names, list))]
 }
 

@@ -27,7 +27,7 @@ export const keyRoutes: readonly AdminRoute[] = [
 ]
 
 const DONE: Readonly<Record<string, string>> = {
-  rotated: 'A new key is published. It signs in a few seconds.',
+  rotated: 'A new key is published. In a few seconds, new tokens are signed with it.',
   withdrawn: 'The key is withdrawn.',
 }
 

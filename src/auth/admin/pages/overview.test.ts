@@ -24,7 +24,7 @@ eachDatabaseIfThorough((_name, open) => {
         return [...body.matchAll(/<span>([^<]+\.)<\/span><a class="btn/g)].map(match => match[1])
       }
       const unknown = (...names: readonly string[]) =>
-        `The FHIR server does not have the user of the ${names.length > 1 ? 'accounts' : 'account'} ${names.join(', ')}.`
+        `The FHIR server has no resource for the FHIR user of the ${names.length > 1 ? 'accounts' : 'account'} ${names.join(', ')}.`
       assert.deepEqual(await find(), ['The audit trail was never verified.', unknown('ada', 'clinician')])
       const browser = await ready.logIn('ada')
       assert.equal((await browser.post('/admin/audit/verify', {})).headers.location, '/admin/audit/verify')
@@ -56,7 +56,7 @@ eachDatabaseIfThorough((_name, open) => {
         .updateTable('runtime_value')
         .set({ value: '{"state":"changed","problems":["Seal 3 is missing"]}' })
         .execute()
-      assert.equal((await find())[1], 'The audit trail was changed: the last verification found it.')
+      assert.equal((await find())[1], 'The last verification found that the audit trail was changed.')
       const list = (await (await ready.logIn('ada')).get('/admin/audit')).body
       assert.match(list, /The audit trail was changed\.[\s\S]*href="\/admin\/audit\/verify"[\s\S]*<table/)
       const page = (await (await ready.logIn('ada')).get('/admin/audit/verify')).body

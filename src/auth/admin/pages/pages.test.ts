@@ -101,11 +101,11 @@ describe('/admin', () => {
     const browser = await server.logIn('ada')
     assert.match(
       (await browser.post('/admin/reload', {})).body,
-      /In effect now:[\s\S]*sign-in provider staff: added[\s\S]*need a restart:[\s\S]*smart\.x/,
+      /In effect now:[\s\S]*sign-in provider staff: added[\s\S]*only after a restart:[\s\S]*smart\.x/,
     )
     assert.match(
       (await browser.post('/admin/reload', {})).body,
-      /Nothing changed that can be in effect now\./,
+      /Nothing has changed that takes effect without a restart\./,
     )
   })
 
@@ -760,7 +760,7 @@ describe('/admin', () => {
       const officer = await server.logIn('root1')
       const { body } = await officer.get('/admin/audit?patient=Patient/juniper')
       const list = (caption: string) => {
-        const table = body.split(`<caption class="sr">${caption}, the last first`)[1]?.split('</table>')[0]
+        const table = body.split(`<caption class="sr">${caption}, most recent first`)[1]?.split('</table>')[0]
         return (table ?? '')
           .split('<tr')
           .slice(2)

@@ -57,9 +57,9 @@ function renderReloaded(request: AdminRequest, { changed, needRestart }: Applied
   return renderAdminPage(
     request,
     { section: 'system', title: 'Settings', done: 'The settings are reloaded.', actions: back },
-    html`${changed.length === 0 && html`<p>${needRestart.length === 0 ? 'Nothing changed.' : 'Nothing changed that can be in effect now.'}</p>`}
+    html`${changed.length === 0 && html`<p>${needRestart.length === 0 ? 'Nothing changed.' : 'Nothing has changed that takes effect without a restart.'}</p>`}
 ${renderNames('In effect now:', changed)}
-${renderNames('Changed since the start, and need a restart:', needRestart)}`,
+${renderNames('Changed since the start, and in effect only after a restart:', needRestart)}`,
   )
 }
 

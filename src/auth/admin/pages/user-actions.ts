@@ -56,7 +56,7 @@ export function defineUserAction(
             : isAboutPassword
               ? renderPasswordChoice('link', ['link', '1'])
               : isAboutRole && user.records
-                ? html`<p>The user still opens patient records, unless you select this:</p>${renderNoRecords({}, { lost: user.fhirUser })}`
+                ? html`<p>The user can still open patient records, unless you select this:</p>${renderNoRecords({}, { lost: user.fhirUser })}`
                 : undefined,
       }
     },
@@ -116,7 +116,7 @@ export function showChanged(
       title: `Activation link of ${user.displayName}`,
       label: `Activation link of ${user.username}`,
       value: link.url,
-      note: html`Give it only to the user: whoever opens it first chooses the password. It works once, until ${renderDateTime(link.expiresAt)}.`,
+      note: html`Give it only to the user: the first person who opens it chooses the password. It works once, until ${renderDateTime(link.expiresAt)}.`,
       warning,
       back: buildUserPath(user),
     })

@@ -84,7 +84,7 @@ export function renderNewUser(
     )}</select></div>
 ${renderOwn({ name: 'username', label: 'Username', required: true, hint: `It has ${NEW_USERNAME_RULE}.` })}
 ${renderOwn({ name: 'displayName', label: 'Name', required: true })}
-${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>. For a relative it may be empty: then it is the first of the related persons. None if the account opens no patient records.' })}
+${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>. For a relative you can leave it empty: the first of the related persons is then used. Leave it empty if the account opens no patient records.' })}
 ${renderNoRecords(entries, { faults })}
 ${renderPatientSearch(request, 'Find a patient (name, MRN or birth date)')}
 ${renderOwn(RELATED_PERSONS)}

@@ -168,13 +168,13 @@ function renderGuesses({ lockedAt, username }: UserDescription, guesses: Guesses
   const records = `/audit?${new URLSearchParams({ user: username, kind: 'login', result: 'refused' })}`
   return html`${count} since the last sign-in ${lockedAt !== undefined && renderBadge('Locked', 'bad')}
 <span class="sub">From ${renderDateTime(since)} to ${renderDateTime(last)}, mostly from ${addresses.join(', ')}. ${renderLink(records, 'Refused sign-ins')}</span>
-${lockedAt !== undefined && html`<span class="sub">Locked since ${renderDateTime(lockedAt)}: a password is accepted only in browsers and networks where the user has signed in before. A passkey still works. A new password or <b>Unlock</b> ends this.</span>`}`
+${lockedAt !== undefined && html`<span class="sub">Locked since ${renderDateTime(lockedAt)}: a password is accepted only in browsers and networks where the user has signed in before. A passkey still works. To accept it everywhere again, set a new password or choose <b>Unlock</b>.</span>`}`
 }
 
 /** Only somebody who knows the password can cause them. */
 function renderWrongProofs({ count, today, last, addresses, isFull }: WrongProofs): Html {
   return html`${count} in 30 days, ${today} in the last 24 hours ${isFull && renderBadge('Codes refused', 'bad')}
-<span class="sub">The last one ${renderDateTime(last)}, from ${addresses.join(', ') || 'an unknown address'}. ${isFull && 'From some senders the server accepts no code of an authenticator app until there are fewer. '}Someone who knows the password may be guessing. A new password restarts the count.</span>`
+<span class="sub">The last one ${renderDateTime(last)}, from ${addresses.join(', ') || 'an unknown address'}. ${isFull && 'From some senders, so many codes were wrong that the server accepts no code of an authenticator app from them for now. '}Someone who knows the password may be guessing. A new password restarts the count.</span>`
 }
 
 /** The name of the Practitioner, by which a wrong id is noticed. */
@@ -228,8 +228,8 @@ function renderRecord(id: string, person: Person | undefined): Html {
 function renderSignIns(request: AdminRequest, user: UserDescription, signIns: readonly SignIn[]): Html {
   return renderActionTable(
     request,
-    'Sign-ins, the last used first',
-    ['Browser', 'Address', 'Signed in', 'Last used', 'Ends at the latest'],
+    'Sign-ins, most recently used first',
+    ['Browser', 'Address', 'Signed in', 'Last used', 'Ends by'],
     signIns.map(({ id, browser, address, createdAt, lastUsedAt, endsAt }) => [
       browser ?? 'Unknown',
       address ?? 'Unknown',

@@ -61,7 +61,7 @@ const MEANING = html`<details class="more"><summary>What the entries mean</summa
 <li><b>Changed the record</b>: something was added, changed or removed.</li>
 <li><b>Appeared in a list</b>: the name was among those of other patients, for example in a search by staff. The record was not opened.</li>
 <li><b>Checked in the administration</b>: an administrator or auditor looked up the person or an account, and did not open the record.</li>
-<li>Refused attempts are not shown, because they revealed nothing. What the server reads for itself is not shown either, for example to find out who may open the record.</li>
+<li>Refused attempts are not shown, because they revealed nothing. Data that the server reads for itself, for example to find out who may open the record, is not shown either: no person sees that data.</li>
 </ul></details>`
 
 function renderRecords({ people, records, view }: AccessLog): Html {

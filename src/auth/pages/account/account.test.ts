@@ -199,7 +199,7 @@ describe('/account', () => {
     assert.equal(changed.headers.location, '/account/password?changed=1')
     assert.match(
       (await browser.get(changed.headers.location)).body,
-      /Password changed\.[\s\S]*the access of your apps have ended/,
+      /Password changed\.[\s\S]*apps have lost the access that you gave them/,
     )
     assert.match(
       (await browser.get('/account')).body,

@@ -25,8 +25,8 @@ export function renderPasswordPage(
     context,
     login,
     { title: 'Change password', current: 'account', width: 'flow' },
-    html`${renderBack(paths.account, 'Account')}${renderPageHead('Change password', 'A new password ends your sign-ins in other browsers, and the access of your apps. Only apps that are open in this browser continue, until you sign out.')}
-${isChanged && html`<div role="status">${renderAlert('Password changed.', 'Use the new one from now on. Your sign-ins in other browsers and the access of your apps have ended. Only apps that are open in this browser continue, until you sign out.', 'ok')}</div>`}
+    html`${renderBack(paths.account, 'Account')}${renderPageHead('Change password', 'When you change it, you are signed out in all other browsers, and apps lose the access that you gave them. Only apps that are open in this browser keep it, until you sign out.')}
+${isChanged && html`<div role="status">${renderAlert('Password changed.', 'Use the new one from now on. You are signed out in all other browsers, and apps have lost the access that you gave them. Only apps that are open in this browser keep it, until you sign out.', 'ok')}</div>`}
 <form class="card card__body stack" method="post" action="${paths.accountPassword}">
 <input type="hidden" name="username" value="${login.user.username}" autocomplete="username">
 ${renderPasswordField('current', 'Current password', fault)}
@@ -43,9 +43,9 @@ export function renderSignInsPage(context: AuthContext, login: Login, signIns: r
     { title: 'Where you are signed in', current: 'account' },
     html`${renderBack(paths.account, 'Account')}${renderPageHead(
       'Where you are signed in',
-      html`The browsers in which you are signed in${login.developerPages && ', and tokens that the command line issued for you'}. End those that you do not recognize.`,
+      html`The browsers in which you are signed in${login.developerPages && ', and tokens that the command line issued for you'}. End each sign-in that you do not recognize.`,
       signIns.length > 1 &&
-        html`<form method="post" action="${paths.accountSignIns}">${renderDanger('End all others')}</form>`,
+        html`<form method="post" action="${paths.accountSignIns}">${renderDanger('End all other sign-ins')}</form>`,
     )}
 <div class="card card--clip">${renderTable(
       {
@@ -56,7 +56,7 @@ export function renderSignInsPage(context: AuthContext, login: Login, signIns: r
           'Address',
           'Signed in',
           'Last used',
-          { head: 'Ends at the latest', label: 'Ends' },
+          { head: 'Ends by', label: 'Ends' },
           { head: 'Action', isHidden: true },
         ],
       },

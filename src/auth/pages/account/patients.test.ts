@@ -103,7 +103,7 @@ describe('a patient who signs in', () => {
     await browser.post('/oauth2/consent', `${form}&decision=allow`)
     const { body, statusCode } = await browser.get(url)
     assert.equal(statusCode, 400)
-    assert.match(body, /already answered[\s\S]*access that you gave, now or earlier, stays/)
+    assert.match(body, /already answered[\s\S]*apps that you allowed keep their access until it expires/)
     assert.doesNotMatch(body, /has none/)
     assert.match(body, /href="\/manage"/)
     assert.doesNotMatch(body, /No record was opened|patient list|invalid_request|href="\/activity/)
@@ -118,7 +118,10 @@ describe('a patient who signs in', () => {
     assert.match(steps, /Ask the organization that gave you your account/)
     assert.doesNotMatch(steps, /second factor/i)
     const password = (await browser.get('/account/password')).body
-    assert.match(password, /ends your sign-ins in other browsers, and the access of your apps/)
+    assert.match(
+      password,
+      /you are signed out in all other browsers, and apps lose the access that you gave them/,
+    )
     assert.doesNotMatch(password, /bytes/)
     assert.match((await auth.openBrowser().get('/login')).body, /name="username"[^>]* autofocus/)
   })

@@ -146,7 +146,7 @@ export const OAUTH_CAUSES: readonly Row[] = [
     /^\w+: expected one of/,
     (_, reason) =>
       `The link that launches the app has an unknown parameter, or an unknown value of “${reason.split(':', 1)}”.${/ Did you mean \S+\?/.exec(reason)?.[0] ?? ''}`,
-    'Use one of the names that the reason lists, or make the link again on the page that makes such links.',
+    'Use one of the names that the reason lists, or make a new link on the page that made this one.',
   ],
   [
     /No encounter was chosen/,
@@ -181,7 +181,7 @@ export const OAUTH_CAUSES: readonly Row[] = [
   [
     /the auth server refused/,
     'The app got an error from the auth server, so it opened no session.',
-    'Explain the refused event of the auth server.',
+    'Find the refused event of the auth server: its explanation names the cause.',
   ],
   [
     /redirect_uri is not registered/,
@@ -250,13 +250,13 @@ export const OAUTH_CAUSES: readonly Row[] = [
   [/no patient in this launch/, ...WITHOUT_PATIENT],
   [
     /This client may request .* only/,
-    'A program of the administration API requests the scope that it is registered for, and no other.',
+    'A program of the administration API can request only the scope that it is registered for.',
     'Request the scope that the reason names, or register a program with the other one.',
   ],
   [
     /None of the scopes|exceeds the granted/,
     'None of the requested scopes can be granted, or a refresh requests more than was granted.',
-    'Compare the requested scopes with the others above. Request fewer, or register the app for more and launch it again.',
+    'Compare the requested scopes with those that the app is registered for or was granted. Request fewer, or register the app for more and launch it again.',
   ],
   [
     /redirect_uri is not that of the request/,
@@ -368,7 +368,7 @@ export const OAUTH_CAUSES: readonly Row[] = [
   [
     /unmet_authentication_requirements/,
     'The app requires a stronger sign-in (an essential “acr”) than the user has.',
-    'Ask the user to add a second factor, or request a class of “acr_values_supported” with “acr_values”, which is voluntary.',
+    'Ask the user to add a second factor, or request one of “acr_values_supported” with the parameter “acr_values”, which is a preference and not a requirement.',
   ],
   [
     /parameter claims/,
@@ -387,7 +387,7 @@ export const OAUTH_CAUSES: readonly Row[] = [
   ],
   [
     /already been completed|already completed/,
-    'The page of the sign-in was sent twice, or was open for more than 10 minutes.',
+    'The form of the sign-in page was sent twice, or was open for more than 10 minutes.',
     LAUNCH_AGAIN,
   ],
   [
@@ -407,7 +407,7 @@ export const OAUTH_CAUSES: readonly Row[] = [
   ],
   [
     /The scope[ ,]/,
-    'The list of scopes is too long, also after it was combined with the registered granular scopes.',
+    'The list of scopes is too long, either as sent or combined with the granular scopes that the app is registered for.',
     'Request fewer scopes. One scope with * replaces many.',
   ],
   [

@@ -153,7 +153,7 @@ const FEWER: readonly (readonly [scope: string, cause: string, action: string])[
   ],
   [
     'launch',
-    'The app started by itself, so the scope launch means nothing.',
+    'The app started by itself, so the scope launch has no effect.',
     'Request launch only with the launch parameter of an EHR launch.',
   ],
 ]

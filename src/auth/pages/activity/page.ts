@@ -133,7 +133,7 @@ function renderEmpty({ view, kept }: ActivityPageOptions): Html {
         ? { title: 'No matching events', text: 'No event matches these filters.' }
         : {
             title: 'No event has this reference',
-            text: 'The event is older than the audit trail, was not recorded, or was counted together with others like it. The log lines of the servers have the same reference.',
+            text: 'The event is older than the oldest record that is kept, was not recorded, or was counted together with others like it. The log lines of the servers have the same reference.',
           }),
       action: { href: paths.activity, text: 'Show all events' },
     })

@@ -100,8 +100,8 @@ function parseAppForm(form: Parameters, { isAdministrator }: FormOptions): Parse
   const scope = normalizeScope(text('scope') ?? '')
   const keys = authMethod === 'private_key_jwt' ? readKeys(text('jwks')) : undefined
   const faults = [
-    text('name') === undefined && new ClientFault('name', 'expected a name'),
-    authMethod === undefined && new ClientFault('authMethod', 'expected a kind of app'),
+    text('name') === undefined && new ClientFault('name', 'enter a name'),
+    authMethod === undefined && new ClientFault('authMethod', 'choose a kind of app'),
     hasOwnScope(scope) &&
       !isAdministrator &&
       new ClientFault('scope', 'only an administrator can register scopes of this server itself'),
@@ -141,7 +141,7 @@ function readKeys(text: string | undefined): string | undefined | ClientFault {
   try {
     return readRegisteredKeys(findJsonExcess(text) ? undefined : JSON.parse(text))
   } catch {
-    return new ClientFault('jwks', 'it is not JSON')
+    return new ClientFault('jwks', 'the key set is not valid JSON')
   }
 }
 
@@ -217,7 +217,7 @@ ${field('redirectUris', { rows: 2, hint: html`Where the browser returns after th
 ${field('launchUrl', { hint: html`The portal sends the browser here with iss and launch, such as <code>http://localhost:3000/launch</code>. Leave it empty for an app that starts by itself.` })}
 ${renderScopePicker({
   legend: FIELDS.scope[1],
-  hint: `The scopes that the app may request. Users allow them, or some of them.${client ? '' : ' Selected are those that a first launch needs: add the data that the app reads.'}`,
+  hint: `The scopes that the app may request. Users allow them, or some of them.${client ? '' : ' Those that a first launch needs are selected. Add scopes for the data that the app reads.'}`,
   groups: ALL_SCOPES,
   chosen: form.get('scope') ?? '',
   error: faults?.get('scope'),
@@ -231,12 +231,12 @@ ${field('jwks', { rows: 3, hint: 'Or the key set itself, as JSON: public keys on
 ${!client && field('id', { hint: 'If empty, the server generates an id.' })}
 ${field('description')}
 ${field('logoUrl')}
-${field('websiteUrl', { hint: 'An https URL. Users see it when they decide about the app, as they see the next three.' })}
-${field('policyUrl', { hint: 'An https URL: what the maker does with the data.' })}
+${field('websiteUrl', { hint: 'An https URL. Users see it, and the next three entries, when they decide whether to allow the app.' })}
+${field('policyUrl', { hint: 'An https URL of a page that says what the maker does with the data.' })}
 ${field('termsUrl', { hint: 'An https URL.' })}
 ${field('contacts', { rows: 2, hint: 'E-mail addresses or telephone numbers of the maker, one per line.' })}
 ${field('postLogoutRedirectUris', { rows: 2 })}
-<div class="choices">${box('pkce', 'optional', 'PKCE is optional', 'The app may omit code_challenge, as apps written for SMART 1 do.')}${box('iss', 'omit', 'Omit iss from authorization responses', 'For apps that mistake it for a launch (RFC 9207).')}${isAdministrator && box('first_party', '1', 'First-party', 'An app of your own organization: its users are not asked for consent.')}</div>
+<div class="choices">${box('pkce', 'optional', 'PKCE is optional', 'The app may omit code_challenge, as apps written for SMART 1 do.')}${box('iss', 'omit', 'Omit iss from authorization responses', 'For apps that mistake this parameter (RFC 9207) for the start of a launch.')}${isAdministrator && box('first_party', '1', 'First-party', 'An app of your own organization: its users are not asked for consent.')}</div>
 </div></details>
 <div class="actions"><button class="btn">${client ? 'Save changes' : 'Register app'}</button><a class="btn btn--quiet" href="${cancel}">Cancel</a></div>
 </form>`

@@ -62,7 +62,7 @@ export function renderWriteRow(
     {
       value: scope.text,
       title: html`${describePermissions(scope.permissions, 's')} ${noun}${only}&ensp;${renderBadge('Writes to the record', 'warn')}${renderScopeBadge(scope.context)}`,
-      text: `${describeWrite(scope.permissions)}${isLimitedByReading ? ` If you let it read only some ${scope.type === '*' ? 'measurements or conditions' : noun}, this is for the same ones.` : ''}${isOptional ? ` ${describeWithoutWrite(scope.permissions)}` : ''}`,
+      text: `${describeWrite(scope.permissions)}${isLimitedByReading ? ` If you let it read only some ${scope.type === '*' ? 'measurements or conditions' : noun}, it can do this only with those.` : ''}${isOptional ? ` ${describeWithoutWrite(scope.permissions)}` : ''}`,
       more: renderParts(scope.type, parts, isChecked),
       writes: true,
     },

@@ -212,7 +212,7 @@ describe('/home', () => {
     assert.equal(links.length, LIMITS.homeRecords + 2)
     for (const id of links) assert.match(many, new RegExp(`<h2 id="${id}">`))
     assert.equal(many.match(/Staff may also use apps/g)?.length, 1)
-    assert.equal(many.match(/if somebody should not open a record/g)?.length, 1)
+    assert.equal(many.match(/If somebody should not be able to open a record/g)?.length, 1)
   })
 
   it('shows apps of other people that have access to the record now (PATIENTS-8)', async () => {

@@ -144,7 +144,7 @@ const NO_RECORD = renderAlert(
 )
 
 /** About every record. */
-const ABOUT_OTHERS = html`<p class="small muted">Whoever may act for a person can open the record with apps that they allow, as you can. You cannot end the access of their apps here: if somebody should not open a record, ask the people named under “Questions?”. Staff may also use apps that open many records: whatever they open is listed under “Who looked”.</p>`
+const ABOUT_OTHERS = html`<p class="small muted">Everyone who may act for a person can open that person’s record with apps that they allow, as you can. You cannot end the access of their apps here. If somebody should not be able to open a record, ask the people named under “Questions?”. Staff may also use apps that open many records. Each record that they open is listed under “Who looked”.</p>`
 
 /** So many records fill several screens of a phone. */
 const MANY = 3

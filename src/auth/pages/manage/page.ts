@@ -65,7 +65,7 @@ function renderHistory(login: Login, { past, older }: History, names: Names): Ht
       ? html`<p class="card__body muted">${older === undefined ? 'No access of an app that you allowed has ended yet.' : 'All of these apps still have access.'}</p>`
       : renderTable(
           {
-            caption: 'Access that has ended, allowed last first',
+            caption: 'Access that has ended, most recently allowed first',
             kind: 'table--top table--stack',
             columns: [
               'App',
@@ -90,7 +90,7 @@ ${older !== undefined && html`<div class="actions after"><a class="btn btn--quie
 const ENDS: Readonly<Record<End, string>> = {
   user: 'You ended it',
   app: 'The app ended it',
-  misuse: 'Ended for safety: something was used twice that works only once',
+  misuse: 'Ended for safety: a code or token that works only once was used twice',
   hospital: 'The hospital or practice ended it',
   'sign-out': 'You signed out',
   password: 'You changed your password',
@@ -162,7 +162,7 @@ function renderEmpty({ user }: Login): Html {
 function renderAccess(login: Login, { access, names }: ManageView): Html {
   return renderTable(
     {
-      caption: 'Apps with access, last used first',
+      caption: 'Apps with access, most recently used first',
       kind: 'table--top table--stack apps',
       columns: [
         'App',

@@ -100,7 +100,10 @@ const REFUSED = { kind: 'login', allowed: false } as const
 
 type Problem = readonly [text: string, advice: string]
 
-const NOT_GOOD: Problem = ['This link does not work, or no longer.', '']
+const NOT_GOOD: Problem = [
+  'This link does not work.',
+  'Check that you pasted all of it, or ask for a new one.',
+]
 const TOO_MANY: Problem = ['Too many links were tried.', 'Wait a few minutes and try again.']
 
 const ENDED: Readonly<Record<EndedLink['reason'], Problem>> = {

@@ -257,7 +257,7 @@ const NO_PASSWORDS = 'Sign-in with a password is switched off.'
 const WRONG = 'The username or password is incorrect. Check both and try again.'
 /** The same for every username: whether an account exists or is locked is not disclosed. */
 const OTHER_REASONS =
-  'If you are sure of both: after many wrong passwords, an account can only be opened in a browser or network where its user has signed in before. An administrator can unlock it, or set a new password.'
+  'If you are sure of both, the account may be locked: after many wrong passwords, its user can sign in only in a browser or network where they have signed in before. An administrator can unlock it, or set a new password.'
 
 function describeWait(retryAfterSeconds: number): string {
   if (retryAfterSeconds < 60) return 'Too many attempts. Wait a moment and try again.'

@@ -69,7 +69,7 @@ ${renderField({
   error: problem?.text,
   hint: hasApp
     ? 'The 6 digits that your authenticator app shows now, or one of your recovery codes.'
-    : 'If you do not have your passkey with you. Each of your recovery codes works once.',
+    : 'Use one if you do not have your passkey with you. Each of your recovery codes works once.',
 })}
 <button class="btn btn--wide${party && ' btn--quiet'}">Continue</button>
 </form>

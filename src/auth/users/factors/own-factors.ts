@@ -30,7 +30,7 @@ export function removeFactor(
     const before = await lockAccount(trx, login.user.id)
     const factors = await listFactors(trx, login.user.id)
     const factor = factors.find(({ id }) => id === factorId)
-    if (!before || !factor) return makeFault('It was removed before.')
+    if (!before || !factor) return makeFault('This second step was already removed.')
     if (factors.length > 1) await trx.deleteFrom('factor').where('id', '=', factorId).execute()
     else if (mustKeepFactor(context, login)) return makeFault(REQUIRED)
     else await removeFactors(trx, login.user.id)
