@@ -387,6 +387,7 @@ describe('the administration area', () => {
     await page.getByText('The FHIR server has no RelatedPerson/nobody.').waitFor()
     await page.getByRole('button', { name: 'Continue anyway and save' }).click()
     await page.getByText('The change is saved.').waitFor()
+    await page.getByRole('link', { name: 'Check whose records it opens' }).click()
     await page.getByText('The FHIR server has no RelatedPerson/nobody.').waitFor()
     await inspectOnEveryScreen(page, 'admin-related-person')
     await page.getByLabel('Related persons').fill(named)
