@@ -24,6 +24,7 @@ export const SLOW_TESTS: readonly string[] = [
   'src/backends/sqlite/search/plans.test.ts',
   'src/backends/upstream/hidden.test.ts',
   'src/backends/upstream/large-panels.test.ts',
+  'src/backends/upstream/complete-results.test.ts',
   'src/backends/upstream/unstored-searches.test.ts',
   'src/backends/upstream/http/slots.test.ts',
   'src/backends/upstream/http/bounds.test.ts',
