@@ -43,8 +43,12 @@ eachDatabase((_name, open) => {
       })
     })
 
-    const content = () =>
-      Promise.all(TABLES.map(async table => auth.store.db.selectFrom(table).selectAll().execute()))
+    const content = (...except: readonly (typeof TABLES)[number][]) =>
+      Promise.all(
+        TABLES.filter(table => !except.includes(table)).map(async table =>
+          auth.store.db.selectFrom(table).selectAll().execute(),
+        ),
+      )
 
     const backEnd = (scope: string) => {
       const proof = new SigningClient('back-end', auth.time).makeProof()
@@ -140,13 +144,15 @@ eachDatabase((_name, open) => {
     for (const [name, prepare] of Object.entries(requests))
       it(`changes nothing and can be repeated: ${name} (AUDIT-8)`, async () => {
         const [send, status] = await prepare()
-        const kept = await content()
+        // Each comparison of a password is a guess, and is counted.
+        const except = name === 'a failed login' ? (['login_failure'] as const) : []
+        const kept = await content(...except)
         const allow = await refuseRecords(auth.store)
         const refused = await send().finally(allow)
         assert.equal(refused.statusCode, 503)
         assert.ok(refused.headers['retry-after'])
         assert.deepEqual(refused.headers['set-cookie'], undefined)
-        assert.deepEqual(await content(), kept)
+        assert.deepEqual(await content(...except), kept)
         // Later than any window in which a repetition is forgiven.
         auth.time.now += 30_000
         assert.equal((await send()).statusCode, status)

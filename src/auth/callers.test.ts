@@ -14,7 +14,7 @@ import { openTestStore } from './testing/test-store.ts'
 const OPEN = new Set(
   `/ /healthz /readyz /metrics /assets/:name /brand/:name /smart-style/:name /lab/launch /admin/api/openapi.json
   /login /login/new-password /login/second-factor /login/enrol /login/passkey /login/activate /login/providers/:id
-  /login/callback /login/callback/:id /login/logged-out /login/backchannel-logout /logout
+  /login/callback /login/callback/:id /login/logged-out /login/backchannel-logout /login/state /logout
   /oauth2/authorize /oauth2/resume /oauth2/pick /oauth2/consent /oauth2/logout /oauth2/logout/confirm
   /oauth2/token /oauth2/jwks /oauth2/introspect /oauth2/revoke /oauth2/revocations /oauth2/userinfo /oauth2/register
   /launch-contexts /audit-records /.well-known/openid-configuration /.well-known/oauth-authorization-server
