@@ -108,14 +108,20 @@ eachDatabase((_, openStore) => {
       const listPatients = ({ patient_id: one, patients }: KeptRecord) =>
         (patients?.trim().split(' ') ?? (one === null ? [] : [one])).toSorted()
       const newest = async (count = 1) => findRecords(store, { limit: count })
-      /** Sends a request, and lists the patients of its event. */
+      /** The records of the last request, newest first. */
+      const ofLast = async () => {
+        const records = await newest(20)
+        return records.filter(it => it.request_id === records[0]?.request_id)
+      }
+      const listAll = (records: readonly KeptRecord[]) =>
+        [...new Set(records.flatMap(listPatients))].toSorted()
+      /** Sends a request, and lists the patients of its events. */
       const file = async (line: string, caller: TestCaller, body?: unknown) => {
         // Otherwise the server sends the content of a Binary alone.
         const headers = { accept: 'application/fhir+json', ...caller.headers }
         const reply = await fhir.ask(line, { ...caller, headers }, body)
         assert.ok(reply.status < 300, `${line}: ${reply.status} ${reply.text}`)
-        const [record] = await newest()
-        return { reply, patients: record ? listPatients(record) : [] }
+        return { reply, patients: listAll(await ofLast()) }
       }
 
       for (const [who, caller] of Object.entries(CALLERS))
@@ -126,9 +132,9 @@ eachDatabase((_, openStore) => {
             const [method, url = ''] = line.split(' ')
             const entry = [{ request: { method, url: url.slice(1) } }]
             await fhir.ask('POST /', caller, { resourceType: 'Bundle', type: 'batch', entry })
-            const [one, batch] = await newest(2)
+            const records = await ofLast()
             assert.deepEqual(
-              [one, batch].map(it => it && listPatients(it)),
+              [records.slice(0, -1), records.slice(-1)].map(listAll),
               [expected, expected],
               line,
             )
@@ -193,6 +199,58 @@ eachDatabase((_, openStore) => {
           const history = await file('GET /Observation/changed/_history', caller)
           assert.ok(history.patients.includes('cid'), history.patients.join())
         }
+      })
+
+      it('of a resource of two patients is found by the token of each, and names no other (AUDIT-26)', async () => {
+        const audits = (patient: string): TestCaller => ({
+          scope: 'patient/AuditEvent.rs',
+          patient,
+          client_id: 'viewer',
+          sub: patient,
+        })
+        const readEvents = async (patient: string, query = '') => {
+          const { text } = await fhir.ask(`GET /AuditEvent?_count=1000${query}`, audits(patient))
+          const { entry = [] } = JSON.parse(text)
+          return entry.map((it: { readonly resource: Resource }) => JSON.stringify(it.resource))
+        }
+        const { launched = ADMIN } = CALLERS
+        const shared = observation('shared', 'ann', { performer: [to('Patient/bob')] })
+        const { id: _, ...unnamed } = shared
+        const batch = (url: string) => ({
+          resourceType: 'Bundle',
+          type: 'batch',
+          entry: [{ request: { method: 'GET', url } }],
+        })
+        const patch = [{ op: 'add', path: '/note', value: [{ text: 'x' }] }]
+        const requests: readonly (readonly [line: string, body?: unknown])[] = [
+          ['PUT /Observation/shared', shared],
+          ['POST /Observation', unnamed],
+          ['PATCH /Observation/shared', patch],
+          ['GET /Observation/shared'],
+          ['GET /Observation/shared/_history/1'],
+          ['GET /Observation/shared/_history'],
+          ['POST /', batch('Observation/shared')],
+          ['DELETE /Observation/shared'],
+        ]
+        for (const [line, body] of requests)
+          for (const caller of line.startsWith('GET') ? [launched, ADMIN] : [ADMIN]) {
+            await file(line, caller, body)
+            const [{ request_id: id = null } = {}] = await newest()
+            for (const [patient, other] of [
+              ['ann', 'bob'],
+              ['bob', 'ann'],
+            ] as const) {
+              const found = (await readEvents(patient)).filter((it: string) => it.includes(String(id)))
+              assert.equal(found.length, 1, `${line} ${patient}`)
+              assert.match(found[0], new RegExp(`"Patient/${patient}"`), line)
+              assert.doesNotMatch(found[0], new RegExp(`Patient/${other}|Other patients`), line)
+            }
+          }
+        // A search may return resources of any number of patients: its one event names them all.
+        await file('GET /Observation?_id=two', ADMIN)
+        const [search] = await newest()
+        for (const patient of ['ann', 'bob'])
+          assert(!(await readEvents(patient)).some((it: string) => it.includes(String(search?.request_id))))
       })
 
       it('is filed under all patients of a page, however many, and found by each of them (AUDIT-5)', async () => {

@@ -16,7 +16,7 @@ import {
 import type { Authenticated, Grant } from '../smart/index.ts'
 import type { SentContent } from './content-patients.ts'
 import { type AuditedRequest, listOnce } from './find-patients.ts'
-import { type AuditRecord, fileUnder } from './record.ts'
+import { type AuditRecord, fileUnder, OTHERS, OUTCOME_UNKNOWN } from './record.ts'
 import { createRecord } from './to-record.ts'
 
 /** A request that a FHIR server has decided, but whose response is not yet sent. */
@@ -60,7 +60,7 @@ type Outcome = Pick<
 
 type Records = readonly [AuditRecord, ...AuditRecord[]]
 
-/** The record of the request and, for a Bundle, those of its entries. */
+/** The record of the request, for one resource those of each of its patients, and for a Bundle those of its entries. */
 export function createRecords(finished: FinishedRequest, fhirBaseUrl: string): Records {
   return runAtOnce(createInSteps(finished, fhirBaseUrl))
 }
@@ -87,7 +87,8 @@ function* createInSteps(finished: FinishedRequest, fhirBaseUrl: string): Generat
     body: responseBody,
   }
   const losses = describeLoss(whole, fhirBaseUrl)
-  if (interaction.kind !== 'bundle' || refusal === BAD) return [createRecord(whole, fhirBaseUrl), ...losses]
+  if (interaction.kind !== 'bundle' || refusal === BAD)
+    return [...createForEach(createRecord(whole, fhirBaseUrl)), ...losses]
   const entries: AuditRecord[] = []
   for (const entry of listEntries(finished, fhirBaseUrl)) {
     entries.push(createRecord(entry, fhirBaseUrl))
@@ -95,7 +96,39 @@ function* createInSteps(finished: FinishedRequest, fhirBaseUrl: string): Generat
   }
   const record = createRecord({ ...whole, body: undefined }, fhirBaseUrl)
   const patients = entries.flatMap(it => it.patients ?? it.patient ?? [])
-  return [{ ...record, ...(patients.length > 0 && fileUnder(listOnce(patients))) }, ...entries, ...losses]
+  return [
+    { ...record, ...(patients.length > 0 && fileUnder(listOnce(patients))) },
+    ...entries.flatMap(createForEach),
+    ...losses,
+  ]
+}
+
+/** Requests whose text names one resource and no patient. */
+const OF_ONE_RESOURCE: ReadonlySet<string | undefined> = new Set([
+  'read',
+  'vread',
+  'history-instance',
+  'create',
+  'update',
+  'patch',
+  'delete',
+])
+
+/** A Group may have thousands. */
+const MOST_PATIENTS = 10
+
+/**
+ * One record for each patient of a resource, without the others: a caller who is limited to a patient sees no record that
+ * names another one, and has to see who has read or changed the resource (AUDIT-26).
+ */
+function createForEach(record: AuditRecord): Records {
+  const { interaction, type, patients = [], ...rest } = record
+  const [first, ...others] = patients
+  const isDone = record.allowed && record.status < 400 && record.status !== OUTCOME_UNKNOWN
+  const isOfAll = type === 'Patient' || patients.length > MOST_PATIENTS || patients.includes(OTHERS)
+  if (first === undefined || !OF_ONE_RESOURCE.has(interaction) || !isDone || isOfAll) return [record]
+  const createFor = (patient: string) => ({ ...rest, interaction, type, patient })
+  return [createFor(first), ...others.map(createFor)]
 }
 
 /** A further record of a request, under the patients of a part of its response. */
