@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { fhirServer } from '../src/backends/sqlite/index.ts'
 import { createGateway } from '../src/backends/upstream/index.ts'
+import { NO_WAIT } from '../src/backends/upstream/testing/start-gateway.ts'
 import type { Resource } from '../src/fhir/index.ts'
 import { createUserFilter, parsePolicy } from '../src/smart/index.ts'
 import { freePorts } from './support/free-ports.ts'
@@ -175,7 +176,7 @@ async function startCounted(resources: readonly Resource[]) {
       done()
     })
     await upstream.listen({ port, host: '127.0.0.1' })
-    const app = await createGateway({ baseUrl, upstreamUrl, guard, smartConfiguration: {} })
+    const app = await createGateway({ baseUrl, upstreamUrl, guard, smartConfiguration: {}, conceal: NO_WAIT })
     app.addHook('onClose', () => upstream.close())
     return app
   }

@@ -115,7 +115,7 @@ const OF_ONE_RESOURCE: ReadonlySet<string | undefined> = new Set([
 ])
 
 /** A Group may have thousands. */
-const MOST_PATIENTS = 10
+const MAX_PATIENTS = 10
 
 /**
  * One record for each patient of a resource, without the others: a caller who is limited to a patient sees no record that
@@ -125,7 +125,7 @@ function createForEach(record: AuditRecord): Records {
   const { interaction, type, patients = [], ...rest } = record
   const [first, ...others] = patients
   const isDone = record.allowed && record.status < 400 && record.status !== OUTCOME_UNKNOWN
-  const isOfAll = type === 'Patient' || patients.length > MOST_PATIENTS || patients.includes(OTHERS)
+  const isOfAll = type === 'Patient' || patients.length > MAX_PATIENTS || patients.includes(OTHERS)
   if (first === undefined || !OF_ONE_RESOURCE.has(interaction) || !isDone || isOfAll) return [record]
   const createFor = (patient: string) => ({ ...rest, interaction, type, patient })
   return [createFor(first), ...others.map(createFor)]

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { FhirAudit } from '../../src/audit/index.ts'
 import { fhirServer } from '../../src/backends/sqlite/index.ts'
 import { createGateway } from '../../src/backends/upstream/index.ts'
-import { startUpstream } from '../../src/backends/upstream/testing/start-gateway.ts'
+import { NO_WAIT, startUpstream } from '../../src/backends/upstream/testing/start-gateway.ts'
 import type { Authenticator } from '../../src/smart/index.ts'
 import { freePorts } from './free-ports.ts'
 
@@ -23,7 +23,7 @@ export const GUARDED_SERVERS: Readonly<Record<string, OpenGuarded>> = {
     const upstream = await fhirServer({ baseUrl: upstreamUrl, dataFile: ':memory:', smartConfiguration: {} })
     await upstream.listen({ port, host: '127.0.0.1' })
     const options = { profile: 'strict', smartConfiguration: {} } as const
-    const app = await createGateway({ baseUrl, upstreamUrl, guard, audit, ...options })
+    const app = await createGateway({ baseUrl, upstreamUrl, guard, audit, conceal: NO_WAIT, ...options })
     app.addHook('onClose', () => upstream.close())
     return app
   },
@@ -33,7 +33,13 @@ export const GUARDED_SERVERS: Readonly<Record<string, OpenGuarded>> = {
 export const openApart: OpenGuarded = async (guard, baseUrl) => {
   const upstream = await startUpstream()
   const options = { profile: 'strict', smartConfiguration: {} } as const
-  const app = await createGateway({ baseUrl, upstreamUrl: upstream.url, guard, ...options })
+  const app = await createGateway({
+    baseUrl,
+    upstreamUrl: upstream.url,
+    guard,
+    conceal: NO_WAIT,
+    ...options,
+  })
   app.addHook('onClose', async () => {
     await upstream.end()
   })

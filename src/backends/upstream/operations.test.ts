@@ -16,6 +16,7 @@ import { listGatewayOperations, parsePassedOperation, type Resource } from '../.
 import type { Store } from '../../store/index.ts'
 import { createGateway } from './server.ts'
 import { type HostileUpstream, json, METADATA, searchset, startHostile } from './testing/hostile-upstream.ts'
+import { NO_WAIT } from './testing/start-gateway.ts'
 
 const ann = (scope = 'patient/*.rs'): TestCaller => ({ scope, patient: 'ann' })
 const all: TestCaller = { scope: 'system/*.rs', patient: null }
@@ -62,6 +63,7 @@ before(async () => {
       profile: 'strict',
       upstreamUrl: upstream.url,
       smartConfiguration: {},
+      conceal: NO_WAIT,
       audit: createFhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: baseUrl }),
     }),
   )

@@ -11,6 +11,9 @@ import { type Authenticator, fullAccess } from '../../../smart/index.ts'
 import { BASE, client, createAuthenticator, type Fhir } from '../../sqlite/testing/fhir.ts'
 import { createGateway, type GatewayOptions } from '../index.ts'
 
+/** A refusal takes no longer than it has to. */
+export const NO_WAIT: NonNullable<GatewayOptions['conceal']> = async () => undefined
+
 export interface UpstreamProcess {
   readonly url: string
   /** Starts another server with separate data in the same process. */
@@ -51,8 +54,7 @@ export async function startGateway(
 ): Promise<Fhir> {
   const guard: Authenticator = createAuthenticator({ all: fullAccess })
   const given = { baseUrl: BASE, upstreamUrl, guard, smartConfiguration: {}, profile: 'strict' } as const
-  // Tests do not wait.
-  return client(await createGateway({ ...given, conceal: async () => undefined, ...options }))
+  return client(await createGateway({ ...given, conceal: NO_WAIT, ...options }))
 }
 
 /** Starts a gateway with an audit trail, as in production: then fewer requests pass through without being checked. */
