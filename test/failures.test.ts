@@ -139,7 +139,8 @@ describe('plain http off loopback', () => {
     const issuerUrl = `http://ehr.test:${port}`
     const seen: (string | undefined)[] = []
     const other = createServer((request, response) => {
-      seen.push(request.headers.referer)
+      // The browser requests the icon of the app's page with that page as its referrer.
+      if (request.url?.startsWith('/launch')) seen.push(request.headers.referer)
       response.end('app')
     })
     await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
