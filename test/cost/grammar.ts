@@ -18,6 +18,9 @@ import { repeat } from './texts.ts'
 
 const SEED = Number(process.env.COST_SEED ?? Math.floor(Math.random() * 1_000_000))
 
+/** What costs too much does so before. */
+const LEAVES_AFTER_MS = 10_000
+
 type Draw = <T>(choices: readonly T[]) => T
 
 /** Draws by a generator of Park and Miller, which needs no state but a number. */
@@ -156,6 +159,7 @@ function drawSearch(
       method: 'POST',
       headers: { ...authorize(servers, grant, record), 'content-type': 'application/x-www-form-urlencoded' },
       body: form,
+      leavesAfterMs: LEAVES_AFTER_MS,
     }),
   ]
 }
@@ -292,6 +296,7 @@ function drawBundle(
         ...(isCompressed && { 'content-encoding': 'gzip' }),
       },
       body: isCompressed ? gzipSync(text) : text,
+      leavesAfterMs: LEAVES_AFTER_MS,
     }),
   ]
 }

@@ -341,5 +341,7 @@ export const CALLED: ReadonlySet<string> = new Set([
   'namesPatients',
   'hasTooManyCombined',
   'permits',
-  'spendSteps',
+  'SearchSteps',
+  'createHostWork',
+  'parseUncounted',
 ])

@@ -36,9 +36,12 @@ export interface Sent {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer
+  /** The client closes the connection after this time: the server in front of a slow upstream mostly waits. */
+  readonly leavesAfterMs?: number
 }
 
 export interface Received {
+  /** 0 if the client left before. */
   readonly status: number
   readonly location: string
   readonly text: string
@@ -161,7 +164,7 @@ async function ask(child: ChildProcess, message: Measurement | 'end'): Promise<u
 }
 
 /** Unlike `fetch`, this sends long URLs and bad paths as they are. */
-function exchange(url: string, { method = 'GET', headers, body }: Sent): Promise<Received> {
+function exchange(url: string, { method = 'GET', headers, body, leavesAfterMs }: Sent): Promise<Received> {
   const { promise, resolve: done, reject } = Promise.withResolvers<Received>()
   const { origin } = new URL(url)
   const sending = request(origin, { path: url.slice(origin.length), method, headers }, response => {
@@ -176,9 +179,14 @@ function exchange(url: string, { method = 'GET', headers, body }: Sent): Promise
     )
     response.on('error', reject)
   })
+  const leave = () => {
+    done({ status: 0, location: '', text: '' })
+    sending.destroy()
+  }
+  const timer = leavesAfterMs === undefined ? undefined : setTimeout(leave, leavesAfterMs)
   sending.on('error', reject)
   sending.end(body)
-  return promise
+  return promise.finally(() => clearTimeout(timer))
 }
 
 async function startBackEnd(place: Place): Promise<{ readonly authorization: string; end(): void }> {
