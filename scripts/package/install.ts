@@ -74,6 +74,9 @@ export interface Installed {
 /** The folders with the Node of the user and the tools of the system. */
 export const USER_PATH = [dirname(olderNode ?? process.execPath), '/usr/bin', '/bin'].join(delimiter)
 
+/** How this machine reaches a registry, beside npm's own settings. */
+const NETWORK = /^(node_extra_ca_certs|ssl_cert_(file|dir)|(https?|no)_proxy)$/i
+
 /** npm's own settings of this machine. What `npm ci` has downloaded is not downloaded again. */
 export function readNpmVariables(): Readonly<Record<string, string>> {
   const ask = (name: string) =>
@@ -82,7 +85,12 @@ export function readNpmVariables(): Readonly<Record<string, string>> {
       encoding: 'utf8',
       stdio: [0, 'pipe', 'ignore'],
     })
-  return Object.fromEntries(['cache', 'userconfig'].map(name => [`npm_config_${name}`, ask(name).trim()]))
+  const settings = ['cache', 'userconfig', 'globalconfig'].map(name => [
+    `npm_config_${name}`,
+    ask(name).trim(),
+  ])
+  const network = Object.entries(process.env).filter(([name]) => NETWORK.test(name))
+  return Object.fromEntries([...settings, ...network])
 }
 
 /** `npm install -g` into an empty folder, with an empty home, by the older Node if there is one, unless that is done. */

@@ -157,8 +157,8 @@ describe('the installed package', () => {
       const tools = join(home, 'tools')
       mkdirSync(tools)
       const calls = join(home, 'calls')
-      writeFileSync(join(tools, 'npm'), `#!/bin/sh\necho "$@" >> "${calls}"\n${npm}\n`, { mode: 0o755 })
-      const options = { cwd: home, env: { PATH: `${tools}:${USER_PATH}`, HOME: home, ...env } }
+      writeFileSync(join(tools, 'npm'), `#!/bin/sh\necho "$@" >> "$CALLS"\n${npm}\n`, { mode: 0o755 })
+      const options = { cwd: home, env: { PATH: `${tools}:${USER_PATH}`, HOME: home, CALLS: calls, ...env } }
       const failed = await run(installed.command, ['--version'], options).then(
         ({ stdout }) => assert.fail(stdout),
         error => error,
@@ -178,6 +178,15 @@ describe('the installed package', () => {
     it('does not wait for a registry that does not answer (PACKAGE-5)', async () => {
       const { stderr } = await launch('case "$1" in view) exec sleep 900;; *) exit 1;; esac')
       assert.match(stderr, /: npm cannot reach its registry\.$/m)
+    })
+
+    it('gives npm a folder for its downloads if the home of the user cannot be written (PACKAGE-5)', async () => {
+      const cache = makeEmpty()
+      const { calls } = await launch('echo "$npm_config_cache" >> "$CALLS"\nexit 1', {
+        HOME: '/dev/null',
+        XDG_CACHE_HOME: cache,
+      })
+      assert.ok(calls()[1]?.startsWith(join(cache, 'sallyport/')), String(calls()[1]))
     })
 
     it('names the variable that moves the cache if that cannot be written (PACKAGE-5)', async () => {

@@ -1,5 +1,15 @@
-import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { type StdioOptions, spawnSync } from 'node:child_process'
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { readOwnFile } from '../core/index.ts'
@@ -10,6 +20,8 @@ interface Pinned {
 }
 
 type PinnedNode = Pinned & { readonly name: string }
+
+const NPM_CACHE = 'npm-cache'
 
 /** How long a registry may take to answer a small question. */
 const PATIENCE_MS = 8_000
@@ -46,6 +58,7 @@ function fill(cached: string, node: PinnedNode): string | undefined {
     writeProject(work, node)
     const failure = download(work, node)
     if (failure !== undefined) return failure
+    rmSync(join(work, NPM_CACHE), { recursive: true, force: true })
     // The cache may be one of several users. Node is no secret, and only its owner can change it.
     chmodSync(work, 0o755)
     renameSync(work, cached)
@@ -61,10 +74,10 @@ function fill(cached: string, node: PinnedNode): string | undefined {
 /** npm repeats a download for more than a minute if there is no network: a short question comes first. */
 function download(folder: string, { name, version }: PinnedNode): string | undefined {
   const install = ['ci', '--ignore-scripts', '--no-bin-links']
-  if (runNpm(folder, [...install, '--offline'], 'silent')) return undefined
+  if (runNpm(folder, [...install, '--offline'], { shows: 'nothing' })) return undefined
   const ask = ['view', `${name}@${version}`, 'version', '--fetch-retries=0']
-  if (!runNpm(folder, ask, 'silent', PATIENCE_MS)) return 'npm cannot reach its registry'
-  return runNpm(folder, install, 'loud') ? undefined : 'npm failed'
+  if (!runNpm(folder, ask, { shows: 'errors', timeout: PATIENCE_MS })) return 'npm cannot reach its registry'
+  return runNpm(folder, install, { shows: 'all' }) ? undefined : 'npm failed'
 }
 
 function writeProject(folder: string, { name, version, integrity }: PinnedNode): void {
@@ -77,23 +90,39 @@ function writeProject(folder: string, { name, version, integrity }: PinnedNode):
   writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock))
 }
 
-function runNpm(
-  folder: string,
-  args: readonly string[],
-  volume: 'loud' | 'silent',
-  timeout?: number,
-): boolean {
+interface NpmOptions {
+  readonly shows: 'nothing' | 'errors' | 'all'
+  readonly timeout?: number
+}
+
+/** Standard output belongs to the command. */
+const OUTPUTS = {
+  nothing: 'ignore',
+  errors: ['ignore', 'ignore', 2],
+  all: ['ignore', 2, 2],
+} satisfies Record<NpmOptions['shows'], StdioOptions>
+
+function runNpm(folder: string, args: readonly string[], { shows, timeout }: NpmOptions): boolean {
   const quiet = ['--no-audit', '--no-fund', '--no-progress', '--no-update-notifier', '--loglevel=error']
   const { status } = spawnSync('npm', [...args, ...quiet], {
     cwd: folder,
-    // Standard output belongs to the command.
-    stdio: volume === 'loud' ? ['ignore', 2, 2] : 'ignore',
+    stdio: OUTPUTS[shows],
     timeout,
-    env: keepSources(process.env),
+    env: { ...findNpmCache(folder), ...keepSources(process.env) },
     shell: process.platform === 'win32',
     windowsHide: true,
   })
   return status === 0
+}
+
+/** npm keeps downloads in the home of the user: a user whose home cannot be written gets another folder, which is then removed. */
+function findNpmCache(folder: string): NodeJS.ProcessEnv {
+  try {
+    accessSync(join(homedir(), '/'), constants.W_OK)
+    return {}
+  } catch {
+    return { npm_config_cache: join(folder, NPM_CACHE) }
+  }
 }
 
 /** npm passes its options on: where packages come from also holds here, which part of the project it works on does not. */
