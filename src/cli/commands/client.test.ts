@@ -196,7 +196,7 @@ eachDatabaseIfThorough((_, __, create) => {
         await look(({ db }) => db.updateTable('client').set({ approved: false }).execute())
       }
       assert.match((await run('client', 'list')).stdout, /growth +growth +public +asked +unverified\n/)
-      assert.match((await run('client', 'show', 'growth')).stdout, /^state +unverified: /m)
+      assert.match((await run('client', 'show', 'growth')).stdout, /^state +unverified; /m)
       assert.deepEqual(await run('client', 'approve', 'growth'), {
         exitCode: 0,
         stdout: 'Approved app growth\n',
