@@ -4,6 +4,7 @@
  */
 export const SLOW_TESTS: readonly string[] = [
   // What is shipped: the website, the image as compose.yaml and the chart start it, upgrades from each release, every command.
+  'test/journeys/guides.test.ts',
   'test/image/image.test.ts',
   'scripts/site/site.test.ts',
   'scripts/test.test.ts',
