@@ -323,7 +323,10 @@ describe('docs/tutorials/ci.md', () => {
       SMART_SAMPLE_PATIENTS: '2',
     }
     const run = (program: string, args: readonly string[], more: Readonly<Record<string, string>> = {}) =>
-      promisify(execFile)(program, args, { cwd: folder, env: { ...env, ...more } })
+      promisify(execFile)(program, args, { cwd: folder, env: { ...env, ...more } }).catch(error =>
+        // A test run prints to stdout what failed.
+        assert.fail(`${error.message}\n${error.stdout}`),
+      )
     return { folder, temporary, command, run }
   }
 

@@ -19,7 +19,8 @@ function needs(thing: 'postgres' | 'browser'): boolean {
 export async function globalSetup(): Promise<void> {
   if (needs('postgres')) await preparePostgres()
   if (needs('browser')) process.env.CHROMIUM_PATH = await prepareBrowser()
-  folder = mkdtempSync(join(findQuickFolder(), 'sallyport-test-run-'))
+  // A short name: browsers put sockets below it, whose paths have at most 107 characters.
+  folder = mkdtempSync(join(findQuickFolder(), 'tests-'))
   process.env.TMPDIR = folder
   process.env.TEST_RUN_FOLDER = folder
   process.once('exit', removeFolder)

@@ -102,13 +102,13 @@ export const pagesByOffset: Behaviour = stored => async (request, next) => {
   if (!isSearch(request) || Number.isNaN(offset)) return next(request)
   const count = Number(findParam(request, '_count') ?? USUAL_COUNT)
   const params = request.params.filter(([name]) => name !== '_offset' && name !== '_count')
+  const includes = params.filter(([name]) => /^_(?:rev)?include(?::|$)/.test(name))
+  const own = params.filter(it => !includes.includes(it))
   const isCount = count === 0 || findParam(request, '_summary') === 'count'
-  const response = await next({ ...request, params: [...params, ['_count', isCount ? '0' : '1000']] })
+  const response = await next({ ...request, params: [...own, ['_count', isCount ? '0' : '1000']] })
   const whole = response.status === 200 ? parseExact(response.body) : undefined
   if (!isRecord(whole) || isCount) return response
-  const entries = await readFurther(stored, whole)
-  const isIncluded = ({ search }: FoundEntry) => search?.mode === 'include'
-  const matches = entries.filter(it => !isIncluded(it))
+  const matches = await readFurther(stored, whole)
   const end = offset + count
   const following = new URLSearchParams(
     [...params, ['_count', String(count)], ['_offset', String(end)]].map(it => [...it]),
@@ -116,7 +116,8 @@ export const pagesByOffset: Behaviour = stored => async (request, next) => {
   const url = `${stored.baseUrl}/${request.path.replace('/_search', '')}?${following}`
   const link = matches.length > end ? [{ relation: 'next', url }] : []
   const { total: _, entry: __, ...rest } = whole
-  const entry = [...matches.slice(offset, end), ...entries.filter(isIncluded)]
+  const shown = matches.slice(offset, end)
+  const entry = [...shown, ...(await findIncluded(shown))]
   const isCounted = link.length === 0 || findParam(request, '_total') === 'accurate'
   const bundle = {
     ...rest,
@@ -125,6 +126,15 @@ export const pagesByOffset: Behaviour = stored => async (request, next) => {
     ...(entry.length > 0 && { entry }),
   }
   return { ...response, body: formatExact(bundle) }
+
+  /** What the matches of the page include. */
+  async function findIncluded(shown: readonly FoundEntry[]): Promise<readonly FoundEntry[]> {
+    if (includes.length === 0 || shown.length === 0) return []
+    const ids = shown.flatMap(it => it.resource?.id ?? []).join()
+    const page = await next({ ...request, params: [...includes, ['_id', ids], ['_count', '1000']] })
+    const included = parseExact(page.body)
+    return isRecord(included) ? entriesOf(included).filter(({ search }) => search?.mode === 'include') : []
+  }
 }
 
 /** The entries of a page of the embedded server and of all further pages. */
