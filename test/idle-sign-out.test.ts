@@ -65,9 +65,10 @@ async function use(
   await report.finished()
 }
 
-/** A busy browser makes one event of several moves, so there are pauses. */
+/** A busy browser makes one event of several moves, and none in a tab behind another: so there are several, with pauses. */
 async function movePointer(page: Page): Promise<void> {
-  for (const at of [100, 110]) {
+  await page.bringToFront()
+  for (const at of [100, 110, 120, 130, 140, 150]) {
     await page.mouse.move(at, 300)
     await page.waitForTimeout(200)
   }
@@ -125,6 +126,8 @@ describe('a sign-in that is not used', () => {
     }
     await asked(page, () => pass(IDLE_SECONDS / 2))
     await use(page, it => it.getByLabel('Find a patient by name').press('J'))
+    // The key is reported at once, and the input that follows it half a minute later.
+    await asked(page, () => pass(31))
     await asked(page, () => pass(IDLE_SECONDS / 2))
     await use(page, movePointer)
     await asked(other, () => pass(IDLE_SECONDS - 120))
