@@ -11,17 +11,21 @@ const add = (dimension: string, run: () => Promise<void>) => it(`is limited: ${d
 
 if (IS_THOROUGH) {
   describe('the cost of one request to the gateway', { concurrency: 1 }, () =>
-    addCases(load(startMeasuredGateway()), [LIMITED_GROUP, ofModule(fhir)], add),
+    addCases(
+      () => load(startMeasuredGateway()),
+      [LIMITED_GROUP, ofModule({ ...fhir, REFUSED: fhir.REFUSED_BY_GATEWAY })],
+      add,
+    ),
   )
   if (process.env.COST_SEED !== undefined)
     describe('the cost of one drawn request to the gateway', { concurrency: 1 }, () =>
       addCases(
-        loadLarge(startMeasuredGateway()),
+        () => loadLarge(startMeasuredGateway()),
         [{ answered: { ...drawSearches(), ...drawBundles() } }],
         add,
       ),
     )
   describe('the cost of one request to the gateway with raised limits', { concurrency: 1 }, () =>
-    addCases(startRaisedGateway(), [{ accepted: RAISED, refused: REFUSED_RAISED }], add),
+    addCases(startRaisedGateway, [{ accepted: RAISED, refused: REFUSED_RAISED }], add),
   )
 }

@@ -30,7 +30,9 @@ const GROUPS = [
 ]
 
 describe('the cost of one request to the servers with the embedded FHIR server', { concurrency: 1 }, () =>
-  addCases((IS_DRAWN ? loadLarge : load)(startMeasuredServers()), GROUPS, (dimension, run) =>
-    it(`is limited: ${dimension} (LIMIT-1, LIMIT-2)`, run),
+  addCases(
+    () => (IS_DRAWN ? loadLarge : load)(startMeasuredServers()),
+    GROUPS,
+    (dimension, run) => it(`is limited: ${dimension} (LIMIT-1, LIMIT-2)`, run),
   ),
 )

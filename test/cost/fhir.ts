@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { INCLUDES, PARAMETER_WEIGHT, QUERY_VALUES, SORT_KEYS } from '../../src/backends/sqlite/limits.ts'
+import { GATEWAY_BODY_BYTES } from '../../src/backends/upstream/limits.ts'
 import * as LIMITS from '../../src/fhir/limits.ts'
 import {
   bundle,
@@ -177,23 +178,29 @@ export const ACCEPTED: Cases = {
   }),
 }
 
+/** Bodies beyond the limit of their bytes, which the gateway has another default for, and a form just within it. */
+function refuseBodies(bytes: number): RefusedCases {
+  const names = new RegExp(`${bytes} bytes`)
+  return {
+    'bytes of a body': [names, post('/Observation', observation(`"valueString":"${'x'.repeat(bytes)}"`))],
+    'bytes of a form': [names, search('Observation', `code=${'x'.repeat(bytes)}`)],
+    'bytes of a body after decompression': [
+      names,
+      send('POST', '/Observation', gzipSync(Buffer.alloc(200_000_000, 'x')), GZIP),
+    ],
+    'characters of a form': [/65536 characters/, search('Observation', `code=${'x'.repeat(bytes - 10)}`)],
+  }
+}
+
 /** Beyond a limit. */
 export const REFUSED: RefusedCases = {
+  ...refuseBodies(LIMITS.BODY_BYTES),
   'characters of an access token': [
     /12288 characters/,
     ({ fhirUrl }) => ({
       url: `${fhirUrl}/Patient/grown`,
       headers: { authorization: `Bearer ${'a'.repeat(6_000)}.${'b'.repeat(6_000)}.${'c'.repeat(2_000)}` },
     }),
-  ],
-  'bytes of a body': [
-    /5242880 bytes/,
-    post('/Observation', observation(`"valueString":"${'x'.repeat(9_000_000)}"`)),
-  ],
-  'bytes of a form': [/5242880 bytes/, search('Observation', `code=${'x'.repeat(15_000_000)}`)],
-  'bytes of a body after decompression': [
-    /5242880 bytes/,
-    send('POST', '/Observation', gzipSync(Buffer.alloc(200_000_000, 'x')), GZIP),
   ],
   'levels of a body: arrays': [/500 levels/, post('/Observation', nest(1_000_000, '[', ']'))],
   'levels of a body: objects': [/500 levels/, post('/Observation', nest(100_000, '{"a":', '}', '1'))],
@@ -349,6 +356,9 @@ export const REFUSED: RefusedCases = {
     gets('transaction', 'Observation?_count=1000', 500),
   ],
 }
+
+/** Beyond a limit of the gateway. */
+export const REFUSED_BY_GATEWAY: RefusedCases = { ...REFUSED, ...refuseBodies(GATEWAY_BODY_BYTES) }
 
 /** What the embedded server and the gateway answer differently. */
 export const ANSWERED: Cases = {

@@ -50,16 +50,16 @@ function isRefused({ status, location }: Measured): boolean {
   return (status >= 400 && status < 500) || /[?&]error=/.test(location)
 }
 
-/** Adds a test of each case, inside a suite. */
+/** Adds a test of each case, inside a suite. The servers start with its first test. */
 export function addCases(
-  starting: Promise<MeasuredServers>,
+  start: () => Promise<MeasuredServers>,
   groups: readonly Group[],
   add: (dimension: string, run: () => Promise<void>) => void,
 ): void {
   let servers: MeasuredServers | undefined
   let cases = 0
   before(async () => {
-    servers = await starting
+    servers = await start()
   })
   // A case that hangs is ended. All cases together may take long on a busy machine.
   beforeEach(() => limitFile(process.argv[1]))
@@ -97,6 +97,8 @@ export function addCases(
   }
 }
 
+type Module = Pick<typeof fhir, 'ACCEPTED' | 'REFUSED' | 'ANSWERED'>
+
 interface Group {
   readonly accepted?: Cases
   readonly refused?: RefusedCases
@@ -104,7 +106,7 @@ interface Group {
   readonly answered?: Cases
 }
 
-export const ofModule = ({ ACCEPTED, REFUSED, ANSWERED }: typeof fhir): Group => ({
+export const ofModule = ({ ACCEPTED, REFUSED, ANSWERED }: Module): Group => ({
   accepted: ACCEPTED,
   refused: REFUSED,
   answered: ANSWERED,
