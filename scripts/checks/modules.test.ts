@@ -108,6 +108,19 @@ describe('findModuleFaults', () => {
     ])
   })
 
+  it('finds a page of the auth server that imports another page', () => {
+    const found = faults(
+      ['src/auth/pages/home/a.ts', "import { b } from '../portal/b.ts'"],
+      ['src/auth/pages/portal/b.ts', "import { c } from '../parts/c.ts'"],
+      ['src/auth/pages/parts/c.ts', ''],
+      ['src/auth/admin/d.ts', "import { b } from '../pages/portal/b.ts'"],
+    )
+    assert.deepEqual(found, [
+      'src/auth/pages/home/a.ts: imports src/auth/pages/portal/b.ts, another page; what pages share is in pages/parts',
+      'src/auth/admin/d.ts: imports src/auth/pages/portal/b.ts, another page; what pages share is in pages/parts',
+    ])
+  })
+
   it('finds files that import each other, types included', () => {
     const found = faults(
       ['src/auth/a.ts', "import { b } from './b.ts'"],

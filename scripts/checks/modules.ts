@@ -99,11 +99,12 @@ export function findModuleFaults(sources: Sources): readonly string[] {
     ]),
     ...findCycleFaults([...sources]),
     ...findUpwardFaults(files),
+    ...findPageFaults(files),
   ]
 }
 
 /** The parts of the auth server: each imports only those before it. `server.ts` puts them together. */
-const AUTH_PARTS = ['base', 'users', 'oauth', 'pages', 'admin', 'lab']
+const AUTH_PARTS = ['base', 'words', 'users', 'patients', 'oauth', 'pages', 'admin', 'lab']
 
 function findAuthPart(file: string): number {
   return AUTH_PARTS.indexOf(/^src\/auth\/([^/]+)\//.exec(file)?.[1] ?? '')
@@ -117,6 +118,21 @@ function findUpwardFaults(files: readonly (readonly [file: string, text: string]
         .filter(target => findAuthPart(target) > findAuthPart(file))
         .map(target => `${file}: imports ${target}, a later part of the auth server`),
     )
+}
+
+/** The pages share `parts` only: what a page shows can be changed without a look at the others. */
+function findPageFaults(files: readonly (readonly [file: string, text: string])[]): readonly string[] {
+  return files
+    .filter(([file]) => !isTest(file) && findAuthPart(file) >= AUTH_PARTS.indexOf('pages'))
+    .flatMap(([file, text]) =>
+      listTargets(file, text)
+        .filter(target => ![undefined, 'parts', findPageFolder(file)].includes(findPageFolder(target)))
+        .map(target => `${file}: imports ${target}, another page; what pages share is in pages/parts`),
+    )
+}
+
+function findPageFolder(file: string): string | undefined {
+  return /^src\/auth\/pages\/([^/]+)\//.exec(file)?.[1]
 }
 
 function listTargets(file: string, text: string): readonly string[] {

@@ -41,10 +41,10 @@ export { listStateWords, USER_LISTS } from './admin/user-lists.ts'
 export { listUsers, type UserDescription } from './admin/users.ts'
 export { verifyRecords } from './admin/verification.ts'
 export type { Controls, Reloaded } from './base/context.ts'
+export { ADMIN_READ_SCOPE, ADMIN_SCOPE, AUDIT_SCOPE } from './base/program-scopes.ts'
 export { Refusal } from './base/refusal.ts'
 export type { AuthSettings } from './base/settings.ts'
 export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'
-export { ADMIN_READ_SCOPE, ADMIN_SCOPE, AUDIT_SCOPE } from './oauth/clients/client.ts'
 export { CLIENT_FIELDS, PLAIN_FIELDS } from './oauth/clients/fields.ts'
 export { type ClientChanges, deleteClient, insertClient } from './oauth/clients/store-client.ts'
 export {
@@ -60,7 +60,6 @@ export { buildSmartConfiguration, type SmartConfigurationSettings } from './oaut
 export { listScopeNotes } from './oauth/grants/scope-notes.ts'
 export { canOpenSigningKeys, makeNextSigningKey, withdrawSigningKey } from './oauth/keys/signing-key.ts'
 export type { Problem } from './pages/activity/problems.ts'
-export { summarizeScopes } from './pages/consent/texts.ts'
 export {
   type AuthServerOptions,
   type CommandContext,
@@ -75,3 +74,4 @@ export { checkProvider } from './users/providers/providers.ts'
 export { findSubject } from './users/sign-in/account.ts'
 export { describeMadeForLoopback } from './users/validity/made-for-loopback.ts'
 export { makeRules } from './users/validity/rule.ts'
+export { summarizeScopes } from './words/scopes.ts'

@@ -10,7 +10,7 @@ import { PORTAL_CLIENT } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { findPurpose } from '../base/purposes.ts'
-import { classify } from '../pages/access-log/visits.ts'
+import { classify } from '../pages/parts/access-log/visits.ts'
 import type { Admin } from './action.ts'
 
 /**

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { isFailure } from '../../core/index.ts'
 import type { Store } from '../../store/index.ts'
 import { html, renderDateTime } from '../../web/index.ts'
-import { isProgramScope } from '../oauth/clients/client.ts'
+import { isProgramScope } from '../base/program-scopes.ts'
 import {
   type GrantRow,
   keepUsableGrants,

@@ -71,7 +71,7 @@ export interface FhirTokens {
 
 export type LookupType = 'Practitioner' | 'PractitionerRole' | 'RelatedPerson' | 'Patient' | 'CareTeam'
 
-interface ReaderContext {
+export interface ReaderContext {
   readonly settings: AuthSettings
   readonly fetch: typeof globalThis.fetch
   readonly fhirTokens: Pick<FhirTokens, 'forUser'>

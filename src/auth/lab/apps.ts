@@ -10,9 +10,15 @@ import { type Client, findClient, findStoredRow, toClient } from '../oauth/clien
 import { listRegisteredClients } from '../oauth/clients/store-client.ts'
 import { CLIENT_DEFAULTS } from '../oauth/clients/validate.ts'
 import type { AuthContext } from '../oauth/context.ts'
-import { findSearchFault } from '../oauth/launch/patient-queries.ts'
-import { fillAppForm, listFormFaults, NEW_APP, readAppForm, readAppParameters } from '../pages/apps/form.ts'
-import { listLogos } from '../pages/portal/apps.ts'
+import {
+  fillAppForm,
+  listFormFaults,
+  NEW_APP,
+  readAppForm,
+  readAppParameters,
+} from '../pages/parts/app-form/form.ts'
+import { listLogos } from '../pages/parts/apps.ts'
+import { findSearchFault } from '../patients/queries.ts'
 import { findLoginByHash, type Login } from '../users/find-login.ts'
 import { requireClinician } from '../users/login.ts'
 import { isDeveloper } from '../users/login-rights.ts'

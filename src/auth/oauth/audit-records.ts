@@ -6,9 +6,10 @@ import { fail, isFailure, isRecord, MINUTE_MS } from '../../core/index.ts'
 import { type Fault, makeFault } from '../base/fault.ts'
 import { LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
+import { AUDIT_SCOPE } from '../base/program-scopes.ts'
 import { forbidCaching, readJson, sendOAuthError } from '../base/request.ts'
 import { authenticateBearer, type BearerFailure, sendBearerError } from './access-token.ts'
-import { AUDIT_SCOPE, findClient } from './clients/client.ts'
+import { findClient } from './clients/client.ts'
 import type { AuthContext } from './context.ts'
 
 interface RefusedRecord {

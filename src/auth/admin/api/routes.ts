@@ -14,6 +14,7 @@ import {
 } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
+import { ADMIN_READ_SCOPE, ADMIN_SCOPE } from '../../base/program-scopes.ts'
 import { forbidCaching } from '../../base/request.ts'
 import {
   type AccessToken,
@@ -22,7 +23,7 @@ import {
   findIssuedFor,
   sendBearerError,
 } from '../../oauth/access-token.ts'
-import { ADMIN_READ_SCOPE, ADMIN_SCOPE, type Client, findClient } from '../../oauth/clients/client.ts'
+import { type Client, findClient } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import {
   type Admin,

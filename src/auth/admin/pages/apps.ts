@@ -3,12 +3,8 @@ import type { FastifyReply } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
-import {
-  type Client,
-  findRegisteredClient,
-  isConfigured,
-  isProgramScope,
-} from '../../oauth/clients/client.ts'
+import { isProgramScope } from '../../base/program-scopes.ts'
+import { type Client, findRegisteredClient, isConfigured } from '../../oauth/clients/client.ts'
 import { CLIENT_DEFAULTS, type ClientFault } from '../../oauth/clients/validate.ts'
 import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
 import {
@@ -19,8 +15,8 @@ import {
   readAppForm,
   renderAppForm,
   renderFaultAlert,
-} from '../../pages/apps/form.ts'
-import { summarizeScopes } from '../../pages/consent/texts.ts'
+} from '../../pages/parts/app-form/form.ts'
+import { summarizeScopes } from '../../words/scopes.ts'
 import { AdminFailure } from '../action.ts'
 import { findLastUses } from '../audit.ts'
 import {

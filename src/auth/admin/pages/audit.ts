@@ -5,9 +5,8 @@ import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderAlert, renderEmptyState, renderMoment } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { describeApp, findNames, type Names } from '../../pages/activity/describe.ts'
-import { renderResult } from '../../pages/activity/events.ts'
-import { renderAuditOff } from '../../pages/activity/page.ts'
+import { renderAuditOff, renderResult } from '../../pages/parts/audit-result.ts'
+import { describeApp, findNames, type Names } from '../../pages/parts/explain/describe.ts'
 import { type Admin, type AdminFailure, recordAction } from '../action.ts'
 import {
   type AuditView,

@@ -11,7 +11,7 @@ import {
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { opensRecords } from '../../base/user.ts'
-import { summarizeScopes } from '../../pages/consent/texts.ts'
+import { summarizeScopes } from '../../words/scopes.ts'
 import { AdminFailure, recordAction } from '../action.ts'
 import { findLastUses } from '../audit.ts'
 import { findAccountIds, findApps } from '../audit-who.ts'

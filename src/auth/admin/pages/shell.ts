@@ -11,7 +11,7 @@ import {
   stripQuery,
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
-import { renderSignedInPage } from '../../pages/page-parts.ts'
+import { renderSignedInPage } from '../../pages/parts/page-parts.ts'
 import type { AdminFailure, Operation } from '../action.ts'
 import type { Answered } from '../endpoint.ts'
 import type { ActionLink, Question } from '../operation.ts'

@@ -1,6 +1,6 @@
 import { parseScope, parseScopes, type ResourceScope } from '../../../smart/index.ts'
+import { listCategories, OFFERED_TYPES } from '../../words/offered.ts'
 import { keepPermissions, narrowTo, ScopeIndex } from '../grants/narrow.ts'
-import { listCategories, OFFERED_TYPES } from './offered.ts'
 
 /** A checkbox on the consent page. Its parts count only while it is checked. */
 export interface Choice {

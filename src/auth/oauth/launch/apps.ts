@@ -1,7 +1,7 @@
 import { LIMITS } from '../../base/limits.ts'
+import { findRecent } from '../../patients/recent-use.ts'
 import { type Client, findClient, findLaunchableClients } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
-import { findRecent } from './recent-use.ts'
 
 /** An app that the portal can launch. */
 export interface App {

@@ -6,13 +6,13 @@ import { type Person, readPerson } from '../../../web/index.ts'
 import type { FhirReader, Unavailable } from '../../base/fhir-reader.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import type { User } from '../../base/user.ts'
+import { hasNamesake } from '../../patients/namesakes.ts'
+import { toEncounter } from '../../patients/picked.ts'
 import { type Client, isConfigured } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
 import { findApp } from './apps.ts'
 import { createLaunchToken, type Launch } from './launch-token.ts'
-import { hasNamesake } from './namesakes.ts'
 import type { FormFault, LaunchOptions } from './options.ts'
-import { toEncounter } from './picked.ts'
 
 export interface LaunchRequest {
   readonly patientId: string | undefined

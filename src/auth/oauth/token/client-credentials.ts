@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { parseScopes } from '../../../smart/index.ts'
+import { isProgramScope } from '../../base/program-scopes.ts'
 import { Refusal } from '../../base/refusal.ts'
 import type { AuthSettings } from '../../base/settings.ts'
-import { type Client, isProgramScope } from '../clients/client.ts'
+import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
 import {
   checkGrantedScope,

@@ -4,13 +4,13 @@ import { CSV_TYPE, formatCsvRow, formatDate, formatTime } from '../../../web/ind
 import { LIMITS } from '../../base/limits.ts'
 import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import type { WhoseRecord } from '../whose.ts'
-import { type Actors, findActors } from './actors.ts'
-import { describeByApp, listApps } from './page.ts'
-import { findPerson, readDays } from './read.ts'
-import type { View } from './view.ts'
-import { ACCESS_KINDS, classify, type Visit } from './visits.ts'
-import { describeLists, describeVisit } from './words.ts'
+import { type Actors, findActors } from '../parts/access-log/actors.ts'
+import { findPerson, readDays } from '../parts/access-log/read.ts'
+import type { View } from '../parts/access-log/view.ts'
+import { describeByApp, listApps } from '../parts/access-log/visit-rows.ts'
+import { ACCESS_KINDS, classify, type Visit } from '../parts/access-log/visits.ts'
+import { describeLists, describeVisit } from '../parts/access-log/words.ts'
+import type { WhoseRecord } from '../parts/whose.ts'
 
 /** One visit, in words. */
 interface Entry {

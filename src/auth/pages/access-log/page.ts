@@ -1,10 +1,8 @@
 import {
   findDayStart,
   formatDate,
-  formatTime,
   type Html,
   html,
-  renderBadge,
   renderDate,
   renderEmptyState,
   renderHidden,
@@ -13,22 +11,13 @@ import {
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
-import { joinWithAnd } from '../consent/texts.ts'
-import { renderAsk, renderSignedInPage } from '../page-parts.ts'
-import { describeRelation, formatFullName, type WhoseRecord } from '../whose.ts'
-import type { Actors } from './actors.ts'
-import type { AccessRecord } from './people.ts'
-import type { AccessLog } from './read.ts'
-import { buildUrl, type DayFault, isNarrowed, type View } from './view.ts'
-import {
-  ACCESS_KINDS,
-  classify,
-  type Day,
-  isOfAdministration,
-  isOfPatientUser,
-  type Visit,
-} from './visits.ts'
-import { describeLists, describeVisit } from './words.ts'
+import type { Actors } from '../parts/access-log/actors.ts'
+import type { AccessLog } from '../parts/access-log/read.ts'
+import { buildUrl, type DayFault, isNarrowed, type View } from '../parts/access-log/view.ts'
+import { renderVisits } from '../parts/access-log/visit-rows.ts'
+import { ACCESS_KINDS, type Day, type Visit } from '../parts/access-log/visits.ts'
+import { renderAsk, renderSignedInPage } from '../parts/page-parts.ts'
+import { describeRelation, formatFullName, type WhoseRecord } from '../parts/whose.ts'
 
 export function renderAccessLogPage(context: AuthContext, login: Login, log: AccessLog): Html {
   const { people, view, whose, older, fault } = log
@@ -155,66 +144,6 @@ function nameDay(start: number, { now, view: { zone } }: DayOptions): string {
   if (start === findDayStart(now, zone)) return 'Today, '
   if (start === findDayStart(now, zone, -1)) return 'Yesterday, '
   return `${new Date(start).toLocaleDateString('en-GB', { weekday: 'long', timeZone: zone })}, `
-}
-
-/** Visits as rows: when, who, what. */
-export function renderVisits(visits: readonly Visit[], options: VisitOptions, withDay = false): Html {
-  return html`<ul class="visits">${visits.map(visit => renderVisit(visit, options, withDay))}</ul>`
-}
-
-type VisitOptions = Pick<DayOptions, 'actors' | 'whose'> & { readonly view: Pick<View, 'zone'> }
-
-function renderVisit(visit: Visit, { actors, whose, view: { zone } }: VisitOptions, withDay: boolean): Html {
-  const { name, detail } = actors.describe(visit[0])
-  return html`<li class="visit"><p class="visit__when">${withDay && html`${renderDate(visit[0].at, zone)} `}${formatPeriod(visit, zone, withDay)}</p>
-<p class="visit__who"><b>${name}</b>${detail !== undefined && html`<span class="sub">${detail}</span>`}</p>
-<p class="visit__what">${renderWhat(visit, { actors, whose })}</p></li>`
-}
-
-/** What a person did, and with which app. With several apps, what they did with each. */
-function renderWhat(visit: Visit, { actors, whose }: Pick<DayOptions, 'actors' | 'whose'>): Html {
-  const isList = classify(visit[0]) === 'list'
-  const isChanged = visit.some(record => classify(record) === 'changed')
-  const badge = isChanged && html` ${renderBadge('Changed the record', 'warn')}`
-  const apps = listApps(visit, actors)
-  if (!isList && apps.length > 1) {
-    const parts = describeByApp(visit, { actors, whose })
-    return html`${parts.map(text => html`<span class="visit__part">${text}</span>`)}${badge}`
-  }
-  return html`${isList ? describeLists(visit) : describeVisit(visit, { actors, whose })}${badge}${apps.length > 0 && html`<span class="sub">With ${joinWithAnd(apps)}</span>`}`
-}
-
-/** Sentences such as "With Heart Tracker: looked at your goals.", the first app first. */
-export function describeByApp(
-  visit: Visit,
-  { actors, whose }: Pick<DayOptions, 'actors' | 'whose'>,
-): readonly string[] {
-  const byMeans = Map.groupBy(visit, record => nameMeans(record, actors))
-  return [...byMeans].toReversed().flatMap(([means, [newest, ...earlier]]) => {
-    if (!newest) return []
-    const what = describeVisit([newest, ...earlier], { actors, whose })
-    if (means === undefined) return what
-    return `With ${means}: ${what.slice(0, 1).toLowerCase()}${what.slice(1)}`
-  })
-}
-
-/** The apps that a person used. An app that acts for itself is the actor. */
-export function listApps(visit: Visit, actors: Actors): readonly string[] {
-  const isOfPerson = (record: AccessRecord) =>
-    !isOfPatientUser(record) && !isOfAdministration(record) && record.subject !== record.client_id
-  return [...new Set(visit.filter(isOfPerson).flatMap(record => nameMeans(record, actors) ?? []))]
-}
-
-function nameMeans(record: AccessRecord, actors: Actors): string | undefined {
-  const { client_id } = record
-  return client_id === null ? undefined : actors.nameMeans({ ...record, client_id })
-}
-
-function formatPeriod(visit: Visit, zone: string, withZone: boolean): string {
-  const from = formatTime(visit.at(-1)?.at, { zone })
-  const to = formatTime(visit[0].at, { zone })
-  const end = formatTime(visit[0].at, { zone, withZone })
-  return from === to ? end : `${from}–${end}`
 }
 
 function renderDownloads(view: View): Html {

@@ -9,12 +9,12 @@ import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireLogin } from '../../users/login.ts'
 import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
-import { sendErrorPage } from '../page-parts.ts'
-import { describeWhose } from '../whose.ts'
+import { readAccessLog, readPeople } from '../parts/access-log/read.ts'
+import { type DayFault, findDayFault, readView, type View } from '../parts/access-log/view.ts'
+import { sendErrorPage } from '../parts/page-parts.ts'
+import { describeWhose } from '../parts/whose.ts'
 import { DOWNLOADS, type DownloadFormat, writeVisits } from './download.ts'
 import { renderAccessLogPage } from './page.ts'
-import { readAccessLog, readPeople } from './read.ts'
-import { type DayFault, findDayFault, readView, type View } from './view.ts'
 
 /** `/account/access-log`: patients and related persons see who looked at the records they may open (PATIENTS-6). */
 export function addAccessLogRoutes(app: FastifyInstance, context: AuthContext): void {

@@ -37,17 +37,17 @@ import {
   findStatus,
   readEnrolment,
   renderEnrolment,
-} from '../factors/enrolment.ts'
+} from '../parts/factors/enrolment.ts'
 import {
   CODE_SCRIPTS,
   describeCodesLeft,
   ON,
   renderAdded,
   renderRecoveryCodes,
-} from '../factors/recovery-codes.ts'
-import { renderWrongProofs } from '../factors/wrong-proofs.ts'
-import { renderBack, renderSignedInPage, renderSupport, sendErrorPage } from '../page-parts.ts'
-import { signInAgain } from '../sign-in/complete.ts'
+} from '../parts/factors/recovery-codes.ts'
+import { renderWrongProofs } from '../parts/factors/wrong-proofs.ts'
+import { renderBack, renderSignedInPage, renderSupport, sendErrorPage } from '../parts/page-parts.ts'
+import { signInAgain } from '../parts/sign-in-again.ts'
 
 /** The name of the page, wherever it is linked to. */
 const TITLE = 'Two-step sign-in'

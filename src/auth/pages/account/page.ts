@@ -13,8 +13,8 @@ import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import type { SignIn } from '../../users/sign-ins.ts'
-import { type PasswordFault, renderNewPasswordFields, renderPasswordField } from '../new-password.ts'
-import { renderBack, renderSignedInPage } from '../page-parts.ts'
+import { type PasswordFault, renderNewPasswordFields, renderPasswordField } from '../parts/new-password.ts'
+import { renderBack, renderSignedInPage } from '../parts/page-parts.ts'
 
 export function renderPasswordPage(
   context: AuthContext,

@@ -9,8 +9,13 @@ import { endLogin, requireLogin } from '../../users/login.ts'
 import { hashPassword, PASSWORD_CHANGED } from '../../users/passwords.ts'
 import { readBrowser } from '../../users/senders.ts'
 import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
-import { findPasswordFault, type PasswordFault, readNewPassword, SAME_PASSWORD } from '../new-password.ts'
-import { sendErrorPage } from '../page-parts.ts'
+import {
+  findPasswordFault,
+  type PasswordFault,
+  readNewPassword,
+  SAME_PASSWORD,
+} from '../parts/new-password.ts'
+import { sendErrorPage } from '../parts/page-parts.ts'
 import { renderAccountPage } from './overview.ts'
 import { renderPasswordPage, renderSignInsPage } from './page.ts'
 

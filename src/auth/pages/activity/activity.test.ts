@@ -12,8 +12,8 @@ import { TestAuthServer, unknownToken, VERIFIER } from '../../testing/test-auth-
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { openTestStore } from '../../testing/test-store.ts'
 import { mayViewActivity } from '../../users/login-rights.ts'
-import { describeApp, describeDecision, type Names } from './describe.ts'
-import { adviseOn } from './explain.ts'
+import { describeApp, describeDecision, type Names } from '../parts/explain/describe.ts'
+import { adviseOn } from '../parts/explain/explain.ts'
 
 describe('GET /activity', () => {
   const open = openTestStore()

@@ -4,17 +4,17 @@ import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import { formatTime, type Html, html, renderBadge, renderFacts, renderMoment } from '../../../web/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { renderComparisons } from './compare.ts'
+import { renderResult } from '../parts/audit-result.ts'
+import { renderComparisons } from '../parts/explain/compare.ts'
 import {
   describeApp,
   describeDecision,
   describeOrigin,
-  isFailed,
   type LaunchGroup,
   type Names,
   nameKind,
-} from './describe.ts'
-import { type Advice, adviseOn, findClaimedLaunch } from './explain.ts'
+} from '../parts/explain/describe.ts'
+import { type Advice, adviseOn, findClaimedLaunch } from '../parts/explain/explain.ts'
 import type { FoundProblem } from './problems.ts'
 import { buildUrl, type View } from './view.ts'
 
@@ -102,11 +102,6 @@ function renderLine(
 <span class="event__result">${renderResult(record)} <span class="event__status">${record.status}</span></span>
 <span class="event__what">${renderWhat(record)}${namesApp(record, times) && html` <span class="muted">${describeApp(record, names)}</span>`}${times !== undefined && times > 1 && html` ${renderBadge(`${times} times`)}`}</span>
 <span class="event__why">${decidedBy !== undefined && html`<span class="event__by">${decidedBy}</span> `}${isOfOthers ? advice.cause : why}${note && html` ${renderBadge(note.badge, 'warn')}`}</span>`
-}
-
-export function renderResult(record: KeptRecord): Html {
-  if (isFailed(record)) return renderBadge('Failed', 'warn')
-  return record.allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')
 }
 
 /** Whether nothing else names the app of a record. */

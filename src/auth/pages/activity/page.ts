@@ -10,11 +10,12 @@ import {
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
-import { renderSignedInPage } from '../page-parts.ts'
-import { type LaunchGroup, type Names, nameApp } from './describe.ts'
+import { renderAuditOff } from '../parts/audit-result.ts'
+import { KINDS, type LaunchGroup, type Names, nameApp } from '../parts/explain/describe.ts'
+import { renderSignedInPage } from '../parts/page-parts.ts'
 import { renderGroup, renderProblems } from './events.ts'
 import type { FoundProblem } from './problems.ts'
-import { buildUrl, isNarrowed, KINDS, showsPortal, TIMES, type View } from './view.ts'
+import { buildUrl, isNarrowed, showsPortal, TIMES, type View } from './view.ts'
 
 export interface ActivityPageOptions {
   readonly login: Login
@@ -109,14 +110,6 @@ function renderPicker(
 
 function compareText([, a]: Choice, [, b]: Choice): number {
   return a.localeCompare(b, 'en')
-}
-
-/** Without audit records, pages that show them are empty. */
-export function renderAuditOff(): Html {
-  return renderEmptyState({
-    title: 'The audit trail is off',
-    text: 'Nothing is recorded: the setting smart.server.audit turns it off.',
-  })
 }
 
 function renderEmpty({ view, kept }: ActivityPageOptions): Html {

@@ -11,9 +11,14 @@ import type { Store } from '../../../store/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import type { Comparison } from '../../base/refusal.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { EXPECTED_STATUSES, findFirstEvents, groupByLaunch, type LaunchGroup } from './describe.ts'
-import { type Advice, adviseOn } from './explain.ts'
-import { KINDS } from './view.ts'
+import {
+  EXPECTED_STATUSES,
+  findFirstEvents,
+  groupByLaunch,
+  KINDS,
+  type LaunchGroup,
+} from '../parts/explain/describe.ts'
+import { type Advice, adviseOn } from '../parts/explain/explain.ts'
 
 /** A request that was refused, failed, or did not give the app what it asked for, as the activity page explains it. */
 export interface Problem {

@@ -3,18 +3,7 @@ import { MINUTE_MS } from '../../../core/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
-
-/** The kinds of events on the activity page, with their names. */
-export const KINDS = {
-  fhir: 'FHIR request',
-  launch: 'Launch',
-  authorize: 'Authorize',
-  token: 'Token',
-  refresh: 'Refresh',
-  introspect: 'Introspect',
-  revoke: 'Revoke',
-  register: 'Register',
-} as const
+import { KINDS } from '../parts/explain/describe.ts'
 
 export const TIMES = {
   '15m': ['Last 15 minutes', 15],

@@ -9,10 +9,10 @@ import {
 } from '../../../web/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
-import { renderSignedInPage } from '../page-parts.ts'
-import { readHost } from '../portal/apps.ts'
-import { buildCardsUrl, renderSection } from '../portal/cards-place.ts'
-import { buildPortalUrl } from '../portal/list.ts'
+import { readHost } from '../parts/apps.ts'
+import { buildCardsUrl, renderSection } from '../parts/cards-place.ts'
+import { renderSignedInPage } from '../parts/page-parts.ts'
+import { buildPortalUrl } from '../parts/patient-list.ts'
 import {
   type Card,
   type CardLink,

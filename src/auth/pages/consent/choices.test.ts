@@ -5,8 +5,8 @@ import { measureGrowth } from '../../../../test/support/growth.ts'
 import { parseScopes } from '../../../smart/index.ts'
 import { applyApproval, type Choice, listConsentItems } from '../../oauth/authorize/consent-items.ts'
 import { ScopeIndex } from '../../oauth/grants/narrow.ts'
+import { describePermissions, describeScope, summarizeScopes } from '../../words/scopes.ts'
 import { renderReadRow } from './rows.ts'
-import { describePermissions, describeScope, summarizeScopes } from './texts.ts'
 
 const CATEGORY = 'http://terminology.hl7.org/CodeSystem/observation-category'
 const LAB = `patient/Observation.rs?category=${CATEGORY}|laboratory`

@@ -21,16 +21,16 @@ import {
   isLimitedByReading,
   listConsentItems,
 } from '../../oauth/authorize/consent-items.ts'
-import { OFFERED_TYPES } from '../../oauth/authorize/offered.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import { hasScope } from '../../oauth/grants/grant.ts'
 import type { Login } from '../../users/find-login.ts'
-import { renderBack } from '../page-parts.ts'
-import { buildPickUrl } from '../picker/page.ts'
-import { readHost, renderAppName, renderAppTile, renderUnverifiedWarning } from '../portal/apps.ts'
-import { describeWhose } from '../whose.ts'
+import { OFFERED_TYPES } from '../../words/offered.ts'
+import { describeKind, describePermissions } from '../../words/scopes.ts'
+import { readHost, renderAppName, renderAppTile, renderUnverifiedWarning } from '../parts/apps.ts'
+import { renderBack } from '../parts/page-parts.ts'
+import { buildPickUrl } from '../parts/pick-url.ts'
+import { describeWhose } from '../parts/whose.ts'
 import { type IsChecked, renderFixedRow, renderReadRow, renderRow, renderWriteRow } from './rows.ts'
-import { describeKind, describePermissions } from './texts.ts'
 
 export interface ConsentPageOptions {
   readonly client: Client

@@ -7,7 +7,7 @@ import {
   describeScope,
   describeWithoutWrite,
   describeWrite,
-} from './texts.ts'
+} from '../../words/scopes.ts'
 
 /** Whether a checkbox is checked when the page is shown. */
 export type IsChecked = (scope: string) => boolean

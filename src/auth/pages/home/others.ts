@@ -3,8 +3,8 @@ import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { hasScope, keepUsableGrants, selectGrants, type UsableGrant } from '../../oauth/grants/grant.ts'
-import { summarizeScopes } from '../consent/texts.ts'
-import { HOSPITAL_APP } from '../portal/apps.ts'
+import { summarizeScopes } from '../../words/scopes.ts'
+import { HOSPITAL_APP } from '../parts/apps.ts'
 
 /** The grants of other people for a record that can be used now, the newest of each app and person. */
 export interface GrantsOfOthers {

@@ -7,7 +7,7 @@ import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findNamedPatient } from '../../users/own-records.ts'
 import { readRelationship } from '../../users/relation.ts'
-import type { WhoseRecord } from '../whose.ts'
+import type { WhoseRecord } from '../parts/whose.ts'
 
 const PATIENT = 'the patient'
 

@@ -20,11 +20,14 @@ import { findOwnPatient, isPatientUser, type User } from '../../base/user.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
-import { summarizeScopes } from '../consent/texts.ts'
-import { renderSignedInPage } from '../page-parts.ts'
-import { HOSPITAL_APP, renderAppIdentity, renderListedApp, renderPatientApp } from '../portal/apps.ts'
-import { describeWhose, formatFullName } from '../whose.ts'
-import type { AppAccess } from './access.ts'
+import { summarizeScopes } from '../../words/scopes.ts'
+import type { AppAccess } from '../parts/app-access.ts'
+import { differsByRecord } from '../parts/app-access.ts'
+import { buildRemovalUrl, renderRemoval } from '../parts/app-removal.ts'
+import { HOSPITAL_APP, renderAppIdentity, renderListedApp, renderPatientApp } from '../parts/apps.ts'
+import { renderSignedInPage } from '../parts/page-parts.ts'
+import { renderPermissions } from '../parts/permissions.ts'
+import { describeWhose, formatFullName } from '../parts/whose.ts'
 import type { End, History } from './history.ts'
 
 /** Patients by id: undefined if the user may not see the patient, absent if that could not be read now. */
@@ -187,35 +190,7 @@ function renderAccess(login: Login, { access, names }: ManageView): Html {
   )
 }
 
-/** The link to the page that ends the access of an app. */
-export function renderRemoval(client: Client): Html {
-  const text = html`End access<span class="sr"> of ${client.name}</span>`
-  return renderDanger(text, { href: buildRemovalUrl(client), size: 'small' })
-}
-
-function buildRemovalUrl({ id }: Client, patient?: string): string {
-  return `${paths.manageRemove}?${new URLSearchParams({ client: id, ...(patient !== undefined && { patient }) })}`
-}
-
-/** The permissions in words, and the exact scopes on demand. */
-export function renderPermissions(
-  { name }: Client,
-  scope: string,
-  {
-    summary = summarizeScopes(scope),
-    details = 'Exact scopes',
-  }: { readonly summary?: string | undefined; readonly details?: string | undefined } = {},
-): Html {
-  return html`${summary}<details class="more"><summary>${details}<span class="sr"> of ${name}</span></summary><p class="url url--block">${scope}</p></details>`
-}
-
 const SEE_RECORDS = 'Different for each record'
-
-/** Whether an app may do other things with one record than with another. */
-export function differsByRecord({ patients, scopeOf }: AppAccess): boolean {
-  const summaries = [...scopeOf.values()].map(scope => summarizeScopes(scope))
-  return patients !== 'every' && new Set(summaries).size > 1
-}
 
 /** The records of an app. Patients and relatives can end the access to each of several. */
 function renderPatients(login: Login, access: AppAccess, names: Names, isOpen = false): Html {

@@ -7,10 +7,10 @@ import {
   renderDate,
   renderValue,
 } from '../../../web/index.ts'
-import { listPeople, type PatientList } from '../../oauth/launch/patients.ts'
+import { listPeople, type PatientList } from '../../patients/patients.ts'
 import type { OwnRecord } from '../../users/own-records.ts'
-import { renderListNote } from '../portal/list.ts'
-import { describeRelation, formatFullName } from '../whose.ts'
+import { renderListNote } from '../parts/patient-list.ts'
+import { describeRelation, formatFullName } from '../parts/whose.ts'
 
 /** The records of a patient user as radio buttons, the own one first. None is preselected. */
 export function renderOwnRecords(

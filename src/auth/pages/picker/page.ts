@@ -12,11 +12,12 @@ import {
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { Client } from '../../oauth/clients/client.ts'
-import { listPeople, type PatientList } from '../../oauth/launch/patients.ts'
-import type { Picked } from '../../oauth/launch/picked.ts'
+import { listPeople, type PatientList } from '../../patients/patients.ts'
+import type { Picked } from '../../patients/picked.ts'
 import type { Login } from '../../users/find-login.ts'
 import type { OwnRecord } from '../../users/own-records.ts'
-import { readHost, renderUnverifiedWarning } from '../portal/apps.ts'
+import { readHost, renderUnverifiedWarning } from '../parts/apps.ts'
+import { renderEncounterChoice } from '../parts/encounter-choice.ts'
 import {
   describeList,
   describeMatches,
@@ -28,8 +29,8 @@ import {
   renderNoPatients,
   renderPager,
   renderPatientSearch,
-} from '../portal/list.ts'
-import { renderEncounterChoice } from '../portal/picked-panel.ts'
+} from '../parts/patient-list.ts'
+import { buildPickUrl } from '../parts/pick-url.ts'
 import { renderOwnRecords } from './own-records.ts'
 
 export interface PickerOptions {
@@ -94,15 +95,6 @@ export function renderEncounterPage(options: PickerOptions, view: EncountersView
       html`${renderHidden({ patientId: picked.person.id, patient: picked.person.id, step: 'encounter', search, page, encounters: isAll ? 'all' : undefined })}${renderEncounterChoice(picked.encounters, { page: paths.pick, isAll, chosen, fault, noun: isForPatients ? 'visit' : 'encounter' })}`,
     )}</div></section>`,
   )
-}
-
-export function buildPickUrl(
-  pendingId: string,
-  more: Readonly<Partial<Record<'search' | 'page' | 'patient' | 'encounters', string | undefined>>> = {},
-): string {
-  const query = new URLSearchParams({ interaction: pendingId })
-  for (const [name, value] of Object.entries(more)) if (value !== undefined) query.set(name, value)
-  return `${paths.pick}?${query}`
 }
 
 function renderShell(options: PickerOptions, heading: string, body: Html): Html {

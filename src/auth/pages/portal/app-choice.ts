@@ -5,8 +5,8 @@ import type { Parameters } from '../../base/request.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import type { App, AppList } from '../../oauth/launch/apps.ts'
 import type { FormFault, OptionField } from '../../oauth/launch/options.ts'
-import { renderAppIdentity, renderListedApp } from './apps.ts'
-import { buildPortalUrl, type ListView } from './list.ts'
+import { renderAppIdentity, renderListedApp } from '../parts/apps.ts'
+import { buildPortalUrl, type ListView } from '../parts/patient-list.ts'
 
 /** What somebody has chosen and typed in the launch form, and the field at fault. */
 export interface EnteredLaunch {

@@ -15,12 +15,12 @@ import {
   prepareLaunch,
   type ReadyLaunch,
 } from '../../oauth/launch/prepare.ts'
-import { recordRecent } from '../../oauth/launch/recent-use.ts'
+import { recordRecent } from '../../patients/recent-use.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireClinician } from '../../users/login.ts'
-import { sendErrorPage, sendUnavailable } from '../page-parts.ts'
+import { LAUNCH_PROBLEMS, sendLaunchProblem } from '../parts/launch-problem.ts'
+import { buildPortalUrl } from '../parts/patient-list.ts'
 import { listEntered } from './app-choice.ts'
-import { buildPortalUrl } from './list.ts'
 import { readEntered, sendPortal } from './routes.ts'
 
 /** `POST /portal/launch` creates a launch token and redirects the browser to the app. */
@@ -63,7 +63,7 @@ function describeEvent(result: ReadyLaunch | LaunchProblem) {
   if (isFailure(result)) {
     if (result.kind === 'unavailable')
       return { kind: 'launch', allowed: true, status: 502, reason: 'FHIR server unreachable' } as const
-    const { status, title } = PROBLEMS[result.kind]
+    const { status, title } = LAUNCH_PROBLEMS[result.kind]
     const reason = result.kind === 'bad-options' ? describeFault(result) : title
     return { kind: 'launch', allowed: false, status, reason } as const
   }
@@ -110,43 +110,3 @@ function readLaunchRequest(body: unknown): LaunchRequest {
     options: isChosen ? readOptions(form) : NO_CHOICE,
   }
 }
-
-export function sendLaunchProblem(
-  reply: FastifyReply,
-  context: AuthContext,
-  login: Login,
-  problem: LaunchProblem,
-): FastifyReply {
-  if (problem.kind === 'unavailable')
-    return sendUnavailable(reply, context, login, { ...problem, tryAgain: paths.portal })
-  const { status, title, text } = PROBLEMS[problem.kind]
-  return sendErrorPage(reply, context, {
-    status,
-    title,
-    text: [text, 'No record was opened. Launch the app again from the patient list.'],
-    actions: [{ href: paths.portal, text: 'Go to patients' }],
-    login,
-    isRecorded: true,
-  })
-}
-
-const PROBLEMS = {
-  'no-patient': { status: 400, title: 'No patient selected', text: 'Select a patient to launch an app.' },
-  unreadable: { status: 400, title: 'Invalid launch', text: 'A form field was sent twice.' },
-  'bad-options': { status: 400, title: 'Invalid options', text: 'The app was not launched.' },
-  'unknown-app': {
-    status: 400,
-    title: 'This app cannot be launched',
-    text: 'It is not registered for launches.',
-  },
-  'unknown-patient': {
-    status: 404,
-    title: 'Patient not found',
-    text: 'The record was removed, or you do not have access to it.',
-  },
-  'unknown-encounter': {
-    status: 404,
-    title: 'Encounter not found',
-    text: 'It was removed, or it belongs to another patient.',
-  },
-} as const

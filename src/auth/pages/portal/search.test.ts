@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { measureGrowth } from '../../../../test/support/growth.ts'
 import { readPerson } from '../../../web/index.ts'
-import { completeNumber } from '../../oauth/launch/record-number.ts'
+import { completeNumber } from '../../patients/record-number.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { patient } from '../../testing/test-fhir-server.ts'
 import { openTestStore } from '../../testing/test-store.ts'
-import { describeList, describeMatches } from './list.ts'
+import { describeList, describeMatches } from '../parts/patient-list.ts'
 
 const RESOURCES = [
   patient('juniper', 'Juniper', 'Alba', {

@@ -17,7 +17,7 @@ import {
   type PasswordFault,
   readNewPassword,
   renderNewPasswordFields,
-} from '../new-password.ts'
+} from '../parts/new-password.ts'
 import { renderGate } from './page.ts'
 
 /**

@@ -9,12 +9,7 @@ import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { beginLogin, findLastLogin, setLoginCookie } from '../../users/login.ts'
 import type { ProviderLogin } from '../../users/providers/provider-login.ts'
-import {
-  findReturnPath,
-  forgetReturnPath,
-  rememberReturnPath,
-  rememberUser,
-} from '../../users/return-path.ts'
+import { findReturnPath, forgetReturnPath, rememberUser } from '../../users/return-path.ts'
 import { rememberSender, setBrowserCookie } from '../../users/senders.ts'
 import { findNextStep, type LoginStep } from '../../users/sign-in/next-step.ts'
 import { clearPendingCookie, setPendingCookie, storePendingLogin } from '../../users/sign-in/pending-login.ts'
@@ -108,21 +103,6 @@ export function withInteraction(path: string, pending: PendingAuthorization | un
 /** The client and launch that the login belongs to. */
 export function describeLaunch(pending: PendingAuthorization | undefined) {
   return pending && { client: pending.request.clientId, launch: pending.request.launchId }
-}
-
-/** Redirects to the sign-in method that the user used before. The sign-in returns to the path. */
-export function signInAgain(
-  context: AuthContext,
-  reply: FastifyReply,
-  { issuer }: Login,
-  returnPath: string,
-): FastifyReply {
-  rememberReturnPath(context, reply, returnPath)
-  const provider = context.rules.findByIssuer(issuer)
-  if (provider?.kind === 'oidc')
-    return reply.redirect(`${paths.loginProviders}/${provider.id}?prompt=login`, 302)
-  const directory = provider ? `&provider=${provider.id}` : ''
-  return reply.redirect(`${paths.login}?prompt=login${directory}`, 302)
 }
 
 /** The audit records of refused attempts with a password. */

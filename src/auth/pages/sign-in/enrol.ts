@@ -16,9 +16,9 @@ import {
   findStatus,
   readEnrolment,
   renderEnrolment,
-} from '../factors/enrolment.ts'
-import { CODE_SCRIPTS, renderRecoveryCodes } from '../factors/recovery-codes.ts'
-import { renderSupport } from '../page-parts.ts'
+} from '../parts/factors/enrolment.ts'
+import { CODE_SCRIPTS, renderRecoveryCodes } from '../parts/factors/recovery-codes.ts'
+import { renderSupport } from '../parts/page-parts.ts'
 import { renderGate } from './page.ts'
 import { completeStep, requireStep, type StepRequest } from './step.ts'
 

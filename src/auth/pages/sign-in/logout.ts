@@ -13,9 +13,9 @@ import { verifyOwnJwt } from '../../oauth/keys/key-ring.ts'
 import type { Login } from '../../users/find-login.ts'
 import { clearLoginCookie, endLogin, findIdToken, findLastLogin, requireLogin } from '../../users/login.ts'
 import { forgetReturnPath } from '../../users/return-path.ts'
-import { sendStep } from '../authorize.ts'
-import { makeSignedInBar } from '../page-parts.ts'
-import { renderAppName } from '../portal/apps.ts'
+import { renderAppName } from '../parts/apps.ts'
+import { sendStep } from '../parts/authorize-step.ts'
+import { makeSignedInBar } from '../parts/page-parts.ts'
 
 /** Ends the login of the browser and then, if an identity provider authenticated the user, the session there. */
 async function logOut(

@@ -14,7 +14,7 @@ import {
   readNewPassword,
   renderNewPasswordFields,
   SAME_PASSWORD,
-} from '../new-password.ts'
+} from '../parts/new-password.ts'
 import { renderGate } from './page.ts'
 import { completeStep, requireStep, type StepRequest } from './step.ts'
 

@@ -12,7 +12,7 @@ import {
 import { RECENT_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { Client } from '../../oauth/clients/client.ts'
-import { renderUnverifiedWarning } from '../portal/apps.ts'
+import { renderUnverifiedWarning } from '../parts/apps.ts'
 
 export interface LoginPageOptions {
   readonly brand: Brand

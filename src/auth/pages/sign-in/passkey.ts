@@ -13,6 +13,7 @@ import { METHODS } from '../../users/factors/methods.ts'
 import {
   consumePasskey,
   findRelyingParty,
+  offersPasskeys,
   readCredentialId,
   requestPasskey,
   type UsedPasskey,
@@ -27,15 +28,10 @@ import {
   startPasskeyLogin,
 } from '../../users/sign-in/pending-login.ts'
 import { isUsableAccount } from '../../users/validity/rule.ts'
-import { renderPasskeyForm } from '../factors/passkey-form.ts'
-import { sendErrorPage } from '../page-parts.ts'
+import { renderPasskeyForm } from '../parts/factors/passkey-form.ts'
+import { sendErrorPage } from '../parts/page-parts.ts'
 import { completeLogin, describeLaunch, withInteraction } from './complete.ts'
 import { renderGate } from './page.ts'
-
-/** Whether users may sign in with a passkey instead of a password. */
-export function offersPasskeys({ settings, providers }: AuthContext): boolean {
-  return providers.passwords && findRelyingParty(settings) !== undefined
-}
 
 /** `/login/passkey`: a sign-in without a password. The passkey says whose it is, and verifies its user. */
 export function addPasskeyRoutes(app: FastifyInstance, context: AuthContext): void {

@@ -19,7 +19,7 @@ import {
   type WantedSignIn,
 } from '../../users/sign-in/oidc.ts'
 import { storePendingSignIn, takePendingSignIn } from '../../users/sign-in/pending-sign-in.ts'
-import { sendErrorPage } from '../page-parts.ts'
+import { sendErrorPage } from '../parts/page-parts.ts'
 import { completeLogin, describeLaunch, withInteraction } from './complete.ts'
 
 /** `GET /login/providers/<id>` redirects to a provider, which redirects back to `GET /login/callback`. */

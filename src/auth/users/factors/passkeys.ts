@@ -23,6 +23,11 @@ export function findRelyingParty({
   return isSecure && isIP(id.replace(/^\[|\]$/g, '')) === 0 ? { id, origin } : undefined
 }
 
+/** Whether users may sign in with a passkey instead of a password. */
+export function offersPasskeys({ settings, providers }: UsersContext): boolean {
+  return providers.passwords && findRelyingParty(settings) !== undefined
+}
+
 /** COSE: Ed25519, ES256 and RS256, which all passkeys together support. */
 const ALGORITHMS = [-8, -7, -257]
 

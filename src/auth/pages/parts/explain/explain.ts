@@ -1,0 +1,316 @@
+import type { KeptRecord } from '../../../../audit/index.ts'
+import { OUTSIDE_GRANT } from '../../../../fhir/index.ts'
+import { suggestScope } from '../../../../smart/index.ts'
+import { type EventDetails, readDetails } from '../../../base/audit.ts'
+import type { ExplainRequest } from '../../../base/context.ts'
+import type { Comparison } from '../../../base/refusal.ts'
+import { isForSystemsOnly } from '../../../oauth/clients/validate.ts'
+import type { AuthContext } from '../../../oauth/context.ts'
+import { FHIR_CAUSES, findCause, OAUTH_CAUSES, WITHOUT_PATIENT } from './causes.ts'
+import { findScope, isFailed, isInsufficient, isWithoutState, type LaunchGroup } from './describe.ts'
+
+/** The cause of a refusal, in plain words, and its remedy. */
+export interface Advice {
+  readonly cause: string
+  readonly action: string
+  /** The scopes of the token, if they decided. */
+  readonly scope?: string | undefined
+}
+
+/** Explains a refused or failed event, and a code that lacks something. A count of requests is explained by the first of them. */
+export function adviseOn(
+  record: KeptRecord,
+  group: LaunchGroup,
+  { explainRequest, hooks }: Pick<AuthContext, 'explainRequest' | 'hooks'>,
+): Advice | undefined {
+  if (record.repeats !== null) return undefined
+  if (isFailed(record)) return adviseOnFailure(record)
+  if (record.allowed)
+    return record.kind === 'fhir'
+      ? adviseOnOtherPatients(record, group, explainRequest)
+      : adviseOnCode(record)
+  const details = readDetails(record.details)
+  const note = hooks?.explainRecord(record)
+  if (record.kind === 'fhir' && record.status === 403 && !note)
+    return adviseOnScope(record, group, explainRequest)
+  const { cause, action } = note ?? adviseOnReason(record, details)
+  return { cause: `${cause}${hooks ? describeClaimed(details) : ''}`, action }
+}
+
+/** Only developers read what a token says about itself: anybody can write such a token. */
+function describeClaimed({ claimed = {} }: EventDetails): string {
+  const { client_id, iss, aud } = claimed
+  const launch = findClaimedLaunch({ claimed })
+  const parts = [
+    client_id && `from the app ${client_id}`,
+    launch && `of the launch ${launch}`,
+    iss && `issued by ${iss}`,
+    aud && `for ${aud}`,
+  ].filter(part => part)
+  return parts.length === 0 ? '' : ` The token claims to be ${parts.join(', ')}; nobody has verified that.`
+}
+
+/** The `jti` of our tokens begins with the id of the launch. */
+export function findClaimedLaunch({ claimed }: EventDetails): string | undefined {
+  const [launch, ...rest] = claimed?.jti?.split('.') ?? []
+  return rest.length > 0 ? launch : undefined
+}
+
+/** Explains a refusal that is not decided by the scopes of a token. */
+export function adviseOnReason(
+  { kind, reason }: { readonly kind: string; readonly reason?: string | null | undefined },
+  { detail = '', compared = [] }: EventDetails,
+): Advice {
+  const table = kind === 'fhir' ? FHIR_CAUSES : OAUTH_CAUSES
+  const { cause, action } = findCause(table, `${reason} (${detail})`, compared) ?? {
+    cause: removeCode(reason ?? 'The request was refused.'),
+    action:
+      kind === 'register'
+        ? 'Correct the member of the registration that the reason names, and register the app again.'
+        : 'Correct the parameter that the reason names, and send the request again.',
+  }
+  const misspelt = listMisspelt(findScopes(compared)?.sent)
+  return { cause, action: [...misspelt.map(({ advice }) => advice), action].join(' ') }
+}
+
+function findScopes(compared: readonly Comparison[] = []): Comparison | undefined {
+  return compared.find(({ name }) => name === 'scope')
+}
+
+/** The scopes that permit nothing, with what was probably meant. */
+function listMisspelt(scopes = '') {
+  return scopes.split(' ').flatMap(scope => {
+    const meant = suggestScope(scope)
+    return meant === undefined ? [] : [{ scope, advice: `Write ${meant} instead of ${scope}.` }]
+  })
+}
+
+function removeCode(reason: string): string {
+  return reason.replace(/^[a-z_]+: /, '')
+}
+
+/** Undefined if the request is complete and all requested scopes were granted. */
+function adviseOnCode(record: KeptRecord): Advice | undefined {
+  const { compared: all = [] } = readDetails(record.details)
+  const compared = findScopes(all)
+  const granted = new Set(compared?.expected[0]?.split(' '))
+  const missing = compared?.sent?.split(' ').filter(one => !granted.has(one)) ?? []
+  const lacksState = record.kind === 'authorize' && isWithoutState(all)
+  if (record.kind !== 'authorize' || (missing.length === 0 && !lacksState)) return undefined
+  const misspelt = listMisspelt(missing.join(' '))
+  const lacksPatient = record.patient_id === null && !asksForPatient(compared?.sent)
+  const withoutPatient = lacksPatient ? missing.filter(one => one.startsWith('patient/')) : []
+  const isExplained = (one: string) =>
+    withoutPatient.includes(one) ||
+    FEWER.some(([name]) => name === one) ||
+    misspelt.some(({ scope }) => scope === one)
+  const others = missing.filter(one => !isExplained(one))
+  const rows = [
+    ...(withoutPatient.length > 0
+      ? [[withoutPatient.join(' '), ...WITHOUT_PATIENT] as const]
+      : FEWER.filter(([name]) => missing.includes(name))),
+    ...misspelt.map(({ scope, advice }) => [scope, `${scope} permits nothing.`, advice] as const),
+  ]
+  const rest =
+    others.length === 0
+      ? []
+      : [
+          [
+            '',
+            `Not granted, or only in part: ${others.join(', ')}. The app is not registered for it, or the user did not allow it.`,
+            'Register the app for these scopes, and allow them on the consent page.',
+          ] as const,
+        ]
+  const found = [...(lacksState ? [WITHOUT_STATE] : []), ...rows, ...rest]
+  return {
+    cause: found.map(([, cause]) => cause).join(' '),
+    action: found.map(([, , action]) => action).join(' '),
+  }
+}
+
+/** Whether the user of a standalone launch chooses a patient. */
+function asksForPatient(scopes = ''): boolean {
+  return /(?:^| )launch\/(?:patient|encounter)(?:[ ?]|$)/.test(scopes)
+}
+
+const WITHOUT_STATE = [
+  '',
+  'The request has no state, which SMART requires: the app cannot tell a response to its own request from one that somebody else has started.',
+  'Send a new random “state” with every authorization request, and accept only a response with the same value.',
+] as const
+
+/** Scopes that depend on the launch. */
+const FEWER: readonly (readonly [scope: string, cause: string, action: string])[] = [
+  [
+    'launch/encounter',
+    'No encounter was chosen, so the app does not get launch/encounter.',
+    'Choose an encounter when you launch the app. The app must also work without one.',
+  ],
+  [
+    'launch/patient',
+    'No patient was chosen, so the app does not get launch/patient.',
+    'Launch the app for a patient, or register it for a patient/ scope, so that the user chooses one.',
+  ],
+  [
+    'launch',
+    'The app started by itself, so the scope launch has no effect.',
+    'Request launch only with the launch parameter of an EHR launch.',
+  ],
+]
+
+/** What is known about the token of a request, and what its scopes would permit. */
+function explainAgain(record: KeptRecord, group: LaunchGroup, explainRequest: ExplainRequest | undefined) {
+  const scope = findScope(group, record)
+  const launched = group.first.find(event => event.patient_id !== null)?.patient_id ?? undefined
+  const explained =
+    scope === undefined
+      ? undefined
+      : explainRequest?.({
+          method: record.method ?? 'GET',
+          url: record.request ?? '',
+          scope,
+          patient: launched ?? record.patient_id ?? undefined,
+          fhirUser: record.fhir_user ?? undefined,
+        })
+  return { scope, patient: launched, explained }
+}
+
+/** Failures that the status explains. */
+const BY_STATUS: Readonly<Record<number, Advice>> = {
+  406: {
+    cause:
+      'The server sends only JSON, but the header “Accept” or the parameter _format asks for another format.',
+    action: 'Send “Accept: application/fhir+json”, or neither of the two.',
+  },
+  413: {
+    cause: 'The body of the request is larger than the server accepts.',
+    action: 'Send less at once: a smaller resource, or a Bundle of fewer entries.',
+  },
+  415: {
+    cause: 'The server does not read the content type of the body.',
+    action: 'Send “Content-Type: application/fhir+json”, and for a JSON Patch “application/json-patch+json”.',
+  },
+  422: {
+    cause: 'The resource in the body is not valid FHIR R4, or breaks a rule of the server.',
+    action:
+      'Correct each element that the OperationOutcome of the response names, and send the request again.',
+  },
+}
+
+/** The FHIR server permitted the request, but could not complete it. */
+function adviseOnFailure({ reason, status }: KeptRecord): Advice {
+  const isOfServer = status >= 500
+  const known = BY_STATUS[status]
+  if (known && reason === null) return known
+  return {
+    cause: endSentence(
+      reason ??
+        (isOfServer
+          ? 'The scopes permit the request, but the FHIR server could not complete it'
+          : 'The scopes permit the request, but its parameters, headers or content are not valid'),
+    ),
+    action: isOfServer
+      ? 'Try again later. The OperationOutcome of the response and the log have the cause.'
+      : 'Correct what the OperationOutcome of the response names, and send the request again.',
+  }
+}
+
+/** A search of a limited token finds nothing of another patient, which looks like missing data. */
+function adviseOnOtherPatients(
+  record: KeptRecord,
+  group: LaunchGroup,
+  explainRequest: ExplainRequest | undefined,
+): Advice | undefined {
+  if (!record.interaction?.startsWith('search') || !record.request?.includes('?')) return undefined
+  const { scope, explained } = explainAgain(record, group, explainRequest)
+  return explained?.allowed && explained.hint !== undefined
+    ? { cause: `${explained.hint}.`, action: USE_PATIENT, scope }
+    : undefined
+}
+
+function adviseOnScope(
+  record: KeptRecord,
+  group: LaunchGroup,
+  explainRequest: ExplainRequest | undefined,
+): Advice {
+  const { scope, patient, explained } = explainAgain(record, group, explainRequest)
+  const cause = record.reason ?? 'The scopes of the token do not permit the request.'
+  const isPatientScope = (record.decided_by ?? explained?.by)?.startsWith('patient/')
+  const asked = findAskedPatient(record)
+  if (isPatientScope && patient !== undefined && asked !== undefined && asked !== patient)
+    return {
+      cause: `The token is for Patient/${patient}, but the request asks for Patient/${asked}.`,
+      action: USE_PATIENT,
+      scope,
+    }
+  if (isInsufficient(record) && explained?.allowed)
+    return {
+      cause: endSentence(cause),
+      action: UNACCEPTED.test(cause) ? CHANGE_CONTEXT : REQUEST_SCOPE,
+      scope,
+    }
+  if (explained?.allowed) return { ...adviseOnOutside(record, patient), scope }
+  // Without its body, a Bundle is not understood.
+  if (explained?.status !== 403) return { cause, action: REQUEST_SCOPE, scope }
+  const hint = explained.hint === undefined ? '' : `${explained.hint}. `
+  // The response names patient/ scopes, which a backend service cannot get; the hint names its own.
+  return scope !== undefined && isForSystemsOnly(scope)
+    ? { cause: explained.text.replace(/ Required: .*/, ''), action: `${hint}${REQUEST_SYSTEM_SCOPE}`, scope }
+    : { cause: explained.text, action: `${hint}${REQUEST_SCOPE}`, scope }
+}
+
+/** The patient in the path: `Patient/1`, `Patient/1/Condition`. */
+function findAskedPatient({ request }: KeptRecord): string | undefined {
+  return /^Patient\/([A-Za-z0-9.-]{1,64})(?:[/?]|$)/.exec(request ?? '')?.[1]
+}
+
+/** The scopes permit requests of this kind, so that the decision depends on the request, its content or stored data. */
+function adviseOnOutside(
+  { reason, interaction, resource_type: type }: KeptRecord,
+  patient: string | undefined,
+): Pick<Advice, 'cause' | 'action'> {
+  const cause = endSentence(reason ?? OUTSIDE_GRANT)
+  const isExplained = cause.startsWith(`${OUTSIDE_GRANT} `)
+  const describe = (kind: string) => (isExplained ? cause : `${cause} ${kind}`)
+  if (isExplained ? /search must name the patient/.test(cause) : interaction?.startsWith('search'))
+    return {
+      cause: describe(UNLIMITED_SEARCH),
+      action: `Name the patient of the token in the search${describeOwnSearch(type, patient)}, and send every filter of the scope.`,
+    }
+  if (isExplained ? /content of the write/.test(cause) : WRITES.test(interaction ?? ''))
+    return {
+      cause: describe(OUTSIDE_WRITE),
+      action: `Refer only to ${patient === undefined ? 'the patient of the token response' : `Patient/${patient}, the patient of the token`}, in every reference, and check the id in the URL.`,
+    }
+  return { cause: describe(OUTSIDE), action: isExplained ? FOLLOW_REASON : CHECK_RESOURCE }
+}
+
+function endSentence(text: string): string {
+  return text.replace(/\.?$/, '.')
+}
+
+function describeOwnSearch(type: string | null, patient: string | undefined): string {
+  if (type === null || patient === undefined) return ''
+  return type === 'Patient' ? `: Patient?_id=${patient}` : `: ${type}?patient=${patient}`
+}
+
+const WRITES = /^(?:create|update|patch|delete)/
+const UNACCEPTED = /this server accepts no \w+\/ scopes/i
+const CHANGE_CONTEXT =
+  'Make the app request scopes of another context, or make the FHIR server accept these (“contexts” of the interceptor, or the setting smart.fhir.scope-contexts).'
+const USE_PATIENT =
+  'Use the id in “patient” of the token response. For another patient, launch the app again: a token keeps the patient that it was issued for.'
+const REQUEST_SCOPE =
+  'Make the app request a scope that permits this, register the app for it, and launch the app again: a token keeps the scopes that it was issued with.'
+const REQUEST_SYSTEM_SCOPE =
+  'Register the app for such a scope, and request a new token with it: a token keeps the scopes that it was issued with.'
+const OUTSIDE =
+  'The scopes permit requests of this kind, so the resource itself is outside the grant: it belongs to another patient, does not match the filter of a scope, or does not exist.'
+const FOLLOW_REASON =
+  'Change the request as the reason says. If the reason is a limit of the FHIR server, ask its operator.'
+const OUTSIDE_WRITE =
+  'The scopes permit requests of this kind, so the content or the stored resource is outside the grant: it belongs to another patient, refers to something that the token cannot see, or does not match the filter of a scope.'
+const UNLIMITED_SEARCH =
+  'The scopes permit the search, but only of the patient of the token and within their filters, and this server does not add these limits itself.'
+const CHECK_RESOURCE =
+  'Check the id, and use the patient of the token response. A limited token gets 403 also for an id that does not exist.'
