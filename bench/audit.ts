@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SignJWT } from 'jose'
 import { Pool } from 'undici'
-import { samplePatients } from '../sample-patients/index.ts'
 import { type Auditor, createAuditor, createFhirAudit, noAudit, startSealing } from '../src/audit/index.ts'
 import { fhirServer, openRepository } from '../src/backends/sqlite/index.ts'
 import { createInterceptor } from '../src/interceptor/index.ts'
+import { samplePatients } from '../src/sample-patients/index.ts'
 import { createSealer, openStore } from '../src/store/index.ts'
 
 /**

@@ -1,14 +1,14 @@
 /**
- * `node bench/import.ts [file or folder]`: the CPU time of making the sample patients, of an import that creates, and of one
+ * `node bench/import.ts [file or folder]`: the CPU time of reading the sample patients, of an import that creates, and of one
  * that finds everything unchanged. Without a file it imports sample patients that it has written as NDJSON.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { samplePatients } from '../sample-patients/index.ts'
 import { openRepository } from '../src/backends/sqlite/index.ts'
 import { findFiles, importFiles } from '../src/import/index.ts'
+import { samplePatients } from '../src/sample-patients/index.ts'
 import { reportValues, type Value } from './shared/report.ts'
 
 const PATIENTS = 160

@@ -6,8 +6,8 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { samplePatients } from '../sample-patients/index.ts'
 import { fhirServer, openRepository } from '../src/backends/sqlite/index.ts'
+import { samplePatients } from '../src/sample-patients/index.ts'
 import { createLogger } from '../src/web/index.ts'
 
 const LOOPBACK = '127.0.0.1'

@@ -52,8 +52,7 @@ export const SLOW_TESTS: readonly string[] = [
   'src/store/sqlite/trail.test.ts',
   'src/auth/initialize.test.ts',
   'test/workers.test.ts',
-  // Real counterparts that take long to start, and every route and sample patient.
-  'sample-patients/sample-patients.test.ts',
+  // Real counterparts that take long to start, and every route.
   'src/auth/pages/sign-in/directory.test.ts',
   'src/auth/pages/sign-in/second-factor.test.ts',
   'test/every-route.test.ts',

@@ -50,8 +50,11 @@ describe('findModuleFaults', () => {
     ['src/cli/a.ts', "import { x } from '../store/store.ts'", /not src\/store\/index.ts/],
     ['src/cli/a.ts', 'run(process.env)', /only config reads process.env/],
     ['src/auth/a.ts', "import { x } from '../../test/support/x.ts'", /which is not source code/],
-    ['src/auth/a.ts', "import { x } from '../../sample-patients/index.ts'", /which is not source code/],
-    ['src/cli/a.ts', "import { x } from '../../sample-patients/people.ts'", /which is not source code/],
+    [
+      'src/auth/a.ts',
+      "import { x } from '../sample-patients/index.ts'",
+      /auth may not import sample-patients/,
+    ],
     ['src/attic/a.ts', '', /attic is not a module/],
     ['src/auth/a.ts', 'const x = process.env.HOME', /only config reads process.env/],
     [
@@ -144,7 +147,7 @@ describe('findModuleFaults', () => {
     ['src/cli/a.ts', "import { x } from '../auth/index.ts'\nconsole.log('x')"],
     ['src/cli/main.ts', 'run(process.env)'],
     ['src/cli/a.ts', "import { x } from '../import/index.ts'"],
-    ['src/cli/a.ts', "import { x } from '../../sample-patients/index.ts'"],
+    ['src/cli/a.ts', "import { x } from '../sample-patients/index.ts'"],
     ['src/config/a.ts', 'const x = process.env.HOME'],
     ['src/web/a.ts', "import { gzip } from 'node:zlib'\nrunInThreadPool(() => zip(it))"],
     ['src/auth/a.test.ts', "import { x } from '../interceptor/index.ts'\nprocess.env.HOME"],

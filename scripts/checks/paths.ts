@@ -13,7 +13,7 @@ export function findPathFaults(pages: Sources, files: readonly string[]): readon
 }
 
 function isSourcePath(path: string): boolean {
-  return path.endsWith('.ts') || /^(src|test|scripts|examples|sample-patients|bench|vectors)\//.test(path)
+  return path.endsWith('.ts') || /^(src|test|scripts|examples|bench|vectors)\//.test(path)
 }
 
 function exists(path: string, files: readonly string[]): boolean {

@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url'
 export const OWN_FILES = [
   'src/auth/users/common-passwords.txt',
   'src/fhir/definitions/r4.json',
+  'src/sample-patients/hospital.ndjson',
+  'src/sample-patients/patients.ndjson',
   'src/web/assets',
 ] as const
 

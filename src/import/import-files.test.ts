@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { samplePatients } from '../../sample-patients/index.ts'
 import { openRepository } from '../backends/sqlite/index.ts'
+import { samplePatients } from '../sample-patients/index.ts'
 import { findFiles, type ImportProgress, importFiles } from './index.ts'
 import { temporaryFolder } from './testing/files.ts'
 

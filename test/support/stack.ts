@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { samplePatients } from '../../sample-patients/index.ts'
 import {
   type Auditor,
   createAuditor,
@@ -17,6 +16,7 @@ import { createExplainRequest } from '../../src/cli/start/auth.ts'
 import { createHostCheck, ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
 import type { Resource } from '../../src/fhir/index.ts'
 import { applyTokenFailures, createInterceptor } from '../../src/interceptor/index.ts'
+import { samplePatients } from '../../src/sample-patients/index.ts'
 import { createAppServer } from '../../src/session/index.ts'
 import { createSealer, openStore, type Store } from '../../src/store/index.ts'
 import { createLogger, type Logger, listen } from '../../src/web/index.ts'

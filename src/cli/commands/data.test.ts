@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { samplePatients } from '../../../sample-patients/index.ts'
 import { type Given, sallyport, terminal } from '../../../test/support/command-line.ts'
 import { openRepository } from '../../backends/sqlite/index.ts'
+import { samplePatients } from '../../sample-patients/index.ts'
 
 const sample = [...samplePatients({ now: Date.UTC(2026, 10, 13), count: 2 })]
 const OWN = { resourceType: 'Patient', id: 'own', multipleBirthInteger: 2 }

@@ -1,7 +1,7 @@
 /** The worker thread of sample-patients.ts. */
 import { workerData } from 'node:worker_threads'
-import { samplePatients } from '../../../sample-patients/index.ts'
 import { openRepository } from '../../backends/sqlite/index.ts'
+import { samplePatients } from '../../sample-patients/index.ts'
 import type { SampleOrder } from './sample-patients.ts'
 
 const { dataFile, baseUrl, count, now } = workerData as SampleOrder

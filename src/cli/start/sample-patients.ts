@@ -13,7 +13,7 @@ export interface SampleOrder {
 
 /**
  * Loads the sample patients on the first start of the embedded server (FHIR-12), in a separate thread while this one loads
- * the rest of the program. A start after an interrupted one generates the same patients again and loads the rest.
+ * the rest of the program. A start after an interrupted one loads the rest of the same patients.
  */
 export async function loadSamplePatients(
   order: SampleOrder,

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import { samplePatients } from '../../../../sample-patients/index.ts'
 import { countRuns } from '../../../../test/support/thorough.ts'
 import { isFailure } from '../../../core/index.ts'
 import {
@@ -21,6 +20,7 @@ import {
   type Resource,
   Work,
 } from '../../../fhir/index.ts'
+import { samplePatients } from '../../../sample-patients/index.ts'
 import { type Access, type Constraint, satisfies } from '../../../smart/index.ts'
 import type { SqlValue } from '../repository/database.ts'
 import type { Repository } from '../repository/repository.ts'
@@ -43,7 +43,7 @@ const byType = new Map<string, Resource[]>()
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'fhir-oracle-'))
   const file = join(folder, 'fhir.db')
-  resources.push(...samplePatients({ count: 4, seed: 'oracle', now: Date.parse('2026-01-01T12:00:00Z') }))
+  resources.push(...samplePatients({ count: 4, now: Date.parse('2026-01-01T12:00:00Z') }))
   repository = openRepository({ file, baseUrl: BASE })
   const { created, refused } = repository.load(resources)
   assert.deepEqual([created, refused], [resources.length, []])

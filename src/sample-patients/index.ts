@@ -1,0 +1,5 @@
+/**
+ * Sample patients: invented people with coherent histories, recorded as NDJSON. Only the first start of the embedded server and
+ * the tests use them. `hospital.ndjson` has what all patients share, `patients.ndjson` each patient before the resources about them.
+ */
+export { samplePatients } from './sample-patients.ts'
