@@ -94,6 +94,7 @@ export interface Values {
   readonly existingSecret: string
   readonly secretKeys?: readonly (string | { variable: string; secret: string; key: string })[]
   readonly migration?: { readonly existingSecret?: string; readonly secretKey?: string }
+  readonly verification?: { readonly enabled?: boolean }
   readonly policy?: { readonly existingConfigMap?: string }
   readonly certificateAuthorities?: { readonly existingConfigMap?: string }
   readonly envFrom?: readonly { readonly configMapRef: { readonly name: string } }[]

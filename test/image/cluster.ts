@@ -125,6 +125,8 @@ export interface Cluster {
   install(objects: readonly KubernetesObject[]): Promise<void>
   /** `helm test`. */
   test(objects: readonly KubernetesObject[]): Promise<readonly Finished[]>
+  /** `kubectl create job --from=cronjob/<name>`, of every CronJob. */
+  runCronJobs(objects: readonly KubernetesObject[]): Promise<readonly Finished[]>
   /** `kubectl exec deploy/<name> -- <command>`. */
   exec(deployment: string, command: readonly string[], stdin?: string): Promise<Finished>
   /** Where a Service leads to. */
@@ -300,6 +302,12 @@ export function openCluster(
           .filter(it => hookOf(it) === 'test')
           .map(({ metadata, spec }) => runPod(metadata.name, podOf({ template: { spec } }))),
       ),
+    runCronJobs: objects =>
+      Promise.all(
+        objects
+          .filter(it => it.kind === 'CronJob')
+          .map(({ metadata, spec }) => runPod(metadata.name, podOfCronJob(spec))),
+      ),
     exec: (deployment, command, stdin) =>
       (pods.get(deployment) ?? assert.fail(deployment)).container.exec(command, stdin),
     findBackend: service => services.get(service) ?? assert.fail(`no Service ${service}`),
@@ -322,6 +330,11 @@ function assertKnown(value: object, what: 'pod' | 'container', name: string): vo
 function podOf(spec: unknown): PodSpec {
   const { template } = spec as { readonly template: { readonly spec: PodSpec } }
   return template.spec
+}
+
+function podOfCronJob(spec: unknown): PodSpec {
+  const { jobTemplate } = spec as { readonly jobTemplate: { readonly spec: unknown } }
+  return podOf(jobTemplate.spec)
 }
 
 function serviceOf(spec: unknown) {

@@ -66,6 +66,13 @@ export async function tryChart(given: Surroundings, file: ValuesFile): Promise<v
   const { SMART_ISSUER_URL: issuerUrl = '', SMART_APP_URL: appUrl = '' } = settings
   await launchAs(username, { issuerUrl, appUrl }, cluster.pods.has('sallyport-app'))
   note('an app was launched')
+  const verified = await cluster.runCronJobs(objects)
+  assert.equal(verified.length, values.verification?.enabled ? 1 : 0)
+  for (const { exitCode, output } of verified) {
+    assert.equal(exitCode, 0, output)
+    assert.match(output, /"problems": \[\]/)
+  }
+  note('the trail was verified')
   await stopAll([...cluster.pods.values()].map(({ container }) => container))
 }
 
