@@ -194,7 +194,8 @@ function quote(text: string): string {
 /** A server that is started is stopped as soon as it runs: by the reader with Ctrl-C, and here by this command. */
 const COMMAND = `#!${process.execPath}
 const { spawn } = require('node:child_process')
-const [file, ...words] = ${JSON.stringify(PROGRAM)}
+// A script that the program runs finds these commands too, also if the program has a PATH of its own.
+const [file, ...words] = ${JSON.stringify(PROGRAM)}.map(word => word.replace(/^PATH=/, '$&' + __dirname + ':'))
 const args = process.argv.slice(2).filter((arg, at) => at > 0 || arg !== 'sallyport')
 const isServer = args[0] === 'start' && !args.includes('--run')
 // The ports of the page are in use.
@@ -206,7 +207,7 @@ child.stdout?.on('data', text => {
 child.on('close', code => process.exit(code ?? 1))
 `
 
-/** What the pages have the reader write, and the command \`sallyport\`. */
+/** What the pages have the reader write, and the command `sallyport`. */
 function writeFiles(folder: string, blocks: readonly (readonly PrintedCommand[])[]): void {
   const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' })
   const key = { ...publicKey.export({ format: 'jwk' }), kid: 'reports-2026', alg: 'ES384', use: 'sig' }
