@@ -1,7 +1,8 @@
 /**
  * `npm run image [-- <folder>]`: builds the container image `localhost/sallyport:<version>` with Buildah. With a folder, also
  * writes it there as an archive, with its bill of materials. The build starts from the image that the Dockerfile names, or
- * from `BUILD_IMAGE`; `BUILD_IMAGE=mmdebstrap` makes one from Debian's packages, where no image can be pulled.
+ * from `BUILD_IMAGE`; `BUILD_IMAGE=mmdebstrap` makes one from Debian's packages, where no image can be pulled. Inside another
+ * container, Buildah and Podman may need `STORAGE_DRIVER=vfs`.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,8 +11,6 @@ import { join, resolve } from 'node:path'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const BASE = 'localhost/sallyport-build'
-/** Works without kernel modules, such as inside another container. */
-const STORAGE = ['--storage-driver', process.env.STORAGE_DRIVER ?? 'vfs']
 
 /** How npm reaches its registry from this machine, for the build: file here, where the build finds it, and the variable that says so. */
 const NPM_FILES: readonly (readonly [file: string, target: string, variable: string])[] = [
@@ -30,7 +29,6 @@ if (folder !== undefined) save(resolve(folder))
 function build(): void {
   const revision = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' }).stdout.trim()
   run('buildah', [
-    ...STORAGE,
     'bud',
     '--format=docker',
     '--isolation=chroot',
@@ -65,7 +63,7 @@ function makeBase(): void {
       'bookworm',
       archive,
     ])
-    run('podman', [...STORAGE, 'import', archive, BASE])
+    run('podman', ['import', archive, BASE])
   } finally {
     rmSync(made, { recursive: true, force: true })
   }
@@ -74,7 +72,6 @@ function makeBase(): void {
 function save(into: string): void {
   mkdirSync(into, { recursive: true })
   run('podman', [
-    ...STORAGE,
     'save',
     '--format',
     'oci-archive',
@@ -82,13 +79,13 @@ function save(into: string): void {
     join(into, `sallyport-${version}.oci.tar`),
     image,
   ])
-  const container = capture('buildah', [...STORAGE, 'from', image]).trim()
+  const container = capture('buildah', ['from', image]).trim()
   try {
-    const root = capture('buildah', [...STORAGE, 'mount', container]).trim()
+    const root = capture('buildah', ['mount', container]).trim()
     const bill = readFileSync(join(root, 'opt/sallyport/image.cdx.json'))
     writeFileSync(join(into, 'image.cdx.json'), bill)
   } finally {
-    run('buildah', [...STORAGE, 'rm', container])
+    run('buildah', ['rm', container])
   }
 }
 

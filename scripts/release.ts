@@ -1,6 +1,6 @@
 /**
  * `npm run release -- 0.2.0 [--checked]`: releases what is committed. Checks everything, sets version and CHANGELOG, keeps the databases
- * of this version for tests of later upgrades, makes packages, chart (if Helm is installed), image (if Buildah is), bills of materials and
+ * of this version for tests of later upgrades, makes packages, chart (by Helm), image (if Buildah is installed), bills of materials and
  * checksums in `release/`, and commits and tags the release. Pushing the tag and publishing are left to a person.
  */
 import { spawnSync } from 'node:child_process'
@@ -21,6 +21,7 @@ async function release(): Promise<void> {
   if (!follows(version, before))
     stop(`give a version after ${before}, such as 0.${Number(before.split('.')[1]) + 1}.0`)
   if (capture('git', 'status', '--porcelain') !== '') stop('commit or remove your changes first')
+  if (!isInstalled('helm', 'version')) stop('install Helm, which makes the package of the chart')
   const changes = releaseChanges(readText('CHANGELOG.md'), version, new Date().toISOString().slice(0, 10))
   if (typeof changes === 'string') stop(changes)
   // For a commit that CI has checked already.
@@ -32,6 +33,9 @@ async function release(): Promise<void> {
   run('npm', 'version', version, '--no-git-tag-version')
   writeFileSync(join(ROOT, 'CHANGELOG.md'), changes.changelog)
   setChartVersion()
+  // The kept renderings of the chart and the documentation hold for every version.
+  run('node', 'scripts/test.ts', 'test/image/chart.test.ts', 'scripts/release')
+  run('node', 'scripts/check-docs.ts')
   await keepDatabases()
   run('git', 'add', '--all')
   run('git', 'commit', '--quiet', '--message', `release: ${version}`)
@@ -67,11 +71,15 @@ async function keepDatabases(): Promise<void> {
 }
 
 function makeImage(): void {
-  if (spawnSync('buildah', ['--version']).status !== 0) {
+  if (!isInstalled('buildah', '--version')) {
     process.stderr.write('NOT MADE: the image and its bill of materials, because Buildah is not installed\n')
     return
   }
   run('node', 'scripts/image.ts', OUTPUT)
+}
+
+function isInstalled(command: string, asks: string): boolean {
+  return spawnSync(command, [asks]).status === 0
 }
 
 /** The web address of the remote `origin`, without credentials, unless it is a folder. */
