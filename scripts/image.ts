@@ -50,7 +50,7 @@ function chooseBase(wanted: string | undefined): readonly string[] {
   return [`--build-arg=BUILD_IMAGE=${BASE}`]
 }
 
-/** Debian with Node and npm. Debian's own npm is too old for the lock file. */
+/** Debian with Node and npm. Debian's own npm is too old for the lock file. `npm run` has set a prefix of this machine. */
 function makeBase(): void {
   const made = mkdtempSync(join(tmpdir(), 'sallyport-base-'))
   try {
@@ -59,7 +59,7 @@ function makeBase(): void {
       '--variant=minbase',
       '--include=nodejs,npm,libatomic1,ca-certificates',
       ...npmFiles.map(([file, target]) => `--customize-hook=upload ${file} ${target}`),
-      `--customize-hook=chroot "$1" env ${npmVariables.join(' ')} npm install --global npm@10`,
+      `--customize-hook=chroot "$1" env ${npmVariables.join(' ')} npm install --global --prefix /usr/local npm@10`,
       'bookworm',
       archive,
     ])
