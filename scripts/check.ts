@@ -14,7 +14,7 @@ const CHECKS: readonly (readonly [name: string, command: string, ...args: string
   ['public types', 'node', 'scripts/api-report.ts'],
   ['licences', 'node', 'scripts/check-licences.ts'],
   ['unused', 'knip', '--no-config-hints'],
-  ...(IS_THOROUGH ? [['package', 'node', 'scripts/test-package.ts'] as const] : []),
+  ...(IS_THOROUGH ? [['package', 'node', 'scripts/test-package.ts', '--short'] as const] : []),
   ['tests', 'npm', 'test', '--silent'],
 ]
 

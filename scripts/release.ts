@@ -28,6 +28,7 @@ async function release(): Promise<void> {
   if (!process.argv.includes('--checked')) {
     process.env.TEST_THOROUGH = 'true'
     run('npm', 'run', '--silent', 'check')
+    run('npm', 'run', '--silent', 'test:package')
   }
 
   run('npm', 'version', version, '--no-git-tag-version')
