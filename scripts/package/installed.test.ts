@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
-import { BUILT_FILES, OWN_FILES, OWN_PROGRAMS } from '../../src/core/own-files.ts'
 import {
   chooseFolder,
   type Installed,
@@ -18,6 +17,7 @@ import {
   readNpmVariables,
   USER_PATH,
 } from './install.ts'
+import { listNeededFiles } from './needed-files.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const run = promisify(execFile)
@@ -59,17 +59,12 @@ describe('the installed package', () => {
 
   it('has every file that the program reads or starts (PACKAGE-9)', async () => {
     const files = await listPacked()
-    const own = OWN_FILES.flatMap(path =>
-      statSync(join(ROOT, path)).isFile()
-        ? [path]
-        : globSync(`${path}/**/*.*`, { cwd: ROOT }).filter(file => !file.endsWith('.test.ts')),
-    )
-    const needed = [...own, ...BUILT_FILES, ...OWN_PROGRAMS.map(path => `${path}.js`)]
+    const needed = listNeededFiles()
     assert.deepEqual(
       needed.filter(path => !files.includes(path)),
       [],
     )
-    assert.ok(own.length > OWN_FILES.length)
+    assert.ok(needed.includes('src/web/assets/in-use.js'), 'a file of a folder')
   })
 
   it('has its licence, and the notices of its parts (PACKAGE-10)', async () => {

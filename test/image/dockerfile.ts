@@ -16,9 +16,14 @@ export interface ImageConfig {
   readonly ownFolders: readonly string[]
 }
 
-export function readDockerfile(): ImageConfig {
+/** The last stage of the Dockerfile, which takes its files from the stage before. */
+export function readLastStage(): string {
   const text = readFileSync(join(ROOT, 'Dockerfile'), 'utf8').replaceAll('\\\n', '')
-  const stage = text.slice(text.lastIndexOf('\nFROM '))
+  return text.slice(text.lastIndexOf('\nFROM '))
+}
+
+export function readDockerfile(): ImageConfig {
+  const stage = readLastStage()
   const find = (pattern: RegExp): string => {
     const [, found] = pattern.exec(stage) ?? []
     if (found === undefined) throw new Error(`The Dockerfile has no ${pattern}`)

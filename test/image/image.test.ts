@@ -3,11 +3,15 @@ import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { listNeededFiles } from '../../scripts/package/needed-files.ts'
 import { type Bom, listInstalled, listLocked } from '../../scripts/release/bill.ts'
 import { makeCertificate } from '../support/certificate.ts'
+import { freePorts } from '../support/free-ports.ts'
+import { HttpUser } from '../support/http-user.ts'
 import { listValuesFiles } from './chart.ts'
 import { copyBuildContext, readBuildCommand, readDockerfile } from './dockerfile.ts'
 import { enterNamespaces, findObstacle } from './namespaces.ts'
+import { findRuntime } from './runtime.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const config = readDockerfile()
@@ -16,9 +20,14 @@ const unbuilt = hasDebian ? undefined : 'the image, whose libraries are those of
 const obstacle = unbuilt ?? findObstacle(config.uid)
 if (obstacle)
   process.stderr.write(`NOT TRIED: the image as compose.yaml and the chart start it: ${obstacle}\n`)
-process.stderr.write('NOT TRIED: the image in a container runtime or a cluster (npm run test:image)\n')
+const runtime = findRuntime()
+if (!runtime) process.stderr.write('NOT TRIED: the image in a container runtime (docker, podman, nerdctl)\n')
+process.stderr.write('NOT TRIED: the chart in a cluster (kind, k3s)\n')
 
 const VALUES = listValuesFiles()
+/** An image to try instead of one that is made here, such as that of `npm run image`. */
+const IMAGE = process.env.TEST_IMAGE
+const MAX_MB = 250
 /** Not the folder for temporary files of a test run: that may be in memory, and is for its user only. */
 const FOLDER = '/var/tmp'
 
@@ -55,6 +64,13 @@ describe('the container image', { skip: unbuilt }, () => {
     assert.deepEqual(libraries.toSorted(), ['libatomic1', 'libc6', 'libgcc-s1', 'libstdc++6'])
   })
 
+  it('has every file that the program reads or starts', () => {
+    assert.deepEqual(
+      listNeededFiles().filter(path => !existsSync(join(program, path))),
+      [],
+    )
+  })
+
   it('has the packages that npm ci --omit=dev installs', () => {
     const locked = Object.keys(listLocked()).filter(path => existsSync(join(ROOT, path)))
     assert.deepEqual(Object.keys(listInstalled(program)).toSorted(), locked.toSorted())
@@ -80,17 +96,71 @@ describe('the container image', { skip: unbuilt }, () => {
     for (const path of ['bin', 'sbin', 'usr/sbin', 'usr/local']) assert(!existsSync(join(root, path)), path)
   })
 
-  for (const name of ['compose', ...VALUES.map(values => values.name)])
-    it(`launches an app as ${name === 'compose' ? 'compose.yaml starts it' : `the chart starts it with the values ${name}`}`, {
-      skip: obstacle,
-    }, async () => {
-      const place = mkdtempSync(join(folder, 'scenario-'))
-      const { cert, key } = makeCertificate(Date.now(), HOSTS)
-      writeFileSync(join(place, 'ca.pem'), cert)
-      writeFileSync(join(place, 'key.pem'), key)
-      const { status, output } = await runScenario(name, root, place)
-      assert.equal(status, 0, output)
+  // Each has namespaces of its own, and waits for its servers half of the time.
+  describe('in namespaces', { concurrency: 2, skip: obstacle }, () => {
+    for (const name of ['compose', ...VALUES.map(values => values.name)])
+      it(`launches an app as ${name === 'compose' ? 'compose.yaml starts it' : `the chart starts it with the values ${name}`}`, async () => {
+        const place = mkdtempSync(join(folder, 'scenario-'))
+        const { cert, key } = makeCertificate(Date.now(), HOSTS)
+        writeFileSync(join(place, 'ca.pem'), cert)
+        writeFileSync(join(place, 'key.pem'), key)
+        const { status, output } = await runScenario(name, root, place)
+        assert.equal(status, 0, output)
+      })
+  })
+
+  describe('in a container runtime', { skip: runtime === undefined && 'there is none' }, () => {
+    assert(runtime)
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    let image: string
+    let isUnusable: string | undefined
+    before(() => {
+      image = IMAGE ?? runtime.build(folder, version)
+      isUnusable = runtime.findObstacle(image)
+      if (isUnusable !== undefined)
+        process.stderr.write(`NOT TRIED: the image in ${runtime.name}, which starts nothing: ${isUnusable}\n`)
     })
+    after(() => {
+      if (IMAGE === undefined) runtime.remove(image)
+    })
+
+    it(`is smaller than ${MAX_MB} MB, and says what it is`, () => {
+      const { Size, Config } = runtime.inspect(image)
+      assert(Size < MAX_MB * 1_000_000, `${Size / 1e6} MB`)
+      assert.equal(Config.User, `${config.uid}:${config.gid}`)
+      assert.deepEqual(Config.Entrypoint, config.entrypoint)
+      assert.equal(Config.Labels['org.opencontainers.image.version'], version)
+    })
+
+    it('has no shell', t => {
+      if (isUnusable !== undefined) return t.skip(isUnusable)
+      const { status, stderr } = runtime.run(image, ['/bin/sh', '-c', 'true'])
+      assert.notEqual(status, 0)
+      assert.match(stderr, /no such file or directory|not found/)
+    })
+
+    it('launches an app with a read-only file system and without capabilities, and stops at SIGTERM', async t => {
+      if (isUnusable !== undefined) return t.skip(isUnusable)
+      const [auth = 0, fhir = 0, app = 0] = await freePorts(3)
+      const settings = { issuerUrl: `http://localhost:${auth}`, appUrl: `http://localhost:${app}` }
+      const container = runtime.start(image, {
+        SMART_ISSUER_URL: settings.issuerUrl,
+        SMART_FHIR_BASE_URL: `http://localhost:${fhir}/fhir`,
+        SMART_APP_URL: settings.appUrl,
+        SMART_SAMPLE_PATIENTS: '2',
+      })
+      t.after(() => container.remove())
+      await container.ready(settings.issuerUrl)
+      const account = { username: 'clinician', password: 'sallyport', name: '' }
+      const user = new HttpUser({ settings, user: account })
+      await user.signIn()
+      await user.launch('patient-1')
+      assert.equal((await user.api('summary')).status, 200)
+      const health = container.exec('sallyport', 'health', '--ready')
+      assert.equal(health.status, 0, health.stdout + health.stderr)
+      assert.equal(await container.stop(), 0)
+    })
+  })
 })
 
 /** The hosts of public URLs in values files. */
