@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
  * them beside the compiled modules, and a test looks for each of them in the packages. Nothing else finds files of ours (scripts/checks/own-files.ts).
  */
 export const OWN_FILES = [
+  'examples/apps',
   'src/auth/users/common-passwords.txt',
   'src/fhir/definitions/r4.json',
   'src/sample-patients/hospital.ndjson',

@@ -126,7 +126,7 @@ describe('/apps', () => {
     assert.notEqual(secret, '')
     const later = (await browser.get('/apps/code?client=with-secret')).body
     assert.equal(later.includes(secret), false)
-    assert.match(readFiles(later)[0]?.code ?? '', /CLIENT_SECRET = env\.CLIENT_SECRET/)
+    assert.match(readFiles(later)[0]?.code ?? '', /CLIENT_SECRET = process\.env\.CLIENT_SECRET/)
   })
 
   it('registers a backend service with keys, under a new id (LAB-8)', async () => {

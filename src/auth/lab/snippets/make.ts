@@ -3,10 +3,7 @@ import { parseScopes } from '../../../smart/index.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import { isLoopbackHttp } from '../../oauth/clients/urls.ts'
 import { isForSystemsOnly } from '../../oauth/clients/validate.ts'
-import { backendJs, backendPython } from './backend.ts'
-import { fetchPage, fhirclientPage } from './pages.ts'
-import { serverJs, serverPython } from './servers.ts'
-import type { SnippetValues } from './values.ts'
+import { fillExample, type SnippetValues } from './fill.ts'
 
 /** A complete app with the values of a registered one. */
 export interface Snippet {
@@ -27,9 +24,8 @@ export function makeSnippets(client: Client, { secret, fhirBaseUrl }: Origin): r
   const redirectUri = redirectUris[0] ?? ''
   const values = {
     clientId: id,
-    isPublic: authMethod === 'none',
     secret,
-    ...splitScope(scope),
+    scope,
     redirectUri,
     fhirBaseUrl,
     requests: chooseRequests(scope),
@@ -45,11 +41,6 @@ export function makeSnippets(client: Client, { secret, fhirBaseUrl }: Origin): r
   return authMethod === 'none' ? makePublicSnippets(values) : makeServerSnippets(values)
 }
 
-function splitScope(scope: string): Pick<SnippetValues, 'scope' | 'isLaunched'> {
-  const scopes = scope.split(' ')
-  return { scope: scopes.filter(one => one !== 'launch').join(' '), isLaunched: scopes.includes('launch') }
-}
-
 function makePublicSnippets(values: SnippetValues): readonly Snippet[] {
   const { redirectUri } = values
   const python = isOnLoopback(redirectUri)
@@ -57,7 +48,7 @@ function makePublicSnippets(values: SnippetValues): readonly Snippet[] {
         title: 'Python',
         file: 'app.py',
         how: `Run it: python3 app.py. It opens ${redirectUri} in the browser. Needs no packages.`,
-        code: serverPython(values),
+        code: fillExample('server.py', values),
       }
     : explain(
         'Python',
@@ -73,8 +64,8 @@ function makePublicSnippets(values: SnippetValues): readonly Snippet[] {
     ]
   const { file, how } = describeServing(redirectUri)
   return [
-    { title: 'Plain fetch', file, how: `${how} Needs no library.`, code: fetchPage(values) },
-    { title: 'fhirclient', file, how: `${how} ${FROM_CDN}`, code: fhirclientPage(values) },
+    { title: 'Plain fetch', file, how: `${how} Needs no library.`, code: fillExample('fetch.html', values) },
+    { title: 'fhirclient', file, how: `${how} ${FROM_CDN}`, code: fillExample('fhirclient.html', values) },
     python,
   ]
 }
@@ -111,8 +102,18 @@ function makeServerSnippets(values: SnippetValues): readonly Snippet[] {
     values.secret === undefined ? ' Set the environment variable CLIENT_SECRET to the secret.' : ''
   const how = `It opens at ${values.redirectUri}.${secret} Needs no packages.`
   return [
-    { title: 'Plain fetch', file: 'app.mjs', how: `Run it: node app.mjs. ${how}`, code: serverJs(values) },
-    { title: 'Python', file: 'app.py', how: `Run it: python3 app.py. ${how}`, code: serverPython(values) },
+    {
+      title: 'Plain fetch',
+      file: 'app.mjs',
+      how: `Run it: node app.mjs. ${how}`,
+      code: fillExample('server.mjs', values),
+    },
+    {
+      title: 'Python',
+      file: 'app.py',
+      how: `Run it: python3 app.py. ${how}`,
+      code: fillExample('server.py', values),
+    },
     browser,
   ]
 }
@@ -125,13 +126,13 @@ function makeBackendSnippets(values: SnippetValues): readonly Snippet[] {
       title: 'Plain fetch',
       file: 'app.mjs',
       how: `${key} Run it: node app.mjs. Needs no packages.`,
-      code: backendJs(values),
+      code: fillExample('backend.mjs', values),
     },
     {
       title: 'Python',
       file: 'app.py',
       how: `${key} Run it: pip install "pyjwt[crypto]" and python3 app.py.`,
-      code: backendPython(values),
+      code: fillExample('backend.py', values),
     },
   ]
 }
