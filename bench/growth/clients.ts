@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { listUsers } from '../../src/auth/admin/users.ts'
+import { listUsers } from '../../src/auth/admin/accounts/users.ts'
 import { SigningClient } from '../../src/auth/testing/signing-client.ts'
 import { TestAuthServer } from '../../src/auth/testing/test-auth-server.ts'
 import type { TestBrowser } from '../../src/auth/testing/test-browser.ts'

@@ -59,11 +59,11 @@ const SHOWN_AS_JSON: Readonly<Record<string, readonly string[]>> = {
   // Of `/readyz`.
   'src/web/health.ts': ['ok: boolean', 'ok: true', 'ok: false', 'result.ok', 'before?.ok'],
   'src/cli/workers/supervisor.ts': ['ok: false'],
-  'src/auth/admin/system.ts': ['value.ok'],
+  'src/auth/admin/server/system.ts': ['value.ok'],
   // Of the test of a sign-in provider.
-  'src/auth/admin/providers.ts': ['ok: true', 'ok: false'],
+  'src/auth/admin/server/providers.ts': ['ok: true', 'ok: false'],
   // Of the validation of a policy file.
-  'src/auth/admin/policy.ts': ['valid: true', 'valid: false'],
+  'src/auth/admin/access/policy.ts': ['valid: true', 'valid: false'],
 }
 
 const RULES: readonly Rule[] = [

@@ -4,25 +4,6 @@
  * has no app sessions. It accesses the FHIR server over HTTP only.
  */
 
-export { type Admin, AdminFailure, listAll, makeCommandLine } from './admin/action.ts'
-export { createAdminApiDocument } from './admin/api/routes.ts'
-export { describeAnyUser } from './admin/api/users.ts'
-export { describeUnknown, findWho } from './admin/audit.ts'
-export { findAccountIds, findApps, findUsernames } from './admin/audit-who.ts'
-export { type ChangedUser, linkUser, setPassword } from './admin/change-sign-in.ts'
-export { addUser, changeUser, type UserChanges } from './admin/change-user.ts'
-export { checkFile, type FileCheck } from './admin/check-file.ts'
-export type { NewUser } from './admin/check-user.ts'
-export {
-  addClient,
-  type ClientRow,
-  changeClient,
-  describeClient,
-  findClientRow,
-  listClients,
-} from './admin/clients.ts'
-export { explainSignIn } from './admin/explain-sign-in.ts'
-export { findUnknown, listFhirUsers, makeLookupContext } from './admin/fhir-users.ts'
 export {
   describeGrant,
   describeService,
@@ -31,15 +12,35 @@ export {
   listServices,
   readPatientFilter,
   revokeGrantById,
-} from './admin/grants.ts'
-export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'
+} from './admin/access/grants.ts'
+export { describeAnyUser } from './admin/accounts/api.ts'
+export { type ChangedUser, linkUser, setPassword } from './admin/accounts/change-sign-in.ts'
+export { addUser, changeUser, type UserChanges } from './admin/accounts/change-user.ts'
+export type { NewUser } from './admin/accounts/check-user.ts'
+export { explainSignIn } from './admin/accounts/explain-sign-in.ts'
+export { findUnknown, listFhirUsers, makeLookupContext } from './admin/accounts/fhir-users.ts'
+export { describeSharing } from './admin/accounts/shared-fhir-users.ts'
+export { describeUserSignIn, endSignInById, listSignIns } from './admin/accounts/sign-ins.ts'
+export { listStateWords, USER_LISTS } from './admin/accounts/user-lists.ts'
+export { listUsers, type UserDescription } from './admin/accounts/users.ts'
+export { createAdminApiDocument } from './admin/api.ts'
+export {
+  addClient,
+  type ClientRow,
+  changeClient,
+  describeClient,
+  findClientRow,
+  listClients,
+} from './admin/apps/clients.ts'
+export { type Admin, AdminFailure, listAll, makeCommandLine } from './admin/base/action.ts'
+export { findAccountIds, findApps } from './admin/base/find-named.ts'
 export { OPERATION_COMMANDS } from './admin/operations.ts'
-export { describeSharing } from './admin/shared-fhir-users.ts'
-export { describeUserSignIn, endSignInById, listSignIns } from './admin/sign-ins.ts'
-export { followAnnouncements, reloadHere } from './admin/system.ts'
-export { listStateWords, USER_LISTS } from './admin/user-lists.ts'
-export { listUsers, type UserDescription } from './admin/users.ts'
-export { verifyRecords } from './admin/verification.ts'
+export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/server/keys.ts'
+export { followAnnouncements, reloadHere } from './admin/server/system.ts'
+export { describeUnknown, findWho } from './admin/trail/audit.ts'
+export { findUsernames } from './admin/trail/audit-who.ts'
+export { checkFile, type FileCheck } from './admin/trail/check-file.ts'
+export { verifyRecords } from './admin/trail/verification.ts'
 export type { Controls, Reloaded } from './base/context.ts'
 export { ADMIN_READ_SCOPE, ADMIN_SCOPE, AUDIT_SCOPE } from './base/program-scopes.ts'
 export { Refusal } from './base/refusal.ts'

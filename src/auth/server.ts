@@ -12,8 +12,8 @@ import {
   Registry,
   type ServerOptions,
 } from '../web/index.ts'
-import { addAdminApi } from './admin/api/routes.ts'
-import { addAdminPages } from './admin/pages/routes.ts'
+import { addAdminApi } from './admin/api.ts'
+import { addAdminPages } from './admin/pages.ts'
 import { type Controls, createAuthMetrics, NO_CONTROLS } from './base/context.ts'
 import { createDocumentFetcher, type OutgoingPolicy } from './base/fetch-document.ts'
 import { paths } from './base/paths.ts'

@@ -6,11 +6,13 @@ import { sweep } from '../../store/index.ts'
 import { findClient } from '../oauth/clients/client.ts'
 import { computeRevocationKey } from '../oauth/revocation/list.ts'
 import { decodeClaims, TestAuthServer } from '../testing/test-auth-server.ts'
-import { type Admin, AdminFailure, listAll } from './action.ts'
-import { findLastUses } from './audit.ts'
-import { endSessions, linkUser, setPassword, unlinkUser } from './change-sign-in.ts'
-import { addUser, changeUser, removeUser } from './change-user.ts'
-import { changeByMetadata, registerByMetadata } from './client-metadata.ts'
+import { listGrants, listServices, revokeGrantById } from './access/grants.ts'
+import { findLastUses } from './access/last-uses.ts'
+import { endSessions, linkUser, setPassword, unlinkUser } from './accounts/change-sign-in.ts'
+import { addUser, changeUser, removeUser } from './accounts/change-user.ts'
+import { endSignInById, listSignIns } from './accounts/sign-ins.ts'
+import { findUser, listUsers } from './accounts/users.ts'
+import { changeByMetadata, registerByMetadata } from './apps/client-metadata.ts'
 import {
   approveClient,
   changeClient,
@@ -20,11 +22,9 @@ import {
   removeClient,
   rotateClientSecret,
   setClientDisabled,
-} from './clients.ts'
-import { listGrants, listServices, revokeGrantById } from './grants.ts'
-import { listKeys } from './keys.ts'
-import { endSignInById, listSignIns } from './sign-ins.ts'
-import { findUser, listUsers } from './users.ts'
+} from './apps/clients.ts'
+import { type Admin, AdminFailure, listAll } from './base/action.ts'
+import { listKeys } from './server/keys.ts'
 
 const APP = {
   client_id: 'growth',

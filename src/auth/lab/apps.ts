@@ -3,8 +3,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { isFailure } from '../../core/index.ts'
 import type { Schema } from '../../store/index.ts'
-import { type Admin, type AdminFailure, makeAdmin, refuseWithoutRight } from '../admin/action.ts'
-import { addClient, type ChangedClient, changeClient, failProperty, removeClient } from '../admin/clients.ts'
+import {
+  addClient,
+  type ChangedClient,
+  changeClient,
+  failProperty,
+  removeClient,
+} from '../admin/apps/clients.ts'
+import { type Admin, type AdminFailure, makeAdmin, refuseWithoutRight } from '../admin/base/action.ts'
 import { type Parameters, readParameters } from '../base/request.ts'
 import { type Client, findClient, findStoredRow, toClient } from '../oauth/clients/client.ts'
 import { listRegisteredClients } from '../oauth/clients/store-client.ts'

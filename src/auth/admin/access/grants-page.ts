@@ -1,0 +1,316 @@
+import type { FastifyReply } from 'fastify'
+import {
+  CSV_TYPE,
+  formatCsvRow,
+  type Html,
+  html,
+  renderAlert,
+  renderDateTime,
+  renderEmptyState,
+} from '../../../web/index.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { paths } from '../../base/paths.ts'
+import { opensRecords } from '../../base/user.ts'
+import { summarizeScopes } from '../../words/scopes.ts'
+import { AdminFailure, recordAction } from '../base/action.ts'
+import { formatTime } from '../base/endpoint.ts'
+import { findAccountIds, findApps } from '../base/find-named.ts'
+import { findChoices, renderInput } from '../page/filters.ts'
+import {
+  findMeantPatients,
+  findPatientNames,
+  isMistyped,
+  type MeantPatients,
+  namePatientField,
+  type PatientNames,
+  renderMeantPatients,
+  renderPatient,
+} from '../page/find-patients.ts'
+import { count, renderNextPage } from '../page/list.ts'
+import type { AdminRequest, AdminRoute } from '../page/route.ts'
+import {
+  type Cells,
+  type Columns,
+  LISTED,
+  readDone,
+  renderActionTable,
+  renderAdminPage,
+  renderDangerLink,
+  renderLink,
+} from '../page/shell.ts'
+import {
+  countAccess,
+  EXPORT_ACCESS,
+  type GrantDescription,
+  type GrantFilter,
+  listGrants,
+  listServices,
+  readPatientFilter,
+  type ServiceDescription,
+} from './grants.ts'
+import { findLastUses } from './last-uses.ts'
+
+export const REVOKED = 'The access is revoked.'
+
+/** `/admin/access`: who has access now. */
+export const grantRoutes: readonly AdminRoute[] = [
+  { method: 'GET', path: '/access', handle: renderAccess },
+  { method: 'GET', path: '/access/export.csv', handle: sendExport },
+]
+
+interface AccessView {
+  readonly fields: Readonly<Record<'user' | 'app' | 'patient', string>>
+  readonly filter: Omit<GrantFilter, 'after' | 'limit'>
+  readonly meant: MeantPatients | undefined
+  /** Backend services act for no user. */
+  readonly services: readonly ServiceDescription[]
+  /** Who of the filter is not known. */
+  readonly unknown: readonly string[]
+  /** Whether another spelling may be known: what was not looked up has none. */
+  readonly isMistyped: boolean
+}
+
+async function readAccessView(request: AdminRequest): Promise<AccessView> {
+  const { admin, form } = request
+  const read = (name: string) => form.get(name)?.trim().slice(0, LIMITS.searchCharacters) ?? ''
+  const user = read('user')
+  const app = read('app')
+  const patient = read('patient')
+  const apps = app === '' ? undefined : await findApps(admin.store, app)
+  const any = patient === '' ? {} : readPatientFilter(patient)
+  const meant = any.patientIds ? await findMeantPatients(request, 'patient-search', patient) : undefined
+  const userIds = user === '' ? undefined : await findAccountIds(admin.store, user)
+  const clientIds = apps?.filter
+  return {
+    fields: { user, app, patient },
+    filter: { userIds, clientIds, opensEvery: any.opensEvery, patientIds: meant?.ids },
+    meant,
+    services: userIds === undefined ? await listServices(admin, { clientIds, usesFhir: patient !== '' }) : [],
+    unknown: [
+      ...(userIds?.length === 0 ? [`No user is known as ${user}.`] : []),
+      ...(apps?.isUnknown ? [`No app is known as ${app}.`] : []),
+      ...(meant?.found.length === 0 && meant.fault !== undefined ? [meant.fault] : []),
+    ],
+    isMistyped: meant === undefined || isMistyped(meant),
+  }
+}
+
+function buildQuery({ fields }: AccessView, more: Readonly<Record<string, string>> = {}): string {
+  const set = Object.entries({ ...fields, ...more }).filter(([, value]) => value !== '')
+  return set.length === 0 ? '' : `?${new URLSearchParams(set)}`
+}
+
+async function renderAccess(request: AdminRequest): Promise<Html> {
+  const { admin, form, context } = request
+  const view = await readAccessView(request)
+  const { fields, filter, meant, services } = view
+  const page = await listGrants(admin, { ...filter, after: form.get('after'), limit: LISTED })
+  const isEmpty = page.items.length === 0 && page.next === undefined
+  const list = `?${request.request.url.split('?')[1] ?? ''}`
+  const [choices, names] = await Promise.all([
+    findChoices(context),
+    findPatientNames(request, 'administration-names', listPatients(page.items), meant),
+  ])
+  return renderAdminPage(
+    request,
+    {
+      section: 'access',
+      title: 'Access now',
+      lead: 'Apps that can use records now, on behalf of a user or by themselves. Users see their own under Apps with access.',
+      actions: renderLink(`/access/export.csv${buildQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small'),
+      done: readDone(request, { revoked: REVOKED }),
+    },
+    html`<form class="narrow narrow__form" method="get" action="${paths.admin}/access" role="search" aria-label="Access">
+${renderInput('user', 'User', fields.user, choices.users)}
+${renderInput('app', 'App', fields.app, choices.apps)}
+${renderInput('patient', namePatientField(request), fields.patient)}
+<p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink('/access', 'Show all', 'btn btn--quiet btn--small')}</p>
+</form>
+${meant && renderMeantPatients(meant, patient => `/access${buildQuery(view, { patient })}`)}
+${meant && isMistyped(meant) && renderNoteOnPatient(view)}
+<h2 class="section__title subhead">On behalf of users</h2>
+${page.items.length === 0 ? renderNone(isEmpty ? view : undefined, page.next !== undefined) : renderActionTable(request, ...tabulate(page.items, names, list))}
+${page.next !== undefined && renderNextPage(request, '/access', page.next)}
+${form.get('after') === undefined && (await renderServices(request, services))}`,
+  )
+}
+
+/** Access to all patients of a user includes the one that was asked for. */
+function renderNoteOnPatient(view: AccessView): Html {
+  return html`<p class="small">Apps may also open this patient through ${renderLink(`/access${buildQuery(view, { patient: 'any' })}`, 'access to every patient whom a user may see')}.</p>`
+}
+
+async function renderServices(
+  request: AdminRequest,
+  services: readonly ServiceDescription[],
+): Promise<Html | undefined> {
+  if (services.length === 0) return undefined
+  const uses = await findLastUses(
+    request.admin,
+    services.map(({ clientId }) => clientId),
+  )
+  const rows = services.map(({ clientId, clientName, scope }) => {
+    const path = `/apps/${encodeURIComponent(clientId)}`
+    const lastUse = uses.get(clientId)
+    return [
+      renderLink(path, clientName),
+      summarizeScopes(scope),
+      renderScopes(scope),
+      lastUse === undefined ? 'Never' : renderDateTime(lastUse),
+      renderDangerLink(`${path}/disable`, html`Disable<span class="sr"> ${clientName}</span>`),
+    ]
+  })
+  const columns = ['App', 'What it may do', 'Scopes', 'Last used']
+  return html`<h2 class="section__title subhead">Without a user</h2>
+<p class="small">Backend services and programs of this server. They have access until they are disabled.</p>
+<div class="after">${renderActionTable(request, 'Apps that need no user', columns, rows)}</div>`
+}
+
+const CSV_HEAD = [
+  'id',
+  'client_id',
+  'app',
+  'username',
+  'user',
+  'patient',
+  'every_patient',
+  'scope',
+  'granted_at',
+  'last_used_at',
+  'ends_at',
+] as const
+
+/** Downloads the filtered access, and records the export. */
+async function sendExport(request: AdminRequest): Promise<FastifyReply | AdminFailure> {
+  const { admin, reply } = request
+  const { filter, services, unknown } = await readAccessView(request)
+  if (unknown.length > 0) return new AdminFailure('invalid', unknown.join(' ').replace(/\.$/, ''))
+  await recordAction(admin, { operation: EXPORT_ACCESS, target: 'csv', after: filter })
+  return reply.sendDownload('access.csv', CSV_TYPE, writeCsv(request, filter, services))
+}
+
+async function* writeCsv(
+  { admin }: AdminRequest,
+  filter: AccessView['filter'],
+  services: AccessView['services'],
+): AsyncGenerator<string> {
+  yield formatCsvRow(CSV_HEAD)
+  let after: string | undefined
+  do {
+    const page = await listGrants(admin, { ...filter, after, limit: LIMITS.adminPage })
+    yield page.items
+      .map(grant =>
+        formatCsvRow([
+          grant.id,
+          grant.clientId,
+          grant.clientName,
+          grant.username,
+          grant.displayName,
+          grant.patientId,
+          grant.opensEvery,
+          grant.scope,
+          formatTime(grant.createdAt),
+          formatTime(grant.lastUsedAt),
+          grant.endsAt === undefined ? undefined : formatTime(grant.endsAt),
+        ]),
+      )
+      .join('')
+    after = page.next
+  } while (after !== undefined)
+  for (const { clientId, clientName, scope, opensEvery } of services)
+    yield formatCsvRow(['', clientId, clientName, '', '', '', opensEvery, scope, '', '', ''])
+}
+
+function renderNone(view: AccessView | undefined, mayFollow: boolean): Html {
+  if (view && view.unknown.length > 0)
+    return view.isMistyped
+      ? renderAlert(
+          'Unknown user, app or patient.',
+          `${view.unknown.join(' ')} Check the spelling. Somebody may still have access.`,
+          'warn',
+        )
+      : renderAlert('Not looked up.', `${view.unknown.join(' ')} Somebody may still have access.`, 'warn')
+  return html`<div class="card">${renderEmptyState(
+    mayFollow
+      ? { title: 'None among the newest', text: 'Older access may match. See the next page.' }
+      : { title: 'No app has access', text: 'No access that can be used now matches these filters.' },
+  )}</div>`
+}
+
+/** Nobody asked for the patients of a user or an app: they have no names. */
+const NO_NAMES: PatientNames = new Map()
+
+/** The access of apps on behalf of a user, or of users to an app, on the page at this path. */
+export async function renderGrants(
+  request: AdminRequest,
+  filter: Pick<GrantFilter, 'clientIds' | 'userIds'>,
+  path: string,
+): Promise<Html> {
+  const { admin, form } = request
+  const page = await listGrants(admin, { ...filter, after: form.get('grants'), limit: LISTED })
+  if (page.items.length === 0 && page.next === undefined)
+    return html`<p>${filter.userIds === undefined ? 'No user gives this app access at present.' : 'No app has access now.'} Access appears here after a user launches an app or allows it to use a record.</p>`
+  const { userIds: [user = ''] = [], clientIds: [app = ''] = [] } = filter
+  const hasNames = listPatients(page.items).length > 0 && opensRecords(request.login.user)
+  return html`${renderActionTable(request, ...tabulate(page.items, NO_NAMES))}
+${hasNames && html`<p class="small after">${renderLink(`/access?${new URLSearchParams({ user, app })}`, 'Show with the names of the patients')}</p>`}
+${page.next !== undefined && html`<p class="actions after">${renderLink(`${path}?${new URLSearchParams({ grants: page.next })}`, 'Older access', 'btn btn--quiet btn--small')}</p>`}`
+}
+
+/** `list`: the query of the list to which a revocation returns, with its question mark. */
+function tabulate(
+  items: readonly GrantDescription[],
+  names: PatientNames,
+  list?: string,
+): readonly [caption: string, columns: Columns, rows: readonly Cells[]] {
+  const columns = ['App', 'User', 'Patient', 'Scopes', 'Granted', 'Last used', 'Ends']
+  return ['Access of apps, newest first', columns, items.map(grant => renderGrant(grant, names, list))]
+}
+
+function renderGrant(grant: GrantDescription, names: PatientNames, list: string | undefined) {
+  const { id, clientId, clientName, userId, username, displayName } = grant
+  const { scope, createdAt, lastUsedAt, endsAt } = grant
+  return [
+    renderLink(`/apps/${encodeURIComponent(clientId)}`, clientName),
+    html`${renderLink(`/clinicians/${encodeURIComponent(userId)}`, displayName)}<span class="sub"><code>${username}</code></span>`,
+    renderGrantPatient(grant, names),
+    renderScopes(scope),
+    renderDateTime(createdAt),
+    renderDateTime(lastUsedAt),
+    endsAt === undefined ? 'When it is revoked' : renderDateTime(endsAt),
+    renderDangerLink(
+      `/grants/${encodeURIComponent(id)}/revoke${list === undefined ? '' : `?${new URLSearchParams({ list })}`}`,
+      html`Revoke<span class="sr"> access of ${clientName} for ${username}</span>`,
+    ),
+  ]
+}
+
+function renderScopes(scope: string): Html {
+  return html`<details class="more"><summary>${countScopes(scope)}</summary><p class="url url--block">${scope}</p></details>`
+}
+
+function listPatients(grants: readonly GrantDescription[]): readonly string[] {
+  return grants.flatMap(({ patientId }) => patientId ?? [])
+}
+
+function renderGrantPatient({ patientId, opensEvery }: GrantDescription, names: PatientNames): Html | string {
+  if (patientId === undefined) return opensEvery ? 'Any' : 'None'
+  return html`${renderPatient(patientId, names)}${opensEvery && html`<span class="sub">and any other</span>`}`
+}
+
+/** What a change of an app or a user ends, for its confirmation. */
+export async function describeEnding(
+  { admin }: AdminRequest,
+  filter: Pick<GrantFilter, 'clientIds' | 'userIds'>,
+): Promise<readonly [string, string]> {
+  const { grants, apps, users, isCut } = await countAccess(admin, filter)
+  const [others, noun] = filter.userIds === undefined ? [users, 'user'] : [apps, 'app']
+  if (grants === 0) return ['Access that ends', isCut ? 'Unknown' : 'None: no app has access now']
+  const counted = `${count(grants, 'grant')} of ${count(others, noun)}`
+  return ['Access that ends', isCut ? `More than ${counted}` : counted]
+}
+
+function countScopes(scope: string): string {
+  const count = scope.split(' ').length
+  return count === 1 ? '1 scope' : `${count} scopes`
+}

@@ -1,0 +1,377 @@
+import { setImmediate as yieldTurn } from 'node:timers/promises'
+import { type Static, Type } from '@sinclair/typebox'
+import { type Selectable, sql } from 'kysely'
+import { isFailure } from '../../../core/index.ts'
+import type { Schema, Store } from '../../../store/index.ts'
+import { html, renderDateTime } from '../../../web/index.ts'
+import { isProgramScope } from '../../base/program-scopes.ts'
+import {
+  type GrantRow,
+  keepUsableGrants,
+  revokeGrant,
+  selectGrants,
+  type UsableGrant,
+} from '../../oauth/grants/grant.ts'
+import { hasUserScope } from '../../oauth/token/token-response.ts'
+import { isUsableClient } from '../../users/validity/rule.ts'
+import {
+  type Admin,
+  AdminFailure,
+  type ListPage,
+  type Operation,
+  type PageRequest,
+  perform,
+} from '../base/action.ts'
+import { CLOSED, defineEndpoint, formatTime, PAGE_QUERY, PageOf, Time, toPage } from '../base/endpoint.ts'
+
+const REVOKE_GRANT: Operation = { name: 'grant revoke', signIn: 'never asks' }
+export const EXPORT_ACCESS: Operation = { name: 'grant export', signIn: 'never asks', isForAuditors: true }
+
+/** An app's access on behalf of a user, which can still be used. */
+export interface GrantDescription {
+  readonly id: string
+  readonly clientId: string
+  readonly clientName: string
+  readonly userId: string
+  readonly username: string
+  readonly displayName: string
+  readonly scope: string
+  readonly patientId: string | undefined
+  /** It opens every patient whom the user may see. */
+  readonly opensEvery: boolean
+  readonly createdAt: number
+  readonly lastUsedAt: number
+  /** Undefined: until it is revoked. */
+  readonly endsAt: number | undefined
+}
+
+/** Each list has the accepted values; undefined accepts all. */
+export interface GrantFilter extends PageRequest {
+  readonly clientIds?: readonly string[] | undefined
+  readonly userIds?: readonly string[] | undefined
+  readonly patientIds?: readonly string[] | undefined
+  /** Only grants with access to every patient that the user can see. */
+  readonly opensEvery?: boolean | undefined
+}
+
+/** Grants that are read at once, and how often for a page, however few of them can be used. */
+const READ_AT_ONCE = 2_000
+const READ_OFTEN = 5
+
+/** Lists grants that can still be used, newest first. A page may have fewer than `limit`, and others may follow. */
+export async function listGrants(
+  { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
+  { after, limit, ...filter }: GrantFilter,
+): Promise<ListPage<GrantDescription>> {
+  if (filter.patientIds?.length === 0) return { items: [], next: undefined }
+  const items: UsableGrant[] = []
+  let position = readPosition(after)
+  for (let read = 0; read < READ_OFTEN; read++) {
+    const rows = await readGrants(store, filter, position)
+    const wanted = rows.filter(row => isWanted(row, filter))
+    items.push(...(await keepUsableGrants(store.db, rules, wanted, clock())))
+    const last = rows.at(-1)
+    if (items.length > limit || rows.length < READ_AT_ONCE || !last) {
+      position = undefined
+      break
+    }
+    position = toPosition(last)
+    await yieldTurn()
+  }
+  const shown = items.slice(0, limit)
+  const last = shown.at(-1)
+  const next = items.length > limit && last ? toPosition(last) : position
+  return { items: shown.map(toDescription), next: next && `${next.createdAt}.${next.id}` }
+}
+
+/** One value of the filter, or none, is the condition, so that an index has the grants in the order of the page. */
+function readGrants(
+  { db }: Store,
+  { patientIds, userIds, clientIds }: Omit<GrantFilter, 'limit'>,
+  position: Position | undefined,
+): Promise<GrantRow[]> {
+  const query = selectGrants(db)
+    .$if(position !== undefined, it =>
+      it.where(sql<boolean>`("grant".created_at, "grant".id) < (${position?.createdAt}, ${position?.id})`),
+    )
+    .orderBy('grant.created_at', 'desc')
+    .orderBy('grant.id', 'desc')
+    .limit(READ_AT_ONCE)
+  const [userId] = userIds?.length === 1 ? userIds : []
+  const [clientId] = clientIds?.length === 1 ? clientIds : []
+  if (patientIds) return query.where('grant.patient_id', 'in', patientIds).execute()
+  if (userId !== undefined) return query.where('grant.clinician_id', '=', userId).execute()
+  if (clientId !== undefined) return query.where('grant.client_id', '=', clientId).execute()
+  return query.execute()
+}
+
+/** The value of a filter by patient that means `opensEvery`. */
+const ANY_PATIENT = 'any'
+
+/** Reads a filter by the id of a patient, or `any`. */
+export function readPatientFilter(
+  patient: string | undefined,
+): Pick<GrantFilter, 'patientIds' | 'opensEvery'> {
+  if (patient === undefined) return {}
+  return patient === ANY_PATIENT ? { opensEvery: true } : { patientIds: [patient.replace(/^Patient\//, '')] }
+}
+
+function isWanted(row: GrantRow, { opensEvery, userIds, clientIds }: Omit<GrantFilter, 'limit'>): boolean {
+  return (
+    (!opensEvery || hasUserScope(row.scope)) &&
+    (userIds?.includes(row.clinician_id) ?? true) &&
+    (clientIds?.includes(row.client_id) ?? true)
+  )
+}
+
+interface Position {
+  readonly createdAt: number
+  readonly id: string
+}
+
+function toPosition({ created_at, id }: GrantRow): Position {
+  return { createdAt: created_at, id }
+}
+
+/** The access of a program, without a user: a backend service, or a client of this server's own APIs. */
+export interface ServiceDescription {
+  readonly clientId: string
+  readonly clientName: string
+  /** The scopes that it may request without a user. */
+  readonly scope: string
+  /** It opens every patient. */
+  readonly opensEvery: boolean
+}
+
+/** Lists the programs that can get tokens now (`client_credentials`), by id. */
+export async function listServices(
+  { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
+  {
+    clientIds,
+    usesFhir = false,
+  }: { readonly clientIds?: readonly string[] | undefined; readonly usesFhir?: boolean } = {},
+): Promise<readonly ServiceDescription[]> {
+  const rows = await store.db
+    .selectFrom('client')
+    .selectAll()
+    .where('auth_method', '<>', 'none')
+    .where(({ or, eb }) =>
+      or(['system/', '__', 'sallyport/'].map(begin => eb('scope', 'like', `%${begin}%`))),
+    )
+    .$if(clientIds !== undefined, query => query.where('client_id', 'in', clientIds ?? []))
+    .orderBy('client_id')
+    .execute()
+  return rows
+    .filter(row => isUsableClient(row, rules, clock()))
+    .map(toService)
+    .filter(({ scope, opensEvery }) => (usesFhir ? opensEvery : scope !== ''))
+}
+
+type ServiceRow = Pick<Selectable<Schema['client']>, 'client_id' | 'name' | 'scope' | 'auth_method'>
+
+function toService(row: ServiceRow): ServiceDescription {
+  const scope = listServiceScopes(row).join(' ')
+  return { clientId: row.client_id, clientName: row.name, scope, opensEvery: scope.includes('system/') }
+}
+
+/** Only the programs of this server itself may use a secret. */
+function listServiceScopes({ scope, auth_method }: ServiceRow): readonly string[] {
+  return scope
+    .split(' ')
+    .filter(
+      part => isProgramScope(part) || (auth_method === 'private_key_jwt' && /^(?:system\/|__)/.test(part)),
+    )
+}
+
+/** The access that ends with an app or a user. */
+interface AccessCount {
+  readonly grants: number
+  readonly apps: number
+  readonly users: number
+  /** There are more. */
+  readonly isCut: boolean
+}
+
+export async function countAccess(
+  admin: Pick<Admin, 'store' | 'clock' | 'rules'>,
+  filter: Omit<GrantFilter, 'after' | 'limit'>,
+): Promise<AccessCount> {
+  const { items, next } = await listGrants(admin, { ...filter, limit: READ_AT_ONCE })
+  return {
+    grants: items.length,
+    apps: new Set(items.map(({ clientId }) => clientId)).size,
+    users: new Set(items.map(({ userId }) => userId)).size,
+    isCut: next !== undefined,
+  }
+}
+
+function readPosition(after: string | undefined): Position | undefined {
+  const [, createdAt, id] = /^(\d{1,15})\.(.{1,100})$/.exec(after ?? '') ?? []
+  return createdAt === undefined || id === undefined ? undefined : { createdAt: Number(createdAt), id }
+}
+
+function toDescription(row: UsableGrant): GrantDescription {
+  return {
+    id: row.id,
+    clientId: row.client_id,
+    clientName: row.client_name,
+    userId: row.clinician_id,
+    username: row.username,
+    displayName: row.display_name,
+    scope: row.scope,
+    patientId: row.patient_id ?? undefined,
+    opensEvery: hasUserScope(row.scope),
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+    endsAt: row.ends_at,
+  }
+}
+
+/** Finds a grant that can still be used. */
+export async function findGrant(
+  { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
+  id: string,
+): Promise<GrantDescription | AdminFailure> {
+  const rows = await selectGrants(store.db).where('grant.id', '=', id).execute()
+  const [grant] = await keepUsableGrants(store.db, rules, rows, clock())
+  return grant ? toDescription(grant) : new AdminFailure('not_found', `there is no grant ${id}`)
+}
+
+/** Revokes a grant with its tokens. FHIR servers refuse them within 5 seconds. */
+export function revokeGrantById(admin: Admin, id: string): Promise<{ readonly id: string } | AdminFailure> {
+  return perform(admin, async trx => {
+    const grant = await trx
+      .selectFrom('grant')
+      .select(['client_id', 'clinician_id', 'scope', 'patient_id'])
+      .where('id', '=', id)
+      .executeTakeFirst()
+    if (!grant || !(await revokeGrant(trx, id, admin.clock())))
+      return new AdminFailure('not_found', `there is no grant ${id}`)
+    const { patient_id, ...before } = grant
+    const target = { type: 'grant', id, patient: patient_id ?? undefined } as const
+    return { operation: REVOKE_GRANT, target, result: { id }, before }
+  })
+}
+
+const Grant = Type.Object(
+  {
+    id: Type.String({ description: 'Also the id of its launch in the audit trail.' }),
+    client_id: Type.String(),
+    clinician_id: Type.String(),
+    username: Type.String(),
+    scope: Type.String(),
+    patient: Type.Optional(Type.String()),
+    created_at: Time,
+    last_used_at: Time,
+    expires_at: Type.Optional(Time),
+  },
+  CLOSED,
+)
+
+export function describeGrant(grant: GrantDescription): Static<typeof Grant> {
+  return {
+    id: grant.id,
+    client_id: grant.clientId,
+    clinician_id: grant.userId,
+    username: grant.username,
+    scope: grant.scope,
+    ...(grant.patientId !== undefined && { patient: grant.patientId }),
+    created_at: formatTime(grant.createdAt),
+    last_used_at: formatTime(grant.lastUsedAt),
+    ...(grant.endsAt !== undefined && { expires_at: formatTime(grant.endsAt) }),
+  }
+}
+
+const Service = Type.Object(
+  {
+    client_id: Type.String(),
+    client_name: Type.String(),
+    scope: Type.String({ description: 'The scopes that it may request without a user.' }),
+  },
+  CLOSED,
+)
+
+export function describeService(service: ServiceDescription): Static<typeof Service> {
+  return { client_id: service.clientId, client_name: service.clientName, scope: service.scope }
+}
+
+export const grantEndpoints = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/services',
+    title: 'Programs that have access now without a user (`client_credentials`), by id',
+    query: Type.Object({ client_id: Type.Optional(Type.String()) }, CLOSED),
+    result: Type.Object({ items: Type.Array(Service) }, CLOSED),
+    async handle({ admin, query: { client_id } }) {
+      const services = await listServices(admin, {
+        clientIds: client_id === undefined ? undefined : [client_id],
+      })
+      return { items: services.map(describeService) }
+    },
+  }),
+  defineEndpoint({
+    method: 'GET',
+    path: '/grants',
+    title: 'Who has access now: grants that can still be used, newest first',
+    description: 'All of them, or of an app, a user or a patient. A page may have fewer items than `limit`.',
+    query: Type.Object(
+      {
+        client_id: Type.Optional(Type.String()),
+        clinician_id: Type.Optional(Type.String({ description: 'The id of a clinician or an account.' })),
+        patient: Type.Optional(
+          Type.String({
+            description:
+              'The id of a patient. `any`: grants with access to every patient that the user can see (`user/` scopes).',
+          }),
+        ),
+        ...PAGE_QUERY,
+      },
+      CLOSED,
+    ),
+    result: PageOf(Grant),
+    async handle({ admin, query: { client_id, clinician_id, patient, ...page } }) {
+      const filter = {
+        clientIds: client_id === undefined ? undefined : [client_id],
+        userIds: clinician_id === undefined ? undefined : [clinician_id],
+        ...readPatientFilter(patient),
+      }
+      return toPage(await listGrants(admin, { ...filter, ...page }), describeGrant)
+    },
+  }),
+  defineEndpoint({
+    method: 'DELETE',
+    path: '/grants/:id',
+    title: 'Revoke a grant with all its tokens',
+    description: 'FHIR servers refuse them within 5 seconds.',
+    result: Type.Object({ id: Type.String() }, CLOSED),
+    operation: REVOKE_GRANT,
+    page: {
+      path: '/grants/:id/revoke',
+      section: 'access',
+      title: 'Revoke this access?',
+      button: 'Revoke access',
+      back: '/apps',
+      done: 'revoked',
+      async ask({ admin, params: { id = '' }, findPatient }) {
+        const grant = await findGrant(admin, id)
+        if (isFailure(grant)) return grant
+        const { clientId, clientName, username, displayName, patientId, opensEvery, lastUsedAt } = grant
+        const patient = patientId === undefined ? undefined : await findPatient(patientId)
+        return {
+          text: 'The app’s tokens are refused within 5 seconds. The user can launch the app again.',
+          back: `/apps/${encodeURIComponent(clientId)}`,
+          facts: [
+            ['App', html`${clientName} <code>${clientId}</code>`],
+            ['User', html`${displayName} <code>${username}</code>`],
+            [
+              'Patient',
+              html`${patientId === undefined ? !opensEvery && 'None' : html`${patient} <code>${patientId}</code>`}${opensEvery && `${patientId === undefined ? 'Any' : ', and any other'} whom the user may see`}`,
+            ],
+            ['Last used', renderDateTime(lastUsedAt)],
+          ],
+        }
+      },
+    },
+    handle: async ({ admin, params: { id = '' } }) => revokeGrantById(admin, id),
+  }),
+]

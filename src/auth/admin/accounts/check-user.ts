@@ -1,0 +1,138 @@
+import { isNewUsername, isPlainLine, NEW_USERNAME_RULE, ON_PLAIN_LINE } from '../../../core/index.ts'
+import { isId } from '../../../fhir/index.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { findNewPasswordFault, type PasswordOwner } from '../../users/passwords.ts'
+import { type Admin, AdminFailure } from '../base/action.ts'
+import { findRow, type UserKind } from './users.ts'
+
+export interface NewUser {
+  readonly kind: UserKind
+  readonly username: string
+  readonly displayName: string
+  /** `Practitioner/1` for a clinician; `Patient/1` or the first RelatedPerson for an account. */
+  readonly fhirUser: string
+  /** False: the account of a clinician without a FHIR user, which opens no records. */
+  readonly records?: boolean | undefined
+  readonly relatedPersons?: readonly string[] | undefined
+  readonly admin?: boolean | undefined
+  readonly auditor?: boolean | undefined
+  /** Without it and without a link, the user signs in with an identity provider. */
+  readonly password?: string | undefined
+  /** Whether the user gets a link to choose a password. */
+  readonly withLink?: boolean | undefined
+}
+
+const FHIR_USERS = { clinician: ['Practitioner'], account: ['Patient', 'RelatedPerson'] } as const
+
+/** A property of a user that is not valid. */
+export class UserFault extends AdminFailure {
+  readonly property:
+    | 'username'
+    | 'displayName'
+    | 'fhirUser'
+    | 'records'
+    | 'relatedPersons'
+    | 'admin'
+    | 'auditor'
+  constructor(property: UserFault['property'], reason: string, code: 'invalid' | 'conflict' = 'invalid') {
+    super(code, reason)
+    this.property = property
+  }
+}
+
+/** Why a user cannot have these properties, in the order of the form. */
+export function listUserFaults(
+  user: Pick<
+    NewUser,
+    'kind' | 'username' | 'displayName' | 'fhirUser' | 'records' | 'relatedPersons' | 'admin' | 'auditor'
+  >,
+): readonly UserFault[] {
+  const { relatedPersons = [], records = true } = user
+  const [type = '', id = '', ...more] = user.fhirUser.split('/')
+  const types: readonly string[] = FHIR_USERS[user.kind]
+  const rules: readonly (readonly [isKept: boolean, property: UserFault['property'], reason: string])[] = [
+    [
+      isPlainLine(user.displayName, LIMITS.nameCharacters),
+      'displayName',
+      `a display name has 1 to ${LIMITS.nameCharacters} characters ${ON_PLAIN_LINE}`,
+    ],
+    [
+      !records || (types.includes(type) && isId(id) && more.length === 0),
+      'fhirUser',
+      `a FHIR user of this kind is a reference to a ${types.join(' or ')}`,
+    ],
+    [
+      records || user.kind === 'clinician',
+      'records',
+      'only the account of a clinician can be for administration only, without patient records',
+    ],
+    [
+      records || user.fhirUser === '',
+      'fhirUser',
+      'an account that opens no patient records has no FHIR user: leave it out, or let the account open records',
+    ],
+    [
+      relatedPersons.length <= LIMITS.relatedPersons,
+      'relatedPersons',
+      `an account has at most ${LIMITS.relatedPersons} RelatedPersons`,
+    ],
+    [relatedPersons.every(isId), 'relatedPersons', 'the id of a RelatedPerson is not valid'],
+    [
+      relatedPersons.length === 0 || user.kind === 'account',
+      'relatedPersons',
+      'only the account of a patient or of related persons acts for patients',
+    ],
+    [!user.admin || user.kind === 'clinician', 'admin', 'only a clinician can be an administrator'],
+    [!user.auditor || user.kind === 'clinician', 'auditor', 'only a clinician can be an auditor'],
+    [!user.admin || !user.auditor, 'auditor', 'a user is an administrator or an auditor, not both'],
+  ]
+  return rules.flatMap(([isKept, property, reason]) => (isKept ? [] : new UserFault(property, reason)))
+}
+
+/** Why a new user cannot have these properties. The username of an existing one is not judged: it does not change. */
+export function listFaultsOfNew(user: Parameters<typeof listUserFaults>[0]): readonly UserFault[] {
+  const isKept = isNewUsername(user.username)
+  return [
+    ...(isKept ? [] : [new UserFault('username', `a username has ${NEW_USERNAME_RULE}`)]),
+    ...listUserFaults(user),
+  ]
+}
+
+export const USERNAME_TAKEN = new UserFault('username', 'the username is taken', 'conflict')
+
+/** Why a user cannot be added, as far as is known now: somebody else may take the username. */
+export async function listNewUserFaults({ store }: Admin, user: NewUser): Promise<readonly UserFault[]> {
+  const isTaken = (await findRow(store.db, { username: user.username })) !== undefined
+  return [...(isTaken ? [USERNAME_TAKEN] : []), ...listFaultsOfNew(user)]
+}
+
+/** On loopback, the command line warns about a password that is easy to guess instead: it sets those of tests. */
+export function checkPassword(
+  { actor, rules, brand, minPasswordLength: minLength = 0 }: Admin,
+  owner: Pick<PasswordOwner, 'username' | 'displayName'>,
+  password: string | undefined,
+): AdminFailure | undefined {
+  const fault =
+    password === undefined || (actor.kind === 'command' && rules.onLoopback)
+      ? undefined
+      : findNewPasswordFault(password, { ...owner, brand: brand?.name ?? '', minLength })
+  return fault === undefined ? undefined : new AdminFailure('invalid', fault)
+}
+
+/** A user gets a password or a link, and a link only if passwords sign users in. */
+export function checkLink(
+  { rules }: Admin,
+  { withLink, password }: Pick<NewUser, 'withLink' | 'password'>,
+): AdminFailure | undefined {
+  if (!withLink) return undefined
+  if (password !== undefined)
+    return new AdminFailure('invalid', 'a user gets a password or an activation link, not both')
+  return rules.passwords
+    ? undefined
+    : new AdminFailure('conflict', 'users do not sign in with passwords (smart.login.passwords)')
+}
+
+/** Whether the user must replace the password at the next sign-in. On loopback, commands set the passwords of tests. */
+export function isIssued({ actor, rules }: Admin): boolean {
+  return actor.kind !== 'command' || !rules.onLoopback
+}

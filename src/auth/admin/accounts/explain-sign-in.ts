@@ -1,0 +1,54 @@
+import type { LoginProvider } from '../../../config/index.ts'
+import { isFailure } from '../../../core/index.ts'
+import type { Claims } from '../../../jwt/index.ts'
+import type { Sealer, Store } from '../../../store/index.ts'
+import type { AuthSettings } from '../../base/settings.ts'
+import { formatFhirUser } from '../../base/user.ts'
+import { type Account, findAccount } from '../../users/sign-in/account.ts'
+import { makeRules } from '../../users/validity/rule.ts'
+import { makeLookupContext } from './fhir-users.ts'
+
+interface SignInExplanation {
+  readonly allowed: boolean
+  /** Labels and values. */
+  readonly rows: readonly (readonly [label: string, value: string])[]
+}
+
+/** Says who would be signed in with these claims, as a sign-in decides it. Changes nothing. */
+export async function explainSignIn(
+  options: {
+    readonly settings: AuthSettings
+    readonly store: Store
+    readonly sealer: Sealer
+    readonly fetch?: typeof globalThis.fetch
+  },
+  provider: LoginProvider,
+  subject: string,
+  claims: Claims,
+): Promise<SignInExplanation> {
+  const { settings, store } = options
+  const rules = makeRules(settings, () => settings.login)
+  const context = { ...makeLookupContext(options), store, rules }
+  const account = await findAccount(context, provider, subject, claims)
+  const rows = [
+    ['Provider', provider.id],
+    ['Subject', subject],
+  ] as const
+  return isFailure(account)
+    ? { allowed: false, rows: [...rows, ['Refused', `${account.kind}. ${account.reason}`]] }
+    : { allowed: true, rows: [...rows, ...describeAccount(account)] }
+}
+
+const KINDS = {
+  linked: 'linked clinician',
+  provisioned: 'provisioned account',
+  new: 'new account',
+} as const satisfies Record<Account['kind'], string>
+
+function describeAccount({ kind, username, displayName, fhirUserId, admin }: Account) {
+  return [
+    ['Signs in as', `${username} (${displayName}), ${KINDS[kind]}`],
+    ['FHIR user', formatFhirUser(fhirUserId) || 'none: the account opens no records'],
+    ['Administrator', admin ? 'yes' : 'no'],
+  ] as const
+}

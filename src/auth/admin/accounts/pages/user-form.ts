@@ -1,0 +1,154 @@
+import { NEW_USERNAME_RULE } from '../../../../core/index.ts'
+import { type Field, type Html, html, renderAlert, renderChoice, renderField } from '../../../../web/index.ts'
+import { paths } from '../../../base/paths.ts'
+import type { Parameters } from '../../../base/request.ts'
+import type { AdminRequest } from '../../page/route.ts'
+import { renderAdminPage, renderLink } from '../../page/shell.ts'
+import type { UserFault } from '../check-user.ts'
+import type { UserKind } from '../users.ts'
+import { type Entries, renderPatientSearch } from './bind-user.ts'
+
+export const SECTION = 'clinicians'
+
+export const KINDS: Readonly<Record<UserKind, string>> = {
+  clinician: 'Clinician',
+  account: 'Patient or related person',
+}
+
+/** What the form has: a chosen patient replaces the FHIR user. */
+export function readEntries(form: Parameters): Entries {
+  const read = (name: string) => form.get(name)?.trim() ?? ''
+  const chosen = read('choose')
+  return {
+    kind: chosen === '' ? read('kind') : 'account',
+    username: read('username'),
+    displayName: read('displayName'),
+    fhirUser: chosen || read('fhirUser'),
+    noRecords: chosen === '' ? read('noRecords') : '',
+    relatedPersons: read('relatedPersons'),
+    password: read('password'),
+  }
+}
+
+/** `before` is the FHIR user that an account loses if it opens no records. Another one in the form is not dropped in silence. */
+export function readUser({ fhirUser, ...entries }: Entries, before = '') {
+  const kind: UserKind = entries.kind === 'account' ? 'account' : 'clinician'
+  const records = entries.noRecords === ''
+  const related = entries.relatedPersons.split(/\s+/)
+  const own = fhirUser.startsWith('RelatedPerson/') ? [fhirUser] : []
+  const relatedPersons = [
+    ...new Set([...own, ...related].map(text => text.replace(/^RelatedPerson\//, ''))),
+  ].filter(id => id !== '')
+  const [first] = kind === 'account' && fhirUser === '' ? relatedPersons : []
+  const named = first === undefined ? fhirUser : `RelatedPerson/${first}`
+  return {
+    kind,
+    username: entries.username,
+    displayName: entries.displayName,
+    fhirUser: !records && completeFhirUser(kind, fhirUser) === before ? '' : completeFhirUser(kind, named),
+    records,
+    relatedPersons,
+  }
+}
+
+function completeFhirUser(kind: UserKind, named: string): string {
+  return named === '' || named.includes('/') || kind === 'account' ? named : `Practitioner/${named}`
+}
+
+const NO_ENTRIES: Entries = {
+  kind: 'clinician',
+  username: '',
+  displayName: '',
+  fhirUser: '',
+  noRecords: '',
+  relatedPersons: '',
+  password: 'link',
+}
+
+export function renderNewUser(
+  request: AdminRequest,
+  entries = NO_ENTRIES,
+  faults: readonly UserFault[] = [],
+): Html {
+  const { kind, password } = entries
+  const renderOwn = defineFields(entries, faults)
+  return renderAdminPage(
+    request,
+    { section: SECTION, title: 'Add a user' },
+    html`${renderFaultAlert('The user was not added.', faults)}
+<form class="card card__body stack after" method="post" action="${paths.admin}/clinicians/new">
+<div class="field"><label class="field__label" for="kind">Kind</label><select class="input select" id="kind" name="kind">${Object.entries(
+      KINDS,
+    ).map(
+      ([name, text]) => html`<option value="${name}"${name === kind && html` selected`}>${text}</option>`,
+    )}</select></div>
+${renderOwn({ name: 'username', label: 'Username', required: true, hint: `It has ${NEW_USERNAME_RULE}.` })}
+${renderOwn({ name: 'displayName', label: 'Name', required: true })}
+${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>. For a relative you can leave it empty: the first of the related persons is then used. Leave it empty if the account opens no patient records.' })}
+${renderNoRecords(entries, { faults })}
+${renderPatientSearch(request, 'Find a patient (name, MRN or birth date)')}
+${renderOwn(RELATED_PERSONS)}
+${request.context.providers.passwords && renderPasswordChoice(password, ['link', '1', ''])}
+<div class="actions"><button class="btn">Add user</button>${renderLink('/clinicians', 'Cancel', 'btn btn--quiet')}</div>
+</form>`,
+  )
+}
+
+/** Whether an account is for administration only. `lost` is the FHIR user that it loses by that. */
+export function renderNoRecords(
+  { noRecords = '' }: Partial<Entries>,
+  { faults = [], lost = '' }: { readonly faults?: readonly UserFault[]; readonly lost?: string } = {},
+): Html {
+  const fault = faults.find(({ property }) => property === 'records')
+  return html`<div class="choices">${renderChoice({
+    type: 'checkbox',
+    name: 'noRecords',
+    value: '1',
+    text: 'Opens no patient records (administration only)',
+    meta:
+      fault?.sentence ??
+      `For security officers, the helpdesk and technical administrators. Apps cannot be used with the account, and access that the user gave them ends. ${lost === '' ? 'The account has no FHIR user.' : `The account loses its FHIR user ${lost}.`}`,
+    isChecked: noRecords !== '',
+  })}</div>`
+}
+
+/** How a user gets a password, by the value of the form. */
+const PASSWORDS = {
+  link: [
+    'Activation link',
+    'You give the user a link, and the user chooses a password that nobody else knows.',
+  ],
+  '1': ['Temporary password', 'It is shown once. The user replaces it at the next sign-in.'],
+  '': ['No password', 'For a user who signs in only with an identity provider.'],
+} as const
+
+export function renderPasswordChoice(chosen: string, offered: readonly (keyof typeof PASSWORDS)[]): Html {
+  return html`<fieldset><legend class="legend">Password</legend><div class="choices">${offered.map(value => {
+    const [text, meta] = PASSWORDS[value]
+    return renderChoice({ type: 'radio', name: 'password', value, text, meta, isChecked: value === chosen })
+  })}</div></fieldset>`
+}
+
+export const RELATED_PERSONS = {
+  name: 'relatedPersons',
+  label: 'Related persons',
+  rows: 2,
+  hint: 'For a person who acts for patients: RelatedPerson/<id>, one per line. Each names one patient. The FHIR server lists them: RelatedPerson?patient=<id>.',
+} as const
+
+/** The fields of a user with their entries and faults. The first fault has the focus. */
+export function defineFields(entries: Partial<Entries>, faults: readonly UserFault[]) {
+  return (field: Field & { readonly name: keyof Entries }): Html => {
+    const fault = faults.find(({ property }) => property === field.name)
+    return renderField({
+      ...field,
+      value: entries[field.name],
+      error: fault?.sentence,
+      autofocus: fault !== undefined && fault === faults[0],
+    })
+  }
+}
+
+export function renderFaultAlert(title: string, { length }: readonly UserFault[]): Html | false {
+  return length > 0 && renderAlert(title, `Correct the marked ${length === 1 ? 'field' : 'fields'}.`, 'bad')
+}

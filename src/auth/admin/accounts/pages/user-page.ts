@@ -1,0 +1,267 @@
+import { isFailure } from '../../../../core/index.ts'
+import {
+  formatDate,
+  formatName,
+  type Html,
+  html,
+  type Person,
+  readPerson,
+  renderAlert,
+  renderBadge,
+  renderDateTime,
+} from '../../../../web/index.ts'
+import { paths } from '../../../base/paths.ts'
+import { findWrongProofs, type WrongProofs } from '../../../users/factors/wrong-proofs.ts'
+import { findGuesses, type Guesses } from '../../../users/guesses.ts'
+import { findOwnRecords } from '../../../users/own-records.ts'
+import { findSignIns, type SignIn } from '../../../users/sign-ins.ts'
+import { REVOKED, renderGrants } from '../../access/grants-page.ts'
+import { describeCaller } from '../../base/action.ts'
+import { findPatientNames } from '../../page/find-patients.ts'
+import type { AdminRequest } from '../../page/route.ts'
+import {
+  readDone,
+  renderActionLinks,
+  renderActionTable,
+  renderAdminPage,
+  renderAuditLinks,
+  renderDangerLink,
+  renderFacts,
+  renderLink,
+} from '../../page/shell.ts'
+import type { UserFault } from '../check-user.ts'
+import { type FhirUserRead, listFhirUsers, listUnknown, readFhirUsers } from '../fhir-users.ts'
+import { describeSharing } from '../shared-fhir-users.ts'
+import { listStateWords } from '../user-lists.ts'
+import { USER_OPERATIONS } from '../user-operations.ts'
+import type { UserDescription } from '../users.ts'
+import { type Entries, renderPatientSearch, renderUnknown } from './bind-user.ts'
+import {
+  defineFields,
+  KINDS,
+  RELATED_PERSONS,
+  renderFaultAlert,
+  renderNoRecords,
+  SECTION,
+} from './user-form.ts'
+
+export function buildUserPath({ id }: Pick<UserDescription, 'id'>): string {
+  return `/clinicians/${encodeURIComponent(id)}`
+}
+
+/** Accounts that are older than the record of sign-ins may have been used before. */
+export function renderLastSignIn({ signedInAt, createdAt }: UserDescription): Html | string {
+  if (signedInAt !== undefined) return renderDateTime(signedInAt)
+  return createdAt === undefined ? 'Not known' : 'Never'
+}
+
+export function renderCreated({ createdAt }: UserDescription): Html | string {
+  return createdAt === undefined ? 'Not known' : renderDateTime(createdAt)
+}
+
+export function renderFhirUser({ fhirUser, records }: UserDescription): Html | string {
+  return records ? html`<code>${fhirUser}</code>` : 'None: opens no patient records'
+}
+
+export function renderState(user: UserDescription): Html {
+  return html`${listStateWords(user).map(({ text, tone }, at) => html`${at > 0 && ' '}${renderBadge(text, tone)}`)}${user.isForLoopback && html`<span class="sub">A sample account: it stops working at a public URL, unless it gets a new password there.</span>`}`
+}
+
+export const DONE: Readonly<Record<string, string>> = {
+  added: 'The user is added.',
+  saved: 'The change is saved.',
+  removed: 'The user is removed.',
+  revoked: REVOKED,
+}
+
+/** `refused`: changes that cannot be saved. */
+export async function renderUserPage(
+  request: AdminRequest,
+  user: UserDescription,
+  refused?: { readonly entries: Entries; readonly faults: readonly UserFault[] },
+): Promise<Html> {
+  const { entries, faults } = refused ?? {
+    entries: {
+      ...user,
+      noRecords: user.records ? '' : '1',
+      relatedPersons: user.relatedPersons.map(id => `RelatedPerson/${id}`).join('\n'),
+    },
+    faults: [],
+  }
+  const renderOwn = defineFields(entries, faults)
+  const grants = await renderGrants(request, { userIds: [user.id] }, buildUserPath(user))
+  const isSelf = user.id === request.login.user.id
+  const hasPasswords = request.context.providers.passwords
+  const isAsked = request.form.get(CHECK) !== undefined
+  const read = listFhirUsers(user).filter(reference => isAsked || isOfStaff(reference))
+  const reads = await readFhirUsers(request.context, request.admin, read)
+  const warnings = await renderWarnings(request, user, listUnknown(reads))
+  const signIns = await findSignIns(request.admin, user.id)
+  const { store, clock } = request.admin
+  const wrongProofs = await findWrongProofs(store.db, user.id, clock())
+  const guesses = await findGuesses(store.db, user.id)
+  const records =
+    user.kind === 'account' && (isAsked ? await renderRecords(request, user) : renderCheck(user))
+  const form = html`<h2 class="section__title subhead">${user.kind === 'account' ? 'Name, FHIR user and related persons' : 'Name and FHIR user'}</h2>
+<form class="card card__body stack" method="post" action="${paths.admin}${buildUserPath(user)}">
+<input type="hidden" name="kind" value="${user.kind}">
+${renderOwn({ name: 'displayName', label: 'Name', required: true })}
+${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: user.kind === 'clinician' ? describeClinician(reads) : undefined })}
+${user.kind === 'clinician' && renderNoRecords(entries, { faults, lost: user.fhirUser })}
+${user.kind === 'account' && renderPatientSearch(request, 'Find another patient (name, MRN or birth date)')}
+${user.kind === 'account' && renderOwn(RELATED_PERSONS)}
+${records}
+<div class="actions"><button class="btn btn--quiet">Save</button></div></form>`
+  return renderAdminPage(
+    request,
+    {
+      section: SECTION,
+      title: user.displayName,
+      actions: renderActionLinks(
+        request,
+        buildUserPath(user),
+        { ...user, isSelf, hasPasswords },
+        USER_OPERATIONS,
+      ),
+      done: readDone(request, DONE),
+    },
+    html`${renderFaultAlert('Not saved.', faults)}${warnings}
+${renderFacts([
+  ['State', renderState(user)],
+  ['Username', html`<code>${user.username}</code>`],
+  ['Kind', KINDS[user.kind]],
+  ...(request.mayChange ? [] : [['FHIR user', renderFhirUser(user)] as const]),
+  ['Password', describePassword(user)],
+  ['Second factors', user.secondFactors],
+  ['Created', renderCreated(user)],
+  ['Last sign-in', renderLastSignIn(user)],
+  ...(guesses ? [['Wrong passwords', renderGuesses(user, guesses)] as const] : []),
+  ...(wrongProofs ? [['Wrong codes and passkeys', renderWrongProofs(wrongProofs)] as const] : []),
+  [
+    'Audit',
+    renderAuditLinks(
+      ['Records of this user', { user: user.username }],
+      ['Changes to this account', { target: `account/${user.id}` }],
+    ),
+  ],
+])}
+${request.mayChange ? form : records}
+<h2 class="section__title subhead" id="sign-ins">Sign-ins now</h2>
+${signIns.length === 0 ? html`<p>The user is not signed in now. A sign-in appears here until it ends.</p>` : renderSignIns(request, user, signIns)}
+<h2 class="section__title subhead">Provider accounts</h2>
+${renderLinks(request, user)}
+<h2 class="section__title subhead">Apps with access</h2>
+${grants}`,
+  )
+}
+
+function describePassword({ hasPassword, activationEndsAt }: UserDescription): Html | string {
+  if (hasPassword) return 'Yes'
+  return activationEndsAt === undefined
+    ? 'None. The user signs in with an identity provider, or needs an activation link: reset the password.'
+    : html`Not chosen yet. The activation link works until ${renderDateTime(activationEndsAt)}.`
+}
+
+/** The audit trail has each of them. */
+function renderGuesses({ lockedAt, username }: UserDescription, guesses: Guesses): Html {
+  const { count, since, last, addresses } = guesses
+  const records = `/audit?${new URLSearchParams({ user: username, kind: 'login', result: 'refused' })}`
+  return html`${count} since the last sign-in ${lockedAt !== undefined && renderBadge('Locked', 'bad')}
+<span class="sub">From ${renderDateTime(since)} to ${renderDateTime(last)}, mostly from ${addresses.join(', ')}. ${renderLink(records, 'Refused sign-ins')}</span>
+${lockedAt !== undefined && html`<span class="sub">Locked since ${renderDateTime(lockedAt)}: a password is accepted only in browsers and networks where the user has signed in before. A passkey still works. To accept it everywhere again, set a new password or choose <b>Unlock</b>.</span>`}`
+}
+
+/** Only somebody who knows the password can cause them. */
+function renderWrongProofs({ count, today, last, addresses, isFull }: WrongProofs): Html {
+  return html`${count} in 30 days, ${today} in the last 24 hours ${isFull && renderBadge('Codes refused', 'bad')}
+<span class="sub">The last one ${renderDateTime(last)}, from ${addresses.join(', ') || 'an unknown address'}. ${isFull && 'From some senders, so many codes were wrong that the server accepts no code of an authenticator app from them for now. '}Someone who knows the password may be guessing. A new password restarts the count.</span>`
+}
+
+/** The name of the Practitioner, by which a wrong id is noticed. */
+function describeClinician([read]: readonly FhirUserRead[]): Html | undefined {
+  return read?.result.kind === 'found'
+    ? html`On the FHIR server: <bdi>${formatName(readPerson(read.result.resource).name)}</bdi>`
+    : undefined
+}
+
+/** About the FHIR users of an account. */
+export async function renderWarnings(
+  { context }: AdminRequest,
+  user: UserDescription,
+  unknown: readonly string[] = [],
+): Promise<Html> {
+  const sharing = await describeSharing(context, user)
+  return html`${unknown.length > 0 && renderUnknown(user, unknown)}
+${sharing.length > 0 && renderAlert('Several accounts have the same FHIR user.', sharing.join(' '), 'warn')}`
+}
+
+/** The parameter that asks who a patient or relative is. Their resources are patient data, which nobody reads unasked. */
+const CHECK = 'check'
+
+function isOfStaff(reference: string): boolean {
+  return reference.startsWith('Practitioner/')
+}
+
+function renderCheck(user: UserDescription): Html {
+  return html`<p class="small">${renderLink(`${buildUserPath(user)}?${CHECK}=1`, 'Check whose records it opens')} <span class="muted">Reads the name and birth date of each person. The patient sees that you checked the account.</span></p>`
+}
+
+/** The patients that the RelatedPersons name now. */
+async function renderRecords(request: AdminRequest, user: UserDescription): Promise<Html> {
+  const own = { id: user.id, fhirUserId: user.fhirUser }
+  const records = await findOwnRecords(request.context, own, describeCaller(request.admin, 'account'))
+  if (isFailure(records))
+    return html`<p class="small muted">The FHIR server does not say for whom: ${records.reason}.</p>`
+  if (records.length === 0) return html`<p class="small muted">Opens the records of: nobody.</p>`
+  const ids = records.map(({ patientId }) => patientId)
+  const names = await findPatientNames(request, 'account', ids)
+  return html`<p class="small muted">Opens the records of:</p>
+<ul class="list small">${ids.map(id => renderRecord(id, names.get(id)))}</ul>`
+}
+
+/** With name and birth date, if the administrator may read them: an id alone does not show that it is the wrong patient. */
+function renderRecord(id: string, person: Person | undefined): Html {
+  const born = person?.born === undefined ? '' : `, born ${formatDate(person.born)}`
+  return html`<li>${person && html`<bdi>${formatName(person.name)}</bdi>${born} `}<code>Patient/${id}</code></li>`
+}
+
+function renderSignIns(request: AdminRequest, user: UserDescription, signIns: readonly SignIn[]): Html {
+  return renderActionTable(
+    request,
+    'Sign-ins, most recently used first',
+    ['Browser', 'Address', 'Signed in', 'Last used', 'Ends by'],
+    signIns.map(({ id, browser, address, createdAt, lastUsedAt, endsAt }) => [
+      browser ?? 'Unknown',
+      address ?? 'Unknown',
+      renderDateTime(createdAt),
+      renderDateTime(lastUsedAt),
+      renderDateTime(endsAt),
+      id === request.login.idHash
+        ? renderBadge('This browser', 'accent')
+        : renderDangerLink(
+            `${buildUserPath(user)}/end-sign-in?${new URLSearchParams({ signIn: id })}`,
+            html`End<span class="sr"> the sign-in in ${browser ?? 'an unknown browser'}</span>`,
+          ),
+    ]),
+  )
+}
+
+function renderLinks(request: AdminRequest, user: UserDescription): Html {
+  const link =
+    request.mayChange &&
+    renderLink(`${buildUserPath(user)}/link`, 'Link an account', 'btn btn--quiet btn--small')
+  if (user.links.length === 0)
+    return html`<p>No account of an identity provider is linked to this user. ${link}</p>`
+  const rows = user.links.map(({ issuer, subject, provisioned, createdAt }) => [
+    html`<code class="url">${issuer}</code>`,
+    html`<code class="url">${subject}</code>`,
+    provisioned ? 'Created at the first sign-in' : 'Linked',
+    renderDateTime(createdAt),
+    renderDangerLink(
+      `${buildUserPath(user)}/unlink?${new URLSearchParams({ issuer, subject })}`,
+      'Remove link',
+    ),
+  ])
+  const columns = ['Issuer', 'Subject', 'Kind', 'Since']
+  return html`${renderActionTable(request, 'Provider accounts', columns, rows)}${link && html`<p class="actions after">${link}</p>`}`
+}

@@ -1,0 +1,272 @@
+import { setImmediate as yieldTurn } from 'node:timers/promises'
+import { type Kysely, type Selectable, sql } from 'kysely'
+import { DAY_MS } from '../../../core/index.ts'
+import { containsText, type Schema, type Store } from '../../../store/index.ts'
+import { formatFhirUser, isPatientUser, opensRecords } from '../../base/user.ts'
+import { findActivationEnds } from '../../users/activation.ts'
+import { findAdminProvider, keepGoodLogins, type LoginRow, selectLogins } from '../../users/find-login.ts'
+import { findLocked, isLocked } from '../../users/guesses.ts'
+import { NO_PASSWORD } from '../../users/passwords.ts'
+import type { AccessRules } from '../../users/validity/rule.ts'
+import { type Admin, cutPage, type ListPage, type PageRequest } from '../base/action.ts'
+
+/** A user of this server: a clinician, or the account of a patient or of related persons. */
+export type UserKind = 'clinician' | 'account'
+
+/** Which user an operation is about. With a kind, users of the other kind do not exist. */
+export type UserTarget = ({ readonly id: string } | { readonly username: string }) & {
+  readonly kind?: UserKind
+}
+
+export interface UserDescription {
+  readonly id: string
+  readonly kind: UserKind
+  readonly username: string
+  readonly displayName: string
+  /** `Practitioner/1`; empty for an account that opens no records. */
+  readonly fhirUser: string
+  /** False for an account without a FHIR user: it opens no records (LOGIN-19). */
+  readonly records: boolean
+  /** The ids of the RelatedPersons as which an account acts for patients. */
+  readonly relatedPersons: readonly string[]
+  readonly admin: boolean
+  /** Sees the administration, and changes nothing. Never an administrator. */
+  readonly auditor: boolean
+  /** The identity providers that name the user an administrator, in current sign-ins. */
+  readonly adminProviders: readonly string[]
+  readonly disabled: boolean
+  /** Whether the account was made for loopback, and ends elsewhere. */
+  readonly isForLoopback: boolean
+  readonly hasPassword: boolean
+  /** When the link ends with which the user can choose a password; undefined without one. */
+  readonly activationEndsAt: number | undefined
+  readonly links: readonly UserLink[]
+  readonly secondFactors: number
+  /** Browsers in which the user is signed in. */
+  readonly signIns: number
+  /** Undefined if the account is older than the record of it. */
+  readonly createdAt: number | undefined
+  /** The last sign-in; undefined if there was none since they are kept. */
+  readonly signedInAt: number | undefined
+  /** Since when passwords are accepted only from known browsers and networks. */
+  readonly lockedAt: number | undefined
+}
+
+/** A user of an identity provider who signs in as this user. */
+export interface UserLink {
+  readonly issuer: string
+  readonly subject: string
+  readonly provisioned: boolean
+  readonly createdAt: number
+}
+
+export type UserRow = Selectable<Schema['clinician']>
+
+export function findRow(db: Kysely<Schema>, target: UserTarget): Promise<UserRow | undefined> {
+  return db
+    .selectFrom('clinician')
+    .selectAll()
+    .$if('id' in target, query => query.where('id', '=', 'id' in target ? target.id : ''))
+    .$if('username' in target, query =>
+      query.where('username', '=', 'username' in target ? target.username : ''),
+    )
+    .$if(target.kind !== undefined, query => query.where(isOfKind(target.kind ?? 'clinician')))
+    .executeTakeFirst()
+}
+
+function isOfKind(kind: UserKind) {
+  const isAccount = sql`(fhir_user_id like 'Patient/%' or fhir_user_id like 'RelatedPerson/%')`
+  return kind === 'account' ? sql<boolean>`${isAccount}` : sql<boolean>`not ${isAccount}`
+}
+
+function getKind({ fhir_user_id }: UserRow): UserKind {
+  return isPatientUser({ fhirUserId: fhir_user_id }) ? 'account' : 'clinician'
+}
+
+export async function findUser(
+  { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
+  target: UserTarget,
+): Promise<UserDescription | undefined> {
+  const row = await findRow(store.db, target)
+  return row && describe(store.db, rules, row, clock())
+}
+
+export interface UserFilter extends PageRequest {
+  readonly kind?: UserKind | undefined
+  /** Part of the username or the display name. */
+  readonly text?: string | undefined
+  /** Whether they are administrators now, also by an identity provider. */
+  readonly admin?: boolean | undefined
+  readonly auditor?: true
+  readonly disabled?: boolean | undefined
+  readonly hasSecondFactor?: boolean | undefined
+  /** Whether too many wrong passwords were tried. */
+  readonly locked?: boolean | undefined
+  /** Accounts that nobody has signed in to for so many days, and that are older. */
+  readonly unusedDays?: number | undefined
+  /** False: nobody has ever signed in, as far as is known. */
+  readonly hasSignedIn?: boolean | undefined
+}
+
+/** Lists users by username. A page may have fewer than `limit`, and others may follow. */
+export async function listUsers(
+  { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
+  filter: UserFilter,
+): Promise<ListPage<UserDescription>> {
+  const rows: UserRow[] = []
+  let { after } = filter
+  do {
+    const end = await findEnd(store, after)
+    const wanted = { ...filter, after, limit: filter.limit + 1 - rows.length }
+    rows.push(...(await findRows(store, wanted, { end, now: clock() })))
+    after = end
+    await yieldTurn()
+  } while (after !== undefined && rows.length <= filter.limit)
+  const page = cutPage(rows, filter, row => row.username)
+  const users = await describeAll(store.db, rules, page.items, clock())
+  const { admin } = filter
+  return { ...page, items: users.filter(user => admin === undefined || isAdministrator(user) === admin) }
+}
+
+/** SQLite compares users with a filter on the thread of the servers, which must not wait for more than a few ms. */
+const COMPARED_AT_ONCE = 4_000
+
+/** The username up to which users are compared at once; undefined if there are no others. */
+async function findEnd({ db, dialect }: Store, after = ''): Promise<string | undefined> {
+  if (dialect === 'postgres') return undefined
+  const end = await db
+    .selectFrom('clinician')
+    .select('username')
+    .where('username', '>', after)
+    .orderBy('username')
+    .offset(COMPARED_AT_ONCE - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return end?.username
+}
+
+/** The first users that meet the filter, up to the username `end`. */
+function findRows(
+  { db }: Store,
+  filter: UserFilter,
+  { end, now }: { readonly end: string | undefined; readonly now: number },
+): Promise<UserRow[]> {
+  const { kind, text, admin, auditor, disabled, hasSecondFactor, locked, unusedDays, hasSignedIn } = filter
+  const { after, limit } = filter
+  const orNot = (isWanted: boolean) => sql.raw(isWanted ? '' : 'not')
+  return db
+    .selectFrom('clinician')
+    .selectAll()
+    .$if(kind !== undefined, query => query.where(isOfKind(kind ?? 'clinician')))
+    .$if(after !== undefined, query => query.where('username', '>', after ?? ''))
+    .$if(end !== undefined, query => query.where('username', '<=', end ?? ''))
+    .$if(admin === true, query => query.where(mayBeAdministrator))
+    .$if(admin === false, query => query.where('admin', '=', false))
+    .$if(auditor === true, query => query.where('auditor', '=', true).where('admin', '=', false))
+    .$if(disabled !== undefined, query => query.where('disabled', '=', disabled ?? false))
+    .$if(hasSecondFactor !== undefined, query =>
+      query.where(sql<boolean>`${orNot(hasSecondFactor ?? false)} ${hasFactor}`),
+    )
+    .$if(locked !== undefined, query => query.where(sql<boolean>`${orNot(locked ?? false)} ${isLocked}`))
+    .$if(unusedDays !== undefined, query => query.where(lastUse, '<', now - (unusedDays ?? 0) * DAY_MS))
+    .$if(hasSignedIn !== undefined, query => query.where('signed_in_at', hasSignedIn ? 'is not' : 'is', null))
+    .$if(text !== undefined, query => query.where(containsText(['username', 'display_name'], text ?? '')))
+    .orderBy('username')
+    .limit(limit)
+    .execute()
+}
+
+const hasFactor = sql<boolean>`exists (select 1 from factor where factor.clinician_id = clinician.id)`
+
+/** An account that nobody signs in to for so long may not be needed. */
+export const UNUSED_DAYS = 90
+
+/** The last sign-in, or else the creation of the account, or else the time since which both are kept. */
+export const lastUse = sql<number>`coalesce(signed_in_at, created_at,
+  (select applied_at from schema_migration where name = '0002-who'))`
+
+/** By the account, or by an identity provider at a sign-in. */
+const mayBeAdministrator = sql<boolean>`(admin or id in (select clinician_id from login where admin))`
+
+/** Whether the user is an administrator now, by the account or by a sign-in. */
+export function isAdministrator({ admin, adminProviders }: UserDescription): boolean {
+  return admin || adminProviders.length > 0
+}
+
+export async function describe(
+  db: Kysely<Schema>,
+  rules: AccessRules,
+  row: UserRow,
+  now: number,
+): Promise<UserDescription> {
+  const [user] = await describeAll(db, rules, [row], now)
+  if (!user) throw new Error('Cannot describe the user')
+  return user
+}
+
+async function describeAll(
+  db: Kysely<Schema>,
+  rules: AccessRules,
+  rows: readonly UserRow[],
+  now: number,
+): Promise<readonly UserDescription[]> {
+  const ids = rows.map(({ id }) => id)
+  if (ids.length === 0) return []
+  const links = await db
+    .selectFrom('clinician_link')
+    .selectAll()
+    .where('clinician_id', 'in', ids)
+    .orderBy('created_at')
+    .execute()
+  const related = await db
+    .selectFrom('account_related_person')
+    .selectAll()
+    .where('clinician_id', 'in', ids)
+    .orderBy('related_person_id')
+    .execute()
+  const factors = await db
+    .selectFrom('factor')
+    .select('clinician_id')
+    .where('clinician_id', 'in', ids)
+    .execute()
+  const logins = await selectLogins(db).where('login.clinician_id', 'in', ids).execute()
+  const signIns = await keepGoodLogins(db, rules, logins, now)
+  const locked = await findLocked(db, ids)
+  const activationEnds = await findActivationEnds(db, rows, now)
+  return rows.map(row => ({
+    id: row.id,
+    kind: getKind(row),
+    username: row.username,
+    displayName: row.display_name,
+    fhirUser: formatFhirUser(row.fhir_user_id),
+    records: opensRecords({ fhirUserId: row.fhir_user_id }),
+    relatedPersons: related.filter(one => one.clinician_id === row.id).map(one => one.related_person_id),
+    admin: Boolean(row.admin),
+    auditor: Boolean(row.auditor) && !row.admin,
+    adminProviders: listAdminProviders(signIns, row, rules),
+    disabled: Boolean(row.disabled),
+    isForLoopback: Boolean(row.for_loopback),
+    hasPassword: row.password_hash !== NO_PASSWORD,
+    activationEndsAt: activationEnds.get(row.id),
+    links: links.filter(link => link.clinician_id === row.id).map(toLink),
+    secondFactors: factors.filter(one => one.clinician_id === row.id).length,
+    signIns: signIns.filter(one => one.clinician_id === row.id).length,
+    createdAt: row.created_at ?? undefined,
+    signedInAt: row.signed_in_at ?? undefined,
+    lockedAt: locked.get(row.id),
+  }))
+}
+
+function listAdminProviders(
+  signIns: readonly LoginRow[],
+  { id }: UserRow,
+  rules: AccessRules,
+): readonly string[] {
+  const own = signIns.filter(({ clinician_id }) => clinician_id === id)
+  return [...new Set(own.flatMap(login => findAdminProvider(login, rules)?.id ?? []))]
+}
+
+function toLink(link: Selectable<Schema['clinician_link']>): UserLink {
+  const { issuer, subject, provisioned, created_at } = link
+  return { issuer, subject, provisioned: Boolean(provisioned), createdAt: created_at }
+}

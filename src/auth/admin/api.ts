@@ -1,0 +1,282 @@
+import { Readable } from 'node:stream'
+import { Type } from '@sinclair/typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Kysely } from 'kysely'
+import { fail, findOwn, isFailure } from '../../core/index.ts'
+import { lockRows, type Schema } from '../../store/index.ts'
+import {
+  createDocument,
+  createOpenApi,
+  describeErrors,
+  describeJson,
+  describeQuery,
+  toPlainJson,
+} from '../../web/index.ts'
+import { auditEvent } from '../base/audit.ts'
+import { paths } from '../base/paths.ts'
+import { ADMIN_READ_SCOPE, ADMIN_SCOPE } from '../base/program-scopes.ts'
+import { forbidCaching } from '../base/request.ts'
+import {
+  type AccessToken,
+  authenticateBearer,
+  type BearerFailure,
+  findIssuedFor,
+  sendBearerError,
+} from '../oauth/access-token.ts'
+import { type Client, findClient } from '../oauth/clients/client.ts'
+import type { AuthContext } from '../oauth/context.ts'
+import { grantEndpoints } from './access/grants.ts'
+import { policyEndpoints } from './access/policy.ts'
+import { userEndpoints } from './accounts/api.ts'
+import { signInEndpoints } from './accounts/sign-ins.ts'
+import { clientEndpoints } from './apps/api.ts'
+import {
+  type Admin,
+  AdminFailure,
+  type AdminFailureCode,
+  describeAttempt,
+  isAllowed,
+  makeAdmin,
+  type Operation,
+  refuseWithoutRight,
+} from './base/action.ts'
+import { type AdminCall, type Endpoint, NONE, readMembers, StreamedText } from './base/endpoint.ts'
+import { overviewEndpoints } from './overview/overview.ts'
+import { keyEndpoints } from './server/keys.ts'
+import { providerEndpoints } from './server/providers.ts'
+import { systemEndpoints } from './server/system.ts'
+import { auditEndpoints } from './trail/audit.ts'
+import { verificationEndpoints } from './trail/verification.ts'
+
+/** Every endpoint, also the pages' confirmations. */
+export const ENDPOINTS: readonly Endpoint[] = [
+  ...overviewEndpoints,
+  ...clientEndpoints,
+  ...userEndpoints,
+  ...keyEndpoints,
+  ...grantEndpoints,
+  ...signInEndpoints,
+  ...auditEndpoints,
+  ...verificationEndpoints,
+  ...policyEndpoints,
+  ...providerEndpoints,
+  ...systemEndpoints,
+]
+
+const AUDITOR = { admin: false, auditor: true }
+
+/** What a program may do, by its scope. */
+const ROLES: Readonly<Record<string, typeof AUDITOR>> = {
+  [ADMIN_SCOPE]: { admin: true, auditor: false },
+  [ADMIN_READ_SCOPE]: AUDITOR,
+}
+
+/** The least scope with which an endpoint can be used. */
+function getScope(endpoint: Endpoint): string {
+  return isAllowed(AUDITOR, endpoint.operation) ? ADMIN_READ_SCOPE : ADMIN_SCOPE
+}
+
+/** `/admin/api`: the administration as JSON. This function alone decides who may use it (ADMIN-6, ADMIN-31). */
+export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
+  const admins = new WeakMap<FastifyRequest, Admin>()
+  for (const endpoint of ENDPOINTS) {
+    const authenticate = async (request: FastifyRequest, reply: FastifyReply) => {
+      const admin = await findAdmin(context, request, endpoint)
+      if (!isFailure(admin)) return void admins.set(request, admin)
+      await recordRefusal(context, request, endpoint, admin)
+      return sendBearerError(reply, admin.error, getScope(endpoint))
+    }
+    app.route({
+      method: endpoint.method,
+      url: `${paths.adminApi}${endpoint.path}`,
+      exposeHeadRoute: false,
+      // Before the body is read, and again after it, because access may end while it arrives.
+      onRequest: [forbidCaching, authenticate],
+      preHandler: async (request, reply) =>
+        request.body === undefined ? undefined : authenticate(request, reply),
+      async handler(request, reply) {
+        const admin = admins.get(request)
+        if (!admin) throw new Error('Cannot answer without an administrator')
+        const result = await refuseWithoutRight(() => answer(endpoint, request, { admin, context, app }))
+        return sendResult(reply, endpoint, result)
+      },
+    })
+  }
+  const sendDocument = createDocument(createAdminApiDocument(context.settings.issuerUrl))
+  app.get(`${paths.adminApi}/openapi.json`, (_request, reply) => sendDocument(reply))
+}
+
+interface Refused extends BearerFailure {
+  /** Whose token lacks the scope. */
+  readonly client?: string
+}
+
+/** Only the token of a client that still has the scope, never a cookie, which a page of another site could use. */
+async function findAdmin(
+  context: AuthContext,
+  request: FastifyRequest,
+  endpoint: Endpoint,
+): Promise<Admin | Refused> {
+  const { store, settings } = context
+  const token = await authenticateBearer(context, request.headers.authorization, settings.issuerUrl)
+  if (isFailure(token)) return token
+  const client = await findProgram(store.db, context, token, endpoint.operation)
+  if (!client) return fail({ error: 'insufficient-scope', client: token.clientId })
+  const { id, isForLoopback } = client
+  const mayAct = async (db: Kysely<Schema>, operation: Operation) => {
+    await lockRows(db, db.selectFrom('client').select('name').where('client_id', '=', id)).execute()
+    if (isFailure(await findIssuedFor(db, context, token))) return false
+    return (await findProgram(db, context, token, operation)) !== undefined
+  }
+  return makeAdmin(context, request, { actor: { kind: 'client', id }, mayAct, isForLoopback })
+}
+
+/** The client of a token, if both have a scope that permits the operation. */
+async function findProgram(
+  db: Kysely<Schema>,
+  context: AuthContext,
+  { clientId, grant, scope }: AccessToken,
+  operation: Operation | undefined,
+): Promise<Client | undefined> {
+  const client = await findClient(db, context, clientId)
+  const role = findOwn(ROLES, scope)
+  return !grant && client?.scope === scope && role && isAllowed(role, operation) ? client : undefined
+}
+
+async function recordRefusal(
+  context: AuthContext,
+  request: FastifyRequest,
+  { operation }: Endpoint,
+  { error, client }: Refused,
+): Promise<void> {
+  const status = error === 'insufficient-scope' ? 403 : 401
+  const reason = `Administration API: ${error}`
+  const refused = { kind: 'admin', allowed: false, status, reason } as const
+  if (client === undefined) return auditEvent(context, request, { ...refused, anonymous: true })
+  const attempted = await describeAttempt(context.store, request, operation)
+  const event = { ...refused, client, subject: client, method: 'admin-api', ...attempted }
+  return auditEvent(context, request, event)
+}
+
+async function answer(
+  endpoint: Endpoint,
+  request: FastifyRequest,
+  { admin, context, app }: Pick<AdminCall, 'admin' | 'context' | 'app'>,
+): Promise<unknown> {
+  const query = readMembers(endpoint.query ?? NONE, request.query, true)
+  if (isFailure(query)) return query
+  const body = readMembers(endpoint.body ?? NONE, request.body, false)
+  if (isFailure(body)) return body
+  const params = request.params as Readonly<Record<string, string>>
+  if (Object.values(params).some(value => value.includes('\0')))
+    return new AdminFailure('invalid', 'the URL is not valid')
+  return endpoint.handle({ admin, context, app, params, query, body } as AdminCall)
+}
+
+function sendResult(reply: FastifyReply, { status = 200 }: Endpoint, result: unknown): FastifyReply {
+  if (isFailure(result)) return sendFailure(reply, result)
+  if (result instanceof StreamedText) return reply.type(result.type).send(Readable.from(result.parts))
+  return reply.code(status).send(result)
+}
+
+const FAILURES: Readonly<Record<AdminFailureCode, readonly [status: number, error: string]>> = {
+  invalid: [400, 'invalid_request'],
+  not_found: [404, 'not_found'],
+  conflict: [409, 'conflict'],
+  reauthenticate: [403, 'insufficient_user_authentication'],
+  forbidden: [403, 'insufficient_scope'],
+  unavailable: [503, 'temporarily_unavailable'],
+}
+
+/** Errors have the format of RFC 6749, 5.2. */
+function sendFailure(reply: FastifyReply, failure: AdminFailure): FastifyReply {
+  const [status, error] = FAILURES[failure.code]
+  if (status === 503) reply.header('retry-after', '2')
+  return reply.code(status).send({ error, error_description: failure.sentence })
+}
+
+const ErrorBody = Type.Object(
+  { error: Type.String(), error_description: Type.String() },
+  { additionalProperties: false },
+)
+
+const ERRORS = {
+  400: 'A member or a parameter is unknown or not valid (`invalid_request`).',
+  401: 'There is no token, or it is not valid (`invalid_token`).',
+  403: 'The token does not have the scope (`insufficient_scope`).',
+  404: 'There is no such object (`not_found`).',
+  409: 'The state does not allow it (`conflict`).',
+  503: 'A component is unavailable (`temporarily_unavailable`). Try again.',
+} as const
+
+export function createAdminApiDocument(issuerUrl: string) {
+  const byPath = Map.groupBy(ENDPOINTS, ({ path }) => `${paths.adminApi}${path.replace(/:(\w+)/g, '{$1}')}`)
+  const info = {
+    title: 'Sallyport administration API',
+    description: `For clients that are registered with \`client add --admin\`, or, to read only, with \`client add --admin-read\`. Their token for \`${ADMIN_SCOPE}\` or \`${ADMIN_READ_SCOPE}\` is valid for five minutes. Every action writes an audit record.`,
+    url: issuerUrl,
+  }
+  return createOpenApi(info, {
+    paths: Object.fromEntries(
+      [...byPath].map(([path, ofPath]) => [
+        path,
+        Object.fromEntries(
+          ofPath.map(endpoint => [endpoint.method.toLowerCase(), describeOperation(endpoint)]),
+        ),
+      ]),
+    ),
+    components: {
+      securitySchemes: {
+        administrator: {
+          type: 'oauth2',
+          flows: {
+            clientCredentials: {
+              tokenUrl: `${issuerUrl}${paths.token}`,
+              scopes: {
+                [ADMIN_SCOPE]: 'Administer this server',
+                [ADMIN_READ_SCOPE]: 'See its administration, and change nothing',
+              },
+            },
+          },
+        },
+      },
+      schemas: { Error: toPlainJson(ErrorBody) },
+    },
+  })
+}
+
+function describeOperation(endpoint: Endpoint) {
+  const { method, path, title, description, query, body, status = 200 } = endpoint
+  return {
+    operationId: `${method.toLowerCase()}${path.replace(/[/:-]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+    summary: title,
+    ...(description !== undefined && { description }),
+    // Either of them.
+    security: [...new Set([getScope(endpoint), ADMIN_SCOPE])].map(scope => ({ administrator: [scope] })),
+    parameters: [...listPathParameters(path), ...(query ? describeQuery(query) : [])],
+    ...(body && {
+      requestBody: {
+        required: (body.required ?? []).length > 0,
+        content: describeJson(toPlainJson(body)),
+      },
+    }),
+    responses: {
+      [status]: { description: title, content: describeContent(endpoint) },
+      ...describeErrors(ERRORS, 'Error'),
+    },
+  }
+}
+
+function describeContent({ result, streams = [] }: Endpoint) {
+  if (result) return describeJson(toPlainJson(result))
+  return Object.fromEntries(streams.map(type => [type.split(';')[0], { schema: { type: 'string' } }]))
+}
+
+function listPathParameters(path: string) {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+}

@@ -1,0 +1,334 @@
+import { randomUUID } from 'node:crypto'
+import type { FastifyReply } from 'fastify'
+import { isFailure } from '../../../core/index.ts'
+import { type Html, html, renderBadge, renderDateTime } from '../../../web/index.ts'
+import { paths } from '../../base/paths.ts'
+import { isProgramScope } from '../../base/program-scopes.ts'
+import { type Client, findRegisteredClient, isConfigured } from '../../oauth/clients/client.ts'
+import { CLIENT_DEFAULTS, type ClientFault } from '../../oauth/clients/validate.ts'
+import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
+import {
+  type AppFormOptions,
+  fillAppForm,
+  listFormFaults,
+  NEW_APP,
+  readAppForm,
+  renderAppForm,
+  renderFaultAlert,
+} from '../../pages/parts/app-form/form.ts'
+import { summarizeScopes } from '../../words/scopes.ts'
+import { describeEnding, REVOKED, renderGrants } from '../access/grants-page.ts'
+import { findLastUses } from '../access/last-uses.ts'
+import { AdminFailure } from '../base/action.ts'
+import { renderList } from '../page/list.ts'
+import type { AdminRequest, AdminRoute } from '../page/route.ts'
+import {
+  defineAction,
+  readDone,
+  renderActionLinks,
+  renderAdminPage,
+  renderAuditLinks,
+  renderFacts,
+  renderLink,
+  renderSecret,
+} from '../page/shell.ts'
+import {
+  addClient,
+  type ChangedClient,
+  CLIENT_OPERATIONS,
+  type ClientOperation,
+  type ClientRow,
+  changeClient,
+  failProperty,
+  findClientRow,
+  listClients,
+  nameOperation,
+} from './clients.ts'
+
+const SECTION = 'apps'
+
+/** `/admin/apps`: registered apps. */
+export const appRoutes: readonly AdminRoute[] = [
+  {
+    method: 'GET',
+    path: '/apps',
+    handle: request =>
+      renderList(request, {
+        section: SECTION,
+        title: 'Apps',
+        lead: 'All registered apps, by client id.',
+        actions: request.mayChange ? renderLink('/apps/new', 'Register an app', 'btn') : undefined,
+        done: readDone(request, DONE),
+        search: 'Find an app by name or client id',
+        states: STATES,
+        notFound: { title: 'No app found', text: 'No name or client id contains this text.' },
+        caption: 'Apps, by client id',
+        columns: ['App', 'Client id', 'State', 'Kind', 'Last used'],
+        async find(filter) {
+          const { items, next } = await listClients(request.admin, filter)
+          const ids = items.map(({ client_id }) => client_id)
+          const uses = await findLastUses(request.admin, ids)
+          return { rows: items.map(client => renderRow(client, uses.get(client.client_id))), next }
+        },
+      }),
+  },
+  {
+    method: 'GET',
+    path: '/apps/new',
+    operation: nameOperation('add'),
+    handle: async request => renderFormPage(request, { form: NEW_APP }),
+  },
+  {
+    method: 'POST',
+    path: '/apps/new',
+    operation: nameOperation('add'),
+    async handle(request) {
+      const { admin, form } = request
+      const app = readAppForm(form, { isAdministrator: true })
+      const id = form.get('client_id')?.trim() || randomUUID()
+      const added = isFailure(app)
+        ? failProperty(app)
+        : await addClient(admin, id, { ...CLIENT_DEFAULTS, ...app })
+      return isFailure(added) && added.fault
+        ? sendFaults(request, added.fault)
+        : showChanged(request, added, 'registered')
+    },
+  },
+  {
+    method: 'GET',
+    path: '/apps/:id',
+    async handle(request) {
+      const row = await findClientRow(request.admin, request.params.id ?? '')
+      const client = await findApp(request)
+      return isFailure(row) || !client ? failUnknown() : renderAppPage(request, client, row)
+    },
+  },
+  {
+    method: 'GET',
+    path: '/apps/:id/edit',
+    operation: nameOperation('set'),
+    async handle(request) {
+      const client = await findApp(request)
+      return client ? renderFormPage(request, { form: fillAppForm(client), client }) : failUnknown()
+    },
+  },
+  {
+    method: 'POST',
+    path: '/apps/:id/edit',
+    operation: nameOperation('set'),
+    async handle(request) {
+      const { admin, form } = request
+      const client = await findApp(request)
+      if (!client || isConfigured(request.context.settings, client)) return failUnknown()
+      const read = readAppForm(form, { isAdministrator: true })
+      const changed = isFailure(read) ? failProperty(read) : await changeClient(admin, client.id, read)
+      return isFailure(changed) && changed.fault
+        ? sendFaults(request, changed.fault, client)
+        : showChanged(request, changed, 'saved')
+    },
+  },
+  ...Object.entries<ClientOperation>(CLIENT_OPERATIONS).flatMap(([verb, operation]) =>
+    defineAppAction(verb, operation),
+  ),
+]
+
+/** An operation on the app in the path, with a page that asks for confirmation. */
+function defineAppAction(verb: string, { signIn, page, perform }: ClientOperation): readonly AdminRoute[] {
+  if (!page || !perform) return []
+  return defineAction({
+    path: `/apps/:id/${verb}`,
+    operation: { name: `client ${verb}`, signIn },
+    async ask(request) {
+      const client = await findApp(request)
+      if (!client) return failUnknown()
+      return {
+        ...page,
+        section: SECTION,
+        back: buildAppPath(client.id),
+        title: page.title(client.name),
+        facts: [
+          ['Client id', html`<code>${client.id}</code>`],
+          ...(page.endsAccess ? [await describeEnding(request, { clientIds: [client.id] })] : []),
+        ],
+      }
+    },
+    async perform(request) {
+      const changed = await perform(request.admin, request.params.id ?? '')
+      return verb === 'remove' && !isFailure(changed)
+        ? '/apps?done=removed'
+        : showChanged(request, changed, 'saved')
+    },
+  })
+}
+
+function findApp({ admin, params }: AdminRequest): Promise<Client | undefined> {
+  return findRegisteredClient(admin.store.db, params.id ?? '')
+}
+
+function failUnknown(): AdminFailure {
+  return new AdminFailure('not_found', 'there is no such app')
+}
+
+function buildAppPath(id: string): string {
+  return `/apps/${encodeURIComponent(id)}`
+}
+
+/** The lists of apps, by `state` of the URL. */
+const STATES = {
+  all: {
+    text: 'All',
+    filter: {},
+    none: {
+      title: 'No apps yet',
+      text: 'Apps appear here when an administrator or a developer registers them, or when they register themselves.',
+    },
+  },
+  unverified: {
+    text: 'Unverified',
+    filter: { approved: false },
+    none: {
+      title: 'No unverified apps',
+      text: 'An app that registers itself appears here until an administrator approves it.',
+    },
+  },
+  disabled: {
+    text: 'Disabled',
+    filter: { disabled: true },
+    none: {
+      title: 'No disabled apps',
+      text: 'An app that an administrator disables appears here, and can be enabled again.',
+    },
+  },
+} as const
+
+/** Shows a new secret; otherwise the page of the app. */
+function showChanged(
+  request: AdminRequest,
+  changed: ChangedClient | AdminFailure,
+  done: string,
+): Html | string | AdminFailure {
+  if (isFailure(changed)) return changed
+  const { client, secret } = changed
+  const path = buildAppPath(client.client_id)
+  if (secret === undefined) return `${path}?done=${done}`
+  return renderSecret(request, {
+    section: SECTION,
+    title: `Secret of ${client.name}`,
+    label: `Client secret of ${client.client_id}`,
+    value: secret,
+    back: path,
+  })
+}
+
+const DONE: Readonly<Record<string, string>> = {
+  registered: 'The app is registered.',
+  saved: 'The change is saved.',
+  removed: 'The app is removed.',
+  revoked: REVOKED,
+}
+
+const KINDS: Readonly<Record<ClientRow['auth_method'], string>> = {
+  none: 'Public',
+  client_secret: 'With a secret',
+  private_key_jwt: 'With keys',
+}
+
+function renderRow(client: ClientRow, lastUse: number | undefined) {
+  return [
+    renderLink(buildAppPath(client.client_id), client.name),
+    html`<code class="url">${client.client_id}</code>`,
+    renderState(client),
+    KINDS[client.auth_method],
+    lastUse === undefined ? 'Never' : renderDateTime(lastUse),
+  ]
+}
+
+function renderState({ disabled, approved }: ClientRow): Html {
+  if (disabled) return renderBadge('Disabled', 'bad')
+  return approved ? renderBadge('Active', 'ok') : renderBadge('Unverified', 'warn')
+}
+
+function sendFaults(request: AdminRequest, fault: ClientFault, client?: Client): FastifyReply {
+  const { form, reply } = request
+  const faults = listFormFaults(form, { isAdministrator: true }, fault)
+  return reply.sendPage(renderFormPage(request, { form, faults, client }), { status: 400 })
+}
+
+function renderFormPage(
+  request: AdminRequest,
+  options: Pick<AppFormOptions, 'form' | 'faults' | 'client'>,
+): Html {
+  const { client, faults } = options
+  const path = client ? `${buildAppPath(client.id)}/edit` : '/apps/new'
+  const cancel = `${paths.admin}${client ? buildAppPath(client.id) : '/apps'}`
+  return renderAdminPage(
+    request,
+    {
+      section: SECTION,
+      title: client ? `Change ${client.name}` : 'Register an app',
+      lead: client && 'New scopes end the access that users gave the app: they have to consent again.',
+    },
+    html`${faults && renderFaultAlert(options)}
+${renderAppForm({ ...options, action: `${paths.admin}${path}`, cancel, isAdministrator: true })}`,
+  )
+}
+
+async function renderAppPage(request: AdminRequest, client: Client, row: ClientRow): Promise<Html> {
+  const { admin, context } = request
+  const uses = await findLastUses(admin, [client.id])
+  const lastUse = uses.get(client.id)
+  const isFixed = isConfigured(context.settings, client)
+  const list = (urls: readonly string[]) =>
+    urls.length === 0 ? undefined : html`${urls.map(url => html`<span class="url url--block">${url}</span>`)}`
+  return renderAdminPage(
+    request,
+    {
+      section: SECTION,
+      title: client.name,
+      lead: client.description,
+      actions: renderActionLinks(
+        request,
+        buildAppPath(client.id),
+        { ...row, isConfigured: isFixed },
+        CLIENT_OPERATIONS,
+      ),
+      done: readDone(request, DONE),
+    },
+    html`${renderFacts([
+      [
+        'State',
+        html`${renderState(row)}${isFixed && html`<span class="sub">The settings of the server describe this app.</span>`}`,
+      ],
+      ['Client id', html`<code>${client.id}</code>`],
+      ['Kind', html`${KINDS[client.authMethod]}${client.firstParty && ', first-party: no consent page'}`],
+      [
+        'Permissions',
+        html`${summarizeScopes(client.scope, 'its users')}<details class="more"><summary>Exact scopes</summary><p class="url url--block">${client.scope}</p></details>${listScopeNotes(client.scope, context.settings.fhir.searchPermission).map(note => html`<span class="sub">${note}${!note.endsWith('?') && '.'}</span>`)}`,
+      ],
+      ['Redirect URIs', list(client.redirectUris)],
+      ['Launch URL', list(client.launchUrl === undefined ? [] : [client.launchUrl])],
+      [
+        'Key set',
+        client.jwksUrl === undefined
+          ? client.jwks === undefined
+            ? undefined
+            : 'Registered here'
+          : list([client.jwksUrl]),
+      ],
+      ['Registered', renderDateTime(client.createdAt)],
+      ['Last used', lastUse === undefined ? 'Never' : renderDateTime(lastUse)],
+      [
+        'Audit',
+        renderAuditLinks(
+          ['Records of this app', { app: client.id }],
+          ['Changes to this app', { target: `app/${client.id}` }],
+        ),
+      ],
+    ])}
+${
+  !isProgramScope(client.scope) &&
+  html`<h2 class="section__title subhead">Users who gave access</h2>
+${await renderGrants(request, { clientIds: [client.id] }, buildAppPath(client.id))}`
+}`,
+  )
+}

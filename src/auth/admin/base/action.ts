@@ -1,0 +1,402 @@
+import type { FastifyRequest } from 'fastify'
+import type { Kysely, Transaction } from 'kysely'
+import type { Auditor, AuditRecord } from '../../../audit/index.ts'
+import type { TargetType } from '../../../audit-record/index.ts'
+import { Failing, findOwn, isFailure } from '../../../core/index.ts'
+import type { Schema, Store } from '../../../store/index.ts'
+import { stripQuery } from '../../../web/index.ts'
+import type { Caller } from '../../base/fhir-reader.ts'
+import { LIMITS, RECENT_SECONDS } from '../../base/limits.ts'
+import type { AdministrationPurpose } from '../../base/purposes.ts'
+import { formatFhirUser } from '../../base/user.ts'
+import type { ClientFault } from '../../oauth/clients/validate.ts'
+import type { AccessRules } from '../../users/validity/rule.ts'
+import { describeChange } from './describe-change.ts'
+
+/** Who administers: a clinician on the pages, a client at the API, the command line, or a developer. */
+export type Actor =
+  | {
+      readonly kind: 'clinician'
+      readonly id: string
+      readonly fhirUserId: string
+      /** When the clinician authenticated, in milliseconds. */
+      readonly authTime: number
+    }
+  | { readonly kind: 'client'; readonly id: string }
+  /** `operator` is the user of the operating system and the host: `alice@ward-3`. */
+  | { readonly kind: 'command'; readonly operator: string }
+  | {
+      readonly kind: 'developer'
+      readonly id: string
+      readonly fhirUserId: string
+      /** The page on which the developer acts, for the audit trail. */
+      readonly method: string
+    }
+
+/** The dependencies of every operation, and who performs it. */
+export interface Admin {
+  readonly store: Store
+  readonly audit: Auditor
+  readonly clock: () => number
+  readonly rules: AccessRules
+  readonly actor: Actor
+  /** Of the service. New passwords do not contain its name. */
+  readonly brand?: { readonly name: string }
+  /** Of the settings. */
+  readonly minPasswordLength?: number
+  readonly issuerUrl?: string
+  readonly activationLinkHours?: number
+  /** Whether the actor may do this, by what is true now. Locks what it depends on until the transaction ends. */
+  readonly mayAct: (db: Kysely<Schema>, operation: Operation) => Promise<boolean>
+  /** Whether the actor exists on loopback only (ENDS-2): so does what it adds. */
+  readonly isForLoopback?: boolean
+  /** Of the HTTP request. */
+  readonly requestId?: string
+  readonly address?: string
+}
+
+/** For the operations of an HTTP request. */
+export function makeAdmin(
+  {
+    store,
+    audit,
+    clock,
+    rules,
+    brand,
+    settings,
+  }: Required<Pick<Admin, 'store' | 'audit' | 'clock' | 'rules' | 'brand'>> & {
+    readonly settings: Required<Pick<Admin, 'minPasswordLength' | 'issuerUrl' | 'activationLinkHours'>>
+  },
+  request: Pick<FastifyRequest, 'id' | 'ip'>,
+  who: Pick<Admin, 'actor' | 'mayAct' | 'isForLoopback'>,
+): Admin {
+  const { minPasswordLength, issuerUrl, activationLinkHours } = settings
+  const common = { store, audit, clock, rules, brand, minPasswordLength, issuerUrl, activationLinkHours }
+  return { ...common, ...who, requestId: request.id, address: request.ip }
+}
+
+/** Whoever runs a command has access to the machine, and needs no other right. */
+export function makeCommandLine(operator: string): Pick<Admin, 'actor' | 'mayAct'> {
+  return { actor: { kind: 'command', operator }, mayAct: async () => true }
+}
+
+/**
+ * `not_found`, `conflict`: the state does not allow it. `reauthenticate`: the clinician signed in too long ago. `forbidden`:
+ * the actor lost the right while the request was handled.
+ */
+export type AdminFailureCode =
+  | 'invalid'
+  | 'not_found'
+  | 'conflict'
+  | 'reauthenticate'
+  | 'forbidden'
+  | 'unavailable'
+
+/** An operation that changed nothing. The reason is the end of a sentence: `there is no app growth`. */
+export class AdminFailure extends Failing {
+  readonly code: AdminFailureCode
+  readonly reason: string
+  /** The property of a client that is not valid. */
+  readonly fault: ClientFault | undefined
+  constructor(code: AdminFailureCode, reason: string, fault?: ClientFault) {
+    super()
+    this.code = code
+    this.reason = reason
+    this.fault = fault
+  }
+
+  get sentence(): string {
+    return `${this.reason.charAt(0).toUpperCase()}${this.reason.slice(1)}.`
+  }
+}
+
+/** The properties that changed. Undefined `before`: something was added; undefined `after`: it was removed. */
+export interface Change {
+  readonly before?: Properties | undefined
+  readonly after?: Properties | undefined
+}
+
+/** Properties for the audit trail: never a secret, a hash of one or a patient's name. */
+export type Properties = Readonly<Record<string, unknown>>
+
+/**
+ * Whether a clinician needs a recent sign-in for an operation (ADMIN-4). `asks`: it gives access, or decides who has it. `asks
+ * about administrators`: it ends access, and could lock out other administrators. `never asks`: it ends access or reads.
+ */
+export type SignIn = 'asks' | 'asks about administrators' | 'never asks'
+
+/** An operation of administrators. */
+export interface Operation {
+  /** As in the audit trail and on the command line: `client disable`. */
+  readonly name: string
+  readonly signIn: SignIn
+  /** It reads, and auditors may do it too (ADMIN-29). */
+  readonly isForAuditors?: true
+}
+
+/** What an operation changes: it finds the record again. */
+interface Target {
+  readonly type: TargetType
+  readonly id: string
+  /** As the command names it; by default the id. */
+  readonly name?: string
+  readonly patient?: string | undefined
+}
+
+/** An action, which the audit trail names like the command: `client disable growth`. */
+interface Action extends Change {
+  readonly operation: Operation
+  /** The subject of the operation, as its command names it, or with its type and id. */
+  readonly target?: string | Target
+  readonly isAboutAdministrator?: boolean
+}
+
+type Changed<Result> = Action & { readonly result: Result }
+
+/**
+ * Makes a change and its audit record in one transaction (ADMIN-3). `change` returns a failure before it writes anything.
+ */
+export function perform<Result>(
+  admin: Admin,
+  change: (trx: Transaction<Schema>) => Promise<Changed<Result> | AdminFailure>,
+): Promise<Result | AdminFailure> {
+  return admin.store.db.transaction().execute(async trx => {
+    const changed = await change(trx)
+    if (isFailure(changed)) return changed
+    await recordAction(admin, changed, trx)
+    return changed.result
+  })
+}
+
+/**
+ * Handles a request of an administrator. Returns a failure if the right ended before an action was recorded, or if the
+ * action needs a recent sign-in.
+ */
+export async function refuseWithoutRight<Result>(
+  handle: () => Promise<Result>,
+): Promise<Result | AdminFailure> {
+  try {
+    return await handle()
+  } catch (error) {
+    if (error instanceof AdminFailure) return error
+    throw error
+  }
+}
+
+function hasValues(properties: Properties = {}): boolean {
+  return Object.values(properties).some(value => value !== undefined)
+}
+
+/**
+ * Records an action of an administrator, in the transaction of its change if it has one. If the actor no longer has the
+ * right (ADMIN-10), or signed in too long ago (ADMIN-4), throws the failure, so that the transaction is rolled back. Every
+ * action is recorded, so none can be performed without this.
+ */
+export async function recordAction(
+  admin: Admin,
+  { operation, target, isAboutAdministrator = false, before, after }: Action,
+  trx?: Transaction<Schema>,
+): Promise<void> {
+  if (!(await admin.mayAct(trx ?? admin.store.db, operation)))
+    throw new AdminFailure('forbidden', 'you are not an administrator')
+  const stale = needsRecentSignIn(operation, isAboutAdministrator) ? requireRecentSignIn(admin) : undefined
+  if (stale) throw stale
+  const record: AuditRecord = {
+    at: admin.clock(),
+    server: 'auth',
+    kind: 'admin',
+    allowed: true,
+    status: 200,
+    address: admin.address,
+    ...describeActor(admin.actor),
+    ...describeTarget(operation, target),
+    reason: describeChange(operation.name, before, after),
+    requestId: admin.requestId,
+    ...((hasValues(before) || hasValues(after)) && { details: shortenChange({ before, after }) }),
+  }
+  await (trx ? admin.audit.recordIn(trx, record) : admin.audit.record(record))
+}
+
+function describeTarget(
+  { name }: Operation,
+  target: Action['target'],
+): Pick<AuditRecord, 'request' | 'type' | 'id' | 'patient' | 'launch'> {
+  if (target === undefined) return { request: name }
+  if (typeof target === 'string') return { request: `${name} ${target}` }
+  const { type, id, patient } = target
+  return {
+    request: `${name} ${target.name ?? id}`,
+    type,
+    id,
+    patient,
+    // A grant has the id of its launch.
+    ...(type === 'grant' && { launch: id }),
+  }
+}
+
+const TARGET_TYPES: Readonly<Record<string, TargetType>> = {
+  clinician: 'account',
+  account: 'account',
+  client: 'client',
+  grant: 'grant',
+}
+
+/** What was attempted and refused, as the record of the operation would name it: for a page without one, its path. */
+export async function describeAttempt(
+  { db }: Pick<Store, 'db'>,
+  { method, url, params }: Pick<FastifyRequest, 'method' | 'url' | 'params'>,
+  operation: Operation | undefined,
+): Promise<Pick<AuditRecord, 'method' | 'request' | 'type' | 'id' | 'launch'>> {
+  if (!operation) return { method, request: stripQuery(url) }
+  return describeTarget(operation, await findTarget(db, operation, Object.values(params ?? {})[0]))
+}
+
+/** Finds the target of an operation by the parameter of its path. */
+async function findTarget(
+  db: Kysely<Schema>,
+  { name }: Operation,
+  id: string | undefined,
+): Promise<Action['target']> {
+  const type = findOwn(TARGET_TYPES, name.split(' ')[0] ?? '')
+  // PostgreSQL does not accept a NUL.
+  if (id === undefined || id.includes('\0') || type === undefined) return id
+  if (type !== 'account') return { type, id }
+  const account = await db.selectFrom('clinician').select('username').where('id', '=', id).executeTakeFirst()
+  return account ? { type, id, name: account.username } : id
+}
+
+function describeActor(
+  actor: Actor,
+): Pick<AuditRecord, 'method' | 'client' | 'subject' | 'fhirUser' | 'address'> {
+  switch (actor.kind) {
+    case 'clinician':
+      return { method: 'admin', subject: actor.id, fhirUser: formatFhirUser(actor.fhirUserId) || undefined }
+    case 'client':
+      return { method: 'admin-api', client: actor.id, subject: actor.id }
+    case 'command':
+      return { method: 'sallyport', address: actor.operator }
+    case 'developer':
+      return {
+        method: actor.method,
+        subject: actor.id,
+        fhirUser: formatFhirUser(actor.fhirUserId) || undefined,
+      }
+  }
+}
+
+/** On whose behalf the server reads for an administrator, and why. */
+export function describeCaller(
+  { actor, address }: Pick<Admin, 'actor' | 'address'>,
+  purpose: AdministrationPurpose,
+): Caller {
+  if (actor.kind === 'command') return { purpose, address: actor.operator }
+  return {
+    purpose,
+    subject: actor.id,
+    ...(actor.kind !== 'client' && { fhirUserId: actor.fhirUserId }),
+    ...(address !== undefined && { address }),
+  }
+}
+
+const MAX_CHANGE_CHARACTERS = 7_000
+
+/** The lengths of texts and lists in a long change, the first that suffice. */
+const SHORTER = [
+  { characters: 1_000, items: 50 },
+  { characters: 100, items: 5 },
+  { characters: 20, items: 2 },
+] as const
+
+/** The audit trail drops details that are too long. */
+function shortenChange(change: Change): Change {
+  const shortened = [change, ...SHORTER.map(limits => shorten(change, limits))]
+  return shortened.find(it => JSON.stringify(it).length <= MAX_CHANGE_CHARACTERS) ?? {}
+}
+
+function shorten(change: Change, { characters, items }: (typeof SHORTER)[number]): Change {
+  const text = JSON.stringify(change, (_name, value: unknown) => {
+    if (typeof value === 'string' && value.length > characters) return `${value.slice(0, characters)}…`
+    return Array.isArray(value) && value.length > items
+      ? [...value.slice(0, items), `… and ${value.length - items} more`]
+      : value
+  })
+  return JSON.parse(text)
+}
+
+/** The properties that differ. */
+export function compare(before: Properties, after: Properties): Change {
+  const names = Object.keys(after).filter(
+    name => JSON.stringify(before[name]) !== JSON.stringify(after[name]),
+  )
+  const pick = (from: Properties) => Object.fromEntries(names.map(name => [name, from[name] ?? null]))
+  return { before: pick(before), after: pick(after) }
+}
+
+/**
+ * A clinician gives access only soon after a sign-in (ADMIN-4). The token of a client lives for five minutes, the command line
+ * needs access to the machine, and a developer is on loopback.
+ */
+export function requireRecentSignIn({
+  actor,
+  clock,
+}: Pick<Admin, 'actor' | 'clock'>): AdminFailure | undefined {
+  return actor.kind === 'clinician' && clock() - actor.authTime >= RECENT_SECONDS * 1000
+    ? new AdminFailure('reauthenticate', `this needs a sign-in in the last ${RECENT_SECONDS / 60} minutes`)
+    : undefined
+}
+
+/**
+ * Whether somebody may open a page or perform an operation of the administration. Auditors see what is not the form of an
+ * operation, and perform those that only read (ADMIN-29).
+ */
+export function isAllowed(
+  { admin, auditor }: { readonly admin: boolean; readonly auditor: boolean },
+  operation: Operation | undefined,
+): boolean {
+  return admin || (auditor && (operation === undefined || operation.isForAuditors === true))
+}
+
+/** Whether an operation gives access, so that its pages ask for a sign-in before they are shown. */
+export function givesAccess({ signIn }: Pick<Operation, 'signIn'>): boolean {
+  return signIn === 'asks'
+}
+
+function needsRecentSignIn({ signIn }: Operation, isAboutAdministrator: boolean): boolean {
+  return signIn === 'asks' || (isAboutAdministrator && signIn === 'asks about administrators')
+}
+
+/** A page of a list. `next` is the position after its last item. */
+export interface ListPage<Item> {
+  readonly items: readonly Item[]
+  readonly next: string | undefined
+}
+
+export interface PageRequest {
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
+/** Reads the items of all pages. */
+export async function listAll<Item>(
+  readPage: (page: PageRequest) => Promise<ListPage<Item>>,
+): Promise<readonly Item[]> {
+  const items: Item[] = []
+  let after: string | undefined
+  do {
+    const page = await readPage({ after, limit: LIMITS.adminPage })
+    items.push(...page.items)
+    after = page.next
+  } while (after !== undefined)
+  return items
+}
+
+/** Takes the first items of one more than the page has. */
+export function cutPage<Item>(
+  items: readonly Item[],
+  { limit }: PageRequest,
+  getPosition: (item: Item) => string,
+): ListPage<Item> {
+  const shown = items.slice(0, limit)
+  const last = shown.at(-1)
+  return { items: shown, next: items.length > limit && last !== undefined ? getPosition(last) : undefined }
+}

@@ -1,0 +1,463 @@
+import { type Static, Type } from '@sinclair/typebox'
+import type { FastifyInstance } from 'fastify'
+import { sql } from 'kysely'
+import { countRecords, findPage } from '../../../audit/index.ts'
+import { findSecurityWarnings } from '../../../config/index.ts'
+import { DAY_MS, isFailure, MINUTE_MS, shortenList } from '../../../core/index.ts'
+import { isPresent } from '../../../store/index.ts'
+import { createUserLookup, type LookupType } from '../../base/fhir-reader.ts'
+import { formatFhirUser } from '../../base/user.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import { isLocked } from '../../users/guesses.ts'
+import { findKnownAccounts } from '../../users/known.ts'
+import { NO_PASSWORD } from '../../users/passwords.ts'
+import { checkProvider } from '../../users/providers/providers.ts'
+import { describeMadeForLoopback } from '../../users/validity/made-for-loopback.ts'
+import { findShared } from '../accounts/shared-fhir-users.ts'
+import { lastUse, UNUSED_DAYS } from '../accounts/users.ts'
+import type { Admin } from '../base/action.ts'
+import { CLOSED, defineEndpoint } from '../base/endpoint.ts'
+import { listKeys } from '../server/keys.ts'
+import { findServers } from '../server/system.ts'
+import { findVerification, type VerificationReport } from '../trail/verification.ts'
+
+const Counts = Type.Object(
+  {
+    apps: Type.Integer(),
+    clinicians: Type.Integer(),
+    accounts: Type.Integer({ description: 'Of patients and related persons.' }),
+    sign_ins: Type.Integer({ description: 'Browsers with a signed-in user.' }),
+    refused_sign_ins: Type.Optional(
+      Type.Integer({ description: 'In the last 24 hours. Absent if there are too many to count.' }),
+    ),
+  },
+  CLOSED,
+)
+
+const Matter = Type.Object(
+  {
+    code: Type.String({ description: 'For example `apps-unverified`. The same for the same matter.' }),
+    text: Type.String(),
+    path: Type.String({ description: 'The page below `/admin` where something can be done about it.' }),
+  },
+  CLOSED,
+)
+
+/** Something that an administrator should look at. */
+export type Matter = Static<typeof Matter>
+
+interface Overview {
+  readonly counts: Static<typeof Counts>
+  readonly attention: readonly Matter[]
+}
+
+/** The state of the deployment at a glance: counts, and what needs attention. */
+export async function findOverview(
+  admin: Admin,
+  context: AuthContext,
+  app: FastifyInstance,
+): Promise<Overview> {
+  const counts = await findCounts(admin)
+  const found = await Promise.all([
+    findServerMatters(app, context),
+    findProviderMatters(context),
+    findAppMatters(admin),
+    findDemoMatters(context),
+    findKeyMatters(admin, context),
+    findSignInMatters(counts),
+    findBurstMatters(admin),
+    findTrailMatters(admin, context),
+    findUserMatters(context),
+    findSharedMatters(context),
+    findFactorMatters(context),
+    findAuditorMatters(context),
+    findCodeMatters(admin),
+    findLockedMatters(admin),
+    findUnusedMatters(context),
+    findLoopbackMatters(context),
+    findSecurityMatters(context),
+  ])
+  return { counts, attention: found.flat() }
+}
+
+async function findCounts({ store, clock }: Admin): Promise<Overview['counts']> {
+  const { db } = store
+  const count = sql<number>`count(*)`.as('count')
+  const isAccount = sql<boolean>`(fhir_user_id like 'Patient/%' or fhir_user_id like 'RelatedPerson/%')`
+  const [apps, users, accounts, signIns, refused] = await Promise.all([
+    db.selectFrom('client').select(count).where(isPresent).executeTakeFirstOrThrow(),
+    db.selectFrom('clinician').select(count).executeTakeFirstOrThrow(),
+    db.selectFrom('clinician').select(count).where(isAccount).executeTakeFirstOrThrow(),
+    db.selectFrom('login').select(count).where('expires_at', '>', clock()).executeTakeFirstOrThrow(),
+    countRecords(store, { events: [{ kind: 'login' }], allowed: false, since: clock() - DAY_MS }),
+  ])
+  return {
+    apps: Number(apps.count),
+    clinicians: Number(users.count) - Number(accounts.count),
+    accounts: Number(accounts.count),
+    sign_ins: Number(signIns.count),
+    ...(refused && { refused_sign_ins: refused.refused }),
+  }
+}
+
+async function findServerMatters(app: FastifyInstance, context: AuthContext): Promise<readonly Matter[]> {
+  const servers = await findServers(app, context)
+  return servers
+    .filter(({ checks }) => !checks?.every(({ ok }) => ok))
+    .map(({ name, checks }) => ({
+      code: `server-${name}`,
+      text: `The ${name} server ${checks ? 'is not ready' : 'does not respond'}.`,
+      path: '/system',
+    }))
+}
+
+/** A page does not wait longer for a provider, which is slow for users too. */
+const PROVIDER_MS = 2_000
+
+async function findProviderMatters({ providers }: AuthContext): Promise<readonly Matter[]> {
+  const matters = providers.all.map(async provider => {
+    const late = new Promise<'late'>(resolve => setTimeout(resolve, PROVIDER_MS, 'late').unref())
+    const answer = await Promise.race([
+      checkProvider(provider).then(
+        () => 'ok' as const,
+        () => 'late' as const,
+      ),
+      late,
+    ])
+    const text = `The sign-in provider ${provider.name} does not respond as expected.`
+    return answer === 'ok' ? [] : [{ code: `provider-${provider.id}`, text, path: '/providers' }]
+  })
+  return (await Promise.all(matters)).flat()
+}
+
+async function findAppMatters({ store }: Admin): Promise<readonly Matter[]> {
+  const { count } = await store.db
+    .selectFrom('client')
+    .select(sql<number>`count(*)`.as('count'))
+    .where(isPresent)
+    .where('approved', '=', false)
+    .where('disabled', '=', false)
+    .executeTakeFirstOrThrow()
+  if (Number(count) === 0) return []
+  const text = Number(count) === 1 ? '1 app waits' : `${count} apps wait`
+  return [{ code: 'apps-unverified', text: `${text} for approval.`, path: '/apps?state=unverified' }]
+}
+
+/** The demo app needs no consent. Whoever does not use it should not have it. */
+async function findDemoMatters({ store, settings, rules }: AuthContext): Promise<readonly Matter[]> {
+  if (rules.onLoopback) return []
+  const id = settings.app.clientId
+  const unused = await store.db
+    .selectFrom('client')
+    .select('name')
+    .where('client_id', '=', id)
+    .where('disabled', '=', false)
+    .where(isPresent)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(selectFrom('grant').select('grant.id').whereRef('grant.client_id', '=', 'client.client_id')),
+      ),
+    )
+    .executeTakeFirst()
+  const text = `${unused?.name} comes with this server, needs no consent, and nobody uses it: disable it unless you need it.`
+  return unused ? [{ code: 'apps-unused', text, path: `/apps/${encodeURIComponent(id)}` }] : []
+}
+
+/** The age of a key without a rotation by age, at which somebody should rotate it. */
+const OLD_KEY_DAYS = 365
+
+async function findKeyMatters(admin: Admin, { settings }: AuthContext): Promise<readonly Matter[]> {
+  const signing = (await listKeys(admin)).find(({ state }) => state === 'signs')
+  if (!signing) return []
+  const days = Math.floor((admin.clock() - Date.parse(signing.created_at)) / DAY_MS)
+  // A day later, because servers rotate keys only while they sign.
+  const limit = settings.keyMaxAgeDays > 0 ? settings.keyMaxAgeDays + 1 : OLD_KEY_DAYS
+  return days < limit
+    ? []
+    : [{ code: 'keys-old', text: `The signing key is ${days} days old: rotate it.`, path: '/keys' }]
+}
+
+/** Refused sign-ins of a day that are more than people forget their passwords. */
+const MANY_REFUSED = 20
+
+function findSignInMatters({ refused_sign_ins: refused }: Overview['counts']): readonly Matter[] {
+  if (refused !== undefined && refused < MANY_REFUSED) return []
+  const text = `${refused ?? 'Very many'} sign-ins were refused in the last 24 hours.`
+  return [{ code: 'sign-ins-refused', text, path: '/audit?kind=login&result=refused' }]
+}
+
+/** Guesses go on now: these are more than somebody mistypes a password, and more than a few people do. */
+const BURST_MINUTES = 15
+const MANY_OF_ONE = 5
+const MANY_OF_ALL = 10
+
+/** Refused sign-ins that are compared. */
+const COMPARED_REFUSALS = 1_000
+
+/**
+ * The refused sign-ins of the last minutes. The audit trail counts those of a minute before it stores them, and keeps them after
+ * a sign-in that succeeded. Wrong passwords of an account are stored at once.
+ */
+async function findBurstMatters({ store, clock }: Admin): Promise<readonly Matter[]> {
+  const since = clock() - BURST_MINUTES * MINUTE_MS
+  const wrong = await store.db
+    .selectFrom('wrong_password')
+    .select(({ fn }) => ['clinician_id as id', fn.countAll().as('count')])
+    .where('at', '>', since)
+    .groupBy('clinician_id')
+    .execute()
+  const { records } = await findPage(store, {
+    events: [{ kind: 'login' }],
+    allowed: false,
+    since,
+    limit: COMPARED_REFUSALS,
+  })
+  const refused = [...Map.groupBy(records, ({ subject }) => subject)].map(
+    ([id, some]) => ({ id, count: some.reduce((sum, { repeats }) => sum + (repeats ?? 1), 0) }) as const,
+  )
+  const counts = new Map<string | null, number>()
+  for (const { id, count } of [...wrong, ...refused])
+    counts.set(id, Math.max(counts.get(id) ?? 0, Number(count)))
+  const guessed = [...counts].filter(([id, count]) => id !== null && count > MANY_OF_ONE)
+  const accounts = await findKnownAccounts(
+    store.db,
+    guessed.map(([id]) => id),
+  )
+  const names = [...accounts.values()].map(({ username }) => username).toSorted()
+  const [first] = names
+  const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
+  if (first !== undefined)
+    return [
+      {
+        code: 'sign-ins-burst',
+        text: `More than ${MANY_OF_ONE} refused sign-ins in the last ${BURST_MINUTES} minutes: ${shortenList(names)}. Somebody may be guessing passwords.`,
+        path: `/audit?${new URLSearchParams({ kind: 'login', result: 'refused', ...(names.length === 1 && { user: first }) })}`,
+      },
+    ]
+  if (total <= MANY_OF_ALL) return []
+  const text = `${total} sign-ins were refused in the last ${BURST_MINUTES} minutes, with various or unknown usernames. Somebody may be guessing passwords.`
+  return [{ code: 'sign-ins-burst', text, path: '/audit?kind=login&result=refused' }]
+}
+
+const VERIFIED_DAYS = 30
+
+async function findTrailMatters(admin: Admin, { settings }: AuthContext): Promise<readonly Matter[]> {
+  if (!settings.audit.kept && !settings.onLoopback) return []
+  if (!settings.audit.kept) return [{ code: 'trail-off', text: 'The audit trail is off.', path: '/system' }]
+  const text = describeVerification(await findVerification(admin), admin.clock())
+  return text === undefined ? [] : [{ code: 'audit-verification', text, path: '/audit/verify' }]
+}
+
+function describeVerification({ state, at = 0 }: VerificationReport, now: number): string | undefined {
+  if (state === 'changed') return 'The last verification found that the audit trail was changed.'
+  if (state === 'never') return 'The audit trail was never verified.'
+  if (state === 'failed') return 'The last verification of the audit trail did not finish.'
+  const days = Math.floor((now - at) / DAY_MS)
+  return days < VERIFIED_DAYS ? undefined : `The audit trail was last verified ${days} days ago.`
+}
+
+/** Accounts that are compared with the FHIR server at most, and in one search. */
+const COMPARED = 300
+const COMPARED_AT_ONCE = 100
+
+/** Accounts whose resource the FHIR server does not have. */
+async function findUserMatters(context: AuthContext): Promise<readonly Matter[]> {
+  const rows = await context.store.db
+    .selectFrom('clinician')
+    .select(['username', 'fhir_user_id'])
+    .where('disabled', '=', false)
+    .where('fhir_user_id', '!=', '')
+    .$if(!context.rules.onLoopback, query => query.where('for_loopback', '=', false))
+    .orderBy('username')
+    .limit(COMPARED)
+    .execute()
+  const users = rows.map(row => {
+    const [type = '', id = ''] = formatFhirUser(row.fhir_user_id).split('/')
+    return { username: row.username, type: type as LookupType, id }
+  })
+  const unknown = await Promise.all(
+    [...Map.groupBy(users, ({ type }) => type)].map(async ([type, ofType]) => {
+      const known = await findKnownIds(context, type, [...new Set(ofType.map(({ id }) => id))])
+      return known ? ofType.filter(({ id }) => !known.has(id)).map(({ username }) => username) : []
+    }),
+  )
+  const names = unknown.flat().toSorted()
+  if (names.length === 0) return []
+  const who = names.length === 1 ? `account ${names[0]}` : `accounts ${shortenList(names)}`
+  return [
+    {
+      code: 'users-unknown',
+      text: `The FHIR server has no resource for the FHIR user of the ${who}.`,
+      path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
+    },
+  ]
+}
+
+/** FHIR users of several accounts: apps and the FHIR server cannot tell who it was. */
+async function findSharedMatters(context: AuthContext): Promise<readonly Matter[]> {
+  const shared = await findShared(context, COMPARED)
+  const [first] = shared
+  if (!first) return []
+  const what = shared.length === 1 ? 'a FHIR user' : 'FHIR users'
+  return [
+    {
+      code: 'users-shared',
+      text: `Several accounts have ${what} in common: ${shortenList(shared.map(({ reference }) => reference))}.`,
+      path: `/clinicians?${new URLSearchParams({ search: first.username })}`,
+    },
+  ]
+}
+
+/** Administrators whose password alone signs them in, off loopback. */
+async function findFactorMatters({ store, rules }: AuthContext): Promise<readonly Matter[]> {
+  if (rules.onLoopback) return []
+  const rows = await store.db
+    .selectFrom('clinician')
+    .select('username')
+    .where('admin', '=', true)
+    .where('disabled', '=', false)
+    .where('password_hash', '!=', NO_PASSWORD)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(selectFrom('factor').select('factor.id').whereRef('factor.clinician_id', '=', 'clinician.id')),
+      ),
+    )
+    .orderBy('username')
+    .limit(COMPARED)
+    .execute()
+  const names = rows.map(({ username }) => username)
+  if (names.length === 0) return []
+  const who = names.length === 1 ? 'An administrator has' : `${names.length} administrators have`
+  return [
+    {
+      code: 'administrators-one-factor',
+      text: `${who} no second factor: ${shortenList(names)}.`,
+      path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
+    },
+  ]
+}
+
+/** Auditors whom nobody keeps from opening records, off loopback. */
+async function findAuditorMatters({ store, rules }: AuthContext): Promise<readonly Matter[]> {
+  if (rules.onLoopback) return []
+  const rows = await store.db
+    .selectFrom('clinician')
+    .select('username')
+    .where('auditor', '=', true)
+    .where('admin', '=', false)
+    .where('disabled', '=', false)
+    .where('fhir_user_id', '!=', '')
+    .orderBy('username')
+    .limit(COMPARED)
+    .execute()
+  if (rows.length === 0) return []
+  const names = shortenList(rows.map(({ username }) => username))
+  const who = rows.length === 1 ? 'An auditor can' : `${rows.length} auditors can`
+  return [
+    {
+      code: 'auditors-open-records',
+      text: `${who} open patient records: ${names}.`,
+      path: '/clinicians?state=auditors',
+    },
+  ]
+}
+
+/** Wrong second factors of a day that are more than typing errors: somebody may know the password. */
+const MANY_WRONG_CODES = 5
+
+async function findCodeMatters({ store, clock }: Admin): Promise<readonly Matter[]> {
+  const rows = await store.db
+    .selectFrom('wrong_code')
+    .innerJoin('clinician', 'clinician.id', 'wrong_code.clinician_id')
+    .select('clinician.username')
+    .where('wrong_code.at', '>', clock() - DAY_MS)
+    .groupBy('clinician.username')
+    .having(({ fn }) => fn.countAll(), '>', MANY_WRONG_CODES)
+    .orderBy('clinician.username')
+    .limit(COMPARED)
+    .execute()
+  const names = rows.map(({ username }) => username)
+  if (names.length === 0) return []
+  return [
+    {
+      code: 'users-wrong-codes',
+      text: `More than ${MANY_WRONG_CODES} wrong codes or passkeys in the last 24 hours: ${shortenList(names)}. Somebody may know the password.`,
+      path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
+    },
+  ]
+}
+
+async function findLockedMatters({ store }: Admin): Promise<readonly Matter[]> {
+  const rows = await store.db
+    .selectFrom('clinician')
+    .select('username')
+    .where(isLocked)
+    .orderBy('username')
+    .limit(COMPARED)
+    .execute()
+  if (rows.length === 0) return []
+  const names = shortenList(rows.map(({ username }) => username))
+  const text = `${rows.length === 1 ? 'An account is' : `${rows.length} accounts are`} locked after too many wrong passwords: ${names}.`
+  return [{ code: 'users-locked', text, path: '/clinicians?state=locked' }]
+}
+
+/** Accounts that nobody may need. */
+async function findUnusedMatters({ store, rules, clock }: AuthContext): Promise<readonly Matter[]> {
+  const { count } = await store.db
+    .selectFrom('clinician')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where('disabled', '=', false)
+    .$if(!rules.onLoopback, query => query.where('for_loopback', '=', false))
+    .where(lastUse, '<', clock() - UNUSED_DAYS * DAY_MS)
+    .executeTakeFirstOrThrow()
+  if (Number(count) === 0) return []
+  const text = `Nobody has signed in to ${Number(count) === 1 ? 'an account' : `${count} accounts`} for ${UNUSED_DAYS} days.`
+  return [{ code: 'users-unused', text, path: '/clinicians?state=unused' }]
+}
+
+/** Undefined if the FHIR server does not say. */
+async function findKnownIds(
+  context: AuthContext,
+  type: LookupType,
+  ids: readonly string[],
+): Promise<ReadonlySet<string> | undefined> {
+  const read = await createUserLookup(context, type, { purpose: 'users-of-accounts' })
+  const known = new Set<string>()
+  for (let at = 0; at < ids.length; at += COMPARED_AT_ONCE) {
+    const some = ids.slice(at, at + COMPARED_AT_ONCE)
+    const found = await read(`${type}?_id=${some.join(',')}&_count=${some.length}&_elements=id`)
+    if (isFailure(found) || found.kind === 'absent') return undefined
+    const entries: readonly { readonly resource?: { readonly id?: string } }[] = Array.isArray(
+      found.resource.entry,
+    )
+      ? found.resource.entry
+      : []
+    for (const { resource } of entries) if (resource?.id !== undefined) known.add(resource.id)
+  }
+  return known
+}
+
+/** Settings that `sallyport check` warns about too. */
+function findSecurityMatters({ settings, providers }: AuthContext): readonly Matter[] {
+  const login = { secondFactor: providers.secondFactor, providers: providers.all }
+  return findSecurityWarnings({ ...settings, login }).map(({ code, text }) => ({
+    code: `settings-${code}`,
+    text,
+    path: '/system',
+  }))
+}
+
+async function findLoopbackMatters({ store, rules }: AuthContext): Promise<readonly Matter[]> {
+  const text = await describeMadeForLoopback(store, rules)
+  return text === undefined ? [] : [{ code: 'made-for-loopback', text, path: '/clinicians' }]
+}
+
+export const overviewEndpoints = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/overview',
+    title: 'Counts, and what needs attention',
+    result: Type.Object({ counts: Counts, attention: Type.Array(Matter) }, CLOSED),
+    handle: ({ admin, context, app }) => findOverview(admin, context, app),
+  }),
+]

@@ -1,0 +1,59 @@
+import { type Html, html, renderAlert, renderIcon } from '../../../web/index.ts'
+import { paths } from '../../base/paths.ts'
+import type { AdminRequest, AdminRoute } from '../page/route.ts'
+import { renderAdminPage, renderLink } from '../page/shell.ts'
+import { findOverview, type Matter } from './overview.ts'
+
+/** `GET /admin`: counts, and what needs attention. */
+export const overviewRoutes: readonly AdminRoute[] = [
+  {
+    method: 'GET',
+    path: '',
+    async handle(request) {
+      const { counts, attention } = await findOverview(request.admin, request.context, request.request.server)
+      const refused = counts.refused_sign_ins
+      return renderAdminPage(
+        request,
+        {
+          section: 'overview',
+          title: 'Overview',
+          lead: `Open problems first, then the number of apps, users and sign-ins.${request.mayChange ? '' : ' You are an auditor: you see this area, and change nothing.'}`,
+        },
+        html`${attention.length === 0 ? renderAlert('Nothing needs attention.', '', 'ok') : renderAttention(request, attention)}
+<h2 class="section__title subhead">At a glance</h2>
+<ul class="counts">
+${renderTile('/apps', counts.apps, 'app', 'apps')}
+${renderTile('/clinicians', counts.clinicians, 'clinician', 'clinicians')}
+${renderTile('/clinicians', counts.accounts, 'patient or related person', 'patients and related persons')}
+${renderTile('/clinicians', counts.sign_ins, 'sign-in now', 'sign-ins now')}
+${refused !== undefined && renderTile('/audit?kind=login&result=refused', refused, 'refused sign-in in 24 hours', 'refused sign-ins in 24 hours')}
+</ul>`,
+      )
+    },
+  },
+]
+
+/** The links, by the first part of the code. */
+const ACTIONS: Readonly<Record<string, string>> = {
+  server: 'See servers',
+  provider: 'Test provider',
+  apps: 'Review apps',
+  keys: 'Rotate keys',
+  sign: 'See records',
+  audit: 'Verify',
+  users: 'See users',
+  made: 'See users',
+  settings: 'See settings',
+}
+
+function renderAttention({ mayChange }: AdminRequest, matters: readonly Matter[]): Html {
+  return html`<section class="card card--clip" aria-labelledby="h-attention"><div class="card__head"><h2 id="h-attention">Needs attention</h2></div>
+<ul class="matters">${matters.map(
+    ({ code, text, path }) =>
+      html`<li>${renderIcon('warning')}<span>${text}</span>${renderLink(path, (mayChange && ACTIONS[code.split('-')[0] ?? '']) || 'Open', 'btn btn--quiet btn--small')}</li>`,
+  )}</ul></section>`
+}
+
+function renderTile(path: string, count: number, one: string, many: string): Html {
+  return html`<li><a href="${paths.admin}${path}"><b>${count.toLocaleString('en')}</b> <span>${count === 1 ? one : many}</span></a></li>`
+}

@@ -1,0 +1,150 @@
+import { type Static, Type } from '@sinclair/typebox'
+import type { Sealer } from '../../../store/index.ts'
+import { html } from '../../../web/index.ts'
+import { KEY_LEAD_MS } from '../../oauth/keys/key-ring.ts'
+import {
+  canOpenSigningKeys,
+  makeNextSigningKey,
+  withdrawEveryKey,
+  withdrawSigningKey,
+} from '../../oauth/keys/signing-key.ts'
+import { type Admin, AdminFailure, type Operation, recordAction } from '../base/action.ts'
+import { CLOSED, defineEndpoint, formatTime, NONE, Time } from '../base/endpoint.ts'
+
+const ROTATE_KEYS: Operation = { name: 'keys rotate', signIn: 'asks' }
+const WITHDRAW_KEY: Operation = { name: 'keys withdraw', signIn: 'asks' }
+
+const Key = Type.Object(
+  {
+    kid: Type.String(),
+    state: Type.Union([Type.Literal('signs'), Type.Literal('next'), Type.Literal('retired')]),
+    created_at: Time,
+    signs_from: Time,
+    retired_at: Type.Optional(Time),
+  },
+  CLOSED,
+)
+
+export type KeyDescription = Static<typeof Key>
+
+/** The signing keys, newest first. */
+export async function listKeys({
+  store,
+  clock,
+}: Pick<Admin, 'store' | 'clock'>): Promise<readonly KeyDescription[]> {
+  const rows = await store.db.selectFrom('signing_key').selectAll().orderBy('generation', 'desc').execute()
+  const now = clock()
+  const signing = rows.find(row => row.signs_from <= now)
+  return rows.map(row => ({
+    kid: row.kid,
+    state: row === signing ? 'signs' : row.signs_from > now ? 'next' : 'retired',
+    created_at: formatTime(row.created_at),
+    signs_from: formatTime(row.signs_from),
+    ...(row.retired_at !== null && { retired_at: formatTime(row.retired_at) }),
+  }))
+}
+
+/** Publishes a new key, and returns the time from which it signs, when every server has fetched it (KEY-3). */
+export async function rotateKeys(
+  admin: Admin,
+  sealer: Sealer,
+): Promise<{ readonly signs_from: string } | AdminFailure> {
+  const fault = await requireSameSecret(admin, sealer)
+  if (fault) return fault
+  const now = admin.clock()
+  const signsFrom = now + KEY_LEAD_MS.byCommand
+  const after = { signs_from: formatTime(signsFrom) }
+  const made = await makeNextSigningKey(admin.store, sealer, {
+    now,
+    signsFrom,
+    record: trx => recordAction(admin, { operation: ROTATE_KEYS, after }, trx),
+  })
+  return made ? after : new AdminFailure('conflict', 'another rotation finished first')
+}
+
+/** Removes a leaked key at once. A new key signs from now on (KEY-4). */
+export async function withdrawKey(
+  admin: Admin,
+  sealer: Sealer,
+  kid: string,
+): Promise<{ readonly kid: string } | AdminFailure> {
+  const fault = await requireSameSecret(admin, sealer)
+  if (fault) return fault
+  const withdrawn = await withdrawSigningKey(admin.store, sealer, {
+    kid,
+    now: admin.clock(),
+    record: trx => recordAction(admin, { operation: WITHDRAW_KEY, target: kid, before: { kid } }, trx),
+  })
+  return withdrawn ? { kid } : new AdminFailure('not_found', `there is no key ${kid}`)
+}
+
+/** Removes all keys, including the app server's, whatever secret encrypted them. */
+export function withdrawKeys(admin: Admin, sealer: Sealer): Promise<void> {
+  return withdrawEveryKey(admin.store, sealer, admin.clock(), trx =>
+    recordAction(admin, { operation: WITHDRAW_KEY, target: '--all' }, trx),
+  )
+}
+
+const OTHER_SECRET =
+  'the keys are encrypted with another SMART_SECRET. Set the SMART_SECRET of the servers, or see: keys withdraw --help'
+
+/** Running servers could not decrypt a key that another secret encrypts. */
+async function requireSameSecret({ store }: Admin, sealer: Sealer): Promise<AdminFailure | undefined> {
+  return (await canOpenSigningKeys(store, sealer)) ? undefined : new AdminFailure('conflict', OTHER_SECRET)
+}
+
+export const keyEndpoints = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/keys',
+    title: 'Signing keys, newest first',
+    result: Type.Object({ items: Type.Array(Key) }, CLOSED),
+    handle: async ({ admin }) => ({ items: await listKeys(admin) }),
+  }),
+  defineEndpoint({
+    method: 'POST',
+    path: '/keys',
+    title: 'Publish a new key, and sign tokens with it a few seconds later',
+    body: NONE,
+    result: Type.Object({ signs_from: Time }, CLOSED),
+    operation: ROTATE_KEYS,
+    page: {
+      path: '/keys/rotate',
+      section: 'keys',
+      title: 'Rotate the signing keys?',
+      button: 'Rotate keys',
+      isDangerous: false,
+      back: '/keys',
+      done: 'rotated',
+      ask: async () => ({
+        text: 'A new key is published. New tokens are signed with it as soon as all servers have it. Tokens signed with the current key stay valid.',
+      }),
+    },
+    handle: ({ admin, context }) => rotateKeys(admin, context.sealer),
+  }),
+  defineEndpoint({
+    method: 'DELETE',
+    path: '/keys/:kid',
+    title: 'Withdraw a leaked key at once',
+    description:
+      'Every server refuses tokens signed with it within 5 seconds. New tokens are signed with a new key.',
+    result: Type.Object({ kid: Type.String() }, CLOSED),
+    operation: WITHDRAW_KEY,
+    page: {
+      path: '/keys/:kid/withdraw',
+      section: 'keys',
+      title: 'Withdraw this key?',
+      button: 'Withdraw key',
+      back: '/keys',
+      done: 'withdrawn',
+      async ask({ admin, params }) {
+        const key = (await listKeys(admin)).find(({ kid }) => kid === params.kid)
+        if (!key) return new AdminFailure('not_found', 'there is no such key')
+        return {
+          text: html`The key <code>${key.kid}</code> is removed at once, and all tokens that it signed become invalid: users have to launch their apps again. Do this if the key has leaked.`,
+        }
+      },
+    },
+    handle: ({ admin, context, params: { kid = '' } }) => withdrawKey(admin, context.sealer, kid),
+  }),
+]

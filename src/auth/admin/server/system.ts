@@ -1,0 +1,355 @@
+import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { Type } from '@sinclair/typebox'
+import type { FastifyInstance } from 'fastify'
+import {
+  FEATURE_NAMES,
+  LOG_LEVELS,
+  type LoginProvider,
+  type LogLevel,
+  listFeatures,
+} from '../../../config/index.ts'
+import { isFailure, isRecord } from '../../../core/index.ts'
+import type { Store } from '../../../store/index.ts'
+import { type CheckResult, getGatherer, version } from '../../../web/index.ts'
+import type { Applied, Controls, Reloaded } from '../../base/context.ts'
+import type { AuthSettings } from '../../base/settings.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import {
+  type Admin,
+  AdminFailure,
+  compare,
+  type Operation,
+  type Properties,
+  recordAction,
+} from '../base/action.ts'
+import { CLOSED, defineEndpoint, formatTime, NONE, Time } from '../base/endpoint.ts'
+
+export const RELOAD_SETTINGS: Operation = { name: 'settings reload', signIn: 'asks' }
+/** A consequence of a reload. */
+export const POLICY_CHANGED: Operation = { name: 'policy changed', signIn: 'never asks' }
+/** A consequence of a reload. */
+export const SETTINGS_CHANGED: Operation = { name: 'settings changed', signIn: 'never asks' }
+const SET_LOG_LEVEL: Operation = { name: 'log-level set', signIn: 'never asks' }
+
+export interface ServerState {
+  readonly name: 'auth' | 'fhir' | 'app'
+  readonly url: string
+  /** Undefined if the server did not answer as Sallyport does. */
+  readonly checks: readonly CheckResult[] | undefined
+  /** Processes that serve the port. Undefined for a server that may be on another host. */
+  readonly processes: number | undefined
+}
+
+/** The state of the three servers now. The others are asked over HTTP. */
+export async function findServers(
+  app: FastifyInstance,
+  context: AuthContext,
+): Promise<readonly ServerState[]> {
+  const { issuerUrl, fhirBaseUrl, appUrl } = context.settings
+  const [own, fhirChecks, appChecks] = await Promise.all([
+    getGatherer(app).readiness(),
+    readReadiness(context, fhirBaseUrl),
+    readReadiness(context, appUrl),
+  ])
+  return [
+    { name: 'auth', url: issuerUrl, checks: own.flat(), processes: own.length },
+    { name: 'fhir', url: fhirBaseUrl, checks: fhirChecks, processes: undefined },
+    { name: 'app', url: appUrl, checks: appChecks, processes: undefined },
+  ]
+}
+
+const WAIT_MS = 2000
+
+/** Reads `/readyz` of another server. */
+async function readReadiness(
+  { fetch }: AuthContext,
+  baseUrl: string,
+): Promise<readonly CheckResult[] | undefined> {
+  try {
+    const signal = AbortSignal.timeout(WAIT_MS)
+    const response = await fetch(new URL('/readyz', baseUrl), { signal, redirect: 'manual' })
+    const body: unknown = await response.json()
+    const checks = isRecord(body) && Array.isArray(body.checks) ? body.checks : undefined
+    return checks?.filter(isCheckResult)
+  } catch {
+    return undefined
+  }
+}
+
+function isCheckResult(value: unknown): value is CheckResult {
+  if (!isRecord(value) || typeof value.name !== 'string' || typeof value.ok !== 'boolean') return false
+  return value.note === undefined || typeof value.note === 'string'
+}
+
+/** The versions and settings of the servers. */
+export function describeSystem({ settings, store, providers, controls, clock }: AuthContext) {
+  const { fhir, audit } = settings
+  return {
+    version,
+    node: process.version,
+    startedAt: clock() - process.uptime() * 1000,
+    database: store.dialect,
+    upstreamUrl: fhir.upstreamUrl,
+    passwords: providers.passwords,
+    providers: providers.all.map(({ id }) => id),
+    policyRules: controls.getPolicy()?.rules.length,
+    audit: audit.kept,
+    features: listFeatures(settings),
+    logLevel: controls.getLogLevel(),
+  }
+}
+
+type LiveLogin = Pick<AuthSettings['login'], 'passwords' | 'secondFactor' | 'providers'>
+
+/**
+ * Reads the policy, the sign-in providers and the certificates again, on all instances. If anything is invalid on this one,
+ * nothing changes.
+ */
+export async function reloadSettings(
+  admin: Admin,
+  context: Pick<AuthContext, 'controls' | 'providers'>,
+): Promise<Applied | AdminFailure> {
+  const { controls } = context
+  const getLogin = () => {
+    const { passwords, secondFactor, all } = context.providers
+    return { passwords, secondFactor, providers: all }
+  }
+  const reloaded = await reloadHere(admin, { controls, getLogin })
+  if (reloaded.problems) return new AdminFailure('conflict', reloaded.problems.join('; '))
+  await announce(admin.store, 'reload', randomUUID(), admin.clock())
+  return reloaded
+}
+
+/** Reads the settings again on this instance, and records what changed. `by` names a signal. */
+export async function reloadHere(
+  admin: Admin,
+  { controls, getLogin }: { readonly controls: Controls; readonly getLogin: () => LiveLogin },
+  by?: string,
+): Promise<Reloaded> {
+  const before = controls.getPolicy()
+  const settings = describeLive(controls, getLogin())
+  await recordAction(admin, { operation: RELOAD_SETTINGS, ...(by !== undefined && { target: by }) })
+  const reloaded = await controls.reload()
+  if (reloaded.problems) return reloaded
+  const after = controls.getPolicy()
+  const change = compare(settings, describeLive(controls, getLogin()))
+  if (Object.keys(change.after ?? {}).length > 0)
+    await recordAction(admin, { operation: SETTINGS_CHANGED, ...change })
+  if (!isDeepStrictEqual(before, after))
+    await recordAction(admin, {
+      operation: POLICY_CHANGED,
+      ...compare({ policy: before }, { policy: after }),
+    })
+  return reloaded
+}
+
+/** The settings that a reload may change, without secrets. The policy has a record of its own. */
+function describeLive(controls: Controls, { passwords, secondFactor, providers }: LiveLogin): Properties {
+  return {
+    logLevel: controls.getLogLevel(),
+    passwords,
+    secondFactor,
+    providers: providers.map(describeProvider),
+  }
+}
+
+/** Everything about a provider decides who signs in, and as whom. Only a secret is left out; of files the paths are kept. */
+function describeProvider(provider: LoginProvider): Properties {
+  return { ...provider, ...(provider.kind === 'oidc' && { clientSecret: undefined }) }
+}
+
+/** Sets the level of the log on all instances, until their next start. */
+export async function setLogLevel(
+  admin: Admin,
+  { controls }: Pick<AuthContext, 'controls'>,
+  level: LogLevel,
+): Promise<void> {
+  const change = { before: { level: controls.getLogLevel() }, after: { level } }
+  await recordAction(admin, { operation: SET_LOG_LEVEL, target: level, ...change })
+  await controls.setLogLevel(level)
+  await announce(admin.store, 'log-level', level, admin.clock())
+}
+
+/** The actions that all instances of a deployment repeat. */
+type RuntimeName = 'reload' | 'log-level'
+
+/** How soon another instance repeats an action. */
+const EVERY_MS = 2_000
+
+/** Announces an action to the other instances, which share the database. */
+export async function announce({ db }: Store, name: RuntimeName, value: string, now: number): Promise<void> {
+  const announced = { value, changed_at: now, expires_at: null }
+  await db
+    .insertInto('runtime_value')
+    .values({ name, ...announced })
+    .onConflict(conflict => conflict.column('name').doUpdateSet(announced))
+    .execute()
+}
+
+interface FollowOptions {
+  readonly everyMs?: number
+  readonly onError: (error: unknown) => void
+}
+
+/** Repeats the actions that another instance announces from now on (ADMIN-9). Call it in one process of an instance. */
+export async function followAnnouncements(
+  { db }: Store,
+  controls: Controls,
+  { everyMs = EVERY_MS, onError }: FollowOptions,
+): Promise<{ stop(): Promise<void> }> {
+  let seen: ReadonlyMap<string, string> | undefined
+  let running: Promise<void> | undefined
+
+  async function look(): Promise<void> {
+    const rows = await db.selectFrom('runtime_value').select(['name', 'value']).execute()
+    const found = new Map(rows.map(({ name, value }) => [name, value]))
+    const news = rows.filter(({ name, value }) => seen !== undefined && seen.get(name) !== value)
+    seen = found
+    for (const { name, value } of news) await repeat(controls, name, value)
+  }
+
+  const schedule = () => {
+    running ??= look()
+      .catch(onError)
+      .finally(() => {
+        running = undefined
+      })
+    return running
+  }
+  await schedule()
+  const timer = setInterval(schedule, everyMs).unref()
+  return {
+    stop: async () => {
+      clearInterval(timer)
+      await running
+    },
+  }
+}
+
+async function repeat(controls: Controls, name: string, value: string): Promise<void> {
+  if (name === 'reload') await controls.reload()
+  const level = LOG_LEVELS.find(known => name === 'log-level' && known === value)
+  if (level !== undefined && level !== controls.getLogLevel()) await controls.setLogLevel(level)
+}
+
+/** Also the policy file is reloaded, so that the endpoint is among those of the policy. */
+export const reloadEndpoint = defineEndpoint({
+  method: 'POST',
+  path: '/policy/reload',
+  title: 'Reload the policy file',
+  description:
+    'Also the sign-in providers and the certificates. If anything is invalid, nothing changes (409). Other instances read their own files within seconds.',
+  body: NONE,
+  result: Type.Object(
+    {
+      changed: Type.Array(Type.String(), {
+        description: 'Settings, providers and files whose change is in effect, by name.',
+      }),
+      need_restart: Type.Array(Type.String(), { description: 'Changed settings that need a restart.' }),
+    },
+    CLOSED,
+  ),
+  operation: RELOAD_SETTINGS,
+  async handle({ admin, context }) {
+    const reloaded = await reloadSettings(admin, context)
+    if (isFailure(reloaded)) return reloaded
+    return { changed: [...reloaded.changed], need_restart: [...reloaded.needRestart] }
+  },
+})
+
+const Level = Type.Object({ level: Type.Union(LOG_LEVELS.map(level => Type.Literal(level))) }, CLOSED)
+
+const System = Type.Object(
+  {
+    version: Type.String(),
+    node: Type.String(),
+    started_at: Time,
+    database: Type.Union([Type.Literal('sqlite'), Type.Literal('postgres')]),
+    upstream_url: Type.Optional(Type.String()),
+    policy_rules: Type.Optional(Type.Integer()),
+    audit: Type.Boolean(),
+    ...Object.fromEntries(FEATURE_NAMES.map(name => [name, Type.Boolean()])),
+    servers: Type.Array(
+      Type.Object(
+        {
+          name: Type.String(),
+          url: Type.String(),
+          reachable: Type.Boolean(),
+          ready: Type.Boolean(),
+          processes: Type.Optional(Type.Integer()),
+          checks: Type.Array(
+            Type.Object(
+              {
+                name: Type.String(),
+                ok: Type.Boolean(),
+                reason: Type.Optional(Type.String()),
+                note: Type.Optional(Type.String({ description: 'The profile of the upstream in use.' })),
+              },
+              CLOSED,
+            ),
+          ),
+        },
+        CLOSED,
+      ),
+    ),
+  },
+  CLOSED,
+)
+
+export const systemEndpoints = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/system',
+    title: 'Servers, database, upstream and versions',
+    result: System,
+    async handle({ app, context }) {
+      const { version, node, startedAt, database, upstreamUrl, policyRules, audit, features } =
+        describeSystem(context)
+      const servers = await findServers(app, context)
+      return {
+        version,
+        node,
+        started_at: formatTime(startedAt),
+        database,
+        audit,
+        ...Object.fromEntries(features.map(({ name, isOn }) => [name, isOn])),
+        ...(upstreamUrl !== undefined && { upstream_url: upstreamUrl }),
+        ...(policyRules !== undefined && { policy_rules: policyRules }),
+        servers: servers.map(({ name, url, checks, processes }) => ({
+          name,
+          url,
+          reachable: checks !== undefined,
+          ready: checks?.every(({ ok }) => ok) ?? false,
+          ...(processes !== undefined && { processes }),
+          checks: (checks ?? []).map(({ name: check, ok, reason, note }) => ({
+            name: check,
+            ok,
+            ...(reason !== undefined && { reason }),
+            ...(note !== undefined && { note }),
+          })),
+        })),
+      }
+    },
+  }),
+  defineEndpoint({
+    method: 'GET',
+    path: '/log-level',
+    title: 'The log level',
+    result: Level,
+    handle: async ({ context }) => ({ level: context.controls.getLogLevel() }),
+  }),
+  defineEndpoint({
+    method: 'PUT',
+    path: '/log-level',
+    title: 'Set the log level until the next start',
+    description: 'On all instances, within seconds.',
+    body: Level,
+    result: Level,
+    operation: SET_LOG_LEVEL,
+    async handle({ admin, context, body: { level } }) {
+      await setLogLevel(admin, context, level)
+      return { level: context.controls.getLogLevel() }
+    },
+  }),
+]

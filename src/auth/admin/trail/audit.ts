@@ -1,0 +1,395 @@
+import { setImmediate as yieldTurn } from 'node:timers/promises'
+import { type Static, Type } from '@sinclair/typebox'
+import {
+  type AuditEventOptions,
+  findPage,
+  type KeptRecord,
+  openEventIds,
+  type RecordFilter,
+  type TrailPosition,
+  toAuditEvent,
+} from '../../../audit/index.ts'
+import { DAY_MS, isFailure } from '../../../core/index.ts'
+import type { Resource } from '../../../fhir/index.ts'
+import type { Store } from '../../../store/index.ts'
+import { CSV_TYPE, formatCellText, formatCsvRow } from '../../../web/index.ts'
+import { LIMITS } from '../../base/limits.ts'
+import type { Parameters } from '../../base/request.ts'
+import {
+  type Admin,
+  AdminFailure,
+  type ListPage,
+  type Operation,
+  type PageRequest,
+  type Properties,
+  recordAction,
+} from '../base/action.ts'
+import { CLOSED, defineEndpoint, PAGE_QUERY, PageOf, StreamedText, Time, toPage } from '../base/endpoint.ts'
+import { findApps } from '../base/find-named.ts'
+import { findActor, findTarget, findUsernames } from './audit-who.ts'
+
+export const LIST_RECORDS: Operation = { name: 'audit list', signIn: 'never asks', isForAuditors: true }
+export const SHOW_RECORD: Operation = { name: 'audit show', signIn: 'never asks', isForAuditors: true }
+const EXPORT_RECORDS: Operation = { name: 'audit export', signIn: 'never asks', isForAuditors: true }
+
+/** Records that are read and written without a pause. */
+const PAGE = 100
+
+type ExportOptions = AuditEventOptions
+
+type Username = string | undefined
+
+/** The columns of an export as CSV. */
+export const COLUMNS: readonly string[] = [...listColumns(), 'username']
+
+/** NDJSON has AuditEvents, CSV the columns of the table and the username. */
+export const EXPORT_FORMATS = {
+  ndjson: {
+    type: 'application/x-ndjson; charset=utf-8',
+    head: '',
+    format: (record: KeptRecord, username: Username, options: ExportOptions) =>
+      `${JSON.stringify(addUsername(toAuditEvent(record, options), record, username))}\n`,
+  },
+  csv: {
+    type: CSV_TYPE,
+    head: `${COLUMNS.join(',')}\r\n`,
+    format: formatCsv,
+  },
+} as const
+
+export type ExportFormat = keyof typeof EXPORT_FORMATS
+
+/** How often a page that is not full looks further. */
+const LOOKED = 25
+
+/** Lists audit records, newest first. A page may have fewer than `limit`, and others may follow. */
+export async function listRecords(
+  { store }: Pick<Admin, 'store'>,
+  { after, limit, ...filter }: RecordFilter & PageRequest,
+): Promise<ListPage<KeptRecord>> {
+  const records: KeptRecord[] = []
+  let next = readPosition(after)
+  let looked = 0
+  do {
+    const found = await findPage(store, { ...filter, after: next, limit: limit + 1 - records.length })
+    records.push(...found.records)
+    next = found.next
+    await yieldTurn()
+  } while (next && records.length <= limit && ++looked < LOOKED)
+  const items = records.slice(0, limit)
+  const last = records.length > limit ? items.at(-1) : next
+  return { items, next: last && formatPosition(last) }
+}
+
+function formatPosition({ at, id }: TrailPosition): string {
+  return `${at}.${id}`
+}
+
+function readPosition(text: string | undefined): TrailPosition | undefined {
+  const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(text ?? '') ?? []
+  return at === undefined ? undefined : { at: Number(at), id: Number(id) }
+}
+
+let exporting = 0
+
+/** Exports audit records, newest first, in parts, and records the export. */
+export async function exportRecords(
+  admin: Admin,
+  format: ExportFormat,
+  {
+    fhirBaseUrl,
+    filter,
+    unknown,
+  }: Pick<AuditView, 'filter' | 'unknown'> & Pick<ExportOptions, 'fhirBaseUrl'>,
+): Promise<AsyncGenerator<string> | AdminFailure> {
+  if (exporting >= LIMITS.exports) return new AdminFailure('unavailable', 'other exports are running')
+  await recordAction(admin, {
+    operation: EXPORT_RECORDS,
+    target: format,
+    after: describeFilter(filter, unknown),
+  })
+  const isNobody =
+    unknown.length > 0 && (await listRecords(admin, { ...filter, limit: 1 })).items.length === 0
+  if (isNobody) return new AdminFailure('invalid', describeUnknown(unknown))
+  return writeRecords(admin, format, filter, { fhirBaseUrl, ids: await openEventIds(admin.store) })
+}
+
+async function* writeRecords(
+  { store }: Pick<Admin, 'store'>,
+  format: ExportFormat,
+  filter: RecordFilter,
+  options: ExportOptions,
+): AsyncGenerator<string> {
+  exporting++
+  try {
+    const { head, format: formatRecord } = EXPORT_FORMATS[format]
+    yield head
+    let after: TrailPosition | undefined
+    for (let left: number = LIMITS.exportedRecords; left > 0; ) {
+      const limit = Math.min(PAGE, left)
+      const { records, next } = await findPage(store, { ...filter, after, limit })
+      const usernames = await findUsernames(store, records)
+      yield records.map(record => formatRecord(record, usernames.get(record.subject ?? ''), options)).join('')
+      left -= records.length
+      after = records.length === limit ? records.at(-1) : next
+      if (!after) return
+      // SQLite answers at once: without a pause, the export of a long trail would block every other request.
+      await yieldTurn()
+    }
+  } finally {
+    exporting--
+  }
+}
+
+/** A record as JSON, without the members that have no value. */
+function describeRecord(record: KeptRecord, username: Username): Readonly<Record<string, unknown>> {
+  const values = listColumns().map(name => [name, record[name]] as const)
+  return {
+    ...Object.fromEntries(values.filter(([, value]) => value !== null)),
+    at: new Date(record.at).toISOString(),
+    allowed: Boolean(record.allowed),
+    ...(username !== undefined && { username }),
+    ...(record.details !== null && { details: JSON.parse(record.details) }),
+  }
+}
+
+function listColumns(): readonly (keyof KeptRecord)[] {
+  return [
+    ...(['id', 'at', 'server', 'kind', 'interaction', 'allowed', 'status', 'method', 'request'] as const),
+    ...(['resource_type', 'resource_id', 'patient_id', 'patients', 'client_id', 'subject'] as const),
+    ...(['fhir_user', 'decided_by', 'reason', 'launch_id', 'request_id', 'address', 'repeats'] as const),
+    'details',
+  ]
+}
+
+function formatCsv(record: KeptRecord, username: Username): string {
+  return formatCsvRow([...listValues(record), username ?? null])
+}
+
+function listValues(record: KeptRecord) {
+  return listColumns().map(name => (name === 'at' ? new Date(record.at).toISOString() : record[name]))
+}
+
+/** The cells of a record without the username, as a reader of the CSV gets them, by column. */
+export function formatCells(record: KeptRecord): Readonly<Record<string, string>> {
+  const names = listColumns()
+  return Object.fromEntries(listValues(record).map((value, at) => [names[at], formatCellText(value)]))
+}
+
+/** FHIR has a place for the name that somebody signs in with: `agent.altId`. */
+function addUsername(event: Resource, { subject }: KeptRecord, username: Username): Resource {
+  if (username === undefined || !Array.isArray(event.agent)) return event
+  const agent = event.agent.map(one =>
+    one.who?.identifier?.value === subject ? { ...one, altId: username } : one,
+  )
+  return { ...event, agent }
+}
+
+/** The filters of the page, which are in its URL. */
+export interface AuditView {
+  readonly fields: Readonly<Record<Field, string>>
+  readonly filter: RecordFilter
+  /** The user and the app that nobody knows, as they were typed. */
+  readonly unknown: readonly string[]
+}
+
+const FIELDS = [
+  ...(['kind', 'result', 'user', 'app', 'patient', 'target', 'launch', 'address'] as const),
+  ...(['since', 'until'] as const),
+] as const
+type Field = (typeof FIELDS)[number]
+
+/** `patients`: those that the text of the form means. */
+export async function readAuditView(
+  { store }: Pick<Admin, 'store'>,
+  form: Parameters,
+  patients?: readonly string[],
+): Promise<AuditView> {
+  const read = (name: Field) => form.get(name)?.trim() ?? ''
+  const fields = Object.fromEntries(FIELDS.map(name => [name, read(name)])) as Record<Field, string>
+  const { kind, result, user, app, patient, target, launch, address, since, until } = fields
+  const { unknown, ...who } = await findWho(store, { user, app, target })
+  return {
+    fields,
+    unknown,
+    filter: {
+      events: kind === '' ? undefined : [{ kind }],
+      allowed: result === 'allowed' || result === 'refused' ? result === 'allowed' : undefined,
+      ...who,
+      patients: patients ?? (patient === '' ? undefined : [patient.replace(/^Patient\//, '')]),
+      launch: launch === '' ? undefined : launch,
+      address: address === '' ? undefined : address,
+      since: readDay(since),
+      before: addDay(readDay(until)),
+    },
+  }
+}
+
+interface Who extends Pick<RecordFilter, 'actor' | 'clients' | 'target'> {
+  readonly unknown: readonly string[]
+}
+
+/** Resolves the names of a user, of an app, and of an account or app that was changed. */
+export async function findWho(
+  store: Store,
+  { user = '', app = '', target = '' }: Readonly<Record<'user' | 'app' | 'target', string | undefined>>,
+): Promise<Who> {
+  const [actor, apps, changed] = await Promise.all([
+    user === '' ? undefined : findActor(store, user),
+    app === '' ? undefined : findApps(store, app),
+    target === '' ? undefined : findTarget(store, target),
+  ])
+  return {
+    actor: actor?.filter,
+    clients: apps?.filter,
+    target: changed?.filter,
+    unknown: [
+      ...(actor?.isUnknown ? [user] : []),
+      ...(apps?.isUnknown ? [app] : []),
+      ...(changed?.isUnknown ? [target] : []),
+    ],
+  }
+}
+
+/** Somebody who reads "no record" must not think that a known user did nothing. */
+export function describeUnknown(unknown: readonly string[]): string {
+  return `no account, app, FHIR user or operator is known as ${unknown.join(' or ')}`
+}
+
+/** The filter as the audit trail records it. A text that names nobody may be the name of a patient. */
+export function describeFilter(
+  { actor, target, ...filter }: RecordFilter,
+  unknown: readonly string[],
+): Properties {
+  const { requests, ...changed } = target ?? {}
+  return {
+    ...filter,
+    ...(actor && { actor }),
+    ...(target && { target: changed }),
+    ...(unknown.length > 0 && { actor: undefined, clients: undefined, target: undefined, unknown: true }),
+  }
+}
+
+/** Days are UTC days, as the times of the records. */
+function readDay(text: string): number | undefined {
+  const start = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(start) ? undefined : start
+}
+
+function addDay(start: number | undefined): number | undefined {
+  return start === undefined ? undefined : start + DAY_MS
+}
+
+export function buildAuditQuery({ fields }: AuditView, after?: string): string {
+  const query = new URLSearchParams(Object.entries(fields).filter(([, value]) => value !== ''))
+  if (after !== undefined) query.set('after', after)
+  return query.size === 0 ? '' : `?${query}`
+}
+
+const Instant = Type.Optional(
+  Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}(T|$)', description: 'A date, or a date and time.' }),
+)
+
+const FILTER = {
+  since: Instant,
+  before: Instant,
+  kind: Type.Optional(Type.String({ description: 'For example `fhir`, `login`, `admin`.' })),
+  outcome: Type.Optional(Type.Union([Type.Literal('allowed'), Type.Literal('refused')])),
+  patient: Type.Optional(Type.String({ description: 'The id of a patient.' })),
+  user: Type.Optional(
+    Type.String({
+      description:
+        'A username, a name, the id of an account, a FHIR user (`Practitioner/1`) or who ran commands (`root@ward-3`).',
+    }),
+  ),
+  client_id: Type.Optional(Type.String({ description: 'The id or the name of an app.' })),
+  target: Type.Optional(
+    Type.String({
+      description:
+        'Changes to this account (username, name, id), app (id, name) or grant (id). `account/…`, `app/…` and `grant/…` mean one kind only.',
+    }),
+  ),
+  launch: Type.Optional(Type.String()),
+  address: Type.Optional(
+    Type.String({
+      description:
+        'The IP address of the request. Set `since` and `until` too: a search by address reads every record between them.',
+    }),
+  ),
+}
+
+const AuditFilter = Type.Object(FILTER, CLOSED)
+
+async function readFilter(
+  { store }: Pick<Admin, 'store'>,
+  query: Static<typeof AuditFilter>,
+): Promise<Pick<AuditView, 'filter' | 'unknown'> | AdminFailure> {
+  const { since, before, kind, outcome, patient, user, client_id, target, launch, address } = query
+  const [from, until] = [since, before].map(text => (text === undefined ? undefined : Date.parse(text)))
+  if (Number.isNaN(from) || Number.isNaN(until)) return new AdminFailure('invalid', 'a time is not valid')
+  const { unknown, ...who } = await findWho(store, { user, app: client_id, target })
+  const filter = {
+    since: from,
+    before: until,
+    events: kind === undefined ? undefined : [{ kind }],
+    allowed: outcome === undefined ? undefined : outcome === 'allowed',
+    patients: patient === undefined ? undefined : [patient.replace(/^Patient\//, '')],
+    ...who,
+    launch,
+    address,
+  }
+  return { filter, unknown }
+}
+
+const AuditRecord = Type.Object(
+  {
+    id: Type.Integer(),
+    at: Time,
+    server: Type.String(),
+    kind: Type.String(),
+    allowed: Type.Boolean(),
+    status: Type.Integer(),
+  },
+  { description: 'With the further columns that have a value.' },
+)
+
+export const auditEndpoints = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/audit',
+    title: 'Audit records, newest first',
+    description: 'A page may have fewer items than `limit`. The request is recorded too.',
+    query: Type.Object({ ...FILTER, ...PAGE_QUERY }, CLOSED),
+    result: PageOf(AuditRecord),
+    operation: LIST_RECORDS,
+    async handle({ admin, query: { after, limit, ...query } }) {
+      const read = await readFilter(admin, query)
+      if (isFailure(read)) return read
+      await recordAction(admin, { operation: LIST_RECORDS, after: describeFilter(read.filter, read.unknown) })
+      const page = await listRecords(admin, { ...read.filter, after, limit })
+      if (read.unknown.length > 0 && page.items.length === 0 && page.next === undefined)
+        return new AdminFailure('invalid', describeUnknown(read.unknown))
+      const usernames = await findUsernames(admin.store, page.items)
+      return toPage(page, record => describeRecord(record, usernames.get(record.subject ?? '')))
+    },
+  }),
+  defineEndpoint({
+    method: 'GET',
+    path: '/audit/export',
+    title: 'Audit records as a file, newest first',
+    description: `At most ${LIMITS.exportedRecords} records: choose times for more. NDJSON has FHIR AuditEvents.`,
+    query: Type.Object(
+      { ...FILTER, format: Type.Union([Type.Literal('ndjson'), Type.Literal('csv')], { default: 'ndjson' }) },
+      CLOSED,
+    ),
+    streams: Object.values(EXPORT_FORMATS).map(({ type }) => type),
+    operation: EXPORT_RECORDS,
+    async handle({ admin, context, query: { format, ...query } }) {
+      const read = await readFilter(admin, query)
+      if (isFailure(read)) return read
+      const { fhirBaseUrl } = context.settings
+      const parts = await exportRecords(admin, format, { ...read, fhirBaseUrl })
+      return isFailure(parts) ? parts : new StreamedText(EXPORT_FORMATS[format].type, parts)
+    },
+  }),
+]

@@ -1,0 +1,244 @@
+import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
+import { setImmediate as yieldTurn } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import {
+  type AuditEventOptions,
+  type EventIds,
+  type KeptRecord,
+  openEventIds,
+  toAuditEvent,
+} from '../../../audit/index.ts'
+import { isRecord, parseJson } from '../../../core/index.ts'
+import type { Store } from '../../../store/index.ts'
+import { parseCsv } from '../../../web/index.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { type Admin, AdminFailure, type Operation, recordAction } from '../base/action.ts'
+import { COLUMNS, type ExportFormat, formatCells } from './audit.ts'
+
+export const CHECK_FILE: Operation = { name: 'audit check-file', signIn: 'never asks', isForAuditors: true }
+
+/** A record of a file that differs from the trail, or is not in it. */
+interface Found {
+  /** The number of the record; of an AuditEvent that is not of this trail, its id. */
+  readonly id: string
+  /** The columns or members that differ. */
+  readonly differs?: readonly string[]
+}
+
+interface Group {
+  readonly count: number
+  /** The first few. */
+  readonly first: readonly Found[]
+}
+
+/** How the records of an exported file compare with the trail of now. */
+export interface FileCheck {
+  readonly format: ExportFormat
+  readonly records: number
+  readonly unchanged: number
+  readonly changed: Group
+  /** Older than the oldest record that is kept: removed after the time that records are kept. */
+  readonly expired: Group
+  /** Never of this trail, or removed from it. */
+  readonly missing: Group
+}
+
+/** A record of a file: its number, and the values that an export writes. Undefined number: not of this trail. */
+interface Line {
+  readonly number: number | undefined
+  readonly id: string
+  readonly values: Readonly<Record<string, unknown>>
+}
+
+/** The text of a file. */
+type Chunks = AsyncIterable<string> | Iterable<string>
+
+const AT_ONCE = 100
+const SHOWN = 5
+
+/**
+ * Compares an exported file with the trail, and records that. Each record of the trail is exported again and compared, so
+ * that every value counts, except the username: it is that of the day of the export.
+ */
+export async function checkFile(
+  admin: Admin,
+  chunks: Chunks,
+  { fhirBaseUrl }: Pick<AuditEventOptions, 'fhirBaseUrl'>,
+): Promise<FileCheck | AdminFailure> {
+  const ids = await openEventIds(admin.store)
+  const oldest = await findOldest(admin.store)
+  const unchanged = startTally()
+  const changed = startTally()
+  const expired = startTally()
+  const missing = startTally()
+  let format: ExportFormat | undefined
+  try {
+    for await (const part of readParts(chunks, ids)) {
+      format = part.format
+      const kept = await findKept(admin.store, part.lines)
+      for (const line of part.lines) {
+        const record = line.number === undefined ? undefined : kept.get(line.number)
+        if (!record) count(isBefore(line, oldest) ? expired : missing, { id: line.id })
+        else {
+          const differs = compareLine(line, record, part.format, { fhirBaseUrl, ids })
+          count(differs.length === 0 ? unchanged : changed, { id: line.id, differs })
+        }
+      }
+      await yieldTurn()
+    }
+  } catch (error) {
+    if (error instanceof AdminFailure) return error
+    throw error
+  }
+  if (format === undefined) return NOT_AN_EXPORT
+  const records = unchanged.count + changed.count + expired.count + missing.count
+  const counts = { changed: changed.count, expired: expired.count, missing: missing.count }
+  const first = [...changed.first, ...missing.first].map(({ id }) => id)
+  await recordAction(admin, {
+    operation: CHECK_FILE,
+    after: { records, unchanged: unchanged.count, ...counts, first },
+  })
+  return { format, records, unchanged: unchanged.count, changed, expired, missing }
+}
+
+let checking = 0
+
+/** Checks few files at once: each is in memory. */
+export async function checkFileInTurn(...check: Parameters<typeof checkFile>): ReturnType<typeof checkFile> {
+  if (checking >= LIMITS.fileChecks) return new AdminFailure('unavailable', 'other files are being checked')
+  checking++
+  try {
+    return await checkFile(...check)
+  } finally {
+    checking--
+  }
+}
+
+/** A group while it is counted. */
+interface Tally {
+  count: number
+  readonly first: Found[]
+}
+
+const startTally = (): Tally => ({ count: 0, first: [] })
+
+function count(tally: Tally, found: Found): void {
+  tally.count++
+  if (tally.first.length < SHOWN) tally.first.push(found)
+}
+
+function isBefore({ number }: Line, oldest: number): boolean {
+  return number !== undefined && number < oldest
+}
+
+const NOT_AN_EXPORT = new AdminFailure(
+  'invalid',
+  'the file is not an export of the audit trail: expected NDJSON with AuditEvents, or CSV with the columns of an export',
+)
+
+async function findOldest({ trail }: Store): Promise<number> {
+  const db = await trail.read()
+  const row = await db
+    .selectFrom('audit_event')
+    .select(({ fn }) => fn.min('id').as('id'))
+    .executeTakeFirst()
+  return Number(row?.id ?? 0)
+}
+
+async function findKept({ trail }: Store, lines: readonly Line[]): Promise<ReadonlyMap<number, KeptRecord>> {
+  const numbers = lines.flatMap(({ number }) => number ?? [])
+  if (numbers.length === 0) return new Map()
+  const db = await trail.read()
+  const rows = await db.selectFrom('audit_event').selectAll().where('id', 'in', numbers).execute()
+  return new Map(rows.map(row => [row.id, row]))
+}
+
+interface Part {
+  readonly format: ExportFormat
+  readonly lines: readonly Line[]
+}
+
+async function* readParts(chunks: Chunks, ids: EventIds): AsyncGenerator<Part> {
+  const { format, text } = await findFormat(chunks)
+  const lines = format === 'csv' ? readRows(parseCsv(text)) : readEvents(text, ids)
+  let part: Line[] = []
+  for await (const line of lines) {
+    part.push(line)
+    if (part.length < AT_ONCE) continue
+    yield { format, lines: part }
+    part = []
+  }
+  if (part.length > 0) yield { format, lines: part }
+}
+
+/** Looks at the first character: each line of NDJSON is an object. */
+async function findFormat(chunks: Chunks): Promise<{ format: ExportFormat; text: AsyncIterable<string> }> {
+  const iterator = Readable.from(chunks, { objectMode: true }).iterator()
+  const { value: first = '' } = await iterator.next()
+  const text = async function* () {
+    yield first.replace(/^\uFEFF/, '')
+    yield* iterator
+  }
+  return { format: /^\uFEFF?\s*\{/.test(first) ? 'ndjson' : 'csv', text: text() }
+}
+
+async function* readRows(rows: AsyncIterable<readonly string[]>): AsyncGenerator<Line> {
+  let columns: readonly string[] | undefined
+  let at = 0
+  for await (const cells of rows) {
+    at++
+    if (columns) yield readRow(columns, cells, at)
+    else if (cells.includes('id') && cells.every(cell => COLUMNS.includes(cell))) columns = cells
+    else throw NOT_AN_EXPORT
+  }
+}
+
+function readRow(columns: readonly string[], cells: readonly string[], at: number): Line {
+  const values = Object.fromEntries(columns.map((column, index) => [column, cells[index]]))
+  const { id = '' } = values
+  if (cells.length !== columns.length || !/^\d{1,15}$/.test(id)) throw failLine(at)
+  return { number: Number(id), id, values }
+}
+
+async function* readEvents(text: AsyncIterable<string>, ids: EventIds): AsyncGenerator<Line> {
+  let at = 0
+  for await (const line of createInterface({
+    input: Readable.from(text),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  })) {
+    at++
+    if (line.trim() !== '') yield readEvent(line, at, ids)
+  }
+}
+
+function readEvent(line: string, at: number, ids: EventIds): Line {
+  const event = parseJson(line)
+  if (!isRecord(event) || event.resourceType !== 'AuditEvent' || typeof event.id !== 'string')
+    throw failLine(at)
+  const number = ids.parse(event.id)?.id
+  return { number, id: number === undefined ? event.id.slice(0, 64) : String(number), values: event }
+}
+
+function failLine(at: number): AdminFailure {
+  return new AdminFailure('invalid', `line ${at} is not a record of an export`)
+}
+
+/** The columns or members in which a record differs from the trail. */
+function compareLine(
+  { values }: Line,
+  record: KeptRecord,
+  format: ExportFormat,
+  options: AuditEventOptions,
+): readonly string[] {
+  const exported = format === 'csv' ? formatCells(record) : dropUsernames(toAuditEvent(record, options))
+  const sent = format === 'csv' ? values : dropUsernames(values)
+  const names = new Set([...Object.keys(sent), ...(format === 'csv' ? [] : Object.keys(exported))])
+  return [...names].filter(name => name !== 'username' && !isDeepStrictEqual(sent[name], exported[name]))
+}
+
+function dropUsernames(event: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const plain: Readonly<Record<string, unknown>> = JSON.parse(JSON.stringify(event))
+  if (!Array.isArray(plain.agent)) return plain
+  return { ...plain, agent: plain.agent.map(one => (isRecord(one) ? { ...one, altId: undefined } : one)) }
+}

@@ -1,0 +1,47 @@
+import { type AuditKind, formatRepeats, type KeptRecord } from '../../../../audit/index.ts'
+import { type Html, html } from '../../../../web/index.ts'
+import type { Names } from '../../../pages/parts/explain/describe.ts'
+
+export const KINDS: Readonly<Record<AuditKind, string>> = {
+  fhir: 'FHIR request',
+  login: 'Sign-in',
+  logout: 'Sign-out',
+  launch: 'Launch',
+  authorize: 'Authorization request',
+  token: 'Tokens issued',
+  refresh: 'Tokens renewed',
+  introspect: 'Token introspection',
+  revoke: 'Access revoked',
+  register: 'App registered',
+  admin: 'Administration',
+  'session-open': 'App session started',
+  'session-renew': 'App session renewed',
+  'session-end': 'App session ended',
+  api: 'Session API request',
+  seal: 'Audit trail sealed',
+}
+
+export function describeEvent({
+  kind,
+  interaction,
+  resource_type: type,
+  request,
+  repeats,
+}: KeptRecord): Html {
+  const name = KINDS[kind as AuditKind] ?? kind
+  const detail =
+    kind === 'admin'
+      ? request !== null && html`<code>${request}</code>`
+      : [interaction === 'misunderstood' ? 'not understood' : interaction, type]
+          .filter(part => part !== null)
+          .join(' ')
+  return html`${name}${detail && html`: ${detail}`}${repeats !== null && `, ${formatRepeats(repeats)}`}`
+}
+
+export function describeUser(
+  { subject, fhir_user, method, address }: KeptRecord,
+  names: Names,
+): string | undefined {
+  const named = (subject === null ? undefined : names.user(subject)) ?? fhir_user ?? subject
+  return named ?? (method === 'sallyport' ? address : undefined) ?? undefined
+}

@@ -1,0 +1,304 @@
+import type { FastifyReply } from 'fastify'
+import { type KeptRecord, openEventIds, toAuditEvent } from '../../../../audit/index.ts'
+import { readFiledPatients } from '../../../../audit-record/index.ts'
+import { isFailure } from '../../../../core/index.ts'
+import { type Html, html, renderAlert, renderEmptyState, renderMoment } from '../../../../web/index.ts'
+import { LIMITS } from '../../../base/limits.ts'
+import { paths } from '../../../base/paths.ts'
+import { renderAuditOff, renderResult } from '../../../pages/parts/audit-result.ts'
+import { describeApp, findNames, type Names } from '../../../pages/parts/explain/describe.ts'
+import { type Admin, type AdminFailure, recordAction } from '../../base/action.ts'
+import { type Choice, type Choices, findChoices, renderInput, renderSelect } from '../../page/filters.ts'
+import {
+  findMeantPatients,
+  findPatientNames,
+  isMistyped,
+  type MeantPatients,
+  namePatientField,
+  type PatientNames,
+  renderMeantPatients,
+  renderPatient,
+} from '../../page/find-patients.ts'
+import type { AdminRequest, AdminRoute } from '../../page/route.ts'
+import { LISTED, renderAdminPage, renderLink, renderTable } from '../../page/shell.ts'
+import {
+  type AuditView,
+  buildAuditQuery,
+  describeFilter,
+  describeUnknown,
+  EXPORT_FORMATS,
+  type ExportFormat,
+  exportRecords,
+  LIST_RECORDS,
+  listRecords,
+  readAuditView,
+  SHOW_RECORD,
+} from '../audit.ts'
+import { type AccessSummary, findWorkstations, summarizeAccess } from '../audit-summary.ts'
+import { CHECK_FILE, checkFileInTurn } from '../check-file.ts'
+import { findVerification, startVerification, VERIFY_TRAIL } from '../verification.ts'
+import { findUsableGrant, renderRecordPage } from './audit-record.ts'
+import { renderSummaries } from './audit-summary.ts'
+import { renderVerification } from './audit-verification.ts'
+import { describeEvent, describeUser, KINDS } from './describe-record.ts'
+
+/** `/admin/audit`: review of the audit trail, and its export. */
+export const auditRoutes: readonly AdminRoute[] = [
+  {
+    method: 'GET',
+    path: '/audit',
+    async handle(request) {
+      const { context, form } = request
+      const meant = await findPatientsOf(request)
+      const view = await readAuditView(request.admin, form, meant?.ids)
+      const after = describeFilter(view.filter, view.unknown)
+      await recordAction(request.admin, { operation: LIST_RECORDS, after })
+      const { items: records, next: older } = await listRecords(request.admin, {
+        ...view.filter,
+        after: form.get('after'),
+        limit: LISTED,
+      })
+      const { kind } = view.fields
+      const hasSummary = meant && (kind === '' || kind === 'fhir') && form.get('after') === undefined
+      const summaries = hasSummary ? await summarizeEach(request.admin, view.filter, meant) : NO_SUMMARIES
+      const read = [...summaries.values()].flatMap(({ accesses }) => accesses.map(({ record }) => record))
+      const named = [...records, ...read]
+      const [names, choices, patients] = await Promise.all([
+        findNames(context.store, named),
+        findChoices(context),
+        findPatientNames(
+          request,
+          'administration-names',
+          [...summaries.keys(), ...records.flatMap(record => listPatients(record).shown)],
+          meant,
+        ),
+      ])
+      const isChanged = (await findVerification(request.admin)).state === 'changed'
+      return renderAuditPage(request, {
+        isChanged,
+        view,
+        records,
+        older,
+        names,
+        choices,
+        meant,
+        summaries,
+        patients,
+      })
+    },
+  },
+  {
+    method: 'GET',
+    path: '/audit/:id',
+    async handle(request) {
+      const { context, reply, params } = request
+      const id = /^\d{1,15}$/.test(params.id ?? '') ? Number(params.id) : -1
+      const [record] = (await listRecords(request.admin, { ids: [id], limit: 1 })).items
+      if (!record) return reply.sendProblem({ kind: 'not-found' })
+      await recordAction(request.admin, { operation: SHOW_RECORD, target: String(id) })
+      const { fhirBaseUrl } = context.settings
+      const event = toAuditEvent(record, { fhirBaseUrl, ids: await openEventIds(context.store) })
+      const names = await findNames(context.store, [record])
+      const patients = await findPatientNames(
+        request,
+        'administration-names',
+        readFiledPatients(record).patients,
+      )
+      const grant = await findUsableGrant(request, record)
+      const workstation = (await findWorkstations(context.store, [record])).get(record.launch_id)
+      return renderRecordPage(request, record, { names, event, grant, workstation, patients })
+    },
+  },
+  {
+    method: 'GET',
+    path: '/audit/verify',
+    operation: VERIFY_TRAIL,
+    handle: async request => renderVerification(request, await findVerification(request.admin)),
+  },
+  {
+    method: 'POST',
+    path: '/audit/verify',
+    operation: VERIFY_TRAIL,
+    async handle(request) {
+      const head = request.form.get('head')?.trim() || undefined
+      const report = await startVerification(request.admin, request.context.sealer, { head })
+      if (!isFailure(report)) return '/audit/verify'
+      if (report.code !== 'invalid') return report
+      const fault = { head: head ?? '', text: report.sentence }
+      return request.reply.sendPage(
+        renderVerification(request, await findVerification(request.admin), { fault }),
+        { status: 400 },
+      )
+    },
+  },
+  { method: 'GET', path: '/audit/check-file', handle: async () => '/audit/verify' },
+  {
+    method: 'POST',
+    path: '/audit/check-file',
+    operation: CHECK_FILE,
+    bodyBytes: LIMITS.exportedFileBytes,
+    async handle(request) {
+      const { admin, context, form, reply } = request
+      const checked = await checkFileInTurn(admin, [form.get('file') ?? ''], context.settings)
+      const report = await findVerification(admin)
+      return reply.sendPage(renderVerification(request, report, { checked }), {
+        status: isFailure(checked) ? (checked.code === 'unavailable' ? 503 : 422) : 200,
+      })
+    },
+  },
+  { method: 'GET', path: '/audit/export.ndjson', handle: request => sendExport(request, 'ndjson') },
+  { method: 'GET', path: '/audit/export.csv', handle: request => sendExport(request, 'csv') },
+]
+
+/** Downloads the filtered records, and records the export. */
+async function sendExport(request: AdminRequest, format: ExportFormat): Promise<FastifyReply | AdminFailure> {
+  const { admin, context, reply, form } = request
+  const { fhirBaseUrl } = context.settings
+  const meant = await findPatientsOf(request)
+  const view = await readAuditView(admin, form, meant?.ids)
+  const parts = await exportRecords(admin, format, { ...view, fhirBaseUrl })
+  if (isFailure(parts)) return parts
+  return reply.sendDownload(`audit.${format}`, EXPORT_FORMATS[format].type, parts)
+}
+
+const NO_SUMMARIES: ReadonlyMap<string, AccessSummary> = new Map()
+
+/** Patients who are summarized on one page. Among more, the administrator chooses one first. */
+const SUMMARIZED_PATIENTS = 5
+
+async function summarizeEach(
+  admin: Admin,
+  filter: AuditView['filter'],
+  { ids, found }: MeantPatients,
+): Promise<ReadonlyMap<string, AccessSummary>> {
+  if (found.length > SUMMARIZED_PATIENTS) return NO_SUMMARIES
+  const summaries = new Map<string, AccessSummary>()
+  for (const id of ids) summaries.set(id, await summarizeAccess(admin, { ...filter, patients: [id] }))
+  return summaries
+}
+
+/** The patients that the filter means. */
+async function findPatientsOf(request: AdminRequest): Promise<MeantPatients | undefined> {
+  const text = request.form.get('patient')?.trim() ?? ''
+  return text === '' ? undefined : findMeantPatients(request, 'audit-search', text)
+}
+
+interface AuditPage {
+  /** Whether the last verification found that the trail was changed. */
+  readonly isChanged: boolean
+  readonly meant: MeantPatients | undefined
+  /** By patient. */
+  readonly summaries: ReadonlyMap<string, AccessSummary>
+  readonly view: AuditView
+  readonly records: readonly KeptRecord[]
+  /** The position of older records. */
+  readonly older: string | undefined
+  readonly names: Names
+  readonly choices: Choices
+  readonly patients: PatientNames
+}
+
+function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
+  const { view, records, older, meant, summaries, isChanged } = page
+  const columns = ['Time', 'Result', 'Event', 'Who', 'App', 'Patient', { head: 'Details', isHidden: true }]
+  const rows = records.map(record => renderRow(record, page))
+  return renderAdminPage(
+    request,
+    {
+      section: 'audit',
+      title: 'Audit',
+      lead: 'Events with their user, app, patient and result, newest first.',
+      actions: html`${renderLink('/audit/verify', 'Verify', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.ndjson${buildAuditQuery(view)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildAuditQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
+    },
+    html`${isChanged && renderAlert('The audit trail was changed.', html`The last verification found it: do not rely on these records. ${renderLink('/audit/verify', 'Show what it found')}`, 'bad')}
+${renderFilters(request, page)}
+${meant && renderMeantPatients(meant, patient => `/audit${buildAuditQuery({ ...view, fields: { ...view.fields, patient } })}`)}
+${meant && meant.found.length > SUMMARIZED_PATIENTS && html`<p>Choose one of these patients to see who got data.</p>`}
+${renderSummaries(summaries, page)}
+${records.length === 0 ? renderNone(request, page) : renderTable('Audit records, newest first', columns, rows)}
+${older && html`<p class="actions after">${renderLink(`/audit${buildAuditQuery(view, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
+<p class="small muted after">An export has the filtered records, at most ${LIMITS.exportedRecords.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,
+  )
+}
+
+/** A page reads a bounded number of records, so it may find none although older ones match. */
+function renderNone({ context }: AdminRequest, { older, meant, view: { unknown } }: AuditPage): Html {
+  if (!context.settings.audit.kept) return html`<div class="card">${renderAuditOff()}</div>`
+  if (unknown.length > 0 && !older)
+    return renderAlert(
+      'Unknown user or app.',
+      `${describeUnknown(unknown).replace(/^n/, 'N')}. Check the spelling. There may still be records.`,
+      'warn',
+    )
+  if (meant?.found.length === 0 && meant.fault !== undefined && !older)
+    return isMistyped(meant)
+      ? renderAlert(
+          'Unknown patient.',
+          `${meant.fault} Check the spelling. There may still be records.`,
+          'warn',
+        )
+      : renderAlert('Not looked up.', `${meant.fault} There may still be records.`, 'warn')
+  return html`<div class="card">${renderEmptyState(
+    older
+      ? { title: 'No match among the newest records', text: 'Older records may match.' }
+      : { title: 'No matching records', text: 'No record of the audit trail matches these filters.' },
+  )}</div>`
+}
+
+function renderFilters(request: AdminRequest, { view: { fields }, choices }: AuditPage): Html {
+  const results: readonly Choice[] = [
+    ['allowed', 'Allowed'],
+    ['refused', 'Refused'],
+  ]
+  const set = Object.values(fields).filter(value => value !== '').length
+  return html`<details class="more filters"><summary>Filters${set > 0 && `: ${set} set`}</summary><form class="narrow narrow__form" method="get" action="${paths.admin}/audit" role="search" aria-label="Audit records">
+${renderSelect('kind', 'Event', 'All events', Object.entries(KINDS), fields.kind)}
+${renderSelect('result', 'Result', 'All results', results, fields.result)}
+${renderInput('user', 'User', fields.user, choices.users)}
+${renderInput('app', 'App', fields.app, choices.apps)}
+${renderInput('patient', namePatientField(request, 'audit-search'), fields.patient)}
+${renderInput('target', 'Changed account or app', fields.target)}
+${renderInput('launch', 'Launch id', fields.launch)}
+${renderInput('address', 'Address of the request', fields.address)}
+${renderInput('since', 'From (UTC)', fields.since, undefined, 'date')}
+${renderInput('until', 'To (UTC)', fields.until, undefined, 'date')}
+<p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink('/audit', 'Show all', 'btn btn--quiet btn--small')}</p>
+</form></details>`
+}
+
+function renderRow(record: KeptRecord, { names, patients }: AuditPage) {
+  return [
+    html`${renderMoment(record.at, { form: 'date' })} <span class="sub">${renderMoment(record.at, { form: 'exact' })}</span>`,
+    html`${renderResult(record)} <span class="status">${record.status}</span>`,
+    html`${describeEvent(record)}${record.reason !== null && html`<span class="sub">${record.reason}</span>`}`,
+    renderWho(record, names),
+    record.client_id === null ? '–' : describeApp(record, names),
+    renderPatientList(record, patients),
+    renderLink(`/audit/${record.id}`, html`Details<span class="sr"> of record ${record.id}</span>`),
+  ]
+}
+
+/** A person, or a command's operator, and the address. */
+function renderWho(record: KeptRecord, names: Names): Html {
+  const who = describeUser(record, names)
+  const { address } = record
+  return html`${who ?? '–'}${address !== null && address !== who && html`<span class="sub">${address}</span>`}`
+}
+
+/** Patients that are shown of each record in a list. */
+const PATIENTS_SHOWN = 3
+
+function listPatients(record: KeptRecord) {
+  const { patients, hasOthers } = readFiledPatients(record)
+  const more = patients.length - PATIENTS_SHOWN
+  return {
+    shown: patients.slice(0, PATIENTS_SHOWN),
+    rest: [...(more > 0 ? [`${more} more`] : []), ...(hasOthers ? ['others'] : [])].join(' and '),
+  }
+}
+
+function renderPatientList(record: KeptRecord, names: PatientNames): Html | string {
+  const { shown, rest } = listPatients(record)
+  if (shown.length === 0) return rest === '' ? '–' : 'Others'
+  return html`${shown.map(id => html`<div>${renderPatient(id, names)}</div>`)}${rest !== '' && html`<span class="sub">and ${rest}</span>`}`
+}

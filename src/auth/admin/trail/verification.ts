@@ -1,0 +1,164 @@
+import { Type } from '@sinclair/typebox'
+import { type Verification, verifyTrail } from '../../../audit/index.ts'
+import { describeError, HOUR_MS } from '../../../core/index.ts'
+import type { Sealer, Store } from '../../../store/index.ts'
+import { type Admin, AdminFailure, type Operation, recordAction } from '../base/action.ts'
+import { CLOSED, defineEndpoint, formatTime, Time } from '../base/endpoint.ts'
+
+export const VERIFY_TRAIL: Operation = { name: 'audit verify', signIn: 'never asks', isForAuditors: true }
+
+const Report = Type.Object(
+  {
+    state: Type.Union(
+      ['never', 'running', 'intact', 'changed', 'failed'].map(state => Type.Literal(state)),
+      { description: '`changed`: see `problems`. `failed`: it did not finish.' },
+    ),
+    at: Type.Optional(Time),
+    records: Type.Optional(Type.Integer()),
+    seals: Type.Optional(Type.Integer()),
+    unsealed: Type.Optional(Type.Integer({ description: 'Records that are not yet sealed.' })),
+    head: Type.Optional(Type.String({ description: 'Keep it for a later verification.' })),
+    problems: Type.Optional(Type.Array(Type.String())),
+  },
+  CLOSED,
+)
+
+export interface VerificationReport extends Partial<Verification> {
+  readonly state: 'never' | 'running' | 'intact' | 'changed' | 'failed'
+  /** When it ended, or began. */
+  readonly at?: number
+}
+
+const NAME = 'audit-verification'
+
+/** A verification that has not ended by then was interrupted. */
+const MAX_RUN_MS = HOUR_MS
+
+/** The last verification of the audit trail, by a page, the API or the command line. */
+export async function findVerification({
+  store,
+  clock,
+}: Pick<Admin, 'store' | 'clock'>): Promise<VerificationReport> {
+  const row = await store.db
+    .selectFrom('runtime_value')
+    .select(['value', 'changed_at'])
+    .where('name', '=', NAME)
+    .executeTakeFirst()
+  if (!row) return { state: 'never' }
+  const report: VerificationReport = { ...JSON.parse(row.value), at: row.changed_at }
+  const isInterrupted = report.state === 'running' && clock() - row.changed_at > MAX_RUN_MS
+  return isInterrupted ? { ...report, state: 'failed' } : report
+}
+
+async function keepReport({ db }: Store, report: VerificationReport, now: number): Promise<void> {
+  const kept = { value: JSON.stringify(report), changed_at: now, expires_at: null }
+  await db
+    .insertInto('runtime_value')
+    .values({ name: NAME, ...kept })
+    .onConflict(conflict => conflict.column('name').doUpdateSet(kept))
+    .execute()
+}
+
+const RUNNING = JSON.stringify({ state: 'running' } satisfies VerificationReport)
+
+/** Whether this verification may run: one at a time, of all processes. */
+async function claimVerification({ store, clock }: Pick<Admin, 'store' | 'clock'>): Promise<boolean> {
+  const kept = { value: RUNNING, changed_at: clock(), expires_at: null }
+  const { numInsertedOrUpdatedRows } = await store.db
+    .insertInto('runtime_value')
+    .values({ name: NAME, ...kept })
+    .onConflict(conflict =>
+      conflict
+        .column('name')
+        .doUpdateSet(kept)
+        .where(({ or, eb }) =>
+          or([
+            eb('runtime_value.value', '<>', RUNNING),
+            eb('runtime_value.changed_at', '<', clock() - MAX_RUN_MS),
+          ]),
+        ),
+    )
+    .executeTakeFirstOrThrow()
+  return numInsertedOrUpdatedRows === 1n
+}
+
+export const HEAD = /^\d{1,15}:[\w-]{43}$/
+
+/** Verifies the audit trail, records that, and keeps the result. */
+export async function verifyRecords(
+  admin: Admin,
+  sealer: Sealer,
+  { head }: { readonly head?: string | undefined } = {},
+): Promise<Verification> {
+  const found = await verifyTrail(admin.store, sealer, { head })
+  const { records, seals, problems } = found
+  await recordAction(admin, { operation: VERIFY_TRAIL, after: { records, seals, problems } })
+  const state = problems.length === 0 ? 'intact' : 'changed'
+  await keepReport(admin.store, { ...found, state }, admin.clock())
+  return found
+}
+
+/** How long a request waits for the result. A long trail takes minutes, and the next request finds the result. */
+const WAIT_MS = 3_000
+
+/** Begins a verification, and returns its result or that it is running. */
+export async function startVerification(
+  admin: Admin,
+  sealer: Sealer,
+  options: { readonly head?: string | undefined },
+): Promise<VerificationReport | AdminFailure> {
+  if (!(await admin.mayAct(admin.store.db, VERIFY_TRAIL)))
+    return new AdminFailure('forbidden', 'you are not an administrator')
+  if (options.head !== undefined && !HEAD.test(options.head))
+    return new AdminFailure(
+      'invalid',
+      'a head is a number, a colon and 43 characters, as an earlier verification showed it',
+    )
+  if (!(await claimVerification(admin)))
+    return new AdminFailure('conflict', 'another verification is running')
+  const verified = verifyRecords(admin, sealer, options).catch(async (error: unknown) => {
+    await keepReport(admin.store, { state: 'failed' }, admin.clock())
+    return new AdminFailure('unavailable', `the verification failed: ${describeError(error)}`)
+  })
+  const waited = new Promise<void>(resolve => setTimeout(resolve, WAIT_MS).unref())
+  const result = await Promise.race([verified, waited])
+  return result instanceof AdminFailure ? result : findVerification(admin)
+}
+
+function describeReport({ at, ...report }: VerificationReport) {
+  return { ...report, ...(at !== undefined && { at: formatTime(at) }) }
+}
+
+export const verificationEndpoints = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/audit/verification',
+    title: 'The last verification of the audit trail',
+    result: Report,
+    handle: async ({ admin }) => describeReport(await findVerification(admin)),
+  }),
+  defineEndpoint({
+    method: 'POST',
+    path: '/audit/verification',
+    title: 'Verify that no audit record was changed or removed',
+    description:
+      'Recomputes the hash chain. For a long trail the response is `running`: GET returns the result later.',
+    body: Type.Object(
+      {
+        head: Type.Optional(
+          Type.String({
+            pattern: HEAD.source,
+            description: 'A head of an earlier verification: also finds records removed from the end.',
+          }),
+        ),
+      },
+      CLOSED,
+    ),
+    result: Report,
+    operation: VERIFY_TRAIL,
+    async handle({ admin, context, body }) {
+      const report = await startVerification(admin, context.sealer, body)
+      return report instanceof AdminFailure ? report : describeReport(report)
+    },
+  }),
+]
