@@ -21,7 +21,7 @@ function createFolder() {
     write: folder.write,
     async run(
       names: readonly string[],
-      options: { limit?: number; onProgress?: (it: ImportProgress) => void } = {},
+      options: { lineLimit?: number; documentLimit?: number; onProgress?: (it: ImportProgress) => void } = {},
     ) {
       const { files } = await findFiles(names, folder.path)
       return importFiles({ files, repository, ...options })
@@ -82,7 +82,7 @@ describe('importFiles', () => {
     assert.deepEqual(numbers(report), { created: 2, updated: 0, unchanged: 0, refused: 2 })
     assert.equal(repository.find('AuditEvent', 'e'), undefined)
     assert.match(report.reasons[0]?.text ?? '', /^AuditEvent: Not imported: the server serves AuditEvents/)
-    assert.deepEqual(report.reasons[0]?.places, ['a.ndjson:1', 'b.json:5'])
+    assert.deepEqual(report.reasons[0]?.places, ['a.ndjson:1', 'b.json, entry 1'])
   })
 
   it('updates changed resources', async () => {
@@ -236,20 +236,6 @@ describe('importFiles with malformed input', () => {
       1,
     ],
     [
-      'an entry beyond the limit',
-      'a.json',
-      pretty({
-        resourceType: 'Bundle',
-        type: 'collection',
-        entry: [
-          { resource: patient('1') },
-          { resource: patient('x', { language: 'x'.repeat(9000) }) },
-          { resource: patient('2') },
-        ],
-      }),
-      1,
-    ],
-    [
       'a DELETE',
       'a.json',
       pretty({
@@ -267,7 +253,7 @@ describe('importFiles with malformed input', () => {
     it(`continues after ${name}`, async () => {
       const place = createFolder()
       place.write(file, content)
-      assert.deepEqual(numbers(await place.run([file], { limit: 8000 })), {
+      assert.deepEqual(numbers(await place.run([file], { lineLimit: 8000 })), {
         created: 2,
         updated: 0,
         unchanged: 0,
@@ -296,6 +282,26 @@ describe('importFiles with malformed input', () => {
     assert.match(json(lines), /"1\.ndjson\.gz".*cut off/)
     assert.ok((lines?.line ?? 0) > 200)
     assert.match(json(document), /"2\.json".*cut off/)
+  })
+
+  it('imports nothing of a Bundle that is cut off or too large, and says what to do (CLI-5)', async () => {
+    const { write, run, repository } = createFolder()
+    const bundle = pretty(makeBundle('batch'))
+    write('1-cut.json', bundle.slice(0, -3))
+    write('2-large.json', gzipSync(bundle + ' '.repeat(2 * 1024 * 1024)))
+    const { created, unreadable } = await run(['.'], { documentLimit: 2 * 1024 * 1024 })
+    assert.equal(created, 0)
+    assert.equal(repository.count(), 0)
+    assert.deepEqual(unreadable, [
+      { file: '1-cut.json', reason: 'It is not JSON text, or it is cut off' },
+      {
+        file: '2-large.json',
+        reason:
+          'It is a JSON document of more than 2 MiB. Split the Bundle, or write one resource per line (NDJSON)',
+      },
+    ])
+    write('2-large.json', gzipSync(bundle + ' '.repeat(1024 * 1024)))
+    assert.equal((await run(['2-large.json'], { documentLimit: 2 * 1024 * 1024 })).created, 2)
   })
 
   it('reports files that are not JSON, and ignores an empty file', async () => {

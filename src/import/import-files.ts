@@ -5,9 +5,10 @@ import { parseConditionalReference } from '../fhir-api/index.ts'
 import { fullAccess } from '../smart/index.ts'
 import type { InputFile } from './find-files.ts'
 import { detectFormat } from './find-files.ts'
-import { type Candidate, createLoader, type ImportReport, type Loader, type Place, Tally } from './loader.ts'
-import { describeReadFailure, isReadFailure } from './read-bytes.ts'
-import { readDocument, type Survey, surveyDocument } from './read-document.ts'
+import { formatMib, MAX_DOCUMENT_BYTES, MAX_LINE_BYTES } from './limits.ts'
+import { createLoader, type ImportReport, type Loader, Tally } from './loader.ts'
+import { describeReadFailure, isReadFailure, readWhole } from './read-bytes.ts'
+import { type FindConditional, parseBytes, readDocument } from './read-document.ts'
 import { readLines } from './read-lines.ts'
 
 export interface ImportProgress {
@@ -21,26 +22,28 @@ interface ImportOptions {
   readonly files: readonly InputFile[]
   readonly repository: Repository
   readonly onProgress?: (progress: ImportProgress) => void
-  /** The longest line, entry or resource, in bytes. */
-  readonly limit?: number
+  /** The longest line, in bytes. */
+  readonly lineLimit?: number
+  /** The longest document (a Bundle, an array or a resource on several lines), in bytes, unpacked. */
+  readonly documentLimit?: number
 }
 
 interface Import {
-  readonly repository: Repository
   readonly tally: Tally
-  readonly limit: number
+  readonly lineLimit: number
+  readonly documentLimit: number
   readonly loader: Loader
+  readonly find: FindConditional
   readonly onRead: (bytes: number) => void
 }
-
-const MAX_ITEM_BYTES = 32 * 1024 * 1024
 
 /**
  * Imports the files one after the other. A reference need not resolve. A Bundle with a conditional reference that has no
  * match yet waits until the other files are imported, so that the order of the files does not matter.
  */
 export async function importFiles(options: ImportOptions): Promise<ImportReport> {
-  const { files, repository, onProgress = () => {}, limit = MAX_ITEM_BYTES } = options
+  const { files, repository, onProgress = () => {} } = options
+  const { lineLimit = MAX_LINE_BYTES, documentLimit = MAX_DOCUMENT_BYTES } = options
   const tally = new Tally()
   const total = files.reduce((sum, file) => sum + file.size, 0)
   let read = 0
@@ -50,7 +53,8 @@ export async function importFiles(options: ImportOptions): Promise<ImportReport>
   const onRead = (bytes: number) => {
     read += bytes
   }
-  const current: Import = { repository, tally, limit, loader, onRead }
+  const find = (reference: string) => resolveConditional(reference, repository)
+  const current: Import = { tally, lineLimit, documentLimit, loader, find, onRead }
   const waiting: InputFile[] = []
   for (const file of files) if ((await importFile(file, current, false)) === 'waits') waiting.push(file)
   for (const file of waiting) await importFile(file, current, true)
@@ -62,8 +66,7 @@ async function importFile(file: InputFile, current: Import, isLast: boolean): Pr
     return await readFile(file, current, isLast)
   } catch (error) {
     if (!isReadFailure(error)) throw error
-    current.tally.unreadable.push({ file: file.label, reason: describeReadFailure(error) })
-    return 'done'
+    return refuseFile(file, current.tally, describeReadFailure(error))
   } finally {
     current.loader.flush()
   }
@@ -75,8 +78,7 @@ async function readFile(file: InputFile, current: Import, isLast: boolean): Prom
     case 'empty':
       return 'done'
     case 'unknown':
-      current.tally.unreadable.push({ file: file.label, reason: format.reason })
-      return 'done'
+      return refuseFile(file, current.tally, format.reason)
     case 'lines':
       await importLines(file, current)
       return 'done'
@@ -85,49 +87,41 @@ async function readFile(file: InputFile, current: Import, isLast: boolean): Prom
   }
 }
 
-async function importLines(file: InputFile, current: Import): Promise<void> {
-  const { repository, limit, loader, onRead } = current
-  const resolve = (reference: string) => resolveConditional(reference, repository)
-  for await (const candidate of untilBroken(file, readLines(file, limit, resolve, onRead)))
-    loader.add(candidate)
-}
-
-async function importDocument(file: InputFile, current: Import, isLast: boolean): Promise<'done' | 'waits'> {
-  const survey = await surveyDocument(file, current.limit)
-  const unresolved = resolveAll(survey, current.repository)
-  if (unresolved > 0 && !isLast) return 'waits'
-  current.tally.unresolved += unresolved
-  const candidates = readDocument(file, survey, survey.names, current.limit, current.onRead)
-  for await (const candidate of untilBroken(file, candidates)) current.loader.add(candidate)
+function refuseFile({ label }: InputFile, tally: Tally, reason: string): 'done' {
+  tally.unreadable.push({ file: label, reason })
   return 'done'
 }
 
-/** Ends a file that cannot be read any further with the last position that was read. */
-async function* untilBroken(
-  file: InputFile,
-  candidates: AsyncIterable<Candidate>,
-): AsyncGenerator<Candidate> {
-  let place: Place = { file: file.label, line: 0 }
+async function importLines(file: InputFile, current: Import): Promise<void> {
+  const { tally, lineLimit, loader, find, onRead } = current
+  let line = 0
   try {
-    for await (const candidate of candidates) {
-      place = candidate.place
-      yield candidate
+    for await (const candidate of readLines(file, lineLimit, find, onRead)) {
+      line = candidate.place.number
+      loader.add(candidate)
     }
   } catch (error) {
     if (!isReadFailure(error)) throw error
-    yield { kind: 'broken', place, reason: describeReadFailure(error) }
+    tally.unreadable.push({ file: file.label, line, reason: describeReadFailure(error) })
   }
 }
 
-/** Adds the targets of the conditional references to the names. Returns how many have none. */
-function resolveAll({ names, conditionals }: Survey, repository: Repository): number {
-  let unresolved = 0
-  for (const reference of conditionals) {
-    const target = resolveConditional(reference, repository)
-    if (target === undefined) unresolved++
-    else names.set(reference, target)
-  }
-  return unresolved
+async function importDocument(file: InputFile, current: Import, isLast: boolean): Promise<'done' | 'waits'> {
+  const { tally, documentLimit, loader, find, onRead } = current
+  const bytes = await readWhole(file.path, documentLimit)
+  if (bytes === undefined) return refuseFile(file, tally, describeTooLarge(documentLimit))
+  const parsed = parseBytes(bytes)
+  if (isFailure(parsed)) return refuseFile(file, tally, 'It is not JSON text, or it is cut off')
+  const { candidates, unresolved } = readDocument(parsed.value, file.label, bytes.length, find)
+  if (unresolved > 0 && !isLast) return 'waits'
+  tally.unresolved += unresolved
+  onRead(file.size)
+  for (const candidate of candidates) loader.add(candidate)
+  return 'done'
+}
+
+function describeTooLarge(limit: number): string {
+  return `It is a JSON document of more than ${formatMib(limit)}. Split the Bundle, or write one resource per line (NDJSON)`
 }
 
 /** `Type/id` of the one resource that a conditional reference matches. */

@@ -1,8 +1,8 @@
 /**
  * The import: reads FHIR resources from files (NDJSON, Bundles, single resources, gzip, folders) and writes them to the
- * embedded server's repository in bounded transactions. From there, `sendAll` sends them to any FHIR server. Files are
- * streamed, so that memory does not grow with them. The repository validates; the report names the file and line of
- * refused resources, never their content.
+ * embedded server's repository in bounded transactions. From there, `sendAll` sends them to any FHIR server. Lines
+ * are streamed, so that memory does not grow with them; a Bundle is parsed as a whole, up to a limit. The repository validates; the
+ * report names the file and line or entry of refused resources, never their content.
  */
 export { type FoundFiles, findFiles } from './find-files.ts'
 export { type ImportProgress, importFiles } from './import-files.ts'

@@ -2,17 +2,22 @@ import type { Repository } from '../backends/sqlite/index.ts'
 import type { Fault } from '../fhir/index.ts'
 import { isBusy } from '../sqlite/index.ts'
 
-/** The position of a resource: the line on which it begins, from 1. */
+/** The position of a resource: its line, or its entry in a Bundle or array, from 1. */
 export interface Place {
   readonly file: string
-  readonly line: number
+  readonly unit: 'line' | 'entry'
+  readonly number: number
+}
+
+function describePlace({ file, unit, number }: Place): string {
+  return unit === 'line' ? `${file}:${number}` : `${file}, entry ${number}`
 }
 
 /** Why resources were refused. Our own texts name types, elements and rules, never values. */
 export interface Reason {
   readonly text: string
   readonly count: number
-  /** The first of them: file and line, or `Type/id` if another server refused it. */
+  /** The first of them: file and line or entry, or `Type/id` if another server refused it. */
   readonly places: readonly string[]
 }
 
@@ -57,7 +62,7 @@ export class Tally {
     for (const text of new Set(reasons)) {
       const known = this.#reasons.get(text) ?? { count: 0, places: [] }
       known.count++
-      if (known.places.length < PLACES) known.places.push(`${place.file}:${place.line}`)
+      if (known.places.length < PLACES) known.places.push(describePlace(place))
       this.#reasons.set(text, known)
     }
   }
@@ -84,8 +89,6 @@ export type Candidate =
   | { readonly kind: 'resource'; readonly place: Place; readonly resource: unknown; readonly bytes: number }
   /** It is not a resource, for this reason. */
   | { readonly kind: 'fault'; readonly place: Place; readonly fault: string }
-  /** The file ends early here. */
-  | { readonly kind: 'broken'; readonly place: Place; readonly reason: string }
 
 // A running server waits while a batch is written, for about 0.1 s. Smaller batches take a quarter longer in
 // total; larger ones gain little.
@@ -116,12 +119,9 @@ export function createLoader(repository: Repository, tally: Tally, onBatch: () =
     if (waiting.length >= BATCH.resources || bytes >= BATCH.bytes) flush()
   }
   const add = (candidate: Candidate) => {
-    if (candidate.kind === 'fault') {
-      tally.notResources++
-      tally.refuse(candidate.place, [candidate.fault])
-    } else if (candidate.kind === 'broken')
-      tally.unreadable.push({ ...candidate.place, reason: candidate.reason })
-    else enqueue(candidate)
+    if (candidate.kind === 'resource') return enqueue(candidate)
+    tally.notResources++
+    tally.refuse(candidate.place, [candidate.fault])
   }
   return { add, flush }
 }

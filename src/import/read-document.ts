@@ -1,119 +1,84 @@
 import { createHash } from 'node:crypto'
-import { type Failed, fail, findOwn, isFailure, isRecord } from '../core/index.ts'
+import { type Failed, fail, findOwn, isRecord } from '../core/index.ts'
 import { parseExact, toPlain } from '../fhir/index.ts'
 import { parseConditionalReference } from '../fhir-api/index.ts'
-import type { InputFile } from './find-files.ts'
-import type { Candidate } from './loader.ts'
-import { isReadFailure, readBytes } from './read-bytes.ts'
-import { splitDocument } from './split-document.ts'
+import type { Candidate, Place } from './loader.ts'
 
-/** The result of reading a document once, before any of it is imported. */
-export interface Survey {
-  readonly kind: 'bundle' | 'array' | 'resource'
-  /** `Type/id` by `fullUrl` and, once they are found, by conditional reference. */
-  readonly names: Map<string, string>
-  /** Conditional references, to be resolved. */
-  readonly conditionals: Set<string>
-  /** Why none of the document is imported, if so. */
-  readonly fault?: string
+/** The resources of a document or of a line. */
+export interface Content {
+  readonly candidates: Iterable<Candidate>
+  /** The number of conditional references without exactly one match. */
+  readonly unresolved: number
 }
 
-/**
- * Reads a document to its end to collect the `fullUrl`s of its entries: an entry may refer to a later one. Memory holds
- * these names, not the entries.
- */
-export async function surveyDocument(file: InputFile, limit: number): Promise<Survey> {
-  const names = new Map<string, string>()
-  const conditionals = new Set<string>()
-  try {
-    for await (const part of splitDocument(readBytes(file.path), limit)) {
-      if (part.kind === 'item') surveyEntry(part.bytes, names, conditionals)
-      if (part.kind === 'frame') return { ...readFrame(part.bytes), names, conditionals }
-    }
-  } catch (error) {
-    if (!isReadFailure(error)) throw error
-  }
-  // The document ends early: the complete entries are imported, and the second reading reports where it ends.
-  return { kind: 'bundle', names, conditionals }
+/** Finds the `Type/id` that a conditional reference matches. */
+export type FindConditional = (reference: string) => string | undefined
+
+/** The resources of a document: a Bundle, an array or a single resource. */
+export function readDocument(value: unknown, file: string, bytes: number, find: FindConditional): Content {
+  const whole: Place = { file, unit: 'line', number: 1 }
+  const placeEntry = (number: number): Place => ({ file, unit: 'entry', number })
+  if (!Array.isArray(value)) return readValue(value, bytes, whole, find, placeEntry)
+  const share = bytes / value.length
+  return { candidates: value.map((item, at) => toCandidate(item, share, placeEntry(at + 1))), unresolved: 0 }
 }
 
-function readFrame(frame: Buffer): Pick<Survey, 'kind' | 'fault'> {
-  const parsed = parseBytes(frame)
-  if (isFailure(parsed)) return { kind: 'bundle', fault: parsed.fault }
-  if (Array.isArray(parsed.value)) return { kind: 'array' }
-  if (!isRecord(parsed.value) || parsed.value.resourceType !== 'Bundle') return { kind: 'resource' }
-  const fault = findBundleFault(parsed.value.type)
-  return fault === undefined ? { kind: 'bundle' } : { kind: 'bundle', fault }
+/** The resources of a Bundle, or a single resource. An entry may refer to a later one. */
+export function readValue(
+  value: unknown,
+  bytes: number,
+  whole: Place,
+  find: FindConditional,
+  placeEntry: (number: number) => Place = () => whole,
+): Content {
+  if (!isRecord(value) || value.resourceType !== 'Bundle')
+    return { candidates: [toCandidate(value, bytes, whole)], unresolved: 0 }
+  const fault = findBundleFault(value.type)
+  if (fault !== undefined) return { candidates: [{ kind: 'fault', place: whole, fault }], unresolved: 0 }
+  const entries = Array.isArray(value.entry) ? value.entry.map(readEntry) : []
+  const { by, unresolved } = nameEntries(entries, find)
+  return { candidates: listCandidates(entries, bytes / entries.length, by, placeEntry), unresolved }
 }
 
-function surveyEntry(bytes: Buffer, names: Map<string, string>, conditionals: Set<string>): void {
-  const parsed = parseBytes(bytes)
-  if (isFailure(parsed)) return
-  const entry = readEntry(parsed.value)
-  if (entry.kind !== 'resource') return
-  const { resource, fullUrl } = entry
-  if (fullUrl !== undefined) names.set(fullUrl, `${resource.resourceType}/${resource.id}`)
-  for (const reference of listReferenceTexts(resource))
-    if (parseConditionalReference(reference)) conditionals.add(reference)
+function toCandidate(value: unknown, bytes: number, place: Place): Candidate {
+  return { kind: 'resource', place, resource: withId(value), bytes }
 }
 
-/** The resources of a document, each with the line on which it begins. */
-export async function* readDocument(
-  file: InputFile,
-  survey: Survey,
+/** One by one, because their references are replaced in copies. */
+function* listCandidates(
+  entries: readonly BundleEntry[],
+  bytes: number,
   by: Replacements,
-  limit: number,
-  onRead: (bytes: number) => void,
-): AsyncGenerator<Candidate> {
-  if (survey.kind === 'resource') return yield* readWhole(file, limit, onRead)
-  const place = (line: number) => ({ file: file.label, line })
-  for await (const part of splitDocument(readBytes(file.path, onRead), limit)) {
-    if (part.kind === 'broken') yield { kind: 'broken', place: place(part.line), reason: part.reason }
-    else if (part.kind === 'too-long')
-      yield { kind: 'fault', place: place(part.line), fault: describeTooLong(limit) }
-    else if (part.kind === 'item' && survey.fault === undefined)
-      yield* readItem(part.bytes, survey.kind, by, place(part.line))
-  }
-  if (survey.fault !== undefined) yield { kind: 'fault', place: place(1), fault: survey.fault }
-}
-
-function* readItem(
-  bytes: Buffer,
-  kind: Survey['kind'],
-  by: Replacements,
-  place: Candidate['place'],
+  placeEntry: (number: number) => Place,
 ): Generator<Candidate> {
-  const parsed = parseBytes(bytes)
-  if (isFailure(parsed)) return yield { kind: 'fault', place, fault: parsed.fault }
-  if (kind === 'array')
-    return yield { kind: 'resource', place, resource: withId(parsed.value), bytes: bytes.length }
-  const entry = readEntry(parsed.value)
-  if (entry.kind === 'fault') yield { kind: 'fault', place, fault: entry.fault }
-  if (entry.kind === 'resource')
-    yield { kind: 'resource', place, resource: replaceReferences(entry.resource, by), bytes: bytes.length }
-}
-
-/** A file with one resource. (A List has an `entry` too, so that only the whole document decides.) */
-async function* readWhole(
-  file: InputFile,
-  limit: number,
-  onRead: (bytes: number) => void,
-): AsyncGenerator<Candidate> {
-  const place = { file: file.label, line: 1 }
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of readBytes(file.path, onRead)) {
-    length += chunk.length
-    if (length <= limit) chunks.push(chunk)
+  for (const [at, entry] of entries.entries()) {
+    const place = placeEntry(at + 1)
+    if (entry.kind === 'fault') yield { ...entry, place }
+    if (entry.kind === 'resource')
+      yield { kind: 'resource', place, resource: replaceReferences(entry.resource, by), bytes }
   }
-  if (length > limit) return yield { kind: 'fault', place, fault: describeTooLong(limit) }
-  const parsed = parseBytes(Buffer.concat(chunks))
-  if (isFailure(parsed)) yield { kind: 'fault', place, fault: parsed.fault }
-  else yield { kind: 'resource', place, resource: withId(parsed.value), bytes: length }
 }
 
-export function describeTooLong(limit: number): string {
-  return `Longer than ${Math.round(limit / 1024 / 1024)} MiB`
+function nameEntries(
+  entries: readonly BundleEntry[],
+  find: FindConditional,
+): { readonly by: Replacements; readonly unresolved: number } {
+  const by = new Map<string, string>()
+  const conditionals = new Set<string>()
+  for (const entry of entries) {
+    if (entry.kind !== 'resource') continue
+    const { resource, fullUrl } = entry
+    if (fullUrl !== undefined) by.set(fullUrl, `${resource.resourceType}/${resource.id}`)
+    for (const reference of listReferenceTexts(resource))
+      if (parseConditionalReference(reference)) conditionals.add(reference)
+  }
+  let unresolved = 0
+  for (const reference of conditionals) {
+    const target = find(reference)
+    if (target === undefined) unresolved++
+    else by.set(reference, target)
+  }
+  return { by, unresolved }
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -176,7 +141,7 @@ function computeId(resource: Fields): string {
 }
 
 /** The resource, with an id if it has none. A value that is not a resource stays as it is, and is refused later. */
-export function withId(resource: unknown): unknown {
+function withId(resource: unknown): unknown {
   if (!isRecord(resource) || typeof resource.resourceType !== 'string' || resource.id !== undefined)
     return resource
   return { ...resource, id: computeId(resource) }

@@ -1,17 +1,9 @@
-import { isFailure, isRecord } from '../core/index.ts'
+import { isFailure } from '../core/index.ts'
 import type { InputFile } from './find-files.ts'
+import { formatMib } from './limits.ts'
 import type { Candidate, Place } from './loader.ts'
 import { readBytes } from './read-bytes.ts'
-import {
-  type BundleEntry,
-  describeTooLong,
-  findBundleFault,
-  listReferenceTexts,
-  parseBytes,
-  readEntry,
-  replaceReferences,
-  withId,
-} from './read-document.ts'
+import { type FindConditional, parseBytes, readValue } from './read-document.ts'
 
 /** A line of a file. Blank lines are skipped, but counted. */
 type Line =
@@ -56,9 +48,6 @@ function isBlank(bytes: Buffer): boolean {
   return bytes.every(byte => byte === 0x20 || byte === 0x0d || byte === 0x09)
 }
 
-/** Resolves a conditional reference. */
-type FindConditional = (reference: string) => string | undefined
-
 /** The resources of a file with one resource or Bundle per line. */
 export async function* readLines(
   file: InputFile,
@@ -67,48 +56,13 @@ export async function* readLines(
   onRead: (bytes: number) => void,
 ): AsyncGenerator<Candidate> {
   for await (const line of splitLines(readBytes(file.path, onRead), limit)) {
-    yield* readLine(line, { file: file.label, line: line.number }, limit, find)
+    yield* readLine(line, { file: file.label, unit: 'line', number: line.number }, limit, find)
   }
 }
 
-function* readLine(line: Line, place: Place, limit: number, find: FindConditional): Generator<Candidate> {
-  if (line.kind === 'too-long') return yield { kind: 'fault', place, fault: describeTooLong(limit) }
+function readLine(line: Line, place: Place, limit: number, find: FindConditional): Iterable<Candidate> {
+  if (line.kind === 'too-long') return [{ kind: 'fault', place, fault: `Longer than ${formatMib(limit)}` }]
   const parsed = parseBytes(line.bytes)
-  if (isFailure(parsed)) return yield { kind: 'fault', place, fault: parsed.fault }
-  const { value } = parsed
-  if (isRecord(value) && value.resourceType === 'Bundle')
-    yield* readBundle(value, line.bytes.length, place, find)
-  else yield { kind: 'resource', place, resource: withId(value), bytes: line.bytes.length }
-}
-
-function* readBundle(
-  bundle: Readonly<Record<string, unknown>>,
-  length: number,
-  place: Place,
-  find: FindConditional,
-): Generator<Candidate> {
-  const fault = findBundleFault(bundle.type)
-  if (fault !== undefined) return yield { kind: 'fault', place, fault }
-  const entries = Array.isArray(bundle.entry) ? bundle.entry.map(readEntry) : []
-  const by = resolveEntries(entries, find)
-  const bytes = length / Math.max(1, entries.length)
-  for (const entry of entries) {
-    if (entry.kind === 'fault') yield { kind: 'fault', place, fault: entry.fault }
-    if (entry.kind === 'resource')
-      yield { kind: 'resource', place, resource: replaceReferences(entry.resource, by), bytes }
-  }
-}
-
-function resolveEntries(entries: readonly BundleEntry[], find: FindConditional): Map<string, string> {
-  const by = new Map<string, string>()
-  for (const entry of entries) {
-    if (entry.kind !== 'resource') continue
-    if (entry.fullUrl !== undefined)
-      by.set(entry.fullUrl, `${entry.resource.resourceType}/${entry.resource.id}`)
-    for (const reference of listReferenceTexts(entry.resource)) {
-      const found = find(reference)
-      if (found !== undefined) by.set(reference, found)
-    }
-  }
-  return by
+  if (isFailure(parsed)) return [{ kind: 'fault', place, fault: parsed.fault }]
+  return readValue(parsed.value, line.bytes.length, place, find).candidates
 }

@@ -22,7 +22,8 @@ Usage: ${HOW} data import [--to <url>] <file or folder>...
 Reads NDJSON, Bundles (collection, transaction, batch, searchset, document) and single resources, plain or compressed with
 gzip, and folders of these with their subfolders. Works while the servers run, while they are stopped, and before the
 first start. Resources keep their ids. You can repeat an import: a resource with the same content stays unchanged. Prints
-a report that lists refused resources by reason, with file and line of the first ones.
+a report that lists refused resources by reason, with file and line or entry of the first ones. A Bundle may have 128 MiB,
+a line of NDJSON 32 MiB; a file of NDJSON has no limit.
 
 With --to, checks the resources in the same way and sends them to the FHIR server at that base URL, for example the
 upstream of the gateway: referenced resources first, resources that refer to each other as one transaction. Sends refused
