@@ -1,15 +1,18 @@
 /**
  * `npm run docs [folder]`: the documentation as a static website in `site/`. Every Markdown page of the project becomes a page,
- * with the headings of docs/README.md as its navigation, and so do the decision vectors. Fails for a link that leads nowhere.
+ * with the headings of docs/README.md as its navigation, and so do the decision vectors. The specification gets the tests of each
+ * rule. Fails for a link that leads nowhere.
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { createIndex } from 'pagefind'
+import { listFiles, readSources } from './checks/sources.ts'
+import { listTests } from './checks/specification.ts'
 import { findLinkFaults } from './site/links.ts'
 import { readNavigation } from './site/navigation.ts'
 import { formatPage } from './site/page.ts'
 import { HOME, nameOutput } from './site/paths.ts'
-import { renderMarkdown } from './site/render.ts'
+import { renderMarkdown, SPECIFICATION } from './site/render.ts'
 import { formatVectorPages } from './site/vectors.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
@@ -18,7 +21,8 @@ const folder = resolve(process.argv[2] ?? join(ROOT, 'site'))
 const sources = new Map(listPages().map(path => [path, readFileSync(join(ROOT, path), 'utf8')]))
 const navigation = readNavigation(sources.get(HOME) ?? '')
 const pages = new Map<string, string>()
-for (const [path, text] of sources) {
+for (const [path, written] of sources) {
+  const text = path === SPECIFICATION ? listTests(written, readTests()) : written
   const { title, content, headings } = renderMarkdown(text, path, isPage)
   pages.set(nameOutput(path), formatPage({ path: nameOutput(path), title, content, headings, navigation }))
 }
@@ -44,6 +48,10 @@ if (faults.length > 0) process.exitCode = 1
 
 function isPage(file: string): boolean {
   return sources.has(file) || /^vectors\/[\w-]+\.json$/.test(file)
+}
+
+function readTests(): ReadonlyMap<string, string> {
+  return readSources(listFiles().filter(file => file.endsWith('.ts')))
 }
 
 function listPages(): readonly string[] {

@@ -165,16 +165,14 @@ describe('listTests', () => {
     ['src/a/a.ts', writeTest('is no test', 'SCOPE-2')],
   ])
 
-  it('writes the tests of each rule below it, and replaces earlier ones', () => {
-    const rules =
-      '# Rules\n\n- **SCOPE-1** A rule\n  of two lines.\n  - `old.test.ts` “gone”\n- **SCOPE-2** x\n\n## End\n'
+  it('writes the tests of each rule below it', () => {
+    const rules = '# Rules\n\n- **SCOPE-1** A rule\n  of two lines.\n- **SCOPE-2** x\n\n## End\n'
     assert.equal(
       listTests(rules, sources),
       '# Rules\n\n- **SCOPE-1** A rule\n  of two lines.\n' +
         "  - `src/a/a.test.ts` “reads the client's scope”\n  - `src/b/b-suite.ts` “writes all”\n" +
         '- **SCOPE-2** x\n  - `src/b/b-suite.ts` “writes all”\n\n## End\n',
     )
-    assert.equal(listTests(listTests(rules, sources), sources), listTests(rules, sources))
   })
 })
 
@@ -194,6 +192,11 @@ describe('findRuleFaults', () => {
       '- **SCOPE-1** x\n- **SCOPE-2** y',
       'SCOPE-1',
       'page.md: SCOPE-2 has no test, no title ends with its number',
+    ],
+    [
+      '- **SCOPE-1** x\n  - `src/a/a.test.ts` “reads”',
+      'SCOPE-1',
+      'page.md: lists tests, which only the website has',
     ],
     ['- **SCOPE-1** x\n- **SCOPE-1** y', 'SCOPE-1', 'page.md: SCOPE-1 is the number of two rules'],
     [

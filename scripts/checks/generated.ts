@@ -7,17 +7,13 @@ import { formatApiReference } from './api-reference.ts'
 import type { Sources } from './modules.ts'
 import { fillCounts } from './proof.ts'
 import { settingsReference } from './settings-reference.ts'
-import { listTests } from './specification.ts'
 
-/** The rules are written on the page itself; the tests below them are generated. */
-const SPECIFICATION = 'docs/specification.md'
-/** Written by hand too, apart from its counts and versions. */
+/** Written by hand, apart from its counts and versions. */
 const PROOF = 'docs/proof.md'
 
 /** The pages that are generated, by their path, with the text that they should have. */
 export async function generatePages(sources: Sources): Promise<ReadonlyMap<string, string>> {
   return new Map([
-    [SPECIFICATION, listTests(sources.get(SPECIFICATION) ?? '', sources)],
     [PROOF, fillCounts(sources.get(PROOF) ?? '', sources)],
     ['docs/settings.md', settingsReference()],
     ['docs/cli.md', await renderCliReference()],

@@ -10,8 +10,8 @@ interface RuleTest {
 const RULE = /^- \*\*([A-Z]+-\d+)\*\*/
 const TEST_FILE = /(?:\.test|-suite)\.ts$/
 const TITLE = /(['"`])((?:\\.|(?!\1).)*) \(([A-Z]+-\d+(?:, [A-Z]+-\d+)*)\)\1/g
-/** A test below a rule, as `listTests` writes it. */
-const LISTED_TEST = /^ {2}- `/
+/** A test below a rule, as the website has it. */
+const LISTED_TEST = /^ {2}- `/m
 /** A test in a table: `` `src/smart/scope.test.ts` “part of its title” ``. The title may be omitted. */
 const TEST = /`([^`]+(?:\.test|-suite)\.ts)`(?:\s*“([^”]+)”)?/g
 /** A document by a number that only people outside the repository can look up. */
@@ -20,12 +20,12 @@ const OUTSIDE = /\b(?:contract|issue|checklist) (?:[A-Z]{1,2}-?)?\d[\d.]*/gi
 const PAGE = /(?<![\w/.-])[\w./-]*\w\.md\b/g
 const PROSE = /^\s*(?:\/?\*|\/\/)/
 
-/** The specification with the tests of each rule below it. */
+/** The specification with the tests of each rule below it, for the website. */
 export function listTests(specification: string, sources: Sources): string {
   const tests = findRuleTests(sources)
   const lines: string[] = []
   let open: string | undefined
-  for (const line of specification.split('\n').filter(text => !LISTED_TEST.test(text))) {
+  for (const line of specification.split('\n')) {
     if (open !== undefined && !line.startsWith('  ')) {
       lines.push(...formatTests(tests, open))
       open = undefined
@@ -53,13 +53,14 @@ function findRuleTests(sources: Sources): readonly RuleTest[] {
   )
 }
 
-/** Rules without a test, tests of a rule that does not exist, and two rules with one number. */
+/** Rules without a test, tests of a rule that does not exist, two rules with one number, and listed tests, which only the website has. */
 export function findRuleFaults(page: string, text: string, sources: Sources): readonly string[] {
   const rules = readNumbers(text)
   const tests = findRuleTests(sources)
   const tested = new Set(tests.flatMap(({ numbers }) => numbers))
   return [
     ...(rules.length === 0 ? [`${page}: has no rules`] : []),
+    ...(LISTED_TEST.test(text) ? [`${page}: lists tests, which only the website has`] : []),
     ...rules
       .filter((number, at) => rules.indexOf(number) !== at)
       .map(number => `${page}: ${number} is the number of two rules`),

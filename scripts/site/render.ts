@@ -16,7 +16,7 @@ export interface Rendered {
 }
 
 /** Below each rule is a list of its tests, which most readers skip. */
-const SPECIFICATION = 'docs/specification.md'
+export const SPECIFICATION = 'docs/specification.md'
 
 /** The pages are our own, so HTML in them stays as it is. */
 const markdown = new MarkdownIt({ html: true })

@@ -69,6 +69,14 @@ describe('the website of the documentation', () => {
       .waitFor()
   })
 
+  it('lists the tests of a rule below it', async () => {
+    const { page } = await open()
+    await page.goto(at('docs/specification.html'))
+    const rule = page.getByRole('listitem').filter({ hasText: /^\s*SERVICE-3 / })
+    await rule.getByText('Tests', { exact: true }).click()
+    await rule.getByText('src/config/configuration.test.ts “has the documented defaults”').waitFor()
+  })
+
   for (const [screen, options] of Object.entries(SCREENS))
     it(`is accessible and fits: ${screen}`, { skip: !IS_THOROUGH && 'only in a thorough run' }, async () => {
       const { page } = await open(options)
