@@ -14,7 +14,7 @@ import {
 } from '../../web/index.ts'
 import { auditEvent } from '../base/audit.ts'
 import { paths } from '../base/paths.ts'
-import { ADMIN_READ_SCOPE, ADMIN_SCOPE } from '../base/program-scopes.ts'
+import { ADMIN_READ_SCOPE, ADMIN_SCOPE } from '../words/program-scopes.ts'
 import { forbidCaching } from '../base/request.ts'
 import {
   type AccessToken,

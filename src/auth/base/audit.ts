@@ -3,9 +3,11 @@ import type { Transaction } from 'kysely'
 import type { AuditRecord } from '../../audit/index.ts'
 import type { Claims } from '../../jwt/index.ts'
 import type { Schema } from '../../store/index.ts'
+import type { Comparison, StoredFacts } from '../words/reason.ts'
+import { describePage, type FactsArgument, type FactsOf, type PageReason } from '../words/reasons.ts'
 import type { BaseContext } from './context.ts'
 import { LIMITS } from './limits.ts'
-import { type Comparison, getStatus, type Refusal } from './refusal.ts'
+import { getStatus, type Refusal } from './refusal.ts'
 import { formatFhirUser, type User } from './user.ts'
 
 export type AuthEvent = Pick<AuditRecord, 'kind' | 'status'> &
@@ -76,16 +78,33 @@ export function describeRefusal(
 ): Pick<AuthEvent, 'allowed' | 'status' | 'reason' | 'details'> {
   return {
     allowed: false,
-    status: refusal.returnTo ? 302 : getStatus(refusal.code),
-    reason: `${refusal.code}: ${refusal.description}`,
+    status: refusal.returnTo ? 302 : getStatus(refusal.error),
+    reason: `${refusal.error}: ${refusal.description}`,
     details: describeRefusalDetails(refusal),
   }
+}
+
+/** Describes a request that was refused for a reason that is not one of OAuth. */
+export function describeRefused<Reason extends PageReason>(
+  reason: Reason,
+  ...facts: FactsArgument<FactsOf<Reason>>
+): {
+  readonly allowed: false
+  readonly status: number
+  readonly reason: string
+  readonly details: EventDetails
+} {
+  const { status, sentence, facts: found } = describePage(reason, ...facts)
+  return { allowed: false, status, reason: sentence, details: { reason, facts: limitFacts(found) } }
 }
 
 export type TokenClaims = Readonly<Record<string, Claims>>
 
 /** The details of an OAuth event, for the activity page (ACTIVITY-3). They contain no secret and no name. */
 export interface EventDetails {
+  /** The reason of a refusal, by its name in `words`, with its facts. Records of earlier releases have none. */
+  readonly reason?: string | undefined
+  readonly facts?: StoredFacts | undefined
   /** The exact reason of a refusal, which the client does not get. */
   readonly detail?: string | undefined
   readonly compared?: readonly Comparison[] | undefined
@@ -100,9 +119,21 @@ export interface EventDetails {
   readonly kept?: readonly string[] | undefined
 }
 
-function describeRefusalDetails({ detail, compared }: Refusal): EventDetails | undefined {
-  if (detail === undefined && compared.length === 0) return undefined
-  return { detail, compared: limitComparisons(compared) }
+function describeRefusalDetails({ reason, facts, detail, compared }: Refusal): EventDetails {
+  return {
+    reason,
+    facts: limitFacts(facts),
+    detail,
+    ...(compared.length > 0 && { compared: limitComparisons(compared) }),
+  }
+}
+
+function limitFacts(facts: StoredFacts): StoredFacts | undefined {
+  const limited = Object.entries(facts).map(([name, fact]) => [
+    name,
+    typeof fact === 'string' ? cut(hideSecrets(fact)) : fact,
+  ])
+  return limited.length === 0 ? undefined : Object.fromEntries(limited)
 }
 
 /** Tokens, codes and secrets have at least 43 characters of these. An app may send one in the wrong parameter. */

@@ -20,7 +20,8 @@ export type FhirReadResult =
 /** No response, or an invalid one. `reason` may be shown. */
 export interface Unavailable extends Failed {
   readonly kind: 'unavailable'
-  readonly reason: string
+  readonly reason: 'fhir-unavailable'
+  readonly detail: string
   readonly status?: number
 }
 
@@ -174,10 +175,7 @@ function createReader(
       })
       return await readResponse(response, fhirBaseUrl)
     } catch (error) {
-      return fail({
-        kind: 'unavailable',
-        reason: isTimeout(error) ? `No response in ${seconds} s` : 'No response',
-      })
+      return failUnavailable(isTimeout(error) ? `No response in ${seconds} s` : 'No response')
     }
   }
   return Object.assign(read, {
@@ -196,11 +194,20 @@ function createReader(
 async function readResponse(response: Response, fhirBaseUrl: string): Promise<FhirReadResult> {
   const { status } = response
   if (status === 404 || status === 410 || status === 403) return { kind: 'absent' }
-  if (status !== 200) return fail({ kind: 'unavailable', reason: `Error response (${status})`, status })
+  if (status !== 200) return failUnavailable(`Error response (${status})`, status)
   const resource: unknown = await response.json()
   return isResource(resource)
     ? { kind: 'found', resource, ...readPositions(resource, fhirBaseUrl) }
-    : fail({ kind: 'unavailable', reason: 'The response is not FHIR' })
+    : failUnavailable('The response is not FHIR')
+}
+
+function failUnavailable(detail: string, status?: number): Unavailable {
+  return fail({
+    kind: 'unavailable',
+    reason: 'fhir-unavailable',
+    detail,
+    ...(status !== undefined && { status }),
+  })
 }
 
 /** The positions of the pages before and after this one: their URLs below the FHIR base. */

@@ -1,26 +1,12 @@
 import { Failing } from '../../core/index.ts'
-/** RFC 6749, 4.1.2.1 and 5.2; RFC 7591, 3.2.2; OIDC Core, 3.1.2.6; OIDC Unmet Authentication Requirements. */
-export type RefusalCode =
-  | 'invalid_request'
-  | 'invalid_client'
-  | 'invalid_grant'
-  | 'invalid_scope'
-  | 'unauthorized_client'
-  | 'unsupported_grant_type'
-  | 'unsupported_response_type'
-  | 'access_denied'
-  | 'login_required'
-  | 'consent_required'
-  | 'interaction_required'
-  | 'unmet_authentication_requirements'
-  | 'request_not_supported'
-  | 'request_uri_not_supported'
-  | 'registration_not_supported'
-  | 'invalid_redirect_uri'
-  | 'invalid_client_metadata'
-  | 'temporarily_unavailable'
-  | 'server_error'
-
+import {
+  type Comparison,
+  fill,
+  type OAuthWords,
+  type RefusalCode,
+  type StoredFacts,
+} from '../words/reason.ts'
+import { type FactsArgument, type FactsOf, OAUTH_REASONS, type OAuthReason } from '../words/reasons.ts'
 /** A verified redirect URI that an error may be sent to. */
 export interface ReturnTarget {
   readonly redirectUri: string
@@ -41,54 +27,63 @@ export interface KnownParties {
   readonly endedGrant?: string | undefined
 }
 
-/** A sent value beside the one that it was compared with, for developers only. It must not be a secret. */
-export interface Comparison {
-  /** The parameter. */
-  readonly name: string
-  /** Undefined if it was not sent. */
-  readonly sent: string | undefined
-  readonly expected: readonly string[]
-  readonly origin: 'registered' | 'required' | 'granted' | 'launched' | 'in the authorization request'
-}
-
 /**
  * A refused request. `description` is for the client and its developers, `detail` for the log only. It may be redirected
  * only if `returnTo` is set (RFC 6749, 4.1.2.1).
  */
 export class Refusal extends Failing {
-  readonly kind = 'refused'
-  readonly code: RefusalCode
-  readonly description: string
-  readonly detail: string | undefined
+  readonly reason: OAuthReason
+  readonly facts: StoredFacts
+  readonly error: RefusalCode
   readonly returnTo: ReturnTarget | undefined
   readonly known: KnownParties
   readonly compared: readonly Comparison[]
 
   constructor(
-    code: RefusalCode,
-    description: string,
-    more: Partial<Pick<Refusal, 'detail' | 'returnTo' | 'known' | 'compared'>> = {},
+    reason: OAuthReason,
+    facts: StoredFacts,
+    more: Partial<Pick<Refusal, 'error' | 'returnTo' | 'known' | 'compared'>> = {},
   ) {
     super()
-    this.code = code
-    this.description = description
-    this.detail = more.detail
+    this.reason = reason
+    this.facts = facts
+    this.error = more.error ?? OAUTH_REASONS[reason].error
     this.returnTo = more.returnTo
     this.known = more.known ?? {}
     this.compared = more.compared ?? []
   }
 
+  get description(): string {
+    return fill(OAUTH_REASONS[this.reason].sentence, this.facts)
+  }
+
+  get detail(): string | undefined {
+    const { detail }: OAuthWords = OAUTH_REASONS[this.reason]
+    return detail === undefined ? undefined : fill(detail, this.facts)
+  }
+
+  withError(error: RefusalCode): Refusal {
+    return new Refusal(this.reason, this.facts, { ...this, error })
+  }
+
   withReturnTo(returnTo: ReturnTarget): Refusal {
-    return new Refusal(this.code, this.description, { ...this, returnTo })
+    return new Refusal(this.reason, this.facts, { ...this, returnTo })
   }
 
   withComparison(comparison: Comparison): Refusal {
-    return new Refusal(this.code, this.description, { ...this, compared: [...this.compared, comparison] })
+    return new Refusal(this.reason, this.facts, { ...this, compared: [...this.compared, comparison] })
   }
 
   withKnown(known: KnownParties): Refusal {
-    return new Refusal(this.code, this.description, { ...this, known: { ...this.known, ...known } })
+    return new Refusal(this.reason, this.facts, { ...this, known: { ...this.known, ...known } })
   }
+}
+
+export function refuse<Reason extends OAuthReason>(
+  reason: Reason,
+  ...[facts]: FactsArgument<FactsOf<Reason>>
+): Refusal {
+  return new Refusal(reason, facts ?? {})
 }
 
 /** RFC 6749, 5.2. All others are 400. */
@@ -99,6 +94,6 @@ const STATUSES: Partial<Record<RefusalCode, 401 | 403 | 500 | 503>> = {
   server_error: 500,
 }
 
-export function getStatus(code: RefusalCode): 400 | 401 | 403 | 500 | 503 {
-  return STATUSES[code] ?? 400
+export function getStatus(error: RefusalCode): 400 | 401 | 403 | 500 | 503 {
+  return STATUSES[error] ?? 400
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isRecord } from '../../core/index.ts'
-import { getStatus, Refusal } from './refusal.ts'
+import { getStatus, type Refusal, refuse } from './refusal.ts'
 
 /** The parameters of one request, by name (RFC 6749, 3.1). */
 export interface Parameters {
@@ -35,23 +35,21 @@ export async function forbidCaching(_request: FastifyRequest, reply: FastifyRepl
 
 export function readForm({ headers, body }: FastifyRequest): Parameters | Refusal {
   if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(headers['content-type'] ?? ''))
-    return new Refusal('invalid_request', 'The body must be application/x-www-form-urlencoded.')
+    return refuse('body-not-form')
   const form = readParameters(body)
-  return form.unreadable.size === 0
-    ? form
-    : new Refusal('invalid_request', 'A parameter is repeated or unreadable.')
+  return form.unreadable.size === 0 ? form : refuse('some-parameter-unreadable')
 }
 
 export function readJson({ headers, body }: FastifyRequest): { readonly body: unknown } | Refusal {
   return /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')
     ? { body }
-    : new Refusal('invalid_request', 'The body must be application/json.')
+    : refuse('body-not-json')
 }
 
 /** RFC 6749, 5.2. */
 export function sendOAuthError(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
-  request.log.info({ error: refusal.code, detail: refusal.detail }, 'Client refused')
-  const status = getStatus(refusal.code)
+  request.log.info({ error: refusal.error, reason: refusal.reason, detail: refusal.detail }, 'Client refused')
+  const status = getStatus(refusal.error)
   if (status === 401) reply.header('www-authenticate', 'Basic realm="sallyport", charset="UTF-8"')
-  return reply.code(status).send({ error: refusal.code, error_description: refusal.description })
+  return reply.code(status).send({ error: refusal.error, error_description: refusal.description })
 }

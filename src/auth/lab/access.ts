@@ -6,23 +6,29 @@ import type { AuthContext } from '../oauth/context.ts'
 import type { Login } from '../users/find-login.ts'
 import { findCurrentLogin } from '../users/login.ts'
 import { isRecentLogin } from '../users/login-rights.ts'
+import type { StoredFacts } from '../words/reason.ts'
+import { describePage, type FactsArgument, type FactsOf, type PageReason } from '../words/reasons.ts'
 
 export interface Problem extends Failed {
+  readonly reason: PageReason
+  readonly facts?: StoredFacts | undefined
   readonly status: number
   readonly error: string
   readonly text: string
 }
 
 /** A page of another site must not launch itself with access to records. */
-const CROSS_SITE = refuse('A page of another site may have opened this link. Open it from the lab page.')
-const PLAIN_HTTP = refuse('Off loopback, the lab is available over https only.')
-const NOT_ADMINISTRATOR = refuse('Off loopback, the lab is for administrators who are signed in.')
-const NOT_RECENT = refuse(
-  `A launch of the lab needs a sign-in within the last ${RECENT_SECONDS / 60} minutes. Sign in again in the administration area, then open the link once more.`,
-)
+const CROSS_SITE = refuse('link-of-another-site')
+const PLAIN_HTTP = refuse('lab-over-plain-http')
+const NOT_ADMINISTRATOR = refuse('lab-needs-administrator')
+const NOT_RECENT = refuse('lab-needs-recent-sign-in', { minutes: RECENT_SECONDS / 60 })
 
-function refuse(text: string): Problem {
-  return fail({ status: 403, error: 'access_denied', text })
+function refuse<Reason extends PageReason>(
+  reason: Reason,
+  ...facts: FactsArgument<FactsOf<Reason>>
+): Problem {
+  const { status, sentence, facts: found } = describePage(reason, ...facts)
+  return fail({ reason, facts: found, status, error: 'access_denied', text: sentence })
 }
 
 /** Why a user may not open pages of the lab, which give no access: off loopback they are for administrators (LAB-9). */

@@ -13,7 +13,7 @@ import {
 } from '../../web/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
-import { isProgramScope } from '../base/program-scopes.ts'
+import { isProgramScope } from '../words/program-scopes.ts'
 import { type Client, isConfigured } from '../oauth/clients/client.ts'
 import { hasOwnScope } from '../oauth/clients/validate.ts'
 import type { AuthContext } from '../oauth/context.ts'

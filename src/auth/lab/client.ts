@@ -8,7 +8,7 @@ import { findLaunchUrlFault } from '../oauth/clients/urls.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import type { Problem } from './access.ts'
 import { MAX_CLIENTS } from './limits.ts'
-import { failLink } from './read-link.ts'
+import { failLink, failLinkFor } from './read-link.ts'
 
 const SCOPE =
   'openid fhirUser profile launch launch/patient launch/encounter online_access offline_access patient/*.cruds user/*.cruds'
@@ -23,19 +23,18 @@ export async function registerLabClient(
   { clientId, launchUrl }: { readonly clientId: string; readonly launchUrl: string },
 ): Promise<Problem | undefined> {
   const fault = findLaunchUrlFault(launchUrl)
-  if (fault !== undefined) return failLink(`launch_url: ${fault}`)
+  if (fault !== undefined) return failLink('launch_url', fault)
   if (!/^[\x21-\x7e]{1,100}$/.test(clientId))
-    return failLink('client: expected at most 100 characters without spaces')
+    return failLink('client', 'expected at most 100 characters without spaces')
   return context.store.db.transaction().execute(async trx => {
     const known = await trx
       .selectFrom('client')
       .select(['expires_at', 'disabled'])
       .where('client_id', '=', clientId)
       .executeTakeFirst()
-    if (known?.disabled) return failLink('client: an administrator disabled it')
+    if (known?.disabled) return failLink('client', 'an administrator disabled it')
     if (known && known.expires_at === null) return undefined
-    if (!known && (await isFull(trx)))
-      return failLink(`The lab already has ${MAX_CLIENTS} apps, the most that it registers. Use one of them`)
+    if (!known && (await isFull(trx))) return failLinkFor('link-apps-too-many', { most: MAX_CLIENTS })
     const { onLoopback } = context.settings
     await storeClient(trx, { clientId, launchUrl, onLoopback, now: context.clock() })
     const reason = 'The lab registered the app for a day'

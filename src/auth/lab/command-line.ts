@@ -5,7 +5,7 @@ import type { AuditRecord } from '../../audit/index.ts'
 import { isFailure } from '../../core/index.ts'
 import { parseScopes } from '../../smart/index.ts'
 import { sha256 } from '../../store/index.ts'
-import { Refusal } from '../base/refusal.ts'
+import { type Refusal, refuse } from '../base/refusal.ts'
 import { findOwnPatient, formatFhirUser, isPatientUser, type User } from '../base/user.ts'
 import { makeScopeTerms } from '../oauth/authorize/launch-context.ts'
 import { type Client, findClient } from '../oauth/clients/client.ts'
@@ -67,9 +67,8 @@ export async function issueLaunchByCommand(
   if (isFailure(parties)) return parties
   const { client, user, patientId } = parties
   const { launchUrl } = client
-  if (launchUrl === undefined)
-    return refuse(`The app ${client.id} has no launch URL: see client set --launch-url.`)
-  if (patientId === undefined) return refuseWithoutPatient('A launch')
+  if (launchUrl === undefined) return refuse('app-without-launch-url', { client: client.id })
+  if (patientId === undefined) return refuse('launch-needs-patient')
   const launch: Launch = {
     patientId,
     encounterId: request.encounterId,
@@ -91,16 +90,15 @@ export async function issueLaunchByCommand(
 
 async function findParties(context: CommandContext, request: CommandRequest): Promise<Parties | Refusal> {
   const client = await findClient(context.store.db, context, request.clientId)
-  if (!client) return refuse(`There is no app ${request.clientId}, or the app is disabled: see client list.`)
+  if (!client) return refuse('command-app-unknown', { client: request.clientId })
   const user = await findLaunchUser(context, request.username)
-  if (!user)
-    return refuse(`There is no user ${request.username}, or the user is disabled or opens no records.`)
+  const { username } = request
+  if (!user) return refuse('command-user-unknown', { username })
   const own = findOwnPatient(user)
   // Only the FHIR server knows for whom a related person acts, and it need not run.
-  if (own === undefined && isPatientUser(user))
-    return refuse(`The user ${request.username} is a related person, who must sign in.`)
+  if (own === undefined && isPatientUser(user)) return refuse('user-is-relative', { username })
   if (own !== undefined && request.patientId !== undefined && request.patientId !== own)
-    return refuse(`The user ${request.username} may see only Patient/${own}.`)
+    return refuse('user-sees-another-patient', { username, patient: own })
   return { client, user, patientId: request.patientId ?? own }
 }
 
@@ -109,8 +107,7 @@ function chooseScope(
   { client, patientId }: Parties,
   request: { readonly scope: string | undefined; readonly encounterId: string | undefined },
 ): string | Refusal {
-  if (isForSystemsOnly(client.scope))
-    return refuse(`The app ${client.id} is a backend service: it gets tokens by client credentials.`)
+  if (isForSystemsOnly(client.scope)) return refuse('app-is-backend-service', { client: client.id })
   const requested = request.scope ?? client.scope
   const tooLarge = checkRequestedScope(requested)
   if (tooLarge) return tooLarge
@@ -122,11 +119,9 @@ function chooseScope(
     .join(' ')
   const lost = patientId === undefined ? findPatientScope(requested) : undefined
   if (lost !== undefined && !parseScopes(granted).some(({ kind }) => kind === 'resource'))
-    return refuseWithoutPatient(`The scope ${lost}`)
+    return refuse('scope-needs-patient', { scope: lost })
   if (granted === '' && request.scope !== undefined)
-    return refuse(
-      `None of the scopes can be granted to ${client.id}. The app is registered for: ${client.scope}.`,
-    )
+    return refuse('command-scope-not-grantable', { client: client.id, registered: client.scope })
   return checkGrantedScope(granted) ?? granted
 }
 
@@ -134,11 +129,9 @@ function findPatientScope(list: string): string | undefined {
   return parseScopes(list).find(scope => scope.kind === 'resource' && scope.context === 'patient')?.text
 }
 
-/** The detail of a refusal that names the missing patient. */
-export const NEEDS_PATIENT = 'needs a patient'
-
-function refuseWithoutPatient(what: string): Refusal {
-  return new Refusal('invalid_request', `${what} needs a patient.`, { detail: NEEDS_PATIENT })
+/** Whether a refusal is about a missing patient. */
+export function lacksPatient({ reason }: Refusal): boolean {
+  return reason === 'launch-needs-patient' || reason === 'scope-needs-patient'
 }
 
 const FOR_REFRESH: ReadonlySet<string> = new Set(['online_access', 'offline_access'])
@@ -200,8 +193,4 @@ function makeRecord(
     fhirUser: formatFhirUser(user.fhirUserId),
     ...details,
   }
-}
-
-function refuse(text: string): Refusal {
-  return new Refusal('invalid_request', text)
 }

@@ -1,8 +1,11 @@
 import type { Claims } from '../../jwt/index.ts'
-import { Refusal, type RefusalCode } from '../base/refusal.ts'
+import { readDetails } from '../base/audit.ts'
+import { type Refusal, refuse } from '../base/refusal.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import type { Extension, Hooks } from '../oauth/hooks.ts'
 import { findLoginByHash, type Login } from '../users/find-login.ts'
+import { fill, type RefusalCode } from '../words/reason.ts'
+import { OAUTH_REASONS } from '../words/reasons.ts'
 import { ISSUED_BY_COMMAND } from './command-line.ts'
 import { describeSimulation, LAUNCHED, type LabSettings, type Simulation } from './settings.ts'
 
@@ -12,7 +15,7 @@ type HookContext = Pick<AuthContext, 'store' | 'rules' | 'clock'>
 export function createLabHooks(context: HookContext): Hooks {
   return {
     readExtension: data => makeExtension(context, JSON.parse(data)),
-    explainRecord: ({ reason }) => explainSimulation(reason ?? ''),
+    explainRecord: record => explainSimulation(findSimulation(record)),
     nameOrigin(reason) {
       if (reason.startsWith(ISSUED_BY_COMMAND)) return 'Command line'
       return reason.startsWith(LAUNCHED) ? 'Lab launch' : undefined
@@ -61,7 +64,7 @@ function simulateRefusal(simulate: Simulation, endpoint: string): Refusal | unde
   const [at, error] = simulate.split(':')
   if (at !== endpoint || error === undefined || error === 'slow') return undefined
   const code = error === '500' ? 'server_error' : (error as RefusalCode)
-  return new Refusal(code, `${describeSimulation(simulate)}.`)
+  return refuse('simulated', { simulation: simulate }).withError(code)
 }
 
 /** The FHIR server fails as the token says. */
@@ -81,16 +84,21 @@ function breakSignature(token: string): string {
   return `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`
 }
 
+/** Records that have no reason, such as those of launches and of the FHIR server, say it in their text. */
 const SIMULATED = /simulated by the lab: ([a-z0-9:_-]+)/i
 
-function explainSimulation(reason: string): ReturnType<Hooks['explainRecord']> {
-  const name = SIMULATED.exec(reason)?.[1]
-  if (name === undefined) return undefined
+function findSimulation({ reason, details }: Parameters<Hooks['explainRecord']>[0]): string | undefined {
+  const named = readDetails(details)
+  return named.reason === 'simulated' ? String(named.facts?.simulation) : SIMULATED.exec(reason ?? '')?.[1]
+}
+
+function explainSimulation(simulation: string | undefined): ReturnType<Hooks['explainRecord']> {
+  if (simulation === undefined) return undefined
+  const { cause, remedy } = OAUTH_REASONS.simulated
   return {
     badge: 'Simulated',
-    details: `Simulated: ${name}`,
-    cause: `The lab simulates this error (${name}), as requested by the link of this launch. The request itself may be correct.`,
-    action:
-      'Check that the app shows the error and recovers from it. Launch the app without the simulated error to continue.',
+    details: `Simulated: ${simulation}`,
+    cause: fill(cause, { simulation }),
+    action: remedy,
   }
 }

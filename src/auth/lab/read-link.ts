@@ -5,6 +5,7 @@ import { findLogoUrlFault } from '../oauth/clients/urls.ts'
 import { checkRequestedScope } from '../oauth/grants/grant-scope.ts'
 import { readOptions } from '../oauth/launch/options.ts'
 import type { LaunchRequest } from '../oauth/launch/prepare.ts'
+import { describePage, type FactsArgument, type FactsOf } from '../words/reasons.ts'
 import type { Problem } from './access.ts'
 import { hasContext, isLaunchKind, LAUNCH_KINDS, type LaunchKind } from './kinds.ts'
 import {
@@ -59,9 +60,18 @@ export const LINK_PARAMETERS: readonly string[] = [
   'check',
 ]
 
-/** Why the parameters make no link. The text begins with the name of a parameter. */
-export function failLink(text: string): Problem {
-  return fail({ status: 400, error: 'invalid_request', text: /[.?]$/.test(text) ? text : `${text}.` })
+/** Why a parameter makes no link. */
+export function failLink(parameter: string, fault: string, suggestion = ''): Problem {
+  const facts = { parameter, fault: /[.?]$/.test(fault) ? fault : `${fault}.`, suggestion }
+  return failLinkFor('link-parameter-invalid', facts)
+}
+
+export function failLinkFor<Reason extends 'link-parameter-invalid' | 'link-apps-too-many'>(
+  reason: Reason,
+  ...facts: FactsArgument<FactsOf<Reason>>
+): Problem {
+  const { status, sentence, facts: found } = describePage(reason, ...facts)
+  return fail({ reason, facts: found, status, error: 'invalid_request', text: sentence })
 }
 
 export function readLink(query: unknown): LabLink | Problem {
@@ -70,11 +80,11 @@ export function readLink(query: unknown): LabLink | Problem {
     return failUnknown(unknown, LINK_PARAMETERS, findNearest(unknown, LINK_PARAMETERS))
   const { get, unreadable } = readParameters(query)
   const [repeated] = unreadable
-  if (repeated !== undefined) return failLink(`${repeated}: expected one value`)
+  if (repeated !== undefined) return failLink(repeated, 'expected one value')
   if (get('launch_url') !== undefined && get('client') === undefined)
-    return failLink('client: expected the client id of the app at launch_url')
+    return failLink('client', 'expected the client id of the app at launch_url')
   const options = readOptions({ get: name => get(OPTION_NAMES[name] ?? name), unreadable })
-  if (isFailure(options)) return failLink(`${OPTION_NAMES[options.field] ?? options.field}: ${options.text}`)
+  if (isFailure(options)) return failLink(OPTION_NAMES[options.field] ?? options.field, options.text)
   const parts = {
     kind: readKind(get('kind')),
     skipsLogin: readFlag(get, 'skip_login') ?? false,
@@ -87,12 +97,12 @@ export function readLink(query: unknown): LabLink | Problem {
     skipsConsent: readFlag(get, 'skip_consent') || undefined,
     isPkceOptional: readPkce(get('pkce')),
   }
-  if (!isRead(parts)) return Object.values(parts).find(part => isFailure(part)) ?? failLink('')
+  if (!isRead(parts)) return Object.values(parts).find(part => isFailure(part)) ?? failLink('', '')
   const { kind, skipsLogin, redirects, checks, ...settings } = parts
   const surplus = hasContext(kind)
     ? undefined
     : LINK_PARAMETERS.find(name => !WITHOUT_CONTEXT.has(name) && get(name) !== undefined)
-  if (surplus !== undefined) return failLink(`${surplus}: only an EHR launch can have it`)
+  if (surplus !== undefined) return failLink(surplus, 'only an EHR launch can have it')
   return {
     kind,
     username: get('user'),
@@ -116,7 +126,9 @@ const WITHOUT_CONTEXT: ReadonlySet<string> = new Set(['kind', 'client', 'launch_
 
 function readKind(name: string | undefined): LaunchKind | Problem {
   if (name === undefined) return 'ehr'
-  return isLaunchKind(name) ? name : failLink(`kind: expected one of ${Object.keys(LAUNCH_KINDS).join(', ')}`)
+  return isLaunchKind(name)
+    ? name
+    : failLink('kind', `expected one of ${Object.keys(LAUNCH_KINDS).join(', ')}`)
 }
 
 /** Whether a link, right or wrong, asks to be checked only. */
@@ -134,12 +146,12 @@ function readFlag(get: (name: string) => string | undefined, name: string): bool
   const text = get(name)
   if (text === undefined) return undefined
   if (text === '1' || text === 'true') return true
-  return text === '0' || text === 'false' ? false : failLink(`${name}: expected 1 or 0`)
+  return text === '0' || text === 'false' ? false : failLink(name, 'expected 1 or 0')
 }
 
 function readScope(scope: string | undefined): string | undefined | Problem {
   const refusal = scope === undefined ? undefined : checkRequestedScope(scope)
-  return refusal ? failLink(`scope: ${refusal.description}`) : scope
+  return refusal ? failLink('scope', refusal.description) : scope
 }
 
 function readSimulation(name: string | undefined): Simulation | undefined | Problem {
@@ -148,8 +160,8 @@ function readSimulation(name: string | undefined): Simulation | undefined | Prob
 }
 
 function failUnknown(name: string, known: readonly string[], meant: string | undefined): Problem {
-  const hint = meant === undefined ? '' : `. Did you mean ${meant}?`
-  return failLink(`${name}: expected one of ${known.join(', ')}${hint}`)
+  const suggestion = meant === undefined ? '' : ` Did you mean ${meant}?`
+  return failLink(name, `expected one of ${known.join(', ')}`, suggestion)
 }
 
 function readSeconds(text: string | undefined): number | undefined | Problem {
@@ -157,7 +169,7 @@ function readSeconds(text: string | undefined): number | undefined | Problem {
   const seconds = /^\d{1,5}$/.test(text) ? Number(text) : 0
   return seconds >= 1 && seconds <= LIMITS.extensionTokenSeconds
     ? seconds
-    : failLink(`token_ttl: expected 1 to ${LIMITS.extensionTokenSeconds} seconds`)
+    : failLink('token_ttl', `expected 1 to ${LIMITS.extensionTokenSeconds} seconds`)
 }
 
 function readStyle(url: string | undefined): string | undefined | Problem {
@@ -166,10 +178,10 @@ function readStyle(url: string | undefined): string | undefined | Problem {
     url.length > LIMITS.urlCharacters
       ? `expected at most ${LIMITS.urlCharacters} characters`
       : findLogoUrlFault(url)
-  return fault === undefined ? url : failLink(`style: ${fault}, or none`)
+  return fault === undefined ? url : failLink('style', `${fault}, or none`)
 }
 
 function readPkce(text: string | undefined): true | undefined | Problem {
   if (text === undefined || text === 'required') return undefined
-  return text === 'optional' ? true : failLink('pkce: expected optional or required')
+  return text === 'optional' ? true : failLink('pkce', 'expected optional or required')
 }

@@ -9,7 +9,7 @@ import { findOwnPatient, isPatientUser, type User } from '../base/user.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { findApp } from '../oauth/launch/apps.ts'
 import { buildStandaloneUrl, issueLaunch, prepareLaunch, type ReadyLaunch } from '../oauth/launch/prepare.ts'
-import { describeLaunchProblem, UNKNOWN_USER } from '../oauth/launch-contexts.ts'
+import { describeLaunchProblem, nameProblem, UNKNOWN_USER } from '../oauth/launch-contexts.ts'
 import { sendErrorPage } from '../pages/parts/page-parts.ts'
 import { findPatients, listPeople } from '../patients/patients.ts'
 import { findLaunchUser, TEST_CLINICIAN } from '../users/accounts.ts'
@@ -83,7 +83,7 @@ async function launch(
   const { kind, launchUrl } = link
   const { clientId } = link.launch
   if (kind === 'backend')
-    return failLink('kind: a backend service is not launched. It requests its tokens itself')
+    return failLink('kind', 'a backend service is not launched. It requests its tokens itself')
   if (launchUrl !== undefined && clientId !== undefined) {
     const problem = await registerLabClient(context, request, { clientId, launchUrl })
     if (problem) return problem
@@ -96,7 +96,7 @@ async function startAlone(context: AuthContext, link: LabLink): Promise<{ readon
   const { launchUrl, launch } = link
   const { settings } = context
   const app = await findApp(context, launch.clientId)
-  if (!app) return describeProblem(fail({ kind: 'unknown-app' }), link)
+  if (!app) return describeProblem(fail({ reason: 'launch-app-unknown' }), link)
   const url = launchUrl ?? app.launchUrl
   return { url: buildStandaloneUrl(settings, app.client, url) }
 }
@@ -110,7 +110,7 @@ async function launchForPatient(
   const user = await chooseLaunchUser(context, login, link.username)
   if (!user) return describeProblem(UNKNOWN_USER, link)
   if (link.kind === 'patient' && !isPatientUser(user))
-    return failLink('user: expected a patient or a relative, for a launch by a patient')
+    return failLink('user', 'expected a patient or a relative, for a launch by a patient')
   const read = await createFhirReader(context, user, { purpose: 'developer', address: request.ip })
   const patientId = link.launch.patientId ?? findOwnPatient(user)
   const prepared = await prepareLaunch(context, user, read, { ...link.launch, patientId })
@@ -129,18 +129,18 @@ async function describeProblem(
   { launch, username }: LabLink,
   read?: FhirReader,
 ): Promise<Problem> {
-  if (problem.kind === 'no-patient') return failLink('patient: expected the id of a Patient')
+  if (problem.reason === 'launch-patient-missing') return failLink('patient', 'expected the id of a Patient')
   const names = {
-    'unknown-user': username,
-    'unknown-app': launch.clientId,
-    'unknown-patient': launch.patientId,
-    'unknown-encounter': launch.encounterId,
+    'launch-user-unknown': username,
+    'launch-app-unknown': launch.clientId,
+    'launch-patient-unknown': launch.patientId,
+    'launch-encounter-unknown': launch.encounterId,
   }
-  const name = findOwn(names, problem.kind)
+  const name = findOwn(names, problem.reason)
   const { text, ...described } = describeLaunchProblem(problem)
   const named = name === undefined ? text : `${text.replace(/\.$/, '')}: ${name}.`
-  const more = problem.kind === 'unknown-patient' && read ? await suggestPatients(read) : ''
-  return fail({ ...described, text: `${named}${more}` })
+  const more = problem.reason === 'launch-patient-unknown' && read ? await suggestPatients(read) : ''
+  return fail({ ...described, ...nameProblem(problem), text: `${named}${more}` })
 }
 
 async function suggestPatients(read: FhirReader): Promise<string> {
@@ -200,11 +200,12 @@ function describeEvent(
 async function sendProblem(
   reply: FastifyReply,
   context: AuthContext,
-  { status, error, text }: Problem,
+  { status, error, text, reason, facts }: Problem,
   isRecorded = true,
 ): Promise<FastifyReply> {
   const { request } = reply
-  const event = { kind: 'launch', allowed: false, status, reason: text, anonymous: true } as const
+  const details = { reason, facts }
+  const event = { kind: 'launch', allowed: false, status, reason: text, anonymous: true, details } as const
   if (isRecorded) await auditEvent(context, request, event)
   if (!request.headers.accept?.includes('text/html'))
     return reply.code(status).send({ error, error_description: text })

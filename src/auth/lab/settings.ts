@@ -1,5 +1,5 @@
 import { findNearest } from '../../core/index.ts'
-import type { RefusalCode } from '../base/refusal.ts'
+import type { RefusalCode } from '../words/reason.ts'
 
 /** The settings of a lab launch, which hold for this launch and its grant alone (LAB-3). */
 export interface LabSettings {

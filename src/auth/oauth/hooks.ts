@@ -12,7 +12,7 @@ import type { Login } from '../users/find-login.ts'
 export interface Hooks {
   readExtension(data: string): Extension
   /** Explains an audit record about an extension, for the activity page. */
-  explainRecord(record: Pick<KeptRecord, 'reason'>): RecordNote | undefined
+  explainRecord(record: Pick<KeptRecord, 'reason' | 'details'>): RecordNote | undefined
   /** Names the origin of a launch by the reason in its first audit record. */
   nameOrigin(reason: string): string | undefined
 }

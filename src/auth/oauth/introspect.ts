@@ -3,10 +3,10 @@ import { fail, isFailure, readText } from '../../core/index.ts'
 import type { Claims } from '../../jwt/index.ts'
 import { parseScopes } from '../../smart/index.ts'
 import { sha256 } from '../../store/index.ts'
-import { auditEvent, describeRefusal, selectClaims } from '../base/audit.ts'
+import { auditEvent, describeRefusal, describeRefused, selectClaims } from '../base/audit.ts'
 import { type Fault, makeFault } from '../base/fault.ts'
 import { paths } from '../base/paths.ts'
-import { Refusal } from '../base/refusal.ts'
+import { type Refusal, refuse } from '../base/refusal.ts'
 import type { Parameters as Form } from '../base/request.ts'
 import { forbidCaching, readForm, sendOAuthError } from '../base/request.ts'
 import { buildFhirUser } from '../base/user.ts'
@@ -26,16 +26,15 @@ import { buildContextMembers, findLiveGrant, type Grant, hasScope } from './gran
 export function addIntrospectRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(paths.introspect, { onRequest: forbidCaching }, async (request, reply) => {
     const record = (event: IntrospectionEvent) => recordIntrospection(context, request, event)
-    const refuse = async (refusal: Refusal) => {
+    const sendRefusal = async (refusal: Refusal) => {
       await record({ ...describeRefusal(refusal), anonymous: true })
       return sendOAuthError(request, reply, refusal)
     }
     const form = readForm(request)
-    if (isFailure(form)) return refuse(form)
+    if (isFailure(form)) return sendRefusal(form)
     const answer = async (caller: Caller) => {
       const token = form.get('token')
-      if (token === undefined)
-        return refuse(new Refusal('invalid_request', 'The parameter token is missing.'))
+      if (token === undefined) return sendRefusal(refuse('parameter-missing', { parameter: 'token' }))
       const found = await introspect(context, caller, token)
       if (isFailure(found)) request.log.info({ check: found.text }, 'Introspected token is inactive')
       await record({ status: 200, client: caller.clientId, ...describeIntrospection(found) })
@@ -44,12 +43,14 @@ export function addIntrospectRoutes(app: FastifyInstance, context: AuthContext):
     const { authorization } = request.headers
     if (!isBearer(authorization)) {
       const owner = await authenticateOwner(context, authorization, form)
-      return isFailure(owner) ? refuse(owner) : answer(owner)
+      return isFailure(owner) ? sendRefusal(owner) : answer(owner)
     }
     const server = await authenticateResourceServer(context, authorization)
     if (!isFailure(server)) return answer(server)
-    const reason = `The bearer token of the caller: ${server.error}`
-    await record({ allowed: false, status: 401, reason, anonymous: true })
+    await record({
+      ...describeRefused('introspection-token-refused', { error: server.error }),
+      anonymous: true,
+    })
     return sendBearerError(reply, server.error, 'system/*.rs', 401)
   })
 }
@@ -104,7 +105,7 @@ async function authenticateOwner(
   const client = await authenticateClient(context, authorization, form)
   if (isFailure(client)) return client
   return client.authMethod === 'none'
-    ? new Refusal('invalid_client', 'A public client cannot be authenticated.')
+    ? refuse('public-client-not-authenticated')
     : { clientId: client.id, isResourceServer: false }
 }
 

@@ -9,6 +9,8 @@ import { LIFETIME, LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
 import { readJson, sendOAuthError } from '../base/request.ts'
 import { findLaunchUser } from '../users/accounts.ts'
+import type { StoredFacts } from '../words/reason.ts'
+import { PAGE_REASONS } from '../words/reasons.ts'
 import { authenticateBearer, sendBearerError } from './access-token.ts'
 import type { AuthContext } from './context.ts'
 import { hasScope } from './grants/grant.ts'
@@ -86,7 +88,7 @@ const NOT_SHORT = `not a string of at most ${LIMITS.contextTextCharacters} chara
 const SCOPE = '__launch-contexts.c'
 
 interface RequestProblem extends Failed {
-  readonly kind: 'bad-body' | 'unknown-user'
+  readonly reason: 'launch-body-invalid' | 'launch-user-unknown'
   readonly text: string
 }
 
@@ -107,7 +109,7 @@ export function addLaunchContextRoutes(app: FastifyInstance, context: AuthContex
     if (isFailure(json)) return sendOAuthError(request, reply, json)
     const launchRequest = readLaunchContextRequest(json.body)
     const result = isFailure(launchRequest)
-      ? fail({ kind: 'bad-body', text: `${launchRequest.text}.` })
+      ? fail({ reason: 'launch-body-invalid', text: `${launchRequest.text}.` })
       : await prepareForUser(context, launchRequest)
     const event = { ...describeEvent(result), subject: bearer.clientId }
     const record = (trx?: Transaction<Schema>) => auditEvent(context, request, event, trx)
@@ -144,31 +146,54 @@ function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
 function describeEvent(result: ReadyLaunch | Problem) {
   if (isFailure(result)) {
     const { status, text } = describeLaunchProblem(result)
-    return { kind: 'launch', allowed: status === 503, status, reason: text } as const
+    return {
+      kind: 'launch',
+      allowed: status === 503,
+      status,
+      reason: text,
+      details: nameProblem(result),
+    } as const
   }
   const { patientId, clientId, id } = result.launch
   return { kind: 'launch', status: 201, patient: patientId, client: clientId, launch: id } as const
 }
 
-export const UNKNOWN_USER: RequestProblem = fail({ kind: 'unknown-user', text: 'The username is unknown.' })
+export const UNKNOWN_USER: RequestProblem = fail({
+  reason: 'launch-user-unknown',
+  text: PAGE_REASONS['launch-user-unknown'].sentence,
+})
+
+/** The reason of a launch problem in the audit trail. */
+export function nameProblem(problem: Problem): Pick<Problem, 'reason'> & { readonly facts?: StoredFacts } {
+  const { reason } = problem
+  switch (reason) {
+    case 'launch-body-invalid':
+      return { reason, facts: { fault: problem.text } }
+    case 'launch-option-invalid':
+      return { reason, facts: { field: problem.field, fault: problem.text } }
+    default:
+      return { reason }
+  }
+}
 
 /** Errors have the format of RFC 6749, 5.2. */
 export function describeLaunchProblem(problem: Problem) {
-  switch (problem.kind) {
-    case 'bad-body':
-    case 'bad-options':
-    case 'unknown-user':
+  switch (problem.reason) {
+    case 'launch-body-invalid':
+    case 'launch-option-invalid':
+    case 'launch-encounter-missing':
+    case 'launch-user-unknown':
       return describeInvalid(problem.text)
-    case 'unreadable':
-    case 'no-patient':
+    case 'launch-form-repeated':
+    case 'launch-patient-missing':
       return describeInvalid('The body cannot be read.')
-    case 'unknown-app':
+    case 'launch-app-unknown':
       return describeInvalid('The client_id is unknown or has no launch URL.')
-    case 'unknown-patient':
+    case 'launch-patient-unknown':
       return describeMissing('The patient does not exist, or this user may not see it.')
-    case 'unknown-encounter':
+    case 'launch-encounter-unknown':
       return describeMissing('The encounter does not exist, or belongs to another patient.')
-    case 'unavailable':
+    case 'fhir-unavailable':
       return { status: 503, error: 'temporarily_unavailable', text: 'The FHIR server is unreachable.' }
   }
 }

@@ -4,7 +4,7 @@
  */
 import { findOwn } from '../../core/index.ts'
 import { type Permission, parseScopes, type ResourceScope } from '../../smart/index.ts'
-import { ADMIN_READ_SCOPE, ADMIN_SCOPE, AUDIT_SCOPE } from '../base/program-scopes.ts'
+import { ADMIN_READ_SCOPE, ADMIN_SCOPE, AUDIT_SCOPE } from './program-scopes.ts'
 import { listCategories, type OFFERED_TYPES } from './offered.ts'
 
 /** A kind of data, described for clinicians. */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import type { CommandContext, CommandRequest } from '../../auth/index.ts'
+import type { CommandContext, CommandRequest, Refusal } from '../../auth/index.ts'
 import type { Repository } from '../../backends/sqlite/index.ts'
 import { FOR_TESTS, type Settings } from '../../config/index.ts'
 import { HOW, isFailure, isRecord } from '../../core/index.ts'
@@ -135,15 +135,11 @@ async function suggestApps(io: Io): Promise<string> {
   return items.length === 0 ? '' : `, for example ${items.map(({ client_id }) => client_id).join(', ')}`
 }
 
-async function describeRefusal(
-  refusal: string,
-  { description, detail }: { readonly description: string; readonly detail?: string | undefined },
-  io: Io,
-): Promise<CommandFailure> {
+async function describeRefusal(refusal: string, found: Refusal, io: Io): Promise<CommandFailure> {
   const { loadTestCommands } = await import('../../auth/index.ts')
-  const { NEEDS_PATIENT } = await loadTestCommands()
-  const how = detail === NEEDS_PATIENT ? ` Set --patient${await suggestPatients(loadSettings(io))}.` : ''
-  return new CommandFailure(`${refusal}: ${description}${how}`)
+  const { lacksPatient } = await loadTestCommands()
+  const how = lacksPatient(found) ? ` Set --patient${await suggestPatients(loadSettings(io))}.` : ''
+  return new CommandFailure(`${refusal}: ${found.description}${how}`)
 }
 
 /** Some patients of the embedded server. Other FHIR servers are not asked for theirs. */

@@ -4,7 +4,7 @@ import { type Selectable, sql } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
 import type { Schema, Store } from '../../../store/index.ts'
 import { html, renderDateTime } from '../../../web/index.ts'
-import { isProgramScope } from '../../base/program-scopes.ts'
+import { isProgramScope } from '../../words/program-scopes.ts'
 import {
   type GrantRow,
   keepUsableGrants,

@@ -1,6 +1,6 @@
 import { isRecord, parseJson } from '../../../core/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { Refusal, type RefusalCode } from '../../base/refusal.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import type { AuthContext } from '../context.ts'
 import { checkGrantedScope, checkRequestedScope, compareScope, grantScope } from '../grants/grant-scope.ts'
 import { type KeyRing, verifyOwnJwt } from '../keys/key-ring.ts'
@@ -31,15 +31,15 @@ const READ = [
 ] as const
 
 /** OIDC Core, 6 and 7. Ignoring these parameters would change the meaning of the request. */
-const UNSUPPORTED: Readonly<Record<string, RefusalCode>> = {
-  request: 'request_not_supported',
-  request_uri: 'request_uri_not_supported',
-  registration: 'registration_not_supported',
-}
+const UNSUPPORTED = [
+  ['request', 'request-object-unsupported'],
+  ['request_uri', 'request-uri-unsupported'],
+  ['registration', 'registration-unsupported'],
+] as const
 
 export function checkRepeated({ parameters }: RequestInput): Refusal | undefined {
   const name = READ.find(one => parameters.unreadable.has(one))
-  return name && new Refusal('invalid_request', `The parameter ${name} is repeated or unreadable.`)
+  return name && refuse('parameter-unreadable', { parameter: name })
 }
 
 /** Anonymous requests are stored for ten minutes, so their parameters are limited. */
@@ -47,15 +47,12 @@ export function checkLengths({ parameters }: Pick<RequestInput, 'parameters'>): 
   const found = Object.entries(LIMITS.parameters).find(
     ([name, longest]) => (parameters.get(name)?.length ?? 0) > longest,
   )
-  return (
-    found &&
-    new Refusal('invalid_request', `The parameter ${found[0]} is longer than ${found[1]} characters.`)
-  )
+  return found && refuse('parameter-too-long', { parameter: found[0], longest: found[1] })
 }
 
 export function checkUnsupported({ parameters }: RequestInput): Refusal | undefined {
-  const found = Object.entries(UNSUPPORTED).find(([name]) => parameters.get(name) !== undefined)
-  return found && new Refusal(found[1], `The parameter ${found[0]} is not supported.`)
+  const found = UNSUPPORTED.find(([name]) => parameters.get(name) !== undefined)
+  return found && refuse(found[1])
 }
 
 /** At least one scope must be grantable (RFC 6749, 3.3). Which ones are granted is decided when the code is issued. */
@@ -71,33 +68,23 @@ export function checkScope(
   const terms = makeScopeTerms(settings, client, available)
   const granted = grantScope(scope, terms)
   const lacksPatient = granted === '' && grantScope(scope, { ...terms, hasPatient: true }) !== ''
-  const notGranted = lacksPatient ? refuseWithoutPatient() : checkGrantedScope(granted)
+  const notGranted = lacksPatient ? refuse('scope-without-patient') : checkGrantedScope(granted)
   return notGranted?.withComparison(compareScope(scope, client.scope)) ?? {}
-}
-
-function refuseWithoutPatient(): Refusal {
-  return new Refusal(
-    'invalid_scope',
-    'There is no patient in this launch. Send the launch parameter that the app received, or request the scope launch/patient.',
-  )
 }
 
 /** OIDC Core, 3.1.2.1. */
 export function checkPrompt({ parameters }: RequestInput): Finding | Refusal {
   // Without duplicates, because the request is stored.
   const values = [...new Set((parameters.get('prompt') ?? '').split(' ').filter(value => value !== ''))]
-  if (!values.every(isPrompt)) return new Refusal('invalid_request', 'The prompt has an unknown value.')
-  if (values.includes('none') && values.length > 1)
-    return new Refusal('invalid_request', 'The prompt none must be the only value.')
+  if (!values.every(isPrompt)) return refuse('prompt-unknown')
+  if (values.includes('none') && values.length > 1) return refuse('prompt-none-with-others')
   return { prompts: values }
 }
 
 export function checkMaxAge({ parameters }: RequestInput): Finding | Refusal {
   const text = parameters.get('max_age')
   if (text === undefined) return {}
-  return /^\d{1,9}$/.test(text)
-    ? { maxAge: Number(text) }
-    : new Refusal('invalid_request', 'The max_age must be a number of seconds.')
+  return /^\d{1,9}$/.test(text) ? { maxAge: Number(text) } : refuse('max-age-malformed')
 }
 
 /** Voluntary (OIDC Core, 3.1.2.1): passed on to the identity provider. */
@@ -114,7 +101,7 @@ export function checkEssentialAcr({ parameters }: RequestInput): Finding | Refus
   const text = parameters.get('claims')
   if (text === undefined) return {}
   const claims = parseJson(text)
-  if (!isRecord(claims)) return new Refusal('invalid_request', 'The parameter claims is not a JSON object.')
+  if (!isRecord(claims)) return refuse('claims-malformed')
   const acr = isRecord(claims.id_token) ? claims.id_token.acr : undefined
   if (!isRecord(acr) || acr.essential !== true) return {}
   const values = [acr.value, acr.values].flat().filter(value => typeof value === 'string')
@@ -132,7 +119,7 @@ export async function checkIdTokenHint(
   const { iss, sub } = verifyOwnJwt(hint, 'JWT', await keys.listPublicKeys()) ?? {}
   return iss === issuer && typeof sub === 'string'
     ? { expectedSubject: sub }
-    : new Refusal('invalid_request', 'The id_token_hint is not an id_token of this server.')
+    : refuse('id-token-hint-not-ours')
 }
 
 function isPrompt(value: string): value is Prompt {

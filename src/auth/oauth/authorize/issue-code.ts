@@ -2,7 +2,7 @@ import type { Kysely, Transaction } from 'kysely'
 import { type Failed, fail, isFailure } from '../../../core/index.ts'
 import { createRandomToken, prepareInsert, type Schema, sha256 } from '../../../store/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
-import { Refusal } from '../../base/refusal.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import { runTransaction } from '../../base/transaction.ts'
 import { chooseAcr } from '../../users/factors/methods.ts'
 import type { Login } from '../../users/find-login.ts'
@@ -10,7 +10,7 @@ import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
 import { createGrant } from '../grants/grant.ts'
 import { grantScope } from '../grants/grant-scope.ts'
-import { consumeLaunchToken, refuseLaunch } from '../launch/launch-token.ts'
+import { consumeLaunchToken } from '../launch/launch-token.ts'
 import { applyApproval } from './consent-items.ts'
 import {
   describeAvailableContext,
@@ -34,7 +34,7 @@ export interface Approval {
 
 /** The login ended or the client changed since the approval was loaded. */
 interface OutdatedApproval extends Failed {
-  readonly kind: 'outdated'
+  readonly reason: 'approval-outdated'
 }
 
 /**
@@ -62,16 +62,16 @@ async function issueInTransaction(
   const { settings, clock } = context
   const now = clock()
   if (pendingId !== undefined && !(await consumePendingAuthorization(trx, pendingId)))
-    return new Refusal('invalid_request', 'This request has already been completed.')
+    return refuse('request-completed')
   const { launchHash } = request
   const launch = launchHash === undefined ? undefined : await consumeLaunchToken(trx, launchHash, now)
-  if (launchHash !== undefined && !launch) return refuseLaunch('used')
+  if (launchHash !== undefined && !launch) return refuse('launch-used')
   const launchContext = resolveLaunchContext(launch, request.picked)
   const available = describeAvailableContext(context, launchContext)
   const grantable = grantScope(request.scope, makeScopeTerms(settings, client, available))
-  if (grantable === '') return new Refusal('invalid_scope', 'None of the scopes can be granted.')
+  if (grantable === '') return refuse('scope-not-grantable-in-launch')
   const scope = approvedScopes ? applyApproval(grantable, approvedScopes) : grantable
-  if (scope === '') return new Refusal('access_denied', 'The user approved none of the scopes.')
+  if (scope === '') return refuse('nothing-approved')
   const grantId = await createGrant(trx, context, {
     ...toGrantContext(launchContext),
     client,
@@ -84,7 +84,7 @@ async function issueInTransaction(
     fhirUserId: request.picked?.fhirUserId,
   })
   return grantId === undefined
-    ? fail({ kind: 'outdated' })
+    ? fail({ reason: 'approval-outdated' })
     : { code: await createCode(trx, grantId, request, now), scope }
 }
 

@@ -1,11 +1,10 @@
 import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
-import { Refusal } from '../../base/refusal.ts'
-import { OPENS_NO_RECORDS, opensRecords } from '../../base/user.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
+import { opensRecords } from '../../base/user.ts'
 import { isOwnAcr, meetsAcr } from '../../users/factors/methods.ts'
 import type { Login } from '../../users/find-login.ts'
 import type { Client } from '../clients/client.ts'
 import type { Launch } from '../launch/launch-token.ts'
-import { refuseLaunch } from '../launch/launch-token.ts'
 import type { PickerChoice } from './launch-context.ts'
 import type { AuthorizationRequest, Prompt } from './request.ts'
 
@@ -43,25 +42,18 @@ export function chooseNextStep({
 }: AuthorizationState): NextStep {
   const silent = request.prompts.includes('none')
   if (!login || !isRecent(login, request) || needsStepUp(login, hasSecondFactor, request, silent))
-    return silent ? makeRefusal('login_required', 'The user must log in.') : { kind: 'login' }
+    return silent ? makeRefusal('login-required') : { kind: 'login' }
   if (request.essentialAcr && !request.essentialAcr.some(value => meetsAcr(login, value)))
-    return makeRefusal(
-      'unmet_authentication_requirements',
-      'The sign-in of the user meets none of the required authentication context classes.',
-    )
+    return makeRefusal('sign-in-too-weak')
   if (request.expectedSubject !== undefined && request.expectedSubject !== login.user.id)
-    return makeRefusal(
-      'login_required',
-      'The id_token_hint names another user than the one who is logged in.',
-    )
-  if (!opensRecords(login.user)) return makeRefusal('access_denied', OPENS_NO_RECORDS)
-  if (launch && launch.username !== login.user.username)
-    return { kind: 'refuse', refusal: refuseLaunch('other-client-or-user') }
+    return makeRefusal('id-token-hint-of-another-user')
+  if (!opensRecords(login.user)) return makeRefusal('account-opens-no-records')
+  if (launch && launch.username !== login.user.username) return makeRefusal('launch-of-another-user')
   if (picker !== 'nothing' && request.picked?.userId !== login.user.id)
-    return silent ? makeRefusal('interaction_required', 'The user must choose a patient.') : { kind: 'pick' }
+    return silent ? makeRefusal('patient-choice-required') : { kind: 'pick' }
   if (consented || skipsConsent || !needsConsent(client, request.prompts))
     return { kind: 'issue-code', login }
-  return silent ? makeRefusal('consent_required', 'The user must give consent.') : { kind: 'consent' }
+  return silent ? makeRefusal('consent-required') : { kind: 'consent' }
 }
 
 /** Whether the user is asked what the client may use. */
@@ -94,13 +86,14 @@ function needsStepUp(
 }
 
 function makeRefusal(
-  code:
-    | 'access_denied'
-    | 'login_required'
-    | 'consent_required'
-    | 'interaction_required'
-    | 'unmet_authentication_requirements',
-  description: string,
+  reason:
+    | 'login-required'
+    | 'sign-in-too-weak'
+    | 'id-token-hint-of-another-user'
+    | 'account-opens-no-records'
+    | 'launch-of-another-user'
+    | 'patient-choice-required'
+    | 'consent-required',
 ): NextStep {
-  return { kind: 'refuse', refusal: new Refusal(code, description) }
+  return { kind: 'refuse', refusal: refuse(reason) }
 }

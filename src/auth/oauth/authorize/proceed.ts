@@ -3,23 +3,24 @@ import { isFailure } from '../../../core/index.ts'
 import { auditEvent, limitComparisons } from '../../base/audit.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
-import { type Comparison, Refusal } from '../../base/refusal.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import { isPatientUser, opensRecords } from '../../base/user.ts'
 import { readEncounters } from '../../patients/picked.ts'
 import { listFactors } from '../../users/factors/factors.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findCurrentLogin } from '../../users/login.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
+import type { Comparison } from '../../words/reason.ts'
 import { findClient } from '../clients/client.ts'
 import { isRegisteredRedirectUri } from '../clients/urls.ts'
 import type { AuthContext } from '../context.ts'
 import { compareScope } from '../grants/grant-scope.ts'
 import { readExtension } from '../hooks.ts'
-import { consumeLaunchToken, findLaunch, type Launch, refuseLaunch } from '../launch/launch-token.ts'
+import { consumeLaunchToken, findLaunch, type Launch } from '../launch/launch-token.ts'
 import { issueCode } from './issue-code.ts'
 import { choosePicker, type PickerChoice, resolveLaunchContext } from './launch-context.ts'
 import { type AuthorizationState, chooseNextStep } from './next-step.ts'
-import { refuse, returnToClient, type Step } from './refuse.ts'
+import { recordRefusal, returnToClient, type Step } from './refuse.ts'
 import type { AuthorizationRequest, PickedContext } from './request.ts'
 import { storePendingAuthorization } from './request.ts'
 
@@ -41,7 +42,7 @@ export async function proceed(
 ): Promise<Step> {
   const state = await loadState(http, context, progress)
   return isFailure(state)
-    ? refuse(http, context, state, { request: progress.request })
+    ? recordRefusal(http, context, state, { request: progress.request })
     : takeNextStep(http, context, progress, state)
 }
 
@@ -69,7 +70,7 @@ export async function takeNextStep(
         return explain(http, context, progress, step.refusal, state.login, 'launched-by-another')
       return mayRedirectError(state, progress)
         ? refuseRequest(http, context, progress, step.refusal, state.login)
-        : refuse(http, context, step.refusal, {
+        : recordRefusal(http, context, step.refusal, {
             request: progress.request,
             login: state.login,
             ends: progress.id,
@@ -97,7 +98,7 @@ export async function takeNextStep(
         return auditEvent(context, http, { ...event, details }, trx)
       })
       if (!isFailure(code)) return returnToClient(context, toReturnTarget(request), { code })
-      return code.kind === 'outdated'
+      return code.reason === 'approval-outdated'
         ? proceed(http, context, { ...progress, found: undefined })
         : refuseRequest(http, context, progress, code, step.login)
     }
@@ -122,7 +123,7 @@ async function explain(
   login: Login | undefined,
   kind: 'launched-by-another' | 'opens-no-records',
 ): Promise<Step> {
-  const step = await refuse(http, context, refusal, { request, login, ends: id })
+  const step = await recordRefusal(http, context, refusal, { request, login, ends: id })
   return step.kind === 'refused' ? { kind } : step
 }
 
@@ -134,7 +135,7 @@ async function refuseByExtension(
   const { store, clock } = context
   const refusal = readExtension(context, launch).refuse?.('authorize')
   if (!refusal || launchHash === undefined) return undefined
-  return (await consumeLaunchToken(store.db, launchHash, clock())) ? refusal : refuseLaunch('used')
+  return (await consumeLaunchToken(store.db, launchHash, clock())) ? refusal : refuse('launch-used')
 }
 
 /**
@@ -157,7 +158,11 @@ export function refuseRequest(
   login: Login | undefined,
 ): Promise<Step> {
   const { request, id } = progress
-  return refuse(http, context, refusal.withReturnTo(toReturnTarget(request)), { request, login, ends: id })
+  return recordRefusal(http, context, refusal.withReturnTo(toReturnTarget(request)), {
+    request,
+    login,
+    ends: id,
+  })
 }
 
 /** What SMART requires of a request, but this server does without: older apps lack it. */
@@ -174,7 +179,7 @@ export async function loadState(
 ): Promise<AuthorizationState | Refusal> {
   const client = found ? found.client : await findClient(context.store.db, context, request.clientId)
   if (!client || !isRegisteredRedirectUri(client, request.redirectUri))
-    return new Refusal('invalid_request', 'The app is no longer registered.')
+    return refuse('app-no-longer-registered')
   const launch = found ? found.launch : await findLaunchOf(context, request)
   const { findLogin, skipsConsent = false } = readExtension(context, launch)
   const login = (await findLogin?.(request.arrivedAt)) ?? (await findCurrentLogin(context, http))
@@ -238,7 +243,7 @@ async function sendToPage(
   const anonymous = login ? undefined : http
   const stored = id === undefined ? await storePendingAuthorization(context, request, anonymous) : { id }
   return isFailure(stored)
-    ? refuse(http, context, stored, { request, login })
+    ? recordRefusal(http, context, stored, { request, login })
     : { kind: 'redirect', url: `${path}?interaction=${stored.id}` }
 }
 

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { auditEvent, describeRefusal } from '../../base/audit.ts'
+import { auditEvent, describeRefusal, describeRefused } from '../../base/audit.ts'
 import type { KnownParties, Refusal, ReturnTarget } from '../../base/refusal.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findCurrentLogin } from '../../users/login.ts'
@@ -45,14 +45,17 @@ interface RefusedRequest {
 }
 
 /** Records a refusal, and returns it to the client if that is allowed. */
-export async function refuse(
+export async function recordRefusal(
   http: FastifyRequest,
   context: AuthContext,
   refusal: Refusal,
   about: RefusedRequest = {},
 ): Promise<Step> {
   const { request, login = await findCurrentLogin(context, http), ends } = about
-  http.log.info({ error: refusal.code, detail: refusal.detail }, 'Authorization refused')
+  http.log.info(
+    { error: refusal.error, reason: refusal.reason, detail: refusal.detail },
+    'Authorization refused',
+  )
   const { clientId, launchId, patientId } = {
     ...refusal.known,
     ...(request && (await findKnown(context, request))),
@@ -78,7 +81,7 @@ export async function refuse(
   }
   return refusal.returnTo
     ? returnToClient(context, refusal.returnTo, {
-        error: refusal.code,
+        error: refusal.error,
         error_description: refusal.description,
       })
     : { kind: 'refused', refusal }
@@ -92,8 +95,7 @@ async function findKnown({ store }: AuthContext, request: AuthorizationRequest):
 
 /** Records that a page was opened whose request has ended. */
 export async function expire(http: FastifyRequest, context: AuthContext): Promise<Step> {
-  const reason = 'The sign-in was already completed, or it took longer than 10 minutes'
-  const event = { kind: 'authorize', allowed: false, status: 400, anonymous: true } as const
-  await auditEvent(context, http, { ...event, reason })
+  const event = { kind: 'authorize', anonymous: true } as const
+  await auditEvent(context, http, { ...event, ...describeRefused('sign-in-ended') })
   return { kind: 'expired' }
 }

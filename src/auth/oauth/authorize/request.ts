@@ -9,7 +9,7 @@ import {
   sha256,
 } from '../../../store/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
-import { Refusal } from '../../base/refusal.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import { findRoom } from '../../users/room.ts'
 import type { Client } from '../clients/client.ts'
@@ -98,10 +98,7 @@ export async function storePendingAuthorization(
   const { store, clock } = context
   const networkHash = http && findRoom(context, http)
   if (networkHash !== undefined && !(await admitRow(store.db, { networkHash, now: clock() })))
-    return new Refusal(
-      'temporarily_unavailable',
-      `More than ${LIMITS.pendingPerNetwork} requests from one network are waiting for a login.`,
-    )
+    return refuse('too-many-waiting', { most: LIMITS.pendingPerNetwork })
   const id = createRandomToken()
   await insertRequest(store.db, {
     id_hash: sha256(id),

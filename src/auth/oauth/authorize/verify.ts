@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { isFailure } from '../../../core/index.ts'
 import { sha256 } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { Refusal } from '../../base/refusal.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { Client } from '../clients/client.ts'
 import { findClient } from '../clients/client.ts'
-import { compareClientId } from '../clients/compare-id.ts'
+import { refuseUnregistered } from '../clients/compare-id.ts'
 import { isRegisteredRedirectUri } from '../clients/urls.ts'
 import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grants/grant.ts'
 import { readExtension } from '../hooks.ts'
-import { type FoundLaunch, findLaunch, refuseLaunch } from '../launch/launch-token.ts'
+import { type FoundLaunch, findLaunch } from '../launch/launch-token.ts'
 import {
   checkAcrValues,
   checkEssentialAcr,
@@ -37,16 +37,16 @@ function checkPkce({ client, parameters }: RequestInput): Finding | Refusal {
   const codeChallenge = parameters.get('code_challenge')
   const isLeftOut = codeChallenge === undefined && parameters.get('code_challenge_method') === undefined
   if (isLeftOut && !client.pkceRequired) return {}
-  if (codeChallenge === undefined)
-    return new Refusal('invalid_request', 'The parameter code_challenge is missing: PKCE is required.')
+  if (codeChallenge === undefined) return refuse('code-challenge-missing')
   const method = parameters.get('code_challenge_method')
   if (method !== 'S256')
-    return new Refusal('invalid_request', 'The code_challenge_method must be S256.', {
-      compared: [{ name: 'code_challenge_method', sent: method, expected: ['S256'], origin: 'required' }],
+    return refuse('code-challenge-method-unsupported').withComparison({
+      name: 'code_challenge_method',
+      sent: method,
+      expected: ['S256'],
+      origin: 'required',
     })
-  return CHALLENGE.test(codeChallenge)
-    ? { codeChallenge }
-    : new Refusal('invalid_request', 'The code_challenge is not the base64url of a SHA-256.')
+  return CHALLENGE.test(codeChallenge) ? { codeChallenge } : refuse('code-challenge-malformed')
 }
 
 type Check = (
@@ -156,27 +156,19 @@ function checkAudience({ parameters }: RequestInput, fhirBaseUrl: string): Refus
   const named = ['aud', 'resource'].flatMap(name => parameters.get(name) ?? [])
   const ours = [fhirBaseUrl, `${fhirBaseUrl}/`]
   const wrong = named.find(audience => !ours.includes(audience))
-  const compared = [{ name: 'aud', sent: wrong, expected: [fhirBaseUrl], origin: 'required' }] as const
-  if (named.length === 0) return new Refusal('invalid_request', 'The parameter aud is missing.', { compared })
-  return wrong === undefined
-    ? undefined
-    : new Refusal('invalid_request', 'The aud is not the FHIR server of this authorization server.', {
-        compared,
-      })
+  if (named.length > 0 && wrong === undefined) return undefined
+  return refuse(named.length === 0 ? 'aud-missing' : 'aud-of-another-server', {
+    fhirBase: fhirBaseUrl,
+  }).withComparison({ name: 'aud', sent: wrong, expected: [fhirBaseUrl], origin: 'required' })
 }
 
 async function checkClient(context: AuthContext, parameters: Parameters): Promise<Client | Refusal> {
   if (parameters.unreadable.has('client_id'))
-    return new Refusal('invalid_request', 'The parameter client_id is repeated or unreadable.')
+    return refuse('parameter-unreadable', { parameter: 'client_id' })
   const id = parameters.get('client_id')
-  if (id === undefined) return new Refusal('invalid_request', 'The parameter client_id is missing.')
+  if (id === undefined) return refuse('client-id-missing')
   const client = await findClient(context.store.db, context, id)
-  return (
-    client ??
-    new Refusal('invalid_request', 'The app is not registered.', {
-      compared: [await compareClientId(context, id)],
-    })
-  )
+  return client ?? refuseUnregistered(context, 'app-not-registered', id)
 }
 
 /**
@@ -189,53 +181,62 @@ function checkLaunch(
 ): Finding | Refusal {
   const token = parameters.get('launch')
   if (token === undefined) return {}
-  if (!hasScope(readRequestedScope({ client, parameters }), 'launch'))
-    return new Refusal('invalid_request', 'The parameter launch needs the scope launch.')
-  if (!launch || (launch.extension !== undefined && !hooks)) return refuseLaunch('unknown')
+  if (!hasScope(readRequestedScope({ client, parameters }), 'launch')) return refuse('launch-without-scope')
+  if (!launch || (launch.extension !== undefined && !hooks)) return refuse('launch-unknown')
   if (launch.clientId !== client.id || launch.fhirBaseUrl !== settings.fhirBaseUrl)
-    return refuseLaunch('other-client-or-user', [
-      { name: 'client_id', sent: client.id, expected: [launch.clientId], origin: 'launched' },
-    ])
-  if (launch.usedAt !== undefined) return refuseLaunch('used')
+    return refuse('launch-of-another-app').withComparison({
+      name: 'client_id',
+      sent: client.id,
+      expected: [launch.clientId],
+      origin: 'launched',
+    })
+  if (launch.usedAt !== undefined) return refuse('launch-used')
   return launch.expiresAt > clock()
     ? { launchHash: sha256(token), launchId: launch.id }
-    : refuseLaunch('expired')
+    : refuse('launch-expired')
 }
 
 function checkRedirectUri(client: Client, parameters: Parameters): string | Refusal {
   if (parameters.unreadable.has('redirect_uri'))
-    return new Refusal('invalid_request', 'The parameter redirect_uri is repeated or unreadable.')
+    return refuse('parameter-unreadable', { parameter: 'redirect_uri' })
   const redirectUri = parameters.get('redirect_uri')
-  const compared = [
-    { name: 'redirect_uri', sent: redirectUri, expected: client.redirectUris, origin: 'registered' },
-  ] as const
+  const compared = {
+    name: 'redirect_uri',
+    sent: redirectUri,
+    expected: client.redirectUris,
+    origin: 'registered',
+  } as const
   if (redirectUri === undefined)
-    return new Refusal('invalid_request', 'The parameter redirect_uri is missing.', { compared })
-  if (redirectUri.length > LIMITS.urlCharacters)
-    return new Refusal(
-      'invalid_request',
-      `The parameter redirect_uri is longer than ${LIMITS.urlCharacters} characters.`,
+    return refuse('redirect-uri-missing', { registered: client.redirectUris[0] ?? 'none' }).withComparison(
+      compared,
     )
-  if (!isRegisteredRedirectUri(client, redirectUri))
-    return new Refusal('invalid_request', 'The redirect_uri is not registered for the app.', { compared })
-  return redirectUri
+  if (redirectUri.length > LIMITS.urlCharacters)
+    return refuse('parameter-too-long', { parameter: 'redirect_uri', longest: LIMITS.urlCharacters })
+  return isRegisteredRedirectUri(client, redirectUri)
+    ? redirectUri
+    : refuse('redirect-uri-not-registered').withComparison(compared)
 }
 
 function checkResponseType({ parameters }: RequestInput): Refusal | undefined {
   const type = parameters.get('response_type')
-  const compared = [{ name: 'response_type', sent: type, expected: ['code'], origin: 'required' }] as const
-  if (type === undefined)
-    return new Refusal('invalid_request', 'The parameter response_type is missing.', { compared })
   return type === 'code'
     ? undefined
-    : new Refusal('unsupported_response_type', 'Only the response_type code is supported.', { compared })
+    : refuse(type === undefined ? 'response-type-missing' : 'response-type-unsupported').withComparison({
+        name: 'response_type',
+        sent: type,
+        expected: ['code'],
+        origin: 'required',
+      })
 }
 
 function checkResponseMode({ parameters }: RequestInput): Refusal | undefined {
   const mode = parameters.get('response_mode')
   return mode === undefined || mode === 'query'
     ? undefined
-    : new Refusal('invalid_request', 'Only the response_mode query is supported.', {
-        compared: [{ name: 'response_mode', sent: mode, expected: ['query'], origin: 'required' }],
+    : refuse('response-mode-unsupported').withComparison({
+        name: 'response_mode',
+        sent: mode,
+        expected: ['query'],
+        origin: 'required',
       })
 }

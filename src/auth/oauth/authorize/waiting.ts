@@ -6,7 +6,7 @@ import type { Login } from '../../users/find-login.ts'
 import type { AuthContext } from '../context.ts'
 import { type AuthorizationState, chooseNextStep, type NextStep } from './next-step.ts'
 import { loadState, proceed } from './proceed.ts'
-import { expire, refuse, type Step } from './refuse.ts'
+import { expire, recordRefusal, type Step } from './refuse.ts'
 import { findPendingAuthorization, type PendingAuthorization } from './request.ts'
 
 /** A stored request whose user is on one of our pages. */
@@ -58,7 +58,7 @@ export async function resolveOtherOutcome(
     case 'expired':
       return expire(http, context)
     case 'refused':
-      return refuse(http, context, outcome.refusal, {
+      return recordRefusal(http, context, outcome.refusal, {
         request: outcome.pending.request,
       })
     case 'another-step':

@@ -9,9 +9,9 @@ import {
   verifySignatureInThread,
 } from '../../../jwt/index.ts'
 import { prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
-import { type Fault, makeFault } from '../../base/fault.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import type { AuthContext, KeySets } from '../context.ts'
 import { type Client, findClient } from './client.ts'
 import { assertionAlgorithms, readClientKeys, UNAVAILABLE } from './key-sets.ts'
@@ -22,28 +22,28 @@ type Header = Readonly<Record<string, unknown>>
  * Finds the key that an assertion names (SMART 2.2): `jku` must be the registered URL if it is there, and exactly one key
  * must have the `kid` and fit the `alg`.
  */
-async function findKey(keySets: KeySets, client: Client, header: Header): Promise<VerificationKey | Fault> {
+async function findKey(keySets: KeySets, client: Client, header: Header): Promise<VerificationKey | Refusal> {
   const { alg, kid, typ, jku, crit } = header
   const algorithm = assertionAlgorithms.find(it => it === alg)
-  if (algorithm === undefined) return makeFault('alg is neither RS384 nor ES384')
-  if (typeof kid !== 'string' || kid === '') return makeFault('kid is missing')
+  if (algorithm === undefined) return refuse('assertion-alg-unsupported')
+  if (typeof kid !== 'string' || kid === '') return refuse('assertion-kid-missing')
   if (typ !== undefined && !(typeof typ === 'string' && /^(client-authentication\+)?jwt$/i.test(typ)))
-    return makeFault('typ is not JWT')
-  if (crit !== undefined) return makeFault('crit is not supported')
-  if (jku !== undefined && jku !== client.jwksUrl) return makeFault('jku is not the registered jwks_uri')
+    return refuse('assertion-typ-wrong')
+  if (crit !== undefined) return refuse('assertion-crit-unsupported')
+  if (jku !== undefined && jku !== client.jwksUrl) return refuse('assertion-jku-not-registered')
   const keys = await loadKeys(keySets, client, kid)
   if (isFailure(keys)) return keys
   const fitting = keys.filter(key => key.kid === kid && key.algorithms.includes(algorithm))
   const [key] = fitting
-  if (!key) return makeFault('no key of the client has this kid and alg')
-  return fitting.length === 1 ? key : makeFault('several keys of the client have this kid and alg')
+  if (!key) return refuse('assertion-key-unknown')
+  return fitting.length === 1 ? key : refuse('assertion-key-ambiguous')
 }
 
 async function loadKeys(
   keySets: KeySets,
   client: Client,
   kid: string,
-): Promise<readonly VerificationKey[] | Fault> {
+): Promise<readonly VerificationKey[] | Refusal> {
   const { jwksUrl, approved } = client
   if (jwksUrl !== undefined) return keySets.find({ jwksUrl, approved }, kid)
   return client.jwks === undefined ? UNAVAILABLE : readInlineKeys(client.jwks)
@@ -72,17 +72,20 @@ interface AssertionClaims {
 }
 
 /** Checks audience, times and `jti` (RFC 7523, 3). */
-function checkClaims(claims: JwtClaims, audiences: readonly string[], now: number): AssertionClaims | Fault {
+function checkClaims(
+  claims: JwtClaims,
+  audiences: readonly string[],
+  now: number,
+): AssertionClaims | Refusal {
   const { aud, exp, nbf, iat, jti } = claims
   const seconds = now / 1000
-  if (!isForUs(aud, audiences)) return makeFault('aud is not this server')
-  if (!isTime(exp)) return makeFault('exp is missing')
-  if (exp <= seconds) return makeFault('exp is in the past')
-  if (exp > seconds + MAX_SECONDS + LEEWAY_SECONDS) return makeFault('exp is more than five minutes ahead')
+  if (!isForUs(aud, audiences)) return refuse('assertion-aud-wrong')
+  if (!isTime(exp)) return refuse('assertion-exp-missing')
+  if (exp <= seconds) return refuse('assertion-expired')
+  if (exp > seconds + MAX_SECONDS + LEEWAY_SECONDS) return refuse('assertion-too-long-valid')
   if ([nbf, iat].some(time => time !== undefined && !(isTime(time) && time <= seconds + LEEWAY_SECONDS)))
-    return makeFault('nbf or iat is in the future')
-  if (typeof jti !== 'string' || jti === '' || jti.length > 1024)
-    return makeFault('jti is missing or longer than 1024 characters')
+    return refuse('assertion-from-the-future')
+  if (typeof jti !== 'string' || jti === '' || jti.length > 1024) return refuse('assertion-jti-malformed')
   return { jti, exp }
 }
 
@@ -109,23 +112,20 @@ export interface AssertedClient {
 export async function checkAssertion(
   context: AuthContext,
   sent: { readonly assertion: string; readonly clientId: string | undefined },
-): Promise<AssertedClient | Fault> {
+): Promise<AssertedClient | Refusal> {
   const assertion = decodeAssertion(sent.assertion)
-  if (!assertion) return makeFault(`it is not a JWT of at most ${LIMITS.assertionCharacters} characters`)
+  if (!assertion) return refuse('assertion-malformed', { longest: LIMITS.assertionCharacters })
   const { iss, sub } = assertion.claims
   // PostgreSQL does not accept a NUL.
-  if (typeof iss !== 'string' || iss !== sub || iss.includes('\0'))
-    return makeFault('iss and sub are not both the client_id')
-  if (sent.clientId !== undefined && sent.clientId !== iss)
-    return makeFault('iss is not the client_id of the request')
+  if (typeof iss !== 'string' || iss !== sub || iss.includes('\0')) return refuse('assertion-parties-differ')
+  if (sent.clientId !== undefined && sent.clientId !== iss) return refuse('assertion-of-another-client')
   const client = await findClient(context.store.db, context, iss)
-  if (client?.authMethod !== 'private_key_jwt')
-    return makeFault('the client is not registered for private_key_jwt')
+  if (client?.authMethod !== 'private_key_jwt') return refuse('assertion-not-registered')
   const claims = checkClaims(assertion.claims, listAudiences(context), context.clock())
   if (isFailure(claims)) return claims
   const key = await findKey(context.keySets, client, assertion.header)
   if (isFailure(key)) return key
-  if (!(await verifySignatureInThread(assertion, key))) return makeFault('the signature does not match')
+  if (!(await verifySignatureInThread(assertion, key))) return refuse('assertion-signature-wrong')
   return { client, claims }
 }
 

@@ -1,12 +1,13 @@
 import type { Kysely } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
 import { isSameText, type Schema, sha256 } from '../../../store/index.ts'
-import { type Comparison, Refusal } from '../../base/refusal.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
+import type { Comparison } from '../../words/reason.ts'
 import type { AuthContext } from '../context.ts'
 import { type AssertedClient, checkAssertion, consumeAssertion, decodeAssertion } from './assertion.ts'
 import { type Client, findClient, findRegisteredClient } from './client.ts'
-import { compareClientId } from './compare-id.ts'
+import { refuseUnregistered } from './compare-id.ts'
 
 /** A client with valid credentials. An assertion has not been consumed yet. */
 export type VerifiedClient = AssertedClient | { readonly client: Client; readonly claims?: undefined }
@@ -26,7 +27,7 @@ export async function consumeProof(db: Kysely<Schema>, verified: VerifiedClient)
   const { client } = verified
   return verified.claims === undefined || (await consumeAssertion(db, verified))
     ? client
-    : refuseAssertion('jti was used before', client)
+    : refuse('assertion-used').withKnown({ clientId: client.id })
 }
 
 /** Checks the credentials without using up an assertion. */
@@ -42,7 +43,7 @@ export async function verifyClient(
     if (!isFailure(verified)) return verified
     const named = credentials.clientId ?? readNamedClient(credentials.assertion)
     const client = named === undefined ? undefined : await findRegisteredClient(context.store.db, named)
-    const refusal = refuseAssertion(verified.text, client)
+    const refusal = verified.withKnown({ clientId: client?.id })
     return client && client.authMethod !== 'private_key_jwt'
       ? refusal.withComparison(compareMethods('private_key_jwt', client))
       : refusal
@@ -54,7 +55,9 @@ export async function verifyClient(
   if (!client) return refuseUnusable(context, credentials)
   const checked = checkCredentials(client, credentials)
   if (!isFailure(checked)) return { client: checked }
-  return checked.withComparison(compareMethods(nameMethod(credentials, authorization), client))
+  return checked
+    .withKnown({ clientId: client.id })
+    .withComparison(compareMethods(nameMethod(credentials, authorization), client))
 }
 
 /** The attempts of a client that was disabled are recorded as its own. */
@@ -64,11 +67,10 @@ async function refuseUnusable(
 ): Promise<Refusal> {
   const id = credentials.kind === 'refresh-token' ? undefined : credentials.clientId
   const registered = id === undefined ? undefined : await findRegisteredClient(context.store.db, id)
-  if (registered) return refuseClient('the client is disabled or cannot be used here', registered)
-  const refusal = refuseClient('the client is not registered')
+  if (registered) return refuse('client-unusable').withKnown({ clientId: registered.id })
   return credentials.kind === 'refresh-token'
-    ? refusal
-    : refusal.withComparison(await compareClientId(context, credentials.clientId))
+    ? refuse('client-of-refresh-token-unknown')
+    : refuseUnregistered(context, 'client-not-registered', credentials.clientId)
 }
 
 /** The names of RFC 7591, 2. */
@@ -102,11 +104,11 @@ function checkCredentials(
 ): Client | Refusal {
   switch (client.authMethod) {
     case 'none':
-      return credentials.kind === 'secret' ? refuseClient('a public client sent a secret', client) : client
+      return credentials.kind === 'secret' ? refuse('public-client-sent-secret') : client
     case 'client_secret':
-      return isSecretOf(client, credentials) ? client : refuseClient('the secret is missing or wrong', client)
+      return isSecretOf(client, credentials) ? client : refuse('client-secret-wrong')
     case 'private_key_jwt':
-      return refuseClient('the client must use private_key_jwt', client)
+      return refuse('client-assertion-missing')
   }
 }
 
@@ -116,18 +118,6 @@ function isSecretOf({ secretHash }: Client, credentials: Credentials): boolean {
     secretHash !== undefined &&
     isSameText(sha256(credentials.secret), secretHash)
   )
-}
-
-// Client ids are not secret, and developers need the reason to fix their client.
-function refuseAssertion(reason: string, named?: Client): Refusal {
-  const text = `The client assertion was refused: ${reason}.`
-  return new Refusal('invalid_client', text, { detail: reason, known: { clientId: named?.id } })
-}
-
-// One text for all reasons, so that it does not reveal which clients exist.
-function refuseClient(detail: string, named?: Client): Refusal {
-  const text = 'The client is unknown or could not be authenticated.'
-  return new Refusal('invalid_client', text, { detail, known: { clientId: named?.id } })
 }
 
 function readNamedClient(assertion: string): string | undefined {
@@ -150,7 +140,7 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 function readCredentials(authorization: string | undefined, form: Parameters): Credentials | Refusal {
   const methods = [authorization, form.get('client_secret'), findAssertion(form)]
   if (methods.filter(method => method !== undefined).length > 1)
-    return new Refusal('invalid_request', 'The client must use one authentication method only.')
+    return refuse('client-authentication-repeated')
   if (findAssertion(form) !== undefined) return readAssertion(form)
   return authorization === undefined ? readFormCredentials(form) : readBasic(authorization, form)
 }
@@ -163,7 +153,7 @@ function findAssertion(form: Parameters): string | undefined {
 function readAssertion(form: Parameters): Credentials | Refusal {
   const assertion = form.get('client_assertion')
   if (form.get('client_assertion_type') !== ASSERTION_TYPE || assertion === undefined)
-    return new Refusal('invalid_request', `The client_assertion_type must be ${ASSERTION_TYPE}.`)
+    return refuse('client-assertion-type-unknown', { type: ASSERTION_TYPE })
   return { kind: 'assertion', clientId: form.get('client_id'), assertion }
 }
 
@@ -177,21 +167,16 @@ function readFormCredentials(form: Parameters): Credentials | Refusal {
 function readRefreshToken(form: Parameters): Credentials | Refusal {
   const refreshToken = form.get('grant_type') === 'refresh_token' ? form.get('refresh_token') : undefined
   return refreshToken === undefined || form.get('client_secret') !== undefined
-    ? new Refusal('invalid_client', 'The request names no client.')
+    ? refuse('client-not-named')
     : { kind: 'refresh-token', refreshToken }
 }
 
 function readBasic(authorization: string, form: Parameters): Credentials | Refusal {
   const encoded = /^Basic +([A-Za-z0-9+/=_-]+)$/i.exec(authorization)?.[1]
   const [id, secret] = encoded === undefined ? [] : splitPair(Buffer.from(encoded, 'base64').toString())
-  if (id === undefined || secret === undefined)
-    return new Refusal('invalid_client', 'The Authorization header is not a Basic header with id and secret.')
+  if (id === undefined || secret === undefined) return refuse('basic-header-malformed')
   const named = form.get('client_id')
-  if (named !== undefined && named !== id)
-    return new Refusal(
-      'invalid_request',
-      'The client_id and the Authorization header name different clients.',
-    )
+  if (named !== undefined && named !== id) return refuse('clients-differ')
   return { kind: 'secret', clientId: id, secret }
 }
 

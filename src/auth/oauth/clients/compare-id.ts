@@ -1,21 +1,26 @@
 import { findNearest } from '../../../core/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import type { Comparison } from '../../base/refusal.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import type { AuthContext } from '../context.ts'
 import { listRegisteredClients } from './store-client.ts'
 
-/** The id of an app that is not registered, beside the one that was probably meant, which only developers see. */
-export async function compareClientId({ store, settings }: AuthContext, sent: string): Promise<Comparison> {
+/** Refuses the id of an app that is not registered, beside the one that was probably meant, which only developers see. */
+export async function refuseUnregistered(
+  { store, settings }: AuthContext,
+  reason: 'app-not-registered' | 'client-not-registered',
+  sent: string,
+): Promise<Refusal> {
   const isReadable = settings.developerTools && sent.length <= LIMITS.parameters.client_id
   const { apps } = isReadable ? await listRegisteredClients(store, {}) : { apps: [] }
   const meant = findNearest(
     sent,
     apps.map(({ id }) => id),
   )
-  return {
+  const suggestion = meant === undefined ? '' : ` Did you mean ${meant}?`
+  return refuse(reason, { clientId: sent, suggestion }).withComparison({
     name: 'client_id',
     sent,
     expected: meant === undefined ? [] : [meant],
     origin: 'registered',
-  }
+  })
 }

@@ -1,9 +1,9 @@
 import { createCachedFetch } from '../../../cache/index.ts'
 import { isFailure, isRecord } from '../../../core/index.ts'
 import { type Algorithm, readKeySet, type VerificationKey } from '../../../jwt/index.ts'
-import { type Fault, makeFault } from '../../base/fault.ts'
 import type { FetchDocument } from '../../base/fetch-document.ts'
 import { LIMITS } from '../../base/limits.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import type { KeySets } from '../context.ts'
 
 /** SMART 2.2, asymmetric authentication. */
@@ -54,7 +54,7 @@ export function createKeySets(options: {
   readonly clock: () => number
   readonly onUnusable?: (url: string, reason: string) => void
 }): KeySets {
-  const cache = createCachedFetch<readonly VerificationKey[] | Fault>({
+  const cache = createCachedFetch<readonly VerificationKey[] | Refusal>({
     clock: options.clock,
     maxEntries: LIMITS.keySetsKept,
     async fetch(url, previous) {
@@ -84,14 +84,14 @@ export function createKeySets(options: {
       const max = approved ? LIMITS.keySetFetches : LIMITS.keySetFetchesOfStrangers
       return cache.isFetching(url) || cache.countFetches() < max
         ? cache.refresh(url)
-        : makeFault(`the server is already fetching ${max} key sets, try again later`)
+        : refuse('assertion-keys-too-many', { most: max })
     },
   }
 }
 
-export const UNAVAILABLE = makeFault('the key set of the client is not available')
+export const UNAVAILABLE = refuse('assertion-keys-unavailable')
 
-function hasKey(keys: readonly VerificationKey[] | Fault, kid: string): boolean {
+function hasKey(keys: readonly VerificationKey[] | Refusal, kid: string): boolean {
   return !isFailure(keys) && keys.some(key => key.kid === kid)
 }
 

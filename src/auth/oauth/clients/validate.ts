@@ -8,7 +8,7 @@ import {
   suggestType,
 } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { isProgramScope } from '../../base/program-scopes.ts'
+import { isProgramScope } from '../../words/program-scopes.ts'
 import type { Client } from './client.ts'
 import { hasPrivateKey, serializeKeySet } from './key-sets.ts'
 import {

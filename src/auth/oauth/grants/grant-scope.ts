@@ -10,7 +10,8 @@ import {
   type ScopeContext,
 } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { type Comparison, Refusal } from '../../base/refusal.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
+import type { Comparison } from '../../words/reason.ts'
 import { type AllowedScopes, indexAllowedScopes, keepPermissions, toCanonical } from './narrow.ts'
 
 /** What the granted scopes depend on, except the request. */
@@ -126,19 +127,14 @@ export function compareScope(
 /** Refuses a list of scopes that exceeds a limit. */
 export function checkRequestedScope(asked: string): Refusal | undefined {
   const fault = findScopeListFault(asked)
-  return fault === undefined ? undefined : new Refusal('invalid_scope', `The scope ${fault}.`)
+  return fault === undefined ? undefined : refuse('scope-list-too-large', { fault })
 }
 
 /** Refuses a grant without scopes, and one with more scopes than a token may have. */
 export function checkGrantedScope(granted: string): Refusal | undefined {
-  if (granted === '') return new Refusal('invalid_scope', 'None of the scopes can be granted to this client.')
+  if (granted === '') return refuse('scope-not-grantable')
   if (granted.split(' ').length > MAX_SCOPES)
-    return new Refusal(
-      'invalid_scope',
-      `The scope combines with the registered granular scopes to more than ${MAX_SCOPES} scopes.`,
-    )
+    return refuse('scope-combinations-too-many', { most: MAX_SCOPES })
   const fault = findScopeListFault(granted)
-  return fault === undefined
-    ? undefined
-    : new Refusal('invalid_scope', `The scope, combined with the registered granular scopes, ${fault}.`)
+  return fault === undefined ? undefined : refuse('scope-combinations-too-large', { fault })
 }

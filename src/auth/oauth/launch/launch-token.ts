@@ -1,7 +1,6 @@
 import type { Kysely, Selectable } from 'kysely'
 import { createRandomToken, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
-import { type Comparison, Refusal } from '../../base/refusal.ts'
 import type { ExtraContext } from './options.ts'
 
 /** The context of a launch, and the client and user that may use it. */
@@ -88,29 +87,5 @@ function toLaunch(row: Selectable<Schema['launch_token']>): FoundLaunch {
     extension: row.extension ?? undefined,
     expiresAt: row.expires_at,
     usedAt: row.used_at ?? undefined,
-  }
-}
-
-/** The `detail` for the log has the exact reason. */
-export function refuseLaunch(
-  reason: 'unknown' | 'other-client-or-user' | 'expired' | 'used',
-  compared: readonly Comparison[] = [],
-): Refusal {
-  switch (reason) {
-    // One text for both, so that a stolen token does not reveal whose it is.
-    case 'unknown':
-    case 'other-client-or-user':
-      return new Refusal('invalid_request', 'The launch is not known for this app and user.', {
-        detail: `launch token ${reason}`,
-        compared,
-      })
-    case 'expired':
-      return new Refusal('invalid_request', 'The launch has expired. Launch the app again.', {
-        detail: 'launch token expired',
-      })
-    case 'used':
-      return new Refusal('invalid_request', 'The launch was already used. Launch the app again.', {
-        detail: 'launch token used before',
-      })
   }
 }

@@ -15,15 +15,19 @@ export type OptionField = 'needPatientBanner' | 'intent' | 'tenant' | 'fhirConte
 
 /** The fault of a launch form, and its field. */
 export interface FormFault extends Failed {
-  readonly kind: 'bad-options'
+  readonly reason: 'launch-option-invalid' | 'launch-encounter-missing'
   readonly field: OptionField | 'encounterId'
   readonly text: string
 }
 
-export const NO_CHOICE = makeFormFault('encounterId', 'Choose an encounter, or “No encounter”.')
+export const NO_CHOICE: FormFault = fail({
+  reason: 'launch-encounter-missing',
+  field: 'encounterId',
+  text: 'Choose an encounter, or “No encounter”.',
+})
 
-function makeFormFault(field: FormFault['field'], text: string): FormFault {
-  return fail({ kind: 'bad-options', field, text })
+function makeFormFault(field: OptionField, text: string): FormFault {
+  return fail({ reason: 'launch-option-invalid', field, text })
 }
 
 /** The encounter of a form. Empty for "No encounter", which is not the same as no choice. */

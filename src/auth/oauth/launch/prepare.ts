@@ -8,6 +8,7 @@ import type { AuthSettings } from '../../base/settings.ts'
 import type { User } from '../../base/user.ts'
 import { hasNamesake } from '../../patients/namesakes.ts'
 import { toEncounter } from '../../patients/picked.ts'
+import type { PageReason } from '../../words/reasons.ts'
 import { type Client, isConfigured } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
 import { findApp } from './apps.ts'
@@ -24,15 +25,15 @@ export interface LaunchRequest {
   readonly options: LaunchOptions | FormFault
 }
 
-interface PlainProblem<Kind extends string> extends Failed {
-  readonly kind: Kind
+interface PlainProblem<Reason extends PageReason> extends Failed {
+  readonly reason: Reason
 }
 
 /** Why there is no patient for a launch. */
-export type PatientProblem = PlainProblem<'unknown-patient' | 'unknown-encounter'> | Unavailable
+export type PatientProblem = PlainProblem<'launch-patient-unknown' | 'launch-encounter-unknown'> | Unavailable
 
 export type LaunchProblem =
-  | PlainProblem<'unreadable' | 'no-patient' | 'unknown-app'>
+  | PlainProblem<'launch-form-repeated' | 'launch-patient-missing' | 'launch-app-unknown'>
   | FormFault
   | PatientProblem
 
@@ -67,11 +68,11 @@ export async function prepareLaunch(
   read: FhirReader,
   { patientId, encounterId, clientId, repeated, options }: LaunchRequest,
 ): Promise<ReadyLaunch | LaunchProblem> {
-  if (repeated) return fail({ kind: 'unreadable' })
-  if (patientId === undefined) return fail({ kind: 'no-patient' })
+  if (repeated) return fail({ reason: 'launch-form-repeated' })
+  if (patientId === undefined) return fail({ reason: 'launch-patient-missing' })
   if (isFailure(options)) return options
   const app = await findApp(context, clientId)
-  if (!app) return fail({ kind: 'unknown-app' })
+  if (!app) return fail({ reason: 'launch-app-unknown' })
   const person = await findLaunchPatient(context, read, { patientId, encounterId })
   if (isFailure(person)) return person
   const { fhirBaseUrl, defaultNeedPatientBanner } = context.settings
@@ -105,7 +106,9 @@ export async function findLaunchPatient(
 async function findPatient(read: FhirReader, patientId: string): Promise<Person | PatientProblem> {
   const response = await read.resource('Patient', patientId)
   if (response.kind === 'unavailable') return response
-  return response.kind === 'found' ? readPerson(response.resource) : fail({ kind: 'unknown-patient' })
+  return response.kind === 'found'
+    ? readPerson(response.resource)
+    : fail({ reason: 'launch-patient-unknown' })
 }
 
 async function checkEncounter(
@@ -118,7 +121,7 @@ async function checkEncounter(
   if (response.kind === 'unavailable') return response
   const isOfPatient =
     response.kind === 'found' && toEncounter(response.resource, settings.fhirBaseUrl).patientId === patientId
-  return isOfPatient ? undefined : fail({ kind: 'unknown-encounter' })
+  return isOfPatient ? undefined : fail({ reason: 'launch-encounter-unknown' })
 }
 
 /** The URL at which an app starts by itself. The app of the settings knows its server, and takes `iss` for an EHR launch. */

@@ -1,7 +1,7 @@
 import { isFailure, isPlainLine, isRecord, ON_PLAIN_LINE } from '../../../core/index.ts'
 import { MAX_SCOPE_LIST_CHARACTERS } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { Refusal } from '../../base/refusal.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import { CLIENT_FIELDS } from '../clients/fields.ts'
 import {
   AUTH_METHODS,
@@ -32,13 +32,13 @@ export function readClientMetadata(body: unknown): ClientMetadata | Refusal {
   if (isFailure(members)) return members
   const { texts, lists, jwks } = members
   const authMethod = texts.get('token_endpoint_auth_method') ?? 'client_secret_basic'
-  if (!isAuthMethod(authMethod)) return refuse('The token_endpoint_auth_method is not supported.')
+  if (!isAuthMethod(authMethod)) return refuse('metadata-auth-method-unsupported')
   const grantTypes = lists.get('grant_types') ?? ['authorization_code']
-  if (!grantTypes.every(type => GRANT_TYPES.includes(type))) return refuse('A grant type is not supported.')
+  if (!grantTypes.every(type => GRANT_TYPES.includes(type))) return refuse('metadata-grant-type-unsupported')
   if (!(lists.get('response_types') ?? ['code']).every(type => type === 'code'))
-    return refuse('The only response type is code.')
+    return refuse('metadata-response-type-unsupported')
   if (grantTypes.includes('client_credentials') && authMethod !== 'private_key_jwt')
-    return refuse('The grant type client_credentials needs private_key_jwt.')
+    return refuse('metadata-credentials-need-keys')
   const keys = jwks === undefined ? undefined : readRegisteredKeys(jwks)
   if (isFailure(keys)) return refuseProperty(keys)
   const app: ClientProperties = {
@@ -89,16 +89,16 @@ interface Members {
 }
 
 function readMembers(body: unknown): Members | Refusal {
-  if (!isRecord(body)) return refuse('The body must be a JSON object.')
+  if (!isRecord(body)) return refuse('metadata-malformed')
   if (Object.keys(body).length > LIMITS.metadataMembers)
-    return refuse(`The body has more than ${LIMITS.metadataMembers} members.`)
+    return refuse('metadata-has-too-many-members', { most: LIMITS.metadataMembers })
   const texts = new Map<string, string>()
   const lists = new Map<string, readonly string[]>()
   for (const [name, max] of Object.entries(TEXTS)) {
     const value = body[name] ?? undefined
     if (value === undefined) continue
     if (typeof value !== 'string' || !isPlainLine(value, max))
-      return refuse(`The ${name} must be a string of at most ${max} characters ${ON_PLAIN_LINE}.`)
+      return refuse('metadata-text-malformed', { member: name, longest: max, form: ON_PLAIN_LINE })
     texts.set(name, value)
   }
   for (const name of LISTS) {
@@ -106,8 +106,8 @@ function readMembers(body: unknown): Members | Refusal {
     if (value === undefined) continue
     if (!Array.isArray(value) || value.length > LIMITS.urls || !value.every(one => typeof one === 'string'))
       return name === 'redirect_uris'
-        ? refuse(`The ${name} must be a list of at most ${LIMITS.urls} URLs.`, 'invalid_redirect_uri')
-        : refuse(`The ${name} must be a list of at most ${LIMITS.urls} strings.`)
+        ? refuse('metadata-redirect-uris-malformed', { most: LIMITS.urls })
+        : refuse('metadata-list-malformed', { member: name, most: LIMITS.urls })
     lists.set(name, value)
   }
   return { texts, lists, jwks: body.jwks }
@@ -123,33 +123,25 @@ function checkProperties(app: ClientProperties, grantTypes: readonly string[]): 
   if (grantTypes.includes('authorization_code') && app.redirectUris.length === 0)
     return refuseProperty(new ClientFault('redirectUris', 'the grant type authorization_code needs one'))
   if (/(^| )system\//.test(app.scope) && !grantTypes.includes('client_credentials'))
-    return refuse('The system/ scopes need the grant type client_credentials.')
-  return hasOwnScope(app.scope)
-    ? refuse('Only an administrator can register scopes of this server itself.')
-    : undefined
+    return refuse('metadata-system-scopes-need-credentials')
+  return hasOwnScope(app.scope) ? refuse('metadata-own-scopes') : undefined
 }
 
 function refuseProperty(fault: ClientFault): Refusal {
   const { property } = fault
   const isRedirectUri = property === 'redirectUris' || property === 'postLogoutRedirectUris'
-  const code = isRedirectUri ? 'invalid_redirect_uri' : 'invalid_client_metadata'
   const texts = describeClientFaults(
     fault,
     one => `The ${CLIENT_FIELDS[one.property].member} is invalid: ${describePlainValue(one)}.`,
   )
-  return refuse(texts.join(' '), code)
+  return refuse(isRedirectUri ? 'metadata-redirect-uri-invalid' : 'metadata-property-invalid', {
+    faults: texts.join(' '),
+  })
 }
 
 /** RFC 6749, 5.2: the characters of an error description. */
 function describePlainValue(fault: ClientFault): string {
   return /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/.test(fault.value ?? '') ? describeValue(fault) : fault.text
-}
-
-function refuse(
-  text: string,
-  code: 'invalid_client_metadata' | 'invalid_redirect_uri' = 'invalid_client_metadata',
-): Refusal {
-  return new Refusal(code, text)
 }
 
 /** RFC 7591, 2: the default scopes of a client. Its users, or an administrator, still decide. */

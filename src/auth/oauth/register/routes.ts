@@ -6,7 +6,7 @@ import { isSameText, type Schema, sha256 } from '../../../store/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { Refusal } from '../../base/refusal.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import { forbidCaching, readJson, sendOAuthError } from '../../base/request.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { type BearerError, sendBearerError } from '../access-token.ts'
@@ -45,10 +45,7 @@ export function addRegisterRoutes(app: FastifyInstance, context: AuthContext): v
 }
 
 // A backend service acts without a user, so an administrator must approve it.
-const needsAdministrator = new Refusal(
-  'invalid_client_metadata',
-  'The system/ scopes need the initial access token, or the command line.',
-)
+const needsAdministrator = refuse('metadata-system-scopes-of-stranger')
 
 /** Limits what clients without the initial access token store. */
 async function checkAnonymous(
@@ -56,10 +53,7 @@ async function checkAnonymous(
   metadata: ClientMetadata,
 ): Promise<Refusal | undefined> {
   if (JSON.stringify(metadata).length > LIMITS.registrationCharacters)
-    return new Refusal(
-      'invalid_client_metadata',
-      `The metadata is longer than ${LIMITS.registrationCharacters} characters.`,
-    )
+    return refuse('metadata-too-long', { longest: LIMITS.registrationCharacters })
   const { count } = await store.db
     .selectFrom('client')
     .select(({ fn }) => fn.countAll<number>().as('count'))
@@ -67,10 +61,7 @@ async function checkAnonymous(
     .executeTakeFirstOrThrow()
   return Number(count) < LIMITS.unapprovedClients
     ? undefined
-    : new Refusal(
-        'access_denied',
-        `There are ${LIMITS.unapprovedClients} unapproved clients: an administrator must approve or remove some first.`,
-      )
+    : refuse('too-many-unapproved-clients', { most: LIMITS.unapprovedClients })
 }
 
 function checkRegistration(

@@ -5,7 +5,7 @@ import { isFailure, readText } from '../../../core/index.ts'
 import { type Schema, sha256 } from '../../../store/index.ts'
 import { auditEvent, describeRefusal } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
-import { Refusal } from '../../base/refusal.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import { forbidCaching, readForm, readParameters, sendOAuthError } from '../../base/request.ts'
 import { consumeProof, type VerifiedClient, verifyClient } from '../clients/authenticate.ts'
 import type { Client } from '../clients/client.ts'
@@ -65,7 +65,7 @@ async function revokeRecorded(
   return context.store.db.transaction().execute(async trx => {
     const client = await consumeProof(trx, verified)
     if (isFailure(client)) return client
-    if (token === undefined) return new Refusal('invalid_request', 'The parameter token is missing.')
+    if (token === undefined) return refuse('parameter-missing', { parameter: 'token' })
     const ended = await revokeToken(trx, context, { client, token, keys })
     const event = { kind: 'revoke', status: 200, client: client.id } as const
     if (ended) await auditEvent(context, request, { ...ended, ...event, reason: TOKEN_REVOKED }, trx)

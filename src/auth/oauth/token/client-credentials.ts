@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { parseScopes } from '../../../smart/index.ts'
-import { isProgramScope } from '../../base/program-scopes.ts'
-import { Refusal } from '../../base/refusal.ts'
+import { isProgramScope } from '../../words/program-scopes.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
@@ -35,20 +35,17 @@ export async function grantClientCredentials(
   if (isProgram(client) && requested !== undefined)
     return requested === client.scope
       ? buildResponse(context, client, client.scope, context.settings.issuerUrl)
-      : new Refusal('invalid_scope', `This client may request ${client.scope} only.`).withComparison(
+      : refuse('program-scope-differs', { scope: client.scope }).withComparison(
           compareScope(requested, client.scope),
         )
   if (client.authMethod !== 'private_key_jwt')
-    return new Refusal(
-      'unauthorized_client',
-      'Only a client with private_key_jwt may use client_credentials.',
-    ).withComparison({
+    return refuse('client-credentials-not-allowed').withComparison({
       name: 'grant_type',
       sent: 'client_credentials',
       origin: 'registered',
       expected: [`authorization_code, with ${client.authMethod}`],
     })
-  if (requested === undefined) return new Refusal('invalid_scope', 'The parameter scope is missing.')
+  if (requested === undefined) return refuse('system-scope-missing')
   const tooLarge = checkRequestedScope(requested)
   if (tooLarge) return tooLarge
   const scope = grantSystemScope(requested, client.scope, context.settings.fhir)

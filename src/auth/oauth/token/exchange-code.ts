@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from 'kysely'
 import { isSameText, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
-import { Refusal } from '../../base/refusal.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, revokeGrant } from '../grants/grant.ts'
@@ -18,16 +18,16 @@ export async function exchangeCode(
 ): Promise<TokenGrant | Refusal> {
   const { clock } = context
   const code = form.get('code')
-  if (code === undefined) return refuseMissing('code')
-  if (form.get('redirect_uri') === undefined) return refuseMissing('redirect_uri')
+  if (code === undefined) return refuse('parameter-missing', { parameter: 'code' })
+  if (form.get('redirect_uri') === undefined) return refuse('token-redirect-uri-missing')
   const [row] = (await selectCode(trx, { codeHash: sha256(code), clientId: client.id })).rows
   const isPkceRequired = client.pkceRequired && !readExtension(context, row).isPkceOptional
-  if (isPkceRequired && form.get('code_verifier') === undefined) return refuseMissing('code_verifier')
-  if (!row) return refuseCode('it is unknown, or belongs to another client')
+  if (isPkceRequired && form.get('code_verifier') === undefined) return refuse('code-verifier-missing')
+  if (!row) return refuse('code-unknown')
   const refusal = checkCode(row, form, clock())
   if (refusal) return refusal
   if (row.used_at !== null || !(await consumeCode(trx, row.code_hash, clock()))) {
-    const refusal = refuseCode('it was used before, so its grant is revoked')
+    const refusal = refuse('code-used')
     const hasEnded = await revokeGrant(trx, row.grant_id, clock())
     return hasEnded ? refusal.withKnown({ endedGrant: 'A used code was sent again' }) : refusal
   }
@@ -50,21 +50,21 @@ function checkCode(row: CodeRow, form: Parameters, now: number): Refusal | undef
   const origin = 'in the authorization request'
   const { redirect_uri, code_challenge } = row
   if (redirect_uri !== form.get('redirect_uri'))
-    return refuseCode('the redirect_uri is not that of the request').withComparison({
+    return refuse('code-redirect-uri-differs').withComparison({
       name: 'redirect_uri',
       sent: form.get('redirect_uri'),
       expected: [redirect_uri],
       origin,
     })
   if (!matchesChallenge(code_challenge, form.get('code_verifier')))
-    return refuseCode('the code_verifier is wrong').withComparison({
+    return refuse('code-verifier-wrong').withComparison({
       name: 'code_verifier',
       sent: describeVerifier(form),
       expected: [describeChallenge(code_challenge)],
       origin,
     })
   // A used code never counts as expired, so that its replay still revokes the grant.
-  return row.used_at === null && row.expires_at <= now ? refuseCode('it has expired') : undefined
+  return row.used_at === null && row.expires_at <= now ? refuse('code-expired') : undefined
 }
 
 /** The verifier itself is a secret. */
@@ -104,18 +104,10 @@ async function redeem(
 ): Promise<TokenGrant | Refusal> {
   const now = context.clock()
   const grant = await findLiveGrant(trx, context, row.grant_id)
-  if (!grant) return refuseCode('the grant or the login has ended')
+  if (!grant) return refuse('code-grant-ended')
   const refusal = readExtension(context, grant).refuse?.('token')
   if (refusal) return refusal
   await touchGrant(trx, { id: grant.id, now })
   const refreshToken = await createRefreshToken(trx, grant, now)
   return { grant, scope: grant.scope, refreshToken, nonce: row.nonce ?? undefined }
-}
-
-function refuseMissing(name: string): Refusal {
-  return new Refusal('invalid_request', `The parameter ${name} is missing.`)
-}
-
-function refuseCode(detail: string): Refusal {
-  return new Refusal('invalid_grant', 'The code is not valid for this request.', { detail })
 }

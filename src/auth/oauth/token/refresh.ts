@@ -3,7 +3,7 @@ import { isFailure } from '../../../core/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
 import { prepareQuery, type Schema, type Sealer, sha256 } from '../../../store/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
-import { Refusal } from '../../base/refusal.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, type Grant, revokeGrant } from '../grants/grant.ts'
 import { checkRequestedScope, compareScope } from '../grants/grant-scope.ts'
@@ -27,11 +27,11 @@ export async function refreshTokens(
   { trx, client, form }: TokenRequest,
 ): Promise<TokenGrant | Refusal> {
   const token = form.get('refresh_token')
-  if (token === undefined) return new Refusal('invalid_request', 'The parameter refresh_token is missing.')
+  if (token === undefined) return refuse('parameter-missing', { parameter: 'refresh_token' })
   const now = context.clock()
   const [row] = (await selectToken(trx, { tokenHash: sha256(token), clientId: client.id })).rows
   const grant = row && row.expires_at > now ? await findLiveGrant(trx, context, row.grant_id) : undefined
-  if (!row || !grant) return refuseToken('it is unknown, expired, revoked, or belongs to another client')
+  if (!row || !grant) return refuse('refresh-token-unknown')
   const refused = readExtension(context, grant).refuse?.('refresh')
   if (refused) return refused
   const scope = narrowScope(grant, form.get('scope'))
@@ -42,7 +42,7 @@ export async function refreshTokens(
       ? await createSuccessor(trx, row, grant, context, now)
       : await findRetrySuccessor(trx, row, request, context.sealer)
   if (refreshToken === undefined) {
-    const refusal = refuseToken('it was used before, so its grant is revoked')
+    const refusal = refuse('refresh-token-used')
     const hasEnded = await revokeGrant(trx, grant.id, now)
     return hasEnded ? refusal.withKnown({ endedGrant: 'A used refresh token was sent again' }) : refusal
   }
@@ -76,9 +76,7 @@ function narrowScope(grant: Grant, requested: string | undefined): string | Refu
   const granted = new ScopeIndex(parseScopes(grant.scope))
   return texts.length > 0 && scopes.length === new Set(texts).size && scopes.every(one => granted.covers(one))
     ? scopes.map(one => one.text).join(' ')
-    : new Refusal('invalid_scope', 'The scope exceeds the granted scope.', {
-        compared: [compareScope(requested, grant.scope, 'granted')],
-      })
+    : refuse('scope-exceeds-grant').withComparison(compareScope(requested, grant.scope, 'granted'))
 }
 
 async function consumeToken(
@@ -144,8 +142,4 @@ async function findRetrySuccessor(
   return used?.successor_sealed == null
     ? undefined
     : sealer.tryOpen(used.successor_sealed, toSealedCell(token_hash))
-}
-
-function refuseToken(detail: string): Refusal {
-  return new Refusal('invalid_grant', 'The refresh token is not valid.', { detail })
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { findOwn, isFailure } from '../../../core/index.ts'
 import { paths } from '../../base/paths.ts'
-import { Refusal } from '../../base/refusal.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import {
   forbidCaching,
   type Parameters,
@@ -63,7 +63,7 @@ function describeTokenRequest(
   const grantType = readParameters(body).get('grant_type') ?? ''
   return [
     Object.hasOwn(GRANT_TYPES, grantType) ? grantType : 'other',
-    isFailure(response) ? response.code : 'issued',
+    isFailure(response) ? response.error : 'issued',
   ]
 }
 
@@ -115,11 +115,10 @@ async function addUserPatients(
   const { grant, accessToken } = tokens
   if (!grant || !isPatientUser(grant.user)) return tokens
   const records = await findOwnRecords(context, grant.user)
-  if (isFailure(records))
-    return new Refusal('temporarily_unavailable', 'The FHIR server is unreachable. Try again.')
+  if (isFailure(records)) return refuse('fhir-server-unreachable')
   const patients = records.map(({ patientId }) => patientId)
   if (grant.patientId !== undefined && !patients.includes(grant.patientId))
-    return new Refusal('invalid_grant', 'The user no longer has access to this patient.')
+    return refuse('patient-access-lost')
   return hasUserScope(tokens.response.scope)
     ? { ...tokens, accessToken: { ...accessToken, user_patients: patients } }
     : tokens
@@ -142,13 +141,14 @@ async function readRequest(
 
 const issueTokens: GrantHandler<UnsignedTokens> = async (context, request) => {
   const name = request.form.get('grant_type')
-  if (name === undefined) return new Refusal('invalid_request', 'The parameter grant_type is missing.')
+  if (name === undefined) return refuse('grant-type-missing')
   const grantType = findOwn(GRANT_TYPES, name)
   return grantType
     ? grantType(context, request)
-    : new Refusal('unsupported_grant_type', 'The grant_type is not supported.', {
-        compared: [
-          { name: 'grant_type', sent: name, expected: Object.keys(GRANT_TYPES), origin: 'required' },
-        ],
+    : refuse('grant-type-unsupported').withComparison({
+        name: 'grant_type',
+        sent: name,
+        expected: Object.keys(GRANT_TYPES),
+        origin: 'required',
       })
 }

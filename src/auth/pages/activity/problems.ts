@@ -9,8 +9,8 @@ import {
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { readDetails } from '../../base/audit.ts'
-import type { Comparison } from '../../base/refusal.ts'
 import type { AuthContext } from '../../oauth/context.ts'
+import type { Comparison } from '../../words/reason.ts'
 import {
   EXPECTED_STATUSES,
   findFirstEvents,

@@ -3,7 +3,7 @@ import { isFailure } from '../../../core/index.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import { proceed } from '../../oauth/authorize/proceed.ts'
-import { expire, refuse } from '../../oauth/authorize/refuse.ts'
+import { expire, recordRefusal } from '../../oauth/authorize/refuse.ts'
 import { findPendingAuthorization, storePendingAuthorization } from '../../oauth/authorize/request.ts'
 import { verifyRequest } from '../../oauth/authorize/verify.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -15,7 +15,7 @@ export function addAuthorizeRoutes(app: FastifyInstance, context: AuthContext): 
   app.get(paths.authorize, NO_HEAD_ROUTE, async (request, reply) => {
     const verified = await verifyRequest(context, readParameters(request.query))
     const step = isFailure(verified)
-      ? await refuse(request, context, verified)
+      ? await recordRefusal(request, context, verified)
       : await proceed(request, context, { request: verified.request, found: verified })
     return sendStep(reply, context, step)
   })
@@ -23,14 +23,14 @@ export function addAuthorizeRoutes(app: FastifyInstance, context: AuthContext): 
   // A browser omits the SameSite login cookie from a cross-site POST, but not from the GET that follows.
   app.post(paths.authorize, async (request, reply) => {
     const verified = await verifyRequest(context, readParameters(request.body))
-    if (isFailure(verified)) return sendStep(reply, context, await refuse(request, context, verified))
+    if (isFailure(verified)) return sendStep(reply, context, await recordRefusal(request, context, verified))
     if (await findCurrentLogin(context, request)) {
       const progress = { request: verified.request, found: verified }
       return sendStep(reply, context, await proceed(request, context, progress))
     }
     const stored = await storePendingAuthorization(context, verified.request, request)
     return isFailure(stored)
-      ? sendStep(reply, context, await refuse(request, context, stored, { request: verified.request }))
+      ? sendStep(reply, context, await recordRefusal(request, context, stored, { request: verified.request }))
       : reply.redirect(`${paths.resume}?interaction=${stored.id}`, 303)
   })
 

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { readPerson } from '../../../web/index.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
-import { Refusal } from '../../base/refusal.ts'
+import { refuse } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import { isPatientUser } from '../../base/user.ts'
 import { applyApproval, listConsentItems } from '../../oauth/authorize/consent-items.ts'
@@ -25,7 +25,7 @@ import { showsSampleData } from '../parts/page-parts.ts'
 import { renderConsentPage } from './page.ts'
 import type { IsChecked } from './rows.ts'
 
-const DENIED = new Refusal('access_denied', 'The user denied access.')
+const DENIED = refuse('consent-denied')
 
 /** The page on which a user allows or refuses access to an app. */
 export function addConsentRoutes(app: FastifyInstance, context: AuthContext): void {

@@ -3,6 +3,7 @@ import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { LaunchProblem } from '../../oauth/launch/prepare.ts'
 import type { Login } from '../../users/find-login.ts'
+import { PAGE_REASONS } from '../../words/reasons.ts'
 import { sendErrorPage, sendUnavailable } from './page-parts.ts'
 
 export function sendLaunchProblem(
@@ -11,9 +12,9 @@ export function sendLaunchProblem(
   login: Login,
   problem: LaunchProblem,
 ): FastifyReply {
-  if (problem.kind === 'unavailable')
+  if (problem.reason === 'fhir-unavailable')
     return sendUnavailable(reply, context, login, { ...problem, tryAgain: paths.portal })
-  const { status, title, text } = LAUNCH_PROBLEMS[problem.kind]
+  const { status, title, text } = PAGES[problem.reason]
   return sendErrorPage(reply, context, {
     status,
     title,
@@ -24,23 +25,26 @@ export function sendLaunchProblem(
   })
 }
 
-export const LAUNCH_PROBLEMS = {
-  'no-patient': { status: 400, title: 'No patient selected', text: 'Select a patient to launch an app.' },
-  unreadable: { status: 400, title: 'Invalid launch', text: 'A form field was sent twice.' },
-  'bad-options': { status: 400, title: 'Invalid options', text: 'The app was not launched.' },
-  'unknown-app': {
-    status: 400,
-    title: 'This app cannot be launched',
-    text: 'It is not registered for launches.',
-  },
-  'unknown-patient': {
-    status: 404,
-    title: 'Patient not found',
-    text: 'The record was removed, or you do not have access to it.',
-  },
-  'unknown-encounter': {
-    status: 404,
-    title: 'Encounter not found',
-    text: 'It was removed, or it belongs to another patient.',
-  },
+const INVALID_OPTIONS = { status: 400, title: 'Invalid options', text: 'The app was not launched.' } as const
+
+/** The error pages by their reasons. */
+const PAGES = {
+  'launch-patient-missing': makePage('launch-patient-missing', 'Select a patient to launch an app.'),
+  'launch-form-repeated': makePage('launch-form-repeated', 'A form field was sent twice.'),
+  'launch-option-invalid': INVALID_OPTIONS,
+  'launch-encounter-missing': INVALID_OPTIONS,
+  'launch-app-unknown': makePage('launch-app-unknown', 'It is not registered for launches.'),
+  'launch-patient-unknown': makePage(
+    'launch-patient-unknown',
+    'The record was removed, or you do not have access to it.',
+  ),
+  'launch-encounter-unknown': makePage(
+    'launch-encounter-unknown',
+    'It was removed, or it belongs to another patient.',
+  ),
 } as const
+
+function makePage(reason: LaunchProblem['reason'], text: string) {
+  const { status, sentence } = PAGE_REASONS[reason]
+  return { status, title: sentence, text }
+}

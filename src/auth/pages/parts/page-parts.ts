@@ -181,10 +181,10 @@ export function sendUnavailable(
   })
 }
 
-function renderServers({ issuerUrl, fhirBaseUrl }: AuthSettings, { reason }: Unavailable): Html {
+function renderServers({ issuerUrl, fhirBaseUrl }: AuthSettings, { detail }: Unavailable): Html {
   return html`<ul class="servers" aria-label="Servers">
 <li><span>Sign-in server</span><span><code>${issuerUrl}</code></span>${renderBadge('Available', 'ok')}</li>
-<li><span>FHIR server</span><span><code>${fhirBaseUrl}</code></span>${renderBadge(reason, 'bad')}</li>
+<li><span>FHIR server</span><span><code>${fhirBaseUrl}</code></span>${renderBadge(detail, 'bad')}</li>
 </ul>`
 }
 

@@ -20,12 +20,12 @@ export async function sendRefusedRequest(
   login: Login | undefined,
 ): Promise<FastifyReply> {
   const developer = findDeveloperPages(context, login)
-  const { code, description } = refusal
+  const { error, description } = refusal
   return sendErrorPage(reply, context, {
-    status: getStatus(code),
+    status: getStatus(error),
     title: 'The app could not be opened',
     text: ['The app sent an invalid request. No record was opened.', ...(developer ? [] : [OPEN_AGAIN])],
-    code,
+    code: error,
     reason: description,
     actions: [...(developer ? listActions(reply, { developer, refusal, login }) : []), START_PAGE],
     ...(developer && { more: renderAdvice(refusal) }),

@@ -4,7 +4,7 @@ import { parseScopes } from '../../../smart/index.ts'
 import type { Person } from '../../../web/index.ts'
 import { createFhirReader, type Unavailable } from '../../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
-import { Refusal } from '../../base/refusal.ts'
+import { refuse } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import { isPatientUser } from '../../base/user.ts'
 import { refuseRequest, takeNextStep } from '../../oauth/authorize/proceed.ts'
@@ -27,7 +27,7 @@ import type { ListView } from '../parts/patient-list.ts'
 import { buildPickUrl } from '../parts/pick-url.ts'
 import { type PickerOptions, renderEncounterPage, renderPatientPage } from './page.ts'
 
-const NONE_SELECTED = new Refusal('access_denied', 'The user did not select a patient.')
+const NONE_SELECTED = refuse('patient-not-chosen')
 
 /**
  * The picker of a standalone launch (`launch/patient`, `launch/encounter`), after the login and before consent. To cancel
@@ -85,7 +85,7 @@ async function pick(
   const read = await createFhirReader(context, login.user, { purpose: 'patient-choice', address: request.ip })
   const person = await findLaunchPatient(context, read, { patientId, encounterId })
   if (isFailure(person))
-    return person.kind === 'unavailable'
+    return person.reason === 'fhir-unavailable'
       ? sendPickerUnavailable(reply, context, waiting, person)
       : sendErrorPage(reply, context, {
           status: 404,

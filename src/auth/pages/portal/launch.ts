@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
 import type { Schema } from '../../../store/index.ts'
-import { auditEvent } from '../../base/audit.ts'
+import { auditEvent, describeRefused } from '../../base/audit.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
@@ -18,7 +18,7 @@ import {
 import { recordRecent } from '../../patients/recent-use.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireClinician } from '../../users/login.ts'
-import { LAUNCH_PROBLEMS, sendLaunchProblem } from '../parts/launch-problem.ts'
+import { sendLaunchProblem } from '../parts/launch-problem.ts'
 import { buildPortalUrl } from '../parts/patient-list.ts'
 import { listEntered } from './app-choice.ts'
 import { readEntered, sendPortal } from './routes.ts'
@@ -45,7 +45,7 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
           return reply.redirect((await issueLaunch(context, result, record)).url, 302)
         }
         await auditEvent(context, request, event)
-        return result.kind === 'bad-options'
+        return result.reason === 'launch-option-invalid' || result.reason === 'launch-encounter-missing'
           ? sendFormAgain(reply, context, login, result)
           : sendLaunchProblem(reply, context, login, result)
       },
@@ -61,18 +61,16 @@ function buildFormPage({ body }: FastifyRequest): string {
 
 function describeEvent(result: ReadyLaunch | LaunchProblem) {
   if (isFailure(result)) {
-    if (result.kind === 'unavailable')
+    if (result.reason === 'fhir-unavailable')
       return { kind: 'launch', allowed: true, status: 502, reason: 'FHIR server unreachable' } as const
-    const { status, title } = LAUNCH_PROBLEMS[result.kind]
-    const reason = result.kind === 'bad-options' ? describeFault(result) : title
-    return { kind: 'launch', allowed: false, status, reason } as const
+    const refused =
+      result.reason === 'launch-option-invalid'
+        ? describeRefused(result.reason, { field: result.field, fault: result.text })
+        : describeRefused(result.reason)
+    return { kind: 'launch', ...refused } as const
   }
   const { patientId, clientId, id } = result.launch
   return { kind: 'launch', status: 302, patient: patientId, client: clientId, launch: id } as const
-}
-
-function describeFault({ field, text }: FormFault): string {
-  return field === 'encounterId' ? 'No encounter was chosen' : `${field}: ${text}`
 }
 
 /** Shows the portal again, with all that was entered and the field at fault marked. */

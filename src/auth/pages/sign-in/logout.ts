@@ -3,10 +3,10 @@ import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderHidden, renderPage, renderPageHead } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
-import { Refusal } from '../../base/refusal.ts'
+import { type Refusal, refuse } from '../../base/refusal.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
 import { checkLengths } from '../../oauth/authorize/checks.ts'
-import { refuse } from '../../oauth/authorize/refuse.ts'
+import { recordRefusal } from '../../oauth/authorize/refuse.ts'
 import { type Client, findClient } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { verifyOwnJwt } from '../../oauth/keys/key-ring.ts'
@@ -142,7 +142,7 @@ const LOGOUT_EFFECT = html`After you sign out, apps that you opened can no longe
 export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext): void {
   const handleLogout = async (request: FastifyRequest, reply: FastifyReply, parameters: Parameters) => {
     const logout = await readLogoutRequest(context, parameters)
-    if (isFailure(logout)) return sendStep(reply, context, await refuse(request, context, logout))
+    if (isFailure(logout)) return sendStep(reply, context, await recordRefusal(request, context, logout))
     const login = await findLastLogin(context, request)
     if (!login || login.user.id === logout.subject) return logOut(context, reply, login, logout.returnTo)
     const formTargets = logout.returnTo === undefined ? [] : [logout.returnTo]
@@ -163,13 +163,13 @@ export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext):
     const parameters = readParameters(request.body)
     if (await findLastLogin(context, request)) return handleLogout(request, reply, parameters)
     const logout = await readLogoutRequest(context, parameters)
-    if (isFailure(logout)) return sendStep(reply, context, await refuse(request, context, logout))
+    if (isFailure(logout)) return sendStep(reply, context, await recordRefusal(request, context, logout))
     return reply.redirect(`${paths.endSession}?${new URLSearchParams(listFields(parameters))}`, 303)
   })
 
   app.post(paths.endSessionConfirmed, async (request, reply) => {
     const logout = await readLogoutRequest(context, readParameters(request.body))
-    if (isFailure(logout)) return sendStep(reply, context, await refuse(request, context, logout))
+    if (isFailure(logout)) return sendStep(reply, context, await recordRefusal(request, context, logout))
     return logOut(context, reply, await findLastLogin(context, request), logout.returnTo)
   })
 }
@@ -199,15 +199,13 @@ async function readLogoutRequest(
   context: AuthContext,
   parameters: Parameters,
 ): Promise<LogoutRequest | Refusal> {
-  if (parameters.unreadable.size > 0)
-    return new Refusal('invalid_request', 'A parameter is repeated or unreadable.')
+  if (parameters.unreadable.size > 0) return refuse('some-parameter-unreadable')
   const tooLong = checkLengths({ parameters })
   if (tooLong) return tooLong
   const hint = await readHint(context, parameters.get('id_token_hint'))
   if (isFailure(hint)) return hint
   const named = parameters.get('client_id')
-  if (hint && named !== undefined && named !== hint.clientId)
-    return new Refusal('invalid_request', 'The id_token_hint belongs to another client.')
+  if (hint && named !== undefined && named !== hint.clientId) return refuse('id-token-hint-of-another-app')
   const clientId = named ?? hint?.clientId
   const client = clientId === undefined ? undefined : await findClient(context.store.db, context, clientId)
   const returnTo = readPostLogoutUrl(client, parameters)
@@ -221,14 +219,13 @@ async function readHint({ keys, settings }: AuthContext, hint: string | undefine
   const { iss, sub, aud } = verifyOwnJwt(hint, 'JWT', await keys.listPublicKeys()) ?? {}
   return iss === settings.issuerUrl && typeof sub === 'string' && typeof aud === 'string'
     ? { subject: sub, clientId: aud }
-    : new Refusal('invalid_request', 'The id_token_hint is not an id_token of this server.')
+    : refuse('id-token-hint-not-ours')
 }
 
 function readPostLogoutUrl(client: Client | undefined, parameters: Parameters): string | undefined | Refusal {
   const url = parameters.get('post_logout_redirect_uri')
   if (url === undefined) return undefined
-  if (!client?.postLogoutRedirectUris.includes(url))
-    return new Refusal('invalid_request', 'The post_logout_redirect_uri is not registered for the client.')
+  if (!client?.postLogoutRedirectUris.includes(url)) return refuse('post-logout-uri-not-registered')
   // Anyone can register a URL: this server must not be an open redirector.
   if (!client.approved) return undefined
   const state = parameters.get('state')

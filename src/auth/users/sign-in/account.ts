@@ -185,7 +185,7 @@ async function findUserResource(
   const read = await createUserLookup(context, type, { purpose: 'sign-in' })
   const result =
     query.kind === 'id' ? await read.resource(type, query.id) : await read(`${query.query}&_count=2`)
-  if (result.kind === 'unavailable') return new SignInRefusal('fhir-unavailable', result.reason)
+  if (result.kind === 'unavailable') return new SignInRefusal('fhir-unavailable', result.detail)
   if (result.kind === 'absent') return new SignInRefusal(none)
   const found = query.kind === 'id' ? [result.resource] : listResources(result.resource, type)
   const [first, second] = found.flatMap(({ id }) => id ?? [])

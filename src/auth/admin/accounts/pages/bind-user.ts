@@ -221,7 +221,7 @@ function describeRead(
   if (result.kind === 'unavailable')
     return renderAlert(
       'The FHIR server does not say who this is.',
-      `${result.reason}. Compare the id with the record before you continue, or try again later.`,
+      `${result.detail}. Compare the id with the record before you continue, or try again later.`,
       'warn',
     )
   const { resource } = result

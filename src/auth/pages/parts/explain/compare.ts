@@ -1,6 +1,6 @@
 import { type Html, html } from '../../../../web/index.ts'
-import type { Comparison } from '../../../base/refusal.ts'
-import { findDifference, type Piece } from './difference.ts'
+import { findDifference, type Piece } from '../../../words/difference.ts'
+import type { Comparison } from '../../../words/reason.ts'
 
 /** Renders sent values beside those that they were compared with. */
 export function renderComparisons(compared: readonly Comparison[]): Html {

@@ -3,10 +3,12 @@ import { OUTSIDE_GRANT } from '../../../../fhir/index.ts'
 import { suggestScope } from '../../../../smart/index.ts'
 import { type EventDetails, readDetails } from '../../../base/audit.ts'
 import type { ExplainRequest } from '../../../base/context.ts'
-import type { Comparison } from '../../../base/refusal.ts'
 import { isForSystemsOnly } from '../../../oauth/clients/validate.ts'
 import type { AuthContext } from '../../../oauth/context.ts'
-import { FHIR_CAUSES, findCause, OAUTH_CAUSES, WITHOUT_PATIENT } from './causes.ts'
+import { explainReason } from '../../../words/explanation.ts'
+import { explainOldText } from '../../../words/old-texts.ts'
+import type { Comparison } from '../../../words/reason.ts'
+import { OAUTH_REASONS } from '../../../words/reasons.ts'
 import { findScope, isFailed, isInsufficient, isWithoutState, type LaunchGroup } from './describe.ts'
 
 /** The cause of a refusal, in plain words, and its remedy. */
@@ -59,16 +61,17 @@ export function findClaimedLaunch({ claimed }: EventDetails): string | undefined
 /** Explains a refusal that is not decided by the scopes of a token. */
 export function adviseOnReason(
   { kind, reason }: { readonly kind: string; readonly reason?: string | null | undefined },
-  { detail = '', compared = [] }: EventDetails,
+  details: EventDetails,
 ): Advice {
-  const table = kind === 'fhir' ? FHIR_CAUSES : OAUTH_CAUSES
-  const { cause, action } = findCause(table, `${reason} (${detail})`, compared) ?? {
-    cause: removeCode(reason ?? 'The request was refused.'),
-    action:
-      kind === 'register'
-        ? 'Correct the member of the registration that the reason names, and register the app again.'
-        : 'Correct the parameter that the reason names, and send the request again.',
-  }
+  const { detail = '', compared = [] } = details
+  const { cause, action } = explainReason(details) ??
+    explainOldText(kind, `${reason} (${detail})`, compared) ?? {
+      cause: removeCode(reason ?? 'The request was refused.'),
+      action:
+        kind === 'register'
+          ? 'Correct the member of the registration that the reason names, and register the app again.'
+          : 'Correct the parameter that the reason names, and send the request again.',
+    }
   const misspelt = listMisspelt(findScopes(compared)?.sent)
   return { cause, action: [...misspelt.map(({ advice }) => advice), action].join(' ') }
 }
@@ -107,7 +110,7 @@ function adviseOnCode(record: KeptRecord): Advice | undefined {
   const others = missing.filter(one => !isExplained(one))
   const rows = [
     ...(withoutPatient.length > 0
-      ? [[withoutPatient.join(' '), ...WITHOUT_PATIENT] as const]
+      ? [[withoutPatient.join(' '), WITHOUT_PATIENT.cause, WITHOUT_PATIENT.remedy] as const]
       : FEWER.filter(([name]) => missing.includes(name))),
     ...misspelt.map(({ scope, advice }) => [scope, `${scope} permits nothing.`, advice] as const),
   ]
@@ -127,6 +130,8 @@ function adviseOnCode(record: KeptRecord): Advice | undefined {
     action: found.map(([, , action]) => action).join(' '),
   }
 }
+
+const WITHOUT_PATIENT = OAUTH_REASONS['scope-without-patient']
 
 /** Whether the user of a standalone launch chooses a patient. */
 function asksForPatient(scopes = ''): boolean {

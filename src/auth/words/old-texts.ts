@@ -1,47 +1,34 @@
-import type { Comparison } from '../../../base/refusal.ts'
-import { findDifference } from './difference.ts'
+/**
+ * The causes of refusals in audit records of earlier releases, which have a sentence and no reason. The table is closed: it
+ * gets no row for a new sentence, because new records name their reason (`reasons.ts`).
+ */
+import { describeSent } from './explanation.ts'
+import type { Comparison } from './reason.ts'
 
 type Compared = readonly Comparison[]
 
-/** A text, which may name the values of the request, or quote the reason. Old records and counts have no values. */
-type Text = string | ((compared: Compared, reason: string) => string)
+/** A text, which may name the values of the request, or quote the sentence. Old records and counts have no values. */
+type Text = string | ((compared: Compared, sentence: string) => string)
 
-/** The causes of refusals and their remedies, by the text of the reason and, in parentheses, its detail. The first that matches counts. */
+/** By the sentence and, in parentheses, its detail. The first that matches counts. */
 type Row = readonly [pattern: RegExp, cause: Text, action: Text]
 
-/** Finds the cause of a refusal, and its remedy. */
-export function findCause(
-  table: readonly Row[],
-  reason: string,
+/** Explains a record without a reason. */
+export function explainOldText(
+  kind: string,
+  sentence: string,
   compared: Compared,
 ): { readonly cause: string; readonly action: string } | undefined {
-  const row = table.find(([pattern]) => pattern.test(reason))
+  const row = (kind === 'fhir' ? FHIR_CAUSES : OAUTH_CAUSES).find(([pattern]) => pattern.test(sentence))
   if (!row) return undefined
   const [, cause, action] = row
-  const write = (text: Text) => (typeof text === 'string' ? text : text(compared, reason))
+  const write = (text: Text) => (typeof text === 'string' ? text : text(compared, sentence))
   return { cause: write(cause), action: write(action) }
 }
 
-/** Names a sent value and the expected one, and how they differ. */
-function describeSent(name: string, compared: Compared, otherwise: string): string {
-  const found = compared.find(one => one.name === name)
-  if (!found) return otherwise
-  const { sent, expected, origin } = found
-  if (sent === undefined) return `The request has no ${name}.`
-  const difference = findDifference(sent, expected)
-  if (!difference) return `The app sends the ${name} ${sent}, and none is ${origin}.`
-  const { nearest, words } = difference
-  const like = expected.length > 1 ? ', the most similar one' : ''
-  const how = words.length === 0 ? '' : ` The difference: ${words.join('; ')}.`
-  return `The app sends the ${name} ${sent}. ${ORIGINS[origin]} ${nearest}${like}.${how}`
-}
-
-const ORIGINS: Readonly<Record<Comparison['origin'], string>> = {
-  registered: 'Registered is',
-  required: 'This server requires',
-  granted: 'Granted is',
-  launched: 'The launch is for',
-  'in the authorization request': 'The authorization request had',
+/** Names a sent value and the expected one. */
+function describe(name: string, compared: Compared, otherwise: string): string {
+  return describeSent(name, compared) ?? otherwise
 }
 
 function quoteSent(name: string, compared: Compared): string {
@@ -67,13 +54,7 @@ function quoteExpected(name: string, compared: Compared): string {
 
 const LAUNCH_AGAIN = 'Launch the app again.'
 
-/** A mistake of many apps: they lose the launch parameter, or start by themselves without asking for a patient. */
-export const WITHOUT_PATIENT = [
-  'There is no patient in this launch, so no patient/ scope can be granted: the request has neither the launch parameter of an EHR launch nor the scope launch/patient.',
-  'Send the value of “launch” that the app received at its launch URL. If the app starts by itself, request launch/patient, so that the user chooses a patient.',
-] as const
-
-export const FHIR_CAUSES: readonly Row[] = [
+const FHIR_CAUSES: readonly Row[] = [
   [
     /Missing or non-Bearer/,
     'The request has no access token.',
@@ -141,7 +122,7 @@ export const FHIR_CAUSES: readonly Row[] = [
   ],
 ]
 
-export const OAUTH_CAUSES: readonly Row[] = [
+const OAUTH_CAUSES: readonly Row[] = [
   [
     /^\w+: expected one of/,
     (_, reason) =>
@@ -186,7 +167,7 @@ export const OAUTH_CAUSES: readonly Row[] = [
   [
     /redirect_uri is not registered/,
     compared =>
-      `${describeSent('redirect_uri', compared, 'The app sends a redirect_uri that is not registered.')} The server sends no code to an unregistered URL, so the browser stays on the error page.`,
+      `${describe('redirect_uri', compared, 'The app sends a redirect_uri that is not registered.')} The server sends no code to an unregistered URL, so the browser stays on the error page.`,
     'Register the URL that the app sends, or make the app send a registered one. Both must be the same, character by character.',
   ],
   [
@@ -208,7 +189,7 @@ export const OAUTH_CAUSES: readonly Row[] = [
   [
     /aud is missing|aud is not/,
     compared =>
-      describeSent(
+      describe(
         'aud',
         compared,
         'The request does not name the FHIR server that the token is for, or it names another one.',
@@ -219,7 +200,7 @@ export const OAUTH_CAUSES: readonly Row[] = [
   [
     /code_challenge/,
     compared =>
-      `${describeSent('code_challenge_method', compared, 'The app does not use PKCE with S256.')} PKCE protects the code on its way to the app.`,
+      `${describe('code_challenge_method', compared, 'The app does not use PKCE with S256.')} PKCE protects the code on its way to the app.`,
     'Send “code_challenge” (the base64url of the SHA-256 of a random code_verifier) and “code_challenge_method=S256”. An older app can be registered with PKCE optional.',
   ],
   [
@@ -235,7 +216,7 @@ export const OAUTH_CAUSES: readonly Row[] = [
   [
     /launch is not known/,
     compared =>
-      describeSent(
+      describe(
         'client_id',
         compared,
         'The value of “launch” is not from this server, or the launch is for another app or another user.',
@@ -247,7 +228,11 @@ export const OAUTH_CAUSES: readonly Row[] = [
     'The request has a launch, but does not request the scope “launch”.',
     'Add “launch” to the requested scopes.',
   ],
-  [/no patient in this launch/, ...WITHOUT_PATIENT],
+  [
+    /no patient in this launch/,
+    'There is no patient in this launch, so no patient/ scope can be granted: the request has neither the launch parameter of an EHR launch nor the scope launch/patient.',
+    'Send the value of “launch” that the app received at its launch URL. If the app starts by itself, request launch/patient, so that the user chooses a patient.',
+  ],
   [
     /This client may request .* only/,
     'A program of the administration API can request only the scope that it is registered for.',
@@ -261,7 +246,7 @@ export const OAUTH_CAUSES: readonly Row[] = [
   [
     /redirect_uri is not that of the request/,
     compared =>
-      describeSent(
+      describe(
         'redirect_uri',
         compared,
         'The redirect_uri of the token request differs from that of the authorization request.',
@@ -347,7 +332,7 @@ export const OAUTH_CAUSES: readonly Row[] = [
   [
     /response_type|response_mode/,
     compared =>
-      `${describeSent('response_type', compared, describeSent('response_mode', compared, ''))} The server answers an authorization request only with a code in the query.`.trim(),
+      `${describe('response_type', compared, describe('response_mode', compared, ''))} The server answers an authorization request only with a code in the query.`.trim(),
     'Send “response_type=code”, and no “response_mode” or “response_mode=query”.',
   ],
   [

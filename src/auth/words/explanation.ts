@@ -1,0 +1,45 @@
+import { findDifference } from './difference.ts'
+import { type Comparison, fill, type StoredFacts } from './reason.ts'
+import { findWords } from './reasons.ts'
+
+/** A reason as the audit trail has it. */
+export interface NamedReason {
+  readonly reason?: string | undefined
+  readonly facts?: StoredFacts | undefined
+  readonly compared?: readonly Comparison[] | undefined
+}
+
+/** Explains a reason: its cause, with the values that were compared, and what to do. */
+export function explainReason({
+  reason,
+  facts = {},
+  compared = [],
+}: NamedReason): { readonly cause: string; readonly action: string } | undefined {
+  const words = findWords(reason)
+  if (!words) return undefined
+  const sent = words.compares === undefined ? undefined : describeSent(words.compares, compared)
+  const cause = [sent ?? fill(words.cause, facts), words.note].filter(text => text !== undefined)
+  return { cause: cause.join(' '), action: fill(words.remedy, facts) }
+}
+
+/** Names a sent value and the expected one, and how they differ. Undefined if they were not compared. */
+export function describeSent(name: string, compared: readonly Comparison[]): string | undefined {
+  const found = compared.find(one => one.name === name)
+  if (!found) return undefined
+  const { sent, expected, origin } = found
+  if (sent === undefined) return `The request has no ${name}.`
+  const difference = findDifference(sent, expected)
+  if (!difference) return `The app sends the ${name} ${sent}, and none is ${origin}.`
+  const { nearest, words } = difference
+  const like = expected.length > 1 ? ', the most similar one' : ''
+  const how = words.length === 0 ? '' : ` The difference: ${words.join('; ')}.`
+  return `The app sends the ${name} ${sent}. ${ORIGINS[origin]} ${nearest}${like}.${how}`
+}
+
+const ORIGINS: Readonly<Record<Comparison['origin'], string>> = {
+  registered: 'Registered is',
+  required: 'This server requires',
+  granted: 'Granted is',
+  launched: 'The launch is for',
+  'in the authorization request': 'The authorization request had',
+}

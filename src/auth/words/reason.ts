@@ -1,0 +1,81 @@
+/** RFC 6749, 4.1.2.1 and 5.2; RFC 7591, 3.2.2; OIDC Core, 3.1.2.6; OIDC Unmet Authentication Requirements. */
+export type RefusalCode =
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'invalid_scope'
+  | 'unauthorized_client'
+  | 'unsupported_grant_type'
+  | 'unsupported_response_type'
+  | 'access_denied'
+  | 'login_required'
+  | 'consent_required'
+  | 'interaction_required'
+  | 'unmet_authentication_requirements'
+  | 'request_not_supported'
+  | 'request_uri_not_supported'
+  | 'registration_not_supported'
+  | 'invalid_redirect_uri'
+  | 'invalid_client_metadata'
+  | 'temporarily_unavailable'
+  | 'server_error'
+
+/** A sent value beside the one that it was compared with, for developers only. It must not be a secret. */
+export interface Comparison {
+  /** The parameter. */
+  readonly name: string
+  /** Undefined if it was not sent. */
+  readonly sent: string | undefined
+  readonly expected: readonly string[]
+  readonly origin: 'registered' | 'required' | 'granted' | 'launched' | 'in the authorization request'
+}
+
+/** The words about a reason. In all of them, `{name}` stands for the fact of this name. */
+interface Words {
+  /** For the client and its developers. */
+  readonly sentence: string
+  /** The exact reason, for the log and for developers only. */
+  readonly detail?: string
+  /** The parameter whose comparison, as it was sent and as it is expected, replaces the cause. */
+  readonly compares?: string
+  /** What happened, for developers. */
+  readonly cause: string
+  /** Follows the cause. */
+  readonly note?: string
+  /** What to do. */
+  readonly remedy: string
+}
+
+/** The words about a request that OAuth refuses. */
+export interface OAuthWords extends Words {
+  readonly error: RefusalCode
+}
+
+/** The words about a request that a page or another endpoint refuses. */
+export interface StatusWords extends Words {
+  readonly status: number
+}
+
+/** The facts by their names, as the audit trail stores them. */
+export type StoredFacts = Readonly<Record<string, string | number>>
+
+type NamesIn<Text> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never
+
+/** The facts that the words of a reason name. */
+export type FactsIn<Of extends Words> = Readonly<
+  Record<
+    NamesIn<
+      | Of['sentence']
+      | Of['cause']
+      | Of['remedy']
+      | (Of extends { readonly detail: infer Detail } ? Detail : never)
+      | (Of extends { readonly note: infer Note } ? Note : never)
+    >,
+    string | number
+  >
+>
+
+/** Replaces the names of facts. A fact that an older record lacks is left out. */
+export function fill(text: string, facts: StoredFacts): string {
+  return text.replace(/\{(\w+)\}/g, (_, name: string) => String(facts[name] ?? '…'))
+}

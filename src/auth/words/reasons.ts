@@ -1,0 +1,50 @@
+/**
+ * Every reason for which the auth server refuses an expected request, with its words. Responses, error pages, the audit
+ * trail, `/activity`, `sallyport problems` and docs/errors.md have their words from here, and nothing decides by a sentence.
+ */
+import { findOwn } from '../../core/index.ts'
+import { AUTHORIZATION, AUTHORIZATION_PAGES } from './authorization.ts'
+import { CLIENT_AUTHENTICATION, INTROSPECTION, REGISTRATION } from './clients.ts'
+import { LAUNCHES } from './launches.ts'
+import { LINK_ERRORS, LINKS } from './links.ts'
+import type { FactsIn, OAuthWords, StatusWords, StoredFacts } from './reason.ts'
+import { fill } from './reason.ts'
+import { COMMANDS, TOKENS } from './tokens.ts'
+
+export const OAUTH_REASONS = {
+  ...AUTHORIZATION,
+  ...CLIENT_AUTHENTICATION,
+  ...TOKENS,
+  ...REGISTRATION,
+  ...COMMANDS,
+  ...LINK_ERRORS,
+} as const
+
+export const PAGE_REASONS = { ...AUTHORIZATION_PAGES, ...LAUNCHES, ...LINKS, ...INTROSPECTION } as const
+
+export type OAuthReason = keyof typeof OAUTH_REASONS
+export type PageReason = keyof typeof PAGE_REASONS
+
+type Table = typeof OAUTH_REASONS & typeof PAGE_REASONS
+
+/** The facts that a reason needs. */
+export type FactsOf<Reason extends keyof Table> = FactsIn<Table[Reason]>
+
+const ALL: Readonly<Record<string, OAuthWords | StatusWords>> = { ...OAUTH_REASONS, ...PAGE_REASONS }
+
+/** The words of a reason in the audit trail. Undefined for one of a later release, and for a record without a reason. */
+export function findWords(reason: string | undefined): OAuthWords | StatusWords | undefined {
+  return reason === undefined ? undefined : findOwn(ALL, reason)
+}
+
+/** A reason without facts may omit them. */
+export type FactsArgument<Facts> = Record<never, never> extends Facts ? [facts?: Facts] : [facts: Facts]
+
+/** The status and the sentence of a reason that is not one of OAuth. */
+export function describePage<Reason extends PageReason>(
+  reason: Reason,
+  ...[facts]: FactsArgument<FactsOf<Reason>>
+): { readonly status: number; readonly sentence: string; readonly facts: StoredFacts } {
+  const { status, sentence } = PAGE_REASONS[reason]
+  return { status, sentence: fill(sentence, facts ?? {}), facts: facts ?? {} }
+}
