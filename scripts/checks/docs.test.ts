@@ -303,11 +303,11 @@ export type Other = 'three'
 describe('findErrorFaults', () => {
   it('finds errors without a line, and files without errors', () => {
     const sources = new Map([
-      ['src/auth/base/refusal.ts', "export type RefusalCode =\n  | 'one'\n  | 'two'\n"],
+      ['src/auth/words/reason.ts', "export type RefusalCode =\n  | 'one'\n  | 'two'\n"],
       ['src/web/index.ts', ''],
     ])
     const faults = findErrorFaults('docs/errors.md', 'There is `one`.', sources)
-    assert.ok(faults.includes('docs/errors.md: does not name two of src/auth/base/refusal.ts'))
+    assert.ok(faults.includes('docs/errors.md: does not name two of src/auth/words/reason.ts'))
     assert.ok(!faults.some(fault => fault.includes('does not name one')))
     assert.ok(faults.some(fault => fault.includes('cannot find the errors of src/web/problems.ts')))
     assert.equal(faults.length, 2)

@@ -5,7 +5,7 @@ export const ERROR_TYPES = [
   { file: 'src/interceptor/refuse.ts', type: 'Refusal' },
   { file: 'src/fhir/problem.ts', type: 'FhirReason' },
   { file: 'src/fhir-api/response.ts', type: 'UpstreamReason' },
-  { file: 'src/auth/base/refusal.ts', type: 'RefusalCode' },
+  { file: 'src/auth/words/reason.ts', type: 'RefusalCode' },
   { file: 'src/session/failure.ts', type: 'Reason' },
   { file: 'src/session/launch/refusal.ts', type: 'LaunchProblem' },
   { file: 'src/web/problems.ts', type: 'Problem' },

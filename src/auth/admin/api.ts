@@ -14,7 +14,6 @@ import {
 } from '../../web/index.ts'
 import { auditEvent } from '../base/audit.ts'
 import { paths } from '../base/paths.ts'
-import { ADMIN_READ_SCOPE, ADMIN_SCOPE } from '../words/program-scopes.ts'
 import { forbidCaching } from '../base/request.ts'
 import {
   type AccessToken,
@@ -25,6 +24,7 @@ import {
 } from '../oauth/access-token.ts'
 import { type Client, findClient } from '../oauth/clients/client.ts'
 import type { AuthContext } from '../oauth/context.ts'
+import { ADMIN_READ_SCOPE, ADMIN_SCOPE } from '../words/program-scopes.ts'
 import { grantEndpoints } from './access/grants.ts'
 import { policyEndpoints } from './access/policy.ts'
 import { userEndpoints } from './accounts/api.ts'

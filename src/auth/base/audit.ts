@@ -108,6 +108,10 @@ export interface EventDetails {
   /** The exact reason of a refusal, which the client does not get. */
   readonly detail?: string | undefined
   readonly compared?: readonly Comparison[] | undefined
+  /** The requested scopes that the app could get, if it got fewer than it requested. */
+  readonly grantable?: string | undefined
+  /** Those, or parts of them, that the user did not allow. */
+  readonly declined?: string | undefined
   /** The client that reported a FHIR request (AUDIT-24). */
   readonly reportedBy?: string | undefined
   /** What a token that was refused says about itself, which nobody has verified. */

@@ -7,7 +7,8 @@ export const LINKS = {
   'link-parameter-invalid': {
     status: 400,
     sentence: '{parameter}: {fault}{suggestion}',
-    cause: 'The link that launches the app has an unknown parameter, or an unknown value of “{parameter}”.{suggestion}',
+    cause:
+      'The link that launches the app has an unknown parameter, or an unknown value of “{parameter}”.{suggestion}',
     remedy: 'Use one of the names that the reason lists, or make a new link on the page that made this one.',
   },
   'link-apps-too-many': {

@@ -4,8 +4,8 @@
  */
 import { findOwn } from '../../core/index.ts'
 import { type Permission, parseScopes, type ResourceScope } from '../../smart/index.ts'
-import { ADMIN_READ_SCOPE, ADMIN_SCOPE, AUDIT_SCOPE } from './program-scopes.ts'
 import { listCategories, type OFFERED_TYPES } from './offered.ts'
+import { ADMIN_READ_SCOPE, ADMIN_SCOPE, AUDIT_SCOPE } from './program-scopes.ts'
 
 /** A kind of data, described for clinicians. */
 interface Kind {
@@ -191,12 +191,28 @@ const ACTIONS: readonly (readonly [verb: string, permissions: readonly Permissio
   ['deletes', ['d']],
 ]
 
+/** Describes what a user did not allow, after "did not allow": "laboratory results and adding measurements". */
+export function describeDeclined(scope: string): string {
+  const resources = parseScopes(scope).filter(part => part.kind === 'resource')
+  return joinWithAnd([
+    ...listNouns(resources, ['r', 's']),
+    ...listActions(resources, WRITING),
+    ...(scope.split(' ').includes('offline_access') ? ['access while the user is away'] : []),
+  ])
+}
+
+const WRITING: typeof ACTIONS = [
+  ['adding', ['c']],
+  ['changing', ['u']],
+  ['deleting', ['d']],
+]
+
 /** Combines verbs about the same data: "adds and changes measurements". */
-function listActions(scopes: readonly ResourceScope[]): readonly string[] {
-  const verbs = Map.groupBy(ACTIONS, ([, permissions]) => joinWithAnd(listNouns(scopes, permissions)))
+function listActions(scopes: readonly ResourceScope[], actions = ACTIONS): readonly string[] {
+  const verbs = Map.groupBy(actions, ([, permissions]) => joinWithAnd(listNouns(scopes, permissions)))
   return [...verbs]
     .filter(([nouns]) => nouns !== '')
-    .map(([nouns, actions]) => `${joinWithAnd(actions.map(([verb]) => verb))} ${nouns}`)
+    .map(([nouns, same]) => `${joinWithAnd(same.map(([verb]) => verb))} ${nouns}`)
 }
 
 function listNouns(scopes: readonly ResourceScope[], permissions: readonly Permission[]): readonly string[] {

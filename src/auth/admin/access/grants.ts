@@ -4,7 +4,6 @@ import { type Selectable, sql } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
 import type { Schema, Store } from '../../../store/index.ts'
 import { html, renderDateTime } from '../../../web/index.ts'
-import { isProgramScope } from '../../words/program-scopes.ts'
 import {
   type GrantRow,
   keepUsableGrants,
@@ -14,6 +13,7 @@ import {
 } from '../../oauth/grants/grant.ts'
 import { hasUserScope } from '../../oauth/token/token-response.ts'
 import { isUsableClient } from '../../users/validity/rule.ts'
+import { isProgramScope } from '../../words/program-scopes.ts'
 import {
   type Admin,
   AdminFailure,

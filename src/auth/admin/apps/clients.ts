@@ -1,7 +1,6 @@
 import type { Selectable, Transaction } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
 import { containsText, isPresent, type Schema } from '../../../store/index.ts'
-import { ADMIN_SCOPE, isProgramScope } from '../../words/program-scopes.ts'
 import { type Client, findStoredRow, toClient } from '../../oauth/clients/client.ts'
 import { CLIENT_FIELDS, describeApp, PLAIN_FIELDS } from '../../oauth/clients/fields.ts'
 import {
@@ -20,6 +19,7 @@ import {
   type Registrar,
 } from '../../oauth/clients/validate.ts'
 import { revokeClientTokens } from '../../oauth/revoked-tokens.ts'
+import { ADMIN_SCOPE, isProgramScope } from '../../words/program-scopes.ts'
 import {
   type Admin,
   AdminFailure,

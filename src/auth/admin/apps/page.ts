@@ -3,7 +3,6 @@ import type { FastifyReply } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
-import { isProgramScope } from '../../words/program-scopes.ts'
 import { type Client, findRegisteredClient, isConfigured } from '../../oauth/clients/client.ts'
 import { CLIENT_DEFAULTS, type ClientFault } from '../../oauth/clients/validate.ts'
 import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
@@ -16,6 +15,7 @@ import {
   renderAppForm,
   renderFaultAlert,
 } from '../../pages/parts/app-form/form.ts'
+import { isProgramScope } from '../../words/program-scopes.ts'
 import { summarizeScopes } from '../../words/scopes.ts'
 import { describeEnding, REVOKED, renderGrants } from '../access/grants-page.ts'
 import { findLastUses } from '../access/last-uses.ts'

@@ -88,6 +88,14 @@ export function applyApproval(grantable: string, approvedScopes: ReadonlySet<str
   return [...new Set(granted)].join(' ')
 }
 
+/** The grantable scopes, or parts of them, that the user did not approve. */
+export function listDeclined(grantable: string, approvedScopes: ReadonlySet<string>): readonly string[] {
+  const list = ({ scope, parts }: Choice): readonly string[] =>
+    approvedScopes.has(scope.text) ? parts.flatMap(list) : [scope.text]
+  const plain = grantable.split(' ').filter(text => SWITCHABLE.has(text) && !approvedScopes.has(text))
+  return [...listConsentItems(grantable).flatMap(list), ...plain]
+}
+
 /** Whether a writing row is limited to the categories that the user selects for reading. It has no checkboxes for them. */
 export function isLimitedByReading({ scope, writes }: ConsentItem, items: readonly ConsentItem[]): boolean {
   return writes && scope.query.length === 0 && findCategorized(scope, items).length > 0

@@ -11,7 +11,7 @@ import type { AuthContext } from '../context.ts'
 import { createGrant } from '../grants/grant.ts'
 import { grantScope } from '../grants/grant-scope.ts'
 import { consumeLaunchToken } from '../launch/launch-token.ts'
-import { applyApproval } from './consent-items.ts'
+import { applyApproval, listDeclined } from './consent-items.ts'
 import {
   describeAvailableContext,
   type LaunchContext,
@@ -32,6 +32,15 @@ export interface Approval {
   readonly approvedScopes: ReadonlySet<string> | undefined
 }
 
+/** The scopes of a code. */
+export interface GrantedScopes {
+  readonly scope: string
+  /** The requested scopes that the app could get. */
+  readonly grantable: string
+  /** Those, or parts of them, that the user did not allow. */
+  readonly declined: readonly string[]
+}
+
 /** The login ended or the client changed since the approval was loaded. */
 interface OutdatedApproval extends Failed {
   readonly reason: 'approval-outdated'
@@ -44,12 +53,12 @@ interface OutdatedApproval extends Failed {
 export async function issueCode(
   context: AuthContext,
   approval: Approval,
-  record: (trx: Transaction<Schema>, scope: string) => Promise<void>,
+  record: (trx: Transaction<Schema>, scopes: GrantedScopes) => Promise<void>,
 ): Promise<string | Refusal | OutdatedApproval> {
   return runTransaction(context.store.db, async trx => {
     const issued = await issueInTransaction(trx, context, approval)
     if (isFailure(issued)) return issued
-    await record(trx, issued.scope)
+    await record(trx, issued)
     return issued.code
   })
 }
@@ -58,7 +67,7 @@ async function issueInTransaction(
   trx: Kysely<Schema>,
   context: AuthContext,
   { request, client, login, pendingId, approvedScopes }: Approval,
-): Promise<{ readonly code: string; readonly scope: string } | Refusal | OutdatedApproval> {
+): Promise<(GrantedScopes & { readonly code: string }) | Refusal | OutdatedApproval> {
   const { settings, clock } = context
   const now = clock()
   if (pendingId !== undefined && !(await consumePendingAuthorization(trx, pendingId)))
@@ -85,7 +94,12 @@ async function issueInTransaction(
   })
   return grantId === undefined
     ? fail({ reason: 'approval-outdated' })
-    : { code: await createCode(trx, grantId, request, now), scope }
+    : {
+        code: await createCode(trx, grantId, request, now),
+        scope,
+        grantable,
+        declined: approvedScopes ? listDeclined(grantable, approvedScopes) : [],
+      }
 }
 
 function toGrantContext(launchContext: LaunchContext | undefined) {

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
 import { auditEvent, limitComparisons } from '../../base/audit.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
+import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { type Refusal, refuse } from '../../base/refusal.ts'
 import { isPatientUser, opensRecords } from '../../base/user.ts'
@@ -17,7 +18,7 @@ import type { AuthContext } from '../context.ts'
 import { compareScope } from '../grants/grant-scope.ts'
 import { readExtension } from '../hooks.ts'
 import { consumeLaunchToken, findLaunch, type Launch } from '../launch/launch-token.ts'
-import { issueCode } from './issue-code.ts'
+import { type GrantedScopes, issueCode } from './issue-code.ts'
 import { choosePicker, type PickerChoice, resolveLaunchContext } from './launch-context.ts'
 import { type AuthorizationState, chooseNextStep } from './next-step.ts'
 import { recordRefusal, returnToClient, type Step } from './refuse.ts'
@@ -92,9 +93,8 @@ export async function takeNextStep(
         patient: resolveLaunchContext(state.launch, request.picked)?.patientId,
         launch: request.launchId,
       }
-      const code = await issueCode(context, approval, (trx, scope) => {
-        const scopes = compareScope(request.scope, scope, 'granted')
-        const details = { compared: limitComparisons([scopes, ...listMissing(request)]) }
+      const code = await issueCode(context, approval, (trx, scopes) => {
+        const details = describeScopes(request, scopes)
         return auditEvent(context, http, { ...event, details }, trx)
       })
       if (!isFailure(code)) return returnToClient(context, toReturnTarget(request), { code })
@@ -163,6 +163,21 @@ export function refuseRequest(
     login,
     ends: id,
   })
+}
+
+/** The requested scopes beside the granted ones, and why some of them are missing. */
+function describeScopes(request: AuthorizationRequest, { scope, grantable, declined }: GrantedScopes) {
+  const compared = compareScope(request.scope, scope, 'granted')
+  return {
+    compared: limitComparisons([compared, ...listMissing(request)]),
+    ...(request.scope !== scope && { grantable: keepShort(grantable) }),
+    ...(declined.length > 0 && { declined: keepShort(declined.join(' ')) }),
+  }
+}
+
+/** A part of a list of scopes would be wrong. */
+function keepShort(scopes: string): string | undefined {
+  return scopes.length <= LIMITS.detailCharacters ? scopes : undefined
 }
 
 /** What SMART requires of a request, but this server does without: older apps lack it. */

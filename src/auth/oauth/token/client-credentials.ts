@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { parseScopes } from '../../../smart/index.ts'
-import { isProgramScope } from '../../words/program-scopes.ts'
 import { type Refusal, refuse } from '../../base/refusal.ts'
 import type { AuthSettings } from '../../base/settings.ts'
+import { isProgramScope } from '../../words/program-scopes.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
 import {

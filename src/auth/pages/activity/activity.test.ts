@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
 import { before, describe, it } from 'node:test'
 import type { LightMyRequestResponse } from 'fastify'
 import { type AuditRecord, createAuditor, type KeptRecord } from '../../../audit/index.ts'
@@ -7,6 +6,7 @@ import { OUTSIDE_GRANT as OUTSIDE } from '../../../fhir/index.ts'
 import { explain } from '../../../interceptor/index.ts'
 import { sha256 } from '../../../store/index.ts'
 import { limitComparisons } from '../../base/audit.ts'
+import { clearScopes, readForm } from '../../testing/read-form.ts'
 import { testSettings } from '../../testing/settings.ts'
 import { TestAuthServer, unknownToken, VERIFIER } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
@@ -325,30 +325,79 @@ describe('GET /activity after OAuth requests', () => {
     )
   })
 
-  it('says what to change for every refusal in the code of the auth server (ACTIVITY-4)', () => {
-    const folder = new URL('../../', import.meta.url)
-    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
-      name => name.endsWith('.ts') && !/test|^lab|^admin/.test(name),
+  it('explains a valid id_token_hint of another user, and an account that opens no records, as what they are (ACTIVITY-4)', async () => {
+    await auth.addUser('other-user')
+    await auth.addUser('without-records', { fhir_user_id: '' })
+    const { id_token: hint } = (await auth.exchange(await auth.getCode(browser))).json()
+    const other = await auth.logIn('other-user')
+    assert.match(
+      await explainRefusal(await auth.authorize(other, { id_token_hint: hint })),
+      /is valid, but another user is signed in than the one whom it names\..*prompt=login/s,
     )
-    const reasons = files.flatMap(name =>
-      [
-        ...readFileSync(new URL(name, folder), 'utf8').matchAll(/new Refusal\(\s*'(\w+)',\s*['`]([^'`]+)/g),
-      ].map(([, code, text]) => `${code}: ${text}`),
+    const administrator = await auth.logIn('without-records')
+    assert.match(
+      await explainRefusal(await auth.authorize(administrator)),
+      /an account that opens no patient records.*Sign in with the account of a clinician/s,
     )
-    assert(reasons.length > 30)
-    for (const reason of reasons) {
-      const refused = {
-        kind: 'token',
-        allowed: false,
-        repeats: null,
-        details: null,
-        reason,
-      } as KeptRecord
-      const group = { key: 'none', title: '', launch: undefined, events: [], first: [] }
-      const { action = '' } = adviseOn(refused, group, { explainRequest: undefined, hooks: undefined }) ?? {}
-      assert.notEqual(action, '')
-      assert.doesNotMatch(action, /that the reason names, and send the request again/, reason)
+  })
+
+  it('says what the user did not allow, and what the app is not registered for (ACTIVITY-4)', async () => {
+    const scope = 'launch patient/Observation.rs patient/Condition.crus'
+    await auth.addClient({ client_id: 'asking', scope, first_party: false })
+    const consent = async (asked: string, ...cleared: readonly string[]) => {
+      const parameters = {
+        client_id: 'asking',
+        redirect_uri: 'https://asking.example/callback',
+        scope: asked,
+      }
+      const launch = await auth.launch(browser, { clientId: 'asking' })
+      const response = await auth.authorize(browser, { ...parameters, launch })
+      const form = readForm((await browser.get(response.headers.location ?? '')).body)
+      const chosen = clearScopes(form, ...cleared)
+      await browser.post('/oauth2/consent', `${chosen}&decision=allow`)
+      const body = await show('?app=asking&kind=authorize')
+      return /class="event__advice">(.*?)<\/div>/s.exec(body)?.[1] ?? ''
     }
+    const laboratory =
+      'patient/Observation.rs?category=http://terminology.hl7.org/CodeSystem/observation-category|laboratory'
+    const declined = await consent('launch patient/Observation.rs', laboratory)
+    assert.match(declined, /<p>The user did not allow laboratory results\.<\/p>/)
+    assert.doesNotMatch(declined, /[Rr]egister/)
+    auth.time.now += 1
+    assert.match(
+      await consent('launch patient/Observation.rs patient/Condition.crus', 'patient/Condition.cu'),
+      /The user did not allow adding and changing conditions\./,
+    )
+    auth.time.now += 1
+    const unregistered = await consent('launch patient/Observation.rs patient/Immunization.rs')
+    assert.match(
+      unregistered,
+      /Not granted, or only in part: patient\/Immunization\.rs\. The app is not registered/,
+    )
+    assert.doesNotMatch(unregistered, /user did not allow/)
+  })
+
+  it('explains records of earlier releases by their text (ACTIVITY-4)', () => {
+    const group = { key: 'none', title: '', launch: undefined, events: [], first: [] }
+    const explainOld = (reason: string, details: object | null = null) => {
+      const stored = details === null ? null : JSON.stringify(details)
+      const record = { kind: 'token', allowed: false, repeats: null, details: stored, reason } as KeptRecord
+      return adviseOn(record, group, { explainRequest: undefined, hooks: undefined })
+    }
+    assert.match(
+      explainOld('invalid_grant: The code is not valid for this request.', { detail: 'it has expired' })
+        ?.cause ?? '',
+      /The code has expired/,
+    )
+    assert.match(
+      explainOld('invalid_request: The redirect_uri is not registered for the app.', {
+        compared: [
+          { name: 'redirect_uri', sent: 'https://a/', expected: ['https://b/'], origin: 'registered' },
+        ],
+      })?.cause ?? '',
+      /Registered is https:\/\/b\//,
+    )
+    assert.match(explainOld('login_required: The user must log in.')?.action ?? '', /without prompt=none/)
   })
 
   it('says that no encounter was chosen, where the page knew it (ACTIVITY-4)', async () => {

@@ -4,10 +4,10 @@ import type { Store } from '../../../../store/index.ts'
 import { readDetails } from '../../../base/audit.ts'
 import { LIMITS } from '../../../base/limits.ts'
 import { findPurpose, PURPOSES } from '../../../base/purposes.ts'
-import type { Comparison } from '../../../words/reason.ts'
 import { isPatientUser } from '../../../base/user.ts'
 import type { Hooks } from '../../../oauth/hooks.ts'
 import { findKnownAccounts, findKnownApps, type KnownAccount } from '../../../users/known.ts'
+import type { Comparison } from '../../../words/reason.ts'
 
 /** The scope that decided on a request, and why, for app developers. */
 interface DecisionText {

@@ -1,4 +1,5 @@
 import type { KeptRecord } from '../../../../audit/index.ts'
+import { findOwn } from '../../../../core/index.ts'
 import { OUTSIDE_GRANT } from '../../../../fhir/index.ts'
 import { suggestScope } from '../../../../smart/index.ts'
 import { type EventDetails, readDetails } from '../../../base/audit.ts'
@@ -7,8 +8,10 @@ import { isForSystemsOnly } from '../../../oauth/clients/validate.ts'
 import type { AuthContext } from '../../../oauth/context.ts'
 import { explainReason } from '../../../words/explanation.ts'
 import { explainOldText } from '../../../words/old-texts.ts'
-import type { Comparison } from '../../../words/reason.ts'
+import { type Comparison, fill, type StoredFacts } from '../../../words/reason.ts'
 import { OAUTH_REASONS } from '../../../words/reasons.ts'
+import { describeDeclined } from '../../../words/scopes.ts'
+import { MISSING_BY_LAUNCH, SHORTFALLS } from '../../../words/shortfalls.ts'
 import { findScope, isFailed, isInsufficient, isWithoutState, type LaunchGroup } from './describe.ts'
 
 /** The cause of a refusal, in plain words, and its remedy. */
@@ -72,8 +75,9 @@ export function adviseOnReason(
           ? 'Correct the member of the registration that the reason names, and register the app again.'
           : 'Correct the parameter that the reason names, and send the request again.',
     }
-  const misspelt = listMisspelt(findScopes(compared)?.sent)
-  return { cause, action: [...misspelt.map(({ advice }) => advice), action].join(' ') }
+  const misspelt = listMisspelt(findScopes(compared)?.sent?.split(' ') ?? [])
+  const hints = misspelt.map(facts => fill(SHORTFALLS['scope-misspelt'].remedy, facts))
+  return { cause, action: [...hints, action].join(' ') }
 }
 
 function findScopes(compared: readonly Comparison[] = []): Comparison | undefined {
@@ -81,10 +85,10 @@ function findScopes(compared: readonly Comparison[] = []): Comparison | undefine
 }
 
 /** The scopes that permit nothing, with what was probably meant. */
-function listMisspelt(scopes = '') {
-  return scopes.split(' ').flatMap(scope => {
+function listMisspelt(scopes: readonly string[]): readonly StoredFacts[] {
+  return scopes.flatMap(scope => {
     const meant = suggestScope(scope)
-    return meant === undefined ? [] : [{ scope, advice: `Write ${meant} instead of ${scope}.` }]
+    return meant === undefined ? [] : [{ scope, meant }]
   })
 }
 
@@ -93,75 +97,74 @@ function removeCode(reason: string): string {
 }
 
 /** Undefined if the request is complete and all requested scopes were granted. */
-function adviseOnCode(record: KeptRecord): Advice | undefined {
-  const { compared: all = [] } = readDetails(record.details)
-  const compared = findScopes(all)
-  const granted = new Set(compared?.expected[0]?.split(' '))
-  const missing = compared?.sent?.split(' ').filter(one => !granted.has(one)) ?? []
-  const lacksState = record.kind === 'authorize' && isWithoutState(all)
-  if (record.kind !== 'authorize' || (missing.length === 0 && !lacksState)) return undefined
-  const misspelt = listMisspelt(missing.join(' '))
-  const lacksPatient = record.patient_id === null && !asksForPatient(compared?.sent)
-  const withoutPatient = lacksPatient ? missing.filter(one => one.startsWith('patient/')) : []
-  const isExplained = (one: string) =>
-    withoutPatient.includes(one) ||
-    FEWER.some(([name]) => name === one) ||
-    misspelt.some(({ scope }) => scope === one)
-  const others = missing.filter(one => !isExplained(one))
-  const rows = [
-    ...(withoutPatient.length > 0
-      ? [[withoutPatient.join(' '), WITHOUT_PATIENT.cause, WITHOUT_PATIENT.remedy] as const]
-      : FEWER.filter(([name]) => missing.includes(name))),
-    ...misspelt.map(({ scope, advice }) => [scope, `${scope} permits nothing.`, advice] as const),
+function adviseOnCode({ kind, patient_id, details }: KeptRecord): Advice | undefined {
+  if (kind !== 'authorize') return undefined
+  const { compared = [], declined, grantable } = readDetails(details)
+  const found = [
+    ...(isWithoutState(compared) ? [explainShortfall('state-missing')] : []),
+    ...explainScopes({
+      compared: findScopes(compared),
+      hasPatient: patient_id !== null,
+      declined,
+      grantable,
+    }),
   ]
-  const rest =
-    others.length === 0
-      ? []
-      : [
-          [
-            '',
-            `Not granted, or only in part: ${others.join(', ')}. The app is not registered for it, or the user did not allow it.`,
-            'Register the app for these scopes, and allow them on the consent page.',
-          ] as const,
-        ]
-  const found = [...(lacksState ? [WITHOUT_STATE] : []), ...rows, ...rest]
+  if (found.length === 0) return undefined
   return {
-    cause: found.map(([, cause]) => cause).join(' '),
-    action: found.map(([, , action]) => action).join(' '),
+    cause: found.map(({ cause }) => cause).join(' '),
+    action: found.map(({ action }) => action).join(' '),
   }
 }
 
-const WITHOUT_PATIENT = OAUTH_REASONS['scope-without-patient']
-
-/** Whether the user of a standalone launch chooses a patient. */
-function asksForPatient(scopes = ''): boolean {
-  return /(?:^| )launch\/(?:patient|encounter)(?:[ ?]|$)/.test(scopes)
+interface GrantedScopes extends Pick<EventDetails, 'declined' | 'grantable'> {
+  readonly compared: Comparison | undefined
+  readonly hasPatient: boolean
 }
 
-const WITHOUT_STATE = [
-  '',
-  'The request has no state, which SMART requires: the app cannot tell a response to its own request from one that somebody else has started.',
-  'Send a new random “state” with every authorization request, and accept only a response with the same value.',
-] as const
+/** Explains the scopes that were requested, but not granted. */
+function explainScopes({ compared, hasPatient, declined, grantable }: GrantedScopes): readonly Advice[] {
+  const { sent = '', expected = [] } = compared ?? {}
+  const granted = new Set(expected[0]?.split(' '))
+  const missing = sent.split(' ').filter(one => !granted.has(one))
+  if (missing.length === 0) return []
+  const withoutPatient =
+    hasPatient || asksForPatient(sent) ? [] : missing.filter(one => one.startsWith('patient/'))
+  const byLaunch = missing.flatMap(one => findOwn(MISSING_BY_LAUNCH, one) ?? [])
+  const misspelt = listMisspelt(missing)
+  const isExplained = (one: string) =>
+    withoutPatient.includes(one) ||
+    findOwn(MISSING_BY_LAUNCH, one) !== undefined ||
+    misspelt.some(({ scope }) => scope === one)
+  const couldGet = new Set(grantable?.split(' '))
+  const others = missing.filter(one => !isExplained(one) && !couldGet.has(one))
+  const { cause, remedy } = OAUTH_REASONS['scope-without-patient']
+  return [
+    ...(withoutPatient.length > 0
+      ? [{ cause, action: remedy }]
+      : byLaunch.map(reason => explainShortfall(reason))),
+    ...misspelt.map(facts => explainShortfall('scope-misspelt', facts)),
+    ...(declined === undefined
+      ? []
+      : [explainShortfall('scopes-declined', { data: describeDeclined(declined) })]),
+    ...(others.length === 0
+      ? []
+      : [
+          explainShortfall(grantable === undefined ? 'scopes-missing' : 'scopes-not-registered', {
+            scopes: others.join(', '),
+          }),
+        ]),
+  ]
+}
 
-/** Scopes that depend on the launch. */
-const FEWER: readonly (readonly [scope: string, cause: string, action: string])[] = [
-  [
-    'launch/encounter',
-    'No encounter was chosen, so the app does not get launch/encounter.',
-    'Choose an encounter when you launch the app. The app must also work without one.',
-  ],
-  [
-    'launch/patient',
-    'No patient was chosen, so the app does not get launch/patient.',
-    'Launch the app for a patient, or register it for a patient/ scope, so that the user chooses one.',
-  ],
-  [
-    'launch',
-    'The app started by itself, so the scope launch has no effect.',
-    'Request launch only with the launch parameter of an EHR launch.',
-  ],
-]
+function explainShortfall(reason: keyof typeof SHORTFALLS, facts: StoredFacts = {}): Advice {
+  const { cause, remedy } = SHORTFALLS[reason]
+  return { cause: fill(cause, facts), action: fill(remedy, facts) }
+}
+
+/** Whether the user of a standalone launch chooses a patient. */
+function asksForPatient(scopes: string): boolean {
+  return /(?:^| )launch\/(?:patient|encounter)(?:[ ?]|$)/.test(scopes)
+}
 
 /** What is known about the token of a request, and what its scopes would permit. */
 function explainAgain(record: KeptRecord, group: LaunchGroup, explainRequest: ExplainRequest | undefined) {
