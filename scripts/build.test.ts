@@ -21,6 +21,7 @@ import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/co
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
 import { HttpUser } from '../test/support/http-user.ts'
+import { IS_SHORT } from '../test/support/thorough.ts'
 import { chooseFolder, olderNode, packAll, readBuildLog } from './package/install.ts'
 
 const run = promisify(execFile)
@@ -29,6 +30,8 @@ const MAX_BYTES = 3_000_000
 const MAX_LIBRARY_BYTES = 500_000
 
 const NODES = [process.execPath, ...(olderNode === undefined ? [] : [olderNode])]
+/** Those that servers are started by. */
+const STARTERS = IS_SHORT ? NODES.slice(-1) : NODES
 if (olderNode === undefined)
   process.stderr.write('NOT TRIED: the package on Node 20, which is not on the PATH\n')
 
@@ -336,7 +339,7 @@ describe('npm run build', () => {
     )
   })
 
-  for (const node of NODES)
+  for (const node of STARTERS)
     it(`starts the servers in an empty folder by the launcher on ${nameNode(node)} (PACKAGE-3)`, async () => {
       const empty = mkdtempSync(join(folder, 'empty-'))
       const child = spawn(node, [launcher, 'start', '--ephemeral', '--ready'], {
@@ -361,7 +364,7 @@ describe('npm run build', () => {
       assert.equal(exitCode, 0)
     })
 
-  for (const node of NODES)
+  for (const node of STARTERS)
     it(`tests an app as docs/tutorials/ci.md shows, on ${nameNode(node)} (PACKAGE-8)`, async () => {
       const page = readFileSync(join(ROOT, 'docs/tutorials/ci.md'), 'utf8')
       const [, block = ''] = /`ci\/requests\.test\.mjs`:\n```js\n(.*?)^```$/ms.exec(page) ?? []
@@ -373,7 +376,7 @@ describe('npm run build', () => {
       assert.match(stdout, /pass 2\n.*fail 0\n/s)
     })
 
-  for (const node of NODES)
+  for (const node of STARTERS)
     it(`stops the servers if npx gets SIGTERM, on ${nameNode(node)} (PACKAGE-6)`, async () => {
       const bin = join(folder, 'node_modules/.bin')
       mkdirSync(bin, { recursive: true })
