@@ -113,6 +113,18 @@ describe('parseSearch of a chain', () => {
     )
   })
 
+  it('reads the values once for all target types with the same parameter, so that they take memory once', () => {
+    const clause = parse('List', 'item._id', 'a,b')
+    assert.ok(clause.kind === 'chain' && clause.targets.length > 100)
+    assert.equal(new Set(clause.targets.map(it => it.clause)).size, 1)
+    const references = parse('Provenance', 'target.subject', '7')
+    assert.ok(references.kind === 'chain')
+    const [observation, list] = ['Observation', 'Account'].map(
+      type => references.targets.find(it => it.type === type)?.clause,
+    )
+    assert.notDeepEqual(observation, list)
+  })
+
   it('follows several links', () => {
     const clause = parse('Observation', 'patient.organization.name', 'x')
     assert.ok(clause.kind === 'chain' && clause.targets[0]?.clause.kind === 'chain')

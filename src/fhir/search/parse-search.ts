@@ -20,7 +20,8 @@ export function parseSearch(
   steps: SearchSteps,
 ): SearchClause | SearchError {
   const values = split(value, ',')
-  return steps.take(values.length) ?? parseAt(type, name, { value, values, baseUrl, steps }, 0)
+  const reading = { value, values, baseUrl, steps, clauses: new Map() }
+  return steps.take(values.length) ?? parseAt(type, name, reading, 0)
 }
 
 /**
@@ -62,10 +63,11 @@ interface Reading {
   readonly values: readonly string[]
   readonly baseUrl: string
   readonly steps: SearchSteps
+  /** By parameter and modifier: most types that a chain leads to have the same parameter, and share its clause. */
+  readonly clauses: Map<string, SearchClause | SearchError>
 }
 
 function parseAt(type: string, name: string, reading: Reading, links: number): SearchClause | SearchError {
-  const { value, values, baseUrl } = reading
   if (links > CHAIN_LINKS)
     return createSearchError('unsupported-modifier', `Cannot follow more than ${CHAIN_LINKS} links`)
   if (name.startsWith('_has:')) return parseHas(type, name, reading, links)
@@ -74,7 +76,20 @@ function parseAt(type: string, name: string, reading: Reading, links: number): S
   const { code, modifier } = stripModifier(name)
   const parameter = findSearchParameter(type, code)
   if (parameter === undefined) return createUnknown(type, code)
-  return parseClause(parameter, modifier, { value, values, baseUrl })
+  return parseShared(parameter, modifier, reading)
+}
+
+function parseShared(
+  parameter: SearchParameter,
+  modifier: string | undefined,
+  reading: Reading,
+): SearchClause | SearchError {
+  const key = `${parameter.code}:${modifier ?? ''} ${parameter.type} ${parameter.target?.join() ?? ''}`
+  const known = reading.clauses.get(key)
+  if (known) return known
+  const clause = parseClause(parameter, modifier, reading)
+  reading.clauses.set(key, clause)
+  return clause
 }
 
 const TOO_COSTLY = createSearchError(
