@@ -52,13 +52,13 @@ export function* findVersions(
   const before = after ? sql`v.seq < ${after[0] ?? 0}` : name('1')
   const seqs: number[] = []
   for (const source of listVersionSources(context, scope, query)) {
-    let missing = limit
+    let found = 0
     for (const part of divideSource(database, source, before)) {
-      const { text, values } = sql`${source.versions} AND ${part} ORDER BY v.seq DESC LIMIT ${missing}`
+      const { text, values } = sql`${source.versions} AND ${part} ORDER BY v.seq DESC LIMIT ${limit}`
       const rows = database.rows(text, values)
       for (const [seq] of rows) seqs.push(Number(seq))
-      missing -= rows.length
-      if (missing === 0) break
+      found += rows.length
+      if (found >= limit) break
       if (source.walk) yield STEP
     }
   }
@@ -77,7 +77,7 @@ export function* countVersions(
   let count = 0
   for (const source of sources)
     for (const part of divideSource(database, source, name('1'))) {
-      count += countUpTo(database, sql`${source.versions} AND ${part}`, COUNTED + 1 - count)
+      count += countUpTo(database, sql`${source.versions} AND ${part}`, COUNTED + 1)
       if (count > COUNTED) return undefined
       if (source.walk) yield STEP
     }
