@@ -35,7 +35,7 @@ export function buildEntryMatch(
 function matchEntries(clause: EntryClause, among: 'all' | 'few'): EntryMatch {
   switch (clause.kind) {
     case 'token':
-      return matchTokens(clause.values, among)
+      return { table: 'token', where: matchTokens(clause.values, among, TOKEN_COLUMNS) }
     case 'text':
       return matchAny('token', clause.values, text => matchPrefix('e.text', text))
     case 'part':
@@ -43,11 +43,9 @@ function matchEntries(clause: EntryClause, among: 'all' | 'few'): EntryMatch {
     case 'string':
       return matchAny('string', clause.values, text => matchString(clause.match, text))
     case 'reference':
-      return matchAny('reference', clause.values, matchReference)
+      return { table: 'reference', where: matchReferences(clause.values, among) }
     case 'identifier': {
-      const { where } = matchAny('reference', clause.values, it =>
-        matchSystemAndCode(it, 'e.system', 'e.value'),
-      )
+      const where = matchTokens(clause.values, among, IDENTIFIER_COLUMNS)
       return { table: 'reference', where: sql`e.value <> '' AND ${where}` }
     }
     case 'date':
@@ -69,16 +67,22 @@ function matchAny<Value>(
   return { table, where: any(values.map(match)) }
 }
 
-function matchTokens(requested: readonly TokenValue[], among: 'all' | 'few'): EntryMatch {
-  const table = 'token'
+interface TokenColumns {
+  readonly system: 'e.system'
+  readonly code: 'e.code' | 'e.value'
+}
+
+const TOKEN_COLUMNS: TokenColumns = { system: 'e.system', code: 'e.code' }
+const IDENTIFIER_COLUMNS: TokenColumns = { system: 'e.system', code: 'e.value' }
+
+function matchTokens(requested: readonly TokenValue[], among: 'all' | 'few', columns: TokenColumns): Sql {
   const [first, second] = requested
-  if (first && !second) return { table, where: matchSystemAndCode(first, 'e.system', 'e.code') }
+  if (first && !second) return matchSystemAndCode(first, columns)
   const values = requested.map(({ system, code }) => ({
     system: typeof system === 'string' ? toKey(system) : system,
     code: code === undefined ? undefined : toKey(code),
   }))
-  // The plus keeps SQLite from searching the index for each code in turn.
-  const column = name(among === 'few' ? '+e.code' : 'e.code')
+  const column = chooseColumn(columns.code, among)
   const codes = values.flatMap(({ code }) => code ?? [])
   const alone = values.flatMap(({ system, code }) => (system === undefined ? (code ?? []) : []))
   const systems = values.flatMap(({ system, code }) => (code === undefined ? (system ?? []) : []))
@@ -87,18 +91,23 @@ function matchTokens(requested: readonly TokenValue[], among: 'all' | 'few'): En
   )
   const where = any([
     ...(alone.length > 0 ? [sql`${column} IN (${list(alone)})`] : []),
-    ...(systems.length > 0 ? [sql`e.system IN (${list(systems)})`] : []),
-    ...(pairs.length > 0 ? [sql`(${column}, e.system) IN (VALUES ${join(pairs, ', ')})`] : []),
+    ...(systems.length > 0 ? [sql`${name(columns.system)} IN (${list(systems)})`] : []),
+    ...(pairs.length > 0 ? [sql`(${column}, ${name(columns.system)}) IN (VALUES ${join(pairs, ', ')})`] : []),
   ])
   // The index begins with the code: without this condition SQLite does not use it for pairs.
   const listed = pairs.length > 0 && codes.length === values.length
-  return { table, where: listed ? all([sql`${column} IN (${list(codes)})`, where]) : where }
+  return listed ? all([sql`${column} IN (${list(codes)})`, where]) : where
 }
 
-function matchSystemAndCode({ system, code }: TokenValue, systemColumn: string, codeColumn: string): Sql {
+/** The plus keeps SQLite from searching the index for each value in turn. */
+function chooseColumn(column: string, among: 'all' | 'few'): Sql {
+  return name(among === 'few' ? `+${column}` : column)
+}
+
+function matchSystemAndCode({ system, code }: TokenValue, columns: TokenColumns): Sql {
   const parts: Sql[] = []
-  if (code !== undefined) parts.push(sql`${name(codeColumn)} = ${toKey(code)}`)
-  if (system !== undefined) parts.push(sql`${name(systemColumn)} = ${toKey(system ?? '')}`)
+  if (code !== undefined) parts.push(sql`${name(columns.code)} = ${toKey(code)}`)
+  if (system !== undefined) parts.push(sql`${name(columns.system)} = ${toKey(system ?? '')}`)
   return all(parts)
 }
 
@@ -113,11 +122,24 @@ function matchString(match: 'starts' | 'contains' | 'exact', text: string): Sql 
   }
 }
 
-function matchReference(value: ReferenceValue): Sql {
-  if (value.kind === 'url') return sql`e.id = ${toKey(value.url)} AND e.type = ''`
-  return value.types
-    ? sql`e.id = ${value.id} AND e.type IN (${list(value.types)})`
-    : sql`e.id = ${value.id} AND e.type <> ''`
+/** Values of the same types are one list of ids. For `(id AND type) OR …` SQLite would read all references of the parameter. */
+function matchReferences(values: readonly ReferenceValue[], among: 'all' | 'few'): Sql {
+  const column = chooseColumn('e.id', values.length > 1 ? among : 'all')
+  const groups = Map.groupBy(values, value => (value.kind === 'url' ? 'url' : value.types?.join()))
+  const conditions = [...groups.values()].map(
+    group => sql`${column} IN (${list(group.map(findReferenceId))}) AND ${matchReferenceType(group[0])}`,
+  )
+  if (conditions.length < 2) return any(conditions)
+  return sql`${column} IN (${list(values.map(findReferenceId))}) AND ${any(conditions)}`
+}
+
+function findReferenceId(value: ReferenceValue): string {
+  return value.kind === 'url' ? toKey(value.url) : value.id
+}
+
+function matchReferenceType(value: ReferenceValue | undefined): Sql {
+  if (value?.kind !== 'local') return sql`e.type = ''`
+  return value.types ? sql`e.type IN (${list(value.types)})` : sql`e.type <> ''`
 }
 
 /** The first condition follows from the second one, because `low` is never after `high`: it lets SQLite use an index. */
