@@ -10,8 +10,8 @@ export interface TooMuchWork extends Failed {
 
 /**
  * The units that each kind of work takes: about a microsecond of CPU time. A value is one that is parsed for one type, a row
- * one of an index of the embedded server; it counts again for every few values that it is compared with. A request is one to
- * the upstream, and a character one of its response.
+ * one of an index of the embedded server; it counts again for every few values that it is compared with. A statement is one
+ * that a search or history of the embedded server runs. A request is one to the upstream, and a character one of its response.
  */
 const COSTS = {
   entry: 100,
@@ -25,6 +25,7 @@ const COSTS = {
   element: 0.2,
   reference: 15,
   row: 2,
+  statement: 60,
   written: 5,
   request: 600,
   character: 0.02,
@@ -45,6 +46,7 @@ const ADVICE: Readonly<Record<WorkKind, string>> = {
   element: 'Send smaller patches, or divide the Bundle into several',
   reference: 'Send resources with fewer references, or divide the Bundle into several',
   row: 'Search by fewer values, or add a parameter that fewer resources match',
+  statement: 'Search by fewer parameters, or divide the Bundle into several',
   written: 'Divide the Bundle into several',
   request: 'Request less data, name the type that a chain leads to, or divide the Bundle into several',
   character: 'Request less data',

@@ -34,6 +34,7 @@ export class Connection {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
   readonly #columns = new WeakMap<StatementSync, readonly Column[]>()
+  #count = 0
 
   /** The statements configure the connection. */
   constructor(path: string, statements = '') {
@@ -43,6 +44,11 @@ export class Connection {
 
   get inTransaction(): boolean {
     return this.#db.isTransaction
+  }
+
+  /** How many statements have read rows, so that their work can be counted. */
+  get statementCount(): number {
+    return this.#count
   }
 
   exec(sql: string): void {
@@ -88,12 +94,14 @@ export class Connection {
 
   /** The rows of a statement as arrays, in the order of its columns. */
   rows(sql: string, values: readonly SqlValue[]): readonly SqlValue[][] {
+    this.#count++
     // With setReturnArrays the rows are arrays; the types of node:sqlite know only objects.
     return this.#find(sql).all(...values) as unknown as SqlValue[][]
   }
 
   /** Reads the rows one by one as they are requested: they may be large. */
   each(sql: string, values: readonly SqlValue[]): Iterable<readonly SqlValue[]> {
+    this.#count++
     return this.#find(sql).iterate(...values) as unknown as Iterable<readonly SqlValue[]>
   }
 

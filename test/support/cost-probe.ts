@@ -44,8 +44,8 @@ export interface Cost {
 /** How much a turn allocates before a collection after it is worth its time. */
 const COLLECTED = 24 * 1024 * 1024
 
-/** So few of the shortest units that a longer unit would not matter. */
-const CERTAIN = 20
+/** So few of the shortest units that a longer unit would not matter: without a pause, and in all. */
+const CERTAIN = { longest: 20, total: 200 }
 
 function processorTime(): number {
   const { user, system } = process.threadCpuUsage()
@@ -132,7 +132,8 @@ function end(): Cost {
     }
   const memory = mostUsed - usedBefore
   if (measurement === 'collecting') return { units: 0, total: 0, memory }
-  const unit = longest / quickest < CERTAIN ? quickest : measureUnit()
+  const isCertain = longest / quickest < CERTAIN.longest && spent / quickest < CERTAIN.total
+  const unit = isCertain ? quickest : measureUnit()
   return { units: longest / unit, total: spent / unit, memory }
 }
 

@@ -27,7 +27,7 @@ import { findHistory } from './history/find-history.ts'
 import type { HistoryContext } from './history/versions.ts'
 import type { SqlValue } from './repository/database.ts'
 import type { Outbox } from './repository/outbox.ts'
-import { finishInTurns, type Steps, takeSnapshots } from './search/planner/search-scope.ts'
+import { countStatements, finishInTurns, type Steps, takeSnapshots } from './search/planner/search-scope.ts'
 import {
   collectMatches,
   findConditionMatch,
@@ -103,7 +103,8 @@ export class SqliteSession implements BackendSession {
 
   #finish<T>(steps: Steps<T>): Awaitable<T | Failure> {
     const { database } = this.#context.repository
-    return finishInTurns(takeSnapshots(database, steps), this.#request)
+    const counted = countStatements(database, steps, this.#request.work)
+    return finishInTurns(takeSnapshots(database, counted), this.#request)
   }
 
   findDocuments(binaryId: string): readonly SearchEntry[] {

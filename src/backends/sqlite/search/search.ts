@@ -27,6 +27,7 @@ import { findIncludes, findReferenced } from './includes.ts'
 import { type Criteria, findCareRange, findUsed, parseBounded, parseCriteria } from './parse-criteria.ts'
 import { countCheaply, countQuery, type FoundRows, type Hit, runQuery } from './planner/run-query.ts'
 import {
+  countStatements,
   createSearchScope,
   finish,
   finishWithin,
@@ -189,7 +190,8 @@ export function findConditionMatch(
   const query = parseBounded([type], params, { baseUrl: repository.baseUrl, lenient: false, work, chains })
   if (isFailure(query)) return query
   const scope = createSearchScope(repository, access, 's')
-  const found = finishWithin(runQuery(scope, { ...query, sort: [], count: 1 }, undefined), work, mostRows)
+  const search = runQuery(scope, { ...query, sort: [], count: 1 }, undefined)
+  const found = finishWithin(countStatements(repository.database, search, work), work, mostRows)
   if (!found || isFailure(found)) return found ?? TOO_COSTLY
   const { hits, next } = found
   if (next) return fail({ problem: 'multiple-matches', type })

@@ -123,6 +123,17 @@ export function* takeSnapshots<T>(database: Database, steps: Steps<T>): Steps<T>
   }
 }
 
+/** Counts the statements of each step, beside the rows that it was counted for. */
+export function* countStatements<T>(database: Database, steps: Steps<T>, work: Work): Steps<T> {
+  for (;;) {
+    const before = database.statementCount
+    const step = steps.next()
+    work.count('statement', database.statementCount - before)
+    if (step.done) return step.value
+    yield step.value
+  }
+}
+
 /** Whether there was a pause, in which others may have written. */
 export function* noticePauses<T>(
   steps: Steps<T>,
