@@ -19,7 +19,7 @@ import { repeat } from './texts.ts'
 const SEED = Number(process.env.COST_SEED ?? Math.floor(Math.random() * 1_000_000))
 
 /** What costs too much does so before. */
-const LEAVES_AFTER_MS = 10_000
+const LEAVES_AFTER_MS = 60_000
 
 type Draw = <T>(choices: readonly T[]) => T
 
