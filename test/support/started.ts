@@ -77,6 +77,12 @@ export interface Started {
   ended(): Promise<{ readonly exitCode: number | null; readonly signal: NodeJS.Signals | null }>
 }
 
+/** A test that ends early, such as one that takes too long, leaves no process. */
+const running = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
 /** Runs `sallyport <args>` in a separate process, by another program if it is given. */
 export function startProcess(
   args: readonly string[],
@@ -88,6 +94,8 @@ export function startProcess(
     env: { ...PROCESS_ENV, HOME: folder, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
+  running.add(child)
+  child.once('close', () => running.delete(child))
   const text = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', chunk => {
     text.stdout += chunk
