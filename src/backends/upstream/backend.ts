@@ -22,21 +22,21 @@ import type {
   VersionedWrite,
 } from '../../fhir-api/index.ts'
 import { grantFingerprint, type Panel } from '../../smart/index.ts'
-import { EXCLUDED_TYPES } from './access.ts'
-import { commit } from './commit.ts'
 import { createConcealment } from './concealment.ts'
 import type { GatewayContext } from './context.ts'
 import { bindCaller, countRequests } from './http/allowance.ts'
-import { performOperation } from './operations.ts'
+import { performOperation } from './operations/operations.ts'
 import { parseCursor } from './paging.ts'
-import { passRequest } from './pass-request.ts'
-import { passWrite } from './pass-write.ts'
-import { readLast, readVersion } from './read-version.ts'
+import { passRequest } from './pass/pass-request.ts'
+import { EXCLUDED_TYPES } from './read/access.ts'
+import { readLast, readVersion } from './read/read-version.ts'
 import { buildStrictSearch, visitMatches } from './search/chains.ts'
 import { collectEntries, findMatch } from './search/collect.ts'
 import { findEverything } from './search/find-everything.ts'
 import { findHistory } from './search/find-history.ts'
 import { performSearch } from './search/search.ts'
+import { commit } from './write/commit.ts'
+import { passWrite } from './write/pass-write.ts'
 
 /** Another FHIR server as a backend of the FHIR API. Every request to it is work of the caller's request. */
 export function createBackend(context: GatewayContext): FhirBackend {

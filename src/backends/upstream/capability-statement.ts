@@ -19,10 +19,10 @@ import {
   SYSTEM_INTERACTIONS,
   TYPE_INTERACTIONS,
 } from '../../fhir-api/index.ts'
-import { EXCLUDED_TYPES } from './access.ts'
 import type { GatewayContext } from './context.ts'
 import type { Upstream } from './http/client.ts'
 import { CAPABILITIES_EVERY_MS, CAPABILITIES_RETRY_MS } from './limits.ts'
+import { EXCLUDED_TYPES } from './read/access.ts'
 
 type Json = Readonly<Record<string, unknown>>
 

@@ -16,5 +16,5 @@ export {
 export type { Finding, Send } from './check/probe.ts'
 export { createCredentials, type UpstreamAuth } from './http/send.ts'
 export { chooseProfile, describeProfile } from './profile.ts'
-export { createUnknownPath, findSignOfHapi } from './recognition.ts'
+export { createUnknownPath, findSignOfHapi } from './recognize/recognition.ts'
 export { createGateway, type GatewayOptions, type UpstreamTls } from './server.ts'

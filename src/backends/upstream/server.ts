@@ -9,7 +9,6 @@ import { createRandomToken, createSealer, type Sealer } from '../../store/index.
 import { Registry } from '../../web/index.ts'
 import { createBackend } from './backend.ts'
 import { createCapabilities, createStatement, type UpstreamCapabilities } from './capability-statement.ts'
-import { createChainSupport } from './chain-support.ts'
 import { type Conceal, createConcealment, waitForStep } from './concealment.ts'
 import type { GatewayContext } from './context.ts'
 import { createClient, type Upstream } from './http/client.ts'
@@ -29,7 +28,8 @@ import {
 } from './limits.ts'
 import { openPages } from './paging.ts'
 import { createUpstreamParameters, describeProfile, type ProfileName } from './profile.ts'
-import { createRecognition, type Recognition } from './recognition.ts'
+import { createChainSupport } from './recognize/chain-support.ts'
+import { createRecognition, type Recognition } from './recognize/recognition.ts'
 import { findMembers } from './search/membership.ts'
 
 export interface UpstreamTls {

@@ -12,7 +12,7 @@ import {
 } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
 import type { CheckedResource } from '../paging.ts'
-import { UpstreamVersion } from '../read-version.ts'
+import { UpstreamVersion } from '../read/read-version.ts'
 import { buildStrictSearch, visitMatches } from './chains.ts'
 import { buildExactParams, createSendable } from './condition-params.ts'
 import { listMembershipParameters } from './membership-params.ts'

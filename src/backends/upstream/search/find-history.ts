@@ -8,14 +8,14 @@ import {
   type HistoryEntry,
   type HistoryPage,
 } from '../../../fhir-api/index.ts'
-import { createContentCheck } from '../access.ts'
 import { chunk, IDS_AT_ONCE } from '../chunk.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildGet, buildQuery, dropFormat } from '../http/build-request.ts'
 import { type BundleEntry, failTooCostly, parseEntry } from '../http/response.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
 import type { PageCursor } from '../paging.ts'
-import { readLast } from '../read-version.ts'
+import { createContentCheck } from '../read/access.ts'
+import { readLast } from '../read/read-version.ts'
 import { PAGE_SIZE } from './check-page.ts'
 import { END, readLinks } from './continuation.ts'
 import { gather, type UpstreamItems } from './gather.ts'

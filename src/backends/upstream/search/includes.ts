@@ -8,8 +8,8 @@ import {
   type Resource,
 } from '../../../fhir/index.ts'
 import type { Access } from '../../../smart/index.ts'
-import { hasAccess } from '../access.ts'
 import type { CheckedResource } from '../paging.ts'
+import { hasAccess } from '../read/access.ts'
 
 /**
  * The reverse includes for which the gateway searches itself: the upstream would return everything that refers to a match,

@@ -2,7 +2,7 @@ import { fail } from '../../../core/index.ts'
 import { isResourceType, resourceTypes } from '../../../fhir/index.ts'
 import type { Failure, FhirRequest, Search } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
-import { hasAccess } from '../access.ts'
+import { hasAccess } from '../read/access.ts'
 
 /** A search request that may be one of the gateway's own. */
 export interface SearchRequest extends FhirRequest<Search> {

@@ -18,10 +18,10 @@ import {
   type SearchPage,
   seesAll,
 } from '../../../fhir-api/index.ts'
-import { EXCLUDED_TYPES } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildSearch, dropFormat, requireStrict, setCacheControl } from '../http/build-request.ts'
 import type { CheckedResource, Links, PageCursor } from '../paging.ts'
+import { EXCLUDED_TYPES } from '../read/access.ts'
 import { resolveChains } from './chains.ts'
 import { fetchPage } from './check-page.ts'
 import { composePage, type FoundPage, NO_MATCHES } from './compose.ts'
