@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fhirServer, openRepository } from '../src/backends/sqlite/index.ts'
 import { samplePatients } from '../src/sample-patients/index.ts'
-import { createLogger } from '../src/web/index.ts'
+import { createLogger } from '../src/web/http/index.ts'
 
 const LOOPBACK = '127.0.0.1'
 

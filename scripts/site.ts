@@ -36,7 +36,7 @@ for (const [path, text] of pages) {
 }
 cpSync(join(ROOT, 'docs/images'), join(folder, 'docs/images'), { recursive: true })
 for (const name of ['sallyport.css', 'icon.svg', 'logo.svg'])
-  cpSync(join(ROOT, 'src/web/assets', name), join(folder, 'assets', name))
+  cpSync(join(ROOT, 'src/web/ui/assets', name), join(folder, 'assets', name))
 for (const name of ['site.css', 'search.js', 'page.js'])
   cpSync(join(import.meta.dirname, 'site', name), join(folder, 'assets', name))
 await makeSearchIndex()

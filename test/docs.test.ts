@@ -13,7 +13,7 @@ import {
   listDocumentedRoutes,
 } from '../scripts/checks/endpoints.ts'
 import { readConfiguration } from '../src/config/index.ts'
-import { listRoutes } from '../src/web/index.ts'
+import { listRoutes } from '../src/web/http/index.ts'
 import { type Stack, startStack } from './support/stack.ts'
 
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { countRecords, findRecords } from '../src/audit/index.ts'
-import { listRoutes } from '../src/web/index.ts'
+import { listRoutes } from '../src/web/http/index.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { IS_THOROUGH } from './support/thorough.ts'
 

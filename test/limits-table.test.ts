@@ -8,7 +8,7 @@ import { testSettings } from '../src/auth/testing/settings.ts'
 import * as session from '../src/session/limits.ts'
 import * as connection from '../src/turns/connection.ts'
 import * as threadPool from '../src/turns/thread-pool.ts'
-import * as web from '../src/web/limits.ts'
+import * as web from '../src/web/http/limits.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')

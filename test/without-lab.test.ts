@@ -15,7 +15,7 @@ import { TestBrowser } from '../src/auth/testing/test-browser.ts'
 import { ensureSecret, readSettings } from '../src/config/index.ts'
 import type { Claims } from '../src/jwt/index.ts'
 import { createSealer, openStore, type Schema, sha256 } from '../src/store/index.ts'
-import { listRoutes } from '../src/web/index.ts'
+import { listRoutes } from '../src/web/http/index.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { newPlace, type Place, startProcess } from './support/started.ts'
 

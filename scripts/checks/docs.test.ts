@@ -309,7 +309,7 @@ describe('findErrorFaults', () => {
     const faults = findErrorFaults('docs/errors.md', 'There is `one`.', sources)
     assert.ok(faults.includes('docs/errors.md: does not name two of src/auth/words/reason.ts'))
     assert.ok(!faults.some(fault => fault.includes('does not name one')))
-    assert.ok(faults.some(fault => fault.includes('cannot find the errors of src/web/problems.ts')))
+    assert.ok(faults.some(fault => fault.includes('cannot find the errors of src/web/http/problems.ts')))
     assert.equal(faults.length, 2)
   })
 })

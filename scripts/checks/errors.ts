@@ -8,7 +8,7 @@ export const ERROR_TYPES = [
   { file: 'src/auth/words/reason.ts', type: 'RefusalCode' },
   { file: 'src/session/failure.ts', type: 'Reason' },
   { file: 'src/session/launch/refusal.ts', type: 'LaunchProblem' },
-  { file: 'src/web/problems.ts', type: 'Problem' },
+  { file: 'src/web/http/problems.ts', type: 'Problem' },
 ] as const
 
 /** The names in a union: of its literals, or of the first field of its members. */

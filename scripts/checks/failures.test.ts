@@ -58,7 +58,7 @@ describe('findFailureFaults', () => {
   })
 
   it('accepts a report that an endpoint shows as JSON only where it is made', () => {
-    assert.deepEqual(findFaults('return { ok: true }', 'src/web/health.ts'), [])
+    assert.deepEqual(findFaults('return { ok: true }', 'src/web/http/health.ts'), [])
     assert.equal(findFaults('return { ok: true }', 'src/web/other.ts').length, 1)
   })
 })

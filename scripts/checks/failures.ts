@@ -57,7 +57,7 @@ const TESTED_WITH_IN: ReadonlySet<string> = new Set([
 /** Reports that an endpoint shows, member for member. */
 const SHOWN_AS_JSON: Readonly<Record<string, readonly string[]>> = {
   // Of `/readyz`.
-  'src/web/health.ts': ['ok: boolean', 'ok: true', 'ok: false', 'result.ok', 'before?.ok'],
+  'src/web/http/health.ts': ['ok: boolean', 'ok: true', 'ok: false', 'result.ok', 'before?.ok'],
   'src/cli/workers/supervisor.ts': ['ok: false'],
   'src/auth/admin/server/system.ts': ['value.ok'],
   // Of the test of a sign-in provider.

@@ -22,8 +22,8 @@ describe('findModuleFaults', () => {
     ['src/auth/a.ts', "import { x } from '../session/index.ts'", /auth may not import session/],
     ['src/session/a.ts', "import type { X } from '../auth/index.ts'", /session may not import auth/],
     ['src/store/a.ts', "import { x } from '../fhir/index.ts'", /store may not import fhir/],
-    ['src/web/a.ts', "import { x } from '../audit/index.ts'", /web may not import audit/],
-    ['src/interceptor/a.ts', "import { x } from '../web/index.ts'", /interceptor may not import web/],
+    ['src/web/http/a.ts', "import { x } from '../../audit/index.ts'", /web\/http may not import audit/],
+    ['src/interceptor/a.ts', "import { x } from '../web/ui/index.ts'", /interceptor may not import web/],
     [
       'src/backends/sqlite/a.ts',
       "import { x } from '../../interceptor/index.ts'",
@@ -58,7 +58,7 @@ describe('findModuleFaults', () => {
     ['src/attic/a.ts', '', /attic is not a module/],
     ['src/auth/a.ts', 'const x = process.env.HOME', /only config reads process.env/],
     [
-      'src/web/a.ts',
+      'src/web/http/a.ts',
       "import { gunzipSync, gzip } from 'node:zlib'",
       /work in the thread pool goes through runInThreadPool/,
     ],
@@ -149,7 +149,7 @@ describe('findModuleFaults', () => {
     ['src/cli/a.ts', "import { x } from '../import/index.ts'"],
     ['src/cli/a.ts', "import { x } from '../sample-patients/index.ts'"],
     ['src/config/a.ts', 'const x = process.env.HOME'],
-    ['src/web/a.ts', "import { gzip } from 'node:zlib'\nrunInThreadPool(() => zip(it))"],
+    ['src/web/http/a.ts', "import { gzip } from 'node:zlib'\nrunInThreadPool(() => zip(it))"],
     ['src/auth/a.test.ts', "import { x } from '../interceptor/index.ts'\nprocess.env.HOME"],
     ['src/auth/a.test.ts', "import { x } from '../../test/support/x.ts'"],
     ['src/auth/a.ts', "// like console.log, or process.env\n/* import { x } from '../cli/index.ts' */"],

@@ -15,7 +15,8 @@ interface ModuleRule {
 const GROUND_FLOOR = 'core'
 
 const DOMAIN = ['fhir', 'smart']
-const SHARED = [...DOMAIN, 'cache', 'turns', 'jwt', 'web', 'store', 'config', 'audit-record', 'audit']
+const WEB = ['web/ui', 'web/http', 'web/person']
+const SHARED = [...DOMAIN, 'cache', 'turns', 'jwt', ...WEB, 'store', 'config', 'audit-record', 'audit']
 const SERVERS = ['interceptor', 'fhir-api', 'backends/sqlite', 'backends/upstream', 'auth', 'session']
 
 /** Imports go one way: cli, servers, shared modules, domain modules. Servers meet over HTTP only. */
@@ -26,13 +27,15 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   jwt: { imports: ['turns'] },
   turns: { imports: [] },
   smart: { imports: ['fhir'] },
-  web: { imports: ['fhir', 'store', 'turns'] },
+  'web/ui': { imports: [] },
+  'web/http': { imports: ['fhir', 'store', 'turns', 'web/ui'] },
+  'web/person': { imports: ['fhir', 'web/ui'] },
   sqlite: { imports: [] },
   store: { imports: ['sqlite'] },
-  config: { imports: ['smart', 'store'], importsTypesOf: ['web'] },
+  config: { imports: ['smart', 'store'], importsTypesOf: ['web/ui', 'web/http'] },
   'audit-record': { imports: [...DOMAIN, 'cache'] },
   audit: { imports: [...DOMAIN, 'cache', 'store', 'audit-record'] },
-  'fhir-api': { imports: [...DOMAIN, 'turns', 'web', 'audit'] },
+  'fhir-api': { imports: [...DOMAIN, 'turns', ...WEB, 'audit'] },
   // A library that other FHIR servers mount: it brings no server and no database.
   interceptor: { imports: [...DOMAIN, 'cache', 'jwt', 'turns', 'audit-record'] },
   'backends/sqlite': { imports: [...SHARED, 'sqlite', 'fhir-api'] },
@@ -78,7 +81,7 @@ function findImports(text: string): readonly Import[] {
 }
 
 function findModule(file: string): string | undefined {
-  const [, module] = /^src\/((?:backends\/)?[^/]+)\//.exec(file) ?? []
+  const [, module] = /^src\/((?:(?:backends|web)\/)?[^/]+)\//.exec(file) ?? []
   return module
 }
 

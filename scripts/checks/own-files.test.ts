@@ -30,7 +30,7 @@ describe('findOwnFileFaults', () => {
   })
 
   it('finds a file that no package would have', () => {
-    assert.deepEqual(findFaults('src/auth/a.ts', '', ['src/auth/words.txt', 'src/web/assets/new.css']), [
+    assert.deepEqual(findFaults('src/auth/a.ts', '', ['src/auth/words.txt', 'src/web/ui/assets/new.css']), [
       'src/auth/words.txt: no package has it, because src/core/own-files.ts does not name it',
     ])
   })

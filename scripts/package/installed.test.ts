@@ -64,7 +64,7 @@ describe('the installed package', () => {
       needed.filter(path => !files.includes(path)),
       [],
     )
-    assert.ok(needed.includes('src/web/assets/in-use.js'), 'a file of a folder')
+    assert.ok(needed.includes('src/web/ui/assets/in-use.js'), 'a file of a folder')
   })
 
   it('has its licence, and the notices of its parts (PACKAGE-10)', async () => {

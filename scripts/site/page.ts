@@ -1,4 +1,4 @@
-import { type Html, html } from '../../src/web/html.ts'
+import { type Html, html } from '../../src/web/ui/html.ts'
 import type { NavigationGroup } from './navigation.ts'
 import { linkTo } from './paths.ts'
 import type { Heading } from './render.ts'

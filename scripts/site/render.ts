@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import MarkdownIt, { type Token } from 'markdown-it'
-import { type Html, raw } from '../../src/web/html.ts'
+import { type Html, raw } from '../../src/web/ui/html.ts'
 import { linkTo, nameOutput } from './paths.ts'
 
 export interface Heading {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isRecord } from '../../src/core/index.ts'
-import { type Html, html } from '../../src/web/html.ts'
+import { type Html, html } from '../../src/web/ui/html.ts'
 
 const FOLDER = resolve(import.meta.dirname, '../../vectors')
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
 import { describe, it } from 'node:test'
-import { createLogger } from '../web/index.ts'
+import { createLogger } from '../web/http/index.ts'
 import { readRedirect, TestAuthServer } from './testing/test-auth-server.ts'
 import { openTestStore } from './testing/test-store.ts'
 

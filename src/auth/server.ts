@@ -4,14 +4,8 @@ import { createSerialize } from '../cache/index.ts'
 import { createHostCheck, makePalette, readLogo } from '../config/index.ts'
 import { DAY_MS, isFailure } from '../core/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
-import {
-  createBrand,
-  createDocument,
-  createServer,
-  type Logger,
-  Registry,
-  type ServerOptions,
-} from '../web/index.ts'
+import { createDocument, createServer, type Logger, Registry, type ServerOptions } from '../web/http/index.ts'
+import { createBrand } from '../web/ui/index.ts'
 import { addAdminApi } from './admin/api.ts'
 import { addAdminPages } from './admin/pages.ts'
 import { type Controls, createAuthMetrics, NO_CONTROLS } from './base/context.ts'

@@ -35,7 +35,7 @@ async function dispatch(argv: readonly string[], io: Io): Promise<ExitCode> {
   const [first, second] = argv
   if (first === 'help' && second !== undefined) return dispatch([...argv.slice(1), '--help'], io)
   if (first === '--version' || first === '-V')
-    return print(io, `${(await import('../web/index.ts')).version}\n`)
+    return print(io, `${(await import('../web/ui/index.ts')).version}\n`)
   if (first === undefined || first === '--help' || first === '-h' || first === 'help') {
     return print(io, formatOverview(), first === undefined ? 2 : 0)
   }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import type { Shades } from '../web/index.ts'
+import type { Shades } from '../web/ui/index.ts'
 import { computeContrast, findColourProblems, makePalette, SURFACES } from './brand-colours.ts'
 
 const none = { colour: undefined, darkColour: undefined }
-const css = readFileSync(new URL('../web/assets/sallyport.css', import.meta.url), 'utf8')
+const css = readFileSync(new URL('../web/ui/assets/sallyport.css', import.meta.url), 'utf8')
 
 describe('the colour of an organization', () => {
   it('is compared with the surfaces of the style sheet', () => {

@@ -1,4 +1,4 @@
-import type { Palette, Shades } from '../web/index.ts'
+import type { Palette, Shades } from '../web/ui/index.ts'
 
 /** The colours of an organization: what the pages derive from them, and whether text in them is readable (WCAG 2.2, 1.4.3). */
 

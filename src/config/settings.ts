@@ -1,4 +1,4 @@
-import type { SpanExportOptions } from '../web/index.ts'
+import type { SpanExportOptions } from '../web/http/index.ts'
 import type { ValueOf } from './setting-row.ts'
 import type { settingsTable } from './table.ts'
 

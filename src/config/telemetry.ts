@@ -1,4 +1,4 @@
-import type { SpanExportOptions } from '../web/index.ts'
+import type { SpanExportOptions } from '../web/http/index.ts'
 import { readSecretFile } from './secret-file.ts'
 import { readEach, SettingsError } from './settings-error.ts'
 

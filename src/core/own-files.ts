@@ -12,7 +12,7 @@ export const OWN_FILES = [
   'src/fhir/definitions/r4.json',
   'src/sample-patients/hospital.ndjson',
   'src/sample-patients/patients.ndjson',
-  'src/web/assets',
+  'src/web/ui/assets',
 ] as const
 
 /** Read as well, and made by the build. */

@@ -1,5 +1,5 @@
 import { parseReference } from '../fhir/index.ts'
-import { type Action, type Html, html } from '../web/index.ts'
+import { type Action, type Html, html } from '../web/ui/index.ts'
 import { type AppSettings, linkStart } from './context.ts'
 import type { Session } from './session.ts'
 

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../core/index.ts'
-import { type Html, html, renderDanger, renderPageHead, stripQuery } from '../web/index.ts'
+import { stripQuery } from '../web/http/index.ts'
+import { type Html, html, renderDanger, renderPageHead } from '../web/ui/index.ts'
 import { describeWayOn, findAudience } from './audience.ts'
 import { renderOpenSessions } from './demo/open-sessions.ts'
 import { renderEndedPage, renderFailurePage, type StatePage } from './demo/states.ts'

@@ -7,7 +7,7 @@ import {
   renderErrorPage,
   renderMark,
   renderPage,
-} from '../web/index.ts'
+} from '../web/ui/index.ts'
 
 const SITE = 'Demo app'
 const BAR = { kind: 'app' } as const

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { AppBrowser } from '../../test/support/app-browser.ts'
 import { launchBrowser, useSessionApp } from '../../test/support/session-app.ts'
-import { listRoutes } from '../web/index.ts'
+import { listRoutes } from '../web/http/index.ts'
 
 describe('every page and endpoint of the app server', () => {
   const setup = useSessionApp()

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../src/auth/base/limits.ts'
 import { MAX_SCOPE_LIST_CHARACTERS, MAX_SCOPE_PARAMETERS, MAX_SCOPES } from '../../src/smart/index.ts'
-import { BODY_BYTES, FORM_BYTES } from '../../src/web/limits.ts'
+import { BODY_BYTES, FORM_BYTES } from '../../src/web/http/limits.ts'
 import { APPS, askConsent, type MeasuredServers } from '../support/measured-servers.ts'
 import { type Case, type Cases, form, type MakeCase, onAuth, page, type RefusedCases } from './cases.ts'
 import { adminPage, patientPage } from './routes.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { listRoutes } from '../../src/web/index.ts'
-import { BODY_BYTES, FORM_BYTES } from '../../src/web/limits.ts'
+import { listRoutes } from '../../src/web/http/index.ts'
+import { BODY_BYTES, FORM_BYTES } from '../../src/web/http/limits.ts'
 import { HttpUser } from '../support/http-user.ts'
 import type { MeasuredServers } from '../support/measured-servers.ts'
 import { startStack } from '../support/stack.ts'

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { createServer, html, listen, raw, renderPage } from '../../src/web/index.ts'
+import { createServer, listen } from '../../src/web/http/index.ts'
+import { html, raw, renderPage } from '../../src/web/ui/index.ts'
 import { expectNoSidewaysScroll, expectNoViolation, inspectOnEveryScreen, useBrowser } from './browser.ts'
 
 const BODIES: Readonly<Record<string, string>> = {

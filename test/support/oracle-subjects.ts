@@ -4,7 +4,7 @@ import { SigningClient } from '../../src/auth/testing/signing-client.ts'
 import { computeChallenge, TestAuthServer, VERIFIER } from '../../src/auth/testing/test-auth-server.ts'
 import { openTestStore } from '../../src/auth/testing/test-store.ts'
 import { sha256 } from '../../src/store/index.ts'
-import { listen } from '../../src/web/index.ts'
+import { listen } from '../../src/web/http/index.ts'
 import { freePorts } from './free-ports.ts'
 import { CALLBACK, type Oracle, startOracle } from './oidc-oracle.ts'
 

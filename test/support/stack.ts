@@ -19,7 +19,7 @@ import { applyTokenFailures, createInterceptor } from '../../src/interceptor/ind
 import { samplePatients } from '../../src/sample-patients/index.ts'
 import { createAppServer } from '../../src/session/index.ts'
 import { createSealer, openStore, type Store } from '../../src/store/index.ts'
-import { createLogger, type Logger, listen } from '../../src/web/index.ts'
+import { createLogger, type Logger, listen } from '../../src/web/http/index.ts'
 import { freePorts } from './free-ports.ts'
 import { rsaPair } from './rsa-pair.ts'
 import { openSqliteStore } from './sqlite-store.ts'

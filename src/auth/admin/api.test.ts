@@ -6,7 +6,7 @@ import { createAuditor, createFhirSender, findRecords, openEventIds } from '../.
 import { parsePolicyText } from '../../config/index.ts'
 import { type Resource, validate } from '../../fhir/index.ts'
 import { sha256 } from '../../store/index.ts'
-import { listRoutes } from '../../web/index.ts'
+import { listRoutes } from '../../web/http/index.ts'
 import type { Controls } from '../base/context.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { makeProvider } from '../testing/test-sign-in.ts'

@@ -11,7 +11,7 @@ import {
   describeJson,
   describeQuery,
   toPlainJson,
-} from '../../web/index.ts'
+} from '../../web/http/index.ts'
 import { auditEvent } from '../base/audit.ts'
 import { paths } from '../base/paths.ts'
 import { forbidCaching } from '../base/request.ts'

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { isFailure } from '../../core/index.ts'
-import { formatName, html, renderHidden } from '../../web/index.ts'
+import { formatName } from '../../web/person/index.ts'
+import { html, renderHidden } from '../../web/ui/index.ts'
 import { paths } from '../base/paths.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { signInAgain } from '../pages/parts/sign-in-again.ts'

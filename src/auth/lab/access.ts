@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type Failed, fail } from '../../core/index.ts'
-import { isOpenedByOtherSite, isSentByOwnPage } from '../../web/index.ts'
+import { isOpenedByOtherSite, isSentByOwnPage } from '../../web/http/index.ts'
 import { RECENT_SECONDS } from '../base/limits.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import type { Login } from '../users/find-login.ts'

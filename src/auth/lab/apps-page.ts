@@ -10,7 +10,7 @@ import {
   renderPageHead,
   renderSearchForm,
   renderTable,
-} from '../../web/index.ts'
+} from '../../web/ui/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
 import { type Client, isConfigured } from '../oauth/clients/client.ts'

@@ -1,6 +1,6 @@
+import { formatName } from '../../web/person/index.ts'
 import {
   formatDate,
-  formatName,
   type Html,
   html,
   renderActions,
@@ -9,7 +9,7 @@ import {
   renderChoice,
   renderCopyable,
   renderPageHead,
-} from '../../web/index.ts'
+} from '../../web/ui/index.ts'
 import { formatFhirUser } from '../base/user.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { listScopesOf, renderScopePicker } from '../pages/parts/app-form/scope-picker.ts'

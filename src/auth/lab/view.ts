@@ -1,6 +1,6 @@
 import { isFailure, isRecord } from '../../core/index.ts'
 import { isId } from '../../fhir/index.ts'
-import { type Person, readPerson } from '../../web/index.ts'
+import { type Person, readPerson } from '../../web/person/index.ts'
 import { createFhirReader, type FhirReader } from '../base/fhir-reader.ts'
 import { joinRepeated, type Parameters, readParameters } from '../base/request.ts'
 import type { User } from '../base/user.ts'

@@ -1,4 +1,4 @@
-import { parseIdleSeconds } from '../../web/index.ts'
+import { parseIdleSeconds } from '../../web/http/index.ts'
 import { findLoginByHash } from '../users/find-login.ts'
 import { isIdle, recordLoginUse } from '../users/idle.ts'
 import type { AccessToken } from './access-token.ts'

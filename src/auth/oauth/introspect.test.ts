@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { sha256 } from '../../store/index.ts'
-import { createLogger } from '../../web/index.ts'
+import { createLogger } from '../../web/http/index.ts'
 import { SigningClient } from '../testing/signing-client.ts'
 import { decodeClaims, TestAuthServer, unknownToken } from '../testing/test-auth-server.ts'
 import { TestBrowser } from '../testing/test-browser.ts'

@@ -1,4 +1,4 @@
-import { findAlike, findConfusable, type Person, readPerson } from '../../web/index.ts'
+import { findAlike, findConfusable, type Person, readPerson } from '../../web/person/index.ts'
 import { type FhirReader, listResources } from '../base/fhir-reader.ts'
 import { LIMITS } from '../base/limits.ts'
 import { encodeName } from './queries.ts'

@@ -1,6 +1,6 @@
 import { isFailure } from '../../core/index.ts'
 import { saysIncomplete } from '../../fhir/index.ts'
-import { type Person, readPerson } from '../../web/index.ts'
+import { type Person, readPerson } from '../../web/person/index.ts'
 import { type FhirReader, type FhirReadResult, listResources, type Unavailable } from '../base/fhir-reader.ts'
 import { compareNames, findSimilar, type SimilarNames } from './namesakes.ts'
 import {

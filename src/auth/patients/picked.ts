@@ -1,6 +1,11 @@
 import { isFailure, isRecord } from '../../core/index.ts'
 import { isId, parseReference, type Resource, saysIncomplete } from '../../fhir/index.ts'
-import { describeEncounter, type EncounterDescription, type Person, readPerson } from '../../web/index.ts'
+import {
+  describeEncounter,
+  type EncounterDescription,
+  type Person,
+  readPerson,
+} from '../../web/person/index.ts'
 import { type FhirReader, listResources, type Unavailable } from '../base/fhir-reader.ts'
 import { LIMITS } from '../base/limits.ts'
 import { findNamesakes } from './namesakes.ts'

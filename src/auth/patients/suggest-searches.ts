@@ -1,5 +1,5 @@
 import { computeDistance } from '../../core/index.ts'
-import { isNearName, type Person, readPerson } from '../../web/index.ts'
+import { isNearName, type Person, readPerson } from '../../web/person/index.ts'
 import { createNameReader, type FhirReader, listResources, type ReaderContext } from '../base/fhir-reader.ts'
 import { LIMITS } from '../base/limits.ts'
 import type { User } from '../base/user.ts'

@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
 import { createRandomToken, sha256 } from '../../store/index.ts'
-import { findNetwork } from '../../web/index.ts'
+import { findNetwork } from '../../web/http/index.ts'
 import type { User } from '../base/user.ts'
 import type { RightPassword } from './check-password.ts'
 import type { UsersContext } from './context.ts'

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Insertable, type Kysely, sql, type Transaction } from 'kysely'
 import { createRandomToken, type Schema, type Sealer, sha256 } from '../../store/index.ts'
-import { defineCookie } from '../../web/index.ts'
+import { defineCookie } from '../../web/http/index.ts'
 import { LIFETIME, LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
 import { isPatientUser, opensRecords, type User } from '../base/user.ts'

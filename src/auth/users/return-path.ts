@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type CookieDefinition, defineCookie } from '../../web/index.ts'
+import { type CookieDefinition, defineCookie } from '../../web/http/index.ts'
 import type { BaseContext } from '../base/context.ts'
 import { LIFETIME } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'

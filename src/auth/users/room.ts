@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { sha256 } from '../../store/index.ts'
-import { findSite } from '../../web/index.ts'
+import { findSite } from '../../web/http/index.ts'
 import type { UsersContext } from './context.ts'
 import { findLastUser } from './return-path.ts'
 

@@ -144,7 +144,7 @@ async function describeRefusal(refusal: string, found: Refusal, io: Io): Promise
 
 /** Some patients of the embedded server. Other FHIR servers are not asked for theirs. */
 async function suggestPatients(settings: Settings): Promise<string> {
-  const { readPerson, formatName } = await import('../../web/index.ts')
+  const { readPerson, formatName } = await import('../../web/person/index.ts')
   const patients = (await withRepository(settings, one => one.listFirst('Patient', SUGGESTED))) ?? []
   if (patients.length === 0) return ` to the id of a Patient on ${settings.fhirBaseUrl}`
   const names = patients.map(patient => `${patient.id} (${formatName(readPerson(patient).name)})`)

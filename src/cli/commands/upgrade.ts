@@ -1,7 +1,7 @@
 import { type Configuration, readConfiguration, type Settings, SettingsError } from '../../config/index.ts'
 import { describeError, HOW } from '../../core/index.ts'
 import { inspectDatabase, openStore, parseDatabaseUrl } from '../../store/index.ts'
-import { version } from '../../web/index.ts'
+import { version } from '../../web/ui/index.ts'
 import { type Command, isSet } from '../command.ts'
 import { getStoreOptions, loadSettings, recordCommand } from '../with-store.ts'
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { makeCertificate } from '../../../test/support/certificate.ts'
 import { readConfiguration } from '../../config/index.ts'
-import { createLogger } from '../../web/index.ts'
+import { createLogger } from '../../web/http/index.ts'
 import { createControls, createLiveFilter, followLogLevel, LiveState, readLive } from './live.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'live-'))

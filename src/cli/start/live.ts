@@ -10,7 +10,7 @@ import {
 } from '../../config/index.ts'
 import { describeError } from '../../core/index.ts'
 import { type AccessPolicy, createUserFilter, type EnforcementPolicy } from '../../smart/index.ts'
-import { type Logger, setLogLevel } from '../../web/index.ts'
+import { type Logger, setLogLevel } from '../../web/http/index.ts'
 import { readPolicy, readTls, readUpstreamTls, type Tls } from './files.ts'
 import { reloads } from './process-metrics.ts'
 

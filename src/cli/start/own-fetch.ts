@@ -2,7 +2,7 @@ import { IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:
 import { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Settings } from '../../config/index.ts'
-import { STOP_MS } from '../../web/index.ts'
+import { STOP_MS } from '../../web/http/index.ts'
 import type { ServerName } from './parts.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Settings } from '../../config/index.ts'
 import { describeError, findCode } from '../../core/index.ts'
-import { checkPort, listen } from '../../web/index.ts'
+import { checkPort, listen } from '../../web/http/index.ts'
 import { CommandFailure } from '../command.ts'
 import type { Parts, ServerName } from './parts.ts'
 

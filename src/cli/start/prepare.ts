@@ -11,7 +11,7 @@ import {
 } from '../../audit/index.ts'
 import type { Settings } from '../../config/index.ts'
 import { type Store, startSweeping } from '../../store/index.ts'
-import { logOutages } from '../../web/index.ts'
+import { logOutages } from '../../web/http/index.ts'
 import { type PreparedAuth, prepareAuth } from './auth.ts'
 import { prepareFhir } from './fhir.ts'
 import { readFeedTls } from './files.ts'

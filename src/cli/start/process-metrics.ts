@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { type AuditLag, type Auditor, measureAuditLag } from '../../audit/index.ts'
 import { createCachedFetch } from '../../cache/index.ts'
 import type { Store } from '../../store/index.ts'
-import { processMetrics } from '../../web/index.ts'
+import { processMetrics } from '../../web/http/index.ts'
 
 /** The use of the connection pool. SQLite has none. */
 export function reportPool({ pool }: Store): void {

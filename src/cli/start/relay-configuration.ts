@@ -1,6 +1,6 @@
 import { createCachedFetch } from '../../cache/index.ts'
 import { describeError, MINUTE_MS } from '../../core/index.ts'
-import { NotReady } from '../../web/index.ts'
+import { NotReady } from '../../web/http/index.ts'
 
 export interface RelayedConfiguration {
   /** Returns the last configuration and refreshes it in the background. Throws until the first successful read. */

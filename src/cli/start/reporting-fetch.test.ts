@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createLogger } from '../../web/index.ts'
+import { createLogger } from '../../web/http/index.ts'
 import { createReportingFetch } from './reporting-fetch.ts'
 
 const untrusted = new TypeError('fetch failed', {

@@ -1,5 +1,5 @@
 import { describeError, findCode } from '../../core/index.ts'
-import { type Logger, startClientSpan } from '../../web/index.ts'
+import { type Logger, startClientSpan } from '../../web/http/index.ts'
 
 /** A hospital's own certificate authorities are not in Node's list. */
 const UNTRUSTED: ReadonlySet<string> = new Set([

@@ -10,7 +10,7 @@ import {
   type ServerReports,
   startDraining,
   startSpanExport,
-} from '../../web/index.ts'
+} from '../../web/http/index.ts'
 import { openAuth, type TestLogin } from './auth.ts'
 import { openFhir } from './fhir.ts'
 import { OwnServers } from './own-fetch.ts'

@@ -1,6 +1,6 @@
 import type { Controls } from '../../auth/index.ts'
 import { describeError } from '../../core/index.ts'
-import type { CheckResult, Metrics, ReportSubject } from '../../web/index.ts'
+import type { CheckResult, Metrics, ReportSubject } from '../../web/http/index.ts'
 import { CommandFailure } from '../command.ts'
 import type { LiveSettings } from '../start/live.ts'
 import type { Parts, ServerName } from '../start/parts.ts'

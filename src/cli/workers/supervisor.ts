@@ -11,7 +11,7 @@ import {
   mergeMetrics,
   readProcessMetrics,
   type ServerReports,
-} from '../../web/index.ts'
+} from '../../web/http/index.ts'
 import type { LiveSettings } from '../start/live.ts'
 import { Closing, type Parts, type PrintLine, type ServerName } from '../start/parts.ts'
 import { checkPorts } from '../start/ports.ts'

@@ -1,6 +1,12 @@
 import type { Controls } from '../../auth/index.ts'
 import type { Serialize } from '../../cache/index.ts'
-import { createChildLogger, createLogger, type Gatherer, getReporter, joinWorkers } from '../../web/index.ts'
+import {
+  createChildLogger,
+  createLogger,
+  type Gatherer,
+  getReporter,
+  joinWorkers,
+} from '../../web/http/index.ts'
 import { followLogLevel, LiveState } from '../start/live.ts'
 import { Closing, endAtUnexpected, openStorage, type Parts, type ServerName } from '../start/parts.ts'
 import { type Serving, serve } from '../start/start-servers.ts'

@@ -1,6 +1,6 @@
 import { fail, isFailure } from '../../core/index.ts'
 import { type Entry, isWriting, refuseOutsideGrant } from '../../fhir/index.ts'
-import { toProblem } from '../../web/index.ts'
+import { toProblem } from '../../web/http/index.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Context, Handler } from '../context.ts'
 import type { FhirRequest } from '../request.ts'

@@ -8,7 +8,7 @@ import {
   type Work,
 } from '../../fhir/index.ts'
 import type { Authenticated, AuthFailure } from '../../smart/index.ts'
-import { answerPreflight, setCors } from '../../web/index.ts'
+import { answerPreflight, setCors } from '../../web/http/index.ts'
 import type { StreamedContent } from '../request.ts'
 import type { Failure } from '../response.ts'
 import { recordOutcome } from './audit-request.ts'

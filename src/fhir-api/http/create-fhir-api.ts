@@ -10,7 +10,7 @@ import {
   type ReadyCheck,
   Registry,
   type ServerOptions,
-} from '../../web/index.ts'
+} from '../../web/http/index.ts'
 import type { CacheCounts } from '../access-cache.ts'
 import type { FhirBackend } from '../backend.ts'
 import { authenticate, authenticateCaller } from './authenticate.ts'

@@ -9,7 +9,7 @@ import {
   type Work,
 } from '../../fhir/index.ts'
 import type { Authenticated, Authenticator, VersionAccess } from '../../smart/index.ts'
-import type { Counter, Origins } from '../../web/index.ts'
+import type { Counter, Origins } from '../../web/http/index.ts'
 import type { CacheCounts } from '../access-cache.ts'
 import type { FhirBackend } from '../backend.ts'
 

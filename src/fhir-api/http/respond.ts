@@ -16,7 +16,7 @@ import {
   wantsContent,
 } from '../../fhir/index.ts'
 import { type Authenticated, noAccess } from '../../smart/index.ts'
-import { toProblem } from '../../web/index.ts'
+import { toProblem } from '../../web/http/index.ts'
 import { addProvenance } from '../bundle/add-provenance.ts'
 import type { Context } from '../context.ts'
 import { handle } from '../handle.ts'

@@ -5,12 +5,9 @@ import {
   describeErrors,
   describeJson,
   describeQuery,
-  type Html,
-  html,
-  renderPageHead,
-  renderTable,
   toPlainJson,
-} from '../../web/index.ts'
+} from '../../web/http/index.ts'
+import { type Html, html, renderPageHead, renderTable } from '../../web/ui/index.ts'
 import { renderAppPage } from '../page.ts'
 import type { Endpoint } from './endpoint.ts'
 import { endpoints } from './endpoints.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../core/index.ts'
 import { formatExact } from '../../fhir/index.ts'
-import { createDocument } from '../../web/index.ts'
+import { createDocument } from '../../web/http/index.ts'
 import { type Failure, type Result, toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import type { SessionRequest } from '../records/resources.ts'

@@ -1,16 +1,14 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { fail, findOwn, isFailure } from '../../core/index.ts'
+import { formatDose, formatMedicine, renderValue } from '../../web/person/index.ts'
 import {
-  formatDose,
-  formatMedicine,
   type Html,
   html,
   NOT_RECORDED,
   renderDateTime,
   renderRecordDate,
   renderTable,
-  renderValue,
-} from '../../web/index.ts'
+} from '../../web/ui/index.ts'
 import { findMissingScopes } from '../api/endpoint.ts'
 import type { conditionsEndpoint, medicationsEndpoint, vitalsEndpoint } from '../api/lists.ts'
 import type { Audience } from '../audience.ts'

@@ -1,6 +1,6 @@
 import { DAY_MS, findOwn } from '../../core/index.ts'
 import { type Decimal, formatDigits } from '../../fhir/index.ts'
-import { formatDate, type Html, html, MONTHS } from '../../web/index.ts'
+import { formatDate, type Html, html, MONTHS } from '../../web/ui/index.ts'
 import { findEffectiveTime } from '../api/lists.ts'
 import type { CodeableConcept, Observation } from '../records/resources.ts'
 

@@ -1,6 +1,6 @@
 import { fail, isFailure, isRecord } from '../../core/index.ts'
 import { toPlain } from '../../fhir/index.ts'
-import { describeEncounter, type EncounterDescription } from '../../web/index.ts'
+import { describeEncounter, type EncounterDescription } from '../../web/person/index.ts'
 import { findMissingScopes, queryApi } from '../api/endpoint.ts'
 import { meEndpoint, patientEndpoint } from '../api/endpoints.ts'
 import { conditionsEndpoint, medicationsEndpoint, vitalsEndpoint } from '../api/lists.ts'

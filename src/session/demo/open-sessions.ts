@@ -4,19 +4,21 @@ import {
   chooseRecordNumber,
   findAlike,
   formatSex,
-  type Html,
-  html,
   type Person,
   readPerson,
+  renderName,
+} from '../../web/person/index.ts'
+import {
+  type Html,
+  html,
   renderBadge,
   renderDanger,
   renderDate,
   renderDateTime,
   renderMoment,
-  renderName,
   renderPageHead,
   renderTable,
-} from '../../web/index.ts'
+} from '../../web/ui/index.ts'
 import { queryApi } from '../api/endpoint.ts'
 import { patientEndpoint } from '../api/endpoints.ts'
 import { type Audience, findAudience, linkHome } from '../audience.ts'

@@ -1,24 +1,26 @@
 import { isFailure } from '../../core/index.ts'
 import {
   chooseRecordNumber,
-  computeWarningMs,
   findAlike,
-  formatDate,
   formatEncounterTime,
   formatName,
+  listAlike,
+  readPerson,
+  renderPatientBanner,
+} from '../../web/person/index.ts'
+import {
+  computeWarningMs,
+  formatDate,
   type Html,
   html,
-  listAlike,
   NOT_RECORDED,
-  readPerson,
   renderAlert,
   renderBadge,
   renderCountdown,
   renderDateTime,
   renderFacts,
   renderIcon,
-  renderPatientBanner,
-} from '../../web/index.ts'
+} from '../../web/ui/index.ts'
 import { type Audience, describeWayOn, findAudience, linkHome } from '../audience.ts'
 import { type AppSettings, isSample, linkAuthServer } from '../context.ts'
 import type { Failure } from '../failure.ts'

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isFailure, isRecord } from '../../core/index.ts'
-import { parseIdleSeconds, readPerson } from '../../web/index.ts'
+import { parseIdleSeconds } from '../../web/http/index.ts'
+import { readPerson } from '../../web/person/index.ts'
 import { openSessionRequest } from '../api/routes.ts'
 import { findAudience } from '../audience.ts'
 import { toResponse } from '../failure.ts'

@@ -1,13 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import {
-  formatLength,
-  type Html,
-  html,
-  renderActions,
-  renderBadge,
-  renderSince,
-  stripQuery,
-} from '../../web/index.ts'
+import { stripQuery } from '../../web/http/index.ts'
+import { formatLength, type Html, html, renderActions, renderBadge, renderSince } from '../../web/ui/index.ts'
 import { type Audience, describeWayOn } from '../audience.ts'
 import { type AppSettings, linkReference, linkStart } from '../context.ts'
 import { type Failure, findServer, toResponse } from '../failure.ts'

@@ -5,7 +5,7 @@ import { AppBrowser } from '../../../test/support/app-browser.ts'
 import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { launchBrowser, sessionApp, useSessionApp } from '../../../test/support/session-app.ts'
 import { sha256 } from '../../store/index.ts'
-import { findSite } from '../../web/index.ts'
+import { findSite } from '../../web/http/index.ts'
 
 eachDatabaseIfThorough((_name, open) => {
   const setup = useSessionApp(open)

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type CookieDefinition, type Html, html } from '../../web/index.ts'
+import type { CookieDefinition } from '../../web/http/index.ts'
+import { type Html, html } from '../../web/ui/index.ts'
 import { allowsFrames, defineAppCookie } from '../context.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { renderCalmPage } from '../page.ts'

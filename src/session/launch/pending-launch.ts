@@ -6,7 +6,7 @@ import {
   prepareQuery,
   sha256,
 } from '../../store/index.ts'
-import { type CookieDefinition, findSite } from '../../web/index.ts'
+import { type CookieDefinition, findSite } from '../../web/http/index.ts'
 import { defineAppCookie } from '../context.ts'
 import {
   KEPT_CHARACTERS,

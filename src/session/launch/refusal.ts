@@ -1,5 +1,5 @@
 import { type Failed, fail, findOwn } from '../../core/index.ts'
-import { type ErrorPageOptions, type Html, html } from '../../web/index.ts'
+import { type ErrorPageOptions, type Html, html } from '../../web/ui/index.ts'
 import type { AppSettings } from '../context.ts'
 import { type Failure, findServer, toResponse } from '../failure.ts'
 import { LAUNCH_PARAMETER_CHARACTERS, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { measureGrowth } from '../../../test/support/growth.ts'
-import { formatDose, formatMedicine } from '../index.ts'
 import { describeEncounter, formatEncounterTime } from './clinical.ts'
+import { formatDose, formatMedicine } from './index.ts'
 
 const describeFields = (fields: object) => describeEncounter({ resourceType: 'Encounter', ...fields })
 

@@ -1,7 +1,6 @@
 import { findOwn } from '../../core/index.ts'
 import type { Resource } from '../../fhir/index.ts'
-import { type Html, html } from '../html.ts'
-import { NOT_KNOWN, NOT_RECORDED, renderDateTime } from './date.ts'
+import { type Html, html, NOT_KNOWN, NOT_RECORDED, renderDateTime } from '../ui/index.ts'
 
 export interface EncounterDescription {
   readonly title: string

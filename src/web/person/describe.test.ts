@@ -15,7 +15,7 @@ import {
   renderAlikeWarning,
   renderName,
   renderPatientBanner,
-} from '../index.ts'
+} from './index.ts'
 
 const NOW = Date.UTC(2026, 10, 13, 14, 0)
 

@@ -1,6 +1,13 @@
-import { renderIcon } from '../components.ts'
-import { type Html, html } from '../html.ts'
-import { formatAge, formatDate, NOT_KNOWN, NOT_RECORDED, renderDate } from './date.ts'
+import {
+  formatAge,
+  formatDate,
+  type Html,
+  html,
+  NOT_KNOWN,
+  NOT_RECORDED,
+  renderDate,
+  renderIcon,
+} from '../ui/index.ts'
 import { hasSameNameAndBirth, type Person, type PersonName } from './person.ts'
 
 const NO_NAME = 'Name not recorded'

@@ -7,7 +7,7 @@ import {
   renderAlert,
   renderDateTime,
   renderEmptyState,
-} from '../../../web/index.ts'
+} from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { opensRecords } from '../../base/user.ts'

@@ -3,7 +3,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { type Selectable, sql } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
 import type { Schema, Store } from '../../../store/index.ts'
-import { html, renderDateTime } from '../../../web/index.ts'
+import { html, renderDateTime } from '../../../web/ui/index.ts'
 import {
   type GrantRow,
   keepUsableGrants,

@@ -1,5 +1,5 @@
 import { fail, isFailure } from '../../../core/index.ts'
-import { type Html, html, renderAlert, renderEmptyState, renderField } from '../../../web/index.ts'
+import { type Html, html, renderAlert, renderEmptyState, renderField } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { formatFhirUser } from '../../base/user.ts'

@@ -1,5 +1,5 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
-import { formatCsvRow } from '../../../web/index.ts'
+import { formatCsvRow } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type Admin, type Operation, recordAction } from '../base/action.ts'
 import { formatTime } from '../base/endpoint.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
-import { type Html, html, renderBadge, renderDateTime } from '../../../web/index.ts'
+import { type Html, html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import { type Client, findRegisteredClient, isConfigured } from '../../oauth/clients/client.ts'
 import { CLIENT_DEFAULTS, type ClientFault } from '../../oauth/clients/validate.ts'

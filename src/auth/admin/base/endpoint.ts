@@ -1,7 +1,7 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { Value, ValueErrorType } from '@sinclair/typebox/value'
 import type { FastifyInstance } from 'fastify'
-import type { Html } from '../../../web/index.ts'
+import type { Html } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { type Admin, AdminFailure, type ListPage, type Operation } from './action.ts'

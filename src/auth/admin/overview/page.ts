@@ -1,4 +1,4 @@
-import { type Html, html, renderAlert, renderIcon } from '../../../web/index.ts'
+import { type Html, html, renderAlert, renderIcon } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { AdminRequest, AdminRoute } from '../page/route.ts'
 import { renderAdminPage, renderLink } from '../page/shell.ts'

@@ -1,5 +1,5 @@
 import { isRecord } from '../../../core/index.ts'
-import { type Html, html, renderDateTime } from '../../../web/index.ts'
+import { type Html, html, renderDateTime } from '../../../web/ui/index.ts'
 import { toWords } from '../base/describe-change.ts'
 import { renderTable } from './shell.ts'
 

@@ -1,4 +1,4 @@
-import { type Html, html } from '../../../web/index.ts'
+import { type Html, html } from '../../../web/ui/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 
 export type Choice = readonly [value: string, text: string]

@@ -1,5 +1,6 @@
 import { isId } from '../../../fhir/index.ts'
-import { formatDate, formatName, type Html, html, type Person } from '../../../web/index.ts'
+import { formatName, type Person } from '../../../web/person/index.ts'
+import { formatDate, type Html, html } from '../../../web/ui/index.ts'
 import {
   type Audited,
   createFhirReader,

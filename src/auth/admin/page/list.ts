@@ -1,5 +1,5 @@
 import { findOwn } from '../../../core/index.ts'
-import { type Html, html, renderEmptyState, renderSearchForm } from '../../../web/index.ts'
+import { type Html, html, renderEmptyState, renderSearchForm } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { AdminRequest } from './route.ts'

@@ -1,4 +1,5 @@
 import { findOwn, isFailure } from '../../../core/index.ts'
+import { stripQuery } from '../../../web/http/index.ts'
 import {
   type Html,
   html,
@@ -8,8 +9,7 @@ import {
   renderPageHead,
   renderFacts as renderPlainFacts,
   renderTable as renderPlainTable,
-  stripQuery,
-} from '../../../web/index.ts'
+} from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import { renderSignedInPage } from '../../pages/parts/page-parts.ts'
 import type { AdminFailure, Operation } from '../base/action.ts'

@@ -1,4 +1,4 @@
-import { html, renderBadge, renderDateTime } from '../../../web/index.ts'
+import { html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
 import type { AdminRoute } from '../page/route.ts'
 import { readDone, renderActionTable, renderAdminPage, renderDangerLink, renderLink } from '../page/shell.ts'
 import { type KeyDescription, listKeys } from './keys.ts'

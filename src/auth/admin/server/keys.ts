@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { Sealer } from '../../../store/index.ts'
-import { html } from '../../../web/index.ts'
+import { html } from '../../../web/ui/index.ts'
 import { KEY_LEAD_MS } from '../../oauth/keys/key-ring.ts'
 import {
   canOpenSigningKeys,

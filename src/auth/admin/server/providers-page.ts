@@ -1,5 +1,5 @@
 import { isFailure } from '../../../core/index.ts'
-import { type Html, html, renderAlert, renderEmptyState } from '../../../web/index.ts'
+import { type Html, html, renderAlert, renderEmptyState } from '../../../web/ui/index.ts'
 import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { AdminRequest, AdminRoute } from '../page/route.ts'

@@ -1,5 +1,5 @@
 import { isFailure } from '../../../core/index.ts'
-import { type Html, html, renderBadge, renderDateTime } from '../../../web/index.ts'
+import { type Html, html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
 import type { Applied } from '../../base/context.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { AdminRequest, AdminRoute } from '../page/route.ts'

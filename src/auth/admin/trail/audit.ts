@@ -12,7 +12,7 @@ import {
 import { DAY_MS, isFailure } from '../../../core/index.ts'
 import type { Resource } from '../../../fhir/index.ts'
 import type { Store } from '../../../store/index.ts'
-import { CSV_TYPE, formatCellText, formatCsvRow } from '../../../web/index.ts'
+import { CSV_TYPE, formatCellText, formatCsvRow } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { Parameters } from '../../base/request.ts'
 import {

@@ -11,7 +11,7 @@ import {
 } from '../../../audit/index.ts'
 import { isRecord, parseJson } from '../../../core/index.ts'
 import type { Store } from '../../../store/index.ts'
-import { parseCsv } from '../../../web/index.ts'
+import { parseCsv } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type Admin, AdminFailure, type Operation, recordAction } from '../base/action.ts'
 import { COLUMNS, type ExportFormat, formatCells } from './audit.ts'

@@ -1,4 +1,4 @@
-import { type Html, html } from '../../../web/index.ts'
+import { type Html, html } from '../../../web/ui/index.ts'
 
 /** The parts of JavaScript, Python and HTML that have a colour. */
 const PARTS =

@@ -1,6 +1,6 @@
 import { isLoopbackHost } from '../../../config/index.ts'
 import { isFailure } from '../../../core/index.ts'
-import { isPlainHost } from '../../../web/index.ts'
+import { isPlainHost } from '../../../web/http/index.ts'
 import { type Fault, makeFault } from '../../base/fault.ts'
 import type { Client } from './client.ts'
 

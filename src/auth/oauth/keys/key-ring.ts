@@ -3,7 +3,7 @@ import { createCachedFetch } from '../../../cache/index.ts'
 import { MINUTE_MS } from '../../../core/index.ts'
 import { type Claims, decodeJwt, readKeySet, signJwt, verifySignature } from '../../../jwt/index.ts'
 import type { Schema, Sealer, Store } from '../../../store/index.ts'
-import { NotReady } from '../../../web/index.ts'
+import { NotReady } from '../../../web/http/index.ts'
 import { makeNextSigningKey, openSigningKey, type PublicJwk, type SigningKey } from './signing-key.ts'
 
 /** The signing keys, shared by all instances through the database. */

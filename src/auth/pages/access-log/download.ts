@@ -1,6 +1,6 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { openEventIds, type TrailPosition } from '../../../audit/index.ts'
-import { CSV_TYPE, formatCsvRow, formatDate, formatTime } from '../../../web/index.ts'
+import { CSV_TYPE, formatCsvRow, formatDate, formatTime } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'

@@ -7,7 +7,7 @@ import {
   renderEmptyState,
   renderHidden,
   renderPageHead,
-} from '../../../web/index.ts'
+} from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'

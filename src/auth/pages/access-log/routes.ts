@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
-import { formatDate, readZone } from '../../../web/index.ts'
+import { formatDate, readZone } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import { isPatientUser } from '../../base/user.ts'

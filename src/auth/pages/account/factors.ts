@@ -10,7 +10,7 @@ import {
   renderHidden,
   renderPageHead,
   renderTable,
-} from '../../../web/index.ts'
+} from '../../../web/ui/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'

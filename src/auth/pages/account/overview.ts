@@ -1,4 +1,4 @@
-import { type Html, html, renderBadge, renderDateTime, renderPageHead } from '../../../web/index.ts'
+import { type Html, html, renderBadge, renderDateTime, renderPageHead } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { isPatientUser, OPENS_NO_RECORDS, opensRecords } from '../../base/user.ts'

@@ -1,7 +1,7 @@
 import { formatRepeats, type KeptRecord } from '../../../audit/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
-import { formatTime, type Html, html, renderBadge, renderFacts, renderMoment } from '../../../web/index.ts'
+import { formatTime, type Html, html, renderBadge, renderFacts, renderMoment } from '../../../web/ui/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { renderResult } from '../parts/audit-result.ts'

@@ -1,4 +1,4 @@
-import { type Html, html } from '../../../web/index.ts'
+import { type Html, html } from '../../../web/ui/index.ts'
 import { readWebUrl } from './call-service.ts'
 
 /** A quote or a list in another one. Deeper ones are shown as text. */

@@ -1,12 +1,5 @@
-import {
-  type Html,
-  html,
-  type Person,
-  renderBadge,
-  renderIcon,
-  renderName,
-  renderPatientBanner,
-} from '../../../web/index.ts'
+import { type Person, renderName, renderPatientBanner } from '../../../web/person/index.ts'
+import { type Html, html, renderBadge, renderIcon } from '../../../web/ui/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { readHost } from '../parts/apps.ts'

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure, isRecord } from '../../../core/index.ts'
-import { isOpenedByOtherSite, readPerson } from '../../../web/index.ts'
+import { isOpenedByOtherSite } from '../../../web/http/index.ts'
+import { readPerson } from '../../../web/person/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { createFhirReader, type FhirReader, listResources } from '../../base/fhir-reader.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'

@@ -1,18 +1,16 @@
+import { type Person, renderAlikeWarning, renderPatientBanner } from '../../../web/person/index.ts'
 import {
   type Brand,
   type Html,
   html,
-  type Person,
   renderAlert,
-  renderAlikeWarning,
   renderDate,
   renderFacts,
   renderHidden,
   renderMoment,
   renderPage,
   renderPageHead,
-  renderPatientBanner,
-} from '../../../web/index.ts'
+} from '../../../web/ui/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { isPatientUser } from '../../base/user.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { readPerson } from '../../../web/index.ts'
+import { readPerson } from '../../../web/person/index.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { refuse } from '../../base/refusal.ts'

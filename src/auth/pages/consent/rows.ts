@@ -1,4 +1,4 @@
-import { type Html, html, renderBadge, renderIcon } from '../../../web/index.ts'
+import { type Html, html, renderBadge, renderIcon } from '../../../web/ui/index.ts'
 import type { Choice, ConsentItem } from '../../oauth/authorize/consent-items.ts'
 import {
   describeCategory,

@@ -1,4 +1,4 @@
-import { type Html, html, renderDateTime } from '../../../web/index.ts'
+import { type Html, html, renderDateTime } from '../../../web/ui/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'

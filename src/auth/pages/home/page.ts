@@ -1,14 +1,14 @@
 import { isFailure } from '../../../core/index.ts'
+import type { Person } from '../../../web/person/index.ts'
 import {
   type Html,
   html,
-  type Person,
   renderAlert,
   renderBadge,
   renderDate,
   renderDateTime,
   renderPageHead,
-} from '../../../web/index.ts'
+} from '../../../web/ui/index.ts'
 import type { Unavailable } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'

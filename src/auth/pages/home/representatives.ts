@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
-import { type Html, html } from '../../../web/index.ts'
+import { type Html, html } from '../../../web/ui/index.ts'
 import { createNameLookup, listResources, type Unavailable } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { User } from '../../base/user.ts'

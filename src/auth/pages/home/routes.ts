@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { readZone } from '../../../web/index.ts'
+import { readZone } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import { isPatientUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'

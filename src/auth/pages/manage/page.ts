@@ -1,7 +1,7 @@
+import { type Person, renderName } from '../../../web/person/index.ts'
 import {
   type Html,
   html,
-  type Person,
   renderAlert,
   renderBadge,
   renderDanger,
@@ -10,10 +10,9 @@ import {
   renderEmptyState,
   renderFacts,
   renderHidden,
-  renderName,
   renderPageHead,
   renderTable,
-} from '../../../web/index.ts'
+} from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { findOwnPatient, isPatientUser, type User } from '../../base/user.ts'

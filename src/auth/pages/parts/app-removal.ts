@@ -1,4 +1,4 @@
-import { type Html, html, renderDanger } from '../../../web/index.ts'
+import { type Html, html, renderDanger } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 

@@ -1,4 +1,4 @@
-import { type Html, html, renderAlert, renderBadge } from '../../../web/index.ts'
+import { type Html, html, renderAlert, renderBadge } from '../../../web/ui/index.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import type { App } from '../../oauth/launch/apps.ts'
 

@@ -1,5 +1,5 @@
 import type { KeptRecord } from '../../../audit/index.ts'
-import { type Html, renderBadge, renderEmptyState } from '../../../web/index.ts'
+import { type Html, renderBadge, renderEmptyState } from '../../../web/ui/index.ts'
 import { isFailed } from './explain/describe.ts'
 
 export function renderResult(record: KeptRecord): Html {

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { html } from '../../../web/index.ts'
+import { html } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
 import type { NextStep } from '../../oauth/authorize/next-step.ts'

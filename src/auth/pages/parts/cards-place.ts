@@ -1,4 +1,4 @@
-import { type Html, html } from '../../../web/index.ts'
+import { type Html, html } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 
 export function buildCardsUrl(patientId: string): string {

@@ -1,11 +1,5 @@
-import {
-  formatEncounterTime,
-  type Html,
-  html,
-  renderAlert,
-  renderBadge,
-  renderChoice,
-} from '../../../web/index.ts'
+import { formatEncounterTime } from '../../../web/person/index.ts'
+import { type Html, html, renderAlert, renderBadge, renderChoice } from '../../../web/ui/index.ts'
 import type { Encounter, Encounters } from '../../patients/picked.ts'
 
 /** The number of encounters that are shown at first, so that the launch button stays on the first screen. */

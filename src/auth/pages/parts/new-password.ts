@@ -1,4 +1,4 @@
-import { type Html, html, renderField } from '../../../web/index.ts'
+import { type Html, html, renderField } from '../../../web/ui/index.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { UsersContext } from '../../users/context.ts'
 import { describePasswordRules, findNewPasswordFault, type PasswordOwner } from '../../users/passwords.ts'

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import type { Person } from '../../../web/person/index.ts'
 import {
   type Bar,
   type BarLink,
@@ -6,14 +7,13 @@ import {
   type Html,
   html,
   type PageOptions,
-  type Person,
   renderBadge,
   renderContact,
   renderErrorPage,
   renderIcon,
   renderPage,
   renderSince,
-} from '../../../web/index.ts'
+} from '../../../web/ui/index.ts'
 import type { Unavailable } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthSettings } from '../../base/settings.ts'

@@ -1,19 +1,21 @@
 import {
   chooseRecordNumber,
   computeAge,
-  formatDate,
   formatSex,
-  type Html,
-  html,
   INACTIVE,
   type Person,
+  renderName,
+  renderValue,
+} from '../../../web/person/index.ts'
+import {
+  formatDate,
+  type Html,
+  html,
   renderBadge,
   renderDate,
   renderEmptyState,
-  renderName,
   renderSearchForm,
-  renderValue,
-} from '../../../web/index.ts'
+} from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { findBirthDate, findImpossibleDate } from '../../patients/birth-date.ts'

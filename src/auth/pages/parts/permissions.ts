@@ -1,4 +1,4 @@
-import { type Html, html } from '../../../web/index.ts'
+import { type Html, html } from '../../../web/ui/index.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import { summarizeScopes } from '../../words/scopes.ts'
 

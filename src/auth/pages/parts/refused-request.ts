@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { type Action, type Html, html, renderAlert } from '../../../web/index.ts'
+import { type Action, type Html, html, renderAlert } from '../../../web/ui/index.ts'
 import { describeRefusal } from '../../base/audit.ts'
 import type { DeveloperPages } from '../../base/context.ts'
 import { paths } from '../../base/paths.ts'

@@ -1,4 +1,4 @@
-import type { Person } from '../../../web/index.ts'
+import type { Person } from '../../../web/person/index.ts'
 import { findOwnPatient, type User } from '../../base/user.ts'
 import type { OwnRecord } from '../../users/own-records.ts'
 

@@ -1,12 +1,5 @@
-import {
-  computeAge,
-  type Html,
-  html,
-  type Person,
-  renderBadge,
-  renderDate,
-  renderValue,
-} from '../../../web/index.ts'
+import { computeAge, type Person, renderValue } from '../../../web/person/index.ts'
+import { type Html, html, renderBadge, renderDate } from '../../../web/ui/index.ts'
 import { listPeople, type PatientList } from '../../patients/patients.ts'
 import type { OwnRecord } from '../../users/own-records.ts'
 import { renderListNote } from '../parts/patient-list.ts'

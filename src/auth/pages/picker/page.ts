@@ -1,15 +1,13 @@
+import { type Person, renderAlikeWarning, renderPatientBanner } from '../../../web/person/index.ts'
 import {
   type Brand,
   type Html,
   html,
-  type Person,
-  renderAlikeWarning,
   renderHidden,
   renderIcon,
   renderPage,
   renderPageHead,
-  renderPatientBanner,
-} from '../../../web/index.ts'
+} from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import { listPeople, type PatientList } from '../../patients/patients.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
-import type { Person } from '../../../web/index.ts'
+import type { Person } from '../../../web/person/index.ts'
 import { createFhirReader, type Unavailable } from '../../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { refuse } from '../../base/refusal.ts'

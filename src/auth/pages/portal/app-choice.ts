@@ -1,4 +1,4 @@
-import { type Html, html, renderHidden, renderIcon, renderSearchForm } from '../../../web/index.ts'
+import { type Html, html, renderHidden, renderIcon, renderSearchForm } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'

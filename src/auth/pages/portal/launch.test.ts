@@ -289,7 +289,7 @@ describe('smart_style_url', () => {
       'font_family_body',
       'font_family_heading',
     ])
-    const css = readFileSync(new URL('../../../web/assets/sallyport.css', import.meta.url), 'utf8')
+    const css = readFileSync(new URL('../../../web/ui/assets/sallyport.css', import.meta.url), 'utf8')
     for (const [member, token] of [
       ['color_background', 'bg'],
       ['color_error', 'bad'],

@@ -1,15 +1,13 @@
+import { renderAlikeWarning, renderName, renderPatientBanner } from '../../../web/person/index.ts'
 import {
   type Html,
   html,
-  renderAlikeWarning,
   renderChoice,
   renderEmptyState,
   renderField,
   renderHidden,
   renderIcon,
-  renderName,
-  renderPatientBanner,
-} from '../../../web/index.ts'
+} from '../../../web/ui/index.ts'
 import type { DeveloperPages } from '../../base/context.ts'
 import { paths } from '../../base/paths.ts'
 import type { App, AppList } from '../../oauth/launch/apps.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { type Html, html, renderBadge, renderPageHead } from '../../../web/index.ts'
+import { type Html, html, renderBadge, renderPageHead } from '../../../web/ui/index.ts'
 import { createFhirReader, type Unavailable } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { measureGrowth } from '../../../../test/support/growth.ts'
-import { readPerson } from '../../../web/index.ts'
+import { readPerson } from '../../../web/person/index.ts'
 import { completeNumber } from '../../patients/record-number.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'

@@ -1,7 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
 import { sha256 } from '../../../store/index.ts'
-import { type Html, html, renderAlert, renderContact, renderField, renderHidden } from '../../../web/index.ts'
+import {
+  type Html,
+  html,
+  renderAlert,
+  renderContact,
+  renderField,
+  renderHidden,
+} from '../../../web/ui/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'

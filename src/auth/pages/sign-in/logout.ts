@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
-import { type Html, html, renderHidden, renderPage, renderPageHead } from '../../../web/index.ts'
+import { type Html, html, renderHidden, renderPage, renderPageHead } from '../../../web/ui/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { type Refusal, refuse } from '../../base/refusal.ts'

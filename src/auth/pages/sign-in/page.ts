@@ -8,7 +8,7 @@ import {
   renderField,
   renderLoginArt,
   renderLogo,
-} from '../../../web/index.ts'
+} from '../../../web/ui/index.ts'
 import { RECENT_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { Client } from '../../oauth/clients/client.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
-import { html, renderAlert } from '../../../web/index.ts'
+import { html, renderAlert } from '../../../web/ui/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Kysely, Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
-import { type Html, html, renderAlert, renderField, renderHidden } from '../../../web/index.ts'
+import { type Html, html, renderAlert, renderField, renderHidden } from '../../../web/ui/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'

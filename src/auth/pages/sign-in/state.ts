@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { parseIdleSeconds } from '../../../web/index.ts'
+import { parseIdleSeconds } from '../../../web/http/index.ts'
 import { paths } from '../../base/paths.ts'
 import { forbidCaching, readParameters } from '../../base/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { createRandomToken, limitPendingRows, type Schema, sha256 } from '../../../store/index.ts'
-import { type CookieDefinition, defineCookie } from '../../../web/index.ts'
+import { type CookieDefinition, defineCookie } from '../../../web/http/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { UsersContext } from '../context.ts'
 import type { ProviderLogin } from '../providers/provider-login.ts'

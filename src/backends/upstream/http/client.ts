@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { fail, isFailure, scrub } from '../../../core/index.ts'
 import type { Failure } from '../../../fhir-api/index.ts'
-import { startClientSpan } from '../../../web/index.ts'
+import { startClientSpan } from '../../../web/http/index.ts'
 import { CONTENT_MS, SHARE_OF_GRANT, UPSTREAM_WAITING_PER_GRANT, WAITING_TIME } from '../limits.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it, mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { fullAccess } from '../../../smart/index.ts'
-import { createLogger } from '../../../web/index.ts'
+import { createLogger } from '../../../web/http/index.ts'
 import { createAuthenticator, type Fhir, patient, patientAccess } from '../../sqlite/testing/fhir.ts'
 import type { GatewayOptions } from '../index.ts'
 import {

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { isFailure, scrub } from '../../../core/index.ts'
-import { type Logger, NotReady, type ReadyCheck } from '../../../web/index.ts'
+import { type Logger, NotReady, type ReadyCheck } from '../../../web/http/index.ts'
 import { PROBE_EVERY_MS } from '../limits.ts'
 import type { Probe, Upstream } from './client.ts'
 import { type ExchangeOutcome, isFailing, isLate, isUnauthorized, type TransportFailure } from './exchange.ts'

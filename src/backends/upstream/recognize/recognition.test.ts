@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, it } from 'node:test'
 import { fullAccess } from '../../../smart/index.ts'
-import { createLogger } from '../../../web/index.ts'
+import { createLogger } from '../../../web/http/index.ts'
 import {
   condition,
   createAuthenticator,

@@ -4,22 +4,24 @@ import {
   formatDeath,
   formatName,
   formatSex,
-  type Html,
-  html,
   INACTIVE,
   listFacts,
-  NOT_RECORDED,
   type Person,
   readPerson,
+  renderName,
+  renderValue,
+} from '../../../../web/person/index.ts'
+import {
+  type Html,
+  html,
+  NOT_RECORDED,
   renderAlert,
   renderBadge,
   renderDate,
   renderEmptyState,
   renderHidden,
   renderIcon,
-  renderName,
-  renderValue,
-} from '../../../../web/index.ts'
+} from '../../../../web/ui/index.ts'
 import { createFhirReader } from '../../../base/fhir-reader.ts'
 import { LIMITS } from '../../../base/limits.ts'
 import { paths } from '../../../base/paths.ts'

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { findOwn, isFailure } from '../../../../core/index.ts'
-import { CSV_TYPE, html } from '../../../../web/index.ts'
+import { CSV_TYPE, html } from '../../../../web/ui/index.ts'
 import { LIMITS } from '../../../base/limits.ts'
 import { readListing, renderList, type States } from '../../page/list.ts'
 import type { AdminRequest, AdminRoute } from '../../page/route.ts'

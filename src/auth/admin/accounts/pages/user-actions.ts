@@ -1,5 +1,5 @@
 import { isFailure } from '../../../../core/index.ts'
-import { type Html, html, renderDateTime, renderField, renderHidden } from '../../../../web/index.ts'
+import { type Html, html, renderDateTime, renderField, renderHidden } from '../../../../web/ui/index.ts'
 import type { Parameters } from '../../../base/request.ts'
 import { findSignIns, type SignIn } from '../../../users/sign-ins.ts'
 import { describeEnding } from '../../access/grants-page.ts'

@@ -1,5 +1,12 @@
 import { NEW_USERNAME_RULE } from '../../../../core/index.ts'
-import { type Field, type Html, html, renderAlert, renderChoice, renderField } from '../../../../web/index.ts'
+import {
+  type Field,
+  type Html,
+  html,
+  renderAlert,
+  renderChoice,
+  renderField,
+} from '../../../../web/ui/index.ts'
 import { paths } from '../../../base/paths.ts'
 import type { Parameters } from '../../../base/request.ts'
 import type { AdminRequest } from '../../page/route.ts'

@@ -1,15 +1,13 @@
 import { isFailure } from '../../../../core/index.ts'
+import { formatName, type Person, readPerson } from '../../../../web/person/index.ts'
 import {
   formatDate,
-  formatName,
   type Html,
   html,
-  type Person,
-  readPerson,
   renderAlert,
   renderBadge,
   renderDateTime,
-} from '../../../../web/index.ts'
+} from '../../../../web/ui/index.ts'
 import { paths } from '../../../base/paths.ts'
 import { findWrongProofs, type WrongProofs } from '../../../users/factors/wrong-proofs.ts'
 import { findGuesses, type Guesses } from '../../../users/guesses.ts'

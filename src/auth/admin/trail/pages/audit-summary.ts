@@ -1,6 +1,6 @@
 import type { KeptRecord } from '../../../../audit/index.ts'
 import { PORTAL_CLIENT } from '../../../../smart/index.ts'
-import { type Html, html, renderBadge, renderMoment } from '../../../../web/index.ts'
+import { type Html, html, renderBadge, renderMoment } from '../../../../web/ui/index.ts'
 import { ACCESS_KINDS } from '../../../pages/parts/access-log/visits.ts'
 import { describeApp, type Names } from '../../../pages/parts/explain/describe.ts'
 import { type PatientNames, renderPatient } from '../../page/find-patients.ts'

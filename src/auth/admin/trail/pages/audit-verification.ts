@@ -1,5 +1,5 @@
 import { HOW, isFailure } from '../../../../core/index.ts'
-import { type Html, html, renderAlert, renderDateTime, renderField } from '../../../../web/index.ts'
+import { type Html, html, renderAlert, renderDateTime, renderField } from '../../../../web/ui/index.ts'
 import { LIMITS } from '../../../base/limits.ts'
 import { paths } from '../../../base/paths.ts'
 import type { AdminFailure } from '../../base/action.ts'

@@ -1,5 +1,5 @@
 import { type AuditKind, formatRepeats, type KeptRecord } from '../../../../audit/index.ts'
-import { type Html, html } from '../../../../web/index.ts'
+import { type Html, html } from '../../../../web/ui/index.ts'
 import type { Names } from '../../../pages/parts/explain/describe.ts'
 
 export const KINDS: Readonly<Record<AuditKind, string>> = {

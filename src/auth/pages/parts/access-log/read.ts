@@ -6,7 +6,8 @@ import {
   type RecordFilter,
   type TrailPosition,
 } from '../../../../audit/index.ts'
-import { type Person, parseDay } from '../../../../web/index.ts'
+import type { Person } from '../../../../web/person/index.ts'
+import { parseDay } from '../../../../web/ui/index.ts'
 import { createNameReader } from '../../../base/fhir-reader.ts'
 import { LIMITS } from '../../../base/limits.ts'
 import type { User } from '../../../base/user.ts'

@@ -1,4 +1,4 @@
-import { parseDay } from '../../../../web/index.ts'
+import { parseDay } from '../../../../web/ui/index.ts'
 import { paths } from '../../../base/paths.ts'
 import type { Parameters } from '../../../base/request.ts'
 import { ACCESS_KINDS, type AccessKind } from './visits.ts'

@@ -1,4 +1,4 @@
-import { formatTime, type Html, html, renderBadge, renderDate } from '../../../../web/index.ts'
+import { formatTime, type Html, html, renderBadge, renderDate } from '../../../../web/ui/index.ts'
 import { joinWithAnd } from '../../../words/scopes.ts'
 import type { WhoseRecord } from '../whose.ts'
 import type { Actors } from './actors.ts'

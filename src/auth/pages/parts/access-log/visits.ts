@@ -1,7 +1,7 @@
 import type { KeptRecord } from '../../../../audit/index.ts'
 import { MINUTE_MS } from '../../../../core/index.ts'
 import { PORTAL_CLIENT } from '../../../../smart/index.ts'
-import { findDayStart } from '../../../../web/index.ts'
+import { findDayStart } from '../../../../web/ui/index.ts'
 import { findPurpose } from '../../../base/purposes.ts'
 import { isPatientUser } from '../../../base/user.ts'
 import type { AccessRecord } from './people.ts'

@@ -8,7 +8,7 @@ import {
   renderChoice,
   renderField,
   renderHidden,
-} from '../../../../web/index.ts'
+} from '../../../../web/ui/index.ts'
 import { joinRepeated, type Parameters, readParameters } from '../../../base/request.ts'
 import type { Client } from '../../../oauth/clients/client.ts'
 import type { ClientChanges } from '../../../oauth/clients/store-client.ts'

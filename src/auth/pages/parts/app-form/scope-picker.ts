@@ -1,6 +1,6 @@
 import { findOwn } from '../../../../core/index.ts'
 import { parseScope, type ResourceScope } from '../../../../smart/index.ts'
-import { type Html, html, renderField } from '../../../../web/index.ts'
+import { type Html, html, renderField } from '../../../../web/ui/index.ts'
 import { OFFERED_TYPES } from '../../../words/offered.ts'
 import { describeKind, describePermissions, describeScope } from '../../../words/scopes.ts'
 

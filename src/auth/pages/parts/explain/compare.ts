@@ -1,4 +1,4 @@
-import { type Html, html } from '../../../../web/index.ts'
+import { type Html, html } from '../../../../web/ui/index.ts'
 import { findDifference, type Piece } from '../../../words/difference.ts'
 import type { Comparison } from '../../../words/reason.ts'
 

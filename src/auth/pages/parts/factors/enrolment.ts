@@ -1,6 +1,6 @@
 import { encode } from 'uqr'
 import { type Failed, fail, isFailure } from '../../../../core/index.ts'
-import { type Html, html, renderCopyable, renderField, renderHidden } from '../../../../web/index.ts'
+import { type Html, html, renderCopyable, renderField, renderHidden } from '../../../../web/ui/index.ts'
 import type { Parameters } from '../../../base/request.ts'
 import type { User } from '../../../base/user.ts'
 import type { AuthContext } from '../../../oauth/context.ts'

@@ -1,4 +1,4 @@
-import { type Html, html, renderHidden } from '../../../../web/index.ts'
+import { type Html, html, renderHidden } from '../../../../web/ui/index.ts'
 import type { PasskeyRequest } from '../../../users/factors/passkeys.ts'
 
 /** A form that the script of the page shows, and sends with the response of a passkey. */

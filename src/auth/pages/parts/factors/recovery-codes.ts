@@ -1,4 +1,4 @@
-import { formatDate, type Html, html, renderAlert } from '../../../../web/index.ts'
+import { formatDate, type Html, html, renderAlert } from '../../../../web/ui/index.ts'
 import type { AuthContext } from '../../../oauth/context.ts'
 import { FACTOR_KINDS, type Factor } from '../../../users/factors/factors.ts'
 

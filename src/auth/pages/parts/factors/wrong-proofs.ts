@@ -1,4 +1,4 @@
-import { type Html, html, renderAlert, renderDateTime } from '../../../../web/index.ts'
+import { type Html, html, renderAlert, renderDateTime } from '../../../../web/ui/index.ts'
 import { paths } from '../../../base/paths.ts'
 import type { WrongProofs } from '../../../users/factors/wrong-proofs.ts'
 

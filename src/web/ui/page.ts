@@ -1,8 +1,8 @@
 import { getAssetUrl } from './assets.ts'
 import { type Brand, OWN_BRAND } from './brand.ts'
 import { type Action, renderActions, renderContact, renderErrorArt, renderFacts } from './components.ts'
+import { renderMoment } from './date.ts'
 import { type Html, html, raw } from './html.ts'
-import { renderMoment } from './person/date.ts'
 import { type Bar, renderTopBar } from './top-bar.ts'
 import { version } from './version.ts'
 
@@ -22,7 +22,7 @@ export interface PageOptions {
   readonly footer?: Html
   /** Shows that the patients on the page are fictitious. */
   readonly sampleData?: boolean
-  /** Files of `src/web/assets`. The page must work without them. */
+  /** Files of `src/web/ui/assets`. The page must work without them. */
   readonly scripts?: readonly string[]
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { listOwnFolder, readOwnFile } from '../core/index.ts'
+import { listOwnFolder, readOwnFile } from '../../core/index.ts'
 
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -16,7 +16,7 @@ interface Asset {
   readonly hashedName: string
 }
 
-const FOLDER = 'src/web/assets'
+const FOLDER = 'src/web/ui/assets'
 
 function loadAsset(name: string): Asset {
   const ending = extname(name)
@@ -36,10 +36,10 @@ const assets: ReadonlyMap<string, Asset> = new Map(
 )
 const byHashedName = new Map([...assets.values()].map(asset => [asset.hashedName, asset]))
 
-/** Returns the URL of a file of `src/web/assets`. It changes with the content, so that browsers may cache it for ever. */
+/** Returns the URL of a file of `src/web/ui/assets`. It changes with the content, so that browsers may cache it for ever. */
 export function getAssetUrl(name: string): string {
   const asset = assets.get(name)
-  if (!asset) throw new Error(`Cannot link asset ${name}: there is no such file in src/web/assets`)
+  if (!asset) throw new Error(`Cannot link asset ${name}: there is no such file in src/web/ui/assets`)
   return `/assets/${asset.hashedName}`
 }
 

@@ -1,5 +1,5 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
-import { version } from './version.ts'
+import { version } from '../ui/index.ts'
 
 /** An OpenAPI document: the parts that all APIs have in common. */
 export function createOpenApi<Parts extends object>(

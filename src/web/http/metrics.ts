@@ -1,6 +1,7 @@
 import { type Histogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import './reply.ts'
+import { version } from '../ui/index.ts'
 import { addReports, type CheckResult, getGatherer } from './health.ts'
 import { prepareListeners, serveConnectionsInTurn } from './listen.ts'
 import {
@@ -12,7 +13,6 @@ import {
   type Registry,
 } from './registry.ts'
 import { findHostName } from './request.ts'
-import { version } from './version.ts'
 
 /** A histogram of delays in nanoseconds. */
 export type DelayHistogram = Pick<Histogram, 'max' | 'percentile' | 'reset' | 'count'>

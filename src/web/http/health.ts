@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { scrub } from '../core/index.ts'
-import { describeUnavailable } from '../store/index.ts'
+import { scrub } from '../../core/index.ts'
+import { describeUnavailable } from '../../store/index.ts'
 import { isDraining } from './listen.ts'
 import type { Metrics } from './registry.ts'
 

@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
-import { scrub } from '../core/index.ts'
+import { scrub } from '../../core/index.ts'
 
 export type { Logger } from 'pino'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import { startCollector } from '../../test/support/collector.ts'
+import { startCollector } from '../../../test/support/collector.ts'
 import { createLogger, createServer, startClientSpan, startSpanExport } from './index.ts'
 import { processMetrics } from './registry.ts'
 

@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS } from '../../core/index.ts'
-import { type Html, html } from '../html.ts'
+import { type Html, html } from './html.ts'
 
 /** Texts for a missing value. A blank would read as "none". */
 export const NOT_RECORDED = 'Not recorded'

@@ -1,4 +1,4 @@
-import { removeControls } from '../core/index.ts'
+import { removeControls } from '../../core/index.ts'
 
 /** Safe markup. Only `html` and `raw` create it, so that unescaped text cannot be sent. */
 export class Html {

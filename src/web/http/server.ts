@@ -9,9 +9,8 @@ import {
   fastify,
   LogController,
 } from 'fastify'
-import { isDatabaseUnavailable } from '../store/index.ts'
-import { serveAssets } from './assets.ts'
-import { type Brand, serveBrand } from './brand.ts'
+import { isDatabaseUnavailable } from '../../store/index.ts'
+import { type Brand, serveAssets, serveBrand } from '../ui/index.ts'
 import { setSecurityHeaders } from './headers.ts'
 import { prepareReports, type ReadyCheck, serveHealth } from './health.ts'
 import { BODY_BYTES, FORM_BYTES, HEADER_BYTES, REQUEST_MS } from './limits.ts'

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { createServer, getAssetUrl } from './index.ts'
+import { createServer } from '../http/index.ts'
+import { getAssetUrl } from './index.ts'
 
 const app = await createServer({ name: 'auth', url: 'http://localhost:9000' })
 
@@ -57,7 +58,7 @@ describe('sallyport.css', () => {
   })
 
   it('contains only classes that something uses', () => {
-    const root = new URL('../..', import.meta.url)
+    const root = new URL('../../..', import.meta.url)
     const files = globSync('{src,scripts}/**/*.{ts,js}', {
       cwd: root,
       exclude: ['**/*.test.ts', '**/testing/**'],

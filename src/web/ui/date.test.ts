@@ -13,7 +13,7 @@ import {
   renderMoment,
   renderSince,
   type When,
-} from '../index.ts'
+} from './index.ts'
 
 const NOON = Date.UTC(2026, 10, 13, 12, 4, 52)
 

@@ -1,4 +1,4 @@
-import { readOwnFile } from '../core/index.ts'
+import { readOwnFile } from '../../core/index.ts'
 
 function readVersion(): string {
   const manifest: unknown = JSON.parse(readOwnFile('package.json'))

@@ -1,6 +1,7 @@
 import { after } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { createLogger, createServer, html, renderPage, type ServerOptions } from '../index.ts'
+import { html, renderPage } from '../../ui/index.ts'
+import { createLogger, createServer, type ServerOptions } from '../index.ts'
 
 export interface TestServer {
   readonly app: FastifyInstance

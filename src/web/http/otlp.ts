@@ -1,7 +1,7 @@
+import { version } from '../ui/index.ts'
 import type { Logger } from './logger.ts'
 import { processMetrics } from './registry.ts'
 import { type Span, setSpanSink } from './trace.ts'
-import { version } from './version.ts'
 
 /** How traces are exported, by OpenTelemetry's standard variables. */
 export interface SpanExportOptions {

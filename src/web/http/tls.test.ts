@@ -3,7 +3,7 @@ import { Agent, get, type RequestOptions } from 'node:https'
 import { after, before, describe, it } from 'node:test'
 import { type ConnectionOptions, connect, getCiphers, type TLSSocket } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
-import { makeCertificate } from '../../test/support/certificate.ts'
+import { makeCertificate } from '../../../test/support/certificate.ts'
 import { createServer, listen, replaceCertificate } from './index.ts'
 
 function fetchOver(

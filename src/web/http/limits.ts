@@ -12,5 +12,3 @@ export const DRAIN_BYTES = 64 * 1024 * 1024
 export const DRAIN_MS = 10_000
 /** Time in which a client sends a whole request. */
 export const REQUEST_MS = 120_000
-/** Characters of a name that are compared with another name, in a time that grows with the product of their lengths. */
-export const COMPARED_CHARACTERS = 100

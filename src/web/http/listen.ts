@@ -3,7 +3,7 @@ import { createServer, Server } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type SecureContextOptions, Server as TlsServer } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
-import { serveInTurn } from '../turns/index.ts'
+import { serveInTurn } from '../../turns/index.ts'
 
 const LISTENERS = 'listeners'
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { findJsonExcess } from '../fhir/index.ts'
+import { findJsonExcess } from '../../fhir/index.ts'
 import { DRAIN_BYTES, DRAIN_MS } from './limits.ts'
 
 const SAFE = /^[A-Za-z0-9][A-Za-z0-9._:-]{3,63}$/

@@ -1,8 +1,8 @@
-import { MINUTE_MS } from '../core/index.ts'
+import { MINUTE_MS } from '../../core/index.ts'
 import type { Brand } from './brand.ts'
 import { renderIcon, renderLogo } from './components.ts'
+import { renderMoment } from './date.ts'
 import { type Html, html } from './html.ts'
-import { renderMoment } from './person/date.ts'
 
 export interface BarLink {
   readonly href: string

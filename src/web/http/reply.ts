@@ -1,12 +1,10 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { createOutcome } from '../fhir/index.ts'
-import type { Brand } from './brand.ts'
+import { createOutcome } from '../../fhir/index.ts'
+import type { Bar, Brand, Html } from '../ui/index.ts'
+import { renderErrorPage } from '../ui/index.ts'
 import { createPagePolicy, type PagePolicy } from './headers.ts'
-import type { Html } from './html.ts'
-import { renderErrorPage } from './page.ts'
 import { describeProblem, type Problem } from './problems.ts'
-import type { Bar } from './top-bar.ts'
 
 declare module 'fastify' {
   interface FastifyReply {
