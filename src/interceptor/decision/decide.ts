@@ -54,13 +54,21 @@ const COMPARTMENT_TYPES = resourceTypes.filter(hasCompartment)
 
 const typesOfGrant = new WeakMap<GrantedAccess, readonly string[]>()
 
-/** The types to check. Of the types that a grant covers completely, the first stands for all. */
+/**
+ * The types to check. Of the types that a grant covers completely, the first stands for all. A type that no scope names
+ * decides nothing; one is kept, for the refusal.
+ */
 function findCandidates(access: GrantedAccess, { patient }: Target): readonly string[] {
   if (patient !== undefined) return COMPARTMENT_TYPES
   return remember(typesOfGrant, access, () => {
     const isWhole = (type: string) => access.explainFilter(type, 's').unmerged === 'everything'
+    const isNamed = (type: string) => {
+      const { covering, sources } = access.explainFilter(type, 's')
+      return covering.length > 0 || sources.length > 0
+    }
     const first = resourceTypes.find(isWhole)
-    return resourceTypes.filter(type => type === first || !isWhole(type))
+    const types = resourceTypes.filter(type => type === first || (!isWhole(type) && isNamed(type)))
+    return types.length > 0 ? types : resourceTypes.slice(0, 1)
   })
 }
 
