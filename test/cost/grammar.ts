@@ -1,8 +1,8 @@
 /**
  * Requests that are made from the grammar of FHIR's API: every type of search parameter with every prefix and modifier, and
  * every kind of entry of a Bundle. What else a request may vary in is drawn for each: how often it is repeated, how the
- * parameter is reached, the grant, the record, and the compression. The seed is in the name of each case:
- * `COST_SEED=7 TEST_THOROUGH=1 npm test -- test/cost.test.ts` draws the same again.
+ * parameter is reached, the grant, the record, and the compression. Every run draws the same cases, and a thorough one more of
+ * them. The seed is in the name of each case: `COST_SEED=7 TEST_THOROUGH=1 npm test -- test/cost.test.ts` draws others.
  */
 import { gzipSync } from 'node:zlib'
 import { PARAMETER_WEIGHT, QUERY_VALUES } from '../../src/backends/sqlite/limits.ts'
@@ -13,10 +13,13 @@ import {
   type SearchParameterType,
 } from '../../src/fhir/index.ts'
 import type { MeasuredServers } from '../support/measured-servers.ts'
+import { IS_THOROUGH } from '../support/thorough.ts'
 import type { Cases, MakeCase } from './cases.ts'
 import { repeat } from './texts.ts'
 
-const SEED = Number(process.env.COST_SEED ?? Math.floor(Math.random() * 1_000_000))
+const CHOSEN = process.env.COST_SEED
+export const IS_CHOSEN = CHOSEN !== undefined
+const SEEDS = CHOSEN !== undefined ? [Number(CHOSEN)] : IS_THOROUGH ? [1, 2, 3] : [1]
 
 /** What costs too much does so before. */
 const LEAVES_AFTER_MS = 60_000
@@ -118,8 +121,12 @@ function authorize({ backEnd, otherIssuer, fhirUrl }: MeasuredServers, grant: Gr
   return { authorization: `Bearer ${otherIssuer.issue(fhirUrl, { scope, patient })}` }
 }
 
+export function drawCases(): Cases {
+  return Object.assign({}, ...SEEDS.flatMap(seed => [drawSearches(seed), drawBundles(seed)]))
+}
+
 /** A search by every type of parameter, with every modifier and prefix. */
-export function drawSearches(seed = SEED): Cases {
+function drawSearches(seed: number): Cases {
   const draw = createDraw(seed)
   const cases = TYPES.flatMap(kind => {
     const { modifiers, prefixes = [''], value } = PARAMETERS[kind]
@@ -264,7 +271,7 @@ const ENTRIES: Readonly<Record<string, readonly [method: string, make: MakeEntry
 const MOST = { batch: limits.BATCH_ENTRIES, transaction: limits.TRANSACTION_ENTRIES }
 
 /** A batch and a transaction of every kind of entry. */
-export function drawBundles(seed = SEED): Cases {
+function drawBundles(seed: number): Cases {
   const draw = createDraw(seed)
   const cases = Object.entries(ENTRIES).flatMap(([kind, entry]) =>
     (['batch', 'transaction'] as const).map(type => drawBundle(draw, kind, entry, type)),

@@ -114,10 +114,16 @@ export const ofModule = ({ ACCEPTED, REFUSED, ANSWERED }: Module): Group => ({
 // First, while the patient has only what was loaded: other cases write large resources.
 export const LIMITED_GROUP: Group = { accepted: LIMITED, refused: REFUSED_LIMITED }
 
-/** Also a patient with very many Observations, for the cases of the grammar. */
+/**
+ * The same on a server with many more resources of others, where a history may be refused: it leaves out more versions than
+ * one request may check.
+ */
+export const LIMITED_ON_LARGE: Group = { answered: LIMITED, refused: REFUSED_LIMITED }
+
+/** Also a patient with very many Observations. */
 export async function loadLarge(starting: Promise<MeasuredServers>): Promise<MeasuredServers> {
   const servers = await load(starting)
-  if (IS_THOROUGH) loadLargeRecord(servers.fhirFile, servers.storedBaseUrl)
+  loadLargeRecord(servers.fhirFile, servers.storedBaseUrl)
   return servers
 }
 
