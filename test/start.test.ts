@@ -323,10 +323,11 @@ describe('docs/tutorials/ci.md', () => {
       SMART_SAMPLE_PATIENTS: '2',
     }
     const run = (program: string, args: readonly string[], more: Readonly<Record<string, string>> = {}) =>
-      promisify(execFile)(program, args, { cwd: folder, env: { ...env, ...more } }).catch(error =>
-        // A test run prints to stdout what failed.
-        assert.fail(`${error.message}\n${error.stdout}`),
-      )
+      promisify(execFile)(program, args, { cwd: folder, env: { ...env, ...more } }).catch(error => {
+        // A test run prints to stdout what failed. The error stays, because tests look at its code.
+        error.message += `\n${error.stdout}`
+        throw error
+      })
     return { folder, temporary, command, run }
   }
 
