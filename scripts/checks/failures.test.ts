@@ -21,6 +21,10 @@ describe('findFailureFaults', () => {
     ['const SMALLEST_WORD = 5', /const SMALLEST_WORD: begin/],
     ['const [a, b] = [find(1), find(2)]', /const \[a, b\] = \[: write a declaration for each/],
     ['let [a, b] = [\n  1,\n  2,\n]', /let \[a, b\] = \[: write/],
+    ["throw new AdminFailure('own-account')", /return an expected failure/],
+    ["throw refuse('code-used')", /return an expected failure/],
+    ['throw NOT_AN_EXPORT', /return an expected failure/],
+    ['  await recordAction(admin, { operation })', /what recordAction returns/],
   ]
   for (const [text, fault] of wrong)
     it(`finds the fault in: ${text.replaceAll('\n', ' ')}`, () => {
@@ -39,6 +43,8 @@ describe('findFailureFaults', () => {
     'class Refusal extends Failing {',
     'const MAX_WORDS = 5',
     'if (isFailure(created)) return created',
+    'throw error',
+    'const refused = await recordAction(admin, { operation })',
   ]
   for (const text of right)
     it(`finds no fault in: ${text}`, () => {

@@ -91,6 +91,18 @@ const RULES: readonly Rule[] = [
     advice: 'return an expected failure, and throw for bugs',
   },
   {
+    find: text =>
+      findAll(
+        text,
+        /\bthrow (?:(?:fail|failAdmin|refuse)\(|new \w*(?:AdminFailure|Fault|Refusal)\b|[A-Z][A-Z_]+\b)/g,
+      ),
+    advice: 'return an expected failure',
+  },
+  {
+    find: text => findAll(text, /^\s*await recordAction\(/gm),
+    advice: 'the operation is refused by what recordAction returns',
+  },
+  {
     find: text => findAll(text, /\bconst \[?(?:MOST|LONGEST|LARGEST|SHORTEST|SMALLEST)_\w+/g),
     advice: 'begin the name with MAX_ or MIN_',
   },

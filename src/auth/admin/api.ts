@@ -24,6 +24,7 @@ import {
 } from '../oauth/access-token.ts'
 import { type Client, findClient } from '../oauth/clients/client.ts'
 import type { AuthContext } from '../oauth/context.ts'
+import type { AdminFailureCode } from '../words/administration.ts'
 import { ADMIN_READ_SCOPE, ADMIN_SCOPE } from '../words/program-scopes.ts'
 import { grantEndpoints } from './access/grants.ts'
 import { policyEndpoints } from './access/policy.ts'
@@ -32,13 +33,12 @@ import { signInEndpoints } from './accounts/sign-ins.ts'
 import { clientEndpoints } from './apps/api.ts'
 import {
   type Admin,
-  AdminFailure,
-  type AdminFailureCode,
+  type AdminFailure,
   describeAttempt,
+  failAdmin,
   isAllowed,
   makeAdmin,
   type Operation,
-  refuseWithoutRight,
 } from './base/action.ts'
 import { type AdminCall, type Endpoint, NONE, readMembers, StreamedText } from './base/endpoint.ts'
 import { overviewEndpoints } from './overview/overview.ts'
@@ -97,7 +97,7 @@ export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
       async handler(request, reply) {
         const admin = admins.get(request)
         if (!admin) throw new Error('Cannot answer without an administrator')
-        const result = await refuseWithoutRight(() => answer(endpoint, request, { admin, context, app }))
+        const result = await answer(endpoint, request, { admin, context, app })
         return sendResult(reply, endpoint, result)
       },
     })
@@ -168,8 +168,7 @@ async function answer(
   const body = readMembers(endpoint.body ?? NONE, request.body, false)
   if (isFailure(body)) return body
   const params = request.params as Readonly<Record<string, string>>
-  if (Object.values(params).some(value => value.includes('\0')))
-    return new AdminFailure('invalid', 'the URL is not valid')
+  if (Object.values(params).some(value => value.includes('\0'))) return failAdmin('url-malformed')
   return endpoint.handle({ admin, context, app, params, query, body } as AdminCall)
 }
 

@@ -10,7 +10,7 @@ import {
   failProperty,
   removeClient,
 } from '../admin/apps/clients.ts'
-import { type Admin, type AdminFailure, makeAdmin, refuseWithoutRight } from '../admin/base/action.ts'
+import { type Admin, type AdminFailure, makeAdmin } from '../admin/base/action.ts'
 import { type Parameters, readParameters } from '../base/request.ts'
 import { type Client, findClient, findStoredRow, toClient } from '../oauth/clients/client.ts'
 import { listRegisteredClients } from '../oauth/clients/store-client.ts'
@@ -71,9 +71,7 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
       const id = form.get('client_id')?.trim() || randomUUID()
       const result = isFailure(app)
         ? failProperty(app)
-        : await refuseWithoutRight(() =>
-            addClient(asDeveloper(context, request, login), id, { ...CLIENT_DEFAULTS, ...app }),
-          )
+        : await addClient(asDeveloper(context, request, login), id, { ...CLIENT_DEFAULTS, ...app })
       return sendResult(reply, login, result, { form })
     }),
   )
@@ -115,9 +113,7 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
       const changes = readAppForm(form, { isAdministrator: false })
       const result = isFailure(changes)
         ? failProperty(changes)
-        : await refuseWithoutRight(() =>
-            changeClient(asDeveloper(context, request, login), client.id, changes),
-          )
+        : await changeClient(asDeveloper(context, request, login), client.id, changes)
       return sendResult(reply, login, result, { form, client })
     }),
   )
@@ -132,7 +128,7 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(
     labPaths.appsRemove,
     requireApp(async (request, reply, login, { id }) => {
-      const removed = await refuseWithoutRight(() => removeClient(asDeveloper(context, request, login), id))
+      const removed = await removeClient(asDeveloper(context, request, login), id)
       return reply.redirect(isFailure(removed) ? labPaths.apps : `${labPaths.apps}?removed=1`, 303)
     }),
   )

@@ -31,15 +31,15 @@ export interface Comparison {
 }
 
 /** The words about a reason. In all of them, `{name}` stands for the fact of this name. */
-interface Words {
+export interface Words {
   /** For the client and its developers. */
   readonly sentence: string
   /** The exact reason, for the log and for developers only. */
   readonly detail?: string
   /** The parameter whose comparison, as it was sent and as it is expected, replaces the cause. */
   readonly compares?: string
-  /** What happened, for developers. */
-  readonly cause: string
+  /** What happened, for developers; by default the sentence. */
+  readonly cause?: string
   /** Follows the cause. */
   readonly note?: string
   /** What to do. */
@@ -48,11 +48,13 @@ interface Words {
 
 /** The words about a request that OAuth refuses. */
 export interface OAuthWords extends Words {
+  readonly cause: string
   readonly error: RefusalCode
 }
 
 /** The words about a request that a page or another endpoint refuses. */
 export interface StatusWords extends Words {
+  readonly cause: string
   readonly status: number
 }
 
@@ -66,8 +68,8 @@ export type FactsIn<Of extends Words> = Readonly<
   Record<
     NamesIn<
       | Of['sentence']
-      | Of['cause']
       | Of['remedy']
+      | (Of extends { readonly cause: infer Cause } ? Cause : never)
       | (Of extends { readonly detail: infer Detail } ? Detail : never)
       | (Of extends { readonly note: infer Note } ? Note : never)
     >,

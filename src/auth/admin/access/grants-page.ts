@@ -12,7 +12,7 @@ import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { opensRecords } from '../../base/user.ts'
 import { summarizeScopes } from '../../words/scopes.ts'
-import { AdminFailure, recordAction } from '../base/action.ts'
+import { type AdminFailure, failAdmin, recordAction } from '../base/action.ts'
 import { formatTime } from '../base/endpoint.ts'
 import { findAccountIds, findApps } from '../base/find-named.ts'
 import { findChoices, renderInput } from '../page/filters.ts'
@@ -184,8 +184,9 @@ const CSV_HEAD = [
 async function sendExport(request: AdminRequest): Promise<FastifyReply | AdminFailure> {
   const { admin, reply } = request
   const { filter, services, unknown } = await readAccessView(request)
-  if (unknown.length > 0) return new AdminFailure('invalid', unknown.join(' ').replace(/\.$/, ''))
-  await recordAction(admin, { operation: EXPORT_ACCESS, target: 'csv', after: filter })
+  if (unknown.length > 0) return failAdmin('filter-unknown', { faults: unknown.join(' ').replace(/\.$/, '') })
+  const refused = await recordAction(admin, { operation: EXPORT_ACCESS, target: 'csv', after: filter })
+  if (refused) return refused
   return reply.sendDownload('access.csv', CSV_TYPE, writeCsv(request, filter, services))
 }
 

@@ -16,7 +16,8 @@ import { isUsableClient } from '../../users/validity/rule.ts'
 import { isProgramScope } from '../../words/program-scopes.ts'
 import {
   type Admin,
-  AdminFailure,
+  type AdminFailure,
+  failAdmin,
   type ListPage,
   type Operation,
   type PageRequest,
@@ -234,7 +235,7 @@ export async function findGrant(
 ): Promise<GrantDescription | AdminFailure> {
   const rows = await selectGrants(store.db).where('grant.id', '=', id).execute()
   const [grant] = await keepUsableGrants(store.db, rules, rows, clock())
-  return grant ? toDescription(grant) : new AdminFailure('not_found', `there is no grant ${id}`)
+  return grant ? toDescription(grant) : failAdmin('grant-unknown', { id })
 }
 
 /** Revokes a grant with its tokens. FHIR servers refuse them within 5 seconds. */
@@ -245,8 +246,7 @@ export function revokeGrantById(admin: Admin, id: string): Promise<{ readonly id
       .select(['client_id', 'clinician_id', 'scope', 'patient_id'])
       .where('id', '=', id)
       .executeTakeFirst()
-    if (!grant || !(await revokeGrant(trx, id, admin.clock())))
-      return new AdminFailure('not_found', `there is no grant ${id}`)
+    if (!grant || !(await revokeGrant(trx, id, admin.clock()))) return failAdmin('grant-unknown', { id })
     const { patient_id, ...before } = grant
     const target = { type: 'grant', id, patient: patient_id ?? undefined } as const
     return { operation: REVOKE_GRANT, target, result: { id }, before }

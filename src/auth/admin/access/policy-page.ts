@@ -3,7 +3,7 @@ import { type Html, html, renderAlert, renderEmptyState, renderField } from '../
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { formatFhirUser } from '../../base/user.ts'
-import { AdminFailure } from '../base/action.ts'
+import { type AdminFailure, failAdmin } from '../base/action.ts'
 import {
   findMeantPatients,
   findPatientNames,
@@ -75,16 +75,16 @@ async function answerQuestion(request: AdminRequest, text: string): Promise<Html
   return html`<p>${renderPatient(id, patients)}</p><div class="after">${renderFound(found, accounts)}</div>`
 }
 
-const OUTCOME_CODES = {
-  searched: 'not_found',
-  unavailable: 'unavailable',
-  'not permitted': 'forbidden',
+const OUTCOME_REASONS = {
+  searched: 'patient-not-found',
+  unavailable: 'patient-search-unavailable',
+  'not permitted': 'patient-search-not-permitted',
 } as const
 
 const TITLES: Readonly<Record<string, string>> = { unavailable: 'Not known.', forbidden: 'Not looked up.' }
 
 function refuseToFind({ outcome, fault = '' }: MeantPatients): AdminFailure {
-  return new AdminFailure(OUTCOME_CODES[outcome], fault.replace(/\.$/, ''))
+  return failAdmin(OUTCOME_REASONS[outcome], { fault: fault.replace(/\.$/, '') })
 }
 
 /** More clinicians are shown by id. */

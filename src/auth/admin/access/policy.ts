@@ -11,7 +11,14 @@ import {
 import { type Caller, createUserLookup, type FhirReadResult } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { type Admin, AdminFailure, describeCaller, type Operation, recordAction } from '../base/action.ts'
+import {
+  type Admin,
+  type AdminFailure,
+  describeCaller,
+  failAdmin,
+  type Operation,
+  recordAction,
+} from '../base/action.ts'
 import { CLOSED, defineEndpoint } from '../base/endpoint.ts'
 import { reloadEndpoint } from '../server/system.ts'
 
@@ -42,11 +49,12 @@ export async function explainPatientAccess(
   context: AuthContext,
   patientId: string,
 ): Promise<readonly PatientAccess[] | AdminFailure> {
-  if (!isId(patientId)) return new AdminFailure('invalid', 'the id of the patient is not valid')
+  if (!isId(patientId)) return failAdmin('patient-id-malformed')
   const policy = context.controls.getPolicy()
   const facts = await findPatientFacts(context, patientId, policy, describeCaller(admin, 'policy'))
   if (isFailure(facts)) return facts
-  await recordAction(admin, { operation: EXPLAIN_POLICY, target: patientId })
+  const refused = await recordAction(admin, { operation: EXPLAIN_POLICY, target: patientId })
+  if (refused) return refused
   if (!policy) return [{ reason: 'no policy file is set', clinicians: 'all' }]
   return findPolicyMatches(policy, facts).map(match => ({
     rule: match.rule + 1,
@@ -105,8 +113,8 @@ function readReference(value: unknown, fhirBaseUrl: string) {
 function toResource(result: FhirReadResult, absent: string): Resource | AdminFailure {
   if (result.kind === 'found') return result.resource
   return result.kind === 'absent'
-    ? new AdminFailure('not_found', absent)
-    : new AdminFailure('unavailable', 'the FHIR server is unavailable')
+    ? failAdmin('patient-not-found', { fault: absent })
+    : failAdmin('fhir-server-unavailable')
 }
 
 export const policyEndpoints = [

@@ -2,7 +2,7 @@ import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { findOwn, isFailure } from '../../../core/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { findSignIns } from '../../users/sign-ins.ts'
-import { type Admin, AdminFailure } from '../base/action.ts'
+import { type Admin, type AdminFailure, failAdmin } from '../base/action.ts'
 import {
   type AdminCall,
   CLOSED,
@@ -153,7 +153,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
     }
   }
   const find = async (admin: Admin, id = '') =>
-    (await findUser(admin, { id, kind })) ?? new AdminFailure('not_found', `there is no ${kind} ${id}`)
+    (await findUser(admin, { id, kind })) ?? failAdmin('user-unknown', { kind, name: id })
   const own = `${path}/:id` as const
   return [
     defineEndpoint({

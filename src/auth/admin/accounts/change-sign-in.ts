@@ -10,7 +10,7 @@ import { hashPassword, NO_PASSWORD } from '../../users/passwords.ts'
 import { forgetSenders } from '../../users/senders.ts'
 import { keepAccess } from '../../users/validity/facts.ts'
 import { computeAccountMark } from '../../users/validity/rule.ts'
-import { type Admin, AdminFailure } from '../base/action.ts'
+import { type Admin, type AdminFailure, failAdmin } from '../base/action.ts'
 import { checkLink, checkPassword, isIssued, type NewUser } from './check-user.ts'
 import { performOnUser } from './perform-on-user.ts'
 import type { UserDescription, UserLink, UserRow, UserTarget } from './users.ts'
@@ -94,7 +94,7 @@ export function endSignIn(
       .where('clinician_id', '=', row.id)
       .where('id_hash', '=', id)
       .executeTakeFirst()
-    return numDeletedRows === 0n ? new AdminFailure('not_found', 'the sign-in has ended') : row
+    return numDeletedRows === 0n ? failAdmin('sign-in-unknown') : row
   })
 }
 
@@ -105,7 +105,7 @@ export function resetSecondFactor(
   { keepApps = false }: { readonly keepApps?: boolean | undefined },
 ): Promise<UserDescription | AdminFailure> {
   return performOnUser(admin, target, 'reset-second-factor', async (trx, row, before) => {
-    if (before.secondFactors === 0) return new AdminFailure('conflict', 'the user has no second factor')
+    if (before.secondFactors === 0) return failAdmin('no-second-factor')
     await removeFactors(trx, row.id)
     await forgetWrongProofs(trx, row.id)
     return storeAndEnd(trx, row, { access_version: row.access_version + 1 }, keepApps)
@@ -115,7 +115,7 @@ export function resetSecondFactor(
 /** Forgets the wrong passwords of a user, so that a password is accepted from everywhere again. */
 export function unlockUser(admin: Admin, target: UserTarget): Promise<UserDescription | AdminFailure> {
   return performOnUser(admin, target, 'unlock', async (trx, row, { lockedAt }) => {
-    if (lockedAt === undefined) return new AdminFailure('conflict', 'the account is not locked')
+    if (lockedAt === undefined) return failAdmin('account-not-locked')
     await forgetWrongPasswords(trx, row.id)
     return row
   })
@@ -148,7 +148,7 @@ export async function linkUser(
   { issuer, subject }: Pick<UserLink, 'issuer' | 'subject'>,
 ): Promise<UserDescription | AdminFailure> {
   if (![issuer, subject].every(text => text !== '' && text.length <= LIMITS.urlCharacters))
-    return new AdminFailure('invalid', `issuer and subject have 1 to ${LIMITS.urlCharacters} characters`)
+    return failAdmin('identity-malformed', { longest: LIMITS.urlCharacters })
   return performOnUser(admin, target, 'link', async (trx, row) => {
     const link = { clinician_id: row.id, provisioned: false, created_at: admin.clock() }
     await trx
@@ -173,7 +173,7 @@ export async function unlinkUser(
       .where('issuer', '=', issuer)
       .where('subject', '=', subject)
       .executeTakeFirst()
-    if (numDeletedRows === 0n) return new AdminFailure('not_found', 'there is no such link')
+    if (numDeletedRows === 0n) return failAdmin('link-unknown')
     return row
   })
 }

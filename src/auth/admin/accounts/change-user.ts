@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import { revokeGrantTokens, type Schema } from '../../../store/index.ts'
 import { hashPassword, NO_PASSWORD } from '../../users/passwords.ts'
-import { type Admin, AdminFailure, perform } from '../base/action.ts'
+import { type Admin, type AdminFailure, failAdmin, perform } from '../base/action.ts'
 import { type ChangedUser, makeLink } from './change-sign-in.ts'
 import {
   checkLink,
@@ -167,10 +167,7 @@ export function removeUser(admin: Admin, target: UserTarget): Promise<UserDescri
     const user = await describe(trx, admin.rules, row, admin.clock())
     const grants = trx.selectFrom('grant').select('id').where('clinician_id', '=', row.id)
     if (await grants.limit(1).offset(GRANTS_AT_ONCE).executeTakeFirst())
-      return new AdminFailure(
-        'conflict',
-        `the user has more than ${GRANTS_AT_ONCE} grants. Disable the account, and remove it when they have expired`,
-      )
+      return failAdmin('user-has-many-grants', { most: GRANTS_AT_ONCE })
     await revokeGrantTokens(trx, sql`clinician_id = ${row.id}`, admin.clock())
     await trx.deleteFrom('clinician').where('id', '=', row.id).execute()
     return {

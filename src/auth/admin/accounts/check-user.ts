@@ -2,7 +2,7 @@ import { isNewUsername, isPlainLine, NEW_USERNAME_RULE, ON_PLAIN_LINE } from '..
 import { isId } from '../../../fhir/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { findNewPasswordFault, type PasswordOwner } from '../../users/passwords.ts'
-import { type Admin, AdminFailure } from '../base/action.ts'
+import { type Admin, AdminFailure, failAdmin } from '../base/action.ts'
 import { findRow, type UserKind } from './users.ts'
 
 export interface NewUser {
@@ -34,8 +34,12 @@ export class UserFault extends AdminFailure {
     | 'relatedPersons'
     | 'admin'
     | 'auditor'
-  constructor(property: UserFault['property'], reason: string, code: 'invalid' | 'conflict' = 'invalid') {
-    super(code, reason)
+  constructor(
+    property: UserFault['property'],
+    fault: string,
+    reason: 'user-property-invalid' | 'username-taken' = 'user-property-invalid',
+  ) {
+    super(reason, { fault })
     this.property = property
   }
 }
@@ -98,7 +102,7 @@ export function listFaultsOfNew(user: Parameters<typeof listUserFaults>[0]): rea
   ]
 }
 
-export const USERNAME_TAKEN = new UserFault('username', 'the username is taken', 'conflict')
+export const USERNAME_TAKEN = new UserFault('username', 'the username is taken', 'username-taken')
 
 /** Why a user cannot be added, as far as is known now: somebody else may take the username. */
 export async function listNewUserFaults({ store }: Admin, user: NewUser): Promise<readonly UserFault[]> {
@@ -116,7 +120,7 @@ export function checkPassword(
     password === undefined || (actor.kind === 'command' && rules.onLoopback)
       ? undefined
       : findNewPasswordFault(password, { ...owner, brand: brand?.name ?? '', minLength })
-  return fault === undefined ? undefined : new AdminFailure('invalid', fault)
+  return fault === undefined ? undefined : failAdmin('password-unfit', { fault })
 }
 
 /** A user gets a password or a link, and a link only if passwords sign users in. */
@@ -125,11 +129,8 @@ export function checkLink(
   { withLink, password }: Pick<NewUser, 'withLink' | 'password'>,
 ): AdminFailure | undefined {
   if (!withLink) return undefined
-  if (password !== undefined)
-    return new AdminFailure('invalid', 'a user gets a password or an activation link, not both')
-  return rules.passwords
-    ? undefined
-    : new AdminFailure('conflict', 'users do not sign in with passwords (smart.login.passwords)')
+  if (password !== undefined) return failAdmin('password-and-link')
+  return rules.passwords ? undefined : failAdmin('passwords-off')
 }
 
 /** Whether the user must replace the password at the next sign-in. On loopback, commands set the passwords of tests. */

@@ -1,7 +1,7 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { formatCsvRow } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { type Admin, type Operation, recordAction } from '../base/action.ts'
+import { type Admin, type AdminFailure, type Operation, recordAction } from '../base/action.ts'
 import { formatTime } from '../base/endpoint.ts'
 import { listUsers, type UserDescription, type UserFilter } from './users.ts'
 
@@ -38,9 +38,9 @@ function formatOptional(at: number | undefined): string | undefined {
 export async function exportUsers(
   admin: Admin,
   filter: Omit<UserFilter, 'after' | 'limit'>,
-): Promise<AsyncGenerator<string>> {
-  await recordAction(admin, { operation: EXPORT_USERS, after: { ...filter } })
-  return writeUsers(admin, filter)
+): Promise<AsyncGenerator<string> | AdminFailure> {
+  const refused = await recordAction(admin, { operation: EXPORT_USERS, after: { ...filter } })
+  return refused ?? writeUsers(admin, filter)
 }
 
 async function* writeUsers(

@@ -5,8 +5,9 @@ import { lockAccount } from '../../users/accounts.ts'
 import { NO_PASSWORD } from '../../users/passwords.ts'
 import {
   type Admin,
-  AdminFailure,
+  type AdminFailure,
   compare,
+  failAdmin,
   type Operation,
   type Properties,
   perform,
@@ -57,10 +58,7 @@ const ENDS_OWN_RIGHT: readonly string[] = [
 /** Administrators cannot end their own right: its end would undo the change that they make, and one of them stays. */
 export function refuseOwnAccount({ actor }: Admin, userId: string, verb: string): AdminFailure | undefined {
   return actor.kind === 'clinician' && actor.id === userId && ENDS_OWN_RIGHT.includes(verb)
-    ? new AdminFailure(
-        'conflict',
-        'this is your own account. Another administrator can disable or remove it, end your role, or change its FHIR user',
-      )
+    ? failAdmin('own-account')
     : undefined
 }
 
@@ -106,7 +104,7 @@ export async function lockRow(trx: Transaction<Schema>, target: UserTarget): Pro
 
 export function failUnknown({ kind = 'clinician', ...target }: UserTarget): AdminFailure {
   const name = 'username' in target ? target.username : target.id
-  return new AdminFailure('not_found', `there is no ${kind} ${name}`)
+  return failAdmin('user-unknown', { kind, name })
 }
 
 export function toProperties(user: UserDescription): Properties {

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Store } from '../../../store/index.ts'
 import { keepGoodLogins, type LoginRow, selectLogins } from '../../users/find-login.ts'
 import { type SignIn as FoundSignIn, toSignIn } from '../../users/sign-ins.ts'
-import { type Admin, AdminFailure, type ListPage, type PageRequest } from '../base/action.ts'
+import { type Admin, AdminFailure, failAdmin, type ListPage, type PageRequest } from '../base/action.ts'
 import { CLOSED, defineEndpoint, formatTime, PAGE_QUERY, PageOf, Time, toPage } from '../base/endpoint.ts'
 import { endSignIn } from './change-sign-in.ts'
 import { nameOperation } from './perform-on-user.ts'
@@ -62,9 +62,7 @@ export async function endSignInById(admin: Admin, id: string): Promise<UserDescr
     .select('clinician_id')
     .where('id_hash', '=', id)
     .executeTakeFirst()
-  return login
-    ? endSignIn(admin, { id: login.clinician_id }, id)
-    : new AdminFailure('not_found', 'the sign-in has ended')
+  return login ? endSignIn(admin, { id: login.clinician_id }, id) : failAdmin('sign-in-unknown')
 }
 
 const SIGN_IN = {

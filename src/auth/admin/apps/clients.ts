@@ -15,7 +15,6 @@ import {
   type ClientProperties,
   describeClientFaults,
   describeValue,
-  ID_TAKEN,
   type Registrar,
 } from '../../oauth/clients/validate.ts'
 import { revokeClientTokens } from '../../oauth/revoked-tokens.ts'
@@ -25,6 +24,7 @@ import {
   AdminFailure,
   compare,
   cutPage,
+  failAdmin,
   type ListPage,
   type Operation,
   type PageRequest,
@@ -152,16 +152,12 @@ export function nameOperation(verb: ClientVerb): Operation {
 
 /** A property of a client that cannot be stored. */
 export function failProperty(fault: ClientFault): AdminFailure {
-  return fault.text === ID_TAKEN
-    ? new AdminFailure('conflict', fault.text, fault)
-    : new AdminFailure(
-        'invalid',
-        describeClientFaults(
-          fault,
-          one => `the member ${CLIENT_FIELDS[one.property].member} is not valid: ${describeValue(one)}`,
-        ).join('; '),
-        fault,
-      )
+  if (fault.reason === 'client-id-taken') return new AdminFailure(fault.reason, {}, fault)
+  const faults = describeClientFaults(
+    fault,
+    one => `the member ${CLIENT_FIELDS[one.property].member} is not valid: ${describeValue(one)}`,
+  )
+  return new AdminFailure(fault.reason, { faults: faults.join('; ') }, fault)
 }
 
 /** Registers a client. */
@@ -211,7 +207,7 @@ export async function rotateClientSecret(admin: Admin, id: string): Promise<Chan
   if (isFailure(client)) return client
   return client.auth_method === 'client_secret'
     ? changeClient(admin, id, { newSecret: true }, 'rotate-secret')
-    : new AdminFailure('conflict', `the app ${id} has no secret`)
+    : failAdmin('client-without-secret', { id })
 }
 
 /** A disabled client is treated like an unknown one, and its access ends. It does not get the access back. */
@@ -297,7 +293,7 @@ async function getRow(trx: Transaction<Schema>, id: string): Promise<ClientRow> 
 }
 
 function failUnknown(id: string): AdminFailure {
-  return new AdminFailure('not_found', `there is no app ${id}`)
+  return failAdmin('client-unknown', { id })
 }
 
 /** The properties of a client for the audit trail: of its keys the ids, and of its secret nothing. */

@@ -19,7 +19,7 @@ import { isProgramScope } from '../../words/program-scopes.ts'
 import { summarizeScopes } from '../../words/scopes.ts'
 import { describeEnding, REVOKED, renderGrants } from '../access/grants-page.ts'
 import { findLastUses } from '../access/last-uses.ts'
-import { AdminFailure } from '../base/action.ts'
+import { type AdminFailure, failAdmin } from '../base/action.ts'
 import { renderList } from '../page/list.ts'
 import type { AdminRequest, AdminRoute } from '../page/route.ts'
 import {
@@ -166,7 +166,7 @@ function findApp({ admin, params }: AdminRequest): Promise<Client | undefined> {
 }
 
 function failUnknown(): AdminFailure {
-  return new AdminFailure('not_found', 'there is no such app')
+  return failAdmin('client-not-shown')
 }
 
 function buildAppPath(id: string): string {

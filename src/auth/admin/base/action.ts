@@ -8,9 +8,13 @@ import { stripQuery } from '../../../web/http/index.ts'
 import type { Caller } from '../../base/fhir-reader.ts'
 import { LIMITS, RECENT_SECONDS } from '../../base/limits.ts'
 import type { AdministrationPurpose } from '../../base/purposes.ts'
+import { runTransaction } from '../../base/transaction.ts'
 import { formatFhirUser } from '../../base/user.ts'
 import type { ClientFault } from '../../oauth/clients/validate.ts'
 import type { AccessRules } from '../../users/validity/rule.ts'
+import { ADMINISTRATION, type AdminFailureCode, type AdminReason } from '../../words/administration.ts'
+import { type FactsIn, fill, type StoredFacts } from '../../words/reason.ts'
+import type { FactsArgument } from '../../words/reasons.ts'
 import { describeChange } from './describe-change.ts'
 
 /** Who administers: a clinician on the pages, a client at the API, the command line, or a developer. */
@@ -80,34 +84,38 @@ export function makeCommandLine(operator: string): Pick<Admin, 'actor' | 'mayAct
   return { actor: { kind: 'command', operator }, mayAct: async () => true }
 }
 
-/**
- * `not_found`, `conflict`: the state does not allow it. `reauthenticate`: the clinician signed in too long ago. `forbidden`:
- * the actor lost the right while the request was handled.
- */
-export type AdminFailureCode =
-  | 'invalid'
-  | 'not_found'
-  | 'conflict'
-  | 'reauthenticate'
-  | 'forbidden'
-  | 'unavailable'
-
-/** An operation that changed nothing. The reason is the end of a sentence: `there is no app growth`. */
+/** An operation that changed nothing, and why. */
 export class AdminFailure extends Failing {
-  readonly code: AdminFailureCode
-  readonly reason: string
+  readonly reason: AdminReason
+  readonly facts: StoredFacts
   /** The property of a client that is not valid. */
   readonly fault: ClientFault | undefined
-  constructor(code: AdminFailureCode, reason: string, fault?: ClientFault) {
+  constructor(reason: AdminReason, facts: StoredFacts = {}, fault?: ClientFault) {
     super()
-    this.code = code
     this.reason = reason
+    this.facts = facts
     this.fault = fault
   }
 
-  get sentence(): string {
-    return `${this.reason.charAt(0).toUpperCase()}${this.reason.slice(1)}.`
+  get code(): AdminFailureCode {
+    return ADMINISTRATION[this.reason].code
   }
+
+  /** The end of a sentence: `there is no app growth`. */
+  get text(): string {
+    return fill(ADMINISTRATION[this.reason].sentence, this.facts)
+  }
+
+  get sentence(): string {
+    return `${this.text.charAt(0).toUpperCase()}${this.text.slice(1)}.`
+  }
+}
+
+export function failAdmin<Reason extends AdminReason>(
+  reason: Reason,
+  ...[facts]: FactsArgument<FactsIn<(typeof ADMINISTRATION)[Reason]>>
+): AdminFailure {
+  return new AdminFailure(reason, facts ?? {})
 }
 
 /** The properties that changed. Undefined `before`: something was added; undefined `after`: it was removed. */
@@ -153,34 +161,16 @@ interface Action extends Change {
 
 type Changed<Result> = Action & { readonly result: Result }
 
-/**
- * Makes a change and its audit record in one transaction (ADMIN-3). `change` returns a failure before it writes anything.
- */
+/** Makes a change and its audit record in one transaction (ADMIN-3). A failure undoes what was written. */
 export function perform<Result>(
   admin: Admin,
   change: (trx: Transaction<Schema>) => Promise<Changed<Result> | AdminFailure>,
 ): Promise<Result | AdminFailure> {
-  return admin.store.db.transaction().execute(async trx => {
+  return runTransaction<Result | AdminFailure>(admin.store.db, async trx => {
     const changed = await change(trx)
     if (isFailure(changed)) return changed
-    await recordAction(admin, changed, trx)
-    return changed.result
+    return (await recordAction(admin, changed, trx)) ?? changed.result
   })
-}
-
-/**
- * Handles a request of an administrator. Returns a failure if the right ended before an action was recorded, or if the
- * action needs a recent sign-in.
- */
-export async function refuseWithoutRight<Result>(
-  handle: () => Promise<Result>,
-): Promise<Result | AdminFailure> {
-  try {
-    return await handle()
-  } catch (error) {
-    if (error instanceof AdminFailure) return error
-    throw error
-  }
 }
 
 function hasValues(properties: Properties = {}): boolean {
@@ -189,18 +179,17 @@ function hasValues(properties: Properties = {}): boolean {
 
 /**
  * Records an action of an administrator, in the transaction of its change if it has one. If the actor no longer has the
- * right (ADMIN-10), or signed in too long ago (ADMIN-4), throws the failure, so that the transaction is rolled back. Every
- * action is recorded, so none can be performed without this.
+ * right (ADMIN-10), or signed in too long ago (ADMIN-4), returns the failure, which the transaction must be rolled back for.
+ * Every action is recorded, so none can be performed without this.
  */
 export async function recordAction(
   admin: Admin,
   { operation, target, isAboutAdministrator = false, before, after }: Action,
   trx?: Transaction<Schema>,
-): Promise<void> {
-  if (!(await admin.mayAct(trx ?? admin.store.db, operation)))
-    throw new AdminFailure('forbidden', 'you are not an administrator')
+): Promise<AdminFailure | undefined> {
+  if (!(await admin.mayAct(trx ?? admin.store.db, operation))) return failAdmin('not-an-administrator')
   const stale = needsRecentSignIn(operation, isAboutAdministrator) ? requireRecentSignIn(admin) : undefined
-  if (stale) throw stale
+  if (stale) return stale
   const record: AuditRecord = {
     at: admin.clock(),
     server: 'auth',
@@ -215,6 +204,7 @@ export async function recordAction(
     ...((hasValues(before) || hasValues(after)) && { details: shortenChange({ before, after }) }),
   }
   await (trx ? admin.audit.recordIn(trx, record) : admin.audit.record(record))
+  return undefined
 }
 
 function describeTarget(
@@ -341,7 +331,7 @@ export function requireRecentSignIn({
   clock,
 }: Pick<Admin, 'actor' | 'clock'>): AdminFailure | undefined {
   return actor.kind === 'clinician' && clock() - actor.authTime >= RECENT_SECONDS * 1000
-    ? new AdminFailure('reauthenticate', `this needs a sign-in in the last ${RECENT_SECONDS / 60} minutes`)
+    ? failAdmin('sign-in-too-old', { minutes: RECENT_SECONDS / 60 })
     : undefined
 }
 

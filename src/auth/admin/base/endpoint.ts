@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Html } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { type Admin, AdminFailure, type ListPage, type Operation } from './action.ts'
+import { type Admin, type AdminFailure, failAdmin, type ListPage, type Operation } from './action.ts'
 
 /** A request of an administrator's client, with checked members. */
 export interface AdminCall<Query extends TObject = TObject, Body extends TSchema = TSchema> {
@@ -120,11 +120,10 @@ export function toPage<Row, Item>({ items, next }: ListPage<Row>, convert: (row:
 export function readMembers(schema: TSchema, sent: unknown, isText: boolean): unknown {
   const values = isText ? convertTexts(schema, sent) : (sent ?? {})
   // PostgreSQL does not accept it.
-  if (JSON.stringify(values).includes('\\u0000'))
-    return new AdminFailure('invalid', 'a member contains a NUL character')
+  if (JSON.stringify(values).includes('\\u0000')) return failAdmin('member-malformed')
   const complete = Value.Default(schema, Value.Clone(values))
   const faults = listFaults(schema, complete)
-  return faults.length === 0 ? complete : new AdminFailure('invalid', faults.join('; '))
+  return faults.length === 0 ? complete : failAdmin('members-invalid', { faults: faults.join('; ') })
 }
 
 /** Faults that a response names. */

@@ -12,16 +12,15 @@ import { makeSignedInBar, sendErrorPage } from '../../pages/parts/page-parts.ts'
 import { signInAgain } from '../../pages/parts/sign-in-again.ts'
 import { findLoginByHash, type Login } from '../../users/find-login.ts'
 import { findCurrentLogin, findStartPage, sendToLogin } from '../../users/login.ts'
+import type { AdminFailureCode } from '../../words/administration.ts'
 import {
   type Admin,
   type AdminFailure,
-  type AdminFailureCode,
   describeAttempt,
   givesAccess,
   isAllowed,
   makeAdmin,
   type Operation,
-  refuseWithoutRight,
   requireRecentSignIn,
 } from '../base/action.ts'
 
@@ -125,10 +124,7 @@ function addRoute(
       const params = dropNul(request.params)
       const form = readParameters(joinRepeated(method === 'GET' ? request.query : request.body, 'scope'))
       const result =
-        stale ??
-        (await refuseWithoutRight(() =>
-          handle({ context, request, reply, login, admin, mayChange, params, form }),
-        ))
+        stale ?? (await handle({ context, request, reply, login, admin, mayChange, params, form }))
       if (typeof result === 'string') return reply.redirect(`${paths.admin}${result}`, 303)
       if (result instanceof Html) return reply.sendPage(result)
       if (!isFailure(result)) return result

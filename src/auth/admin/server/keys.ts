@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
+import { isFailure } from '../../../core/index.ts'
 import type { Sealer } from '../../../store/index.ts'
 import { html } from '../../../web/ui/index.ts'
 import { KEY_LEAD_MS } from '../../oauth/keys/key-ring.ts'
@@ -8,7 +9,7 @@ import {
   withdrawEveryKey,
   withdrawSigningKey,
 } from '../../oauth/keys/signing-key.ts'
-import { type Admin, AdminFailure, type Operation, recordAction } from '../base/action.ts'
+import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
 import { CLOSED, defineEndpoint, formatTime, NONE, Time } from '../base/endpoint.ts'
 
 const ROTATE_KEYS: Operation = { name: 'keys rotate', signIn: 'asks' }
@@ -59,7 +60,8 @@ export async function rotateKeys(
     signsFrom,
     record: trx => recordAction(admin, { operation: ROTATE_KEYS, after }, trx),
   })
-  return made ? after : new AdminFailure('conflict', 'another rotation finished first')
+  if (isFailure(made)) return made
+  return made ? after : failAdmin('keys-rotated-meanwhile')
 }
 
 /** Removes a leaked key at once. A new key signs from now on (KEY-4). */
@@ -75,22 +77,20 @@ export async function withdrawKey(
     now: admin.clock(),
     record: trx => recordAction(admin, { operation: WITHDRAW_KEY, target: kid, before: { kid } }, trx),
   })
-  return withdrawn ? { kid } : new AdminFailure('not_found', `there is no key ${kid}`)
+  if (isFailure(withdrawn)) return withdrawn
+  return withdrawn ? { kid } : failAdmin('key-unknown', { kid })
 }
 
 /** Removes all keys, including the app server's, whatever secret encrypted them. */
-export function withdrawKeys(admin: Admin, sealer: Sealer): Promise<void> {
+export function withdrawKeys(admin: Admin, sealer: Sealer): Promise<AdminFailure | undefined> {
   return withdrawEveryKey(admin.store, sealer, admin.clock(), trx =>
     recordAction(admin, { operation: WITHDRAW_KEY, target: '--all' }, trx),
   )
 }
 
-const OTHER_SECRET =
-  'the keys are encrypted with another SMART_SECRET. Set the SMART_SECRET of the servers, or see: keys withdraw --help'
-
 /** Running servers could not decrypt a key that another secret encrypts. */
 async function requireSameSecret({ store }: Admin, sealer: Sealer): Promise<AdminFailure | undefined> {
-  return (await canOpenSigningKeys(store, sealer)) ? undefined : new AdminFailure('conflict', OTHER_SECRET)
+  return (await canOpenSigningKeys(store, sealer)) ? undefined : failAdmin('keys-of-another-secret')
 }
 
 export const keyEndpoints = [
@@ -139,7 +139,7 @@ export const keyEndpoints = [
       done: 'withdrawn',
       async ask({ admin, params }) {
         const key = (await listKeys(admin)).find(({ kid }) => kid === params.kid)
-        if (!key) return new AdminFailure('not_found', 'there is no such key')
+        if (!key) return failAdmin('key-not-shown')
         return {
           text: html`The key <code>${key.kid}</code> is removed at once, and all tokens that it signed become invalid: users have to launch their apps again. Do this if the key has leaked.`,
         }

@@ -4,7 +4,7 @@ import { describeError } from '../../../core/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { ProviderReport } from '../../users/providers/provider-client.ts'
 import { checkProvider } from '../../users/providers/providers.ts'
-import { type Admin, AdminFailure, type Operation, recordAction } from '../base/action.ts'
+import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
 import { CLOSED, defineEndpoint, NONE } from '../base/endpoint.ts'
 
 export const TEST_PROVIDER: Operation = { name: 'provider test', signIn: 'never asks' }
@@ -53,8 +53,9 @@ export async function testProvider(
   id: string,
 ): Promise<ProviderTest | AdminFailure> {
   const provider = providers.find(id)
-  if (!provider) return new AdminFailure('not_found', `there is no sign-in provider ${id}`)
-  await recordAction(admin, { operation: TEST_PROVIDER, target: id })
+  if (!provider) return failAdmin('provider-unknown', { id })
+  const refused = await recordAction(admin, { operation: TEST_PROVIDER, target: id })
+  if (refused) return refused
   try {
     const report = await checkProvider(provider)
     return { id, ok: true, ...(report && describeReport(report)) }

@@ -18,8 +18,9 @@ import type { AuthSettings } from '../../base/settings.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import {
   type Admin,
-  AdminFailure,
+  type AdminFailure,
   compare,
+  failAdmin,
   type Operation,
   type Properties,
   recordAction,
@@ -117,7 +118,8 @@ export async function reloadSettings(
     return { passwords, secondFactor, providers: all }
   }
   const reloaded = await reloadHere(admin, { controls, getLogin })
-  if (reloaded.problems) return new AdminFailure('conflict', reloaded.problems.join('; '))
+  if (isFailure(reloaded)) return reloaded
+  if (reloaded.problems) return failAdmin('settings-invalid', { problems: reloaded.problems.join('; ') })
   await announce(admin.store, 'reload', randomUUID(), admin.clock())
   return reloaded
 }
@@ -127,22 +129,28 @@ export async function reloadHere(
   admin: Admin,
   { controls, getLogin }: { readonly controls: Controls; readonly getLogin: () => LiveLogin },
   by?: string,
-): Promise<Reloaded> {
+): Promise<Reloaded | AdminFailure> {
   const before = controls.getPolicy()
   const settings = describeLive(controls, getLogin())
-  await recordAction(admin, { operation: RELOAD_SETTINGS, ...(by !== undefined && { target: by }) })
+  const refused = await recordAction(admin, {
+    operation: RELOAD_SETTINGS,
+    ...(by !== undefined && { target: by }),
+  })
+  if (refused) return refused
   const reloaded = await controls.reload()
   if (reloaded.problems) return reloaded
   const after = controls.getPolicy()
   const change = compare(settings, describeLive(controls, getLogin()))
-  if (Object.keys(change.after ?? {}).length > 0)
-    await recordAction(admin, { operation: SETTINGS_CHANGED, ...change })
-  if (!isDeepStrictEqual(before, after))
-    await recordAction(admin, {
-      operation: POLICY_CHANGED,
-      ...compare({ policy: before }, { policy: after }),
-    })
-  return reloaded
+  const hasChanged = Object.keys(change.after ?? {}).length > 0
+  const unrecorded =
+    (hasChanged ? await recordAction(admin, { operation: SETTINGS_CHANGED, ...change }) : undefined) ??
+    (isDeepStrictEqual(before, after)
+      ? undefined
+      : await recordAction(admin, {
+          operation: POLICY_CHANGED,
+          ...compare({ policy: before }, { policy: after }),
+        }))
+  return unrecorded ?? reloaded
 }
 
 /** The settings that a reload may change, without secrets. The policy has a record of its own. */
@@ -165,11 +173,13 @@ export async function setLogLevel(
   admin: Admin,
   { controls }: Pick<AuthContext, 'controls'>,
   level: LogLevel,
-): Promise<void> {
+): Promise<AdminFailure | undefined> {
   const change = { before: { level: controls.getLogLevel() }, after: { level } }
-  await recordAction(admin, { operation: SET_LOG_LEVEL, target: level, ...change })
+  const refused = await recordAction(admin, { operation: SET_LOG_LEVEL, target: level, ...change })
+  if (refused) return refused
   await controls.setLogLevel(level)
   await announce(admin.store, 'log-level', level, admin.clock())
+  return undefined
 }
 
 /** The actions that all instances of a deployment repeat. */
@@ -349,8 +359,7 @@ export const systemEndpoints = [
     result: Level,
     operation: SET_LOG_LEVEL,
     async handle({ admin, context, body: { level } }) {
-      await setLogLevel(admin, context, level)
-      return { level: context.controls.getLogLevel() }
+      return (await setLogLevel(admin, context, level)) ?? { level: context.controls.getLogLevel() }
     },
   }),
 ]

@@ -17,7 +17,8 @@ import { LIMITS } from '../../base/limits.ts'
 import type { Parameters } from '../../base/request.ts'
 import {
   type Admin,
-  AdminFailure,
+  type AdminFailure,
+  failAdmin,
   type ListPage,
   type Operation,
   type PageRequest,
@@ -102,15 +103,16 @@ export async function exportRecords(
     unknown,
   }: Pick<AuditView, 'filter' | 'unknown'> & Pick<ExportOptions, 'fhirBaseUrl'>,
 ): Promise<AsyncGenerator<string> | AdminFailure> {
-  if (exporting >= LIMITS.exports) return new AdminFailure('unavailable', 'other exports are running')
-  await recordAction(admin, {
+  if (exporting >= LIMITS.exports) return failAdmin('exports-running')
+  const refused = await recordAction(admin, {
     operation: EXPORT_RECORDS,
     target: format,
     after: describeFilter(filter, unknown),
   })
+  if (refused) return refused
   const isNobody =
     unknown.length > 0 && (await listRecords(admin, { ...filter, limit: 1 })).items.length === 0
-  if (isNobody) return new AdminFailure('invalid', describeUnknown(unknown))
+  if (isNobody) return failAdmin('filter-unknown', { faults: describeUnknown(unknown) })
   return writeRecords(admin, format, filter, { fhirBaseUrl, ids: await openEventIds(admin.store) })
 }
 
@@ -326,7 +328,7 @@ async function readFilter(
 ): Promise<Pick<AuditView, 'filter' | 'unknown'> | AdminFailure> {
   const { since, before, kind, outcome, patient, user, client_id, target, launch, address } = query
   const [from, until] = [since, before].map(text => (text === undefined ? undefined : Date.parse(text)))
-  if (Number.isNaN(from) || Number.isNaN(until)) return new AdminFailure('invalid', 'a time is not valid')
+  if (Number.isNaN(from) || Number.isNaN(until)) return failAdmin('time-malformed')
   const { unknown, ...who } = await findWho(store, { user, app: client_id, target })
   const filter = {
     since: from,
@@ -362,13 +364,15 @@ export const auditEndpoints = [
     query: Type.Object({ ...FILTER, ...PAGE_QUERY }, CLOSED),
     result: PageOf(AuditRecord),
     operation: LIST_RECORDS,
-    async handle({ admin, query: { after, limit, ...query } }) {
+    async handle({ admin, query: { after: position, limit, ...query } }) {
       const read = await readFilter(admin, query)
       if (isFailure(read)) return read
-      await recordAction(admin, { operation: LIST_RECORDS, after: describeFilter(read.filter, read.unknown) })
-      const page = await listRecords(admin, { ...read.filter, after, limit })
+      const after = describeFilter(read.filter, read.unknown)
+      const refused = await recordAction(admin, { operation: LIST_RECORDS, after })
+      if (refused) return refused
+      const page = await listRecords(admin, { ...read.filter, after: position, limit })
       if (read.unknown.length > 0 && page.items.length === 0 && page.next === undefined)
-        return new AdminFailure('invalid', describeUnknown(read.unknown))
+        return failAdmin('filter-unknown', { faults: describeUnknown(read.unknown) })
       const usernames = await findUsernames(admin.store, page.items)
       return toPage(page, record => describeRecord(record, usernames.get(record.subject ?? '')))
     },

@@ -9,11 +9,11 @@ import {
   openEventIds,
   toAuditEvent,
 } from '../../../audit/index.ts'
-import { isRecord, parseJson } from '../../../core/index.ts'
+import { isFailure, isRecord, parseJson } from '../../../core/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { parseCsv } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { type Admin, AdminFailure, type Operation, recordAction } from '../base/action.ts'
+import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
 import { COLUMNS, type ExportFormat, formatCells } from './audit.ts'
 
 export const CHECK_FILE: Operation = { name: 'audit check-file', signIn: 'never asks', isForAuditors: true }
@@ -73,40 +73,36 @@ export async function checkFile(
   const expired = startTally()
   const missing = startTally()
   let format: ExportFormat | undefined
-  try {
-    for await (const part of readParts(chunks, ids)) {
-      format = part.format
-      const kept = await findKept(admin.store, part.lines)
-      for (const line of part.lines) {
-        const record = line.number === undefined ? undefined : kept.get(line.number)
-        if (!record) count(isBefore(line, oldest) ? expired : missing, { id: line.id })
-        else {
-          const differs = compareLine(line, record, part.format, { fhirBaseUrl, ids })
-          count(differs.length === 0 ? unchanged : changed, { id: line.id, differs })
-        }
+  for await (const part of readParts(chunks, ids)) {
+    if (isFailure(part)) return part
+    format = part.format
+    const kept = await findKept(admin.store, part.lines)
+    for (const line of part.lines) {
+      const record = line.number === undefined ? undefined : kept.get(line.number)
+      if (!record) count(isBefore(line, oldest) ? expired : missing, { id: line.id })
+      else {
+        const differs = compareLine(line, record, part.format, { fhirBaseUrl, ids })
+        count(differs.length === 0 ? unchanged : changed, { id: line.id, differs })
       }
-      await yieldTurn()
     }
-  } catch (error) {
-    if (error instanceof AdminFailure) return error
-    throw error
+    await yieldTurn()
   }
   if (format === undefined) return NOT_AN_EXPORT
   const records = unchanged.count + changed.count + expired.count + missing.count
   const counts = { changed: changed.count, expired: expired.count, missing: missing.count }
   const first = [...changed.first, ...missing.first].map(({ id }) => id)
-  await recordAction(admin, {
+  const refused = await recordAction(admin, {
     operation: CHECK_FILE,
     after: { records, unchanged: unchanged.count, ...counts, first },
   })
-  return { format, records, unchanged: unchanged.count, changed, expired, missing }
+  return refused ?? { format, records, unchanged: unchanged.count, changed, expired, missing }
 }
 
 let checking = 0
 
 /** Checks few files at once: each is in memory. */
 export async function checkFileInTurn(...check: Parameters<typeof checkFile>): ReturnType<typeof checkFile> {
-  if (checking >= LIMITS.fileChecks) return new AdminFailure('unavailable', 'other files are being checked')
+  if (checking >= LIMITS.fileChecks) return failAdmin('file-checks-running')
   checking++
   try {
     return await checkFile(...check)
@@ -132,10 +128,7 @@ function isBefore({ number }: Line, oldest: number): boolean {
   return number !== undefined && number < oldest
 }
 
-const NOT_AN_EXPORT = new AdminFailure(
-  'invalid',
-  'the file is not an export of the audit trail: expected NDJSON with AuditEvents, or CSV with the columns of an export',
-)
+const NOT_AN_EXPORT = failAdmin('file-not-an-export')
 
 async function findOldest({ trail }: Store): Promise<number> {
   const db = await trail.read()
@@ -159,11 +152,13 @@ interface Part {
   readonly lines: readonly Line[]
 }
 
-async function* readParts(chunks: Chunks, ids: EventIds): AsyncGenerator<Part> {
+/** The records of a file in parts. A failure is the last. */
+async function* readParts(chunks: Chunks, ids: EventIds): AsyncGenerator<Part | AdminFailure> {
   const { format, text } = await findFormat(chunks)
   const lines = format === 'csv' ? readRows(parseCsv(text)) : readEvents(text, ids)
   let part: Line[] = []
   for await (const line of lines) {
+    if (isFailure(line)) return yield line
     part.push(line)
     if (part.length < AT_ONCE) continue
     yield { format, lines: part }
@@ -183,25 +178,25 @@ async function findFormat(chunks: Chunks): Promise<{ format: ExportFormat; text:
   return { format: /^\uFEFF?\s*\{/.test(first) ? 'ndjson' : 'csv', text: text() }
 }
 
-async function* readRows(rows: AsyncIterable<readonly string[]>): AsyncGenerator<Line> {
+async function* readRows(rows: AsyncIterable<readonly string[]>): AsyncGenerator<Line | AdminFailure> {
   let columns: readonly string[] | undefined
   let at = 0
   for await (const cells of rows) {
     at++
     if (columns) yield readRow(columns, cells, at)
     else if (cells.includes('id') && cells.every(cell => COLUMNS.includes(cell))) columns = cells
-    else throw NOT_AN_EXPORT
+    else return yield NOT_AN_EXPORT
   }
 }
 
-function readRow(columns: readonly string[], cells: readonly string[], at: number): Line {
+function readRow(columns: readonly string[], cells: readonly string[], at: number): Line | AdminFailure {
   const values = Object.fromEntries(columns.map((column, index) => [column, cells[index]]))
   const { id = '' } = values
-  if (cells.length !== columns.length || !/^\d{1,15}$/.test(id)) throw failLine(at)
+  if (cells.length !== columns.length || !/^\d{1,15}$/.test(id)) return failLine(at)
   return { number: Number(id), id, values }
 }
 
-async function* readEvents(text: AsyncIterable<string>, ids: EventIds): AsyncGenerator<Line> {
+async function* readEvents(text: AsyncIterable<string>, ids: EventIds): AsyncGenerator<Line | AdminFailure> {
   let at = 0
   for await (const line of createInterface({
     input: Readable.from(text),
@@ -212,16 +207,16 @@ async function* readEvents(text: AsyncIterable<string>, ids: EventIds): AsyncGen
   }
 }
 
-function readEvent(line: string, at: number, ids: EventIds): Line {
+function readEvent(line: string, at: number, ids: EventIds): Line | AdminFailure {
   const event = parseJson(line)
   if (!isRecord(event) || event.resourceType !== 'AuditEvent' || typeof event.id !== 'string')
-    throw failLine(at)
+    return failLine(at)
   const number = ids.parse(event.id)?.id
   return { number, id: number === undefined ? event.id.slice(0, 64) : String(number), values: event }
 }
 
 function failLine(at: number): AdminFailure {
-  return new AdminFailure('invalid', `line ${at} is not a record of an export`)
+  return failAdmin('file-line-invalid', { line: at })
 }
 
 /** The columns or members in which a record differs from the trail. */

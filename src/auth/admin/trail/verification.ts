@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { type Verification, verifyTrail } from '../../../audit/index.ts'
-import { describeError, HOUR_MS } from '../../../core/index.ts'
+import { describeError, HOUR_MS, isFailure } from '../../../core/index.ts'
 import type { Sealer, Store } from '../../../store/index.ts'
-import { type Admin, AdminFailure, type Operation, recordAction } from '../base/action.ts'
+import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
 import { CLOSED, defineEndpoint, formatTime, Time } from '../base/endpoint.ts'
 
 export const VERIFY_TRAIL: Operation = { name: 'audit verify', signIn: 'never asks', isForAuditors: true }
@@ -89,10 +89,11 @@ export async function verifyRecords(
   admin: Admin,
   sealer: Sealer,
   { head }: { readonly head?: string | undefined } = {},
-): Promise<Verification> {
+): Promise<Verification | AdminFailure> {
   const found = await verifyTrail(admin.store, sealer, { head })
   const { records, seals, problems } = found
-  await recordAction(admin, { operation: VERIFY_TRAIL, after: { records, seals, problems } })
+  const refused = await recordAction(admin, { operation: VERIFY_TRAIL, after: { records, seals, problems } })
+  if (refused) return refused
   const state = problems.length === 0 ? 'intact' : 'changed'
   await keepReport(admin.store, { ...found, state }, admin.clock())
   return found
@@ -107,22 +108,18 @@ export async function startVerification(
   sealer: Sealer,
   options: { readonly head?: string | undefined },
 ): Promise<VerificationReport | AdminFailure> {
-  if (!(await admin.mayAct(admin.store.db, VERIFY_TRAIL)))
-    return new AdminFailure('forbidden', 'you are not an administrator')
-  if (options.head !== undefined && !HEAD.test(options.head))
-    return new AdminFailure(
-      'invalid',
-      'a head is a number, a colon and 43 characters, as an earlier verification showed it',
-    )
-  if (!(await claimVerification(admin)))
-    return new AdminFailure('conflict', 'another verification is running')
-  const verified = verifyRecords(admin, sealer, options).catch(async (error: unknown) => {
-    await keepReport(admin.store, { state: 'failed' }, admin.clock())
-    return new AdminFailure('unavailable', `the verification failed: ${describeError(error)}`)
-  })
+  if (!(await admin.mayAct(admin.store.db, VERIFY_TRAIL))) return failAdmin('not-an-administrator')
+  if (options.head !== undefined && !HEAD.test(options.head)) return failAdmin('trail-head-malformed')
+  if (!(await claimVerification(admin))) return failAdmin('verification-running')
+  const verified = verifyRecords(admin, sealer, options)
+    .catch((error: unknown) => failAdmin('verification-failed', { error: describeError(error) }))
+    .then(async found => {
+      if (isFailure(found)) await keepReport(admin.store, { state: 'failed' }, admin.clock())
+      return found
+    })
   const waited = new Promise<void>(resolve => setTimeout(resolve, WAIT_MS).unref())
   const result = await Promise.race([verified, waited])
-  return result instanceof AdminFailure ? result : findVerification(admin)
+  return result && isFailure(result) ? result : findVerification(admin)
 }
 
 function describeReport({ at, ...report }: VerificationReport) {
@@ -158,7 +155,7 @@ export const verificationEndpoints = [
     operation: VERIFY_TRAIL,
     async handle({ admin, context, body }) {
       const report = await startVerification(admin, context.sealer, body)
-      return report instanceof AdminFailure ? report : describeReport(report)
+      return isFailure(report) ? report : describeReport(report)
     },
   }),
 ]

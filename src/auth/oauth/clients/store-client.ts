@@ -13,7 +13,7 @@ import { revokeClientTokens } from '../revoked-tokens.ts'
 import { type Client, findRegisteredClient, findStoredRow, toClient } from './client.ts'
 import { storeOrigins } from './origins.ts'
 import {
-  ClientFault,
+  type ClientFault,
   type ClientProperties,
   findClientFault,
   findClientIdFault,
@@ -53,7 +53,7 @@ export async function insertClient(
     .onConflict(conflict => conflict.column('client_id').doNothing())
     .returning('client_id')
     .executeTakeFirst()
-  if (!added) return new ClientFault('id', ID_TAKEN)
+  if (!added) return ID_TAKEN
   await storeOrigins(trx, id)
   return { id, secret }
 }

@@ -50,6 +50,7 @@ export const CLIENT_DEFAULTS = {
 
 /** The reason why an app cannot be registered or changed. */
 export class ClientFault extends Failing {
+  readonly reason: 'client-property-invalid' | 'client-id-taken'
   readonly property: 'id' | keyof ClientProperties
   readonly text: string
   /** The invalid value, if there are several. */
@@ -61,8 +62,10 @@ export class ClientFault extends Failing {
     text: string,
     value?: string,
     others: readonly ClientFault[] = [],
+    reason: ClientFault['reason'] = 'client-property-invalid',
   ) {
     super()
+    this.reason = reason
     this.property = property
     this.text = text
     this.others = others
@@ -83,7 +86,7 @@ export const AUTH_METHODS = {
 
 export type AuthMethod = keyof typeof AUTH_METHODS
 
-export const ID_TAKEN = 'the id is taken'
+export const ID_TAKEN = new ClientFault('id', 'the id is taken', undefined, [], 'client-id-taken')
 
 /** Removes duplicates and surplus spaces. */
 export function normalizeScope(text: string): string {

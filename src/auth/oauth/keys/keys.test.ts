@@ -189,7 +189,7 @@ eachDatabase((_name, open) => {
       const store = await open()
       await makeFirstSigningKey(store, seal, 1)
       const { kid } = await store.db.selectFrom('signing_key').select('kid').executeTakeFirstOrThrow()
-      const [inserted, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const [inserted, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<undefined>()]
       const record = () => {
         inserted.resolve()
         return commit.promise
@@ -198,7 +198,7 @@ eachDatabase((_name, open) => {
       await inserted.promise
       const withdrawal = withdraw(store, kid)
       await pause(300)
-      commit.resolve()
+      commit.resolve(undefined)
       await Promise.all([rotation, withdrawal])
       return store.db.selectFrom('signing_key').selectAll().orderBy('generation').execute()
     }

@@ -1,9 +1,11 @@
 import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Kysely, Transaction } from 'kysely'
+import type { Failed } from '../../../core/index.ts'
 import { computeThumbprint } from '../../../jwt/index.ts'
 import type { Schema, Sealer, Store } from '../../../store/index.ts'
 import { runInThreadPool } from '../../../turns/index.ts'
+import { runTransaction } from '../../base/transaction.ts'
 
 /** A published RSA key (RFC 7517). */
 export interface PublicJwk {
@@ -20,8 +22,8 @@ export interface SigningKey {
   readonly privateKey: KeyObject
 }
 
-/** Writes the audit record of a change in its transaction. */
-type RecordChange = (trx: Transaction<Schema>) => Promise<void>
+/** Writes the audit record of a change in its transaction, or refuses the change. */
+type RecordChange<Refused> = (trx: Transaction<Schema>) => Promise<Refused | undefined>
 
 const toSealedCell = (kid: string) =>
   ({ table: 'signing_key', column: 'private_jwk_sealed', row: kid }) as const
@@ -51,29 +53,36 @@ export async function keepFirstSigningKey(
  * Creates the next key. It is published at once and signs from `signsFrom` on, when the previous key is retired. If
  * several instances rotate at once, one succeeds and the others get false.
  */
-export async function makeNextSigningKey(
+export async function makeNextSigningKey<Refused extends Failed = never>(
   store: Store,
   sealer: Sealer,
-  { now, signsFrom, record }: Record<'now' | 'signsFrom', number> & { readonly record?: RecordChange },
+  {
+    now,
+    signsFrom,
+    record,
+  }: Record<'now' | 'signsFrom', number> & { readonly record?: RecordChange<Refused> },
   after?: number,
-): Promise<boolean> {
+): Promise<boolean | Refused> {
   const privateKey = await makePrivateKey()
-  return store.db.transaction().execute(async trx => {
+  return runTransaction<boolean | Refused>(store.db, async trx => {
     const generation = (await findNewestGeneration(trx)) + 1
     if (after !== undefined && generation !== after + 1) return false
     if (!(await insertKey(trx, sealer, privateKey, { generation, now, signsFrom }))) return false
     await retireOlderKeys(trx, generation, signsFrom)
-    await record?.(trx)
-    return true
+    return (await record?.(trx)) ?? true
   })
 }
 
 /** Removes a leaked key at once. A new key signs from now on. False if there is no such key. */
-export async function withdrawSigningKey(
+export async function withdrawSigningKey<Refused extends Failed = never>(
   store: Store,
   sealer: Sealer,
-  { kid, now, record }: { readonly kid: string; readonly now: number; readonly record?: RecordChange },
-): Promise<boolean> {
+  {
+    kid,
+    now,
+    record,
+  }: { readonly kid: string; readonly now: number; readonly record?: RecordChange<Refused> },
+): Promise<boolean | Refused> {
   const known = await store.db
     .selectFrom('signing_key')
     .select('kid')
@@ -81,14 +90,13 @@ export async function withdrawSigningKey(
     .executeTakeFirst()
   if (!known) return false
   const privateKey = await makePrivateKey()
-  return store.db.transaction().execute(async trx => {
+  return runTransaction<boolean | Refused>(store.db, async trx => {
     const newest = await findNewestGeneration(trx)
     const { numDeletedRows } = await trx.deleteFrom('signing_key').where('kid', '=', kid).executeTakeFirst()
     if (numDeletedRows === 0n) return false
     const generation = await insertKeyAfter(newest, trx, sealer, privateKey, now)
     await retireOlderKeys(trx, generation, now)
-    await record?.(trx)
-    return true
+    return (await record?.(trx)) ?? true
   })
 }
 
@@ -180,17 +188,17 @@ export async function canOpenSigningKeys({ db }: Store, sealer: Sealer): Promise
 }
 
 /** Removes all keys, including the app's, and creates a new one, sealed with this secret. */
-export async function withdrawEveryKey(
+export async function withdrawEveryKey<Refused extends Failed>(
   store: Store,
   sealer: Sealer,
   now: number,
-  record: RecordChange,
-): Promise<void> {
+  record: RecordChange<Refused>,
+): Promise<Refused | undefined> {
   const privateKey = await makePrivateKey()
-  await store.db.transaction().execute(async trx => {
+  return runTransaction<Refused | undefined>(store.db, async trx => {
     const generation = await insertKeyAfter(await findNewestGeneration(trx), trx, sealer, privateKey, now)
     await trx.deleteFrom('signing_key').where('generation', '<', generation).execute()
     await trx.deleteFrom('app_key').execute()
-    await record(trx)
+    return record(trx)
   })
 }

@@ -162,7 +162,7 @@ export function sendUnavailable(
   login: Login,
   outage: Unavailable & { readonly tryAgain: string; readonly since?: number | undefined },
 ): FastifyReply {
-  reply.request.log.warn({ reason: outage.reason }, 'FHIR server unreachable')
+  reply.request.log.warn({ reason: outage.detail }, 'FHIR server unreachable')
   const { settings, clock } = context
   const now = clock()
   const { since = now, tryAgain } = outage

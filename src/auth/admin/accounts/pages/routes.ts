@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { findOwn, isFailure } from '../../../../core/index.ts'
 import { CSV_TYPE, html } from '../../../../web/ui/index.ts'
 import { LIMITS } from '../../../base/limits.ts'
+import type { AdminFailure } from '../../base/action.ts'
 import { readListing, renderList, type States } from '../../page/list.ts'
 import type { AdminRequest, AdminRoute } from '../../page/route.ts'
 import { readDone, renderLink } from '../../page/shell.ts'
@@ -128,11 +129,11 @@ export const userRoutes: readonly AdminRoute[] = [
 ]
 
 /** Downloads the users of a list, and records the export. */
-async function sendExport(request: AdminRequest): Promise<FastifyReply> {
+async function sendExport(request: AdminRequest): Promise<FastifyReply | AdminFailure> {
   const { admin, form, reply } = request
   const { state, text } = readListing(form, STATES)
   const parts = await exportUsers(admin, { ...state.filter, text })
-  return reply.sendDownload('users.csv', CSV_TYPE, parts)
+  return isFailure(parts) ? parts : reply.sendDownload('users.csv', CSV_TYPE, parts)
 }
 
 function renderRow(user: UserDescription) {

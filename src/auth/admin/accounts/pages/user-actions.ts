@@ -3,7 +3,7 @@ import { type Html, html, renderDateTime, renderField, renderHidden } from '../.
 import type { Parameters } from '../../../base/request.ts'
 import { findSignIns, type SignIn } from '../../../users/sign-ins.ts'
 import { describeEnding } from '../../access/grants-page.ts'
-import { AdminFailure } from '../../base/action.ts'
+import { type AdminFailure, failAdmin } from '../../base/action.ts'
 import type { AdminRequest, AdminRoute } from '../../page/route.ts'
 import { defineAction, renderSecret } from '../../page/shell.ts'
 import type { ChangedUser } from '../change-sign-in.ts'
@@ -78,9 +78,7 @@ export function defineUserAction(
 }
 
 export async function requireUser({ admin, params }: AdminRequest): Promise<UserDescription | AdminFailure> {
-  return (
-    (await findUser(admin, { id: params.id ?? '' })) ?? new AdminFailure('not_found', 'there is no such user')
-  )
+  return (await findUser(admin, { id: params.id ?? '' })) ?? failAdmin('user-not-shown')
 }
 
 async function requireSignIn(
@@ -89,7 +87,7 @@ async function requireSignIn(
 ): Promise<SignIn | AdminFailure> {
   const signIns = await findSignIns(admin, id)
   const found = signIns.find(one => one.id === form.get('signIn'))
-  return found ?? new AdminFailure('not_found', 'the sign-in has ended')
+  return found ?? failAdmin('sign-in-unknown')
 }
 
 function describeSignIn({ browser, address, createdAt, lastUsedAt }: SignIn) {

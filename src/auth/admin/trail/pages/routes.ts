@@ -52,7 +52,8 @@ export const auditRoutes: readonly AdminRoute[] = [
       const meant = await findPatientsOf(request)
       const view = await readAuditView(request.admin, form, meant?.ids)
       const after = describeFilter(view.filter, view.unknown)
-      await recordAction(request.admin, { operation: LIST_RECORDS, after })
+      const refused = await recordAction(request.admin, { operation: LIST_RECORDS, after })
+      if (refused) return refused
       const { items: records, next: older } = await listRecords(request.admin, {
         ...view.filter,
         after: form.get('after'),
@@ -95,7 +96,8 @@ export const auditRoutes: readonly AdminRoute[] = [
       const id = /^\d{1,15}$/.test(params.id ?? '') ? Number(params.id) : -1
       const [record] = (await listRecords(request.admin, { ids: [id], limit: 1 })).items
       if (!record) return reply.sendProblem({ kind: 'not-found' })
-      await recordAction(request.admin, { operation: SHOW_RECORD, target: String(id) })
+      const refused = await recordAction(request.admin, { operation: SHOW_RECORD, target: String(id) })
+      if (refused) return refused
       const { fhirBaseUrl } = context.settings
       const event = toAuditEvent(record, { fhirBaseUrl, ids: await openEventIds(context.store) })
       const names = await findNames(context.store, [record])
