@@ -183,6 +183,10 @@ describe('/apps', () => {
       if (field !== 'launch_url') assert.ok(page.body.includes('value="https://growth.example/launch"'))
     }
     assert.equal((await add({ auth_method: 'other', client_id: 'never' })).statusCode, 400)
+    const withKeys = await add({ client_id: 'never', jwks_url: 'https://growth.example/keys' })
+    assert.equal(withKeys.statusCode, 400)
+    assert.match(withKeys.body, /id="auth_method-error">Only an app with keys has a key set/)
+    assert.match(withKeys.body, /value="https:\/\/growth.example\/keys"/)
     assert.equal(await find('never'), undefined)
   })
 

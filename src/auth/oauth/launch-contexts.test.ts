@@ -167,6 +167,15 @@ describe('POST /launch-contexts', () => {
     assert.match(response.body, /There is no member .*patientId.*There is no member .*user/)
   })
 
+  it('names every wrong member', async () => {
+    const body = { client_id: 1, patient: 'juniper', tenant: [], user: 'ada', fhirContext: {} }
+    const { error_description } = (await order(auth, body)).json()
+    assert.equal(
+      error_description,
+      'There is no member "user". client_id is missing or not a string. username is missing or not a string. tenant is not a string of at most 200 characters. fhirContext must be an array of at most 50 objects.',
+    )
+  })
+
   for (const [what, body, status] of bad) {
     it(`refuses ${what}`, async () => {
       const response = await order(auth, body)

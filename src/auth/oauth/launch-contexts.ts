@@ -30,60 +30,57 @@ interface LaunchContextRequest {
   readonly launch: LaunchRequest
 }
 
-const MEMBERS: ReadonlySet<string> = new Set([
-  'client_id',
-  'username',
-  'patient',
-  'encounter',
-  'need_patient_banner',
-  'intent',
-  'fhirContext',
-  'tenant',
-])
+const isOptional = (check: (value: unknown) => boolean) => (value: unknown) =>
+  value === undefined || check(value)
+const NOT_SHORT = `not a string of at most ${LIMITS.contextTextCharacters} characters`
 
-/** Unknown members that a response names. */
-const NAMED_MEMBERS = 20
-
-/** Reads the JSON of `POST /launch-contexts`. Unknown members are errors. */
-function readLaunchContextRequest(body: unknown): LaunchContextRequest | Fault {
-  if (!isRecord(body)) return makeFault('The body must be a JSON object')
-  const unknown = Object.keys(body).filter(name => !MEMBERS.has(name))
-  if (unknown.length > 0)
-    return makeFault(
-      unknown
-        .slice(0, NAMED_MEMBERS)
-        .map(name => `There is no member ${JSON.stringify(name.slice(0, 40))}`)
-        .join('. '),
-    )
-  const {
-    client_id,
-    username,
-    patient,
-    encounter,
-    need_patient_banner: banner,
-    intent,
-    tenant,
-    fhirContext = [],
-  } = body
-  if (!isShortText(client_id)) return makeFault('client_id is missing or not a string')
-  if (!isShortText(username)) return makeFault('username is missing or not a string')
-  if (!isShortText(patient)) return makeFault('patient is missing or not the id of a Patient')
-  if (encounter !== undefined && !isShortText(encounter))
-    return makeFault('encounter is not the id of an Encounter')
-  if (banner !== undefined && typeof banner !== 'boolean')
-    return makeFault('need_patient_banner is not true or false')
-  if (intent !== undefined && !isShortText(intent)) return makeFault(`intent is ${NOT_SHORT}`)
-  if (tenant !== undefined && !isShortText(tenant)) return makeFault(`tenant is ${NOT_SHORT}`)
-  const items = readFhirContext(fhirContext)
-  if (isFailure(items)) return items
-  const options = { needPatientBanner: banner, extraContext: makeExtraContext(intent, tenant, items) }
-  return {
-    username,
-    launch: { clientId: client_id, patientId: patient, encounterId: encounter, options, repeated: false },
-  }
+/** Each member, what its value must be, and what is said of another value. */
+const MEMBERS: Readonly<Record<string, readonly [check: (value: unknown) => boolean, fault: string]>> = {
+  client_id: [isShortText, 'missing or not a string'],
+  username: [isShortText, 'missing or not a string'],
+  patient: [isShortText, 'missing or not the id of a Patient'],
+  encounter: [isOptional(isShortText), 'not the id of an Encounter'],
+  need_patient_banner: [isOptional(value => typeof value === 'boolean'), 'not true or false'],
+  intent: [isOptional(isShortText), NOT_SHORT],
+  tenant: [isOptional(isShortText), NOT_SHORT],
 }
 
-const NOT_SHORT = `not a string of at most ${LIMITS.contextTextCharacters} characters`
+/** Faults that a response names. */
+const NAMED_FAULTS = 20
+
+/** Reads the JSON of `POST /launch-contexts`. Unknown members are errors. Every fault is named. */
+function readLaunchContextRequest(body: unknown): LaunchContextRequest | Fault {
+  if (!isRecord(body)) return makeFault('The body must be a JSON object')
+  const { fhirContext = [], ...members } = body
+  const items = readFhirContext(fhirContext)
+  const faults = [
+    ...Object.keys(members)
+      .filter(name => !Object.hasOwn(MEMBERS, name))
+      .map(name => `There is no member ${JSON.stringify(name.slice(0, 40))}`),
+    ...Object.entries(MEMBERS)
+      .filter(([name, [isValid]]) => !isValid(body[name]))
+      .map(([name, [, fault]]) => `${name} is ${fault}`),
+    ...(isFailure(items) ? [items.text] : []),
+  ]
+  const { client_id, username, patient, need_patient_banner: banner } = body
+  const isWrong = faults.length > 0 || isFailure(items)
+  if (isWrong || !isShortText(client_id) || !isShortText(username) || !isShortText(patient))
+    return makeFault(faults.slice(0, NAMED_FAULTS).join('. '))
+  const text = (value: unknown) => (isShortText(value) ? value : undefined)
+  return {
+    username,
+    launch: {
+      clientId: client_id,
+      patientId: patient,
+      encounterId: text(body.encounter),
+      options: {
+        needPatientBanner: typeof banner === 'boolean' ? banner : undefined,
+        extraContext: makeExtraContext(text(body.intent), text(body.tenant), items),
+      },
+      repeated: false,
+    },
+  }
+}
 
 const SCOPE = '__launch-contexts.c'
 

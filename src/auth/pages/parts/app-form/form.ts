@@ -102,6 +102,13 @@ function parseAppForm(form: Parameters, { isAdministrator }: FormOptions): Parse
   const faults = [
     text('name') === undefined && new ClientFault('name', 'enter a name'),
     authMethod === undefined && new ClientFault('authMethod', 'choose a kind of app'),
+    authMethod !== undefined &&
+      authMethod !== 'private_key_jwt' &&
+      (text('jwks') ?? text('jwksUrl')) !== undefined &&
+      new ClientFault(
+        'authMethod',
+        'only an app with keys has a key set: choose “With keys”, or clear the key set',
+      ),
     hasOwnScope(scope) &&
       !isAdministrator &&
       new ClientFault('scope', 'only an administrator can register scopes of this server itself'),
@@ -257,7 +264,7 @@ function renderMethods({ form, faults, client }: AppFormOptions): Html {
   const replacesSecret =
     client?.authMethod === 'client_secret' &&
     html`<label class="choice appform__secret"><input type="checkbox" name="new_secret" value="1"${form.get('new_secret') === '1' && html` checked`}><span class="choice__main">Replace the secret</span><span class="choice__meta">The app cannot authenticate with the old one from then on.</span></label>`
-  return html`<fieldset><legend class="legend">${label}</legend><div class="choices">${METHODS.map(
+  return html`<fieldset${faults?.has(name) && html` aria-describedby="${name}-error"`}><legend class="legend">${label}</legend><div class="choices">${METHODS.map(
     ([value, text, meta]) =>
       renderChoice({ type: 'radio', name, value, text, meta, isChecked: form.get(name) === value }),
   )}${replacesSecret}</div>${
