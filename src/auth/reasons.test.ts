@@ -17,20 +17,26 @@ import type { AuthContext } from './oauth/context.ts'
 import { checkGrantedScope } from './oauth/grants/grant-scope.ts'
 import { addBackend, requestBackendToken } from './testing/backend.ts'
 import { readForm } from './testing/read-form.ts'
+import { addPhone } from './testing/second-factor.ts'
 import { SigningClient } from './testing/signing-client.ts'
 import { readRedirect, TestAuthServer, unknownToken, VERIFIER } from './testing/test-auth-server.ts'
 import type { TestBrowser } from './testing/test-browser.ts'
 import { makeEncounter, patient } from './testing/test-fhir-server.ts'
 import { openTestStore } from './testing/test-store.ts'
+import { addWrongPasswords } from './testing/wrong-passwords.ts'
 import { explainReason } from './words/explanation.ts'
 import type { StoredFacts } from './words/reason.ts'
-import { findWords, OAUTH_REASONS, type OAuthReason, PAGE_REASONS, type PageReason } from './words/reasons.ts'
+import { findWords, OAUTH_REASONS, type OAuthReason, type PageReason } from './words/reasons.ts'
+import type { LOGOUT_TOKENS } from './words/sign-in.ts'
 
 type Outcome = LightMyRequestResponse | Refusal
 type Parts = Readonly<Record<string, string | undefined>>
 
+/** Those of logout tokens need a provider: see pages/sign-in/providers-logout.test.ts. */
+type HereReason = Exclude<OAuthReason, keyof typeof LOGOUT_TOKENS> | PageReason
+
 /** Makes each reason happen, over HTTP or by the function that refuses. The compiler finds a reason that is not in it. */
-const WAYS: Readonly<Record<OAuthReason | PageReason, (world: World) => Promise<Outcome | undefined>>> = {
+const WAYS: Readonly<Record<HereReason, (world: World) => Promise<Outcome | undefined>>> = {
   'parameter-unreadable': world => world.browser.get('/oauth2/authorize?client_id=a&client_id=b'),
   'some-parameter-unreadable': world => world.post('/oauth2/token', 'grant_type=a&grant_type=b'),
   'parameter-too-long': world => world.authorize({ nonce: 'x'.repeat(1_025) }),
@@ -337,6 +343,36 @@ const WAYS: Readonly<Record<OAuthReason | PageReason, (world: World) => Promise<
   'command-scope-not-grantable': world => world.tokenByCommand({ scope: 'user/Nothing.rs' }),
 
   'sign-in-ended': world => world.browser.get('/oauth2/resume?interaction=x'),
+  'password-wrong': world => world.signIn('another', 'wrong'),
+  'password-too-many': world => world.repeat('password-too-many', () => world.signIn('many', 'wrong')),
+  'account-locked': async world => {
+    await addWrongPasswords(world.auth.store.db, (await world.auth.findUser('locked')).id)
+    return world.signIn('locked', 'sallyport')
+  },
+  'factor-wrong': async world => (await world.startFactor('factor-1')).post(FACTOR, { code: '000000' }),
+  'factor-wrong-again': async world => {
+    const browser = await world.startFactor('factor-2')
+    return world.repeat('factor-wrong-again', () => browser.post(FACTOR, { code: 'AAAA-BBBB-CCCC' }))
+  },
+  'factor-too-many': async world => {
+    const browser = await world.startFactor('factor-3')
+    return world.repeat('factor-too-many', () => browser.post(FACTOR, { code: '000000' }))
+  },
+  'factor-too-many-today': async world => {
+    await world.startFactor('factor-4')
+    return world.repeat('factor-too-many-today', async () => {
+      world.auth.time.now += world.auth.settings.loginFailureWindowSeconds * 1000
+      const browser = world.auth.openBrowser()
+      await browser.login('factor-4')
+      return browser.post(FACTOR, { code: '000000' })
+    })
+  },
+  'passkey-wrong': world => world.post('/login/passkey', { credential: '{}' }),
+  'activation-link-ended': world => world.post('/login/activate', { link: unknownToken }),
+  'activation-links-too-many': world =>
+    world.repeat('activation-links-too-many', () => world.post('/login/activate', { link: unknownToken })),
+  'current-password-wrong': world =>
+    world.browser.post('/account/password', { current: 'wrong', next: LONG, again: LONG }),
   'introspection-token-refused': world =>
     world.post('/oauth2/introspect', { token: 'x' }, { authorization: 'Bearer x' }),
   'launch-patient-missing': world => world.browser.post('/portal/launch', {}),
@@ -349,7 +385,7 @@ const WAYS: Readonly<Record<OAuthReason | PageReason, (world: World) => Promise<
   'launch-user-unknown': world =>
     world.requestLaunch({ client_id: 'plain', username: 'nobody', patient: 'juniper' }),
   'launch-body-invalid': world => world.requestLaunch({ unknown: 'x' }),
-  'fhir-unavailable': async world => {
+  'records-unavailable': async world => {
     world.auth.fhir.fail('no-response')
     const failed = await world.requestLaunch({
       client_id: 'plain',
@@ -391,6 +427,8 @@ const OVER_TLS = {
   headers: { 'x-forwarded-proto': 'https', 'sec-fetch-site': 'same-origin' },
 } as const
 
+const FACTOR = '/login/second-factor'
+const LONG = 'a-new-password-that-is-long-enough'
 const CONSENTING = { client_id: 'asking', redirect_uri: 'https://asking.example/callback' }
 const LAUNCH_SCOPE = '__launch-contexts.c'
 
@@ -508,6 +546,28 @@ class World {
     return refused
   }
 
+  async signIn(username: string, password: string): Promise<LightMyRequestResponse> {
+    return this.auth.openBrowser().login(username, password)
+  }
+
+  /** A browser whose user has a second factor, and has entered the password. */
+  async startFactor(username: string): Promise<TestBrowser> {
+    await this.auth.addUser(username)
+    await addPhone(this.auth, await this.auth.logIn(username))
+    const browser = this.auth.openBrowser()
+    await browser.login(username)
+    return browser
+  }
+
+  /** Repeats something until it is refused for this reason. */
+  async repeat(reason: PageReason, act: () => Promise<LightMyRequestResponse>): Promise<Outcome | undefined> {
+    for (let at = 0; at < 100; at++) {
+      const response = await act()
+      if ((await findReason([this.auth], response))?.reason === reason) return response
+    }
+    return undefined
+  }
+
   get #command() {
     const { settings, store, rules, time } = this.auth
     const audit = createAuditor({ store })
@@ -547,7 +607,7 @@ describe('the reasons of the auth server', () => {
       settings: { lab: true },
       resources: RESOURCES,
     })
-    await auth.addUser('another')
+    for (const username of ['another', 'many', 'locked']) await auth.addUser(username)
     await auth.addUser('vera', { fhir_user_id: '' })
     await auth.addUser('alba', { fhir_user_id: 'Patient/juniper' })
     await auth.addUser('relative', { fhir_user_id: 'RelatedPerson/r-1' })
@@ -589,42 +649,47 @@ describe('the reasons of the auth server', () => {
       await world.browser.login()
       const outcome = await happen(world)
       assert(outcome, 'nothing was refused')
-      const found = isFailure(outcome) ? outcome : await findReason(outcome)
+      const found = isFailure(outcome)
+        ? outcome
+        : ((await findReason(audited, outcome)) ?? findBySentence(outcome))
       assert.equal(found.reason, reason)
       const explained = explainReason(found)
       assert(explained)
       assert.doesNotMatch(`${explained.cause} ${explained.action}`, /[{}…]|undefined/)
     })
-
-  /** The reason of a response, by its record. Refused registrations and bodies are not recorded. */
-  async function findReason(response: LightMyRequestResponse) {
-    const id = String(response.headers['x-request-id'])
-    for (const { store } of audited) {
-      const rows = await (await store.trail.read())
-        .selectFrom('audit_event')
-        .select('details')
-        .where('request_id', '=', id)
-        .execute()
-      const named = rows.map(({ details }) => readDetails(details)).find(details => details.reason)
-      if (named) return named
-    }
-    const { error, error_description: sentence } = response.json()
-    const [reason, facts] = findBySentence(error, sentence)
-    return { reason, facts }
-  }
 })
 
-function findBySentence(error: string, sentence: string): readonly [string, StoredFacts] {
-  for (const [reason, words] of Object.entries({ ...OAUTH_REASONS, ...PAGE_REASONS })) {
-    if (!('error' in words) || words.error !== error || words.sentence.startsWith('{')) continue
+/** The reason of a response, by its record. */
+async function findReason(servers: readonly TestAuthServer[], { headers }: LightMyRequestResponse) {
+  for (const { store } of servers) {
+    const rows = await (await store.trail.read())
+      .selectFrom('audit_event')
+      .select('details')
+      .where('request_id', '=', String(headers['x-request-id']))
+      .execute()
+    const named = rows.map(({ details }) => readDetails(details)).find(details => details.reason)
+    if (named) return named
+  }
+  return undefined
+}
+
+/** Refused registrations are not recorded: their reason is found by the response. */
+function findBySentence(response: LightMyRequestResponse): {
+  readonly reason: string
+  readonly facts: StoredFacts
+} {
+  const { error, error_description: sentence } = response.json()
+  for (const [reason, words] of Object.entries(OAUTH_REASONS)) {
+    if (words.error !== error || words.sentence.startsWith('{')) continue
     const pattern = words.sentence.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{(\w+)\}/g, '(?<$1>.+)')
     const found = new RegExp(`^${pattern}$`).exec(sentence)
-    if (found) return [reason, { ...found.groups }]
+    if (found) return { reason, facts: { ...found.groups } }
   }
-  return [
-    error === 'invalid_redirect_uri' ? 'metadata-redirect-uri-invalid' : 'metadata-property-invalid',
-    { faults: sentence },
-  ]
+  const isUrl = error === 'invalid_redirect_uri'
+  return {
+    reason: isUrl ? 'metadata-redirect-uri-invalid' : 'metadata-property-invalid',
+    facts: { faults: sentence },
+  }
 }
 
 describe('findWords', () => {

@@ -90,7 +90,7 @@ export function describeRefused<Reason extends PageReason>(
   ...facts: FactsArgument<FactsOf<Reason>>
 ): {
   readonly allowed: false
-  readonly status: number
+  readonly status: ReturnType<typeof describePage<Reason>>['status']
   readonly reason: string
   readonly details: EventDetails
 } {

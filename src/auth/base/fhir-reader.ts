@@ -20,7 +20,7 @@ export type FhirReadResult =
 /** No response, or an invalid one. `reason` may be shown. */
 export interface Unavailable extends Failed {
   readonly kind: 'unavailable'
-  readonly reason: 'fhir-unavailable'
+  readonly reason: 'records-unavailable'
   readonly detail: string
   readonly status?: number
 }
@@ -204,7 +204,7 @@ async function readResponse(response: Response, fhirBaseUrl: string): Promise<Fh
 function failUnavailable(detail: string, status?: number): Unavailable {
   return fail({
     kind: 'unavailable',
-    reason: 'fhir-unavailable',
+    reason: 'records-unavailable',
     detail,
     ...(status !== undefined && { status }),
   })

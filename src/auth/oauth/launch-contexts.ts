@@ -190,7 +190,7 @@ export function describeLaunchProblem(problem: Problem) {
       return describeMissing('The patient does not exist, or this user may not see it.')
     case 'launch-encounter-unknown':
       return describeMissing('The encounter does not exist, or belongs to another patient.')
-    case 'fhir-unavailable':
+    case 'records-unavailable':
       return { status: 503, error: 'temporarily_unavailable', text: 'The FHIR server is unreachable.' }
   }
 }

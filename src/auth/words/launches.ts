@@ -56,7 +56,7 @@ export const LAUNCHES = {
     cause: 'The request to launch an app is not valid: {fault}',
     remedy: 'Correct the member that the reason names, and send the request again.',
   },
-  'fhir-unavailable': {
+  'records-unavailable': {
     status: 503,
     sentence: 'The FHIR server is unreachable.',
     cause: 'The auth server could not read the patient from the FHIR server.',

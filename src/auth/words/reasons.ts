@@ -9,6 +9,7 @@ import { LAUNCHES } from './launches.ts'
 import { LINK_ERRORS, LINKS } from './links.ts'
 import type { FactsIn, OAuthWords, StatusWords, StoredFacts } from './reason.ts'
 import { fill } from './reason.ts'
+import { LOGOUT_TOKENS, OWN_SIGN_IN, PROVIDER_SIGN_IN } from './sign-in.ts'
 import { COMMANDS, TOKENS } from './tokens.ts'
 
 export const OAUTH_REASONS = {
@@ -18,9 +19,16 @@ export const OAUTH_REASONS = {
   ...REGISTRATION,
   ...COMMANDS,
   ...LINK_ERRORS,
+  ...LOGOUT_TOKENS,
 } as const
 
-export const PAGE_REASONS = { ...AUTHORIZATION_PAGES, ...LAUNCHES, ...LINKS, ...INTROSPECTION } as const
+export const PAGE_REASONS = {
+  ...AUTHORIZATION_PAGES,
+  ...LAUNCHES,
+  ...LINKS,
+  ...INTROSPECTION,
+  ...OWN_SIGN_IN,
+} as const
 
 export type OAuthReason = keyof typeof OAUTH_REASONS
 export type PageReason = keyof typeof PAGE_REASONS
@@ -30,7 +38,11 @@ type Table = typeof OAUTH_REASONS & typeof PAGE_REASONS
 /** The facts that a reason needs. */
 export type FactsOf<Reason extends keyof Table> = FactsIn<Table[Reason]>
 
-const ALL: Readonly<Record<string, OAuthWords | StatusWords>> = { ...OAUTH_REASONS, ...PAGE_REASONS }
+const ALL: Readonly<Record<string, OAuthWords | StatusWords>> = {
+  ...OAUTH_REASONS,
+  ...PAGE_REASONS,
+  ...PROVIDER_SIGN_IN,
+}
 
 /** The words of a reason in the audit trail. Undefined for one of a later release, and for a record without a reason. */
 export function findWords(reason: string | undefined): OAuthWords | StatusWords | undefined {
@@ -44,7 +56,11 @@ export type FactsArgument<Facts> = Record<never, never> extends Facts ? [facts?:
 export function describePage<Reason extends PageReason>(
   reason: Reason,
   ...[facts]: FactsArgument<FactsOf<Reason>>
-): { readonly status: number; readonly sentence: string; readonly facts: StoredFacts } {
+): {
+  readonly status: (typeof PAGE_REASONS)[Reason]['status']
+  readonly sentence: string
+  readonly facts: StoredFacts
+} {
   const { status, sentence } = PAGE_REASONS[reason]
   return { status, sentence: fill(sentence, facts ?? {}), facts: facts ?? {} }
 }

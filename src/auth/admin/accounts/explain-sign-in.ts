@@ -35,7 +35,7 @@ export async function explainSignIn(
     ['Subject', subject],
   ] as const
   return isFailure(account)
-    ? { allowed: false, rows: [...rows, ['Refused', `${account.kind}. ${account.reason}`]] }
+    ? { allowed: false, rows: [...rows, ['Refused', `${account.reason}. ${account.text}`]] }
     : { allowed: true, rows: [...rows, ...describeAccount(account)] }
 }
 

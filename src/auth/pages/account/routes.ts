@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { auditEvent } from '../../base/audit.ts'
+import { auditEvent, describeRefused } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -9,6 +9,7 @@ import { endLogin, requireLogin } from '../../users/login.ts'
 import { hashPassword, PASSWORD_CHANGED } from '../../users/passwords.ts'
 import { readBrowser } from '../../users/senders.ts'
 import { findSignIns, type SignIn } from '../../users/sign-ins.ts'
+import { PAGE_REASONS } from '../../words/reasons.ts'
 import {
   findPasswordFault,
   type PasswordFault,
@@ -107,7 +108,7 @@ async function changePassword(
   const browser = readBrowser(context, request)
   const attempt = { username: user.username, password: current, address: request.ip, browser }
   const result = await tryLogin(context, attempt, async ({ keep }) => {
-    const event = { kind: 'admin', allowed: false, status: 401, user, reason: WRONG.text } as const
+    const event = { kind: 'admin', ...describeRefused('current-password-wrong'), user } as const
     await context.store.db.transaction().execute(async trx => {
       await keep(trx)
       await auditEvent(context, request, event, trx)
@@ -130,5 +131,8 @@ async function changePassword(
   return reply.redirect(`${paths.accountPassword}?changed=1`, 303)
 }
 
-const WRONG: PasswordFault = { field: 'current', text: 'The current password is incorrect.' }
+const WRONG: PasswordFault = {
+  field: 'current',
+  text: PAGE_REASONS['current-password-wrong'].sentence,
+}
 const TOO_MANY: PasswordFault = { field: 'current', text: 'Too many attempts. Wait a moment and try again.' }

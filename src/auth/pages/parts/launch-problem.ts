@@ -12,7 +12,7 @@ export function sendLaunchProblem(
   login: Login,
   problem: LaunchProblem,
 ): FastifyReply {
-  if (problem.reason === 'fhir-unavailable')
+  if (problem.reason === 'records-unavailable')
     return sendUnavailable(reply, context, login, { ...problem, tryAgain: paths.portal })
   const { status, title, text } = PAGES[problem.reason]
   return sendErrorPage(reply, context, {

@@ -85,7 +85,7 @@ async function pick(
   const read = await createFhirReader(context, login.user, { purpose: 'patient-choice', address: request.ip })
   const person = await findLaunchPatient(context, read, { patientId, encounterId })
   if (isFailure(person))
-    return person.reason === 'fhir-unavailable'
+    return person.reason === 'records-unavailable'
       ? sendPickerUnavailable(reply, context, waiting, person)
       : sendErrorPage(reply, context, {
           status: 404,

@@ -61,7 +61,7 @@ function buildFormPage({ body }: FastifyRequest): string {
 
 function describeEvent(result: ReadyLaunch | LaunchProblem) {
   if (isFailure(result)) {
-    if (result.reason === 'fhir-unavailable')
+    if (result.reason === 'records-unavailable')
       return { kind: 'launch', allowed: true, status: 502, reason: 'FHIR server unreachable' } as const
     const refused =
       result.reason === 'launch-option-invalid'

@@ -9,7 +9,7 @@ import {
   renderField,
   renderHidden,
 } from '../../../web/ui/index.ts'
-import { auditEvent } from '../../base/audit.ts'
+import { auditEvent, describeRefused } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -47,7 +47,11 @@ async function activate(
   const refuse = async ({ reason, account }: EndedLink) => {
     // Whoever has a link that has ended knew its secret, and is not anonymous.
     const who = { anonymous: account === undefined, user: account && toUser(account) }
-    const event = { ...REFUSED, ...who, status: 400, reason: `Activation link refused: ${reason}` }
+    const event = {
+      kind: 'login',
+      ...describeRefused('activation-link-ended', { why: reason }),
+      ...who,
+    } as const
     await context.store.db.transaction().execute(async trx => {
       await limit.add(trx)
       await auditEvent(context, request, event, trx)
@@ -55,7 +59,7 @@ async function activate(
     return reply.sendPage(renderLinkPage(context, ENDED[reason]), { status: 400 })
   }
   const refuseMany = async (wait: number) => {
-    const event = { ...REFUSED, anonymous: true, status: 429, reason: 'Too many activation links' }
+    const event = { kind: 'login', anonymous: true, ...describeRefused('activation-links-too-many') } as const
     await auditEvent(context, request, event)
     reply.header('retry-after', String(wait))
     return reply.sendPage(renderLinkPage(context, TOO_MANY), { status: 429 })
@@ -102,8 +106,6 @@ function storePassword(
 }
 
 const CHOSEN = 'Password chosen with an activation link'
-
-const REFUSED = { kind: 'login', allowed: false } as const
 
 type Problem = readonly [text: string, advice: string]
 

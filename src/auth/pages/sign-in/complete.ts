@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
-import { auditEvent } from '../../base/audit.ts'
+import { auditEvent, describeRefused } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import type { User } from '../../base/user.ts'
 import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
@@ -107,7 +107,7 @@ export function describeLaunch(pending: PendingAuthorization | undefined) {
 
 /** The audit records of refused attempts with a password. */
 export const REFUSED_EVENTS = {
-  wrong: { status: 401, reason: 'Wrong username or password' },
-  'too-many': { status: 429, reason: 'Too many failed attempts' },
-  locked: { status: 401, reason: 'The account is locked after too many wrong passwords' },
+  wrong: describeRefused('password-wrong'),
+  'too-many': describeRefused('password-too-many'),
+  locked: describeRefused('account-locked'),
 } as const

@@ -71,8 +71,8 @@ export async function logInAtDirectory(
 
   /** Records the user only if the directory has the username: the field may contain a mistyped password. */
   async function recordFailure({ kind, claims }: RefusedBind): Promise<void> {
-    const { status, reason } = REFUSED_EVENTS[kind]
-    const event = { kind: 'login', allowed: false, anonymous: true, status } as const
+    const { reason, ...refused } = REFUSED_EVENTS[kind]
+    const event = { kind: 'login', anonymous: true, ...refused } as const
     const subject = claims && findSubject(provider, claims)
     const user = subject && (await findLink(context.store.db, getProviderIssuer(provider), subject))
     return auditEvent(context, request, {

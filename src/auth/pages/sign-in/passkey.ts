@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
 import { html, renderAlert } from '../../../web/ui/index.ts'
-import { auditEvent } from '../../base/audit.ts'
+import { auditEvent, describeRefused } from '../../base/audit.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import { findPendingAuthorization, type PendingAuthorization } from '../../oauth/authorize/request.ts'
@@ -97,10 +97,10 @@ async function signIn(
   const used = party && factor && (await verifyPasskey(party, found.challenge, [factor], credential))
   const refuse = async () => {
     context.metrics.signIns.add(['passkey', 'wrong'])
-    const reason = 'The passkey could not be verified'
-    const event = { kind: 'login', allowed: false, anonymous: true, status: 401, reason } as const
+    const refused = describeRefused('passkey-wrong')
+    const event = { kind: 'login', anonymous: true, ...refused } as const
     await auditEvent(context, reply.request, { ...event, ...describeLaunch(pending) })
-    return sendPage(context, reply, pending, `${reason}.`)
+    return sendPage(context, reply, pending, `${refused.reason}.`)
   }
   if (!used || !found) return refuse()
   const takePasskey = async (trx: Transaction<Schema>) =>

@@ -115,9 +115,9 @@ export async function refuseSignIn(
   { provider, pending, subject }: RefusedSignIn,
 ): Promise<FastifyReply> {
   const { request } = reply
-  const { status, kind, title, paragraphs } = refusal
-  context.metrics.signIns.add([provider?.id ?? 'unknown', kind])
-  request.log.info({ provider: provider?.id, refusal: kind, detail: refusal.detail }, 'Sign-in refused')
+  const { status, reason, detail, title, paragraphs } = refusal
+  context.metrics.signIns.add([provider?.id ?? 'unknown', reason])
+  request.log.info({ provider: provider?.id, reason, detail }, 'Sign-in refused')
   await auditEvent(context, request, {
     kind: 'login' as const,
     allowed: false,
@@ -125,7 +125,8 @@ export async function refuseSignIn(
     ...describeLaunch(pending),
     anonymous: subject === undefined,
     subject,
-    reason: provider ? `${provider.id}: ${refusal.reason}` : refusal.reason,
+    reason: provider ? `${provider.id}: ${refusal.text}` : refusal.text,
+    details: { reason, detail },
   })
   const back = withInteraction(paths.login, pending)
   return sendErrorPage(reply, context, {
@@ -133,7 +134,7 @@ export async function refuseSignIn(
     status,
     title,
     text: paragraphs,
-    code: kind,
+    code: reason,
     actions: [{ href: back, text: 'Back to sign-in' }],
     login: await findCurrentLogin(context, request),
     isRecorded: true,

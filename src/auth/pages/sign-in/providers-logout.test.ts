@@ -3,14 +3,16 @@ import { randomUUID } from 'node:crypto'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { Hospital, signRs256 } from '../../../../test/support/hospital.ts'
 import { rsaPair } from '../../../../test/support/rsa-pair.ts'
-import { createAuditor } from '../../../audit/index.ts'
+import { createAuditor, findRecords } from '../../../audit/index.ts'
 import { type Claims, decodeJwt } from '../../../jwt/index.ts'
+import { readDetails } from '../../base/audit.ts'
 import { computeRevocationKey } from '../../oauth/revocation/list.ts'
 import { readForm } from '../../testing/read-form.ts'
 import type { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { makeProvider, openSignInServer, startSignIn } from '../../testing/test-sign-in.ts'
 import { openTestStore } from '../../testing/test-store.ts'
+import { LOGOUT_TOKENS } from '../../words/sign-in.ts'
 
 const users = {
   'user-1': { preferred_username: 'ada', fhirUser: 'Practitioner/byron' },
@@ -18,6 +20,9 @@ const users = {
 }
 const CALLBACK = 'https://app.example/callback'
 const SCOPE = 'openid fhirUser online_access'
+
+/** The others: a token that is used twice, and a provider that does not answer. */
+type ForgedReason = Exclude<keyof typeof LOGOUT_TOKENS, 'logout-token-used' | 'logout-token-keys-unreachable'>
 
 describe('the logout of a provider’s user', () => {
   const open = openTestStore()
@@ -80,6 +85,17 @@ describe('the logout of a provider’s user', () => {
       assert.deepEqual([response.statusCode, response.headers.location], [302, '/login?signed-out=1'])
       assert.equal(await isSignedIn(browser), false)
     })
+
+  it('asks the provider to send its token again while its keys cannot be fetched (SIGNIN-11)', async () => {
+    const store = await open()
+    const provider = { ...makeProvider(hospital), issuer: 'http://127.0.0.1:1' }
+    const server = await openSignInServer(store, [provider], { audit: createAuditor({ store }) })
+    const logout_token = hospital.sign({ iss: provider.issuer })
+    const response = await server.openBrowser().post('/login/backchannel-logout', { logout_token })
+    assert.deepEqual([response.statusCode, response.json().error], [503, 'temporarily_unavailable'])
+    const [last] = await findRecords(store, { events: [{ kind: 'logout' }], limit: 1 })
+    assert.equal(readDetails(last?.details ?? null).reason, 'logout-token-keys-unreachable')
+  })
 
   it('also ends the session at the provider (SIGNIN-11)', async () => {
     const browser = await signIn()
@@ -168,18 +184,33 @@ describe('the logout of a provider’s user', () => {
       ...changes,
     })
     const header = { alg: 'RS256', kid: 'key-1', typ: 'logout+jwt' }
-    const forged: Readonly<Record<string, string>> = {
-      'The logout_token has no known issuer': hospital.sign(make({ iss: 'https://evil.example' })),
-      'The signature of the logout_token is invalid': signRs256(header, make(), rsaPair(2).privateKey),
-      'The logout_token has another audience': hospital.sign(make({ aud: 'another' })),
-      'The logout_token has no iat, or one in the future': hospital.sign(make({ iat: now + 90 })),
-      'The logout_token has expired': hospital.sign(make({ exp: now - 90 })),
-      'The logout_token has no jti': hospital.sign(make({ jti: undefined })),
-      'The logout_token has no logout event': hospital.sign(make({ events: {} })),
-      'The logout_token has a nonce, like an id_token': hospital.sign(make({ nonce: 'x' })),
-      'The logout_token has neither sub nor sid': hospital.sign(make({ sub: undefined })),
+    const forged: Readonly<Record<ForgedReason, string>> = {
+      'logout-token-issuer-unknown': hospital.sign(make({ iss: 'https://evil.example' })),
+      'logout-token-signature-invalid': signRs256(header, make(), rsaPair(2).privateKey),
+      'logout-token-of-another-audience': hospital.sign(make({ aud: 'another' })),
+      'logout-token-iat-wrong': hospital.sign(make({ iat: now + 90 })),
+      'logout-token-expired': hospital.sign(make({ exp: now - 90 })),
+      'logout-token-without-jti': hospital.sign(make({ jti: undefined })),
+      'logout-token-without-event': hospital.sign(make({ events: {} })),
+      'logout-token-with-nonce': hospital.sign(make({ nonce: 'x' })),
+      'logout-token-without-subject': hospital.sign(make({ sub: undefined })),
     }
-    for (const [reason, token] of Object.entries(forged)) assert.equal(await sendToken(token), reason)
+    const sentences = new Map(
+      Object.entries(LOGOUT_TOKENS).map(([reason, { sentence }]) => [reason, sentence]),
+    )
+    for (const [at, [reason, token]] of Object.entries(forged).entries()) {
+      const { body } = await auth.app.inject({
+        method: 'POST',
+        url: '/login/backchannel-logout',
+        // Repeated anonymous requests of one network are only counted.
+        remoteAddress: `203.${at}.113.7`,
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        payload: `${new URLSearchParams({ logout_token: token })}`,
+      })
+      assert.equal(JSON.parse(body).error_description, sentences.get(reason))
+      const [last] = await findRecords(auth.store, { events: [{ kind: 'logout' }], limit: 1 })
+      assert.equal(readDetails(last?.details ?? null).reason, reason)
+    }
     const unsigned = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from(JSON.stringify(make())).toString('base64url')}.AAAA`
     assert.equal(await sendToken(unsigned), 'The signature of the logout_token is invalid')
     assert.equal(await sendToken(hospital.sign(make({ sub: undefined, sid: 'another' }))), 'ended')

@@ -3,7 +3,7 @@ import type { Transaction } from 'kysely'
 import type { LdapProvider } from '../../../config/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { formatLength } from '../../../web/ui/index.ts'
-import { auditEvent } from '../../base/audit.ts'
+import { auditEvent, type describeRefused } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
 import { needsConsent } from '../../oauth/authorize/next-step.ts'
@@ -270,7 +270,7 @@ async function auditFailure(
   context: AuthContext,
   request: FastifyRequest,
   username: string,
-  failure: { readonly status: number; readonly reason: string },
+  failure: ReturnType<typeof describeRefused>,
   keep: (trx: Transaction<Schema>) => Promise<void>,
 ): Promise<void> {
   const user = await context.store.db
@@ -280,7 +280,6 @@ async function auditFailure(
     .executeTakeFirst()
   const event = {
     kind: 'login' as const,
-    allowed: false,
     anonymous: true,
     ...failure,
     user: user && { id: user.id, fhirUserId: user.fhir_user_id },

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Kysely, Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
 import { type Html, html, renderAlert, renderField, renderHidden } from '../../../web/ui/index.ts'
-import { auditEvent } from '../../base/audit.ts'
+import { auditEvent, describeRefused } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { createAttemptLimit, type Reservation } from '../../users/attempt.ts'
@@ -148,27 +148,29 @@ async function checkFactor(
   })
   const kind = findKind(step)
   const entered = { userId: account.id, kind, sender: sender.hash, address }
-  const refuse = async (status: 401 | 429, reason: string, text: string) => {
+  const refuse = async (reason: FactorReason, text: string) => {
+    const refused = describeRefused(reason)
+    const { status } = refused
     context.metrics.signIns.add(['second-factor', status === 429 ? 'too-many' : 'wrong'])
     const user = { id: account.id, fhirUserId: account.fhir_user_id }
-    const event = { kind: 'login', allowed: false, status, user, reason, ...describeLaunch(pending) } as const
+    const event = { kind: 'login', ...refused, user, ...describeLaunch(pending) } as const
     await auditEvent(context, reply.request, event)
     return sendForm(context, reply, step, { status, text })
   }
-  const refuseMany = (reason: string, text: string) => {
+  const refuseMany = (reason: FactorReason) => {
     reply.header('retry-after', String(context.settings.loginFailureWindowSeconds))
-    return refuse(429, reason, text)
+    return refuse(reason, TOO_MANY)
   }
   const reserved = kind === 'code' ? await reserveGuess() : undefined
-  if (reserved === 'too-many') return refuseMany('Too many failed attempts', TOO_MANY)
-  if (reserved === 'too-many-today') return refuse(429, 'Too many wrong codes in 24 hours', TOO_MANY_CODES)
+  if (reserved === 'too-many') return refuseMany('factor-too-many')
+  if (reserved === 'too-many-today') return refuse('factor-too-many-today', TOO_MANY_CODES)
   const proof = await findProof(context, step)
-  if (!proof && reserved) return refuse(401, WRONG_FACTOR, WRONG[kind])
+  if (!proof && reserved) return refuse('factor-wrong', WRONG[kind])
   if (!proof) {
     const isMany = (await limit.wait()) > 0
     await limit.add(db)
     await addWrongProof(context, entered)
-    return isMany ? refuseMany(WRONG_FACTOR, TOO_MANY) : refuse(401, WRONG_FACTOR, WRONG[kind])
+    return isMany ? refuseMany('factor-wrong-again') : refuse('factor-wrong', WRONG[kind])
   }
   let codesLeft = 0
   const store = async (trx: Transaction<Schema>) => {
@@ -207,7 +209,7 @@ async function checkFactor(
   }
 }
 
-const WRONG_FACTOR = 'Wrong second factor'
+type FactorReason = 'factor-wrong' | 'factor-wrong-again' | 'factor-too-many' | 'factor-too-many-today'
 
 /** Authenticator apps show digits. Recovery codes have letters too, and a mistyped one of another length is no guess at digits. */
 function findKind({ parameters }: StepRequest): EnteredProof['kind'] {

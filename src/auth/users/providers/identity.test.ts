@@ -11,7 +11,7 @@ const BASE = 'https://fhir.ehr.example/fhir'
 
 function map(fhirUser: FhirUserRule | undefined, claims: Claims) {
   const result = mapFhirUser(makeProvider({ issuer: 'https://idp.example' }, { fhirUser }), claims, BASE)
-  return result instanceof SignInRefusal ? `${result.kind}: ${result.detail}` : result
+  return result instanceof SignInRefusal ? `${result.reason}: ${result.detail}` : result
 }
 
 describe('the Practitioner of claims', () => {

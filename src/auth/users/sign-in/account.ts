@@ -55,7 +55,7 @@ export async function findAccount(
 ): Promise<Account | SignInRefusal> {
   const found = await findOnce(context, provider, subject, claims)
   // The username may be that of the same user, whose first sign-in completed between two queries.
-  const isTaken = isFailure(found) && found.kind === 'username-taken'
+  const isTaken = isFailure(found) && found.reason === 'username-taken'
   return isTaken ? findOnce(context, provider, subject, claims) : found
 }
 

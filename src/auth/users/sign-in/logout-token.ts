@@ -1,13 +1,13 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Kysely } from 'kysely'
 import type { OidcProvider } from '../../../config/index.ts'
 import { isFailure, isRecord } from '../../../core/index.ts'
 import { type Claims, decodeJwt } from '../../../jwt/index.ts'
 import { type Schema, sha256 } from '../../../store/index.ts'
-import { auditEvent } from '../../base/audit.ts'
-import { type Fault, makeFault } from '../../base/fault.ts'
+import { auditEvent, describeRefusal } from '../../base/audit.ts'
 import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
+import { getStatus, type Refusal, refuse } from '../../base/refusal.ts'
 import { readParameters } from '../../base/request.ts'
 import type { UsersContext } from '../context.ts'
 import { endProviderLogins } from '../login.ts'
@@ -30,40 +30,38 @@ interface LogoutToken {
 export function addBackchannelLogoutRoute(app: FastifyInstance, context: UsersContext): void {
   app.post(paths.backchannelLogout, async (request, reply) => {
     const token = await readLogoutToken(context, readParameters(request.body).get('logout_token') ?? '')
-    if (!isFailure(token) && (await endSession(token))) return reply.send()
-    const reason = isFailure(token) ? token.text : 'The logout_token was used before'
-    const status = reason === UNREACHABLE ? 503 : 400
-    request.log.info({ reason }, 'Back-channel logout refused')
-    const event = { kind: 'logout', allowed: false, anonymous: true, status, reason } as const
-    await auditEvent(context, request, event)
-    return sendError(reply, status, reason)
+    const refusal = isFailure(token) ? token : await endSession(token)
+    if (!refusal) return reply.send()
+    const { error, description } = refusal
+    request.log.info({ reason: refusal.reason }, 'Back-channel logout refused')
+    const event = { kind: 'logout', anonymous: true, ...describeRefusal(refusal) } as const
+    await auditEvent(context, request, { ...event, reason: description })
+    return reply.code(getStatus(error)).send({ error, error_description: description })
 
-    function endSession({ provider, jti, expiresAt, session }: LogoutToken): Promise<boolean> {
+    function endSession({ provider, jti, expiresAt, session }: LogoutToken): Promise<Refusal | undefined> {
       return context.store.db.transaction().execute(async trx => {
-        if (!(await consumeToken(trx, provider, jti, expiresAt))) return false
+        if (!(await consumeToken(trx, provider, jti, expiresAt))) return refuse('logout-token-used')
         const logins = await endProviderLogins(trx, session)
         const event = { kind: 'logout', status: 200, reason: `Signed out by ${provider.id}` } as const
         for (const { user, ended } of logins)
           await auditEvent(context, request, { ...event, user, details: { ended } }, trx)
-        return true
+        return undefined
       })
     }
   })
 }
 
-const UNREACHABLE = 'The keys of the provider could not be fetched'
-
 /** OIDC Back-Channel Logout, 2.6. */
-async function readLogoutToken(context: UsersContext, text: string): Promise<LogoutToken | Fault> {
+async function readLogoutToken(context: UsersContext, text: string): Promise<LogoutToken | Refusal> {
   const provider = context.rules.findByIssuer(decodeJwt(text)?.claims.iss)
-  if (provider?.kind !== 'oidc') return makeFault('The logout_token has no known issuer')
+  if (provider?.kind !== 'oidc') return refuse('logout-token-issuer-unknown')
   const claims = await context.providers.getClient(provider).verify(text)
   if (isFailure(claims))
-    return makeFault(
-      claims.kind === 'unreachable' ? UNREACHABLE : 'The signature of the logout_token is invalid',
+    return refuse(
+      claims.kind === 'unreachable' ? 'logout-token-keys-unreachable' : 'logout-token-signature-invalid',
     )
-  const fault = findFault(provider, claims, context.clock() / 1000)
-  if (fault !== undefined) return makeFault(`The logout_token has ${fault}`)
+  const refusal = checkClaims(provider, claims, context.clock() / 1000)
+  if (refusal) return refusal
   const { sub, sid, jti } = claims
   return {
     provider,
@@ -77,16 +75,18 @@ async function readLogoutToken(context: UsersContext, text: string): Promise<Log
   }
 }
 
-function findFault({ clientId }: OidcProvider, claims: Claims, now: number): string | undefined {
+function checkClaims({ clientId }: OidcProvider, claims: Claims, now: number): Refusal | undefined {
   const { aud, iat, jti, sub, sid, events, nonce } = claims
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
-  if (!audiences.includes(clientId)) return 'another audience'
-  if (typeof iat !== 'number' || iat > now + CLOCK_TOLERANCE_SECONDS) return 'no iat, or one in the future'
-  if (findExpiry(claims) + CLOCK_TOLERANCE_SECONDS <= now) return 'expired'
-  if (typeof jti !== 'string' || jti === '') return 'no jti'
-  if (!isRecord(events) || !isRecord(events[EVENT])) return 'no logout event'
-  if (nonce !== undefined) return 'a nonce, like an id_token'
-  return typeof sub === 'string' || typeof sid === 'string' ? undefined : 'neither sub nor sid'
+  if (!audiences.includes(clientId)) return refuse('logout-token-of-another-audience')
+  if (typeof iat !== 'number' || iat > now + CLOCK_TOLERANCE_SECONDS) return refuse('logout-token-iat-wrong')
+  if (findExpiry(claims) + CLOCK_TOLERANCE_SECONDS <= now) return refuse('logout-token-expired')
+  if (typeof jti !== 'string' || jti === '') return refuse('logout-token-without-jti')
+  if (!isRecord(events) || !isRecord(events[EVENT])) return refuse('logout-token-without-event')
+  if (nonce !== undefined) return refuse('logout-token-with-nonce')
+  return typeof sub === 'string' || typeof sid === 'string'
+    ? undefined
+    : refuse('logout-token-without-subject')
 }
 
 function findExpiry({ exp, iat }: Claims): number {
@@ -106,9 +106,4 @@ async function consumeToken(
     .onConflict(conflict => conflict.doNothing())
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n
-}
-
-function sendError(reply: FastifyReply, status: 400 | 503, description: string): FastifyReply {
-  const error = status === 503 ? 'temporarily_unavailable' : 'invalid_request'
-  return reply.code(status).send({ error, error_description: description })
 }
