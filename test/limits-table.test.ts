@@ -9,6 +9,7 @@ import * as session from '../src/session/limits.ts'
 import * as connection from '../src/turns/connection.ts'
 import * as threadPool from '../src/turns/thread-pool.ts'
 import * as web from '../src/web/http/limits.ts'
+import * as person from '../src/web/person/limits.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -23,7 +24,7 @@ const findNames = (text: string) => [...text.matchAll(/`([A-Za-z_]+)`/g)].flatMa
 describe('the limits that strangers reach', () => {
   it('are all in the documentation, each once, with the answers to both questions', () => {
     const isConstant = ([, value]: readonly [string, unknown]) => typeof value !== 'function'
-    const constants = [lab, session, connection, threadPool, web].flatMap(module =>
+    const constants = [lab, session, connection, threadPool, web, person].flatMap(module =>
       Object.entries(module).filter(isConstant),
     )
     const settings = Object.keys(testSettings).filter(name => /limit/i.test(name))

@@ -1,8 +1,6 @@
 import { computeDistance, isRecord, toPlainLine } from '../../core/index.ts'
 import type { Resource } from '../../fhir/index.ts'
-
-/** Characters of a name that are compared with another name, in a time that grows with the product of their lengths. */
-const COMPARED_CHARACTERS = 100
+import { COMPARED_CHARACTERS } from './limits.ts'
 
 /** The facts that identify a person on a page, read from a FHIR Patient (or Practitioner, for the name). */
 export interface Person {

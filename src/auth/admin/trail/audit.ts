@@ -50,11 +50,14 @@ export const EXPORT_FORMATS = {
     head: '',
     format: (record: KeptRecord, username: Username, options: ExportOptions) =>
       `${JSON.stringify(addUsername(toAuditEvent(record, options), record, username))}\n`,
+    formatNote: (text: string) =>
+      `${JSON.stringify({ resourceType: 'OperationOutcome', issue: [{ severity: 'warning', code: 'incomplete', details: { text } }] })}\n`,
   },
   csv: {
     type: CSV_TYPE,
     head: `${COLUMNS.join(',')}\r\n`,
     format: formatCsv,
+    formatNote: (text: string) => formatCsvRow([text]),
   },
 } as const
 
@@ -101,7 +104,8 @@ export async function exportRecords(
     fhirBaseUrl,
     filter,
     unknown,
-  }: Pick<AuditView, 'filter' | 'unknown'> & Pick<ExportOptions, 'fhirBaseUrl'>,
+    most = LIMITS.exportedRecords,
+  }: Pick<AuditView, 'filter' | 'unknown'> & Pick<ExportOptions, 'fhirBaseUrl'> & { readonly most?: number },
 ): Promise<AsyncGenerator<string> | AdminFailure> {
   if (exporting >= LIMITS.exports) return failAdmin('exports-running')
   const refused = await recordAction(admin, {
@@ -113,21 +117,21 @@ export async function exportRecords(
   const isNobody =
     unknown.length > 0 && (await listRecords(admin, { ...filter, limit: 1 })).items.length === 0
   if (isNobody) return failAdmin('filter-unknown', { faults: describeUnknown(unknown) })
-  return writeRecords(admin, format, filter, { fhirBaseUrl, ids: await openEventIds(admin.store) })
+  return writeRecords(admin, format, filter, { fhirBaseUrl, ids: await openEventIds(admin.store), most })
 }
 
 async function* writeRecords(
   { store }: Pick<Admin, 'store'>,
   format: ExportFormat,
   filter: RecordFilter,
-  options: ExportOptions,
+  { most, ...options }: ExportOptions & { readonly most: number },
 ): AsyncGenerator<string> {
   exporting++
   try {
-    const { head, format: formatRecord } = EXPORT_FORMATS[format]
+    const { head, format: formatRecord, formatNote } = EXPORT_FORMATS[format]
     yield head
     let after: TrailPosition | undefined
-    for (let left: number = LIMITS.exportedRecords; left > 0; ) {
+    for (let left = most; left > 0; ) {
       const limit = Math.min(PAGE, left)
       const { records, next } = await findPage(store, { ...filter, after, limit })
       const usernames = await findUsernames(store, records)
@@ -138,9 +142,19 @@ async function* writeRecords(
       // SQLite answers at once: without a pause, the export of a long trail would block every other request.
       await yieldTurn()
     }
+    const [older] = after ? (await findPage(store, { ...filter, after, limit: 1 })).records : []
+    if (older) yield formatNote(describeCut(most, older))
   } finally {
     exporting--
   }
+}
+
+/** The beginning of the last line of a file that is not complete. */
+export const INCOMPLETE = 'Incomplete: '
+
+function describeCut(most: number, { at }: KeptRecord): string {
+  const day = new Date(at).toISOString().slice(0, 10)
+  return `${INCOMPLETE}this file has the newest ${most.toLocaleString('en')} records. For older ones, export again with ${day} as the last day, or read them by the administration API.`
 }
 
 /** A record as JSON, without the members that have no value. */

@@ -7,6 +7,7 @@ import { LIMITS } from '../../base/limits.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { makeCommandLine } from '../base/action.ts'
+import { exportRecords } from './audit.ts'
 import { checkFile } from './check-file.ts'
 
 eachDatabase((_name, open) => {
@@ -30,14 +31,39 @@ eachDatabase((_name, open) => {
       const headers = { 'content-type': 'multipart/form-data; boundary=a-boundary-of-the-test', cookie }
       return auth.app.inject({ method: 'POST', url: '/admin/audit/check-file', payload, headers })
     }
-    const check = async (...parts: readonly string[]) => {
-      const { store, time, rules, settings } = auth
+    const commandLine = () => {
+      const { store, time, rules } = auth
       const audit = createAuditor({ store })
-      const commandLine = { store, audit, clock: () => time.now, rules, ...makeCommandLine('tester@test') }
-      const checked = await checkFile(commandLine, parts, settings)
+      return { store, audit, clock: () => time.now, rules, ...makeCommandLine('tester@test') }
+    }
+    const check = async (...parts: readonly string[]) => {
+      const checked = await checkFile(commandLine(), parts, auth.settings)
       return isFailure(checked) ? checked.sentence : checked
     }
     const nothing = { count: 0, first: [] }
+
+    for (const format of ['ndjson', 'csv'] as const)
+      it(`accepts ${format} that says at its end that older records are missing (ADMIN-8)`, async () => {
+        const parts = await exportRecords(commandLine(), format, {
+          ...auth.settings,
+          filter: {},
+          unknown: [],
+          most: 2,
+        })
+        assert.ok(!isFailure(parts))
+        let file = ''
+        for await (const part of parts) file += part
+        const [last = ''] = file.trimEnd().split('\n').slice(-1)
+        assert.match(
+          last,
+          /Incomplete: this file has the newest 2 records\. For older ones, export again with \d{4}-\d\d-\d\d as the last day/,
+        )
+        assert.deepEqual(await check(file), {
+          ...{ format, records: 2, unchanged: 2 },
+          ...{ changed: nothing, expired: nothing, missing: nothing },
+        })
+        assert.doesNotMatch(await download(format), /Incomplete/)
+      })
 
     for (const format of ['ndjson', 'csv'] as const)
       it(`finds every record of ${format} unchanged, also after the user was renamed and removed (ADMIN-27)`, async () => {

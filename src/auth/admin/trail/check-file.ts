@@ -14,7 +14,7 @@ import type { Store } from '../../../store/index.ts'
 import { parseCsv } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
-import { COLUMNS, type ExportFormat, formatCells } from './audit.ts'
+import { COLUMNS, type ExportFormat, formatCells, INCOMPLETE } from './audit.ts'
 
 export const CHECK_FILE: Operation = { name: 'audit check-file', signIn: 'never asks', isForAuditors: true }
 
@@ -183,6 +183,7 @@ async function* readRows(rows: AsyncIterable<readonly string[]>): AsyncGenerator
   let at = 0
   for await (const cells of rows) {
     at++
+    if (columns && cells.length === 1 && cells[0]?.startsWith(INCOMPLETE)) continue
     if (columns) yield readRow(columns, cells, at)
     else if (cells.includes('id') && cells.every(cell => COLUMNS.includes(cell))) columns = cells
     else return yield NOT_AN_EXPORT
@@ -203,7 +204,7 @@ async function* readEvents(text: AsyncIterable<string>, ids: EventIds): AsyncGen
     crlfDelay: Number.POSITIVE_INFINITY,
   })) {
     at++
-    if (line.trim() !== '') yield readEvent(line, at, ids)
+    if (line.trim() !== '' && !line.includes(`"text":"${INCOMPLETE}`)) yield readEvent(line, at, ids)
   }
 }
 

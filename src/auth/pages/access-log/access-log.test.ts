@@ -617,6 +617,26 @@ eachDatabaseIfThorough((_name, open) => {
         assert.deepEqual((await browser.get('/account/access-log.json')).json(), [])
       })
 
+      it('says at its end that older entries are missing', async () => {
+        await record([])
+        const audit = createAuditor({ store: auth.store })
+        const byRobin = { ...READ, subject: robin, fhirUser: 'Practitioner/kim' }
+        const AT_ONCE = 500
+        for (let first = 0; first < 1.2 * LIMITS.exportedRecords; first += AT_ONCE)
+          // Each is a visit of its own.
+          await audit.record(
+            ...Array.from({ length: AT_ONCE }, (_, at) => ({
+              ...byRobin,
+              at: NOON - (first + at) * 3_600_000,
+            })),
+          )
+        const csv = (await browser.get('/account/access-log.csv')).body.trimEnd().split('\r\n')
+        assert.match(csv.at(-1) ?? '', /^"Incomplete: older entries are not in this file\./)
+        const json = (await browser.get('/account/access-log.json')).json()
+        assert.match(json.at(-1).incomplete, /^Incomplete: /)
+        await record([])
+      })
+
       it('is refused to a user whose others still run, and to nobody else (PATIENTS-6)', async () => {
         // Nothing of the rest is needed before the first line is read.
         const start = async (id: string) => {

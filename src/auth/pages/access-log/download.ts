@@ -29,6 +29,8 @@ interface Format {
   readonly type: string
   readonly head: string
   readonly end: string
+  /** Says at the end that there are older entries. */
+  formatNote(text: string, isFirst: boolean): string
   format(entry: Entry, options: { readonly isFirst: boolean; readonly zone: string }): string
 }
 
@@ -38,6 +40,7 @@ export const DOWNLOADS = {
     type: CSV_TYPE,
     head: `\ufeff${formatCsvRow(HEADS)}`,
     end: '',
+    formatNote: text => formatCsvRow([text]),
     format: ({ from, to, who, role, apps, kind, what }, { zone }) =>
       formatCsvRow([
         formatDate(from, zone),
@@ -54,11 +57,15 @@ export const DOWNLOADS = {
     type: 'application/json; charset=utf-8',
     head: '[',
     end: '\n]\n',
+    formatNote: (text, isFirst) => `${isFirst ? '' : ','}\n${JSON.stringify({ incomplete: text })}`,
     format: (entry, { isFirst }) => `${isFirst ? '' : ','}\n${JSON.stringify(entry)}`,
   },
 } as const satisfies Record<string, Format>
 
 export type DownloadFormat = keyof typeof DOWNLOADS
+
+const CUT =
+  'Incomplete: older entries are not in this file. To download them, choose an earlier day under “To”.'
 
 /** Visits that are written without a pause. */
 const AT_ONCE = 250
@@ -87,12 +94,16 @@ async function* generate(
 ): AsyncGenerator<string> {
   running.push(user.id)
   try {
-    const { head, end, format: formatEntry }: Format = DOWNLOADS[format]
+    const { head, end, format: formatEntry, formatNote }: Format = DOWNLOADS[format]
     yield head
     const person = await findPerson(context, await openEventIds(context.store), view)
     let isFirst = true
     let after: TrailPosition | undefined
-    for (let left: number = LIMITS.exportedRecords; left > 0; ) {
+    for (let left: number = LIMITS.exportedRecords; ; ) {
+      if (left <= 0) {
+        yield formatNote(CUT, isFirst)
+        break
+      }
       const { days, older } = await readDays(context, user, view, { person, after, isUnpaged: true })
       const visits = days.flatMap(day => [...day.visits, ...day.lists])
       const actors = await findActors(context, user.id, visits.flat())
