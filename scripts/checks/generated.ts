@@ -6,15 +6,20 @@ import { createOpenApiDocument } from '../../src/session/index.ts'
 import { formatApiReference } from './api-reference.ts'
 import type { Sources } from './modules.ts'
 import { fillCounts } from './proof.ts'
+import { fillReasons } from './reasons-reference.ts'
 import { settingsReference } from './settings-reference.ts'
 
 /** Written by hand, apart from its counts and versions. */
 const PROOF = 'docs/proof.md'
 
+/** Written by hand, apart from the reasons of the auth server. */
+const ERRORS = 'docs/errors.md'
+
 /** The pages that are generated, by their path, with the text that they should have. */
 export async function generatePages(sources: Sources): Promise<ReadonlyMap<string, string>> {
   return new Map([
     [PROOF, fillCounts(sources.get(PROOF) ?? '', sources)],
+    [ERRORS, fillReasons(sources.get(ERRORS) ?? '')],
     ['docs/settings.md', settingsReference()],
     ['docs/cli.md', await renderCliReference()],
     [

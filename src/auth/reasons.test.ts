@@ -24,10 +24,12 @@ import type { TestBrowser } from './testing/test-browser.ts'
 import { makeEncounter, patient } from './testing/test-fhir-server.ts'
 import { openTestStore } from './testing/test-store.ts'
 import { addWrongPasswords } from './testing/wrong-passwords.ts'
+import { ADMINISTRATION } from './words/administration.ts'
 import { explainReason } from './words/explanation.ts'
 import type { StoredFacts } from './words/reason.ts'
-import { findWords, OAUTH_REASONS, type OAuthReason, type PageReason } from './words/reasons.ts'
-import type { LOGOUT_TOKENS } from './words/sign-in.ts'
+import { findWords, OAUTH_REASONS, type OAuthReason, PAGE_REASONS, type PageReason } from './words/reasons.ts'
+import { type LOGOUT_TOKENS, PROVIDER_SIGN_IN } from './words/sign-in.ts'
+import { REASON_TABLES } from './words/tables.ts'
 
 type Outcome = LightMyRequestResponse | Refusal
 type Parts = Readonly<Record<string, string | undefined>>
@@ -691,6 +693,16 @@ function findBySentence(response: LightMyRequestResponse): {
     facts: { faults: sentence },
   }
 }
+
+describe('docs/errors.md', () => {
+  it('has a table for every reason, and no reason has two', () => {
+    const listed = Object.values(REASON_TABLES).flatMap(table => Object.keys(table))
+    const known = [OAUTH_REASONS, PAGE_REASONS, PROVIDER_SIGN_IN, ADMINISTRATION].flatMap(table =>
+      Object.keys(table),
+    )
+    assert.deepEqual(listed.toSorted(), known.toSorted())
+  })
+})
 
 describe('findWords', () => {
   it('finds nothing for a reason of a later release, or none', () => {

@@ -1,0 +1,39 @@
+import type { Words } from '../../src/auth/words/reason.ts'
+import { REASON_TABLES } from '../../src/auth/words/tables.ts'
+
+const BEGIN = '<!-- Generated from src/auth/words by `npm run reference`. Change the tables there. -->'
+const END = '<!-- End of the generated part. -->'
+
+/** docs/errors.md with a table for each table of reasons. */
+export function fillReasons(page: string): string {
+  const [before = '', rest = ''] = page.split(BEGIN)
+  const [, after = ''] = rest.split(END)
+  const sections = Object.entries(REASON_TABLES).map(
+    ([title, table]) => `### ${title}\n\n${formatTable(table)}`,
+  )
+  return `${before}${BEGIN}\n\n${sections.join('\n\n')}\n\n${END}${after}`
+}
+
+type AnyWords = Words & { readonly error?: string; readonly status?: number; readonly code?: string }
+
+function formatTable(table: Readonly<Record<string, AnyWords>>): string {
+  const rows = Object.entries(table).map(([reason, words]) => {
+    const { error, status, code, sentence, detail, cause, note, remedy } = words
+    const said = [sentence, ...(detail === undefined ? [] : [`(${detail})`])].join(' ')
+    const why = [cause, note].filter(text => text !== undefined).join(' ')
+    const cells = [`\`${reason}\``, `\`${error ?? code ?? status}\``, said, why, remedy]
+    return `| ${cells.map(formatCell).join(' | ')} |`
+  })
+  return ['| reason | error or status | text | cause | what to do |', '|---|---|---|---|---|', ...rows].join(
+    '\n',
+  )
+}
+
+/** `{name}` stands for a fact, and shows as its name in italics. */
+function formatCell(text: string): string {
+  return text
+    .replaceAll('|', '\\|')
+    .replaceAll('*', '\\*')
+    .replaceAll('<', '&lt;')
+    .replace(/\{(\w+)\}/g, '*$1*')
+}
