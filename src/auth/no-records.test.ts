@@ -45,6 +45,7 @@ eachDatabaseIfThorough((_name, open) => {
         const { body } = await browser.get('/account')
         assert.match(body, /This account opens no patient records\./)
         assert.doesNotMatch(body, /<li><a href="\/(?:portal|manage|activity|lab|apps)"/)
+        assert.doesNotMatch((await browser.get('/manage')).body, /Go to patients/)
       }
     })
 

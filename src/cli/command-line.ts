@@ -16,13 +16,13 @@ import { withTicker } from './ticker.ts'
 import { readOptions } from './usage.ts'
 import { wrapHelp } from './wrap-help.ts'
 
-/** Every failure becomes a line on stderr and an exit code. */
+/** Every failure becomes a line on stderr, or one for each cause, and an exit code. */
 export async function runCommandLine(argv: readonly string[], given: Io): Promise<ExitCode> {
   const io = { ...given, stdout: escapeOutput(given.stdout), stderr: escapeOutput(given.stderr) }
   try {
     return await dispatch(argv, io)
   } catch (error) {
-    if (error instanceof CommandFailure) return fail(io, [formatMessage(error.message)], error.exitCode)
+    if (error instanceof CommandFailure) return fail(io, error.lines.map(formatMessage), error.exitCode)
     // Imported here, so that `--help` does not load the settings.
     const { SettingsError } = await import('../config/index.ts')
     if (error instanceof SettingsError) return fail(io, error.problems, 1)

@@ -51,17 +51,20 @@ export interface NamedCommand extends Command {
   readonly summary: string
 }
 
-/** A failure with one line for the user and no stack trace. */
+/** A failure with one line for the user, or one for each cause, and no stack trace. */
 export class CommandFailure extends Error {
+  readonly lines: readonly string[]
   readonly exitCode: 1 | 2
-  constructor(message: string, exitCode: 1 | 2 = 1) {
-    super(message)
+  constructor(lines: string | readonly string[], exitCode: 1 | 2 = 1) {
+    const all = [lines].flat()
+    super(all.join('\n'))
+    this.lines = all
     this.exitCode = exitCode
   }
 }
 
-export function failMisuse(message: string): CommandFailure {
-  return new CommandFailure(message, 2)
+export function failMisuse(lines: string | readonly string[]): CommandFailure {
+  return new CommandFailure(lines, 2)
 }
 
 /** Notes about a change that is complete: if they fail, the command has not failed, which a person would repeat. */

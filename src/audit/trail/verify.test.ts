@@ -177,7 +177,7 @@ eachDatabase((_, openAny) => {
       assert.match(named ?? '', /^The seal that record \d+ names has changed$/)
       assert.equal(
         missing,
-        `The trail does not contain seal ${head}: its end was removed, or the trail was replaced`,
+        `The trail does not contain the head ${head}. Check that you copied it exactly. If you did, the end of the trail was removed, or the trail was replaced`,
       )
       await run(store, 'delete from audit_event where id >= 10')
       assert.match(String((await verifyTrail(store, sealer)).problems.at(-1)), /^The feed has sent record 10/)

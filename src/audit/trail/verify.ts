@@ -191,7 +191,9 @@ async function isKnownHead(store: Store, head: string): Promise<boolean> {
 
 async function verifyHead(store: Store, { problems }: Chain, head: string): Promise<void> {
   if (!(await isKnownHead(store, head)))
-    problems.push(`The trail does not contain seal ${head}: its end was removed, or the trail was replaced`)
+    problems.push(
+      `The trail does not contain the head ${head}. Check that you copied it exactly. If you did, the end of the trail was removed, or the trail was replaced`,
+    )
 }
 
 /** The feeds know the last record that they sent. */

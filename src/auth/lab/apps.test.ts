@@ -261,9 +261,9 @@ describe('/apps', () => {
         scope: 'launch a/b c/d',
       }),
       {
-        redirect_uris: 'x: expected an absolute URL. y: expected an absolute URL.',
+        redirect_uris: 'x: expected an absolute URL.\ny: expected an absolute URL.',
         scope:
-          'a/b: expected for example patient/Condition.rs. c/d: expected for example patient/Condition.rs.',
+          'a/b: expected for example patient/Condition.rs.\nc/d: expected for example patient/Condition.rs.',
       },
     )
     const faults = await check({

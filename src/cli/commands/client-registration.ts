@@ -169,7 +169,7 @@ function describeFault(fault: ClientFault): CommandFailure {
     const { option } = CLIENT_FIELDS[property]
     return `Cannot use --${option}${value === undefined ? '' : ` ${value}`}: ${text}`
   })
-  return failMisuse(lines.join('\n'))
+  return failMisuse(lines)
 }
 
 function readDescription(args: Arguments, io: Io): ClientChanges {

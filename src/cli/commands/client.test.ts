@@ -160,6 +160,23 @@ eachDatabaseIfThorough((_, __, create) => {
       assert.ok((await run('client', 'set', 'growth', '--scope', scope)).stderr.startsWith(error))
     })
 
+    it('names each wrong value on a line of its own, also when changing a client', async () => {
+      const { run } = await setUp()
+      await run(...APP, '--public')
+      const wrong = ['--redirect-uri', 'foo', '--redirect-uri', 'bar', '--scope', 'patient/Foo.rs baz']
+      const lines = [
+        'Cannot use --redirect-uri foo: expected an absolute URL',
+        'Cannot use --redirect-uri bar: expected an absolute URL',
+        'Cannot use --scope patient/Foo.rs: FHIR R4 has no resource type Foo',
+        'Cannot use --scope baz: expected for example patient/Condition.rs',
+      ]
+      const add = ['client', 'add', '--id', 'wrong', '--public', ...wrong]
+      for (const command of [add, ['client', 'set', 'growth', ...wrong]]) {
+        const { stderr, exitCode } = await run(...command)
+        assert.deepEqual([stderr.trimEnd().split('\n'), exitCode], [lines, 2])
+      }
+    })
+
     it('needs no redirect URI with only system/ scopes', async () => {
       const { run, rows } = await setUp()
       const done = await run(

@@ -144,7 +144,7 @@ ${checked && renderCheck(checked)}
 <div class="field"><label class="field__label" for="text">Or its text (YAML or JSON)</label><textarea class="input" id="text" name="text" rows="10" autocomplete="off" autocapitalize="none" spellcheck="false">${text}</textarea></div>
 <div class="actions"><button class="btn btn--quiet">Validate file</button></div>
 </form>
-<p class="small muted after">A test changes nothing. To use a new file, replace the file that <code>smart.fhir.policy-file</code> names, and reload the settings.</p>`
+<p class="small muted after">Validating a file changes nothing. To use a new file, replace the file that <code>smart.fhir.policy-file</code> names, and reload the settings.</p>`
 }
 
 function renderFound(found: readonly PatientAccess[], names: ReadonlyMap<string, string>): Html {

@@ -54,6 +54,7 @@ export function listUserFaults(
   const { relatedPersons = [], records = true } = user
   const [type = '', id = '', ...more] = user.fhirUser.split('/')
   const types: readonly string[] = FHIR_USERS[user.kind]
+  const wrongIds = relatedPersons.filter(id => !isId(id))
   const rules: readonly (readonly [isKept: boolean, property: UserFault['property'], reason: string])[] = [
     [
       isPlainLine(user.displayName, LIMITS.nameCharacters),
@@ -80,7 +81,7 @@ export function listUserFaults(
       'relatedPersons',
       `an account has at most ${LIMITS.relatedPersons} RelatedPersons`,
     ],
-    [relatedPersons.every(isId), 'relatedPersons', 'the id of a RelatedPerson is not valid'],
+    [wrongIds.length === 0, 'relatedPersons', `not an id of a RelatedPerson: ${wrongIds.join(', ')}`],
     [
       relatedPersons.length === 0 || user.kind === 'account',
       'relatedPersons',

@@ -250,7 +250,7 @@ async function findTrailMatters(admin: Admin, { settings }: AuthContext): Promis
 
 function describeVerification({ state, at = 0 }: VerificationReport, now: number): string | undefined {
   if (state === 'changed') return 'The last verification found that the audit trail was changed.'
-  if (state === 'never') return 'The audit trail was never verified.'
+  if (state === 'never') return 'The audit trail has never been verified.'
   if (state === 'failed') return 'The last verification of the audit trail did not finish.'
   const days = Math.floor((now - at) / DAY_MS)
   return days < VERIFIED_DAYS ? undefined : `The audit trail was last verified ${days} days ago.`

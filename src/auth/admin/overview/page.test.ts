@@ -25,7 +25,10 @@ eachDatabaseIfThorough((_name, open) => {
       }
       const unknown = (...names: readonly string[]) =>
         `The FHIR server has no resource for the FHIR user of the ${names.length > 1 ? 'accounts' : 'account'} ${names.join(', ')}.`
-      assert.deepEqual(await find(), ['The audit trail was never verified.', unknown('ada', 'clinician')])
+      assert.deepEqual(await find(), [
+        'The audit trail has never been verified.',
+        unknown('ada', 'clinician'),
+      ])
       const browser = await ready.logIn('ada')
       assert.equal((await browser.post('/admin/audit/verify', {})).headers.location, '/admin/audit/verify')
       assert.match((await browser.get('/admin/audit/verify')).body, /No change found\./)

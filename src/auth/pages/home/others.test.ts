@@ -42,7 +42,7 @@ eachDatabaseIfThorough((_name, open) => {
           /Heart Tracker[\s\S]*App of the hospital, used by Dr\. Robin Ahmadi\. Reads conditions\. Until /,
         )
         assert.equal((await show()).includes(', also while they are away.'), more.includes('offline'))
-        assert.match(await show(), /You cannot end the access of their apps here/)
+        assert.match(await show(), /You cannot end the access of those apps here/)
         await clinician?.post('/manage/remove', { client: 'tracker' })
         assert.match(await show(), /Nobody else has allowed an app/)
       }

@@ -144,7 +144,7 @@ const NO_RECORD = renderAlert(
 )
 
 /** About every record. */
-const ABOUT_OTHERS = html`<p class="small muted">Everyone who may act for a person can open that person’s record with apps that they allow, as you can. You cannot end the access of their apps here. If somebody should not be able to open a record, ask the people named under “Questions?”. Staff may also use apps that open many records. Each record that they open is listed under “Who looked”.</p>`
+const ABOUT_OTHERS = html`<p class="small muted">Everyone who may act for a person can open that person’s record, as you can, with apps that they choose. You cannot end the access of those apps here. If somebody should not be able to open a record, ask the people named under “Questions?”. Staff may also use apps that open many records. Each record that they open is listed under “Who looked”.</p>`
 
 /** So many records fill several screens of a phone. */
 const MANY = 3
@@ -182,7 +182,7 @@ ${
     ? html`<p class="home__part muted">Nobody else has opened ${whose.record} lately.</p>`
     : renderVisits(visits, { actors, whose, view }, true)
 }
-<p class="home__part"><a href="${log}">Everyone who looked at ${whose.record}</a>, also you and the apps that you allowed</p>
+<p class="home__part"><a href="${log}">Everyone who looked at ${whose.record}</a>, including you and the apps that you allowed</p>
 ${renderGrantsOfOthers(ofOthers)}
 ${renderRepresentatives(representatives, whose)}
 </section>`

@@ -15,7 +15,7 @@ import {
 } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { findOwnPatient, isPatientUser, type User } from '../../base/user.ts'
+import { findOwnPatient, isPatientUser, opensRecords, type User } from '../../base/user.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
@@ -156,8 +156,9 @@ function describeCount(offline: number): string {
 function renderEmpty({ user }: Login): Html {
   return renderEmptyState({
     title: 'No app has access',
-    text: 'An app appears here after you launch it or allow it to use a record.',
-    ...(!isPatientUser(user) && { action: { href: paths.portal, text: 'Go to patients' } }),
+    text: `An app appears here after you ${isPatientUser(user) ? 'open' : 'launch'} it or allow it to use a record.`,
+    ...(!isPatientUser(user) &&
+      opensRecords(user) && { action: { href: paths.portal, text: 'Go to patients' } }),
   })
 }
 

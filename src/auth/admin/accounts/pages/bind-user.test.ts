@@ -226,12 +226,14 @@ describe('the resource of an account', () => {
       username: ' ',
       displayName: '',
       fhirUser: 'Practitioner/1',
-      relatedPersons: '#',
+      relatedPersons: '# RelatedPerson/r1 RelatedPerson/ä',
     }
     const { statusCode, body } = await admin.post(NEW, nobody)
     assert.equal(statusCode, 400)
     assert.match(body, /The user was not added\.[\s\S]*Correct the marked fields\./)
     assert.deepEqual(Object.keys(readFaults(body)), ['username', 'displayName', 'fhirUser', 'relatedPersons'])
+    assert.equal(body.match(/begins with a letter or a digit/g)?.length, 1)
+    assert.equal(readFaults(body).relatedPersons, 'Not an id of a RelatedPerson: #, ä.')
     assert.match(readFaults(body).fhirUser ?? '', /reference to a Patient or RelatedPerson\.$/)
     assert.deepEqual(body.match(/<input[^>]*autofocus[^>]*/g)?.length, 1)
     assert.match(body, /id="username"[^>]* autofocus aria-invalid="true"/)

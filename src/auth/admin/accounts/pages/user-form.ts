@@ -79,6 +79,7 @@ export function renderNewUser(
 ): Html {
   const { kind, password } = entries
   const renderOwn = defineFields(entries, faults)
+  const isRuleSaid = faults.some(({ sentence }) => sentence.includes(NEW_USERNAME_RULE))
   return renderAdminPage(
     request,
     { section: SECTION, title: 'Add a user' },
@@ -89,7 +90,7 @@ export function renderNewUser(
     ).map(
       ([name, text]) => html`<option value="${name}"${name === kind && html` selected`}>${text}</option>`,
     )}</select></div>
-${renderOwn({ name: 'username', label: 'Username', required: true, hint: `It has ${NEW_USERNAME_RULE}.` })}
+${renderOwn({ name: 'username', label: 'Username', required: true, hint: isRuleSaid ? undefined : `It has ${NEW_USERNAME_RULE}.` })}
 ${renderOwn({ name: 'displayName', label: 'Name', required: true })}
 ${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>. For a relative you can leave it empty: the first of the related persons is then used. Leave it empty if the account opens no patient records.' })}
 ${renderNoRecords(entries, { faults })}

@@ -62,7 +62,7 @@ export function renderFhirUser({ fhirUser, records }: UserDescription): Html | s
 }
 
 export function renderState(user: UserDescription): Html {
-  return html`${listStateWords(user).map(({ text, tone }, at) => html`${at > 0 && ' '}${renderBadge(text, tone)}`)}${user.isForLoopback && html`<span class="sub">A sample account: it stops working at a public URL, unless it gets a new password there.</span>`}`
+  return html`${listStateWords(user).map(({ text, tone }, at) => html`${at > 0 && ' '}${renderBadge(text, tone)}`)}${user.isForLoopback && html`<span class="sub">Its password was set on loopback: when the server has a public URL, the account works only after it gets a new password there.</span>`}`
 }
 
 export const DONE: Readonly<Record<string, string>> = {

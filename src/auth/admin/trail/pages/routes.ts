@@ -229,17 +229,21 @@ function renderNone({ context }: AdminRequest, { older, meant, view: { unknown }
   if (unknown.length > 0 && !older)
     return renderAlert(
       'Unknown user or app.',
-      `${describeUnknown(unknown).replace(/^n/, 'N')}. Check the spelling. There may still be records.`,
+      `${describeUnknown(unknown).replace(/^n/, 'N')}. Check the spelling: the trail may have records under another name or id.`,
       'warn',
     )
   if (meant?.found.length === 0 && meant.fault !== undefined && !older)
     return isMistyped(meant)
       ? renderAlert(
           'Unknown patient.',
-          `${meant.fault} Check the spelling. There may still be records.`,
+          `${meant.fault} Check the spelling: the trail may have records under another name or id.`,
           'warn',
         )
-      : renderAlert('Not looked up.', `${meant.fault} There may still be records.`, 'warn')
+      : renderAlert(
+          'Not looked up.',
+          `${meant.fault} The trail may have records of the patient all the same.`,
+          'warn',
+        )
   return html`<div class="card">${renderEmptyState(
     older
       ? { title: 'No match among the newest records', text: 'Older records may match.' }
@@ -293,10 +297,8 @@ const PATIENTS_SHOWN = 3
 function listPatients(record: KeptRecord) {
   const { patients, hasOthers } = readFiledPatients(record)
   const more = patients.length - PATIENTS_SHOWN
-  return {
-    shown: patients.slice(0, PATIENTS_SHOWN),
-    rest: [...(more > 0 ? [`${more} more`] : []), ...(hasOthers ? ['others'] : [])].join(' and '),
-  }
+  const counted = more > 0 ? `${more} more` : ''
+  return { shown: patients.slice(0, PATIENTS_SHOWN), rest: hasOthers ? 'others' : counted }
 }
 
 function renderPatientList(record: KeptRecord, names: PatientNames): Html | string {

@@ -294,7 +294,7 @@ export function renderFaultAlert({ client, faults }: Pick<AppFormOptions, 'clien
 
 /** Every wrong value of a field, each once. */
 function describeFaults(faults: readonly ClientFault[]): string {
-  return [...new Set(faults.map(describeFault))].slice(0, NAMED_FAULTS).join(' ')
+  return [...new Set(faults.map(describeFault))].slice(0, NAMED_FAULTS).join('\n')
 }
 
 function describeFault(fault: ClientFault): string {
