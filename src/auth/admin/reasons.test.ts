@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { Type } from '@sinclair/typebox'
+import { createAuditor } from '../../audit/index.ts'
+import { findOwn } from '../../core/index.ts'
+import { createSealer, sha256 } from '../../store/index.ts'
+import { CLIENT_DEFAULTS } from '../oauth/clients/validate.ts'
+import type { AuthContext } from '../oauth/context.ts'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import { openTestStore } from '../testing/test-store.ts'
+import { ADMINISTRATION, type AdminReason } from '../words/administration.ts'
+import { revokeGrantById } from './access/grants.ts'
+import { explainPatientAccess } from './access/policy.ts'
+import { linkUser, resetSecondFactor, unlinkUser, unlockUser } from './accounts/change-sign-in.ts'
+import { addUser, removeUser } from './accounts/change-user.ts'
+import { checkLink, checkPassword, listUserFaults } from './accounts/check-user.ts'
+import { refuseOwnAccount } from './accounts/perform-on-user.ts'
+import { endSignInById } from './accounts/sign-ins.ts'
+import { addClient, removeClient, rotateClientSecret } from './apps/clients.ts'
+import { type Admin, AdminFailure, recordAction } from './base/action.ts'
+import { readMembers } from './base/endpoint.ts'
+import { rotateKeys, withdrawKey } from './server/keys.ts'
+import { testProvider } from './server/providers.ts'
+import { reloadSettings } from './server/system.ts'
+import { checkFile } from './trail/check-file.ts'
+import { startVerification } from './trail/verification.ts'
+
+/** Limits, races and outages, which this file does not make happen. */
+type ElsewhereReason =
+  | 'exports-running'
+  | 'file-checks-running'
+  | 'keys-rotated-meanwhile'
+  | 'patient-search-not-permitted'
+  | 'patient-search-unavailable'
+  | 'user-has-many-grants'
+  | 'verification-failed'
+
+interface World {
+  readonly auth: TestAuthServer
+  readonly admin: Admin
+  /** The text of a refused request to the API, or of an error page. */
+  readonly api: (path: string) => Promise<string>
+  readonly page: (path: string) => Promise<string>
+}
+
+const OPERATION = { name: 'keys rotate', signIn: 'asks' } as const
+const sealer = createSealer('test secret')
+const BASE = { fhirBaseUrl: 'http://localhost:8080/fhir' }
+const NEW = {
+  kind: 'clinician',
+  username: 'new-one',
+  displayName: 'New',
+  fhirUser: 'Practitioner/1',
+} as const
+
+const WAYS: Readonly<Record<Exclude<AdminReason, ElsewhereReason>, (world: World) => unknown>> = {
+  'not-an-administrator': ({ admin }) =>
+    recordAction({ ...admin, mayAct: async () => false }, { operation: OPERATION }),
+  'sign-in-too-old': ({ admin }) =>
+    recordAction(
+      { ...admin, actor: { kind: 'clinician', id: 'a', fhirUserId: 'p', authTime: 0 } },
+      { operation: OPERATION },
+    ),
+  'member-malformed': () => readMembers(Type.Object({ x: Type.String() }), { x: '\0' }, false),
+  'members-invalid': () => readMembers(Type.Object({ x: Type.String() }), { x: 1 }, false),
+  'client-unknown': ({ admin }) => removeClient(admin, 'nobody'),
+  'client-id-taken': ({ admin }) => addClient(admin, 'plain', APP),
+  'client-property-invalid': ({ admin }) => addClient(admin, 'other', { ...APP, redirectUris: ['no URL'] }),
+  'client-without-secret': ({ admin }) => rotateClientSecret(admin, 'plain'),
+  'user-unknown': ({ admin }) => removeUser(admin, { username: 'nobody' }),
+  'own-account': ({ admin }) =>
+    refuseOwnAccount(
+      { ...admin, actor: { kind: 'clinician', id: 'a', fhirUserId: 'p', authTime: 0 } },
+      'a',
+      'disable',
+    ),
+  'username-taken': ({ admin }) => addUser(admin, { ...NEW, username: 'clinician' }),
+  'user-property-invalid': () => listUserFaults({ ...NEW, fhirUser: 'Patient/1' })[0],
+  'password-unfit': ({ admin }) =>
+    checkPassword({ ...admin, minPasswordLength: 8 }, { username: 'u', displayName: 'U' }, 'short'),
+  'password-and-link': ({ admin }) => checkLink(admin, { withLink: true, password: 'x' }),
+  'passwords-off': ({ admin }) =>
+    checkLink({ ...admin, rules: { ...admin.rules, passwords: false } }, { withLink: true }),
+  'no-second-factor': ({ admin }) => resetSecondFactor(admin, { username: 'clinician' }, { keepApps: false }),
+  'account-not-locked': ({ admin }) => unlockUser(admin, { username: 'clinician' }),
+  'identity-malformed': ({ admin }) =>
+    linkUser(admin, { username: 'clinician' }, { issuer: '', subject: 'x' }),
+  'link-unknown': ({ admin }) =>
+    unlinkUser(admin, { username: 'clinician' }, { issuer: 'https://x.example', subject: 'x' }),
+  'sign-in-unknown': ({ admin }) => endSignInById(admin, 'x'),
+  'grant-unknown': ({ admin }) => revokeGrantById(admin, 'x'),
+  'patient-id-malformed': ({ admin }) => explainPatientAccess(admin, {} as AuthContext, '?'),
+  'key-unknown': ({ admin }) => withdrawKey(admin, sealer, 'x'),
+  'keys-of-another-secret': ({ admin }) => rotateKeys(admin, createSealer('another secret')),
+  'provider-unknown': ({ admin }) =>
+    testProvider(admin, { providers: { find: () => undefined } } as unknown as AuthContext, 'x'),
+  'settings-invalid': ({ admin }) => {
+    const controls = { getPolicy() {}, getLogLevel: () => 'info', reload: async () => ({ problems: ['no'] }) }
+    const providers = { passwords: true, secondFactor: 'none', all: [] }
+    return reloadSettings(admin, { controls, providers } as unknown as AuthContext)
+  },
+  'verification-running': async ({ admin }) => {
+    const row = { name: 'verification', value: '{"state":"running"}', expires_at: null }
+    await startVerification(admin, sealer, {})
+    await admin.store.db
+      .updateTable('runtime_value')
+      .set({ value: row.value, changed_at: admin.clock() })
+      .where('name', 'like', '%verif%')
+      .execute()
+    return startVerification(admin, sealer, {})
+  },
+  'url-malformed': ({ api }) => api('/clients/%00'),
+  'time-malformed': ({ api }) => api('/audit?since=2026-99-99'),
+  'filter-unknown': ({ api }) => api('/audit?user=nobody'),
+  'patient-not-found': ({ api }) => api('/policy/patients/nobody'),
+  'fhir-server-unavailable': async ({ auth, api }) => {
+    auth.fhir.fail('no-response')
+    const response = await api('/policy/patients/juniper')
+    auth.fhir.fail(undefined)
+    return response
+  },
+  'client-not-shown': ({ page }) => page('/apps/nobody/edit'),
+  'key-not-shown': ({ page }) => page('/keys/nobody/withdraw'),
+  'user-not-shown': ({ page }) => page('/clinicians/nobody/disable'),
+  'trail-head-malformed': ({ admin }) => startVerification(admin, sealer, { head: 'x' }),
+  'file-not-an-export': ({ admin }) => checkFile(admin, ['a,b\n1,2\n'], BASE),
+  'file-line-invalid': ({ admin }) => checkFile(admin, ['{"resourceType":"Patient"}\n'], BASE),
+}
+
+const APP = {
+  ...CLIENT_DEFAULTS,
+  redirectUris: ['https://a.example/'],
+  scope: 'openid',
+  authMethod: 'none',
+} as const
+
+describe('the reasons of administration', () => {
+  const open = openTestStore()
+  let world: World
+  before(async () => {
+    const store = await open()
+    const audit = createAuditor({ store })
+    const auth = await TestAuthServer.open(store, { audit })
+    await auth.addClient({ client_id: 'plain' })
+    const actor = { kind: 'client', id: 'console' } as const
+    const clock = () => auth.time.now
+    await auth.addClient({
+      client_id: 'program',
+      auth_method: 'client_secret',
+      secret_hash: sha256('top'),
+      scope: 'sallyport/admin',
+    })
+    await auth.addUser('root', { admin: true })
+    const browser = await auth.logIn('root')
+    const api = async (path: string) => {
+      const form = { grant_type: 'client_credentials', scope: 'sallyport/admin' }
+      const secret = { client_id: 'program', client_secret: 'top' }
+      const { access_token } = (await auth.requestToken({ ...form, ...secret })).json()
+      const headers = { authorization: `Bearer ${access_token}` }
+      return (await auth.openBrowser().get(`/admin/api${path}`, headers)).json().error_description
+    }
+    const page = async (path: string) => (await browser.get(`/admin${path}`)).body
+    const admin = { store, audit, clock, rules: auth.rules, actor, mayAct: async () => true }
+    world = { auth, admin, api, page }
+  })
+
+  for (const [reason, happen] of Object.entries(WAYS))
+    it(`${reason} is returned, and changes nothing (ADMIN-3)`, async () => {
+      const failure = await happen(world)
+      if (typeof failure === 'string') return assert.match(failure, makePattern(reason))
+      assert(failure instanceof AdminFailure, `${reason} is not a failure`)
+      assert.equal(failure.reason, reason)
+      assert.match(failure.sentence, /^[^{}…]+\.$/)
+    })
+})
+
+/** The words of the reasons, with the faults of the requests that are only a fact. */
+const FOUND = {
+  ...ADMINISTRATION,
+  'filter-unknown': { sentence: 'No account, app, FHIR user or operator is known as nobody' },
+  'patient-not-found': { sentence: 'There is no patient nobody' },
+}
+
+/** The sentence of a reason, whatever its facts. */
+function makePattern(reason: string): RegExp {
+  const { sentence = '' } = findOwn<{ readonly sentence: string }>(FOUND, reason) ?? {}
+  assert.notEqual(sentence, '')
+  return new RegExp(`${sentence.slice(1).replace(/\{\w+\}/g, '.+')}\\.`)
+}
