@@ -51,6 +51,8 @@ export type Extent = 'whole' | 'part' | 'cut'
 /** The part of an upstream's page that the caller may see. */
 export interface UpstreamPage extends CheckedPage {
   readonly continuation: Continuation
+  /** Whether fewer resources were requested than the page has, because they are large: the next page has the others. */
+  readonly isShortened: boolean
   /** The page that begins with a match of this one, by its index, if the upstream can begin there. */
   cursorAt(index: number): PageCursor | undefined
 }

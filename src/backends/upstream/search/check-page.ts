@@ -107,6 +107,7 @@ async function fetchOnce(
   return {
     ...checked,
     continuation,
+    isShortened: fits !== undefined,
     cursorAt: index => {
       const position = positions[index]
       return paging === 'links' || position === undefined

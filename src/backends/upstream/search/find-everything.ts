@@ -114,7 +114,8 @@ async function fetchItems(
   const all = listItems(page, isOutside)
   const items = seesRecord(request) ? all : await replaceShared(context, request, all, isOutside)
   if (isFailure(items)) return items
-  return { items: selectWanted(context, record, items), continuation: page.continuation }
+  const { continuation, isShortened } = page
+  return { items: selectWanted(context, record, items), continuation, isShortened }
 }
 
 /**

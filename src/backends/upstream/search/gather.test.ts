@@ -87,4 +87,21 @@ describe('a page gathered from pages of the upstream', () => {
     assert(!isFailure(second))
     assert.deepEqual([second.items, second.links.size], [[long, 'short'], 0])
   })
+
+  it('continues after the items that were shown if the page is now too large to be requested as a whole', async () => {
+    const parts = ['AB', 'CD', 'EF']
+    const fetch = async ({ link }: PageCursor) => {
+      const at = Number(link)
+      const continuation = at + 1 < parts.length ? next({ link: String(at + 1) }) : END
+      return { items: [...(parts[at] ?? '')], continuation, isShortened: at === 0 }
+    }
+    const page = await gather<string>({ link: '', skip: 4 }, 1, [fetch])
+    assert(!isFailure(page))
+    assert.deepEqual([page.items.join(''), page.links.get('next')], ['E', { link: '2', skip: 1 }])
+  })
+
+  it('shows an item again rather than none if the page has become shorter by itself', async () => {
+    const { page } = pagesOf('AB', 'CD')
+    assert.equal((await page(2, { link: '', skip: 3 })).items, 'CD')
+  })
 })

@@ -9,6 +9,8 @@ import type { Continuation, Extent, Links, PageCursor } from '../paging.ts'
 export interface UpstreamItems<Item> {
   readonly items: readonly Item[]
   readonly continuation: Continuation
+  /** Whether fewer resources were requested than the page has, because they are large: the next page has the others. */
+  readonly isShortened?: boolean
   /** The page that begins with one of the items, if the upstream can begin there. */
   cursorAt?(index: number): PageCursor | undefined
 }
@@ -121,6 +123,7 @@ class Source<Item> {
 
   /** Moves on to the next page until there is an item. */
   async advance(): Promise<Advanced> {
+    let wasShortened = false
     while (this.#cursor) {
       const { skip = 0 } = this.#cursor
       if (!this.#page && this.#allowance.pages === 0) return 'endless'
@@ -131,10 +134,13 @@ class Source<Item> {
         this.#page = page
       }
       if (skip < this.#page.items.length) return 'item'
-      const { continuation } = this.#page
+      const { continuation, items, isShortened } = this.#page
       this.#page = undefined
       this.isCut ||= continuation.kind === 'cut'
-      this.#cursor = continuation.kind === 'end' ? null : (continuation.cursor ?? null)
+      const next = continuation.kind === 'end' ? undefined : continuation.cursor
+      wasShortened ||= isShortened === true
+      const shown = wasShortened ? skip - items.length : 0
+      this.#cursor = next && shown > 0 ? { ...next, skip: shown } : (next ?? null)
     }
     return 'end'
   }
