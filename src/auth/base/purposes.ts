@@ -57,7 +57,7 @@ export const PURPOSES = {
     use: 'administration',
     note: 'Search for the patient of an account',
     place: ADMINISTRATION,
-    act: () => 'Searched for the patient of an account.',
+    act: () => 'Found the name in a search for the patient of an account.',
   },
   policy: {
     use: 'administration',
@@ -69,13 +69,13 @@ export const PURPOSES = {
     use: 'administration',
     note: 'Search for a patient in the audit trail',
     place: ADMINISTRATION,
-    act: () => 'Searched for a patient in the audit trail.',
+    act: () => 'Found the name in a search, to check who used a record.',
   },
   'patient-search': {
     use: 'administration',
     note: 'Search for a patient in the administration',
     place: ADMINISTRATION,
-    act: () => 'Searched for a patient in the administration.',
+    act: () => 'Found the name in a search of the administration.',
   },
   'administration-names': {
     use: 'administration',

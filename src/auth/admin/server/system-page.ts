@@ -52,7 +52,7 @@ export function renderReloadLink({ mayChange }: AdminRequest): Html | undefined 
 function renderReloaded(request: AdminRequest, { changed, needRestart }: Applied): Html {
   const renderNames = (title: string, names: readonly string[]) =>
     names.length > 0 &&
-    html`<p>${title}</p><ul>${names.map(name => html`<li><code>${name}</code></li>`)}</ul>`
+    html`<p>${title}</p><ul class="bullets">${names.map(name => html`<li><code>${name}</code></li>`)}</ul>`
   const back = renderLink('/system', 'System', 'btn btn--quiet btn--small')
   return renderAdminPage(
     request,
