@@ -167,5 +167,5 @@ function renderCheck(checked: PolicyCheck): Html {
   if (!isFailure(checked))
     return html`<div role="status">${renderAlert('The file is valid.', `It has ${checked.rules} rules.`, 'ok')}</div>`
   return html`${renderAlert('The file is invalid.', 'A server does not start with it.', 'bad')}
-<ul class="bullets after">${checked.problems.slice(0, MAX_PROBLEMS).map(problem => html`<li>${problem}</li>`)}</ul>`
+<ul class="bullets">${checked.problems.slice(0, MAX_PROBLEMS).map(problem => html`<li>${problem}</li>`)}</ul>`
 }

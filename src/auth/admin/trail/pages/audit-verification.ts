@@ -16,7 +16,7 @@ const VERIFIED: Readonly<Record<VerificationReport['state'], (report: Verificati
   intact: () => renderAlert('No change found.', 'No sealed record was changed, removed or inserted.', 'ok'),
   changed: ({ problems = [] }) =>
     html`${renderAlert('The audit trail was changed.', 'Keep the databases as they are, and compare with a backup or a feed.', 'bad')}
-<ul class="bullets after">${problems.map(problem => html`<li>${problem}</li>`)}</ul>`,
+<ul class="bullets">${problems.map(problem => html`<li>${problem}</li>`)}</ul>`,
 }
 
 export function renderVerification(
