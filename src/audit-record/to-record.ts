@@ -6,6 +6,7 @@ import {
   type Misunderstood,
   type Params,
   parseReference,
+  type Refused,
 } from '../fhir/index.ts'
 import { type AuditedRequest, findPatients } from './find-patients.ts'
 import { type AuditRecord, fileUnder } from './record.ts'
@@ -33,8 +34,15 @@ export function createRecord(request: AuditedRequest, fhirBaseUrl: string): Audi
     requestId: request.requestId,
     address: grant?.address ?? request.clientAddress,
     anonymous: request.anonymous,
-    ...(typeof refusal === 'object' && refusal.claimed && { details: { claimed: refusal.claimed } }),
+    ...(typeof refusal === 'object' && describeDetails(refusal)),
   }
+}
+
+/** The reason of a refusal by its name, and what its token says about itself. */
+function describeDetails({ reason, check, claimed }: Refused): Pick<AuditRecord, 'details'> {
+  const named = check === undefined ? reason : `token-${check}`
+  if (named === undefined && claimed === undefined) return {}
+  return { details: { ...(named !== undefined && { reason: named }), ...(claimed && { claimed }) } }
 }
 
 /** The requested id; for a create or a conditional change, the id of the written resource. */

@@ -26,6 +26,7 @@ import { openTestStore } from './testing/test-store.ts'
 import { addWrongPasswords } from './testing/wrong-passwords.ts'
 import { ADMINISTRATION } from './words/administration.ts'
 import { explainReason } from './words/explanation.ts'
+import { FHIR_REASONS } from './words/fhir.ts'
 import type { StoredFacts } from './words/reason.ts'
 import { findWords, OAUTH_REASONS, type OAuthReason, PAGE_REASONS, type PageReason } from './words/reasons.ts'
 import { type LOGOUT_TOKENS, PROVIDER_SIGN_IN } from './words/sign-in.ts'
@@ -697,8 +698,8 @@ function findBySentence(response: LightMyRequestResponse): {
 describe('docs/errors.md', () => {
   it('has a table for every reason, and no reason has two', () => {
     const listed = Object.values(REASON_TABLES).flatMap(table => Object.keys(table))
-    const known = [OAUTH_REASONS, PAGE_REASONS, PROVIDER_SIGN_IN, ADMINISTRATION].flatMap(table =>
-      Object.keys(table),
+    const known = [OAUTH_REASONS, PAGE_REASONS, PROVIDER_SIGN_IN, ADMINISTRATION, FHIR_REASONS].flatMap(
+      table => Object.keys(table),
     )
     assert.deepEqual(listed.toSorted(), known.toSorted())
   })

@@ -64,12 +64,14 @@ export interface Refused {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly outcome: OperationOutcome
-  /** The kind of the refusal, for metrics. */
+  /** The kind of the refusal, for metrics and the audit trail. */
   readonly reason?: string
   /** The way to get access; also in the diagnostics of the outcome. */
   readonly hint?: string
   /** For the audit trail: why the token is invalid; also in the hint. */
   readonly why?: string
+  /** For the audit trail: the check that the token failed. */
+  readonly check?: string
   /** For the audit trail of a developer: what the token says about itself, which nobody has verified. */
   readonly claimed?: Readonly<Record<string, string>>
   /** For the audit trail: the scope that covers type and permission, but not this request. */

@@ -187,7 +187,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
   }
 }
 
-const REVOKED = { kind: 'bad-token', why: 'it was revoked' } as const
+const REVOKED = { kind: 'bad-token', check: 'revoked', why: 'it was revoked' } as const
 
 async function checkRevokedByHost(
   caller: Caller,

@@ -23,7 +23,7 @@ describe('refuse', () => {
       undefined,
       undefined,
     ])
-    assert.deepEqual(describeRefusal({ kind: 'bad-token', why: 'it is not a JWT' }), [
+    assert.deepEqual(describeRefusal({ kind: 'bad-token', check: 'not-a-jwt', why: 'it is not a JWT' }), [
       401,
       'login',
       'The access token is not valid on this FHIR server.',

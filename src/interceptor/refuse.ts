@@ -36,11 +36,25 @@ interface NotWithin {
   readonly by?: string | undefined
 }
 
+/** The check that a token failed. */
+export type TokenCheck =
+  | 'not-a-jwt'
+  | 'too-long'
+  | 'header-wrong'
+  | 'typ-wrong'
+  | 'iss-wrong'
+  | 'aud-wrong'
+  | 'times-wrong'
+  | 'key-unknown'
+  | 'signature-wrong'
+  | 'scopes-too-many'
+  | 'revoked'
+
 /** Why a request is refused. */
 export type Refusal =
   | { readonly kind: 'no-bearer' }
   /** The response says why: the caller has the token, and everything that it is compared with is public. */
-  | { readonly kind: 'bad-token'; readonly why: string }
+  | { readonly kind: 'bad-token'; readonly check: TokenCheck; readonly why: string }
   | { readonly kind: 'expired-token' }
   | { readonly kind: 'no-keys' }
   | { readonly kind: 'no-configuration' }
@@ -77,6 +91,7 @@ function makeResponse(refusal: Refusal): Refused {
           `The token is not accepted: ${refusal.why}.`,
         ),
         why: refusal.why,
+        check: refusal.check,
       }
     case 'expired-token':
       return makeRefused(401, 'expired', 'The access token has expired.', INVALID_TOKEN)

@@ -1,6 +1,7 @@
 /**
- * The causes of refusals in audit records of earlier releases, which have a sentence and no reason. The table is closed: it
- * gets no row for a new sentence, because new records name their reason (`reasons.ts`).
+ * The causes of refusals in audit records of earlier releases, and of FHIR servers that use the library, which have a
+ * sentence and no reason. The table is closed: it gets no row for a new sentence, because new records name their reason
+ * (`reasons.ts`).
  */
 import { describeSent } from './explanation.ts'
 import type { Comparison } from './reason.ts'

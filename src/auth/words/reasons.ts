@@ -5,6 +5,7 @@
 import { findOwn } from '../../core/index.ts'
 import { AUTHORIZATION, AUTHORIZATION_PAGES } from './authorization.ts'
 import { CLIENT_AUTHENTICATION, INTROSPECTION, REGISTRATION } from './clients.ts'
+import { FHIR_REASONS } from './fhir.ts'
 import { LAUNCHES } from './launches.ts'
 import { LINK_ERRORS, LINKS } from './links.ts'
 import type { FactsIn, OAuthWords, StatusWords, StoredFacts } from './reason.ts'
@@ -42,6 +43,7 @@ const ALL: Readonly<Record<string, OAuthWords | StatusWords>> = {
   ...OAUTH_REASONS,
   ...PAGE_REASONS,
   ...PROVIDER_SIGN_IN,
+  ...FHIR_REASONS,
 }
 
 /** The words of a reason in the audit trail. Undefined for one of a later release, and for a record without a reason. */

@@ -2,6 +2,7 @@
 import { ADMINISTRATION } from './administration.ts'
 import { AUTHORIZATION, AUTHORIZATION_PAGES } from './authorization.ts'
 import { CLIENT_AUTHENTICATION, INTROSPECTION, REGISTRATION } from './clients.ts'
+import { FHIR_REASONS } from './fhir.ts'
 import { LAUNCHES } from './launches.ts'
 import { LINK_ERRORS, LINKS } from './links.ts'
 import { LOGOUT_TOKENS, OWN_SIGN_IN, PROVIDER_SIGN_IN } from './sign-in.ts'
@@ -20,4 +21,5 @@ export const REASON_TABLES = {
   'Sign-in with a provider': PROVIDER_SIGN_IN,
   'Logout tokens of providers': LOGOUT_TOKENS,
   Administration: ADMINISTRATION,
+  'Requests that the FHIR server refuses before it looks at scopes': FHIR_REASONS,
 } as const

@@ -3,7 +3,7 @@ import { isRecord, remember } from '../../core/index.ts'
 import { isId, parseReference } from '../../fhir/index.ts'
 import type { Algorithm, Jwt } from '../../jwt/index.ts'
 import { type Grant, PORTAL_CLIENT, parseScopes } from '../../smart/index.ts'
-import type { Refusal } from '../refuse.ts'
+import type { Refusal, TokenCheck } from '../refuse.ts'
 
 /** What a token must contain. */
 export interface ExpectedToken {
@@ -34,25 +34,27 @@ function checkHeader(
   expected: ExpectedToken,
 ): TokenFault | undefined {
   const { algorithms, types = ACCESS_TOKEN } = expected
-  if (!algorithms.some(it => it === alg)) return rejectToken(`alg is not ${algorithms.join(' or ')}`)
+  if (!algorithms.some(it => it === alg))
+    return rejectToken('header-wrong', `alg is not ${algorithms.join(' or ')}`)
   const named = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : ''
-  if (!types.some(it => it.toLowerCase() === named)) return rejectToken(`typ is not ${types.join(' or ')}`)
-  if (typeof kid !== 'string' || kid === '') return rejectToken('kid is missing')
-  return crit === undefined ? undefined : rejectToken('crit is not understood')
+  if (!types.some(it => it.toLowerCase() === named))
+    return rejectToken('typ-wrong', `typ is not ${types.join(' or ')}`)
+  if (typeof kid !== 'string' || kid === '') return rejectToken('header-wrong', 'kid is missing')
+  return crit === undefined ? undefined : rejectToken('header-wrong', 'crit is not understood')
 }
 
 function checkIssued({ iss, aud }: Jwt['claims'], expected: ExpectedToken): TokenFault | undefined {
-  if (iss !== expected.issuer) return rejectToken(`iss is not ${expected.issuer}`)
+  if (iss !== expected.issuer) return rejectToken('iss-wrong', `iss is not ${expected.issuer}`)
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
   return audiences.some(it => typeof it === 'string' && expected.audiences.includes(removeTrailingSlash(it)))
     ? undefined
-    : rejectToken(`aud is not ${expected.audiences.join(' or ')}`)
+    : rejectToken('aud-wrong', `aud is not ${expected.audiences.join(' or ')}`)
 }
 
 function checkTime({ exp, nbf }: Jwt['claims'], now: number): TokenFault | undefined {
-  if (!isSeconds(exp)) return rejectToken('exp is missing')
+  if (!isSeconds(exp)) return rejectToken('times-wrong', 'exp is missing')
   if (nbf !== undefined && (!isSeconds(nbf) || nbf * 1000 > now + LEEWAY_SECONDS * 1000))
-    return rejectToken('nbf is to come')
+    return rejectToken('times-wrong', 'nbf is to come')
   return exp * 1000 <= now ? { kind: 'expired-token' } : undefined
 }
 
@@ -65,8 +67,8 @@ function isSeconds(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value)
 }
 
-export function rejectToken(why: string): TokenFault {
-  return { kind: 'bad-token', why }
+export function rejectToken(check: TokenCheck, why: string): TokenFault {
+  return { kind: 'bad-token', check, why }
 }
 
 const USERS: ReadonlySet<string> = new Set([

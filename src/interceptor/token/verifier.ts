@@ -63,7 +63,7 @@ export function createVerifier<Caller>(options: VerifierOptions<Caller>): Verifi
 
   async function verifyNew(token: string): Promise<Verified<Caller>> {
     const jwt = decodeJwt(token)
-    if (!jwt) return rejectToken('it is not a JWT')
+    if (!jwt) return rejectToken('not-a-jwt', 'it is not a JWT')
     // The unverified `iss` only chooses the rules and the key set.
     const issuer = (typeof jwt.claims.iss === 'string' ? known.get(jwt.claims.iss) : undefined) ?? first
     const fault = checkClaims(jwt, issuer, clock())
@@ -72,11 +72,11 @@ export function createVerifier<Caller>(options: VerifierOptions<Caller>): Verifi
     if (fault && !isExpired) return fault
     const key = await issuer.keys.find(String(jwt.header.kid), jwt.header.alg)
     if (key === 'unavailable') return fault ?? { kind: 'no-keys' }
-    if (key === 'unknown') return fault ?? rejectToken('kid is not a key of the issuer')
-    if (!verify(jwt, key)) return fault ?? rejectToken('the signature is wrong')
+    if (key === 'unknown') return fault ?? rejectToken('key-unknown', 'kid is not a key of the issuer')
+    if (!verify(jwt, key)) return fault ?? rejectToken('signature-wrong', 'the signature is wrong')
     const grant = issuer.readGrant(jwt.claims)
     const excess = findExcess(grant.scopes)
-    if (excess !== undefined) return fault ?? rejectToken(excess)
+    if (excess !== undefined) return fault ?? rejectToken('scopes-too-many', excess)
     const verified = { kind: 'caller', caller: issuer.createCaller(grant) } as const
     seen.set(token, { verified, expiresAt: Number(jwt.claims.exp) * 1000 })
     return isExpired ? { ...verified, kind: 'expired' } : verified
@@ -86,7 +86,8 @@ export function createVerifier<Caller>(options: VerifierOptions<Caller>): Verifi
     verify(authorization) {
       const bearer: Bearer = readBearer(authorization)
       if (bearer.kind === 'none') return { kind: 'no-bearer' }
-      if (bearer.kind === 'too-long') return rejectToken(`it is longer than ${TOKEN_CHARACTERS} characters`)
+      if (bearer.kind === 'too-long')
+        return rejectToken('too-long', `it is longer than ${TOKEN_CHARACTERS} characters`)
       const found = seen.get(bearer.token)
       if (!found) return verifyNew(bearer.token)
       return clock() < found.expiresAt ? found.verified : { kind: 'expired', caller: found.verified.caller }

@@ -773,7 +773,15 @@ describe('describeDecision', () => {
   }
   const words = (more: Partial<KeptRecord>) =>
     describeDecision(
-      { kind: 'fhir', allowed: true, status: 200, decided_by: null, reason: null, ...more } as KeptRecord,
+      {
+        kind: 'fhir',
+        allowed: true,
+        status: 200,
+        decided_by: null,
+        reason: null,
+        details: null,
+        ...more,
+      } as KeptRecord,
       names,
     )
 
@@ -810,6 +818,10 @@ describe('describeDecision', () => {
     [
       { allowed: false, status: 403, reason: 'Insufficient scope for GET on Condition.' },
       { title: 'No granted scope', why: 'Insufficient scope for GET on Condition.' },
+    ],
+    [
+      { allowed: false, status: 403, reason: 'Any text', details: '{"reason":"insufficient-scope"}' },
+      { title: 'No granted scope', why: 'Any text' },
     ],
     [
       { allowed: false, status: 403, reason: 'The content of the write is not within the grant' },

@@ -95,7 +95,10 @@ function describeRefusal(record: KeptRecord): Pick<DecisionText, 'scope' | 'titl
 }
 
 /** Whether the scopes decided, whatever the patient, the content and the stored data. */
-export function isInsufficient({ reason }: Pick<KeptRecord, 'reason'>): boolean {
+export function isInsufficient({ reason, details }: Pick<KeptRecord, 'reason' | 'details'>): boolean {
+  const { reason: named } = readDetails(details)
+  if (named !== undefined) return named === 'insufficient-scope'
+  // Records of earlier releases, and of FHIR servers that use the library.
   return reason?.startsWith('Insufficient scope') ?? false
 }
 
