@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { fail, isFailure, isRecord } from '../../core/index.ts'
-import { type Entry, type EntryInteraction, type ExactResource, parseReference } from '../../fhir/index.ts'
+import {
+  type Entry,
+  type EntryInteraction,
+  type ExactResource,
+  parseReference,
+  type Work,
+} from '../../fhir/index.ts'
 import { seesAll } from '../../smart/index.ts'
 import { listReferenceElements, parseConditionalReference } from '../access/check-references.ts'
 import type { Context } from '../context.ts'
@@ -112,11 +118,12 @@ function findCondition({ interaction }: FhirRequest): string | undefined {
 }
 
 /** Replaces references to `fullUrl`s by the identities of the entries. */
-export function linkSteps(
+export async function linkSteps(
   { baseUrl }: Context,
   steps: readonly Step[],
   entries: readonly Entry[],
-): readonly Step[] {
+  work: Work,
+): Promise<readonly Step[]> {
   const identities = new Map<string, string>()
   const known = new Map<string, string>()
   for (const step of steps) {
@@ -125,20 +132,24 @@ export function linkSteps(
     identities.set(fullUrl, step.identity)
     if (!hasRandomIdentity(step)) known.set(fullUrl, step.identity)
   }
-  return steps.map(step => {
+  const linked: Step[] = []
+  for (const step of steps) {
+    linked.push(link(step))
+    await work.pause()
+  }
+  return linked
+
+  function link(step: Step): Step {
     if (step.kind !== 'write' || step.planned.write.kind === 'delete') return step
     const { resource } = step.planned.write
     const sent = linkReferences(resource, known, baseUrl)
+    const fullUrl = hasRandomIdentity(step) ? entries[step.entry]?.fullUrl : undefined
     return {
       ...step,
-      planned: withContent(
-        step.planned,
-        sent,
-        hasRandomIdentity(step) ? entries[step.entry]?.fullUrl : undefined,
-      ),
+      planned: withContent(step.planned, sent, fullUrl),
       content: known.size === identities.size ? sent : linkReferences(resource, identities, baseUrl),
     }
-  })
+  }
 }
 
 function hasRandomIdentity(step: Step): boolean {

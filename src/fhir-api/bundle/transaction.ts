@@ -76,7 +76,7 @@ async function planAndCommitAll(
   }
   const repeated = findRepeatedWrite(planned)
   if (repeated) return repeated
-  const steps = linkSteps(context, planned, entries)
+  const steps = await linkSteps(context, planned, entries, work)
   const writes = steps.filter(step => step.kind === 'write').toSorted((a, b) => rank(a) - rank(b))
   const failure = (await checkWrites(context, steps, work)) ?? (await tryReads(context, budget, steps, work))
   if (failure) return failure

@@ -182,7 +182,7 @@ const MANY_REFUSED = 20
 
 function findSignInMatters({ refused_sign_ins: refused }: Overview['counts']): readonly Matter[] {
   if (refused !== undefined && refused < MANY_REFUSED) return []
-  const text = `${refused ?? 'Very many'} sign-ins were refused in the last 24 hours.`
+  const text = `${refused?.toLocaleString('en') ?? 'Very many'} sign-ins were refused in the last 24 hours.`
   return [{ code: 'sign-ins-refused', text, path: '/audit?kind=login&result=refused' }]
 }
 
@@ -235,7 +235,7 @@ async function findBurstMatters({ store, clock }: Admin): Promise<readonly Matte
       },
     ]
   if (total <= MANY_OF_ALL) return []
-  const text = `${total} sign-ins were refused in the last ${BURST_MINUTES} minutes, with various or unknown usernames. Somebody may be guessing passwords.`
+  const text = `${total.toLocaleString('en')} sign-ins were refused in the last ${BURST_MINUTES} minutes, with various or unknown usernames. Somebody may be guessing passwords.`
   return [{ code: 'sign-ins-burst', text, path: '/audit?kind=login&result=refused' }]
 }
 
