@@ -13,13 +13,12 @@ import {
   type SearchParameterType,
 } from '../../src/fhir/index.ts'
 import type { MeasuredServers } from '../support/measured-servers.ts'
-import { IS_THOROUGH } from '../support/thorough.ts'
 import type { Cases, MakeCase } from './cases.ts'
 import { repeat } from './texts.ts'
 
 const CHOSEN = process.env.COST_SEED
 export const IS_CHOSEN = CHOSEN !== undefined
-const SEEDS = CHOSEN !== undefined ? [Number(CHOSEN)] : IS_THOROUGH ? [1, 2, 3] : [1]
+const SEEDS = [Number(CHOSEN ?? 1)]
 
 /** What costs too much does so before. */
 const LEAVES_AFTER_MS = 60_000

@@ -230,7 +230,7 @@ async function findBurstMatters({ store, clock }: Admin): Promise<readonly Matte
     return [
       {
         code: 'sign-ins-burst',
-        text: `More than ${MANY_OF_ONE} refused sign-ins in the last ${BURST_MINUTES} minutes: ${shortenList(names)}. Somebody may be guessing passwords.`,
+        text: `Accounts with more than ${MANY_OF_ONE} refused sign-ins in the last ${BURST_MINUTES} minutes: ${shortenList(names)}. Somebody may be guessing passwords.`,
         path: `/audit?${new URLSearchParams({ kind: 'login', result: 'refused', ...(names.length === 1 && { user: first }) })}`,
       },
     ]

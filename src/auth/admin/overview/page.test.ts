@@ -139,7 +139,7 @@ eachDatabaseIfThorough((_name, open) => {
       const [, text, path] = (await find()) ?? []
       assert.equal(
         text,
-        'More than 5 refused sign-ins in the last 15 minutes: bea. Somebody may be guessing passwords.',
+        'Accounts with more than 5 refused sign-ins in the last 15 minutes: bea. Somebody may be guessing passwords.',
       )
       assert.equal(path, '/admin/audit?kind=login&amp;result=refused&amp;user=bea')
       await store.db.deleteFrom('wrong_password').execute()
