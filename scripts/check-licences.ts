@@ -2,7 +2,16 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 
-const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT']
+const ALLOWED = [
+  '0BSD',
+  'Apache-2.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'BlueOak-1.0.0',
+  'ISC',
+  'MIT',
+  'PSF-2.0',
+]
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: true; readonly license?: string }>>

@@ -223,7 +223,7 @@ describe('decision support in the portal', () => {
     assert.match(body, /See <b>this<\/b> &amp; &lt;img src=x/)
     assert.match(
       body,
-      /<ul><li>one<\/li><li><a href="https:\/\/two\.example\/"[^>]*rel="noopener noreferrer">two<\/a>/,
+      /<ul>\s<li>one<\/li>\s<li><a href="https:\/\/two\.example\/"[^>]*rel="noopener noreferrer">two<\/a>/,
     )
     assert.match(body, /<li>\[three\]\(javascript:alert\(2\)\)<\/li>/)
     assert.match(
