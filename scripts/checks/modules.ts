@@ -16,7 +16,18 @@ const GROUND_FLOOR = 'core'
 
 const DOMAIN = ['fhir', 'smart']
 const WEB = ['web/ui', 'web/http', 'web/person']
-const SHARED = [...DOMAIN, 'cache', 'turns', 'jwt', ...WEB, 'store', 'config', 'audit-record', 'audit']
+const SHARED = [
+  ...DOMAIN,
+  'cache',
+  'turns',
+  'jwt',
+  ...WEB,
+  'endpoint',
+  'store',
+  'config',
+  'audit-record',
+  'audit',
+]
 const SERVERS = ['interceptor', 'fhir-api', 'backends/sqlite', 'backends/upstream', 'auth', 'session']
 
 /** Imports go one way: cli, servers, shared modules, domain modules. Servers meet over HTTP only. */
@@ -30,6 +41,7 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   'web/ui': { imports: [] },
   'web/http': { imports: ['fhir', 'store', 'turns', 'web/ui'] },
   'web/person': { imports: ['fhir', 'web/ui'] },
+  endpoint: { imports: ['web/http', 'web/ui'] },
   sqlite: { imports: [] },
   store: { imports: ['sqlite'] },
   config: { imports: ['smart', 'store'], importsTypesOf: ['web/ui', 'web/http'] },

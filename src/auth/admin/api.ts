@@ -3,15 +3,8 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { fail, findOwn, isFailure } from '../../core/index.ts'
+import { type Api, addEndpoints, createOpenApi, NONE, StreamedText } from '../../endpoint/index.ts'
 import { lockRows, type Schema } from '../../store/index.ts'
-import {
-  createDocument,
-  createOpenApi,
-  describeErrors,
-  describeJson,
-  describeQuery,
-  toPlainJson,
-} from '../../web/http/index.ts'
 import { auditEvent } from '../base/audit.ts'
 import { paths } from '../base/paths.ts'
 import { forbidCaching } from '../base/request.ts'
@@ -40,7 +33,7 @@ import {
   makeAdmin,
   type Operation,
 } from './base/action.ts'
-import { type AdminCall, type Endpoint, NONE, readMembers, StreamedText } from './base/endpoint.ts'
+import { type AdminCall, type Endpoint, readMembers } from './base/endpoint.ts'
 import { overviewEndpoints } from './overview/overview.ts'
 import { keyEndpoints } from './server/keys.ts'
 import { providerEndpoints } from './server/providers.ts'
@@ -79,16 +72,14 @@ function getScope(endpoint: Endpoint): string {
 /** `/admin/api`: the administration as JSON. This function alone decides who may use it (ADMIN-6, ADMIN-31). */
 export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
   const admins = new WeakMap<FastifyRequest, Admin>()
-  for (const endpoint of ENDPOINTS) {
+  addEndpoints(app, defineAdminApi(context.settings.issuerUrl), endpoint => {
     const authenticate = async (request: FastifyRequest, reply: FastifyReply) => {
       const admin = await findAdmin(context, request, endpoint)
       if (!isFailure(admin)) return void admins.set(request, admin)
       await recordRefusal(context, request, endpoint, admin)
       return sendBearerError(reply, admin.error, getScope(endpoint))
     }
-    app.route({
-      method: endpoint.method,
-      url: `${paths.adminApi}${endpoint.path}`,
+    return {
       exposeHeadRoute: false,
       // Before the body is read, and again after it, because access may end while it arrives.
       onRequest: [forbidCaching, authenticate],
@@ -100,10 +91,8 @@ export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
         const result = await answer(endpoint, request, { admin, context, app })
         return sendResult(reply, endpoint, result)
       },
-    })
-  }
-  const sendDocument = createDocument(createAdminApiDocument(context.settings.issuerUrl))
-  app.get(`${paths.adminApi}/openapi.json`, (_request, reply) => sendDocument(reply))
+    }
+  })
 }
 
 interface Refused extends BearerFailure {
@@ -163,9 +152,9 @@ async function answer(
   request: FastifyRequest,
   { admin, context, app }: Pick<AdminCall, 'admin' | 'context' | 'app'>,
 ): Promise<unknown> {
-  const query = readMembers(endpoint.query ?? NONE, request.query, true)
+  const query = readMembers(endpoint.query ?? NONE, request.query, { isText: true })
   if (isFailure(query)) return query
-  const body = readMembers(endpoint.body ?? NONE, request.body, false)
+  const body = readMembers(endpoint.body ?? NONE, request.body, { isText: false })
   if (isFailure(body)) return body
   const params = request.params as Readonly<Record<string, string>>
   if (Object.values(params).some(value => value.includes('\0'))) return failAdmin('url-malformed')
@@ -208,74 +197,38 @@ const ERRORS = {
   503: 'A component is unavailable (`temporarily_unavailable`). Try again.',
 } as const
 
-export function createAdminApiDocument(issuerUrl: string) {
-  const byPath = Map.groupBy(ENDPOINTS, ({ path }) => `${paths.adminApi}${path.replace(/:(\w+)/g, '{$1}')}`)
-  const info = {
+function defineAdminApi(issuerUrl: string): Api<Endpoint> {
+  return {
     title: 'Sallyport administration API',
     description: `For clients that are registered with \`client add --admin\`, or, to read only, with \`client add --admin-read\`. Their token for \`${ADMIN_SCOPE}\` or \`${ADMIN_READ_SCOPE}\` is valid for five minutes. Every action writes an audit record.`,
     url: issuerUrl,
-  }
-  return createOpenApi(info, {
-    paths: Object.fromEntries(
-      [...byPath].map(([path, ofPath]) => [
-        path,
-        Object.fromEntries(
-          ofPath.map(endpoint => [endpoint.method.toLowerCase(), describeOperation(endpoint)]),
-        ),
-      ]),
-    ),
-    components: {
-      securitySchemes: {
-        administrator: {
-          type: 'oauth2',
-          flows: {
-            clientCredentials: {
-              tokenUrl: `${issuerUrl}${paths.token}`,
-              scopes: {
-                [ADMIN_SCOPE]: 'Administer this server',
-                [ADMIN_READ_SCOPE]: 'See its administration, and change nothing',
-              },
+    prefix: paths.adminApi,
+    endpoints: ENDPOINTS,
+    securitySchemes: {
+      administrator: {
+        type: 'oauth2',
+        flows: {
+          clientCredentials: {
+            tokenUrl: `${issuerUrl}${paths.token}`,
+            scopes: {
+              [ADMIN_SCOPE]: 'Administer this server',
+              [ADMIN_READ_SCOPE]: 'See its administration, and change nothing',
             },
           },
         },
       },
-      schemas: { Error: toPlainJson(ErrorBody) },
     },
-  })
-}
-
-function describeOperation(endpoint: Endpoint) {
-  const { method, path, title, description, query, body, status = 200 } = endpoint
-  return {
-    operationId: `${method.toLowerCase()}${path.replace(/[/:-]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
-    summary: title,
-    ...(description !== undefined && { description }),
-    // Either of them.
-    security: [...new Set([getScope(endpoint), ADMIN_SCOPE])].map(scope => ({ administrator: [scope] })),
-    parameters: [...listPathParameters(path), ...(query ? describeQuery(query) : [])],
-    ...(body && {
-      requestBody: {
-        required: (body.required ?? []).length > 0,
-        content: describeJson(toPlainJson(body)),
+    error: { name: 'Error', schema: ErrorBody, texts: ERRORS },
+    describe: endpoint => ({
+      operationId: `${endpoint.method.toLowerCase()}${endpoint.path.replace(/[/:-]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+      // Either of them.
+      members: {
+        security: [...new Set([getScope(endpoint), ADMIN_SCOPE])].map(scope => ({ administrator: [scope] })),
       },
     }),
-    responses: {
-      [status]: { description: title, content: describeContent(endpoint) },
-      ...describeErrors(ERRORS, 'Error'),
-    },
   }
 }
 
-function describeContent({ result, streams = [] }: Endpoint) {
-  if (result) return describeJson(toPlainJson(result))
-  return Object.fromEntries(streams.map(type => [type.split(';')[0], { schema: { type: 'string' } }]))
-}
-
-function listPathParameters(path: string) {
-  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string' },
-  }))
+export function createAdminApiDocument(issuerUrl: string) {
+  return createOpenApi(defineAdminApi(issuerUrl))
 }

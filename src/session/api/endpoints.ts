@@ -11,7 +11,7 @@ import {
 } from '../records/resources.ts'
 import type { Session } from '../session.ts'
 import { checkSession } from '../sessions/renew-session.ts'
-import { defineEndpoint, NoQuery } from './endpoint.ts'
+import { defineEndpoint, type Endpoint } from './endpoint.ts'
 import { conditionsEndpoint, medicationsEndpoint, vitalsEndpoint } from './lists.ts'
 
 const SessionMetadata = Type.Object(
@@ -33,12 +33,11 @@ const SessionMetadata = Type.Object(
 
 /** Session metadata (API-2). A request does not extend the session, because a countdown polls it. */
 const sessionEndpoint = defineEndpoint({
-  path: '/api/session',
+  path: '/session',
   title: 'Session',
   description: 'Patient, encounter, scopes and end of the session. This request does not extend it.',
   scopes: [],
-  query: NoQuery,
-  body: SessionMetadata,
+  result: SessionMetadata,
   extendsSession: false,
   answer: async sessionRequest => {
     const living = await checkSession(sessionRequest.context, sessionRequest.session)
@@ -71,12 +70,11 @@ const Profile = Type.Object(
 
 /** The profile of the user (API-3), from the ID token that was validated at the launch. */
 export const meEndpoint = defineEndpoint({
-  path: '/api/me',
+  path: '/me',
   title: 'User',
   description: 'The signed-in user.',
   scopes: ['openid', 'fhirUser'],
-  query: NoQuery,
-  body: Profile,
+  result: Profile,
   answer: async sessionRequest => {
     const living = await checkSession(sessionRequest.context, sessionRequest.session)
     return isFailure(living) ? living : toProfile(living)
@@ -102,12 +100,11 @@ function readUser({ fhirUser, fhirBaseUrl }: Session): { fhirUser?: string; prac
 }
 
 export const patientEndpoint = defineEndpoint({
-  path: '/api/patient',
+  path: '/patient',
   title: 'Patient',
   description: 'The patient of the launch.',
   scopes: ['patient/Patient.rs'],
-  query: NoQuery,
-  body: Patient,
+  result: Patient,
   answer: async sessionRequest => {
     const { fhirBaseUrl, patientId } = sessionRequest.session
     const read = await readFhir(sessionRequest, `${fhirBaseUrl}/Patient/${patientId}`)
@@ -120,13 +117,12 @@ export const patientEndpoint = defineEndpoint({
 
 /** The arrays hold the resources that `/api/conditions` and `/api/medications` return by default (API-7). */
 const summaryEndpoint = defineEndpoint({
-  path: '/api/summary',
+  path: '/summary',
   title: 'Summary',
   description:
     'The patient with active conditions and active medications, as the three endpoints return them by default.',
   scopes: [...patientEndpoint.scopes, ...conditionsEndpoint.scopes, ...medicationsEndpoint.scopes],
-  query: NoQuery,
-  body: Type.Object({
+  result: Type.Object({
     patient: Patient,
     conditions: Type.Array(Condition),
     medications: Type.Array(MedicationRequest),
@@ -149,7 +145,7 @@ const summaryEndpoint = defineEndpoint({
 })
 
 /** All endpoints of the session API (API-2 to API-8). */
-export const endpoints = [
+export const endpoints: readonly Endpoint[] = [
   sessionEndpoint,
   meEndpoint,
   patientEndpoint,
@@ -157,4 +153,4 @@ export const endpoints = [
   medicationsEndpoint,
   summaryEndpoint,
   vitalsEndpoint,
-] as const
+]

@@ -1,5 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import { isFailure, isRecord } from '../../core/index.ts'
+import { CLOSED } from '../../endpoint/index.ts'
 import { parseReference } from '../../fhir/index.ts'
 import type { Result } from '../failure.ts'
 import { LISTED_RESOURCES } from '../limits.ts'
@@ -14,7 +15,7 @@ import {
   type SessionRequest,
 } from '../records/resources.ts'
 import { type Found, searchFhir } from '../records/search-fhir.ts'
-import { defineEndpoint, findMissingScopes, NoQuery } from './endpoint.ts'
+import { defineEndpoint, findMissingScopes } from './endpoint.ts'
 
 /** The Bundle of a response (API-9). It has no links, because a link would need the token. */
 function BundleOf<Resource extends TSchema>(resource: Resource) {
@@ -52,19 +53,22 @@ const CLINICAL_STATUS = ['active', 'recurrence', 'relapse', 'inactive', 'remissi
  * `_count`.
  */
 export const conditionsEndpoint = defineEndpoint({
-  path: '/api/conditions',
+  path: '/conditions',
   title: 'Conditions',
   description:
     'Conditions of the patient with one clinical status, newest recorded date first, undated last.',
   scopes: ['patient/Condition.rs'],
-  query: Type.Object({
-    status: Type.Union(
-      CLINICAL_STATUS.map(code => Type.Literal(code)),
-      { default: 'active', description: 'FHIR Condition clinical status.' },
-    ),
-    _count: Count,
-  }),
-  body: BundleOf(Condition),
+  query: Type.Object(
+    {
+      status: Type.Union(
+        CLINICAL_STATUS.map(code => Type.Literal(code)),
+        { default: 'active', description: 'FHIR Condition clinical status.' },
+      ),
+      _count: Count,
+    },
+    CLOSED,
+  ),
+  result: BundleOf(Condition),
   answer: async (sessionRequest, { status, _count }) =>
     createBundle(
       await searchFhir(sessionRequest, {
@@ -85,12 +89,11 @@ function hasStatus({ clinicalStatus }: Condition, status: string): boolean {
 }
 
 export const medicationsEndpoint = defineEndpoint({
-  path: '/api/medications',
+  path: '/medications',
   title: 'Medications',
   description: `Active MedicationRequests of the patient, newest first; at most ${LISTED_RESOURCES}. A reference to a Medication has the name as its display, if the Medication is contained or the session has patient/Medication.rs.`,
   scopes: ['patient/MedicationRequest.rs'],
-  query: NoQuery,
-  body: BundleOf(MedicationRequest),
+  result: BundleOf(MedicationRequest),
   answer: async sessionRequest => {
     const found = await searchFhir(sessionRequest, {
       type: 'MedicationRequest',
@@ -107,20 +110,23 @@ export const medicationsEndpoint = defineEndpoint({
 
 /** Vital signs (API-8). A record may hold years of them, so the FHIR server sorts and the app reads only the newest. */
 export const vitalsEndpoint = defineEndpoint({
-  path: '/api/vitals',
+  path: '/vitals',
   title: 'Vital signs',
   description: 'Vital-signs Observations of the patient, newest first.',
   scopes: ['patient/Observation.rs'],
-  query: Type.Object({
-    code: Type.Optional(
-      Type.String({
-        pattern: '^[0-9]{1,7}-[0-9]$',
-        description: 'A LOINC code, such as 85354-9 for blood pressure.',
-      }),
-    ),
-    _count: Count,
-  }),
-  body: BundleOf(Observation),
+  query: Type.Object(
+    {
+      code: Type.Optional(
+        Type.String({
+          pattern: '^[0-9]{1,7}-[0-9]$',
+          description: 'A LOINC code, such as 85354-9 for blood pressure.',
+        }),
+      ),
+      _count: Count,
+    },
+    CLOSED,
+  ),
+  result: BundleOf(Observation),
   answer: async (sessionRequest, { code, _count }) =>
     createBundle(
       await searchFhir(sessionRequest, {

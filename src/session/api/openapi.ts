@@ -1,12 +1,6 @@
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import {
-  createOpenApi,
-  describeErrors,
-  describeJson,
-  describeQuery,
-  toPlainJson,
-} from '../../web/http/index.ts'
+import { type Api, createOpenApi, NONE } from '../../endpoint/index.ts'
 import { type Html, html, renderPageHead, renderTable } from '../../web/ui/index.ts'
 import { renderAppPage } from '../page.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -37,59 +31,46 @@ const ERRORS = {
   504: 'The FHIR server or the auth server did not respond in time (`transient`).',
 } as const
 
-export function createOpenApiDocument(appUrl: string, cookieName: string) {
-  const info = {
+/** The session API. */
+export function defineSessionApi(appUrl: string, cookieName: string): Api<Endpoint> {
+  return {
     title: 'Sallyport session API',
     description:
       'Data of the patient of a SMART launch. The session holds the bearer token: callers send the session cookie and no Authorization header.',
     url: appUrl,
-  }
-  return createOpenApi(info, {
+    prefix: '/api',
+    endpoints,
     security: [{ session: [] }],
-    paths: Object.fromEntries(
-      (endpoints as readonly Endpoint[]).map(endpoint => [endpoint.path, { get: createOperation(endpoint) }]),
-    ),
-    components: {
-      securitySchemes: {
-        session: {
-          type: 'apiKey',
-          in: 'cookie',
-          name: cookieName,
-          description: 'Set by a SMART launch at /launch and /callback. HttpOnly. Each session has its own.',
-        },
-      },
-      schemas: { OperationOutcome: toPlainJson(ErrorBody) },
-      parameters: {
-        SessionId: {
-          name: 'X-Session-Id',
-          in: 'header',
-          required: false,
-          schema: { type: 'string' },
-          description:
-            'The `sessionId` of the page, from its URL `/s/<sessionId>`. Required if several sessions are open in the browser.',
-        },
+    securitySchemes: {
+      session: {
+        type: 'apiKey',
+        in: 'cookie',
+        name: cookieName,
+        description: 'Set by a SMART launch at /launch and /callback. HttpOnly. Each session has its own.',
       },
     },
-  })
-}
-
-function findExample(path: string): object | undefined {
-  return path === EXAMPLE.path ? EXAMPLE.response : undefined
-}
-
-function createOperation({ path, title, description, scopes, query, body }: Endpoint) {
-  const needed = scopes.length > 0 ? `Required scopes: \`${scopes.join(' ')}\`.` : NO_SCOPE_NEEDED
-  return {
-    operationId: path.slice('/api/'.length),
-    summary: title,
-    description: `${description} ${needed}`,
-    'x-required-scopes': scopes,
-    parameters: [{ $ref: '#/components/parameters/SessionId' }, ...describeQuery(query)],
-    responses: {
-      200: { description: title, content: describeJson(toPlainJson(body), findExample(path)) },
-      ...describeErrors(ERRORS, 'OperationOutcome'),
+    parameters: {
+      SessionId: {
+        name: 'X-Session-Id',
+        in: 'header',
+        required: false,
+        schema: { type: 'string' },
+        description:
+          'The `sessionId` of the page, from its URL `/s/<sessionId>`. Required if several sessions are open in the browser.',
+      },
     },
+    error: { name: 'OperationOutcome', schema: ErrorBody, texts: ERRORS },
+    describe: ({ path, description, scopes }) => ({
+      operationId: path.slice(1),
+      description: `${description} ${scopes.length > 0 ? `Required scopes: \`${scopes.join(' ')}\`.` : NO_SCOPE_NEEDED}`,
+      members: { 'x-required-scopes': scopes },
+      example: path === EXAMPLE.path ? EXAMPLE.response : undefined,
+    }),
   }
+}
+
+export function createOpenApiDocument(appUrl: string, cookieName: string) {
+  return createOpenApi(defineSessionApi(appUrl, cookieName))
 }
 
 /** `/docs` is generated from the same endpoints as the routes and the OpenAPI document. */
@@ -100,7 +81,7 @@ export function addDocsRoute(app: FastifyInstance): void {
 <div class="stack">
 ${renderOverview()}
 ${renderExample()}
-${(endpoints as readonly Endpoint[]).map(renderEndpoint)}
+${endpoints.map(renderEndpoint)}
 ${renderErrors()}
 </div>`,
   )
@@ -116,7 +97,7 @@ ${renderTable(
     columns: ['Endpoint', 'Returns', 'Required scopes'],
   },
   endpoints.map(({ path, title, scopes }) => [
-    html`<a href="#${toAnchor(path)}">GET ${path}</a>`,
+    html`<a href="#${toAnchor(path)}">GET /api${path}</a>`,
     title,
     renderScopes(scopes),
   ]),
@@ -125,7 +106,7 @@ ${renderTable(
 
 /** A request of a page of the app, and its response. */
 const EXAMPLE = {
-  path: '/api/session',
+  path: '/session',
   request: `const response = await fetch('/api/session', {
   headers: { 'X-Session-Id': location.pathname.split('/')[2] },
 })
@@ -148,11 +129,11 @@ function renderExample(): Html {
 <h3>Response</h3><pre class="card card__body"><code>${JSON.stringify(EXAMPLE.response, undefined, 2)}</code></pre></div></section>`
 }
 
-function renderEndpoint({ path, description, scopes, query, body }: Endpoint): Html {
-  return html`<section class="card card--clip" id="${toAnchor(path)}" aria-labelledby="h-${toAnchor(path)}"><div class="card__head"><h2 id="h-${toAnchor(path)}">GET ${path}</h2></div>
+function renderEndpoint({ path, description, scopes, query = NONE, result }: Endpoint): Html {
+  return html`<section class="card card--clip" id="${toAnchor(path)}" aria-labelledby="h-${toAnchor(path)}"><div class="card__head"><h2 id="h-${toAnchor(path)}">GET /api${path}</h2></div>
 <div class="card__body"><p>${renderText(description)}</p><p class="small muted">Required scopes: ${renderScopes(scopes)}</p></div>
 ${renderFields('Parameters', query, 'Default')}
-${renderFields('Response fields', body, 'Required')}
+${renderFields('Response fields', result, 'Required')}
 </section>`
 }
 
@@ -201,5 +182,5 @@ function formatType(schema: TSchema): string {
 }
 
 function toAnchor(path: string): string {
-  return path.slice('/api/'.length)
+  return path.slice(1)
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../core/index.ts'
+import { addEndpoints } from '../../endpoint/index.ts'
 import { formatExact } from '../../fhir/index.ts'
-import { createDocument } from '../../web/http/index.ts'
 import { type Failure, type Result, toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import type { SessionRequest } from '../records/resources.ts'
@@ -9,27 +9,19 @@ import { useSession } from '../sessions/idle.ts'
 import { reportUse } from '../sessions/renew-session.ts'
 import { auditSession, findSession, planSessionCookie } from '../sessions/session-store.ts'
 import { type Endpoint, queryApi } from './endpoint.ts'
-import { endpoints } from './endpoints.ts'
-import { createOpenApiDocument } from './openapi.ts'
-
-type Query = Readonly<Record<string, unknown>>
+import { defineSessionApi } from './openapi.ts'
 
 export function addApiRoutes(app: FastifyInstance, context: AppContext): void {
-  for (const endpoint of endpoints as readonly Endpoint[]) {
-    app.get<{ Querystring: Query }>(endpoint.path, (request, reply) =>
-      answer(context, endpoint, request, reply),
-    )
-  }
-  const sendDocument = createDocument(
-    createOpenApiDocument(context.settings.appUrl, planSessionCookie(context, '<sessionId>').name),
-  )
-  app.get('/api/openapi.json', (_request, reply) => sendDocument(reply))
+  const cookie = planSessionCookie(context, '<sessionId>').name
+  addEndpoints(app, defineSessionApi(context.settings.appUrl, cookie), endpoint => ({
+    handler: (request, reply) => answer(context, endpoint, request, reply),
+  }))
 }
 
 async function answer(
   context: AppContext,
   endpoint: Endpoint,
-  request: FastifyRequest<{ Querystring: Query }>,
+  request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const found = await openSessionRequest(context, request, endpoint)
@@ -43,7 +35,7 @@ async function answer(
       status,
       allowed: status !== 401 && status !== 403 && status !== 409,
       method: request.method,
-      request: endpoint.path.slice(1),
+      request: `api${endpoint.path}`,
       reason: failed?.body.issue[0]?.details.text,
       requestId: request.id,
       address: request.ip,

@@ -89,7 +89,7 @@ function formatCount(shown: number, total: number): string {
 const CONDITIONS_CARD = { id: 'h-conditions', title: 'Conditions' } as const
 
 export function renderConditionsCard(
-  result: Result<Static<typeof conditionsEndpoint.body>>,
+  result: Result<Static<typeof conditionsEndpoint.result>>,
   audience: Audience,
 ): Html {
   if (isFailure(result)) return renderCard(CONDITIONS_CARD, renderGap('conditions', result, audience))
@@ -141,7 +141,7 @@ function formatDoubt(code: string | undefined): string | undefined {
 const MEDICINES_CARD = { id: 'h-medicines', title: 'Medicines' } as const
 
 export function renderMedicinesCard(
-  result: Result<Static<typeof medicationsEndpoint.body>>,
+  result: Result<Static<typeof medicationsEndpoint.result>>,
   audience: Audience,
 ): Html {
   if (isFailure(result)) return renderCard(MEDICINES_CARD, renderGap('medicines', result, audience))
@@ -195,7 +195,7 @@ function describeDosage({ text = '', ...others }: Dosage, audience: Audience): s
 const PRESSURE_CARD = { id: 'h-pressure', title: 'Blood pressure' } as const
 
 export function renderPressureCard(
-  result: Result<Static<typeof vitalsEndpoint.body>>,
+  result: Result<Static<typeof vitalsEndpoint.result>>,
   audience: Audience,
   now: number,
 ): Html {

@@ -34,7 +34,6 @@ export {
   setLogLevel,
 } from './logger.ts'
 export { createMetricsServer, readProcessMetrics, type ServerReports } from './metrics.ts'
-export { createOpenApi, describeErrors, describeJson, describeQuery, toPlainJson } from './openapi.ts'
 export { type SpanExportOptions, startSpanExport } from './otlp.ts'
 export { toProblem } from './problems.ts'
 export {

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { formatTime } from '../../../endpoint/index.ts'
 import {
   CSV_TYPE,
   formatCsvRow,
@@ -13,7 +14,6 @@ import { paths } from '../../base/paths.ts'
 import { opensRecords } from '../../base/user.ts'
 import { summarizeScopes } from '../../words/scopes.ts'
 import { type AdminFailure, failAdmin, recordAction } from '../base/action.ts'
-import { formatTime } from '../base/endpoint.ts'
 import { findAccountIds, findApps } from '../base/find-named.ts'
 import { findChoices, renderInput } from '../page/filters.ts'
 import {

@@ -2,6 +2,7 @@ import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { type Static, Type } from '@sinclair/typebox'
 import { type Selectable, sql } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
+import { CLOSED, formatTime, PageOf, Time } from '../../../endpoint/index.ts'
 import type { Schema, Store } from '../../../store/index.ts'
 import { html, renderDateTime } from '../../../web/ui/index.ts'
 import {
@@ -23,7 +24,7 @@ import {
   type PageRequest,
   perform,
 } from '../base/action.ts'
-import { CLOSED, defineEndpoint, formatTime, PAGE_QUERY, PageOf, Time, toPage } from '../base/endpoint.ts'
+import { defineEndpoint, PAGE_QUERY, toPage } from '../base/endpoint.ts'
 
 const REVOKE_GRANT: Operation = { name: 'grant revoke', signIn: 'never asks' }
 export const EXPORT_ACCESS: Operation = { name: 'grant export', signIn: 'never asks', isForAuditors: true }

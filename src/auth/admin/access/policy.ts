@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { parsePolicyText } from '../../../config/index.ts'
 import { type Failed, fail, isFailure, isRecord } from '../../../core/index.ts'
+import { CLOSED } from '../../../endpoint/index.ts'
 import { isId, parseReference, type Resource } from '../../../fhir/index.ts'
 import {
   type AccessPolicy,
@@ -19,7 +20,7 @@ import {
   type Operation,
   recordAction,
 } from '../base/action.ts'
-import { CLOSED, defineEndpoint } from '../base/endpoint.ts'
+import { defineEndpoint } from '../base/endpoint.ts'
 import { reloadEndpoint } from '../server/system.ts'
 
 const EXPLAIN_POLICY: Operation = { name: 'policy explain', signIn: 'never asks', isForAuditors: true }

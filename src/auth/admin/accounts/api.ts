@@ -1,19 +1,10 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { findOwn, isFailure } from '../../../core/index.ts'
+import { CLOSED, formatTime, PageOf, Time } from '../../../endpoint/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { findSignIns } from '../../users/sign-ins.ts'
 import { type Admin, type AdminFailure, failAdmin } from '../base/action.ts'
-import {
-  type AdminCall,
-  CLOSED,
-  defineEndpoint,
-  type Endpoint,
-  formatTime,
-  PAGE_QUERY,
-  PageOf,
-  Time,
-  toPage,
-} from '../base/endpoint.ts'
+import { type AdminCall, defineEndpoint, type Endpoint, PAGE_QUERY, toPage } from '../base/endpoint.ts'
 import type { ChangedUser } from './change-sign-in.ts'
 import { addUser, changeUser } from './change-user.ts'
 import { findUnknown, listFhirUsers } from './fhir-users.ts'

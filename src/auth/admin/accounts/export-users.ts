@@ -1,8 +1,8 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
+import { formatTime } from '../../../endpoint/index.ts'
 import { formatCsvRow } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type Admin, type AdminFailure, type Operation, recordAction } from '../base/action.ts'
-import { formatTime } from '../base/endpoint.ts'
 import { listUsers, type UserDescription, type UserFilter } from './users.ts'
 
 /** A list of the users of this server says who may be attacked, so it is recorded. */

@@ -1,7 +1,7 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { CLOSED, Time } from '../../../endpoint/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { Admin, AdminFailure, SignIn } from '../base/action.ts'
-import { CLOSED, Time } from '../base/endpoint.ts'
 import type { ActionLink, CommandWords, Question } from '../base/operation.ts'
 import {
   type ChangedUser,

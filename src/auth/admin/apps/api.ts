@@ -1,21 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import { isFailure } from '../../../core/index.ts'
+import { CLOSED, formatTime, NONE, PageOf, Time } from '../../../endpoint/index.ts'
 import { PLAIN_FIELDS } from '../../oauth/clients/fields.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
 import { findLastUses } from '../access/last-uses.ts'
 import type { AdminFailure } from '../base/action.ts'
-import {
-  CLOSED,
-  defineEndpoint,
-  type Endpoint,
-  formatTime,
-  NONE,
-  PAGE_QUERY,
-  PageOf,
-  Time,
-  toPage,
-} from '../base/endpoint.ts'
+import { defineEndpoint, type Endpoint, PAGE_QUERY, toPage } from '../base/endpoint.ts'
 import { changeByMetadata, Keys, Metadata, NewClient, registerByMetadata, Texts } from './client-metadata.ts'
 import {
   type ChangedClient,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { isFailure } from '../../../core/index.ts'
+import { CLOSED } from '../../../endpoint/index.ts'
 import { PLAIN_FIELDS, type PlainMember, type PlainProperty } from '../../oauth/clients/fields.ts'
 import type { ClientChanges } from '../../oauth/clients/store-client.ts'
 import {
@@ -12,7 +13,6 @@ import {
   readRegisteredKeys,
 } from '../../oauth/clients/validate.ts'
 import type { Admin, AdminFailure } from '../base/action.ts'
-import { CLOSED } from '../base/endpoint.ts'
 import { addClient, type ChangedClient, changeClient, failProperty, findClientRow } from './clients.ts'
 
 export const Texts = Type.Array(Type.String())

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { isFailure } from '../../../core/index.ts'
+import { CLOSED, formatTime, NONE, Time } from '../../../endpoint/index.ts'
 import type { Sealer } from '../../../store/index.ts'
 import { html } from '../../../web/ui/index.ts'
 import { KEY_LEAD_MS } from '../../oauth/keys/key-ring.ts'
@@ -10,7 +11,7 @@ import {
   withdrawSigningKey,
 } from '../../oauth/keys/signing-key.ts'
 import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
-import { CLOSED, defineEndpoint, formatTime, NONE, Time } from '../base/endpoint.ts'
+import { defineEndpoint } from '../base/endpoint.ts'
 
 const ROTATE_KEYS: Operation = { name: 'keys rotate', signIn: 'asks' }
 const WITHDRAW_KEY: Operation = { name: 'keys withdraw', signIn: 'asks' }

@@ -1,11 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { getProviderIssuer } from '../../../config/index.ts'
 import { describeError } from '../../../core/index.ts'
+import { CLOSED, NONE } from '../../../endpoint/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { ProviderReport } from '../../users/providers/provider-client.ts'
 import { checkProvider } from '../../users/providers/providers.ts'
 import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
-import { CLOSED, defineEndpoint, NONE } from '../base/endpoint.ts'
+import { defineEndpoint } from '../base/endpoint.ts'
 
 export const TEST_PROVIDER: Operation = { name: 'provider test', signIn: 'never asks' }
 

@@ -10,6 +10,7 @@ import {
   listFeatures,
 } from '../../../config/index.ts'
 import { isFailure, isRecord } from '../../../core/index.ts'
+import { CLOSED, formatTime, NONE, Time } from '../../../endpoint/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { type CheckResult, getGatherer } from '../../../web/http/index.ts'
 import { version } from '../../../web/ui/index.ts'
@@ -25,7 +26,7 @@ import {
   type Properties,
   recordAction,
 } from '../base/action.ts'
-import { CLOSED, defineEndpoint, formatTime, NONE, Time } from '../base/endpoint.ts'
+import { defineEndpoint } from '../base/endpoint.ts'
 
 export const RELOAD_SETTINGS: Operation = { name: 'settings reload', signIn: 'asks' }
 /** A consequence of a reload. */

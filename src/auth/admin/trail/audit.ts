@@ -10,6 +10,7 @@ import {
   toAuditEvent,
 } from '../../../audit/index.ts'
 import { DAY_MS, isFailure } from '../../../core/index.ts'
+import { CLOSED, PageOf, StreamedText, Time } from '../../../endpoint/index.ts'
 import type { Resource } from '../../../fhir/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { CSV_TYPE, formatCellText, formatCsvRow } from '../../../web/ui/index.ts'
@@ -25,7 +26,7 @@ import {
   type Properties,
   recordAction,
 } from '../base/action.ts'
-import { CLOSED, defineEndpoint, PAGE_QUERY, PageOf, StreamedText, Time, toPage } from '../base/endpoint.ts'
+import { defineEndpoint, PAGE_QUERY, toPage } from '../base/endpoint.ts'
 import { findApps } from '../base/find-named.ts'
 import { findActor, findTarget, findUsernames } from './audit-who.ts'
 

@@ -1,9 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { type Verification, verifyTrail } from '../../../audit/index.ts'
 import { describeError, HOUR_MS, isFailure } from '../../../core/index.ts'
+import { CLOSED, formatTime, Time } from '../../../endpoint/index.ts'
 import type { Sealer, Store } from '../../../store/index.ts'
 import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
-import { CLOSED, defineEndpoint, formatTime, Time } from '../base/endpoint.ts'
+import { defineEndpoint } from '../base/endpoint.ts'
 
 export const VERIFY_TRAIL: Operation = { name: 'audit verify', signIn: 'never asks', isForAuditors: true }
 
