@@ -15,6 +15,8 @@ import { findConditionMatch } from './search.ts'
 const PATIENTS = 2_100
 const TEAMS = 420
 const OBSERVATIONS = 2_100
+/** More of one patient. */
+const OWN_OBSERVATIONS = 600
 
 const to = (reference: string) => ({ reference })
 
@@ -45,6 +47,7 @@ function* listResources(): Generator<Resource> {
     const effectiveDateTime = `20${10 + (at % 15)}-01-01`
     yield observation(`o${at}`, `p${at % PATIENTS}`, { category, effectiveDateTime })
   }
+  for (let at = 0; at < OWN_OBSERVATIONS; at++) yield observation(`own${at}`, 'p0', { category })
 }
 
 /** The first refers to half of all patients. */

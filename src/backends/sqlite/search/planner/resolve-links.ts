@@ -35,9 +35,11 @@ function* resolveHas(whole: SearchScope, type: string, has: HasClause): Steps<Se
   const ids = new Set<string>()
   for (const part of start ? divideStart(scope, start) : []) {
     const source = openStart(scope, query, part)
-    const { text, values } = sql`SELECT DISTINCT e.id FROM reference e
-      WHERE e.nid = ${scope.names.parameterId(has.type, has.parameter)} AND e.type = ${type} AND e.rid IN
-      (SELECT ${name(source.rid)} FROM ${source.from} AND ${buildSourceCondition(scope, has.type, source)})`
+    // The cross join keeps SQLite from reading all references of the type, those of other patients too.
+    const { text, values } = sql`SELECT DISTINCT e.id FROM
+      (SELECT ${name(source.rid)} AS rid FROM ${source.from} AND ${buildSourceCondition(scope, has.type, source)}) f
+      CROSS JOIN reference e ON e.rid = f.rid
+      AND e.nid = ${scope.names.parameterId(has.type, has.parameter)} AND e.type = ${type}`
     for (const [id] of scope.database.rows(text, values)) ids.add(String(id))
     yield scope.stepWork
   }
