@@ -38,6 +38,7 @@ export {
   type WriteInteraction,
 } from './interaction.ts'
 export {
+  closeBundle,
   findJsonExcess,
   formatDigits,
   formatExact,

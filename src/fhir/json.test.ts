@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { measureGrowth } from '../../test/support/growth.ts'
-import { formatExact, isSameJson, parseExact, splitBundle, toPlain } from './json.ts'
+import { closeBundle, formatExact, isSameJson, parseExact, splitBundle, toPlain } from './json.ts'
 
 const DECIMALS = [
   '7.00',
@@ -142,5 +142,28 @@ describe('splitBundle', () => {
   it('names the limit that a text exceeds', () => {
     assert.match(String(splitBundle('['.repeat(501))), /more than 500 levels/)
     assert.match(String(splitBundle('{"entry":[{},{}]}', 3)), /more than 3 values/)
+  })
+})
+
+describe('closeBundle', () => {
+  it('returns the complete entries before any cut', () => {
+    const entry = [
+      { fullUrl: 'urn:a', resource: { text: 'a "]}{" \\', list: [{}, [1]] }, search: { mode: 'match' } },
+      { resource: { resource: { entry: [] } } },
+      {},
+    ]
+    const text = JSON.stringify({ meta: { tag: [{ code: 'x' }] }, link: [{ relation: 'self' }], entry })
+    const ends = entry.map((_, at) => text.indexOf(JSON.stringify(entry.slice(0, at + 1)).slice(0, -1)))
+    const lengths = entry.map((_, at) => JSON.stringify(entry.slice(0, at + 1)).length - 1)
+    for (let cut = (ends[0] ?? 0) + (lengths[0] ?? 0); cut < text.length; cut++) {
+      const complete = entry.filter((_, at) => (ends[at] ?? 0) + (lengths[at] ?? 0) <= cut)
+      const closed = JSON.parse(closeBundle(text.slice(0, cut)) ?? '{}')
+      assert.deepEqual(closed.entry, complete, text.slice(0, cut))
+    }
+  })
+
+  it('returns nothing if there is no entry, or too much to read', () => {
+    assert.equal(closeBundle('{"resourceType":"Bundle","entry":[{"resource":{"a":"b'), undefined)
+    assert.equal(closeBundle('{"entry":[{"a":[1,2,3]},', 3), undefined)
   })
 })

@@ -222,6 +222,20 @@ export function splitBundle(text: string, mostValues = JSON_VALUES): SplitBundle
   return { bundle: JSON.parse(others.join('') + text.slice(taken)), texts }
 }
 
+// Of an entry in `{"entry":[{`.
+const ENTRY_LEVEL = 3
+
+/**
+ * A Bundle of the complete entries at the beginning of a longer one; undefined if the beginning is too costly, or no element of
+ * an array is complete.
+ */
+export function closeBundle(beginning: string, mostValues = JSON_VALUES): string | undefined {
+  const spans: number[] = []
+  if (scanJson(beginning, mostValues, ENTRY_LEVEL, spans) !== undefined) return undefined
+  const end = spans.length % 2 === 0 ? spans.at(-1) : spans.at(-2)
+  return end === undefined ? undefined : `${beginning.slice(0, end)}]}`
+}
+
 /** Whether the value at an index is that of a member called `resource`. */
 function isNamedResource(text: string, at: number): boolean {
   const colon = skipSpaceBefore(text, at) - 1

@@ -11,8 +11,8 @@ export function bindCaller(upstream: Upstream, caller: Caller): Upstream {
     ...upstream,
     ask: async request => (connection.destroyed ? DISCONNECTED : upstream.ask(request, caller)),
     pass: async request => (connection.destroyed ? DISCONNECTED : upstream.pass(request, caller)),
-    skim: async (request, longest) =>
-      connection.destroyed ? DISCONNECTED : upstream.skim(request, longest, caller),
+    skim: async (request, skimming) =>
+      connection.destroyed ? DISCONNECTED : upstream.skim(request, skimming, caller),
   }
 }
 
@@ -37,8 +37,8 @@ export function countRequests(upstream: Upstream, work: Work): Upstream {
       return answer
     },
     pass: async request => findRefusal() ?? upstream.pass(request),
-    async skim(request, longest) {
-      const answer = findRefusal() ?? (await upstream.skim(request, longest))
+    async skim(request, skimming) {
+      const answer = findRefusal() ?? (await upstream.skim(request, skimming))
       if (isFailure(answer)) return answer
       skimmed += answer.bytes
       countText(answer.text)

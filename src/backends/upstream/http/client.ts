@@ -25,6 +25,7 @@ import {
   type PassedResponse,
   readPassed,
   type SkimmedResponse,
+  type Skimming,
   skimResponse,
   type UpstreamResponse,
 } from './read-response.ts'
@@ -39,8 +40,8 @@ export interface Upstream {
   ask(request: UpstreamRequest, caller?: Caller): Promise<UpstreamResponse | Failure>
   /** Sends a request as `ask` does, but streams a long response. */
   pass(request: UpstreamRequest, caller?: Caller): Promise<PassedResponse | Failure>
-  /** Sends a request as `ask` does, but leaves out strings of a long response that are longer than this number of bytes. */
-  skim(request: UpstreamRequest, longest: number, caller?: Caller): Promise<SkimmedResponse | Failure>
+  /** Sends a request as `ask` does, but leaves out long strings of a long response. */
+  skim(request: UpstreamRequest, skimming: Skimming, caller?: Caller): Promise<SkimmedResponse | Failure>
   /**
    * Sends a request regardless of earlier failures, and waits for half of the time-out. A response closes the circuit; a
    * late one does not open it.
@@ -147,8 +148,8 @@ export function createClient(options: UpstreamOptions): Upstream {
 
   return {
     pass: (request, caller = GATEWAY) => receive(request, caller, sendOrStream),
-    skim: async (request, longest, caller = GATEWAY) =>
-      skimResponse(await receive(request, caller, sendOrSkim), longest, options),
+    skim: async (request, skimming, caller = GATEWAY) =>
+      skimResponse(await receive(request, caller, sendOrSkim), skimming, options),
     async ask(request, caller = GATEWAY) {
       const response = await receive(request, caller, send)
       if (isFailure(response)) return response

@@ -23,3 +23,9 @@ export function setParam(outgoing: UpstreamRequest, name: string, value: string)
 function buildPattern(name: string): RegExp {
   return new RegExp(`(?<=^|[?&])${name}=([^&]*)`)
 }
+
+/** Whether a search requests further resources beside its matches. */
+export function requestsIncludes({ path, body = '' }: Pick<UpstreamRequest, 'path' | 'body'>): boolean {
+  const pattern = /(?:^|[?&])_(?:rev)?include(?:[:=]|%3A)/i
+  return pattern.test(path) || pattern.test(body)
+}

@@ -26,6 +26,15 @@ export interface PassedResponse {
 export interface SkimmedResponse extends UpstreamResponse {
   /** The number of bytes of a long response. */
   readonly bytes: number
+  /** The failure of a response that is too large, if `text` is its beginning. */
+  readonly excess?: Failure
+}
+
+export interface Skimming {
+  /** Strings with more bytes are left out. */
+  readonly longest: number
+  /** Whether the beginning of a response is of use that is too large all the same. */
+  readonly acceptsBeginning?: boolean
 }
 
 interface ReadOptions {
@@ -64,7 +73,7 @@ const TOO_MUCH = fail({
 /** Reads a response without its long strings, so that the rest of it may be checked in memory. */
 export async function skimResponse(
   response: PassedResponse | Failure,
-  longest: number,
+  { longest, acceptsBeginning = false }: Skimming,
   options: ReadOptions,
 ): Promise<SkimmedResponse | Failure> {
   if (isFailure(response)) return response
@@ -76,7 +85,10 @@ export async function skimResponse(
     for await (const chunk of body) {
       bytes += chunk.length
       skimmer.push(chunk)
-      if (skimmer.length > options.responseLimit) return failTooLarge(options)
+      if (skimmer.length > options.responseLimit) {
+        const excess = failTooLarge(options)
+        return acceptsBeginning ? { status, headers, text: skimmer.finish(), bytes, excess } : excess
+      }
       if (bytes > SKIMMED_BYTES) return TOO_MUCH
     }
   } catch {

@@ -1,5 +1,6 @@
 import { fail, isFailure, isRecord } from '../../../core/index.ts'
 import {
+  closeBundle,
   createOutcome,
   findJsonExcess,
   type IssueCode,
@@ -65,6 +66,17 @@ export function parseBundle({ headers, text }: UpstreamResponse): UpstreamBundle
   } catch {
     return failBroken('its JSON is invalid')
   }
+}
+
+/** The complete entries at the beginning of a Bundle; undefined if there are none. */
+export function parseBeginning(
+  response: UpstreamResponse,
+): { readonly bundle: Resource; readonly entries: readonly BundleEntry[] } | undefined {
+  const text = closeBundle(response.text, RESPONSE_VALUES)
+  const read = text === undefined ? undefined : parseBundle({ ...response, text })
+  if (!read || isFailure(read)) return undefined
+  const { bundle, entries = [] } = read
+  return entries.length > 0 ? { bundle, entries } : undefined
 }
 
 function listEntries(

@@ -242,7 +242,7 @@ describe('a document of 25 MB, with the default limits', () => {
 })
 
 describe('many large documents, in front of HAPI', () => {
-  it('are on pages of a number of bytes, each document once, and only the first page requests too many', async () => {
+  it('are on pages of a number of bytes, each document once, and no page is requested twice', async () => {
     const hapi = await startHapi()
     const gateway = await startGateway(hapi.url, {
       guard: createAuthenticator({ ann: patientAccess('ann') }),
@@ -271,7 +271,7 @@ describe('many large documents, in front of HAPI', () => {
       }
       assert.deepEqual(found.toSorted(), ids.toSorted())
       const counts = hapi.seen.slice(before).map(it => Number(new Map(it.params).get('_count')))
-      assert.deepEqual([pages, counts], [4, [41, 10, 8, 8, 8]])
+      assert.deepEqual([pages, counts], [4, [41, 8, 8, 8]])
     } finally {
       await gateway.close()
       await hapi.close()

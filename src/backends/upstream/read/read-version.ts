@@ -19,7 +19,7 @@ export async function readVersion(
 ): Promise<StoredVersion | undefined | Failure> {
   const path = `/${type}/${id}${version === undefined ? '' : `/_history/${version}`}`
   const outgoing = buildRead(request, path)
-  const response = await context.upstream.skim(outgoing, LONG_STRING)
+  const response = await context.upstream.skim(outgoing, { longest: LONG_STRING })
   if (isFailure(response)) return response
   switch (response.status) {
     case 200:

@@ -95,10 +95,10 @@ async function fetchOnce(
 ): Promise<UpstreamPage | 'unstated' | Failure> {
   const response = await requestPage(context, request, outgoing, from.offset)
   if (isFailure(response)) return response
-  const { bundle, entries, paging, fits } = response
+  const { entries } = response
   if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
   const { path } = outgoing
-  const continuation = readContinuation(context, { bundle, entries, path, paging, from, isCounted, fits })
+  const continuation = readContinuation(context, { ...response, entries, path, from, isCounted })
   if (continuation === undefined) return 'unstated'
   if (isFailure(continuation)) return continuation
   const page = await checkEntries(context, request, entries, pageCheck)
@@ -107,10 +107,10 @@ async function fetchOnce(
   return {
     ...checked,
     continuation,
-    isShortened: fits !== undefined,
+    isShortened: response.fits !== undefined,
     cursorAt: index => {
       const position = positions[index]
-      return paging === 'links' || position === undefined
+      return response.paging === 'links' || position === undefined
         ? undefined
         : { link: '', offset: (from.offset ?? 0) + position }
     },

@@ -5,21 +5,18 @@ import type { GatewayContext } from '../context.ts'
 import { type BundleEntry, parseEntry } from '../http/response.ts'
 import type { UrlRewriter } from '../http/urls.ts'
 import type { Continuation, Links, PageCursor, Relation } from '../paging.ts'
-import type { Paging } from './send-search.ts'
+import type { RequestedPage } from './send-search.ts'
 
 export const END: Continuation = { kind: 'end' }
 
 /** A page of a search, and how it was requested. */
-interface ReceivedPage {
-  readonly bundle: Resource
+interface ReceivedPage extends RequestedPage {
   readonly entries: readonly BundleEntry[]
   /** The path of the request. */
   readonly path: string
-  readonly paging: Paging
   readonly from: PageCursor
   /** Whether the total was requested too. */
   readonly isCounted: boolean
-  readonly fits?: number | undefined
 }
 
 /**
@@ -39,16 +36,15 @@ export function readContinuation(
 }
 
 function readLink(context: GatewayContext, page: ReceivedPage): Continuation | undefined | Failure {
-  const { bundle, entries, paging, from, isCounted, fits } = page
+  const { bundle, entries, paging, from, isCounted, fits, isBeginning } = page
   const { total } = bundle
   const matches = entries.filter(isMatch).length
   const size = fits === undefined ? {} : { fits }
   const next = findLink(bundle, 'next')
-  if (next !== undefined && paging === 'offset')
-    return {
-      kind: 'next',
-      cursor: { link: '', offset: readOffset(next) ?? countBefore() + matches, ...size },
-    }
+  if (isBeginning || (next !== undefined && paging === 'offset')) {
+    const stated = isBeginning || next === undefined ? undefined : readOffset(next)
+    return { kind: 'next', cursor: { link: '', offset: stated ?? countBefore() + matches, ...size } }
+  }
   if (next !== undefined) {
     const cursor = toCursor(context, page, next)
     return isFailure(cursor) ? cursor : { kind: 'next', cursor }

@@ -4,11 +4,12 @@ import type { Failure, FhirRequest } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
 import { NO_CACHE, NO_STORE, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
-import { findParam, setParam } from '../http/query.ts'
-import type { UpstreamResponse } from '../http/read-response.ts'
+import { findParam, requestsIncludes, setParam } from '../http/query.ts'
+import type { SkimmedResponse } from '../http/read-response.ts'
 import {
   explainPageFailure,
   isTooLarge,
+  parseBeginning,
   parseBundle,
   toFailure,
   type UpstreamBundle,
@@ -21,13 +22,16 @@ const ASSUMED_COUNT = 100
 /** A page of the upstream. */
 export interface RequestedPage extends UpstreamBundle {
   readonly paging: Paging
-  /** The number of resources that were requested in the end, if those of the first request were too large. */
+  /** The number of resources that fit on a page, if those of the first request were too large. */
   readonly fits?: number
+  /** Whether these are the first entries of a page that was too large. */
+  readonly isBeginning?: true
 }
 
 /**
  * Requests a page. If it is too large to be inspected, long strings are left out, of a single resource more than of several.
- * If that is not enough, requests a page with a quarter of the resources, down to one.
+ * If that is not enough, the page ends after the last entry that fits, where the next one can continue with the entry after
+ * it. Otherwise requests a page with a quarter of the resources, down to one.
  */
 export async function requestPage(
   context: GatewayContext,
@@ -44,11 +48,13 @@ export async function requestPage(
       context,
       outgoing,
       {
-        send: it => context.upstream.skim(it, longest),
+        send: it => context.upstream.skim(it, { longest, acceptsBeginning: true }),
         isRefused: it => !isFailure(it) && it.status === 400,
       },
       offset,
     )
+    const begun = paging === 'offset' && !requestsIncludes(outgoing) && readBeginning(response)
+    if (begun) return { ...begun, paging, fits: begun.entries.length, isBeginning: true }
     const page = readPage(request, response)
     if (!isTooLarge(page)) {
       if (isFailure(page)) return page
@@ -59,8 +65,16 @@ export async function requestPage(
   }
 }
 
-function readPage(request: FhirRequest, response: UpstreamResponse | Failure): UpstreamBundle | Failure {
+/** The first entries of a page that is too large. */
+function readBeginning(response: SkimmedResponse | Failure) {
+  return isFailure(response) || !response.excess || response.status !== 200
+    ? undefined
+    : parseBeginning(response)
+}
+
+function readPage(request: FhirRequest, response: SkimmedResponse | Failure): UpstreamBundle | Failure {
   if (isFailure(response)) return response
+  if (response.excess) return response.excess
   return response.status === 200 ? parseBundle(response) : toFailure(response, request)
 }
 
