@@ -14,6 +14,8 @@ export interface Verification {
   readonly head: string | undefined
   /** Empty if nothing was changed. The verification ends after a number of problems. */
   readonly problems: readonly string[]
+  /** Whether one of the problems is that the trail does not contain the head that was given. */
+  readonly isHeadUnknown?: true
 }
 
 const SEALS_AT_ONCE = 100
@@ -33,6 +35,7 @@ interface Chain {
   seals: number
   records: number
   problems: string[]
+  isHeadUnknown?: true
 }
 
 /**
@@ -189,11 +192,12 @@ async function isKnownHead(store: Store, head: string): Promise<boolean> {
   return seal?.number === Number(number) && seal.hash === hash
 }
 
-async function verifyHead(store: Store, { problems }: Chain, head: string): Promise<void> {
-  if (!(await isKnownHead(store, head)))
-    problems.push(
-      `The trail does not contain the head ${head}. Check that you copied it exactly. If you did, the end of the trail was removed, or the trail was replaced`,
-    )
+async function verifyHead(store: Store, chain: Chain, head: string): Promise<void> {
+  if (await isKnownHead(store, head)) return
+  chain.isHeadUnknown = true
+  chain.problems.push(
+    `The trail does not contain the head ${head}. Check that you copied it exactly. If you did, the end of the trail was removed, or the trail was replaced`,
+  )
 }
 
 /** The feeds know the last record that they sent. */

@@ -299,6 +299,10 @@ describe('the administration API', () => {
     await call('GET', '/audit/export', [])
     assert.deepEqual((await call('GET', '/audit/verification', [])).json(), { state: 'never' })
     assert.equal((await call('POST', '/audit/verification', [], {})).json().state, 'intact')
+    const mistyped = { head: `0:${'A'.repeat(43)}` }
+    const verified = (await call('POST', '/audit/verification', [], mistyped)).json()
+    assert.deepEqual([verified.state, verified.problems.length], ['unknown-head', 1])
+    assert.equal((await call('POST', '/audit/verification', [], {})).json().state, 'intact')
     const { counts, attention } = (await call('GET', '/overview', [])).json()
     assert.deepEqual([counts.clinicians > 0, counts.refused_sign_ins], [true, 0])
     const codes = attention.map(({ code }: { readonly code: string }) => code)

@@ -251,6 +251,8 @@ async function findTrailMatters(admin: Admin, { settings }: AuthContext): Promis
 
 function describeVerification({ state, at = 0 }: VerificationReport, now: number): string | undefined {
   if (state === 'changed') return 'The last verification found that the audit trail was changed.'
+  if (state === 'unknown-head')
+    return 'The audit trail does not contain the head of the last verification: the head was mistyped, or records were removed.'
   if (state === 'never') return 'The audit trail has never been verified.'
   if (state === 'failed') return 'The last verification of the audit trail did not finish.'
   const days = Math.floor((now - at) / DAY_MS)

@@ -8,11 +8,16 @@ import { defineEndpoint } from '../base/endpoint.ts'
 
 export const VERIFY_TRAIL: Operation = { name: 'audit verify', signIn: 'never asks', isForAuditors: true }
 
+const STATES = ['never', 'running', 'intact', 'unknown-head', 'changed', 'failed'] as const
+
 const Report = Type.Object(
   {
     state: Type.Union(
-      ['never', 'running', 'intact', 'changed', 'failed'].map(state => Type.Literal(state)),
-      { description: '`changed`: see `problems`. `failed`: it did not finish.' },
+      STATES.map(state => Type.Literal(state)),
+      {
+        description:
+          '`changed`: see `problems`. `unknown-head`: the trail does not contain the head that was given. `failed`: it did not finish.',
+      },
     ),
     at: Type.Optional(Time),
     records: Type.Optional(Type.Integer()),
@@ -24,8 +29,10 @@ const Report = Type.Object(
   CLOSED,
 )
 
-export interface VerificationReport extends Partial<Verification> {
-  readonly state: 'never' | 'running' | 'intact' | 'changed' | 'failed'
+type Findings = Omit<Verification, 'isHeadUnknown'>
+
+export interface VerificationReport extends Partial<Findings> {
+  readonly state: (typeof STATES)[number]
   /** When it ended, or began. */
   readonly at?: number
 }
@@ -90,14 +97,20 @@ export async function verifyRecords(
   admin: Admin,
   sealer: Sealer,
   { head }: { readonly head?: string | undefined } = {},
-): Promise<Verification | AdminFailure> {
+): Promise<Findings | AdminFailure> {
   const found = await verifyTrail(admin.store, sealer, { head })
   const { records, seals, problems } = found
   const refused = await recordAction(admin, { operation: VERIFY_TRAIL, after: { records, seals, problems } })
   if (refused) return refused
-  const state = problems.length === 0 ? 'intact' : 'changed'
-  await keepReport(admin.store, { ...found, state }, admin.clock())
-  return found
+  const { isHeadUnknown: _, ...report } = found
+  await keepReport(admin.store, { ...report, state: findState(found) }, admin.clock())
+  return report
+}
+
+/** A head may be mistyped: alone, it does not prove that the trail was changed. */
+function findState({ problems, isHeadUnknown }: Verification): VerificationReport['state'] {
+  if (problems.length === 0) return 'intact'
+  return isHeadUnknown && problems.length === 1 ? 'unknown-head' : 'changed'
 }
 
 /** How long a request waits for the result. A long trail takes minutes, and the next request finds the result. */

@@ -14,6 +14,8 @@ const VERIFIED: Readonly<Record<VerificationReport['state'], (report: Verificati
   failed: () =>
     renderAlert('Not finished.', 'The last verification was interrupted. Start it again.', 'warn'),
   intact: () => renderAlert('No change found.', 'No sealed record was changed, removed or inserted.', 'ok'),
+  'unknown-head': ({ problems: [problem] = [] }) =>
+    html`${renderAlert('The trail does not contain this head.', 'Apart from that, no change was found.', 'warn')}<p>${problem}.</p>`,
   changed: ({ problems = [] }) =>
     html`${renderAlert('The audit trail was changed.', 'Keep the databases as they are, and compare with a backup or a feed.', 'bad')}
 <ul class="bullets">${problems.map(problem => html`<li>${problem}</li>`)}</ul>`,
