@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { readSettings } from '../config/index.ts'
+import { parsePolicyText, readSettings } from '../config/index.ts'
+import { isFailure } from '../core/index.ts'
 import { readUserFilter } from './start/files.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'policy-'))
@@ -33,7 +34,7 @@ describe('readUserFilter', () => {
       ['', 'expected a list with the name rules'],
       ['[]', 'expected a list with the name rules'],
       ['rules: all', 'rules: expected a list'],
-      ['rule: []', 'unknown name rule; the only name here is rules'],
+      ['rule: []', 'rule: unknown name; expected rules'],
       ['rules: [all]', 'rules[0]: expected clinicians, patients, organizations, careTeams'],
       ['rules: [{patients: all}]', "rules[0].clinicians: expected 'all', or a list such as [Practitioner/1]"],
       [
@@ -51,7 +52,7 @@ describe('readUserFilter', () => {
         'rules: [{clinicians: all, careTeams: all}]',
         "rules[0].careTeams: expected 'own', or a list such as [CareTeam/1]",
       ],
-      ['rules: [{clinicians: all, patient: [1]}]', 'rules[0]: unknown name patient; expected clinicians'],
+      ['rules: [{clinicians: all, patient: [1]}]', 'rules[0].patient: unknown name; expected clinicians'],
     ] as const)
       assert.throws(
         () => readFilter(text),
@@ -60,5 +61,22 @@ describe('readUserFilter', () => {
         text,
       )
     assert.throws(() => readFilter('rules: ['), /^Error: Cannot use policy file .*policy\.yaml: /)
+  })
+
+  it('names every error of every rule, with its line', () => {
+    const read = parsePolicyText(
+      'rule: []\nrules:\n  - clinicians: []\n    patients: no\n    team: x\n  - clinicians: all\n    careTeams: all\n',
+    )
+    assert(isFailure(read))
+    assert.deepEqual(
+      read.problems.map(({ path, line }) => [path.join('.'), line]),
+      [
+        ['rule', 1],
+        ['rules.0.team', 5],
+        ['rules.0.clinicians', 3],
+        ['rules.0.patients', 4],
+        ['rules.1.careTeams', 7],
+      ],
+    )
   })
 })

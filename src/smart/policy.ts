@@ -1,4 +1,4 @@
-import { type Failed, fail, isFailure, isRecord } from '../core/index.ts'
+import { type Failed, fail, isRecord } from '../core/index.ts'
 import {
   isId,
   listSearchParameters,
@@ -30,7 +30,7 @@ interface PolicyRule {
   readonly careTeams: 'own' | readonly string[]
 }
 
-/** The faults of a policy file: at most one in each rule. */
+/** The faults of a policy file. */
 export interface InvalidPolicy extends Failed {
   /** The first one, with its position. */
   readonly problem: string
@@ -50,32 +50,52 @@ const RULE_KEYS = ['clinicians', 'patients', 'organizations', 'careTeams']
 /** Parses a policy file. Any unknown part makes the whole file invalid. */
 export function parsePolicy(value: unknown): AccessPolicy | InvalidPolicy {
   if (!isRecord(value)) return failPolicy([{ path: [], text: 'expected a list with the name rules' }])
-  const unknown = Object.keys(value).find(key => key !== 'rules')
-  if (unknown !== undefined)
-    return failPolicy([{ path: [], text: `unknown name ${unknown}; the only name here is rules` }])
-  if (!Array.isArray(value.rules)) return failPolicy([{ path: ['rules'], text: 'expected a list' }])
-  const read = value.rules.map((rule: unknown, at) => readRule(rule, ['rules', at]))
-  const problems = read.flatMap(rule => (isFailure(rule) ? [{ path: rule.path, text: rule.text }] : []))
-  return problems.length > 0
-    ? failPolicy(problems)
-    : { rules: read.flatMap(rule => (isFailure(rule) ? [] : [rule])) }
+  const problems = listUnknown(value, [], ['rules'])
+  if (!Array.isArray(value.rules))
+    return failPolicy([...problems, { path: ['rules'], text: 'expected a list' }])
+  const rules = value.rules.flatMap((rule: unknown, at) => readRule(rule, ['rules', at], problems) ?? [])
+  return problems.length > 0 ? failPolicy(problems) : { rules }
 }
 
-function readRule(value: unknown, path: PolicyProblem['path']): PolicyRule | (PolicyProblem & Failed) {
-  const refuse = (text: string, ...members: readonly string[]) => fail({ path: [...path, ...members], text })
-  if (!isRecord(value)) return refuse(`expected ${RULE_KEYS.join(', ')}`)
-  const unknown = Object.keys(value).find(key => !RULE_KEYS.includes(key))
-  if (unknown !== undefined) return refuse(`unknown name ${unknown}; expected ${RULE_KEYS.join(', ')}`)
+function listUnknown(value: object, path: PolicyProblem['path'], known: readonly string[]): PolicyProblem[] {
+  const unknown = Object.keys(value).filter(key => !known.includes(key))
+  return unknown.map(key => ({ path: [...path, key], text: `unknown name; expected ${known.join(', ')}` }))
+}
+
+/** A rule; undefined if it has problems, which are added to the list. */
+function readRule(
+  value: unknown,
+  path: PolicyProblem['path'],
+  problems: PolicyProblem[],
+): PolicyRule | undefined {
+  if (!isRecord(value)) {
+    problems.push({ path, text: `expected ${RULE_KEYS.join(', ')}` })
+    return undefined
+  }
+  problems.push(...listUnknown(value, path, RULE_KEYS))
   const { patients = [], organizations = [], careTeams = [] } = value
-  const clinicians = value.clinicians === 'all' ? 'all' : readList(value.clinicians, readClinician)
-  if (!clinicians || clinicians.length === 0)
-    return refuse("expected 'all', or a list such as [Practitioner/1]", 'clinicians')
-  const seen = patients === 'all' ? 'all' : readList(patients, createIdReader('Patient'))
-  if (!seen) return refuse("expected 'all', or a list of patient ids", 'patients')
-  const managed = readList(organizations, createIdReader('Organization'))
-  if (!managed) return refuse('expected a list such as [Organization/1]', 'organizations')
-  const teams = careTeams === 'own' ? 'own' : readList(careTeams, createIdReader('CareTeam'))
-  if (!teams) return refuse("expected 'own', or a list such as [CareTeam/1]", 'careTeams')
+  const require = <Read>(read: Read | undefined, member: string, text: string): Read | undefined => {
+    if (read === undefined) problems.push({ path: [...path, member], text })
+    return read
+  }
+  const named = value.clinicians === 'all' ? 'all' : readList(value.clinicians, readClinician)
+  const clinicians = require(named?.length === 0
+    ? undefined
+    : named, 'clinicians', "expected 'all', or a list such as [Practitioner/1]")
+  const seen = require(patients === 'all'
+    ? 'all'
+    : readList(patients, createIdReader('Patient')), 'patients', "expected 'all', or a list of patient ids")
+  const managed = require(readList(
+    organizations,
+    createIdReader('Organization'),
+  ), 'organizations', 'expected a list such as [Organization/1]')
+  const teams = require(careTeams === 'own'
+    ? 'own'
+    : readList(
+        careTeams,
+        createIdReader('CareTeam'),
+      ), 'careTeams', "expected 'own', or a list such as [CareTeam/1]")
+  if (!clinicians || !seen || !managed || !teams) return undefined
   return { clinicians, patients: seen, organizations: managed, careTeams: teams }
 }
 
