@@ -192,20 +192,20 @@ function describeSilent(number: number): Report {
 /** Counters never decrease: the last report of a process that has ended, or does not respond, still counts. */
 function createMetricsHistory() {
   const last = new Map<ServerName, Metrics>()
-  const ended = new Map<ServerName, Metrics>()
+  const ended = new Map<ServerName, Promise<Metrics>>()
 
-  function sum(server: ServerName, latest: Metrics | undefined): Metrics | undefined {
-    const all = [ended.get(server), latest].filter(it => it !== undefined)
-    return all.length === 0 ? undefined : mergeMetrics(all)
+  async function sum(server: ServerName, latest: Metrics | undefined): Promise<Metrics> {
+    const all = [await ended.get(server), latest]
+    return mergeMetrics(all.filter(it => it !== undefined))
   }
 
   return {
-    add(server: ServerName, report: Metrics | undefined): Metrics | undefined {
+    add(server: ServerName, report: Metrics | undefined): Promise<Metrics> {
       if (report) last.set(server, report)
       return sum(server, last.get(server))
     },
     end(): void {
-      for (const [server, metrics] of last) ended.set(server, sum(server, endMetrics(metrics)) ?? metrics)
+      for (const [server, metrics] of last) ended.set(server, sum(server, endMetrics(metrics)))
       last.clear()
     },
   }

@@ -21,9 +21,9 @@ describe('Registry', () => {
     const registry = new Registry()
     const durations = registry.histogram(DURATION)
     for (const seconds of [0.0005, 0.02, 20]) durations.observe(['/x'], seconds)
-    const lines = formatFamilies(await registry.read()).split('\n')
+    const lines = (await formatFamilies(await registry.read())).split('\n')
     const bucket = (le: string) =>
-      lines.find(line => line.startsWith(`duration_seconds_bucket{route="/x",le="${le}"}`))?.split(' ')[1]
+      lines.find(line => line.startsWith(`duration_seconds_bucket{le="${le}",route="/x"}`))?.split(' ')[1]
     assert.deepEqual(['0.001', '0.01', '0.025', '10', '+Inf'].map(bucket), ['1', '1', '2', '2', '3'])
     assert.ok(lines.includes('duration_seconds_sum{route="/x"} 20.0205'))
     assert.ok(lines.includes('duration_seconds_count{route="/x"} 3'))
@@ -32,13 +32,28 @@ describe('Registry', () => {
   it('escapes the values of labels', async () => {
     const registry = new Registry()
     registry.counter(COUNT).add(['/a"b\\c\nd'])
-    assert.match(formatFamilies(await registry.read()), /^requests_total\{route="\/a\\"b\\\\c\\nd"\} 1$/m)
+    assert.match(
+      await formatFamilies(await registry.read()),
+      /^requests_total\{route="\/a\\"b\\\\c\\nd"\} 1$/m,
+    )
   })
 
   it('omits a gauge that has no value', async () => {
     const registry = new Registry()
     registry.gauge({ name: 'up', help: 'A gauge.', merge: 'min' }, () => [[Number.NaN]])
-    assert.equal(formatFamilies(await registry.read()), '\n')
+    registry.gauge({ name: 'lag', help: 'A gauge.', labels: ['feed'], merge: 'max' }, () => [])
+    assert.equal(await formatFamilies(await registry.read()), '\n')
+  })
+
+  it('has the values of a gauge at the time of the scrape, and no earlier ones', async () => {
+    const registry = new Registry()
+    const values: [number, string][] = [[1, 'a']]
+    registry.gauge({ name: 'lag', help: 'A gauge.', labels: ['feed'], merge: 'max' }, () => values)
+    assert.match(await formatFamilies(await registry.read()), /^lag\{feed="a"\} 1$/m)
+    values.splice(0, 1, [2, 'b'])
+    const text = await formatFamilies(await registry.read())
+    assert.match(text, /^lag\{feed="b"\} 2$/m)
+    assert.doesNotMatch(text, /"a"/)
   })
 })
 
@@ -53,13 +68,13 @@ describe('mergeMetrics', () => {
       return { server: await registry.read(), process: await readProcessMetrics() }
     }
     const [first, second] = [await make([0.02], 0), await make([0.0005, 3], 1)]
-    const format = (ended: typeof second) => formatFamilies(mergeMetrics([first, ended]).server)
-    assert.match(format(second), /^requests_total\{route="\/x"\} 3$/m)
-    assert.match(format(second), /^up 0$(?:.*\n)*^used_bytes 3$/m)
-    assert.match(format(endMetrics(second)), /^requests_total\{route="\/x"\} 3$/m)
-    assert.match(format(endMetrics(second)), /^used_bytes 1$/m)
-    const seconds = (metrics: typeof first) => metrics.process[0]?.samples[0]?.value ?? 0
-    assert.equal(seconds(mergeMetrics([first, endMetrics(second)])), seconds(first) + seconds(second))
+    const format = async (ended: typeof second) => formatFamilies((await mergeMetrics([first, ended])).server)
+    assert.match(await format(second), /^requests_total\{route="\/x"\} 3$/m)
+    assert.match(await format(second), /^up 0$(?:.*\n)*^used_bytes 3$/m)
+    assert.match(await format(endMetrics(second)), /^requests_total\{route="\/x"\} 3$/m)
+    assert.match(await format(endMetrics(second)), /^used_bytes 1$/m)
+    const seconds = (metrics: typeof first) => metrics.process[0]?.values[0]?.value ?? 0
+    assert.equal(seconds(await mergeMetrics([first, endMetrics(second)])), seconds(first) + seconds(second))
   })
 
   it('adds the buckets of histograms', async () => {
@@ -68,8 +83,9 @@ describe('mergeMetrics', () => {
       registry.histogram(DURATION).observe(['/x'], seconds)
       return { server: await registry.read(), process: [] }
     }
-    const text = formatFamilies(mergeMetrics([await read(0.02), await read(0.0005), await read(3)]).server)
-    assert.match(text, /le="0.001"\} 1\n(.*\n)*.*le="0.025"\} 2\n(.*\n)*.*_count\{.*\} 3\n/)
+    const all = await mergeMetrics([await read(0.02), await read(0.0005), await read(3)])
+    const text = await formatFamilies(all.server)
+    assert.match(text, /le="0.001",.* 1\n(.*\n)*.*le="0.025",.* 2\n(.*\n)*.*_count\{.*\} 3\n/)
   })
 })
 
@@ -115,7 +131,7 @@ describe('GET /metrics', () => {
     const app = await server()
     await app.inject('/portal/1')
     const { body } = await app.inject('/metrics')
-    for (const line of body.trimEnd().split('\n'))
+    for (const line of body.split('\n').filter(line => line !== ''))
       assert.match(line, /^(# (HELP|TYPE) \S+ .+|[a-z0-9_]+(\{.*\})? [0-9.e+-]+)$/)
   })
 

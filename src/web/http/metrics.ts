@@ -4,14 +4,7 @@ import './reply.ts'
 import { version } from '../ui/index.ts'
 import { addReports, type CheckResult, getGatherer } from './health.ts'
 import { prepareListeners, serveConnectionsInTurn } from './listen.ts'
-import {
-  type Family,
-  formatFamilies,
-  type Metrics,
-  mergeFamilies,
-  processMetrics,
-  type Registry,
-} from './registry.ts'
+import { type Family, formatFamilies, type Metrics, processMetrics, type Registry } from './registry.ts'
 import { findHostName } from './request.ts'
 
 /** A histogram of delays in nanoseconds. */
@@ -43,16 +36,20 @@ export async function readProcessMetrics(eventLoop?: DelayHistogram): Promise<re
       'Longest event loop delay since the last scrape.',
       max,
     ),
-    { ...makeFamily('sallyport_build_info', 'max', 'The running version.', 1), ...BUILD },
+    makeFamily('sallyport_build_info', 'max', 'The running version.', 1, { version }),
     ...(await processMetrics.read()),
   ]
 }
 
-const BUILD = { labels: ['version'], samples: [{ labels: [version], value: 1 }] }
-
-function makeFamily(name: string, merge: Family['merge'], help: string, value: number): Family {
+function makeFamily(
+  name: string,
+  aggregator: Family['aggregator'],
+  help: string,
+  value: number,
+  labels: Readonly<Record<string, string>> = {},
+): Family {
   const type = name.endsWith('_total') ? 'counter' : 'gauge'
-  return { name, help, type, merge, labels: [], samples: [{ labels: [], value }] }
+  return { name, help, type, aggregator, values: [{ labels, value }] }
 }
 
 /** The reports of one server, of all processes that serve its port. */
@@ -63,25 +60,22 @@ export interface ServerReports {
 }
 
 /** The metrics of an instance. Every server reports those of its process, which count once. */
-function formatReports(reports: readonly ServerReports[]): string {
+function formatReports(reports: readonly ServerReports[]): Promise<string> {
   const [first] = reports
-  return formatFamilies(
-    mergeFamilies([
-      ...reports.flatMap(({ metrics }) => metrics.flatMap(({ server }) => server)),
-      ...reports.map(({ server, readiness }) => makeCheckFamily(server, readiness)),
-      ...(first?.metrics ?? []).flatMap(it => it.process),
-    ]),
-  )
+  return formatFamilies([
+    ...reports.flatMap(({ metrics }) => metrics.flatMap(({ server }) => server)),
+    ...reports.map(({ server, readiness }) => makeCheckFamily(server, readiness)),
+    ...(first?.metrics ?? []).flatMap(it => it.process),
+  ])
 }
 
 function makeCheckFamily(server: string, checks: readonly CheckResult[]): Family {
   return {
     name: 'sallyport_check_up',
     type: 'gauge',
-    merge: 'min',
-    labels: ['server', 'check'],
+    aggregator: 'min',
     help: 'Whether a check of /readyz passes: 1 or 0.',
-    samples: checks.map(({ name, ok }) => ({ labels: [server, name], value: ok ? 1 : 0 })),
+    values: checks.map(({ name, ok }) => ({ labels: { server, check: name }, value: ok ? 1 : 0 })),
   }
 }
 
@@ -148,8 +142,8 @@ export function createMetricsServer(
   return app
 }
 
-function sendMetrics(reply: FastifyReply, reports: readonly ServerReports[]): FastifyReply {
-  return reply.type('text/plain; version=0.0.4; charset=utf-8').send(formatReports(reports))
+async function sendMetrics(reply: FastifyReply, reports: readonly ServerReports[]): Promise<FastifyReply> {
+  return reply.type('text/plain; version=0.0.4; charset=utf-8').send(await formatReports(reports))
 }
 
 function countRequests(app: FastifyInstance, server: string, registry: Registry): void {

@@ -1,30 +1,35 @@
-/** Upper bounds of the buckets of durations, in seconds. */
-const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
+import {
+  type Aggregator,
+  AggregatorRegistry,
+  Gauge,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Counter as PromCounter,
+  Histogram as PromHistogram,
+  Registry as PromRegistry,
+} from 'prom-client'
 
-/** One line of a counter or gauge, or all lines of one histogram. */
-interface Sample {
-  /** The values of the labels, in the order of their names. */
-  readonly labels: readonly string[]
-  /** The sum of a histogram. */
-  readonly value: number
-  /** Histograms: the number of observations in each bucket, not cumulative. */
-  readonly buckets?: readonly number[]
-  readonly count?: number
+/** Upper bounds of the buckets of durations, in seconds. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** A metric with all its values. Plain data, which workers send to their supervisor. */
+export interface Family
+  extends Pick<MetricObjectWithValues<MetricValue<string>>, 'name' | 'help' | 'aggregator' | 'values'> {
+  /** `counter`, `gauge` or `histogram`: the types of prom-client say something else. */
+  readonly type: unknown
 }
 
-/** A metric with all its samples. Plain data, which workers send to their supervisor. */
-export interface Family {
+interface Description {
   readonly name: string
   readonly help: string
-  readonly type: 'counter' | 'gauge' | 'histogram'
   /** The names of the labels. */
-  readonly labels: readonly string[]
-  /** How the values of several processes become one. */
-  readonly merge: 'sum' | 'min' | 'max'
-  readonly samples: readonly Sample[]
+  readonly labels?: readonly string[]
 }
 
-type Description = Pick<Family, 'name' | 'help'> & Partial<Pick<Family, 'labels'>>
+interface Merged {
+  /** How the values of several processes become one. */
+  readonly merge: Extract<Aggregator, 'sum' | 'min' | 'max'>
+}
 
 /** Each value with those of its labels. */
 type Values = readonly (readonly [value: number, ...labels: string[]])[]
@@ -42,111 +47,56 @@ export interface Histogram {
  * their number is limited, and none names a patient or a user.
  */
 export class Registry {
-  readonly #families = new Map<string, () => Family | Promise<Family>>()
+  readonly #registry = new PromRegistry()
 
   counter(description: Description): Counter {
-    const find = this.#record(description, 'counter', labels => ({ labels, value: 0 }))
-    return {
-      add(labels, count = 1) {
-        find(labels).value += count
-      },
-    }
+    const counter = new PromCounter(this.#configure(description))
+    return { add: (labels, count) => counter.labels(...labels).inc(count) }
   }
 
   histogram(description: Description): Histogram {
-    const find = this.#record(description, 'histogram', labels => ({
-      labels,
-      value: 0,
-      count: 0,
-      buckets: BUCKETS.map(() => 0),
-    }))
-    return {
-      observe(labels, seconds) {
-        const recorded = find(labels)
-        recorded.value += seconds
-        recorded.count += 1
-        const bucket = BUCKETS.findIndex(bound => seconds <= bound)
-        if (bucket >= 0) recorded.buckets[bucket] = (recorded.buckets[bucket] ?? 0) + 1
-      },
-    }
+    const histogram = new PromHistogram({ ...this.#configure(description), buckets: BUCKETS })
+    return { observe: (labels, seconds) => histogram.labels(...labels).observe(seconds) }
   }
 
   /** A value that is read when the metrics are. Without a value, or with NaN, there is no line. */
-  gauge(description: Description & Pick<Family, 'merge'>, read: () => Values | Promise<Values>): void {
-    this.#add({ ...description, type: 'gauge' }, read)
+  gauge({ merge, ...description }: Description & Merged, read: () => Values | Promise<Values>): void {
+    new Gauge({
+      ...this.#configure(description),
+      aggregator: merge,
+      async collect() {
+        const values = await read()
+        this.reset()
+        this.remove({})
+        for (const [value, ...labels] of values) if (!Number.isNaN(value)) this.labels(...labels).set(value)
+      },
+    })
   }
 
   /** A counter that another part of the process counts. */
   readCounter(description: Description, read: () => Values): void {
-    this.#add({ ...description, type: 'counter', merge: 'sum' }, read)
-  }
-
-  #add(
-    { labels = [], ...family }: Description & Pick<Family, 'type' | 'merge'>,
-    read: () => Values | Promise<Values>,
-  ): void {
-    this.#families.set(family.name, async () => {
-      const values = (await read()).filter(([value]) => !Number.isNaN(value))
-      return { ...family, labels, samples: values.map(([value, ...rest]) => ({ value, labels: rest })) }
+    new PromCounter({
+      ...this.#configure(description),
+      collect() {
+        this.reset()
+        for (const [value, ...labels] of read()) this.labels(...labels).inc(value)
+      },
     })
   }
 
-  #record<Recorded extends Sample>(
-    { labels = [], ...family }: Description,
-    type: 'counter' | 'histogram',
-    create: (labels: readonly string[]) => Recorded,
-  ) {
-    const samples = new Map<string, Recorded>()
-    this.#families.set(family.name, () => {
-      const copies = structuredClone([...samples.values()])
-      return { ...family, labels, type, merge: 'sum', samples: copies }
-    })
-    return (values: readonly string[]): Recorded => {
-      const key = values.join('\0')
-      const known = samples.get(key)
-      if (known) return known
-      const made = create(values)
-      samples.set(key, made)
-      return made
-    }
+  /** A later metric replaces one of the same name: servers that are opened again describe theirs again. */
+  #configure({ labels = [], ...description }: Description) {
+    this.#registry.removeSingleMetric(description.name)
+    return { ...description, labelNames: labels, registers: [this.#registry] }
   }
 
   read(): Promise<readonly Family[]> {
-    return Promise.all(this.#families.values().map(read => read()))
+    return this.#registry.getMetricsAsJSON()
   }
 }
 
 /** The metrics of this process, which its servers share: database, audit trail, reloads. */
 export const processMetrics = new Registry()
-
-export function mergeFamilies(all: readonly Family[]): readonly Family[] {
-  return Map.groupBy(all, ({ name }) => name)
-    .values()
-    .flatMap(same => {
-      const [first] = same
-      return first ? [{ ...first, samples: mergeSamples(first.merge, same) }] : []
-    })
-    .toArray()
-}
-
-function mergeSamples(merge: Family['merge'], same: readonly Family[]): readonly Sample[] {
-  const samples = same.flatMap(family => family.samples)
-  return Map.groupBy(samples, ({ labels }) => labels.join('\0'))
-    .values()
-    .map(equal => equal.reduce((a, b) => mergeTwo(merge, a, b)))
-    .toArray()
-}
-
-function mergeTwo(merge: Family['merge'], a: Sample, b: Sample): Sample {
-  return {
-    ...a,
-    value: merge === 'sum' ? a.value + b.value : Math[merge](a.value, b.value),
-    ...(a.buckets && {
-      buckets: a.buckets.map((count, at) => count + (b.buckets?.[at] ?? 0)),
-      count: (a.count ?? 0) + (b.count ?? 0),
-    }),
-  }
-}
 
 /** The metrics of a server in one process, or the sum of several. */
 export interface Metrics {
@@ -154,10 +104,11 @@ export interface Metrics {
   readonly process: readonly Family[]
 }
 
-export function mergeMetrics(all: readonly Metrics[]): Metrics {
+export async function mergeMetrics(all: readonly Metrics[]): Promise<Metrics> {
+  const merge = (families: readonly Family[]) => AggregatorRegistry.aggregate([families]).getMetricsAsJSON()
   return {
-    server: mergeFamilies(all.flatMap(({ server }) => server)),
-    process: mergeFamilies(all.flatMap(it => it.process)),
+    server: await merge(all.flatMap(({ server }) => server)),
+    process: await merge(all.flatMap(it => it.process)),
   }
 }
 
@@ -167,38 +118,7 @@ export function endMetrics({ server, process }: Metrics): Metrics {
   return { server: server.filter(isKept), process: process.filter(isKept) }
 }
 
-/** Prometheus text exposition format 0.0.4. */
-export function formatFamilies(families: readonly Family[]): string {
-  const lines = families
-    .filter(({ samples }) => samples.length > 0)
-    .flatMap(family => [
-      `# HELP ${family.name} ${family.help}`,
-      `# TYPE ${family.name} ${family.type}`,
-      ...family.samples.flatMap(sample => formatSample(family, sample)),
-    ])
-  return `${lines.join('\n')}\n`
-}
-
-function formatSample({ name, labels }: Family, sample: Sample): readonly string[] {
-  const pairs = labels.map((label, at) => `${label}="${escapeLabel(sample.labels[at] ?? '')}"`)
-  const brace = (more: readonly string[]) => {
-    const all = [...pairs, ...more]
-    return all.length > 0 ? `{${all.join(',')}}` : ''
-  }
-  if (!sample.buckets) return [`${name}${brace([])} ${sample.value}`]
-  let below = 0
-  const buckets = BUCKETS.map((bound, index) => {
-    below += sample.buckets?.[index] ?? 0
-    return `${name}_bucket${brace([`le="${bound}"`])} ${below}`
-  })
-  return [
-    ...buckets,
-    `${name}_bucket${brace(['le="+Inf"'])} ${sample.count}`,
-    `${name}_sum${brace([])} ${sample.value}`,
-    `${name}_count${brace([])} ${sample.count}`,
-  ]
-}
-
-function escapeLabel(text: string): string {
-  return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+/** Prometheus text exposition format 0.0.4, with one metric for all of the same name. */
+export function formatFamilies(families: readonly Family[]): Promise<string> {
+  return AggregatorRegistry.aggregate([families.filter(({ values }) => values.length > 0)]).metrics()
 }

@@ -88,7 +88,7 @@ describe('the export of traces', () => {
   const countSpans = async (result: string) =>
     (await processMetrics.read())
       .find(({ name }) => name === 'sallyport_spans_total')
-      ?.samples.find(({ labels }) => labels[0] === result)?.value ?? 0
+      ?.values.find(({ labels }) => labels.result === result)?.value ?? 0
 
   it('sends spans of requests and of their calls, without ids and queries (TRACE-3)', async () => {
     const app = await open()
