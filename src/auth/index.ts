@@ -4,26 +4,17 @@
  * has no app sessions. It accesses the FHIR server over HTTP only.
  */
 
-export {
-  describeGrant,
-  describeService,
-  type GrantDescription,
-  listGrants,
-  listServices,
-  readPatientFilter,
-  revokeGrantById,
-} from './admin/access/grants.ts'
-export { describeAnyUser } from './admin/accounts/api.ts'
+export { revokeGrantById } from './admin/access/grants.ts'
 export { type ChangedUser, linkUser, setPassword } from './admin/accounts/change-sign-in.ts'
 export { addUser, changeUser, type UserChanges } from './admin/accounts/change-user.ts'
 export type { NewUser } from './admin/accounts/check-user.ts'
 export { explainSignIn } from './admin/accounts/explain-sign-in.ts'
 export { findUnknown, listFhirUsers, makeLookupContext } from './admin/accounts/fhir-users.ts'
 export { describeSharing } from './admin/accounts/shared-fhir-users.ts'
-export { describeUserSignIn, endSignInById, listSignIns } from './admin/accounts/sign-ins.ts'
-export { listStateWords, USER_LISTS } from './admin/accounts/user-lists.ts'
+export { endSignInById } from './admin/accounts/sign-ins.ts'
 export { listUsers, type UserDescription } from './admin/accounts/users.ts'
 export { createAdminApiDocument } from './admin/api.ts'
+export { describeClientState } from './admin/apps/client-list.ts'
 export {
   addClient,
   type ClientRow,
@@ -32,14 +23,16 @@ export {
   findClientRow,
   listClients,
 } from './admin/apps/clients.ts'
-export { type Admin, AdminFailure, listAll, makeCommandLine } from './admin/base/action.ts'
-export { findAccountIds, findApps } from './admin/base/find-named.ts'
+export { type Admin, AdminFailure, makeCommandLine } from './admin/base/action.ts'
+export { LIST_COMMANDS } from './admin/lists.ts'
 export { OPERATION_COMMANDS } from './admin/operations.ts'
-export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/server/keys.ts'
+export { rotateKeys, withdrawKey, withdrawKeys } from './admin/server/keys.ts'
 export { followAnnouncements, reloadHere } from './admin/server/system.ts'
-export { describeUnknown, findWho } from './admin/trail/audit.ts'
+export type { ListCommand } from './admin/subject/command.ts'
+export { type Filters, readFilters } from './admin/subject/list.ts'
 export { findUsernames } from './admin/trail/audit-who.ts'
 export { checkFile, type FileCheck } from './admin/trail/check-file.ts'
+export { describeUnknown, readTrailFilters, TRAIL_FILTERS } from './admin/trail/filters.ts'
 export { verifyRecords } from './admin/trail/verification.ts'
 export type { Controls, Reloaded } from './base/context.ts'
 export type { Refusal } from './base/refusal.ts'

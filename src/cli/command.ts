@@ -132,11 +132,6 @@ export function printJson({ stdout }: Io, value: unknown): void {
   stdout.write(`${JSON.stringify(value, undefined, 2)}\n`)
 }
 
-/** To the minute, in UTC. */
-export function formatTime(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 16)}Z`
-}
-
 export function formatColumns(texts: readonly (readonly string[])[]): string {
   const rows = texts.map(row => row.map(escapeLine))
   const widths: number[] = []

@@ -92,7 +92,10 @@ export async function performCommand<T>(
     return operate(admin, () => createSealer(ensureSecret(settings)))
   })
   if (isFailure<Awaited<T> | AdminFailure, AdminFailure>(result))
-    throw new CommandFailure(`${refusal}: ${result.text}`, result.code === 'invalid' ? 2 : 1)
+    throw new CommandFailure(
+      `${refusal}: ${result.text}`,
+      result.code === 'invalid' && result.reason !== 'filter-unknown' ? 2 : 1,
+    )
   return result
 }
 

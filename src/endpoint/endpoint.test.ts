@@ -63,7 +63,7 @@ describe('an endpoint', () => {
         ['unknown', '(not a name)', 'unexpected property'],
         ['invalid', 'state', 'expected one of open, closed'],
         ['invalid', 'limit', 'expected one whole number from 1 to 5'],
-        ['invalid', 'isOld', 'expected boolean'],
+        ['invalid', 'isOld', 'expected true or false'],
         ['invalid', 'code', 'expected a number of digits'],
       ],
     )

@@ -71,6 +71,7 @@ function describeExpected(schema: TSchema): string | undefined {
   const { type, minimum, maximum, anyOf, pattern, description = '' } = schema
   if (type === 'integer' && minimum !== undefined && maximum !== undefined)
     return `one whole number from ${minimum} to ${maximum}`
+  if (type === 'boolean') return 'true or false'
   if (Array.isArray(anyOf) && anyOf.every((choice: TSchema) => choice.const !== undefined))
     return `one of ${anyOf.map((choice: TSchema) => choice.const).join(', ')}`
   return pattern === undefined || description === ''

@@ -19,6 +19,7 @@ import { type Client, findClient } from '../oauth/clients/client.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import type { AdminFailureCode } from '../words/administration.ts'
 import { ADMIN_READ_SCOPE, ADMIN_SCOPE } from '../words/program-scopes.ts'
+import { GRANTS, SERVICES } from './access/access-list.ts'
 import { grantEndpoints } from './access/grants.ts'
 import { policyEndpoints } from './access/policy.ts'
 import { userEndpoints } from './accounts/api.ts'
@@ -38,6 +39,7 @@ import { overviewEndpoints } from './overview/overview.ts'
 import { keyEndpoints } from './server/keys.ts'
 import { providerEndpoints } from './server/providers.ts'
 import { systemEndpoints } from './server/system.ts'
+import { defineListEndpoint } from './subject/endpoint.ts'
 import { auditEndpoints } from './trail/audit.ts'
 import { verificationEndpoints } from './trail/verification.ts'
 
@@ -47,6 +49,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...clientEndpoints,
   ...userEndpoints,
   ...keyEndpoints,
+  ...defineListEndpoint(SERVICES),
+  ...defineListEndpoint(GRANTS),
   ...grantEndpoints,
   ...signInEndpoints,
   ...auditEndpoints,

@@ -1,6 +1,6 @@
-import { EXPORT_ACCESS } from './access/grants.ts'
-import { EXPORT_USERS } from './accounts/export-users.ts'
+import { EXPORT_ACCESS } from './access/access-list.ts'
 import { RECENT_SIGN_IN } from './accounts/perform-on-user.ts'
+import { ALL_USERS } from './accounts/user-list.ts'
 import { USER_OPERATIONS, type UserOperation } from './accounts/user-operations.ts'
 import type { UserKind } from './accounts/users.ts'
 import { ENDPOINTS } from './api.ts'
@@ -24,7 +24,7 @@ export const OPERATIONS: readonly Operation[] = [
   SETTINGS_CHANGED,
   SHOW_RECORD,
   CHECK_FILE,
-  EXPORT_USERS,
+  ...[ALL_USERS].flatMap(({ csv }) => csv?.operation ?? []),
   EXPORT_ACCESS,
 ]
 

@@ -22,6 +22,7 @@ import { readMembers } from './base/endpoint.ts'
 import { rotateKeys, withdrawKey } from './server/keys.ts'
 import { testProvider } from './server/providers.ts'
 import { reloadSettings } from './server/system.ts'
+import { readFilters, refuseFilters } from './subject/list.ts'
 import { checkFile } from './trail/check-file.ts'
 import { startVerification } from './trail/verification.ts'
 
@@ -62,6 +63,7 @@ const WAYS: Readonly<Record<Exclude<AdminReason, ElsewhereReason>, (world: World
       { operation: OPERATION },
     ),
   'member-malformed': () => readMembers(Type.Object({ x: Type.String() }), { x: '\0' }, { isText: false }),
+  'filters-invalid': () => refuseFilters(readFilters({}, { colour: 'red' }, 'name').faults),
   'members-invalid': () => readMembers(Type.Object({ x: Type.String() }), { x: 1 }, { isText: false }),
   'client-unknown': ({ admin }) => removeClient(admin, 'nobody'),
   'client-id-taken': ({ admin }) => addClient(admin, 'plain', APP),

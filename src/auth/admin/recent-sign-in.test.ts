@@ -12,7 +12,7 @@ import { ADMIN_SCOPE } from '../words/program-scopes.ts'
 import { revokeGrantById } from './access/grants.ts'
 import { endSessions, linkUser, setPassword, unlinkUser } from './accounts/change-sign-in.ts'
 import { addUser, changeUser, removeUser } from './accounts/change-user.ts'
-import { exportUsers } from './accounts/export-users.ts'
+import { ALL_USERS } from './accounts/user-list.ts'
 import { USER_OPERATIONS } from './accounts/user-operations.ts'
 import type { UserKind } from './accounts/users.ts'
 import { changeByMetadata, registerByMetadata } from './apps/client-metadata.ts'
@@ -22,6 +22,7 @@ import { OPERATIONS } from './operations.ts'
 import { listKeys, rotateKeys, withdrawKey } from './server/keys.ts'
 import { testProvider } from './server/providers.ts'
 import { reloadSettings, setLogLevel } from './server/system.ts'
+import { exportList } from './subject/list.ts'
 import { exportRecords } from './trail/audit.ts'
 import { checkFile } from './trail/check-file.ts'
 import { startVerification } from './trail/verification.ts'
@@ -141,7 +142,7 @@ const ATTEMPTS = {
   'audit verify': admin => startVerification(admin, sealer, {}),
   'audit check-file': admin =>
     checkFile(admin, ['id\r\n1\r\n'], { fhirBaseUrl: 'http://localhost:8080/fhir' }),
-  'users export': admin => exportUsers(admin, {}),
+  'users export': admin => exportList(ALL_USERS, { name: 'users export', signIn: 'never asks' }, admin, {}),
   'audit export': admin =>
     exportRecords(admin, 'csv', { filter: {}, unknown: [], fhirBaseUrl: 'http://localhost:8080/fhir' }),
 } satisfies Record<string, Attempt>

@@ -47,6 +47,11 @@ export const ADMINISTRATION = {
     sentence: '{faults}',
     remedy: 'Correct the members that the error names. The OpenAPI document describes them.',
   },
+  'filters-invalid': {
+    code: 'invalid',
+    sentence: '{faults}',
+    remedy: 'Correct the filters that the error names, or remove them.',
+  },
   'client-unknown': {
     code: 'not_found',
     sentence: 'there is no app {id}',

@@ -23,7 +23,6 @@ import {
 } from '../command.ts'
 import { findOperator } from '../operator.ts'
 import { performCommand, withSealer } from '../with-store.ts'
-import { defineUserList } from './user-list.ts'
 
 const accountAdd: Command = {
   usage: `
@@ -272,6 +271,5 @@ async function readFirstLine(input: NodeJS.ReadableStream): Promise<string> {
 
 export const commands = {
   'account add': accountAdd,
-  'account list': defineUserList('account'),
   'account set': accountSet,
 }

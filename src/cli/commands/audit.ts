@@ -13,8 +13,8 @@ import {
   type Verification,
   verifyTrail,
 } from '../../audit/index.ts'
-import type { FileCheck } from '../../auth/index.ts'
-import { escapeLine, HOW } from '../../core/index.ts'
+import { describeUnknown, type FileCheck, readTrailFilters, TRAIL_FILTERS } from '../../auth/index.ts'
+import { escapeLine, HOW, isFailure } from '../../core/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import {
   type Arguments,
@@ -29,6 +29,7 @@ import {
 } from '../command.ts'
 import { parseTime } from '../parse-time.ts'
 import { loadSettings, performCommand, recordCommand, withStore } from '../with-store.ts'
+import { formatOptions, listOptions, listOptionValues, readOptionFilters } from './filters.ts'
 
 /** Records of other instances may arrive this late. */
 const LATE_MS = 5000
@@ -62,6 +63,17 @@ function isAfter(record: KeptRecord, other: KeptRecord): boolean {
   return record.at > other.at || (record.at === other.at && record.id > other.id)
 }
 
+const TIMES = {
+  since: 'only later records: 90s, 15m, 2h, 7d, or a date (2026-11-15, 2026-11-15T04:00Z)',
+  until: 'only earlier records',
+} as const
+
+const FILTERS = {
+  ...TRAIL_FILTERS,
+  since: { ...TRAIL_FILTERS.since, about: TIMES.since },
+  before: { ...TRAIL_FILTERS.before, about: TIMES.until },
+}
+
 const audit: Command = {
   usage: `
 Usage: ${HOW} audit [options]
@@ -71,33 +83,23 @@ the patient, the app, the user or who ran a command, the launch, the address, an
 reason for the refusal.
 
 Options:
-  --since <when>      only later records: 90s, 15m, 2h, 7d, or a date (2026-11-15, 2026-11-15T04:00Z)
-  --until <when>      only earlier records
-  --user <who>        only records of this user: a username, a name, the id of an account (also of a removed one), a FHIR
-                      user (Practitioner/1), or who ran commands (root@ward-3)
-  --patient <id>      only records about this patient
-  --client <app>      only records of this app: its id or its name
-  --target <what>     only changes to this account (username, name or id), app (id or name) or grant (id);
-                      account/…, app/… and grant/… mean one kind only
-  --launch <id>       only records of this launch
-  --address <ip>      only requests from this address; with --since it is found sooner
-  --outcome <which>   allowed or refused
-  --kind <which>      fhir, login, logout, launch, authorize, token, refresh, introspect, revoke, register, admin,
-                      session-open, session-renew, session-end, api or seal
-  --limit <number>    maximum number of records (default: 100)
-  --json              print each record as a FHIR AuditEvent on one line
-  --follow            keep printing new records, until Ctrl-C`,
+${formatOptions([
+  ...listOptions(FILTERS),
+  { usage: '--limit <number>', text: 'maximum number of records (default: 100)' },
+  { usage: '--json', text: 'print each record as a FHIR AuditEvent on one line' },
+  { usage: '--follow', text: 'keep printing new records, until Ctrl-C' },
+])}`,
+  listValues: async () => listOptionValues(FILTERS),
   async run(args, io) {
-    const times = readFilter(args, Date.now())
+    const now = Date.now()
+    const wanted = readOptionFilters(FILTERS, args, (option, text) =>
+      option in TIMES ? new Date(parseTime(option, text, now)).toISOString() : text,
+    )
     const limit = readLimit(args)
-    const { describeUnknown, findWho } = await import('../../auth/index.ts')
     return withStore(io, async store => {
-      const { unknown, ...who } = await findWho(store, {
-        user: getText(args, 'user'),
-        app: getText(args, 'client'),
-        target: getText(args, 'target'),
-      })
-      const filter = { ...times, ...who }
+      const read = await readTrailFilters(store, wanted)
+      if (isFailure(read)) throw failMisuse(`Cannot list records: ${read.text}`)
+      const { filter, unknown } = read
       const ids = await openEventIds(store)
       const print = createPrinter(io, store, isSet(args, 'json'), ids)
       const found = await findRecords(store, { ...filter, limit })
@@ -139,24 +141,6 @@ function createPrinter(io: Io, store: Store, asJson: boolean, ids: EventIds): Pr
         : formatLine(record, usernames.get(record.subject ?? ''))
       io.stdout.write(`${line}\n`)
     }
-  }
-}
-
-function readFilter(args: Arguments, now: number): RecordFilter {
-  const [since, until, patient, kind] = ['since', 'until', 'patient', 'kind'].map(option =>
-    getText(args, option),
-  )
-  const outcome = getText(args, 'outcome')
-  if (outcome !== undefined && outcome !== 'allowed' && outcome !== 'refused')
-    throw failMisuse('Cannot use --outcome: expected allowed or refused')
-  return {
-    since: since === undefined ? undefined : parseTime('since', since, now),
-    before: until === undefined ? undefined : parseTime('until', until, now),
-    patients: patient === undefined ? undefined : [patient.replace(/^Patient\//, '')],
-    launch: getText(args, 'launch'),
-    address: getText(args, 'address'),
-    events: kind === undefined ? undefined : [{ kind }],
-    allowed: outcome === undefined ? undefined : outcome === 'allowed',
   }
 }
 

@@ -1,39 +1,7 @@
 import type { ClientRow } from '../../auth/index.ts'
 import { HOW } from '../../core/index.ts'
 import { type Command, formatColumns, getSubject, isSet, printJson } from '../command.ts'
-import { performCommand, withStore } from '../with-store.ts'
-
-const AUTHENTICATIONS = { none: 'public', client_secret: 'secret', private_key_jwt: 'keys' } as const
-
-const clientList: Command = {
-  usage: `
-Usage: ${HOW} client list [--json]
-
-Options:
-  --json  print JSON, as the administration API returns it
-
-To see all properties of an app: client show --id <id>`,
-  async run(args, io) {
-    const { describeClient, listAll, listClients } = await import('../../auth/index.ts')
-    const clients = await withStore(io, store => listAll(page => listClients({ store }, page)))
-    if (isSet(args, 'json')) {
-      printJson(io, { items: clients.map(describeClient) })
-      return 0
-    }
-    const lines = clients.map(row => [
-      row.client_id,
-      row.name,
-      AUTHENTICATIONS[row.auth_method],
-      row.first_party ? 'not asked' : 'asked',
-      describeState(row),
-      row.launch_url ?? '',
-    ])
-    io.stdout.write(
-      `${formatColumns([['ID', 'NAME', 'AUTHENTICATION', 'CONSENT', 'STATE', 'LAUNCH URL'], ...lines])}\n`,
-    )
-    return 0
-  },
-}
+import { performCommand } from '../with-store.ts'
 
 const clientShow: Command = {
   usage: `
@@ -44,21 +12,26 @@ Options:
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const id = getSubject(args, 'id')
-    const { describeClient, findClientRow, summarizeScopes } = await import('../../auth/index.ts')
+    const { describeClient, describeClientState, findClientRow, summarizeScopes } = await import(
+      '../../auth/index.ts'
+    )
     const client = await performCommand(io, 'Cannot show app', admin => findClientRow(admin, id))
     if (isSet(args, 'json')) printJson(io, describeClient(client))
-    else io.stdout.write(`${formatColumns(listRows(client, summarizeScopes(client.scope, 'its users')))}\n`)
+    else {
+      const words = {
+        state: describeClientState(client),
+        permissions: summarizeScopes(client.scope, 'its users'),
+      }
+      io.stdout.write(`${formatColumns(listRows(client, words))}\n`)
+    }
     return 0
   },
 }
 
-function describeState({ disabled, approved, for_loopback }: ClientRow): string {
-  if (disabled) return 'disabled'
-  if (for_loopback) return 'loopback only'
-  return approved ? 'approved' : 'unverified'
-}
-
-function listRows(client: ClientRow, permissions: string): readonly (readonly string[])[] {
+function listRows(
+  client: ClientRow,
+  { state, permissions }: Readonly<Record<'state' | 'permissions', string>>,
+): readonly (readonly string[])[] {
   return [
     ['id', client.client_id],
     ['name', client.name],
@@ -72,7 +45,7 @@ function listRows(client: ClientRow, permissions: string): readonly (readonly st
     ['consent', client.first_party ? 'not asked (first-party)' : 'asked'],
     [
       'state',
-      describeState(client) +
+      state +
         (client.approved && !client.for_loopback
           ? ''
           : `; to approve it: client approve ${client.client_id}`),
@@ -123,4 +96,4 @@ function listValues(name: string, json: string): readonly (readonly string[])[] 
   return values.map((value, at) => [at === 0 ? name : '', value])
 }
 
-export const commands = { 'client list': clientList, 'client show': clientShow }
+export const commands = { 'client show': clientShow }

@@ -22,7 +22,6 @@ import {
   readSecret,
   readUsername,
 } from './account.ts'
-import { defineUserList } from './user-list.ts'
 
 const clinicianAdd: Command = {
   usage: `
@@ -173,7 +172,6 @@ function noteUnknownIssuer(issuer: string, { env, cwd, stderr }: Io): void {
 
 export const commands = {
   'clinician add': clinicianAdd,
-  'clinician list': defineUserList('clinician'),
   'clinician set': clinicianSet,
   'clinician set-password': clinicianSetPassword,
   'clinician link': clinicianLink,

@@ -5,14 +5,12 @@ import {
   type ExitCode,
   failMissing,
   failMisuse,
-  formatColumns,
   getOptional,
   getSubject,
   type Io,
   isSet,
-  printJson,
 } from '../command.ts'
-import { performCommand, withStore } from '../with-store.ts'
+import { performCommand } from '../with-store.ts'
 
 const keysRotate: Command = {
   usage: `
@@ -70,23 +68,4 @@ async function withdrawAll(args: Arguments, io: Io): Promise<ExitCode> {
   return 0
 }
 
-const keysList: Command = {
-  usage: `
-Usage: ${HOW} keys list [--json]
-
-Options:
-  --json  print JSON, as the administration API returns it`,
-  async run(args, io) {
-    const { listKeys } = await import('../../auth/index.ts')
-    const keys = await withStore(io, store => listKeys({ store, clock: Date.now }))
-    if (isSet(args, 'json')) {
-      printJson(io, { items: keys })
-      return 0
-    }
-    const lines = keys.map(key => [key.kid, key.state, key.created_at, key.signs_from, key.retired_at ?? ''])
-    io.stdout.write(`${formatColumns([['KID', 'STATE', 'MADE', 'SIGNS FROM', 'RETIRED'], ...lines])}\n`)
-    return 0
-  },
-}
-
-export const commands = { 'keys rotate': keysRotate, 'keys withdraw': keysWithdraw, 'keys list': keysList }
+export const commands = { 'keys rotate': keysRotate, 'keys withdraw': keysWithdraw }

@@ -8,6 +8,7 @@ const settings = () => import('./settings.ts')
 const account = () => import('./account.ts')
 const clinician = () => import('./clinician.ts')
 const operations = () => import('./operation.ts')
+const lists = () => import('./list.ts')
 const login = () => import('./login.ts')
 const clientRegistration = () => import('./client-registration.ts')
 const client = () => import('./client.ts')
@@ -48,7 +49,7 @@ export const groups = {
     'data reset': { summary: 'Remove all FHIR resources and create the sample patients again', load: data },
   },
   Apps: {
-    'client list': { summary: 'List the registered apps', load: client },
+    'client list': { summary: 'List the registered apps', load: lists },
     'client show': { summary: 'Show the properties of a registered app', load: client },
     'client set': { summary: 'Change a registered app', load: clientRegistration },
     'client approve': { summary: 'Approve an app that registered itself', load: operations },
@@ -58,7 +59,7 @@ export const groups = {
   },
   Users: {
     'clinician add': { summary: 'Add a clinician', load: clinician },
-    'clinician list': { summary: 'List the clinicians', load: clinician },
+    'clinician list': { summary: 'List the clinicians', load: lists },
     'clinician set': { summary: 'Change a clinician: name, Practitioner, role', load: clinician },
     'clinician set-password': {
       summary: 'Set a password; end the sign-ins and app access',
@@ -83,7 +84,7 @@ export const groups = {
       load: clinician,
     },
     'account add': { summary: 'Add a patient or a related person who signs in to apps', load: account },
-    'account list': { summary: 'List the accounts of patients and related persons', load: account },
+    'account list': { summary: 'List the accounts of patients and related persons', load: lists },
     'account set': { summary: 'Change an account: name, Patient, RelatedPersons', load: account },
     'account reset-second-factor': {
       summary: 'Remove the second factors of a patient or related person who lost them',
@@ -102,9 +103,9 @@ export const groups = {
     },
   },
   Access: {
-    'grant list': { summary: 'List who has access now: grants of users, and backend services', load: grant },
+    'grant list': { summary: 'List who has access now: grants of users, and backend services', load: lists },
     'grant revoke': { summary: 'Revoke the access of an app on behalf of a user', load: grant },
-    'sign-in list': { summary: 'List the browsers in which users are signed in', load: signIn },
+    'sign-in list': { summary: 'List the browsers in which users are signed in', load: lists },
     'sign-in end': { summary: 'End a sign-in, and the access of apps in it', load: signIn },
   },
   'Audit trail': {
@@ -127,7 +128,7 @@ export const groups = {
       load: upgrade,
     },
     'upgrade apply': { summary: 'Apply the migrations of this version to the database', load: upgrade },
-    'keys list': { summary: 'List the signing keys', load: keys },
+    'keys list': { summary: 'List the signing keys', load: lists },
     'keys rotate': { summary: 'Replace the signing key without failed requests', load: keys },
     'keys withdraw': { summary: 'Remove a leaked signing key at once', load: keys },
   },

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { formatTime } from '../../../endpoint/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import {
   CSV_TYPE,
   formatCsvRow,
@@ -24,7 +24,6 @@ import {
   namePatientField,
   type PatientNames,
   renderMeantPatients,
-  renderPatient,
 } from '../page/find-patients.ts'
 import { count, renderNextPage } from '../page/list.ts'
 import type { AdminRequest, AdminRoute } from '../page/route.ts'
@@ -38,19 +37,22 @@ import {
   renderDangerLink,
   renderLink,
 } from '../page/shell.ts'
+import { readCells, readCsv } from '../subject/columns.ts'
+import { readUrlFilters, sendWrongFilters } from '../subject/page.ts'
+import { ACCESS_COLUMNS, ANY_PATIENT, EXPORT_ACCESS, GRANTS, renderScopes } from './access-list.ts'
 import {
   countAccess,
-  EXPORT_ACCESS,
   type GrantDescription,
   type GrantFilter,
   listGrants,
   listServices,
-  readPatientFilter,
   type ServiceDescription,
 } from './grants.ts'
 import { findLastUses } from './last-uses.ts'
 
 export const REVOKED = 'The access is revoked.'
+
+const PAGE = { section: 'access', title: 'Access now' } as const
 
 /** `/admin/access`: who has access now. */
 export const grantRoutes: readonly AdminRoute[] = [
@@ -70,20 +72,23 @@ interface AccessView {
   readonly isMistyped: boolean
 }
 
-async function readAccessView(request: AdminRequest): Promise<AccessView> {
+async function readAccessView(request: AdminRequest): Promise<AccessView | AdminFailure> {
   const { admin, form } = request
+  const wanted = readUrlFilters(request, GRANTS.filters)
+  if (isFailure(wanted)) return wanted
   const read = (name: string) => form.get(name)?.trim().slice(0, LIMITS.searchCharacters) ?? ''
   const user = read('user')
   const app = read('app')
   const patient = read('patient')
   const apps = app === '' ? undefined : await findApps(admin.store, app)
-  const any = patient === '' ? {} : readPatientFilter(patient)
-  const meant = any.patientIds ? await findMeantPatients(request, 'patient-search', patient) : undefined
+  const opensEvery = patient === ANY_PATIENT || undefined
+  const meant =
+    patient === '' || opensEvery ? undefined : await findMeantPatients(request, 'patient-search', patient)
   const userIds = user === '' ? undefined : await findAccountIds(admin.store, user)
   const clientIds = apps?.filter
   return {
     fields: { user, app, patient },
-    filter: { userIds, clientIds, opensEvery: any.opensEvery, patientIds: meant?.ids },
+    filter: { userIds, clientIds, opensEvery, patientIds: meant?.ids },
     meant,
     services: userIds === undefined ? await listServices(admin, { clientIds, usesFhir: patient !== '' }) : [],
     unknown: [
@@ -100,9 +105,10 @@ function buildQuery({ fields }: AccessView, more: Readonly<Record<string, string
   return set.length === 0 ? '' : `?${new URLSearchParams(set)}`
 }
 
-async function renderAccess(request: AdminRequest): Promise<Html> {
+async function renderAccess(request: AdminRequest): Promise<Html | FastifyReply> {
   const { admin, form, context } = request
   const view = await readAccessView(request)
+  if (isFailure(view)) return sendWrongFilters(request, PAGE, view)
   const { fields, filter, meant, services } = view
   const page = await listGrants(admin, { ...filter, after: form.get('after'), limit: LISTED })
   const isEmpty = page.items.length === 0 && page.next === undefined
@@ -114,8 +120,7 @@ async function renderAccess(request: AdminRequest): Promise<Html> {
   return renderAdminPage(
     request,
     {
-      section: 'access',
-      title: 'Access now',
+      ...PAGE,
       lead: 'Apps that can use records now, on behalf of a user or by themselves. Users see their own under Apps with access.',
       actions: renderLink(`/access/export.csv${buildQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small'),
       done: readDone(request, { revoked: REVOKED }),
@@ -166,24 +171,12 @@ async function renderServices(
 <div class="after">${renderActionTable(request, 'Apps that need no user', columns, rows)}</div>`
 }
 
-const CSV_HEAD = [
-  'id',
-  'client_id',
-  'app',
-  'username',
-  'user',
-  'patient',
-  'every_patient',
-  'scope',
-  'granted_at',
-  'last_used_at',
-  'ends_at',
-] as const
-
 /** Downloads the filtered access, and records the export. */
 async function sendExport(request: AdminRequest): Promise<FastifyReply | AdminFailure> {
   const { admin, reply } = request
-  const { filter, services, unknown } = await readAccessView(request)
+  const view = await readAccessView(request)
+  if (isFailure(view)) return view
+  const { filter, services, unknown } = view
   if (unknown.length > 0) return failAdmin('filter-unknown', { faults: unknown.join(' ').replace(/\.$/, '') })
   const refused = await recordAction(admin, { operation: EXPORT_ACCESS, target: 'csv', after: filter })
   if (refused) return refused
@@ -195,31 +188,15 @@ async function* writeCsv(
   filter: AccessView['filter'],
   services: AccessView['services'],
 ): AsyncGenerator<string> {
-  yield formatCsvRow(CSV_HEAD)
+  const { heads, readRow } = readCsv(ACCESS_COLUMNS)
+  yield formatCsvRow(heads)
   let after: string | undefined
   do {
     const page = await listGrants(admin, { ...filter, after, limit: LIMITS.adminPage })
-    yield page.items
-      .map(grant =>
-        formatCsvRow([
-          grant.id,
-          grant.clientId,
-          grant.clientName,
-          grant.username,
-          grant.displayName,
-          grant.patientId,
-          grant.opensEvery,
-          grant.scope,
-          formatTime(grant.createdAt),
-          formatTime(grant.lastUsedAt),
-          grant.endsAt === undefined ? undefined : formatTime(grant.endsAt),
-        ]),
-      )
-      .join('')
+    yield page.items.map(grant => formatCsvRow(readRow(grant))).join('')
     after = page.next
   } while (after !== undefined)
-  for (const { clientId, clientName, scope, opensEvery } of services)
-    yield formatCsvRow(['', clientId, clientName, '', '', '', opensEvery, scope, '', '', ''])
+  yield services.map(service => formatCsvRow(readRow(service))).join('')
 }
 
 function renderNone(view: AccessView | undefined, mayFollow: boolean): Html {
@@ -258,45 +235,26 @@ ${hasNames && html`<p class="small after">${renderLink(`/access?${new URLSearchP
 ${page.next !== undefined && html`<p class="actions after">${renderLink(`${path}?${new URLSearchParams({ grants: page.next })}`, 'Older access', 'btn btn--quiet btn--small')}</p>`}`
 }
 
+const { heads, renderRow } = readCells(ACCESS_COLUMNS)
+
 /** `list`: the query of the list to which a revocation returns, with its question mark. */
 function tabulate(
   items: readonly GrantDescription[],
   names: PatientNames,
   list?: string,
 ): readonly [caption: string, columns: Columns, rows: readonly Cells[]] {
-  const columns = ['App', 'User', 'Patient', 'Scopes', 'Granted', 'Last used', 'Ends']
-  return ['Access of apps, newest first', columns, items.map(grant => renderGrant(grant, names, list))]
-}
-
-function renderGrant(grant: GrantDescription, names: PatientNames, list: string | undefined) {
-  const { id, clientId, clientName, userId, username, displayName } = grant
-  const { scope, createdAt, lastUsedAt, endsAt } = grant
-  return [
-    renderLink(`/apps/${encodeURIComponent(clientId)}`, clientName),
-    html`${renderLink(`/clinicians/${encodeURIComponent(userId)}`, displayName)}<span class="sub"><code>${username}</code></span>`,
-    renderGrantPatient(grant, names),
-    renderScopes(scope),
-    renderDateTime(createdAt),
-    renderDateTime(lastUsedAt),
-    endsAt === undefined ? 'When it is revoked' : renderDateTime(endsAt),
+  const rows = items.map(grant => [
+    ...renderRow({ ...grant, names }),
     renderDangerLink(
-      `/grants/${encodeURIComponent(id)}/revoke${list === undefined ? '' : `?${new URLSearchParams({ list })}`}`,
-      html`Revoke<span class="sr"> access of ${clientName} for ${username}</span>`,
+      `/grants/${encodeURIComponent(grant.id)}/revoke${list === undefined ? '' : `?${new URLSearchParams({ list })}`}`,
+      html`Revoke<span class="sr"> access of ${grant.clientName} for ${grant.username}</span>`,
     ),
-  ]
-}
-
-function renderScopes(scope: string): Html {
-  return html`<details class="more"><summary>${countScopes(scope)}</summary><p class="url url--block">${scope}</p></details>`
+  ])
+  return ['Access of apps, newest first', heads, rows]
 }
 
 function listPatients(grants: readonly GrantDescription[]): readonly string[] {
   return grants.flatMap(({ patientId }) => patientId ?? [])
-}
-
-function renderGrantPatient({ patientId, opensEvery }: GrantDescription, names: PatientNames): Html | string {
-  if (patientId === undefined) return opensEvery ? 'Any' : 'None'
-  return html`${renderPatient(patientId, names)}${opensEvery && html`<span class="sub">and any other</span>`}`
 }
 
 /** What a change of an app or a user ends, for its confirmation. */
@@ -309,9 +267,4 @@ export async function describeEnding(
   if (grants === 0) return ['Access that ends', isCut ? 'Unknown' : 'None: no app has access now']
   const counted = `${count(grants, 'grant')} of ${count(others, noun)}`
   return ['Access that ends', isCut ? `More than ${counted}` : counted]
-}
-
-function countScopes(scope: string): string {
-  const count = scope.split(' ').length
-  return count === 1 ? '1 scope' : `${count} scopes`
 }

@@ -1,8 +1,8 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
-import { type Static, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { type Selectable, sql } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
-import { CLOSED, formatTime, PageOf, Time } from '../../../endpoint/index.ts'
+import { CLOSED } from '../../../endpoint/index.ts'
 import type { Schema, Store } from '../../../store/index.ts'
 import { html, renderDateTime } from '../../../web/ui/index.ts'
 import {
@@ -24,10 +24,9 @@ import {
   type PageRequest,
   perform,
 } from '../base/action.ts'
-import { defineEndpoint, PAGE_QUERY, toPage } from '../base/endpoint.ts'
+import { defineEndpoint } from '../base/endpoint.ts'
 
 const REVOKE_GRANT: Operation = { name: 'grant revoke', signIn: 'never asks' }
-export const EXPORT_ACCESS: Operation = { name: 'grant export', signIn: 'never asks', isForAuditors: true }
 
 /** An app's access on behalf of a user, which can still be used. */
 export interface GrantDescription {
@@ -105,17 +104,6 @@ function readGrants(
   if (userId !== undefined) return query.where('grant.clinician_id', '=', userId).execute()
   if (clientId !== undefined) return query.where('grant.client_id', '=', clientId).execute()
   return query.execute()
-}
-
-/** The value of a filter by patient that means `opensEvery`. */
-const ANY_PATIENT = 'any'
-
-/** Reads a filter by the id of a patient, or `any`. */
-export function readPatientFilter(
-  patient: string | undefined,
-): Pick<GrantFilter, 'patientIds' | 'opensEvery'> {
-  if (patient === undefined) return {}
-  return patient === ANY_PATIENT ? { opensEvery: true } : { patientIds: [patient.replace(/^Patient\//, '')] }
 }
 
 function isWanted(row: GrantRow, { opensEvery, userIds, clientIds }: Omit<GrantFilter, 'limit'>): boolean {
@@ -254,91 +242,7 @@ export function revokeGrantById(admin: Admin, id: string): Promise<{ readonly id
   })
 }
 
-const Grant = Type.Object(
-  {
-    id: Type.String({ description: 'Also the id of its launch in the audit trail.' }),
-    client_id: Type.String(),
-    clinician_id: Type.String(),
-    username: Type.String(),
-    scope: Type.String(),
-    patient: Type.Optional(Type.String()),
-    created_at: Time,
-    last_used_at: Time,
-    expires_at: Type.Optional(Time),
-  },
-  CLOSED,
-)
-
-export function describeGrant(grant: GrantDescription): Static<typeof Grant> {
-  return {
-    id: grant.id,
-    client_id: grant.clientId,
-    clinician_id: grant.userId,
-    username: grant.username,
-    scope: grant.scope,
-    ...(grant.patientId !== undefined && { patient: grant.patientId }),
-    created_at: formatTime(grant.createdAt),
-    last_used_at: formatTime(grant.lastUsedAt),
-    ...(grant.endsAt !== undefined && { expires_at: formatTime(grant.endsAt) }),
-  }
-}
-
-const Service = Type.Object(
-  {
-    client_id: Type.String(),
-    client_name: Type.String(),
-    scope: Type.String({ description: 'The scopes that it may request without a user.' }),
-  },
-  CLOSED,
-)
-
-export function describeService(service: ServiceDescription): Static<typeof Service> {
-  return { client_id: service.clientId, client_name: service.clientName, scope: service.scope }
-}
-
 export const grantEndpoints = [
-  defineEndpoint({
-    method: 'GET',
-    path: '/services',
-    title: 'Programs that have access now without a user (`client_credentials`), by id',
-    query: Type.Object({ client_id: Type.Optional(Type.String()) }, CLOSED),
-    result: Type.Object({ items: Type.Array(Service) }, CLOSED),
-    async handle({ admin, query: { client_id } }) {
-      const services = await listServices(admin, {
-        clientIds: client_id === undefined ? undefined : [client_id],
-      })
-      return { items: services.map(describeService) }
-    },
-  }),
-  defineEndpoint({
-    method: 'GET',
-    path: '/grants',
-    title: 'Who has access now: grants that can still be used, newest first',
-    description: 'All of them, or of an app, a user or a patient. A page may have fewer items than `limit`.',
-    query: Type.Object(
-      {
-        client_id: Type.Optional(Type.String()),
-        clinician_id: Type.Optional(Type.String({ description: 'The id of a clinician or an account.' })),
-        patient: Type.Optional(
-          Type.String({
-            description:
-              'The id of a patient. `any`: grants with access to every patient that the user can see (`user/` scopes).',
-          }),
-        ),
-        ...PAGE_QUERY,
-      },
-      CLOSED,
-    ),
-    result: PageOf(Grant),
-    async handle({ admin, query: { client_id, clinician_id, patient, ...page } }) {
-      const filter = {
-        clientIds: client_id === undefined ? undefined : [client_id],
-        userIds: clinician_id === undefined ? undefined : [clinician_id],
-        ...readPatientFilter(patient),
-      }
-      return toPage(await listGrants(admin, { ...filter, ...page }), describeGrant)
-    },
-  }),
   defineEndpoint({
     method: 'DELETE',
     path: '/grants/:id',

@@ -1,83 +1,43 @@
-import { type Static, type TObject, Type } from '@sinclair/typebox'
-import { findOwn, isFailure } from '../../../core/index.ts'
-import { CLOSED, formatTime, PageOf, Time } from '../../../endpoint/index.ts'
+import { type TObject, Type } from '@sinclair/typebox'
+import { isFailure } from '../../../core/index.ts'
+import { CLOSED, formatTime } from '../../../endpoint/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { findSignIns } from '../../users/sign-ins.ts'
 import { type Admin, type AdminFailure, failAdmin } from '../base/action.ts'
-import { type AdminCall, defineEndpoint, type Endpoint, PAGE_QUERY, toPage } from '../base/endpoint.ts'
+import { type AdminCall, defineEndpoint, type Endpoint } from '../base/endpoint.ts'
+import { describeColumns, toJson } from '../subject/columns.ts'
+import { defineListEndpoint } from '../subject/endpoint.ts'
 import type { ChangedUser } from './change-sign-in.ts'
 import { addUser, changeUser } from './change-user.ts'
 import { findUnknown, listFhirUsers } from './fhir-users.ts'
 import { nameOperation } from './perform-on-user.ts'
 import { describeSharing } from './shared-fhir-users.ts'
-import { describeSignIn, SignIn } from './sign-ins.ts'
-import { type ListFilter, USER_LISTS } from './user-lists.ts'
+import { SIGN_IN_COLUMNS } from './sign-ins.ts'
+import { listColumns, USER_LISTS } from './user-list.ts'
 import { NewLink, Password, USER_OPERATIONS, type UserOperation, WithLink } from './user-operations.ts'
-import { findUser, listUsers, type UserDescription, type UserKind } from './users.ts'
+import { findUser, type UserDescription, type UserKind } from './users.ts'
 
-const USER = {
-  id: Type.String(),
-  username: Type.String(),
-  display_name: Type.String(),
-  fhir_user: Type.Optional(
-    Type.String({
-      description: 'For example `Practitioner/1`. Absent for an account that opens no records.',
-    }),
-  ),
-  disabled: Type.Boolean(),
-  has_password: Type.Boolean(),
-  activation_ends_at: Type.Optional({
-    ...Time,
-    description: 'When the activation link of the user expires. Absent if there is none.',
-  }),
-  links: Type.Array(
-    Type.Object(
-      { issuer: Type.String(), subject: Type.String(), provisioned: Type.Boolean(), created_at: Time },
-      CLOSED,
-    ),
-    { description: 'Users of identity providers who sign in as this user.' },
-  ),
-  second_factors: Type.Integer({ description: 'Authenticator apps and passkeys.' }),
-  sign_ins: Type.Integer({ description: 'Browsers in which the user is signed in.' }),
-  created_at: Type.Optional({ ...Time, description: 'Absent if the account is older than this record.' }),
-  last_sign_in_at: Type.Optional({ ...Time, description: 'Absent if no sign-in is known.' }),
-  locked_at: Type.Optional({
-    ...Time,
-    description:
-      'Since then a password is accepted only from browsers and networks where the user has signed in before, because too many wrong ones were tried.',
-  }),
+/** Only in responses about one user. */
+const ABOUT_ONE = {
   unknown_fhir_users: Type.Optional(
     Type.Array(Type.String(), {
       description:
-        'Resources of this user that the FHIR server does not have. Only in responses about one user; absent if the FHIR server does not respond.',
+        'Resources of this user that the FHIR server does not have. Absent if the FHIR server does not respond.',
     }),
   ),
   warnings: Type.Optional(
     Type.Array(Type.String(), {
-      description:
-        'Other accounts with the same FHIR user. Only in responses about one user; absent if there are none.',
+      description: 'Other accounts with the same FHIR user. Absent if there are none.',
     }),
   ),
 }
 
-/** The members that only one kind of users has. */
+/** The members that an administrator sets of users of one kind only. */
 const KINDS = {
   clinician: {
     path: '/clinicians',
     name: 'clinician',
     example: 'For example `Practitioner/1`.',
-    shown: {
-      records: Type.Boolean({
-        description: 'False for an account for administration only: it opens no patient records.',
-      }),
-      admin: Type.Boolean({ description: 'An administrator, however the user signs in.' }),
-      auditor: Type.Boolean({
-        description: 'Sees the administration area, and changes nothing. Never an administrator.',
-      }),
-      admin_providers: Type.Array(Type.String(), {
-        description: 'The providers that name the user an administrator, in current sign-ins.',
-      }),
-    },
     set: {
       records: Type.Optional(
         Type.Boolean({
@@ -88,26 +48,16 @@ const KINDS = {
       admin: Type.Optional(Type.Boolean({ description: '`true` ends `auditor`.' })),
       auditor: Type.Optional(Type.Boolean({ description: '`true` ends `admin`.' })),
     },
-    filter: { admin: Type.Optional(Type.Boolean({ description: 'Also by a provider.' })) },
-    show: ({ records, admin, auditor, adminProviders }: UserDescription) => ({
-      records,
-      admin,
-      auditor,
-      admin_providers: adminProviders,
-    }),
   },
   account: {
     path: '/accounts',
     name: 'account of a patient or of related persons',
     example: '`Patient/1`, or `RelatedPerson/1` for a user who is not a patient.',
-    shown: { related_persons: Type.Array(Type.String()) },
     set: {
       related_persons: Type.Optional(
         Type.Array(Type.String(), { maxItems: LIMITS.relatedPersons, description: 'Ids.' }),
       ),
     },
-    filter: {},
-    show: ({ relatedPersons }: UserDescription) => ({ related_persons: relatedPersons }),
   },
 } as const
 
@@ -124,10 +74,9 @@ interface UserMembers {
 }
 
 function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
-  const { path, name, example, shown, set, filter, show } = KINDS[kind]
-  const User: TObject = Type.Object({ ...USER, ...shown }, CLOSED)
-  const describe = (user: UserDescription | AdminFailure) =>
-    isFailure(user) ? user : { ...describeUser(user), ...show(user) }
+  const { path, name, example, set } = KINDS[kind]
+  const columns = listColumns(kind)
+  const User = Type.Object({ ...describeColumns(columns).properties, ...ABOUT_ONE }, CLOSED)
   /** With a question to the FHIR server. */
   const describeOne = async (
     { context, admin }: Pick<AdminCall, 'context' | 'admin'>,
@@ -137,8 +86,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
     const unknown = await findUnknown(context, admin, listFhirUsers(user))
     const warnings = await describeSharing(context, user)
     return {
-      ...describeUser(user),
-      ...show(user),
+      ...toJson(columns, user),
       ...(unknown && { unknown_fhir_users: unknown }),
       ...(warnings.length > 0 && { warnings }),
     }
@@ -147,57 +95,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
     (await findUser(admin, { id, kind })) ?? failAdmin('user-unknown', { kind, name: id })
   const own = `${path}/:id` as const
   return [
-    defineEndpoint({
-      method: 'GET',
-      path,
-      title: `Every ${name}, by username`,
-      query: Type.Object(
-        {
-          state: Type.Optional(
-            Type.Union(
-              Object.keys(USER_LISTS).map(list => Type.Literal(list)),
-              {
-                description: 'A list of the page `/admin/clinicians`. Other members override its conditions.',
-              },
-            ),
-          ),
-          text: Type.Optional(
-            Type.String({ maxLength: 200, description: 'Part of the username or the name.' }),
-          ),
-          disabled: Type.Optional(Type.Boolean()),
-          second_factor: Type.Optional(
-            Type.Boolean({ description: 'Whether the user has a second factor on this server.' }),
-          ),
-          locked: Type.Optional(
-            Type.Boolean({ description: 'Whether the account is locked after too many wrong passwords.' }),
-          ),
-          unused_days: Type.Optional(
-            Type.Integer({
-              minimum: 1,
-              maximum: 36_500,
-              description: 'Only users who have not signed in for this number of days.',
-            }),
-          ),
-          signed_in: Type.Optional(Type.Boolean({ description: 'Whether a sign-in is known.' })),
-          ...filter,
-          ...PAGE_QUERY,
-        },
-        CLOSED,
-      ),
-      result: PageOf(User),
-      async handle({ admin, query: { state = 'all', second_factor, unused_days, signed_in, ...query } }) {
-        const list = findOwn<ListFilter>(USER_LISTS, state)
-        const wanted = {
-          ...list,
-          ...query,
-          hasSecondFactor: second_factor ?? list?.hasSecondFactor,
-          unusedDays: unused_days ?? list?.unusedDays,
-          hasSignedIn: signed_in ?? list?.hasSignedIn,
-          kind,
-        }
-        return toPage(await listUsers(admin, wanted), describe)
-      },
-    }),
+    ...defineListEndpoint(USER_LISTS[kind]),
     defineEndpoint({
       method: 'POST',
       path,
@@ -242,11 +140,11 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       method: 'GET',
       path: `${own}/sign-ins`,
       title: 'Browsers in which the user is signed in, most recently used first',
-      result: Type.Object({ items: Type.Array(SignIn) }, CLOSED),
+      result: Type.Object({ items: Type.Array(describeColumns(SIGN_IN_COLUMNS)) }, CLOSED),
       async handle({ admin, params: { id } }) {
         const user = await find(admin, id)
         if (isFailure(user)) return user
-        return { items: (await findSignIns(admin, user.id)).map(describeSignIn) }
+        return { items: (await findSignIns(admin, user.id)).map(signIn => toJson(SIGN_IN_COLUMNS, signIn)) }
       },
     }),
     defineEndpoint({
@@ -285,7 +183,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
                 if (isFailure(changed)) return changed
                 const { password, activationLink } = changed
                 if (activationLink) return describeLink(changed)
-                return password === undefined ? describe(changed) : { password }
+                return password === undefined ? toJson(columns, changed) : { password }
               },
             }),
           ]
@@ -311,27 +209,4 @@ function describeLink({ activationLink }: ChangedUser) {
   if (!activationLink) return {}
   const { url, expiresAt } = activationLink
   return { activation_link: { url, expires_at: formatTime(expiresAt) } }
-}
-
-/** A user of any kind, with the members of that kind. */
-export function describeAnyUser(user: UserDescription) {
-  return { ...describeUser(user), ...KINDS[user.kind].show(user) }
-}
-
-function describeUser(user: UserDescription): Static<TObject<typeof USER>> {
-  return {
-    id: user.id,
-    username: user.username,
-    display_name: user.displayName,
-    ...(user.records && { fhir_user: user.fhirUser }),
-    disabled: user.disabled,
-    has_password: user.hasPassword,
-    ...(user.activationEndsAt !== undefined && { activation_ends_at: formatTime(user.activationEndsAt) }),
-    links: user.links.map(({ createdAt, ...link }) => ({ ...link, created_at: formatTime(createdAt) })),
-    second_factors: user.secondFactors,
-    sign_ins: user.signIns,
-    ...(user.createdAt !== undefined && { created_at: formatTime(user.createdAt) }),
-    ...(user.signedInAt !== undefined && { last_sign_in_at: formatTime(user.signedInAt) }),
-    ...(user.lockedAt !== undefined && { locked_at: formatTime(user.lockedAt) }),
-  }
 }

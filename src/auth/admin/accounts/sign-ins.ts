@@ -1,11 +1,15 @@
-import { type Static, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { sql } from 'kysely'
-import { CLOSED, formatTime, PageOf, Time } from '../../../endpoint/index.ts'
+import { CLOSED, Time } from '../../../endpoint/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { keepGoodLogins, type LoginRow, selectLogins } from '../../users/find-login.ts'
 import { type SignIn as FoundSignIn, toSignIn } from '../../users/sign-ins.ts'
 import { type Admin, AdminFailure, failAdmin, type ListPage, type PageRequest } from '../base/action.ts'
-import { defineEndpoint, PAGE_QUERY, toPage } from '../base/endpoint.ts'
+import { defineEndpoint } from '../base/endpoint.ts'
+import { findAccountIds } from '../base/find-named.ts'
+import type { Column, Columns } from '../subject/columns.ts'
+import { defineListEndpoint } from '../subject/endpoint.ts'
+import { defineList } from '../subject/list.ts'
 import { endSignIn } from './change-sign-in.ts'
 import { nameOperation } from './perform-on-user.ts'
 import type { UserDescription } from './users.ts'
@@ -66,54 +70,72 @@ export async function endSignInById(admin: Admin, id: string): Promise<UserDescr
   return login ? endSignIn(admin, { id: login.clinician_id }, id) : failAdmin('sign-in-unknown')
 }
 
-const SIGN_IN = {
-  id: Type.String({ description: 'Not a secret: it gives no access.' }),
-  signed_in_at: Time,
-  last_used_at: Time,
-  expires_at: Time,
-  browser: Type.Optional(Type.String({ description: 'For example `Firefox on Windows`.' })),
-  address: Type.Optional(Type.String()),
+const ID: Column<FoundSignIn> = {
+  schema: Type.String(),
+  about: 'Not a secret: it gives no access.',
+  of: 'id',
+  table: 'ID',
 }
 
-export const SignIn = Type.Object(SIGN_IN, CLOSED)
-
-const OfUser = Type.Object({ ...SIGN_IN, clinician_id: Type.String(), username: Type.String() }, CLOSED)
-
-export function describeSignIn(signIn: FoundSignIn): Static<typeof SignIn> {
-  const { id, createdAt, lastUsedAt, endsAt, browser, address } = signIn
-  return {
-    id,
-    signed_in_at: formatTime(createdAt),
-    last_used_at: formatTime(lastUsedAt),
-    expires_at: formatTime(endsAt),
-    ...(browser !== undefined && { browser }),
-    ...(address !== undefined && { address }),
-  }
+const USE: Columns<FoundSignIn> = {
+  signed_in_at: { schema: Time, of: 'createdAt', page: 'Signed in', table: 'SIGNED IN' },
+  last_used_at: { schema: Time, of: 'lastUsedAt', page: 'Last used', table: 'LAST USED' },
+  expires_at: { schema: Time, of: 'endsAt', page: 'Ends by' },
+  address: { schema: Type.Optional(Type.String()), of: 'address', table: 'ADDRESS' },
+  browser: {
+    schema: Type.Optional(Type.String()),
+    about: 'For example `Firefox on Windows`.',
+    of: 'browser',
+    table: 'BROWSER',
+  },
 }
 
-export function describeUserSignIn(signIn: UserSignIn): Static<typeof OfUser> {
-  return { ...describeSignIn(signIn), clinician_id: signIn.userId, username: signIn.username }
+/** The sign-ins of one user. */
+export const SIGN_IN_COLUMNS: Columns<FoundSignIn> = {
+  from: { page: ['Browser', signIn => signIn.browser ?? 'Unknown'] },
+  at: { page: ['Address', signIn => signIn.address ?? 'Unknown'] },
+  id: ID,
+  ...USE,
 }
 
-export const signInEndpoints = [
-  defineEndpoint({
-    method: 'GET',
+const FILTERS = {
+  clinician_id: {
+    schema: Type.String(),
+    about: 'A username, a name, the id of an account or a FHIR user (`Practitioner/1`).',
+    name: 'user',
+  },
+}
+
+/** The browsers in which users are signed in. */
+export const SIGN_INS = defineList<UserSignIn, typeof FILTERS>({
+  columns: {
+    id: ID,
+    clinician_id: { schema: Type.String(), of: 'userId' },
+    username: { schema: Type.String(), of: 'username', table: 'USER' },
+    ...USE,
+  },
+  filters: FILTERS,
+  async read(admin, { clinician_id: user, ...page }) {
+    const userIds = user === undefined ? undefined : await findAccountIds(admin.store, user)
+    if (userIds?.length === 0) return failAdmin('filter-unknown', { faults: `no user is known as ${user}` })
+    return listSignIns(admin, { ...page, userIds })
+  },
+  api: {
     path: '/sign-ins',
     title: 'Browsers in which users are signed in now, those that end latest come first',
     description: 'Of everybody, or of a user. A page may have fewer items than `limit`.',
-    query: Type.Object(
-      {
-        clinician_id: Type.Optional(Type.String({ description: 'The id of a clinician or an account.' })),
-        ...PAGE_QUERY,
-      },
-      CLOSED,
-    ),
-    result: PageOf(OfUser),
-    async handle({ admin, query: { clinician_id, ...page } }) {
-      const userIds = clinician_id === undefined ? undefined : [clinician_id]
-      return toPage(await listSignIns(admin, { ...page, userIds }), describeUserSignIn)
-    },
-  }),
+  },
+  command: {
+    name: 'sign-in list',
+    nouns: 'sign-ins',
+    about: 'Prints the browsers in which users are signed in now. Those that end latest come first.',
+    more: 'To end one: sign-in end <id>',
+    none: 'Nobody is signed in.',
+  },
+})
+
+export const signInEndpoints = [
+  ...defineListEndpoint(SIGN_INS),
   defineEndpoint({
     method: 'DELETE',
     path: '/sign-ins/:id',

@@ -97,7 +97,7 @@ export interface UserFilter extends PageRequest {
   readonly text?: string | undefined
   /** Whether they are administrators now, also by an identity provider. */
   readonly admin?: boolean | undefined
-  readonly auditor?: true
+  readonly auditor?: boolean | undefined
   readonly disabled?: boolean | undefined
   readonly hasSecondFactor?: boolean | undefined
   /** Whether too many wrong passwords were tried. */
@@ -163,6 +163,9 @@ function findRows(
     .$if(admin === true, query => query.where(mayBeAdministrator))
     .$if(admin === false, query => query.where('admin', '=', false))
     .$if(auditor === true, query => query.where('auditor', '=', true).where('admin', '=', false))
+    .$if(auditor === false, query =>
+      query.where(eb => eb.or([eb('auditor', '=', false), eb('admin', '=', true)])),
+    )
     .$if(disabled !== undefined, query => query.where('disabled', '=', disabled ?? false))
     .$if(hasSecondFactor !== undefined, query =>
       query.where(sql<boolean>`${orNot(hasSecondFactor ?? false)} ${hasFactor}`),

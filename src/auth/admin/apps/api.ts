@@ -1,52 +1,27 @@
 import { Type } from '@sinclair/typebox'
 import { isFailure } from '../../../core/index.ts'
-import { CLOSED, formatTime, NONE, PageOf, Time } from '../../../endpoint/index.ts'
-import { PLAIN_FIELDS } from '../../oauth/clients/fields.ts'
+import { CLOSED, NONE } from '../../../endpoint/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
-import { findLastUses } from '../access/last-uses.ts'
 import type { AdminFailure } from '../base/action.ts'
-import { defineEndpoint, type Endpoint, PAGE_QUERY, toPage } from '../base/endpoint.ts'
-import { changeByMetadata, Keys, Metadata, NewClient, registerByMetadata, Texts } from './client-metadata.ts'
+import { defineEndpoint, type Endpoint } from '../base/endpoint.ts'
+import { describeColumns, toJson } from '../subject/columns.ts'
+import { defineListEndpoint } from '../subject/endpoint.ts'
+import { CLIENT_COLUMNS, CLIENTS, findListed } from './client-list.ts'
+import { changeByMetadata, Metadata, NewClient, registerByMetadata } from './client-metadata.ts'
 import {
   type ChangedClient,
   CLIENT_OPERATIONS,
   type ClientOperation,
-  type ClientRow,
   describeClient,
   findClientRow,
-  listClients,
   nameOperation,
 } from './clients.ts'
 
-const SHOWN = {
-  text: Type.Optional(Type.String()),
-  list: Texts,
-  flag: Type.Boolean(),
-  other: Type.Unknown(),
-} as const
-
-const CLIENT = {
-  client_id: Type.String(),
-  client_id_issued_at: Type.Integer({ description: 'Seconds since 1970.' }),
-  ...Object.fromEntries(PLAIN_FIELDS.map(({ member, kind }) => [member, SHOWN[kind]])),
-  client_name: Type.String(),
-  scope: Type.String(),
-  token_endpoint_auth_method: Type.String(),
-  grant_types: Type.Array(Type.String(), {
-    description: 'Derived from the scopes and the redirect URIs.',
-  }),
-  response_types: Type.Array(Type.String()),
-  jwks: Type.Optional(Keys),
-  jwks_uri: Type.Optional(Type.String()),
-  approved: Type.Boolean({ description: 'False for a client that registered itself.' }),
-  disabled: Type.Boolean(),
-  last_used_at: Type.Optional(Time),
-}
-const Client = Type.Object(CLIENT, CLOSED)
+const Client = describeColumns(CLIENT_COLUMNS)
 const ClientWithSecret = Type.Object(
   {
-    ...CLIENT,
+    ...Client.properties,
     client_secret: Type.Optional(Type.String({ description: 'A new secret. It is not shown again.' })),
     warnings: Type.Optional(
       Type.Array(Type.String(), {
@@ -59,29 +34,7 @@ const ClientWithSecret = Type.Object(
 )
 
 export const clientEndpoints = [
-  defineEndpoint({
-    method: 'GET',
-    path: '/clients',
-    title: 'Clients, by id',
-    query: Type.Object(
-      {
-        text: Type.Optional(Type.String({ maxLength: 200, description: 'Part of the id or the name.' })),
-        approved: Type.Optional(Type.Boolean()),
-        disabled: Type.Optional(Type.Boolean()),
-        ...PAGE_QUERY,
-      },
-      CLOSED,
-    ),
-    result: PageOf(Client),
-    async handle({ admin, query }) {
-      const page = await listClients(admin, query)
-      const uses = await findLastUses(
-        admin,
-        page.items.map(row => row.client_id),
-      )
-      return toPage(page, row => describe(row, uses.get(row.client_id)))
-    },
-  }),
+  ...defineListEndpoint(CLIENTS),
   defineEndpoint({
     method: 'POST',
     path: '/clients',
@@ -101,7 +54,8 @@ export const clientEndpoints = [
     async handle({ admin, params: { client_id = '' } }) {
       const client = await findClientRow(admin, client_id)
       if (isFailure(client)) return client
-      return describe(client, (await findLastUses(admin, [client_id])).get(client_id))
+      const [listed] = await findListed(admin, [client])
+      return listed && toJson(CLIENT_COLUMNS, listed)
     },
   }),
   defineEndpoint({
@@ -137,17 +91,10 @@ function defineAction(verb: string, { signIn, title, perform }: ClientOperation)
   ]
 }
 
-function describe(client: ClientRow, lastUsedAt?: number) {
-  return {
-    ...describeClient(client),
-    ...(lastUsedAt !== undefined && { last_used_at: formatTime(lastUsedAt) }),
-  }
-}
-
 function describeChanged(changed: ChangedClient | AdminFailure) {
   if (isFailure(changed)) return changed
   const { client, secret } = changed
-  return { ...describe(client), ...(secret !== undefined && { client_secret: secret }) }
+  return { ...describeClient(client), ...(secret !== undefined && { client_secret: secret }) }
 }
 
 /** The result of a registration or a change, with the same notes as on pages and on the command line. */

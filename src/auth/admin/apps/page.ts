@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
-import { type Html, html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
+import { type Html, html, renderDateTime } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import { type Client, findRegisteredClient, isConfigured } from '../../oauth/clients/client.ts'
 import { CLIENT_DEFAULTS, type ClientFault } from '../../oauth/clients/validate.ts'
@@ -18,9 +18,7 @@ import {
 import { isProgramScope } from '../../words/program-scopes.ts'
 import { summarizeScopes } from '../../words/scopes.ts'
 import { describeEnding, REVOKED, renderGrants } from '../access/grants-page.ts'
-import { findLastUses } from '../access/last-uses.ts'
 import { type AdminFailure, failAdmin } from '../base/action.ts'
-import { renderList } from '../page/list.ts'
 import type { AdminRequest, AdminRoute } from '../page/route.ts'
 import {
   defineAction,
@@ -29,9 +27,19 @@ import {
   renderAdminPage,
   renderAuditLinks,
   renderFacts,
-  renderLink,
   renderSecret,
 } from '../page/shell.ts'
+import { defineListRoutes } from '../subject/page.ts'
+import {
+  buildAppPath,
+  CLIENTS,
+  DONE,
+  findListed,
+  KINDS,
+  renderLastUse,
+  renderState,
+  SECTION,
+} from './client-list.ts'
 import {
   addClient,
   type ChangedClient,
@@ -41,37 +49,12 @@ import {
   changeClient,
   failProperty,
   findClientRow,
-  listClients,
   nameOperation,
 } from './clients.ts'
 
-const SECTION = 'apps'
-
 /** `/admin/apps`: registered apps. */
 export const appRoutes: readonly AdminRoute[] = [
-  {
-    method: 'GET',
-    path: '/apps',
-    handle: request =>
-      renderList(request, {
-        section: SECTION,
-        title: 'Apps',
-        lead: 'All registered apps, by client id.',
-        actions: request.mayChange ? renderLink('/apps/new', 'Register an app', 'btn') : undefined,
-        done: readDone(request, DONE),
-        search: 'Find an app by name or client id',
-        states: STATES,
-        notFound: { title: 'No app found', text: 'No name or client id contains this text.' },
-        caption: 'Apps, by client id',
-        columns: ['App', 'Client id', 'State', 'Kind', 'Last used'],
-        async find(filter) {
-          const { items, next } = await listClients(request.admin, filter)
-          const ids = items.map(({ client_id }) => client_id)
-          const uses = await findLastUses(request.admin, ids)
-          return { rows: items.map(client => renderRow(client, uses.get(client.client_id))), next }
-        },
-      }),
-  },
+  ...defineListRoutes(CLIENTS),
   {
     method: 'GET',
     path: '/apps/new',
@@ -169,38 +152,6 @@ function failUnknown(): AdminFailure {
   return failAdmin('client-not-shown')
 }
 
-function buildAppPath(id: string): string {
-  return `/apps/${encodeURIComponent(id)}`
-}
-
-/** The lists of apps, by `state` of the URL. */
-const STATES = {
-  all: {
-    text: 'All',
-    filter: {},
-    none: {
-      title: 'No apps yet',
-      text: 'Apps appear here when an administrator or a developer registers them, or when they register themselves.',
-    },
-  },
-  unverified: {
-    text: 'Unverified',
-    filter: { approved: false },
-    none: {
-      title: 'No unverified apps',
-      text: 'An app that registers itself appears here until an administrator approves it.',
-    },
-  },
-  disabled: {
-    text: 'Disabled',
-    filter: { disabled: true },
-    none: {
-      title: 'No disabled apps',
-      text: 'An app that an administrator disables appears here, and can be enabled again.',
-    },
-  },
-} as const
-
 /** Shows a new secret; otherwise the page of the app. */
 function showChanged(
   request: AdminRequest,
@@ -218,34 +169,6 @@ function showChanged(
     value: secret,
     back: path,
   })
-}
-
-const DONE: Readonly<Record<string, string>> = {
-  registered: 'The app is registered.',
-  saved: 'The change is saved.',
-  removed: 'The app is removed.',
-  revoked: REVOKED,
-}
-
-const KINDS: Readonly<Record<ClientRow['auth_method'], string>> = {
-  none: 'Public',
-  client_secret: 'With a secret',
-  private_key_jwt: 'With keys',
-}
-
-function renderRow(client: ClientRow, lastUse: number | undefined) {
-  return [
-    renderLink(buildAppPath(client.client_id), client.name),
-    html`<code class="url">${client.client_id}</code>`,
-    renderState(client),
-    KINDS[client.auth_method],
-    lastUse === undefined ? 'Never' : renderDateTime(lastUse),
-  ]
-}
-
-function renderState({ disabled, approved }: ClientRow): Html {
-  if (disabled) return renderBadge('Disabled', 'bad')
-  return approved ? renderBadge('Active', 'ok') : renderBadge('Unverified', 'warn')
 }
 
 function sendFaults(request: AdminRequest, fault: ClientFault, client?: Client): FastifyReply {
@@ -275,8 +198,7 @@ ${renderAppForm({ ...options, action: `${paths.admin}${path}`, cancel, isAdminis
 
 async function renderAppPage(request: AdminRequest, client: Client, row: ClientRow): Promise<Html> {
   const { admin, context } = request
-  const uses = await findLastUses(admin, [client.id])
-  const lastUse = uses.get(client.id)
+  const [listed] = await findListed(admin, [row])
   const isFixed = isConfigured(context.settings, client)
   const list = (urls: readonly string[]) =>
     urls.length === 0 ? undefined : html`${urls.map(url => html`<span class="url url--block">${url}</span>`)}`
@@ -292,7 +214,7 @@ async function renderAppPage(request: AdminRequest, client: Client, row: ClientR
         { ...row, isConfigured: isFixed },
         CLIENT_OPERATIONS,
       ),
-      done: readDone(request, DONE),
+      done: readDone(request, { ...DONE, revoked: REVOKED }),
     },
     html`${renderFacts([
       [
@@ -316,7 +238,7 @@ async function renderAppPage(request: AdminRequest, client: Client, row: ClientR
           : list([client.jwksUrl]),
       ],
       ['Registered', renderDateTime(client.createdAt)],
-      ['Last used', lastUse === undefined ? 'Never' : renderDateTime(lastUse)],
+      ['Last used', listed && renderLastUse(listed)],
       [
         'Audit',
         renderAuditLinks(

@@ -170,7 +170,7 @@ const OLD_KEY_DAYS = 365
 async function findKeyMatters(admin: Admin, { settings }: AuthContext): Promise<readonly Matter[]> {
   const signing = (await listKeys(admin)).find(({ state }) => state === 'signs')
   if (!signing) return []
-  const days = Math.floor((admin.clock() - Date.parse(signing.created_at)) / DAY_MS)
+  const days = Math.floor((admin.clock() - signing.createdAt) / DAY_MS)
   // A day later, because servers rotate keys only while they sign.
   const limit = settings.keyMaxAgeDays > 0 ? settings.keyMaxAgeDays + 1 : OLD_KEY_DAYS
   return days < limit

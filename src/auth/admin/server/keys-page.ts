@@ -1,7 +1,8 @@
-import { html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
+import { html } from '../../../web/ui/index.ts'
 import type { AdminRoute } from '../page/route.ts'
 import { readDone, renderActionTable, renderAdminPage, renderDangerLink, renderLink } from '../page/shell.ts'
-import { type KeyDescription, listKeys } from './keys.ts'
+import { readCells } from '../subject/columns.ts'
+import { KEYS, type KeyDescription, listKeys } from './keys.ts'
 
 /** `/admin/keys`: the signing keys. */
 export const keyRoutes: readonly AdminRoute[] = [
@@ -10,7 +11,6 @@ export const keyRoutes: readonly AdminRoute[] = [
     path: '/keys',
     async handle(request) {
       const keys = await listKeys(request.admin)
-      const columns = ['Key', 'State', 'Created', 'Signs from', 'Retired']
       return renderAdminPage(
         request,
         {
@@ -20,7 +20,7 @@ export const keyRoutes: readonly AdminRoute[] = [
           actions: request.mayChange ? renderLink('/keys/rotate', 'Rotate keys', 'btn') : undefined,
           done: readDone(request, DONE),
         },
-        renderActionTable(request, 'Signing keys, newest first', columns, keys.map(renderKey)),
+        renderActionTable(request, 'Signing keys, newest first', heads, keys.map(renderKey)),
       )
     },
   },
@@ -31,22 +31,9 @@ const DONE: Readonly<Record<string, string>> = {
   withdrawn: 'The key is withdrawn.',
 }
 
-const STATES = {
-  signs: renderBadge('Signs', 'ok'),
-  next: renderBadge('Next', 'accent'),
-  retired: renderBadge('Retired'),
-} as const
+const { heads, renderRow } = readCells(KEYS.columns)
 
-function renderKey({ kid, state, created_at, signs_from, retired_at }: KeyDescription) {
-  return [
-    html`<code class="url">${kid}</code>`,
-    STATES[state],
-    renderDateTime(Date.parse(created_at)),
-    renderDateTime(Date.parse(signs_from)),
-    retired_at === undefined ? 'No' : renderDateTime(Date.parse(retired_at)),
-    renderDangerLink(
-      `/keys/${encodeURIComponent(kid)}/withdraw`,
-      html`Withdraw<span class="sr"> ${kid}</span>`,
-    ),
-  ]
+function renderKey(key: KeyDescription) {
+  const path = `/keys/${encodeURIComponent(key.kid)}/withdraw`
+  return [...renderRow(key), renderDangerLink(path, html`Withdraw<span class="sr"> ${key.kid}</span>`)]
 }

@@ -1,8 +1,8 @@
-import { type Static, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { isFailure } from '../../../core/index.ts'
 import { CLOSED, formatTime, NONE, Time } from '../../../endpoint/index.ts'
 import type { Sealer } from '../../../store/index.ts'
-import { html } from '../../../web/ui/index.ts'
+import { html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
 import { KEY_LEAD_MS } from '../../oauth/keys/key-ring.ts'
 import {
   canOpenSigningKeys,
@@ -12,22 +12,20 @@ import {
 } from '../../oauth/keys/signing-key.ts'
 import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
+import { defineListEndpoint } from '../subject/endpoint.ts'
+import { defineList, type Filters } from '../subject/list.ts'
 
 const ROTATE_KEYS: Operation = { name: 'keys rotate', signIn: 'asks' }
 const WITHDRAW_KEY: Operation = { name: 'keys withdraw', signIn: 'asks' }
 
-const Key = Type.Object(
-  {
-    kid: Type.String(),
-    state: Type.Union([Type.Literal('signs'), Type.Literal('next'), Type.Literal('retired')]),
-    created_at: Time,
-    signs_from: Time,
-    retired_at: Type.Optional(Time),
-  },
-  CLOSED,
-)
-
-export type KeyDescription = Static<typeof Key>
+/** The signing keys. */
+export interface KeyDescription {
+  readonly kid: string
+  readonly state: 'signs' | 'next' | 'retired'
+  readonly createdAt: number
+  readonly signsFrom: number
+  readonly retiredAt: number | undefined
+}
 
 /** The signing keys, newest first. */
 export async function listKeys({
@@ -40,11 +38,46 @@ export async function listKeys({
   return rows.map(row => ({
     kid: row.kid,
     state: row === signing ? 'signs' : row.signs_from > now ? 'next' : 'retired',
-    created_at: formatTime(row.created_at),
-    signs_from: formatTime(row.signs_from),
-    ...(row.retired_at !== null && { retired_at: formatTime(row.retired_at) }),
+    createdAt: row.created_at,
+    signsFrom: row.signs_from,
+    retiredAt: row.retired_at ?? undefined,
   }))
 }
+
+const STATES = {
+  signs: renderBadge('Signs', 'ok'),
+  next: renderBadge('Next', 'accent'),
+  retired: renderBadge('Retired'),
+} as const
+
+export const KEYS = defineList<KeyDescription, Filters>({
+  columns: {
+    kid: {
+      schema: Type.String(),
+      of: 'kid',
+      page: ['Key', key => html`<code class="url">${key.kid}</code>`],
+      table: 'KID',
+    },
+    state: {
+      schema: Type.Union([Type.Literal('signs'), Type.Literal('next'), Type.Literal('retired')]),
+      of: 'state',
+      page: ['State', key => STATES[key.state]],
+      table: 'STATE',
+    },
+    created_at: { schema: Time, of: 'createdAt', page: 'Created', table: 'MADE' },
+    signs_from: { schema: Time, of: 'signsFrom', page: 'Signs from', table: 'SIGNS FROM' },
+    retired_at: {
+      schema: Type.Optional(Time),
+      of: 'retiredAt',
+      page: ['Retired', ({ retiredAt }) => (retiredAt === undefined ? 'No' : renderDateTime(retiredAt))],
+      table: 'RETIRED',
+    },
+  },
+  filters: {},
+  read: async admin => ({ items: await listKeys(admin), next: undefined }),
+  api: { path: '/keys', title: 'Signing keys, newest first', isWhole: true },
+  command: { name: 'keys list', nouns: 'keys' },
+})
 
 /** Publishes a new key, and returns the time from which it signs, when every server has fetched it (KEY-3). */
 export async function rotateKeys(
@@ -95,13 +128,7 @@ async function requireSameSecret({ store }: Admin, sealer: Sealer): Promise<Admi
 }
 
 export const keyEndpoints = [
-  defineEndpoint({
-    method: 'GET',
-    path: '/keys',
-    title: 'Signing keys, newest first',
-    result: Type.Object({ items: Type.Array(Key) }, CLOSED),
-    handle: async ({ admin }) => ({ items: await listKeys(admin) }),
-  }),
+  ...defineListEndpoint(KEYS),
   defineEndpoint({
     method: 'POST',
     path: '/keys',

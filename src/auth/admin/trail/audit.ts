@@ -1,5 +1,5 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
-import { type Static, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import {
   type AuditEventOptions,
   findPage,
@@ -9,13 +9,11 @@ import {
   type TrailPosition,
   toAuditEvent,
 } from '../../../audit/index.ts'
-import { DAY_MS, isFailure } from '../../../core/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { CLOSED, PageOf, StreamedText, Time } from '../../../endpoint/index.ts'
 import type { Resource } from '../../../fhir/index.ts'
-import type { Store } from '../../../store/index.ts'
 import { CSV_TYPE, formatCellText, formatCsvRow } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import type { Parameters } from '../../base/request.ts'
 import {
   type Admin,
   type AdminFailure,
@@ -23,12 +21,18 @@ import {
   type ListPage,
   type Operation,
   type PageRequest,
-  type Properties,
   recordAction,
 } from '../base/action.ts'
 import { defineEndpoint, PAGE_QUERY, toPage } from '../base/endpoint.ts'
-import { findApps } from '../base/find-named.ts'
-import { findActor, findTarget, findUsernames } from './audit-who.ts'
+import { describeFilters } from '../subject/list.ts'
+import { findUsernames } from './audit-who.ts'
+import {
+  describeFilter,
+  describeUnknown,
+  readTrailFilters,
+  TRAIL_FILTERS,
+  type WantedRecords,
+} from './filters.ts'
 
 export const LIST_RECORDS: Operation = { name: 'audit list', signIn: 'never asks', isForAuditors: true }
 export const SHOW_RECORD: Operation = { name: 'audit show', signIn: 'never asks', isForAuditors: true }
@@ -106,13 +110,13 @@ export async function exportRecords(
     filter,
     unknown,
     most = LIMITS.exportedRecords,
-  }: Pick<AuditView, 'filter' | 'unknown'> & Pick<ExportOptions, 'fhirBaseUrl'> & { readonly most?: number },
+  }: WantedRecords & Pick<ExportOptions, 'fhirBaseUrl'> & { readonly most?: number },
 ): Promise<AsyncGenerator<string> | AdminFailure> {
   if (exporting >= LIMITS.exports) return failAdmin('exports-running')
   const refused = await recordAction(admin, {
     operation: EXPORT_RECORDS,
     target: format,
-    after: describeFilter(filter, unknown),
+    after: describeFilter({ filter, unknown }),
   })
   if (refused) return refused
   const isNobody =
@@ -202,161 +206,7 @@ function addUsername(event: Resource, { subject }: KeptRecord, username: Usernam
   return { ...event, agent }
 }
 
-/** The filters of the page, which are in its URL. */
-export interface AuditView {
-  readonly fields: Readonly<Record<Field, string>>
-  readonly filter: RecordFilter
-  /** The user and the app that nobody knows, as they were typed. */
-  readonly unknown: readonly string[]
-}
-
-const FIELDS = [
-  ...(['kind', 'result', 'user', 'app', 'patient', 'target', 'launch', 'address'] as const),
-  ...(['since', 'until'] as const),
-] as const
-type Field = (typeof FIELDS)[number]
-
-/** `patients`: those that the text of the form means. */
-export async function readAuditView(
-  { store }: Pick<Admin, 'store'>,
-  form: Parameters,
-  patients?: readonly string[],
-): Promise<AuditView> {
-  const read = (name: Field) => form.get(name)?.trim() ?? ''
-  const fields = Object.fromEntries(FIELDS.map(name => [name, read(name)])) as Record<Field, string>
-  const { kind, result, user, app, patient, target, launch, address, since, until } = fields
-  const { unknown, ...who } = await findWho(store, { user, app, target })
-  return {
-    fields,
-    unknown,
-    filter: {
-      events: kind === '' ? undefined : [{ kind }],
-      allowed: result === 'allowed' || result === 'refused' ? result === 'allowed' : undefined,
-      ...who,
-      patients: patients ?? (patient === '' ? undefined : [patient.replace(/^Patient\//, '')]),
-      launch: launch === '' ? undefined : launch,
-      address: address === '' ? undefined : address,
-      since: readDay(since),
-      before: addDay(readDay(until)),
-    },
-  }
-}
-
-interface Who extends Pick<RecordFilter, 'actor' | 'clients' | 'target'> {
-  readonly unknown: readonly string[]
-}
-
-/** Resolves the names of a user, of an app, and of an account or app that was changed. */
-export async function findWho(
-  store: Store,
-  { user = '', app = '', target = '' }: Readonly<Record<'user' | 'app' | 'target', string | undefined>>,
-): Promise<Who> {
-  const [actor, apps, changed] = await Promise.all([
-    user === '' ? undefined : findActor(store, user),
-    app === '' ? undefined : findApps(store, app),
-    target === '' ? undefined : findTarget(store, target),
-  ])
-  return {
-    actor: actor?.filter,
-    clients: apps?.filter,
-    target: changed?.filter,
-    unknown: [
-      ...(actor?.isUnknown ? [user] : []),
-      ...(apps?.isUnknown ? [app] : []),
-      ...(changed?.isUnknown ? [target] : []),
-    ],
-  }
-}
-
-/** Somebody who reads "no record" must not think that a known user did nothing. */
-export function describeUnknown(unknown: readonly string[]): string {
-  return `no account, app, FHIR user or operator is known as ${unknown.join(' or ')}`
-}
-
-/** The filter as the audit trail records it. A text that names nobody may be the name of a patient. */
-export function describeFilter(
-  { actor, target, ...filter }: RecordFilter,
-  unknown: readonly string[],
-): Properties {
-  const { requests, ...changed } = target ?? {}
-  return {
-    ...filter,
-    ...(actor && { actor }),
-    ...(target && { target: changed }),
-    ...(unknown.length > 0 && { actor: undefined, clients: undefined, target: undefined, unknown: true }),
-  }
-}
-
-/** Days are UTC days, as the times of the records. */
-function readDay(text: string): number | undefined {
-  const start = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(start) ? undefined : start
-}
-
-function addDay(start: number | undefined): number | undefined {
-  return start === undefined ? undefined : start + DAY_MS
-}
-
-export function buildAuditQuery({ fields }: AuditView, after?: string): string {
-  const query = new URLSearchParams(Object.entries(fields).filter(([, value]) => value !== ''))
-  if (after !== undefined) query.set('after', after)
-  return query.size === 0 ? '' : `?${query}`
-}
-
-const Instant = Type.Optional(
-  Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}(T|$)', description: 'A date, or a date and time.' }),
-)
-
-const FILTER = {
-  since: Instant,
-  before: Instant,
-  kind: Type.Optional(Type.String({ description: 'For example `fhir`, `login`, `admin`.' })),
-  outcome: Type.Optional(Type.Union([Type.Literal('allowed'), Type.Literal('refused')])),
-  patient: Type.Optional(Type.String({ description: 'The id of a patient.' })),
-  user: Type.Optional(
-    Type.String({
-      description:
-        'A username, a name, the id of an account, a FHIR user (`Practitioner/1`) or who ran commands (`root@ward-3`).',
-    }),
-  ),
-  client_id: Type.Optional(Type.String({ description: 'The id or the name of an app.' })),
-  target: Type.Optional(
-    Type.String({
-      description:
-        'Changes to this account (username, name, id), app (id, name) or grant (id). `account/…`, `app/…` and `grant/…` mean one kind only.',
-    }),
-  ),
-  launch: Type.Optional(Type.String()),
-  address: Type.Optional(
-    Type.String({
-      description:
-        'The IP address of the request. Set `since` and `until` too: a search by address reads every record between them.',
-    }),
-  ),
-}
-
-const AuditFilter = Type.Object(FILTER, CLOSED)
-
-async function readFilter(
-  { store }: Pick<Admin, 'store'>,
-  query: Static<typeof AuditFilter>,
-): Promise<Pick<AuditView, 'filter' | 'unknown'> | AdminFailure> {
-  const { since, before, kind, outcome, patient, user, client_id, target, launch, address } = query
-  const [from, until] = [since, before].map(text => (text === undefined ? undefined : Date.parse(text)))
-  if (Number.isNaN(from) || Number.isNaN(until)) return failAdmin('time-malformed')
-  const { unknown, ...who } = await findWho(store, { user, app: client_id, target })
-  const filter = {
-    since: from,
-    before: until,
-    events: kind === undefined ? undefined : [{ kind }],
-    allowed: outcome === undefined ? undefined : outcome === 'allowed',
-    patients: patient === undefined ? undefined : [patient.replace(/^Patient\//, '')],
-    ...who,
-    launch,
-    address,
-  }
-  return { filter, unknown }
-}
+const FILTERS = describeFilters(TRAIL_FILTERS).properties
 
 const AuditRecord = Type.Object(
   {
@@ -376,14 +226,13 @@ export const auditEndpoints = [
     path: '/audit',
     title: 'Audit records, newest first',
     description: 'A page may have fewer items than `limit`. The request is recorded too.',
-    query: Type.Object({ ...FILTER, ...PAGE_QUERY }, CLOSED),
+    query: Type.Object({ ...FILTERS, ...PAGE_QUERY }, CLOSED),
     result: PageOf(AuditRecord),
     operation: LIST_RECORDS,
     async handle({ admin, query: { after: position, limit, ...query } }) {
-      const read = await readFilter(admin, query)
+      const read = await readTrailFilters(admin.store, query)
       if (isFailure(read)) return read
-      const after = describeFilter(read.filter, read.unknown)
-      const refused = await recordAction(admin, { operation: LIST_RECORDS, after })
+      const refused = await recordAction(admin, { operation: LIST_RECORDS, after: describeFilter(read) })
       if (refused) return refused
       const page = await listRecords(admin, { ...read.filter, after: position, limit })
       if (read.unknown.length > 0 && page.items.length === 0 && page.next === undefined)
@@ -398,13 +247,16 @@ export const auditEndpoints = [
     title: 'Audit records as a file, newest first',
     description: `At most ${LIMITS.exportedRecords} records: choose times for more. NDJSON has FHIR AuditEvents.`,
     query: Type.Object(
-      { ...FILTER, format: Type.Union([Type.Literal('ndjson'), Type.Literal('csv')], { default: 'ndjson' }) },
+      {
+        ...FILTERS,
+        format: Type.Union([Type.Literal('ndjson'), Type.Literal('csv')], { default: 'ndjson' }),
+      },
       CLOSED,
     ),
     streams: Object.values(EXPORT_FORMATS).map(({ type }) => type),
     operation: EXPORT_RECORDS,
     async handle({ admin, context, query: { format, ...query } }) {
-      const read = await readFilter(admin, query)
+      const read = await readTrailFilters(admin.store, query)
       if (isFailure(read)) return read
       const { fhirBaseUrl } = context.settings
       const parts = await exportRecords(admin, format, { ...read, fhirBaseUrl })

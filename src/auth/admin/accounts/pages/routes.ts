@@ -1,56 +1,21 @@
-import type { FastifyReply } from 'fastify'
 import { findOwn, isFailure } from '../../../../core/index.ts'
-import { CSV_TYPE, html } from '../../../../web/ui/index.ts'
-import { LIMITS } from '../../../base/limits.ts'
-import type { AdminFailure } from '../../base/action.ts'
-import { readListing, renderList, type States } from '../../page/list.ts'
-import type { AdminRequest, AdminRoute } from '../../page/route.ts'
-import { readDone, renderLink } from '../../page/shell.ts'
+import type { AdminRoute } from '../../page/route.ts'
+import { defineListRoutes } from '../../subject/page.ts'
 import { createPassword } from '../change-sign-in.ts'
 import { addUser, changeUser } from '../change-user.ts'
 import { listNewUserFaults, listUserFaults, UserFault } from '../check-user.ts'
-import { exportUsers } from '../export-users.ts'
 import { findUnknown, listFhirUsers } from '../fhir-users.ts'
 import { nameOperation } from '../perform-on-user.ts'
-import { type ListFilter, USER_LISTS } from '../user-lists.ts'
+import { ALL_USERS, buildUserPath, SECTION } from '../user-list.ts'
 import { USER_OPERATIONS, type UserOperation } from '../user-operations.ts'
-import { listUsers, UNUSED_DAYS, type UserDescription } from '../users.ts'
 import { askWhoIsBound, readSearch, renderPatientChoice } from './bind-user.ts'
 import { defineUserAction, requireUser, showChanged } from './user-actions.ts'
-import { KINDS, readEntries, readUser, renderNewUser, SECTION } from './user-form.ts'
-import {
-  buildUserPath,
-  DONE,
-  renderCreated,
-  renderLastSignIn,
-  renderState,
-  renderUserPage,
-  renderWarnings,
-} from './user-page.ts'
+import { readEntries, readUser, renderNewUser } from './user-form.ts'
+import { renderUserPage, renderWarnings } from './user-page.ts'
 
 /** `/admin/clinicians`: clinicians, and the accounts of patients and related persons. */
 export const userRoutes: readonly AdminRoute[] = [
-  {
-    method: 'GET',
-    path: '/clinicians',
-    handle: request =>
-      renderList(request, {
-        section: SECTION,
-        title: 'Users',
-        lead: 'Clinicians, patients and related persons who can sign in.',
-        actions: html`${request.mayChange && renderLink('/clinicians/new', 'Add a user', 'btn')}${renderLink(buildExportPath(request), 'Export CSV', 'btn btn--quiet')}`,
-        done: readDone(request, DONE),
-        search: 'Find a user by name or username',
-        states: STATES,
-        notFound: { title: 'No user found', text: 'No name or username contains this text.' },
-        caption: 'Users, by username',
-        columns: ['User', 'Kind', 'FHIR user', 'State', 'Second factors', 'Last sign-in', 'Created'],
-        async find(filter) {
-          const { items, next } = await listUsers(request.admin, filter)
-          return { rows: items.map(renderRow), next }
-        },
-      }),
-  },
+  ...defineListRoutes(ALL_USERS),
   {
     method: 'GET',
     path: '/clinicians/new',
@@ -85,7 +50,6 @@ export const userRoutes: readonly AdminRoute[] = [
       return showChanged(request, { ...user, ...(password !== undefined && { password }) }, 'added', warnings)
     },
   },
-  { method: 'GET', path: '/users.csv', handle: sendExport },
   {
     method: 'GET',
     path: '/clinicians/:id',
@@ -127,96 +91,3 @@ export const userRoutes: readonly AdminRoute[] = [
     defineUserAction(verb, operation),
   ),
 ]
-
-/** Downloads the users of a list, and records the export. */
-async function sendExport(request: AdminRequest): Promise<FastifyReply | AdminFailure> {
-  const { admin, form, reply } = request
-  const { state, text } = readListing(form, STATES)
-  const parts = await exportUsers(admin, { ...state.filter, text })
-  return isFailure(parts) ? parts : reply.sendDownload('users.csv', CSV_TYPE, parts)
-}
-
-function renderRow(user: UserDescription) {
-  return [
-    html`${renderLink(buildUserPath(user), user.displayName)}<span class="sub"><code>${user.username}</code></span>`,
-    KINDS[user.kind],
-    user.records ? html`<code>${user.fhirUser}</code>` : 'None',
-    renderState(user),
-    user.secondFactors === 0 ? 'None' : user.secondFactors,
-    html`${renderLastSignIn(user)}${user.signIns > 0 && html`<span class="sub">${user.signIns === 1 ? '1 sign-in' : `${user.signIns} sign-ins`} now</span>`}`,
-    renderCreated(user),
-  ]
-}
-
-function buildExportPath({ form }: AdminRequest): string {
-  const kept = (['state', 'search'] as const).map(name => [name, form.get(name) ?? ''])
-  return `/users.csv?${new URLSearchParams(kept.filter(([, value]) => value !== ''))}`
-}
-
-/** The lists of users, by `state` of the URL. */
-const STATES: States<ListFilter> = {
-  all: {
-    text: 'All',
-    filter: USER_LISTS.all,
-    none: {
-      title: 'No users yet',
-      text: 'Users appear here when an administrator adds them, or at their first sign-in with an identity provider.',
-    },
-  },
-  administrators: {
-    text: 'Administrators',
-    filter: USER_LISTS.administrators,
-    none: {
-      title: 'No administrators',
-      text: 'Clinicians appear here when you or an identity provider make them administrators.',
-    },
-  },
-  auditors: {
-    text: 'Auditors',
-    filter: USER_LISTS.auditors,
-    none: {
-      title: 'No auditors',
-      text: 'Clinicians appear here when an administrator makes them auditors: they see this area, and change nothing.',
-    },
-  },
-  'without-second-factor': {
-    text: 'Without second factor',
-    filter: USER_LISTS['without-second-factor'],
-    none: {
-      title: 'Every user has a second factor',
-      text: 'Users without a passkey or an authenticator app on this server appear here, even if their identity provider asks for a second factor.',
-    },
-  },
-  locked: {
-    text: 'Locked',
-    filter: USER_LISTS.locked,
-    none: {
-      title: 'No locked users',
-      text: `Users appear here after ${LIMITS.wrongPasswords} wrong passwords in a row, from all addresses together.`,
-    },
-  },
-  unused: {
-    text: `Unused for ${UNUSED_DAYS} days`,
-    filter: USER_LISTS.unused,
-    none: {
-      title: 'Every account is in use',
-      text: `Accounts that nobody has signed in to for ${UNUSED_DAYS} days appear here. Disable those that nobody needs.`,
-    },
-  },
-  never: {
-    text: 'Never signed in',
-    filter: USER_LISTS.never,
-    none: {
-      title: 'Every user has signed in',
-      text: 'Accounts that nobody has signed in to appear here until the first sign-in.',
-    },
-  },
-  disabled: {
-    text: 'Disabled',
-    filter: USER_LISTS.disabled,
-    none: {
-      title: 'No disabled users',
-      text: 'A user whom an administrator disables appears here, and can be enabled again.',
-    },
-  },
-} satisfies Readonly<Record<keyof typeof USER_LISTS, unknown>>

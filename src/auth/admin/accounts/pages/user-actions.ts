@@ -8,10 +8,11 @@ import type { AdminRequest, AdminRoute } from '../../page/route.ts'
 import { defineAction, renderSecret } from '../../page/shell.ts'
 import type { ChangedUser } from '../change-sign-in.ts'
 import { refuseOwnAccount } from '../perform-on-user.ts'
+import { buildUserPath, SECTION } from '../user-list.ts'
 import { Link, SignInId, type UserOperation } from '../user-operations.ts'
 import { findUser, type UserDescription } from '../users.ts'
-import { renderNoRecords, renderPasswordChoice, SECTION } from './user-form.ts'
-import { buildUserPath, renderFhirUser } from './user-page.ts'
+import { renderNoRecords, renderPasswordChoice } from './user-form.ts'
+import { renderFhirUser } from './user-page.ts'
 
 /** An operation on the user in the path, with a page that asks for confirmation. */
 export function defineUserAction(

@@ -12,15 +12,9 @@ import type { Parameters } from '../../../base/request.ts'
 import type { AdminRequest } from '../../page/route.ts'
 import { renderAdminPage, renderLink } from '../../page/shell.ts'
 import type { UserFault } from '../check-user.ts'
+import { KINDS, SECTION } from '../user-list.ts'
 import type { UserKind } from '../users.ts'
 import { type Entries, renderPatientSearch } from './bind-user.ts'
-
-export const SECTION = 'clinicians'
-
-export const KINDS: Readonly<Record<UserKind, string>> = {
-  clinician: 'Clinician',
-  account: 'Patient or related person',
-}
 
 /** What the form has: a chosen patient replaces the FHIR user. */
 export function readEntries(form: Parameters): Entries {

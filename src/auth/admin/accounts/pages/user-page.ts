@@ -27,49 +27,27 @@ import {
   renderFacts,
   renderLink,
 } from '../../page/shell.ts'
+import { readCells } from '../../subject/columns.ts'
 import type { UserFault } from '../check-user.ts'
 import { type FhirUserRead, listFhirUsers, listUnknown, readFhirUsers } from '../fhir-users.ts'
 import { describeSharing } from '../shared-fhir-users.ts'
-import { listStateWords } from '../user-lists.ts'
+import { SIGN_IN_COLUMNS } from '../sign-ins.ts'
+import {
+  buildUserPath,
+  DONE,
+  KINDS,
+  renderCreated,
+  renderLastSignIn,
+  renderState,
+  SECTION,
+} from '../user-list.ts'
 import { USER_OPERATIONS } from '../user-operations.ts'
 import type { UserDescription } from '../users.ts'
 import { type Entries, renderPatientSearch, renderUnknown } from './bind-user.ts'
-import {
-  defineFields,
-  KINDS,
-  RELATED_PERSONS,
-  renderFaultAlert,
-  renderNoRecords,
-  SECTION,
-} from './user-form.ts'
-
-export function buildUserPath({ id }: Pick<UserDescription, 'id'>): string {
-  return `/clinicians/${encodeURIComponent(id)}`
-}
-
-/** Accounts that are older than the record of sign-ins may have been used before. */
-export function renderLastSignIn({ signedInAt, createdAt }: UserDescription): Html | string {
-  if (signedInAt !== undefined) return renderDateTime(signedInAt)
-  return createdAt === undefined ? 'Not known' : 'Never'
-}
-
-export function renderCreated({ createdAt }: UserDescription): Html | string {
-  return createdAt === undefined ? 'Not known' : renderDateTime(createdAt)
-}
+import { defineFields, RELATED_PERSONS, renderFaultAlert, renderNoRecords } from './user-form.ts'
 
 export function renderFhirUser({ fhirUser, records }: UserDescription): Html | string {
   return records ? html`<code>${fhirUser}</code>` : 'None: opens no patient records'
-}
-
-export function renderState(user: UserDescription): Html {
-  return html`${listStateWords(user).map(({ text, tone }, at) => html`${at > 0 && ' '}${renderBadge(text, tone)}`)}${user.isForLoopback && html`<span class="sub">Its password was set on loopback: when the server has a public URL, the account works only after it gets a new password there.</span>`}`
-}
-
-export const DONE: Readonly<Record<string, string>> = {
-  added: 'The user is added.',
-  saved: 'The change is saved.',
-  removed: 'The user is removed.',
-  revoked: REVOKED,
 }
 
 /** `refused`: changes that cannot be saved. */
@@ -121,7 +99,7 @@ ${records}
         { ...user, isSelf, hasPasswords },
         USER_OPERATIONS,
       ),
-      done: readDone(request, DONE),
+      done: readDone(request, { ...DONE, revoked: REVOKED }),
     },
     html`${renderFaultAlert('Not saved.', faults)}${warnings}
 ${renderFacts([
@@ -223,22 +201,20 @@ function renderRecord(id: string, person: Person | undefined): Html {
   return html`<li>${person && html`<bdi>${formatName(person.name)}</bdi>${born} `}<code>Patient/${id}</code></li>`
 }
 
+const { heads, renderRow } = readCells(SIGN_IN_COLUMNS)
+
 function renderSignIns(request: AdminRequest, user: UserDescription, signIns: readonly SignIn[]): Html {
   return renderActionTable(
     request,
     'Sign-ins, most recently used first',
-    ['Browser', 'Address', 'Signed in', 'Last used', 'Ends by'],
-    signIns.map(({ id, browser, address, createdAt, lastUsedAt, endsAt }) => [
-      browser ?? 'Unknown',
-      address ?? 'Unknown',
-      renderDateTime(createdAt),
-      renderDateTime(lastUsedAt),
-      renderDateTime(endsAt),
-      id === request.login.idHash
+    heads,
+    signIns.map(signIn => [
+      ...renderRow(signIn),
+      signIn.id === request.login.idHash
         ? renderBadge('This browser', 'accent')
         : renderDangerLink(
-            `${buildUserPath(user)}/end-sign-in?${new URLSearchParams({ signIn: id })}`,
-            html`End<span class="sr"> the sign-in in ${browser ?? 'an unknown browser'}</span>`,
+            `${buildUserPath(user)}/end-sign-in?${new URLSearchParams({ signIn: signIn.id })}`,
+            html`End<span class="sr"> the sign-in in ${signIn.browser ?? 'an unknown browser'}</span>`,
           ),
     ]),
   )

@@ -6,9 +6,9 @@ import { describeApp, type Names } from '../../../pages/parts/explain/describe.t
 import { type PatientNames, renderPatient } from '../../page/find-patients.ts'
 import { count } from '../../page/list.ts'
 import { type Cells, type Columns, renderLink, renderTable } from '../../page/shell.ts'
-import { type AuditView, buildAuditQuery } from '../audit.ts'
 import type { Access, AccessSummary, AccessUse } from '../audit-summary.ts'
 import { describeUser } from './describe-record.ts'
+import { type AuditView, buildAuditQuery } from './view.ts'
 
 /** The list of records that is summarized. */
 interface Listed {
@@ -82,7 +82,7 @@ function renderAccess(
     renderOrigin(record, workstation),
     requests.toLocaleString('en'),
     html`${renderMoment(record.at)}${firstAt < record.at && html`<span class="sub">First ${renderMoment(firstAt)}</span>`}`,
-    html`<span class="actions">${renderLink(`/audit${buildAuditQuery({ ...view, fields })}`, html`Records<span class="sr"> of ${who}</span>`)}${renderAccessNow(record, existing, who)}</span>`,
+    html`<span class="actions">${renderLink(`/audit${buildAuditQuery(fields)}`, html`Records<span class="sr"> of ${who}</span>`)}${renderAccessNow(record, existing, who)}</span>`,
   ]
 }
 

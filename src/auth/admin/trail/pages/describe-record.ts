@@ -1,25 +1,7 @@
 import { type AuditKind, formatRepeats, type KeptRecord } from '../../../../audit/index.ts'
 import { type Html, html } from '../../../../web/ui/index.ts'
 import type { Names } from '../../../pages/parts/explain/describe.ts'
-
-export const KINDS: Readonly<Record<AuditKind, string>> = {
-  fhir: 'FHIR request',
-  login: 'Sign-in',
-  logout: 'Sign-out',
-  launch: 'Launch',
-  authorize: 'Authorization request',
-  token: 'Tokens issued',
-  refresh: 'Tokens renewed',
-  introspect: 'Token introspection',
-  revoke: 'Access revoked',
-  register: 'App registered',
-  admin: 'Administration',
-  'session-open': 'App session started',
-  'session-renew': 'App session renewed',
-  'session-end': 'App session ended',
-  api: 'Session API request',
-  seal: 'Audit trail sealed',
-}
+import { KINDS } from '../filters.ts'
 
 export function describeEvent({
   kind,

@@ -8,9 +8,8 @@ import { paths } from '../../../base/paths.ts'
 import { renderAuditOff, renderResult } from '../../../pages/parts/audit-result.ts'
 import { describeApp, findNames, type Names } from '../../../pages/parts/explain/describe.ts'
 import { type Admin, type AdminFailure, recordAction } from '../../base/action.ts'
-import { type Choice, type Choices, findChoices, renderInput, renderSelect } from '../../page/filters.ts'
+import { type Choice, type Choices, findChoices } from '../../page/filters.ts'
 import {
-  findMeantPatients,
   findPatientNames,
   isMistyped,
   type MeantPatients,
@@ -21,26 +20,27 @@ import {
 } from '../../page/find-patients.ts'
 import type { AdminRequest, AdminRoute } from '../../page/route.ts'
 import { LISTED, renderAdminPage, renderLink, renderTable } from '../../page/shell.ts'
+import type { Filter } from '../../subject/list.ts'
+import { renderFilter, sendWrongFilters } from '../../subject/page.ts'
 import {
-  type AuditView,
-  buildAuditQuery,
-  describeFilter,
-  describeUnknown,
   EXPORT_FORMATS,
   type ExportFormat,
   exportRecords,
   LIST_RECORDS,
   listRecords,
-  readAuditView,
   SHOW_RECORD,
 } from '../audit.ts'
 import { type AccessSummary, findWorkstations, summarizeAccess } from '../audit-summary.ts'
 import { CHECK_FILE, checkFileInTurn } from '../check-file.ts'
+import { describeFilter, describeUnknown, PAGE_FILTERS } from '../filters.ts'
 import { findVerification, startVerification, VERIFY_TRAIL } from '../verification.ts'
 import { findUsableGrant, renderRecordPage } from './audit-record.ts'
 import { renderSummaries } from './audit-summary.ts'
 import { renderVerification } from './audit-verification.ts'
-import { describeEvent, describeUser, KINDS } from './describe-record.ts'
+import { describeEvent, describeUser } from './describe-record.ts'
+import { type AuditView, buildAuditQuery, readAuditView } from './view.ts'
+
+const PAGE = { section: 'audit', title: 'Audit' } as const
 
 /** `/admin/audit`: review of the audit trail, and its export. */
 export const auditRoutes: readonly AdminRoute[] = [
@@ -49,10 +49,13 @@ export const auditRoutes: readonly AdminRoute[] = [
     path: '/audit',
     async handle(request) {
       const { context, form } = request
-      const meant = await findPatientsOf(request)
-      const view = await readAuditView(request.admin, form, meant?.ids)
-      const after = describeFilter(view.filter, view.unknown)
-      const refused = await recordAction(request.admin, { operation: LIST_RECORDS, after })
+      const view = await readAuditView(request)
+      if (isFailure(view)) return sendWrongFilters(request, PAGE, view)
+      const { meant } = view
+      const refused = await recordAction(request.admin, {
+        operation: LIST_RECORDS,
+        after: describeFilter(view),
+      })
       if (refused) return refused
       const { items: records, next: older } = await listRecords(request.admin, {
         ...view.filter,
@@ -60,7 +63,7 @@ export const auditRoutes: readonly AdminRoute[] = [
         limit: LISTED,
       })
       const { kind } = view.fields
-      const hasSummary = meant && (kind === '' || kind === 'fhir') && form.get('after') === undefined
+      const hasSummary = meant && (kind === undefined || kind === 'fhir') && form.get('after') === undefined
       const summaries = hasSummary ? await summarizeEach(request.admin, view.filter, meant) : NO_SUMMARIES
       const read = [...summaries.values()].flatMap(({ accesses }) => accesses.map(({ record }) => record))
       const named = [...records, ...read]
@@ -82,7 +85,6 @@ export const auditRoutes: readonly AdminRoute[] = [
         older,
         names,
         choices,
-        meant,
         summaries,
         patients,
       })
@@ -154,11 +156,10 @@ export const auditRoutes: readonly AdminRoute[] = [
 
 /** Downloads the filtered records, and records the export. */
 async function sendExport(request: AdminRequest, format: ExportFormat): Promise<FastifyReply | AdminFailure> {
-  const { admin, context, reply, form } = request
+  const { admin, context, reply } = request
   const { fhirBaseUrl } = context.settings
-  const meant = await findPatientsOf(request)
-  const view = await readAuditView(admin, form, meant?.ids)
-  const parts = await exportRecords(admin, format, { ...view, fhirBaseUrl })
+  const view = await readAuditView(request)
+  const parts = isFailure(view) ? view : await exportRecords(admin, format, { ...view, fhirBaseUrl })
   if (isFailure(parts)) return parts
   return reply.sendDownload(`audit.${format}`, EXPORT_FORMATS[format].type, parts)
 }
@@ -179,16 +180,9 @@ async function summarizeEach(
   return summaries
 }
 
-/** The patients that the filter means. */
-async function findPatientsOf(request: AdminRequest): Promise<MeantPatients | undefined> {
-  const text = request.form.get('patient')?.trim() ?? ''
-  return text === '' ? undefined : findMeantPatients(request, 'audit-search', text)
-}
-
 interface AuditPage {
   /** Whether the last verification found that the trail was changed. */
   readonly isChanged: boolean
-  readonly meant: MeantPatients | undefined
   /** By patient. */
   readonly summaries: ReadonlyMap<string, AccessSummary>
   readonly view: AuditView
@@ -201,30 +195,30 @@ interface AuditPage {
 }
 
 function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
-  const { view, records, older, meant, summaries, isChanged } = page
+  const { view, records, older, summaries, isChanged } = page
+  const { meant, fields } = view
   const columns = ['Time', 'Result', 'Event', 'Who', 'App', 'Patient', { head: 'Details', isHidden: true }]
   const rows = records.map(record => renderRow(record, page))
   return renderAdminPage(
     request,
     {
-      section: 'audit',
-      title: 'Audit',
+      ...PAGE,
       lead: 'Events with their user, app, patient and result, newest first.',
-      actions: html`${renderLink('/audit/verify', 'Verify', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.ndjson${buildAuditQuery(view)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildAuditQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
+      actions: html`${renderLink('/audit/verify', 'Verify', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.ndjson${buildAuditQuery(fields)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildAuditQuery(fields)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
     },
     html`${isChanged && renderAlert('The audit trail was changed.', html`The last verification found it: do not rely on these records. ${renderLink('/audit/verify', 'Show what it found')}`, 'bad')}
 ${renderFilters(request, page)}
-${meant && renderMeantPatients(meant, patient => `/audit${buildAuditQuery({ ...view, fields: { ...view.fields, patient } })}`)}
+${meant && renderMeantPatients(meant, patient => `/audit${buildAuditQuery({ ...fields, patient })}`)}
 ${meant && meant.found.length > SUMMARIZED_PATIENTS && html`<p>Choose one of these patients to see who got data.</p>`}
 ${renderSummaries(summaries, page)}
 ${records.length === 0 ? renderNone(request, page) : renderTable('Audit records, newest first', columns, rows)}
-${older && html`<p class="actions after">${renderLink(`/audit${buildAuditQuery(view, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
+${older && html`<p class="actions after">${renderLink(`/audit${buildAuditQuery(fields, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
 <p class="small muted after">An export has the filtered records, at most ${LIMITS.exportedRecords.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,
   )
 }
 
 /** A page reads a bounded number of records, so it may find none although older ones match. */
-function renderNone({ context }: AdminRequest, { older, meant, view: { unknown } }: AuditPage): Html {
+function renderNone({ context }: AdminRequest, { older, view: { meant, unknown } }: AuditPage): Html {
   if (!context.settings.audit.kept) return html`<div class="card">${renderAuditOff()}</div>`
   if (unknown.length > 0 && !older)
     return renderAlert(
@@ -252,22 +246,13 @@ function renderNone({ context }: AdminRequest, { older, meant, view: { unknown }
 }
 
 function renderFilters(request: AdminRequest, { view: { fields }, choices }: AuditPage): Html {
-  const results: readonly Choice[] = [
-    ['allowed', 'Allowed'],
-    ['refused', 'Refused'],
-  ]
-  const set = Object.values(fields).filter(value => value !== '').length
+  const set = Object.keys(fields).length
+  const suggested: Readonly<Record<string, readonly Choice[]>> = { user: choices.users, app: choices.apps }
+  const labels: Readonly<Record<string, string>> = { patient: namePatientField(request, 'audit-search') }
   return html`<details class="more filters"><summary>Filters${set > 0 && `: ${set} set`}</summary><form class="narrow narrow__form" method="get" action="${paths.admin}/audit" role="search" aria-label="Audit records">
-${renderSelect('kind', 'Event', 'All events', Object.entries(KINDS), fields.kind)}
-${renderSelect('result', 'Result', 'All results', results, fields.result)}
-${renderInput('user', 'User', fields.user, choices.users)}
-${renderInput('app', 'App', fields.app, choices.apps)}
-${renderInput('patient', namePatientField(request, 'audit-search'), fields.patient)}
-${renderInput('target', 'Changed account or app', fields.target)}
-${renderInput('launch', 'Launch id', fields.launch)}
-${renderInput('address', 'Address of the request', fields.address)}
-${renderInput('since', 'From (UTC)', fields.since, undefined, 'date')}
-${renderInput('until', 'To (UTC)', fields.until, undefined, 'date')}
+${Object.entries<Filter>(PAGE_FILTERS).map(([key, { name = key, label = '', ...filter }]) =>
+  renderFilter(name, { ...filter, label: labels[name] ?? label }, fields[name] ?? '', suggested[name]),
+)}
 <p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink('/audit', 'Show all', 'btn btn--quiet btn--small')}</p>
 </form></details>`
 }

@@ -1,0 +1,194 @@
+import { Type } from '@sinclair/typebox'
+import { isFailure } from '../../../core/index.ts'
+import { Time } from '../../../endpoint/index.ts'
+import { type Html, html, renderDateTime } from '../../../web/ui/index.ts'
+import { type Admin, type AdminFailure, failAdmin, type Operation } from '../base/action.ts'
+import { findAccountIds, findApps } from '../base/find-named.ts'
+import { type PatientNames, renderPatient } from '../page/find-patients.ts'
+import { renderLink } from '../page/shell.ts'
+import type { Columns } from '../subject/columns.ts'
+import { defineList, type Wanted } from '../subject/list.ts'
+import {
+  type GrantDescription,
+  type GrantFilter,
+  listGrants,
+  listServices,
+  type ServiceDescription,
+} from './grants.ts'
+
+/** Access of an app on behalf of a user, or by itself. */
+export interface Access
+  extends ServiceDescription,
+    Partial<Omit<GrantDescription, keyof ServiceDescription>> {
+  /** The names of patients that the page shows. */
+  readonly names?: PatientNames
+}
+
+export const ACCESS_COLUMNS: Columns<Access> = {
+  id: {
+    schema: Type.String(),
+    about: 'Also the id of its launch in the audit trail.',
+    of: 'id',
+    table: 'ID',
+  },
+  client_id: {
+    schema: Type.String(),
+    of: 'clientId',
+    page: [
+      'App',
+      ({ clientId, clientName }) => renderLink(`/apps/${encodeURIComponent(clientId)}`, clientName),
+    ],
+    table: 'APP',
+  },
+  app: { csv: access => access.clientName },
+  clinician_id: { of: 'userId', schema: Type.String(), csv: false },
+  username: {
+    schema: Type.String(),
+    of: 'username',
+    page: [
+      'User',
+      ({ userId = '', displayName, username }) =>
+        html`${renderLink(`/clinicians/${encodeURIComponent(userId)}`, displayName ?? '')}<span class="sub"><code>${username}</code></span>`,
+    ],
+    table: ['USER', access => access.username ?? '(no user)'],
+  },
+  user: { csv: access => access.displayName },
+  patient: {
+    schema: Type.Optional(Type.String()),
+    of: 'patientId',
+    page: ['Patient', renderAccessPatient],
+    table: ['PATIENT', formatPatient],
+  },
+  every_patient: { csv: access => access.opensEvery },
+  scope: { schema: Type.String(), of: 'scope', page: ['Scopes', access => renderScopes(access.scope)] },
+  created_at: { schema: Time, of: 'createdAt', csv: 'granted_at', page: 'Granted', table: 'GRANTED' },
+  last_used_at: { schema: Time, of: 'lastUsedAt', page: 'Last used', table: 'LAST USED' },
+  expires_at: {
+    schema: Type.Optional(Time),
+    of: 'endsAt',
+    csv: 'ends_at',
+    page: ['Ends', ({ endsAt }) => (endsAt === undefined ? 'When it is revoked' : renderDateTime(endsAt))],
+  },
+  scopes: { table: ['SCOPES', access => access.scope] },
+}
+
+function formatPatient({ username, patientId, opensEvery }: Access): string {
+  if (username === undefined) return opensEvery ? 'every' : 'none'
+  return (
+    [patientId, opensEvery ? 'any of the user' : undefined].filter(text => text !== undefined).join(', ') ||
+    '-'
+  )
+}
+
+function renderAccessPatient({ patientId, opensEvery, names = new Map() }: Access): Html | string {
+  if (patientId === undefined) return opensEvery ? 'Any' : 'None'
+  return html`${renderPatient(patientId, names)}${opensEvery && html`<span class="sub">and any other</span>`}`
+}
+
+export function renderScopes(scope: string): Html {
+  const { length } = scope.split(' ')
+  return html`<details class="more"><summary>${length === 1 ? '1 scope' : `${length} scopes`}</summary><p class="url url--block">${scope}</p></details>`
+}
+
+const SERVICE_COLUMNS: Columns<Access> = {
+  client_id: { schema: Type.String(), of: 'clientId' },
+  client_name: { schema: Type.String(), of: 'clientName' },
+  scope: {
+    schema: Type.String(),
+    about: 'The scopes that it may request without a user.',
+    of: 'scope',
+  },
+}
+
+const FILTERS = {
+  client_id: {
+    schema: Type.String(),
+    about: 'The id or the name of an app.',
+    name: 'app',
+    option: 'client',
+  },
+  clinician_id: {
+    schema: Type.String(),
+    about: 'A username, a name, the id of an account or a FHIR user (`Practitioner/1`).',
+    name: 'user',
+  },
+  patient: {
+    schema: Type.String(),
+    about:
+      'The id of a patient. `any`: grants with access to every patient that the user can see (`user/` scopes).',
+  },
+}
+
+type AccessFilter = Omit<GrantFilter, 'after' | 'limit'>
+
+/** The value of a filter by patient that means `opensEvery`. */
+export const ANY_PATIENT = 'any'
+
+/** Somebody who reads "no access" must not think that a known user has none. */
+async function readFilter(
+  { store }: Admin,
+  { client_id: app, clinician_id: user, patient }: Wanted<typeof FILTERS>,
+): Promise<AccessFilter | AdminFailure> {
+  const userIds = user === undefined ? undefined : await findAccountIds(store, user)
+  if (userIds?.length === 0) return failAdmin('filter-unknown', { faults: `no user is known as ${user}` })
+  const apps = app === undefined ? undefined : await findApps(store, app)
+  if (apps?.isUnknown) return failAdmin('filter-unknown', { faults: `no app is known as ${app}` })
+  return {
+    userIds,
+    clientIds: apps?.filter,
+    ...(patient === ANY_PATIENT
+      ? { opensEvery: true }
+      : { patientIds: patient === undefined ? undefined : [patient.replace(/^Patient\//, '')] }),
+  }
+}
+
+/** Who has access now: the grants of users. */
+export const GRANTS = defineList<Access, typeof FILTERS>({
+  columns: ACCESS_COLUMNS,
+  filters: FILTERS,
+  async read(admin, { after, limit, ...wanted }) {
+    const filter = await readFilter(admin, wanted)
+    return isFailure(filter) ? filter : listGrants(admin, { ...filter, after, limit })
+  },
+  others: {
+    name: 'services',
+    columns: SERVICE_COLUMNS,
+    async read(admin, wanted) {
+      const filter = await readFilter(admin, wanted)
+      if (isFailure(filter)) return filter
+      const { userIds, clientIds } = filter
+      return userIds ? [] : listServices(admin, { clientIds, usesFhir: wanted.patient !== undefined })
+    },
+  },
+  api: {
+    path: '/grants',
+    title: 'Who has access now: grants that can still be used, newest first',
+    description: 'All of them, or of an app, a user or a patient. A page may have fewer items than `limit`.',
+  },
+  command: {
+    name: 'grant list',
+    nouns: 'grants',
+    about:
+      'Prints who has access now, as /admin/access does: the grants of apps on behalf of users that can still be used, newest first, and the apps that need no user (backend services, programs of this server).',
+    more: 'To end one: grant revoke <id>, or client disable <id>',
+    none: 'No app has access.',
+  },
+})
+
+/** Programs that have access without a user. */
+export const SERVICES = defineList<Access, Pick<typeof FILTERS, 'client_id'>>({
+  columns: SERVICE_COLUMNS,
+  filters: { client_id: FILTERS.client_id },
+  async read(admin, { client_id }) {
+    const filter = await readFilter(admin, { client_id })
+    if (isFailure(filter)) return filter
+    return { items: await listServices(admin, { clientIds: filter.clientIds }), next: undefined }
+  },
+  api: {
+    path: '/services',
+    title: 'Programs that have access now without a user (`client_credentials`), by id',
+    isWhole: true,
+  },
+})
+
+export const EXPORT_ACCESS: Operation = { name: 'grant export', signIn: 'never asks', isForAuditors: true }

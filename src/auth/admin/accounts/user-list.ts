@@ -1,0 +1,302 @@
+import { Type } from '@sinclair/typebox'
+import { CLOSED, formatTime, Time } from '../../../endpoint/index.ts'
+import { type Html, html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
+import { LIMITS } from '../../base/limits.ts'
+import type { Admin, Operation, PageRequest } from '../base/action.ts'
+import { renderLink } from '../page/shell.ts'
+import { type Columns, formatMinute } from '../subject/columns.ts'
+import { defineList, type List, type States, type Wanted } from '../subject/list.ts'
+import { listUsers, UNUSED_DAYS, type UserDescription, type UserKind } from './users.ts'
+
+export const SECTION = 'clinicians'
+
+export const KINDS: Readonly<Record<UserKind, string>> = {
+  clinician: 'Clinician',
+  account: 'Patient or related person',
+}
+
+export function buildUserPath({ id }: Pick<UserDescription, 'id'>): string {
+  return `/clinicians/${encodeURIComponent(id)}`
+}
+
+/** A word about an account, and whether it is good or bad news. */
+interface StateWord {
+  readonly text: string
+  readonly tone?: 'ok' | 'bad' | 'accent'
+}
+
+/** The state of an account in words, on pages and by commands. */
+function listStateWords(user: UserDescription): readonly StateWord[] {
+  const { disabled, lockedAt, admin, auditor, adminProviders, records, isForLoopback } = user
+  return [
+    disabled ? { text: 'Disabled', tone: 'bad' } : { text: 'Active', tone: 'ok' },
+    ...(lockedAt === undefined ? [] : [{ text: 'Locked', tone: 'bad' } as const]),
+    ...(admin ? [{ text: 'Administrator', tone: 'accent' } as const] : []),
+    ...(auditor ? [{ text: 'Auditor', tone: 'accent' } as const] : []),
+    ...adminProviders.map(id => ({ text: `Administrator by ${id}`, tone: 'accent' }) as const),
+    ...(records ? [] : [{ text: 'No records' }]),
+    ...(isForLoopback ? [{ text: 'Loopback only' }] : []),
+  ]
+}
+
+function describeState(user: UserDescription): string {
+  return listStateWords(user)
+    .map(({ text }) => text.toLowerCase())
+    .join(', ')
+}
+
+export function renderState(user: UserDescription): Html {
+  return html`${listStateWords(user).map(({ text, tone }, at) => html`${at > 0 && ' '}${renderBadge(text, tone)}`)}${user.isForLoopback && html`<span class="sub">Its password was set on loopback: when the server has a public URL, the account works only after it gets a new password there.</span>`}`
+}
+
+/** Accounts that are older than the record of sign-ins may have been used before. */
+export function renderLastSignIn({ signedInAt, createdAt }: UserDescription): Html | string {
+  if (signedInAt !== undefined) return renderDateTime(signedInAt)
+  return createdAt === undefined ? 'Not known' : 'Never'
+}
+
+export function renderCreated({ createdAt }: UserDescription): Html | string {
+  return createdAt === undefined ? 'Not known' : renderDateTime(createdAt)
+}
+
+function renderName(user: UserDescription): Html {
+  return html`${renderLink(buildUserPath(user), user.displayName)}<span class="sub"><code>${user.username}</code></span>`
+}
+
+function renderSignIns(user: UserDescription): Html {
+  const { signIns } = user
+  return html`${renderLastSignIn(user)}${signIns > 0 && html`<span class="sub">${signIns === 1 ? '1 sign-in' : `${signIns} sign-ins`} now</span>`}`
+}
+
+function describeLastSignIn({ signedInAt, createdAt }: UserDescription): string {
+  if (signedInAt !== undefined) return formatMinute(signedInAt)
+  return createdAt === undefined ? 'not known' : 'never'
+}
+
+const Link = Type.Object(
+  { issuer: Type.String(), subject: Type.String(), provisioned: Type.Boolean(), created_at: Time },
+  CLOSED,
+)
+
+/** The members of users, in the order of the CSV file. */
+const COLUMNS: Columns<UserDescription> = {
+  username: { of: 'username', schema: Type.String(), page: ['User', renderName], table: 'USERNAME' },
+  display_name: { of: 'displayName', schema: Type.String(), table: 'DISPLAY NAME' },
+  kind: { csv: user => user.kind, page: ['Kind', user => KINDS[user.kind]] },
+  fhir_user: {
+    of: user => (user.records ? user.fhirUser : undefined),
+    schema: Type.Optional(Type.String()),
+    about: 'For example `Practitioner/1`. Absent for an account that opens no records.',
+    page: ['FHIR user', user => (user.records ? html`<code>${user.fhirUser}</code>` : 'None')],
+    table: ['FHIR USER', user => user.fhirUser],
+  },
+  records: {
+    of: 'records',
+    schema: Type.Boolean(),
+    about: 'False for an account for administration only: it opens no patient records.',
+  },
+  related_persons: { of: 'relatedPersons', schema: Type.Array(Type.String()) },
+  admin: { of: 'admin', schema: Type.Boolean(), about: 'An administrator, however the user signs in.' },
+  auditor: {
+    of: 'auditor',
+    schema: Type.Boolean(),
+    about: 'Sees the administration area, and changes nothing. Never an administrator.',
+  },
+  admin_providers: {
+    of: 'adminProviders',
+    schema: Type.Array(Type.String()),
+    about: 'The providers that name the user an administrator, in current sign-ins.',
+  },
+  state: { page: ['State', renderState], table: ['STATE', describeState] },
+  factors: {
+    page: ['Second factors', user => user.secondFactors || 'None'],
+    table: ['SECOND FACTORS', user => String(user.secondFactors || 'none')],
+  },
+  signed_in: { page: ['Last sign-in', renderSignIns], table: ['LAST SIGN-IN', describeLastSignIn] },
+  disabled: { of: 'disabled', schema: Type.Boolean() },
+  locked_at: {
+    of: 'lockedAt',
+    schema: Type.Optional(Time),
+    about:
+      'Since then a password is accepted only from browsers and networks where the user has signed in before, because too many wrong ones were tried.',
+  },
+  created_at: {
+    of: 'createdAt',
+    schema: Type.Optional(Time),
+    about: 'Absent if the account is older than this record.',
+    page: ['Created', renderCreated],
+  },
+  last_sign_in_at: { of: 'signedInAt', schema: Type.Optional(Time), about: 'Absent if no sign-in is known.' },
+  has_password: { of: 'hasPassword', schema: Type.Boolean() },
+  activation_ends_at: {
+    of: 'activationEndsAt',
+    schema: Type.Optional(Time),
+    about: 'When the activation link of the user expires. Absent if there is none.',
+    csv: false,
+  },
+  second_factors: { of: 'secondFactors', schema: Type.Integer(), about: 'Authenticator apps and passkeys.' },
+  sign_ins: { of: 'signIns', schema: Type.Integer(), about: 'Browsers in which the user is signed in.' },
+  links: {
+    of: user => user.links.map(({ createdAt, ...link }) => ({ ...link, created_at: formatTime(createdAt) })),
+    schema: Type.Array(Link),
+    about: 'Users of identity providers who sign in as this user.',
+    csv: user => user.links.map(({ issuer, subject }) => `${issuer} ${subject}`).join('; '),
+  },
+  id: { of: 'id', schema: Type.String(), table: 'ID' },
+}
+
+/** The members that only users of this kind have in JSON. */
+const OWN: Readonly<Record<UserKind, readonly string[]>> = {
+  clinician: ['records', 'admin', 'auditor', 'admin_providers'],
+  account: ['related_persons'],
+}
+
+/** The columns of users of one kind. */
+export function listColumns(kind: UserKind): Columns<UserDescription> {
+  const others = OWN[kind === 'clinician' ? 'account' : 'clinician']
+  return Object.fromEntries(Object.entries(COLUMNS).filter(([name]) => !others.includes(name)))
+}
+
+const FILTERS = {
+  text: {
+    schema: Type.String({ maxLength: 200 }),
+    about: 'Part of the username or the name.',
+    name: 'search',
+  },
+  disabled: { schema: Type.Boolean(), about: 'Whether the user is disabled.' },
+  second_factor: { schema: Type.Boolean(), about: 'Whether the user has a second factor on this server.' },
+  locked: { schema: Type.Boolean(), about: 'Whether the account is locked after too many wrong passwords.' },
+  unused_days: {
+    schema: Type.Integer({ minimum: 1, maximum: 36_500 }),
+    about: 'Only users who have not signed in for this number of days.',
+  },
+  signed_in: { schema: Type.Boolean(), about: 'Whether a sign-in is known.' },
+  admin: { schema: Type.Boolean(), about: 'Whether the user is an administrator, also by a provider.' },
+  auditor: { schema: Type.Boolean(), about: 'Whether the user is an auditor.' },
+}
+
+const STATES: States<typeof FILTERS> = {
+  all: {
+    text: 'All',
+    filter: {},
+    none: {
+      title: 'No users yet',
+      text: 'Users appear here when an administrator adds them, or at their first sign-in with an identity provider.',
+    },
+  },
+  administrators: {
+    text: 'Administrators',
+    filter: { admin: true },
+    none: {
+      title: 'No administrators',
+      text: 'Clinicians appear here when you or an identity provider make them administrators.',
+    },
+  },
+  auditors: {
+    text: 'Auditors',
+    filter: { auditor: true },
+    none: {
+      title: 'No auditors',
+      text: 'Clinicians appear here when an administrator makes them auditors: they see this area, and change nothing.',
+    },
+  },
+  'without-second-factor': {
+    text: 'Without second factor',
+    filter: { second_factor: false, disabled: false },
+    none: {
+      title: 'Every user has a second factor',
+      text: 'Users without a passkey or an authenticator app on this server appear here, even if their identity provider asks for a second factor.',
+    },
+  },
+  locked: {
+    text: 'Locked',
+    filter: { locked: true },
+    none: {
+      title: 'No locked users',
+      text: `Users appear here after ${LIMITS.wrongPasswords} wrong passwords in a row, from all addresses together.`,
+    },
+  },
+  unused: {
+    text: `Unused for ${UNUSED_DAYS} days`,
+    filter: { unused_days: UNUSED_DAYS, disabled: false },
+    none: {
+      title: 'Every account is in use',
+      text: `Accounts that nobody has signed in to for ${UNUSED_DAYS} days appear here. Disable those that nobody needs.`,
+    },
+  },
+  never: {
+    text: 'Never signed in',
+    filter: { signed_in: false, disabled: false },
+    none: {
+      title: 'Every user has signed in',
+      text: 'Accounts that nobody has signed in to appear here until the first sign-in.',
+    },
+  },
+  disabled: {
+    text: 'Disabled',
+    filter: { disabled: true },
+    none: {
+      title: 'No disabled users',
+      text: 'A user whom an administrator disables appears here, and can be enabled again.',
+    },
+  },
+}
+
+function readUsers(admin: Admin, wanted: Wanted<typeof FILTERS> & PageRequest, kind?: UserKind) {
+  const { second_factor, unused_days, signed_in, ...others } = wanted
+  return listUsers(admin, {
+    ...others,
+    kind,
+    hasSecondFactor: second_factor,
+    unusedDays: unused_days,
+    hasSignedIn: signed_in,
+  })
+}
+
+/** After an action. */
+export const DONE: Readonly<Record<string, string>> = {
+  added: 'The user is added.',
+  saved: 'The change is saved.',
+  removed: 'The user is removed.',
+}
+
+const EXPORT: Operation = { name: 'users export', signIn: 'never asks', isForAuditors: true }
+
+const NOUNS = { clinician: 'clinician', account: 'account of a patient or of related persons' } as const
+
+/** `/admin/clinicians`: users of both kinds. */
+export const ALL_USERS = defineList({
+  columns: COLUMNS,
+  filters: FILTERS,
+  states: STATES,
+  read: readUsers,
+  page: {
+    section: SECTION,
+    title: 'Users',
+    lead: 'Clinicians, patients and related persons who can sign in.',
+    caption: 'Users, by username',
+    done: DONE,
+    search: 'Find a user by name or username',
+    notFound: { title: 'No user found', text: 'No name or username contains this text.' },
+    actions: ({ mayChange }) => (mayChange ? renderLink('/clinicians/new', 'Add a user', 'btn') : undefined),
+  },
+  csv: { path: '/users.csv', operation: EXPORT },
+})
+
+/** The users of one kind, for programs and commands. */
+export const USER_LISTS = { clinician: defineUserList('clinician'), account: defineUserList('account') }
+
+function defineUserList(kind: UserKind): List<UserDescription> {
+  return defineList({
+    columns: listColumns(kind),
+    filters: FILTERS,
+    states: STATES,
+    read: (admin, wanted) => readUsers(admin, wanted, kind),
+    api: { path: `/${kind}s`, title: `Every ${NOUNS[kind]}, by username` },
+    command: {
+      name: `${kind} list`,
+      nouns: `${kind}s`,
+      more: 'Loopback only: a sample account, or one that a sample account created. It is disabled when the server gets a public URL, unless you set a new password for it.',
+    },
+  })
+}

@@ -1,0 +1,176 @@
+import { Type } from '@sinclair/typebox'
+import { Time } from '../../../endpoint/index.ts'
+import { type Html, html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
+import { PLAIN_FIELDS } from '../../oauth/clients/fields.ts'
+import { findLastUses } from '../access/last-uses.ts'
+import type { Admin } from '../base/action.ts'
+import { renderLink } from '../page/shell.ts'
+import type { Columns } from '../subject/columns.ts'
+import { defineList } from '../subject/list.ts'
+import { Keys, Texts } from './client-metadata.ts'
+import { type ClientRow, describeClient, listClients } from './clients.ts'
+
+export const SECTION = 'apps'
+
+export function buildAppPath(id: string): string {
+  return `/apps/${encodeURIComponent(id)}`
+}
+
+/** A registered app. */
+export interface ListedClient extends ClientRow {
+  /** Its metadata: RFC 7591, and of this server. */
+  readonly metadata: ReturnType<typeof describeClient>
+  readonly lastUse: number | undefined
+}
+
+/** Clients with their last use. */
+export async function findListed(
+  admin: Pick<Admin, 'store'>,
+  clients: readonly ClientRow[],
+): Promise<readonly ListedClient[]> {
+  const ids = clients.map(({ client_id }) => client_id)
+  const uses = await findLastUses(admin, ids)
+  return clients.map(client => ({
+    ...client,
+    metadata: describeClient(client),
+    lastUse: uses.get(client.client_id),
+  }))
+}
+
+const SHOWN = {
+  text: Type.Optional(Type.String()),
+  list: Texts,
+  flag: Type.Boolean(),
+  other: Type.Unknown(),
+} as const
+
+const METADATA = {
+  client_id: Type.String(),
+  client_id_issued_at: Type.Integer({ description: 'Seconds since 1970.' }),
+  ...Object.fromEntries(PLAIN_FIELDS.map(({ member, kind }) => [member, SHOWN[kind]])),
+  client_name: Type.String(),
+  scope: Type.String(),
+  token_endpoint_auth_method: Type.String(),
+  grant_types: Type.Array(Type.String(), {
+    description: 'Derived from the scopes and the redirect URIs.',
+  }),
+  response_types: Type.Array(Type.String()),
+  jwks: Type.Optional(Keys),
+  jwks_uri: Type.Optional(Type.String()),
+  approved: Type.Boolean({ description: 'False for a client that registered itself.' }),
+  disabled: Type.Boolean(),
+}
+
+export const KINDS: Readonly<Record<ClientRow['auth_method'], string>> = {
+  none: 'Public',
+  client_secret: 'With a secret',
+  private_key_jwt: 'With keys',
+}
+
+const AUTHENTICATIONS = { none: 'public', client_secret: 'secret', private_key_jwt: 'keys' } as const
+
+export const CLIENT_COLUMNS: Columns<ListedClient> = {
+  app: {
+    page: ['App', client => renderLink(buildAppPath(client.client_id), client.name)],
+    table: ['ID', client => client.client_id],
+  },
+  id: {
+    page: ['Client id', client => html`<code class="url">${client.client_id}</code>`],
+    table: ['NAME', client => client.name],
+  },
+  ...Object.fromEntries(
+    Object.entries(METADATA).map(([name, schema]) => [
+      name,
+      { schema, of: ({ metadata }: ListedClient) => metadata[name] },
+    ]),
+  ),
+  authentication: { table: ['AUTHENTICATION', client => AUTHENTICATIONS[client.auth_method]] },
+  consent: { table: ['CONSENT', client => (client.first_party ? 'not asked' : 'asked')] },
+  state: { page: ['State', renderState], table: ['STATE', describeClientState] },
+  kind: { page: ['Kind', client => KINDS[client.auth_method]] },
+  launch_url: { table: ['LAUNCH URL', client => client.launch_url ?? ''] },
+  last_used_at: { schema: Type.Optional(Time), of: 'lastUse', page: ['Last used', renderLastUse] },
+}
+
+export function renderState({ disabled, approved }: ClientRow): Html {
+  if (disabled) return renderBadge('Disabled', 'bad')
+  return approved ? renderBadge('Active', 'ok') : renderBadge('Unverified', 'warn')
+}
+
+export function describeClientState({ disabled, approved, for_loopback }: ClientRow): string {
+  if (disabled) return 'disabled'
+  if (for_loopback) return 'loopback only'
+  return approved ? 'approved' : 'unverified'
+}
+
+export function renderLastUse({ lastUse }: ListedClient): Html | string {
+  return lastUse === undefined ? 'Never' : renderDateTime(lastUse)
+}
+
+const FILTERS = {
+  text: {
+    schema: Type.String({ maxLength: 200 }),
+    about: 'Part of the id or the name.',
+    name: 'search',
+  },
+  approved: { schema: Type.Boolean(), about: 'False for apps that registered themselves.' },
+  disabled: { schema: Type.Boolean(), about: 'Whether the app is disabled.' },
+}
+
+/** After an action. */
+export const DONE: Readonly<Record<string, string>> = {
+  registered: 'The app is registered.',
+  saved: 'The change is saved.',
+  removed: 'The app is removed.',
+}
+
+export const CLIENTS = defineList<ListedClient, typeof FILTERS>({
+  columns: CLIENT_COLUMNS,
+  filters: FILTERS,
+  states: {
+    all: {
+      text: 'All',
+      filter: {},
+      none: {
+        title: 'No apps yet',
+        text: 'Apps appear here when an administrator or a developer registers them, or when they register themselves.',
+      },
+    },
+    unverified: {
+      text: 'Unverified',
+      filter: { approved: false },
+      none: {
+        title: 'No unverified apps',
+        text: 'An app that registers itself appears here until an administrator approves it.',
+      },
+    },
+    disabled: {
+      text: 'Disabled',
+      filter: { disabled: true },
+      none: {
+        title: 'No disabled apps',
+        text: 'An app that an administrator disables appears here, and can be enabled again.',
+      },
+    },
+  },
+  async read(admin, wanted) {
+    const { items, next } = await listClients(admin, wanted)
+    return { items: await findListed(admin, items), next }
+  },
+  api: { path: '/clients', title: 'Clients, by id' },
+  page: {
+    section: SECTION,
+    title: 'Apps',
+    lead: 'All registered apps, by client id.',
+    caption: 'Apps, by client id',
+    search: 'Find an app by name or client id',
+    notFound: { title: 'No app found', text: 'No name or client id contains this text.' },
+    done: DONE,
+    actions: ({ mayChange }) => (mayChange ? renderLink('/apps/new', 'Register an app', 'btn') : undefined),
+  },
+  command: {
+    name: 'client list',
+    nouns: 'apps',
+    more: 'To see all properties of an app: client show --id <id>',
+  },
+})

@@ -1,0 +1,30 @@
+import { Type } from '@sinclair/typebox'
+import { isFailure } from '../../../core/index.ts'
+import { CLOSED, PageOf } from '../../../endpoint/index.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { defineEndpoint, type Endpoint, PAGE_QUERY } from '../base/endpoint.ts'
+import { describeColumns, toJson } from './columns.ts'
+import { describeFilters, type List, listFilters, readList } from './list.ts'
+
+/** The endpoint of a list. */
+export function defineListEndpoint<Row>(list: List<Row>): readonly Endpoint[] {
+  const { api, columns } = list
+  if (!api) return []
+  const { isWhole, ...words } = api
+  const Row = describeColumns(columns)
+  const query = describeFilters(listFilters(list))
+  return [
+    defineEndpoint({
+      method: 'GET',
+      ...words,
+      query: isWhole ? query : Type.Object({ ...query.properties, ...PAGE_QUERY }, CLOSED),
+      result: isWhole ? Type.Object({ items: Type.Array(Row) }, CLOSED) : PageOf(Row),
+      async handle({ admin, query: { limit = LIMITS.adminPage, ...wanted } }) {
+        const page = await readList(list, admin, { limit: Number(limit), ...wanted })
+        if (isFailure(page)) return page
+        const { items, next } = page
+        return { items: items.map(row => toJson(columns, row)), ...(next !== undefined && { next }) }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,219 @@
+import { setImmediate as yieldTurn } from 'node:timers/promises'
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { findOwn, isFailure } from '../../../core/index.ts'
+import { CLOSED, type InvalidMembers, readMembers } from '../../../endpoint/index.ts'
+import { formatCsvRow } from '../../../web/ui/index.ts'
+import { LIMITS } from '../../base/limits.ts'
+import {
+  type Admin,
+  type AdminFailure,
+  failAdmin,
+  type ListPage,
+  type Operation,
+  type PageRequest,
+  recordAction,
+} from '../base/action.ts'
+import type { AdminRequest } from '../page/route.ts'
+import type { AdminPage } from '../page/shell.ts'
+import { type Columns, describeSchema, readCsv } from './columns.ts'
+
+/** A condition for the rows of a list. Its key is its name in the API. */
+export interface Filter {
+  readonly schema: TSchema
+  /** The text of the OpenAPI document and of `--help`. */
+  readonly about: string
+  /** In the URL of the page, if it has another name there. */
+  readonly name?: string
+  /** As an option, if it has another name than in the URL. */
+  readonly option?: string
+  /** The label of its field on the page. Without one, the URL of the page has it only. */
+  readonly label?: string
+  /** The choice of no value, for a filter with few values. */
+  readonly all?: string
+  readonly isDate?: true
+}
+
+export type Filters = Readonly<Record<string, Filter>>
+
+/** The values of filters, by their names in the API. */
+export type Wanted<Of extends Filters = Filters> = {
+  readonly [Name in keyof Of]?: Static<Of[Name]['schema']> | undefined
+}
+
+export interface Explanation {
+  readonly title: string
+  readonly text: string
+}
+
+/** A part of a list, which `state` names. */
+interface State<Of extends Filters> {
+  readonly text: string
+  readonly filter: Wanted<Of>
+  /** Why it is empty, and how something gets there. */
+  readonly none: Explanation
+}
+
+export type States<Of extends Filters> = Readonly<Record<string, State<Of>>> & { readonly all: State<Of> }
+
+/** A list of administration. Its endpoint, page, file and command, with their filters, follow from it. */
+export interface List<Row, Of extends Filters = Filters> {
+  readonly columns: Columns<Row>
+  readonly filters: Of
+  /** The tabs of the page. */
+  readonly states?: States<Of>
+  /** A page of it, or why a filter cannot be used. */
+  read(admin: Admin, wanted: Wanted<Of> & PageRequest): Promise<ListPage<Row> | AdminFailure>
+  /** Rows of another kind after the last page, and their name in JSON. */
+  readonly others?: {
+    readonly name: string
+    readonly columns: Columns<Row>
+    read(admin: Admin, wanted: Wanted<Of>): Promise<readonly Row[] | AdminFailure>
+  }
+  readonly api?: {
+    readonly path: `/${string}`
+    readonly title: string
+    readonly description?: string
+    /** It is not read in pages. */
+    readonly isWhole?: true
+  }
+  readonly page?: Omit<AdminPage, 'actions' | 'done'> & {
+    readonly caption: string
+    /** The label of the search, if there is a filter `text`. */
+    readonly search?: string
+    /** Why a search or a filter finds nothing. */
+    readonly notFound: Explanation
+    readonly done?: Readonly<Record<string, string>>
+    actions?(request: AdminRequest): AdminPage['actions']
+  }
+  /** A download, which is recorded: a list of users says who may be attacked. */
+  readonly csv?: { readonly path: `/${string}.csv`; readonly operation: Operation }
+  readonly command?: {
+    /** `sign-in list`. */
+    readonly name: string
+    /** What it lists: `sign-ins`. */
+    readonly nouns: string
+    /** The text of `--help` before the options, and after them. */
+    readonly about?: string
+    readonly more?: string
+    /** Instead of an empty table. */
+    readonly none?: string
+  }
+}
+
+/** Infers the values of the filters from their schemas. */
+export function defineList<Row, Of extends Filters>(list: List<Row, Of>): List<Row> {
+  return list
+}
+
+/** The filters of a list, and `state`. */
+export function listFilters<Row>({ filters, states }: Pick<List<Row>, 'filters' | 'states'>): Filters {
+  if (!states) return filters
+  const names = Object.keys(states).map(name => `\`${name}\``)
+  const about = `Only this part of the list: ${names.join(', ')}. Other filters override its conditions.`
+  const schema = Type.Union(Object.keys(states).map(name => Type.Literal(name)))
+  return { state: { schema, about }, ...filters }
+}
+
+/** The filters as members of a query, by the names of the API. */
+export function describeFilters(filters: Filters): TObject {
+  const members = Object.entries(filters).map(([name, { schema, about }]) => [
+    name,
+    Type.Optional(describeSchema(schema, about)),
+  ])
+  return Type.Object(Object.fromEntries(members), CLOSED)
+}
+
+/** A filter that is not known, or whose value is not: a list without it would be taken for the whole. */
+export interface FilterFault {
+  /** As in the URL, or as the option. */
+  readonly name: string
+  readonly isUnknown: boolean
+  /** The end of a sentence: `expected one of allowed, refused`. */
+  readonly text: string
+}
+
+/** Reads the filters of a URL or of a command, by the names that they have there. */
+export function readFilters(
+  filters: Filters,
+  sent: Readonly<Record<string, unknown>>,
+  by: 'name' | 'option',
+): { readonly wanted: Wanted; readonly faults: readonly FilterFault[] } {
+  const named = Object.entries(filters).map(([key, filter]) => ({
+    key,
+    ...filter,
+    name: filter[by] ?? filter.name ?? key,
+  }))
+  const schema = describeFilters(Object.fromEntries(named.map(filter => [filter.name, filter])))
+  const read: unknown = readMembers(schema, sent, { isText: true })
+  if (isFailure<unknown, InvalidMembers>(read)) {
+    const known = named.map(({ name }) => name).join(', ')
+    const faults = read.faults.map(({ kind, name, text }) =>
+      kind === 'unknown'
+        ? { name, isUnknown: true, text: `the filters are ${known}` }
+        : { name, isUnknown: false, text },
+    )
+    return { wanted: {}, faults }
+  }
+  const values = new Map(Object.entries(read ?? {}))
+  return {
+    wanted: Object.fromEntries(
+      named.filter(({ name }) => values.has(name)).map(({ key, name }) => [key, values.get(name)]),
+    ),
+    faults: [],
+  }
+}
+
+/** Of a page or a file. */
+export function refuseFilters(faults: readonly FilterFault[]): AdminFailure {
+  const texts = faults.map(({ name, isUnknown, text }) =>
+    isUnknown ? `there is no filter ${name}: ${text}` : `the filter ${name} is not valid: ${text}`,
+  )
+  return failAdmin('filters-invalid', { faults: texts.join('; ') })
+}
+
+/** Reads a page of a list. The conditions of its state give way to those of the request. */
+export function readList<Row>(
+  { states, read }: List<Row>,
+  admin: Admin,
+  { state, ...wanted }: Wanted & PageRequest,
+): Promise<ListPage<Row> | AdminFailure> {
+  return read(admin, { ...findState(states, state)?.filter, ...wanted })
+}
+
+export function findState<Of extends Filters>(states: States<Of> | undefined, state: unknown) {
+  return states && (findOwn(states, String(state ?? 'all')) ?? states.all)
+}
+
+/** The pages of a list, one after the other. The first one that fails is the last. */
+export async function* readPages<Row>(
+  list: List<Row>,
+  admin: Admin,
+  wanted: Wanted,
+): AsyncGenerator<readonly Row[] | AdminFailure> {
+  let after: string | undefined
+  do {
+    const page = await readList(list, admin, { ...wanted, after, limit: LIMITS.adminPage })
+    if (isFailure(page)) return yield page
+    yield page.items
+    after = page.next
+    await yieldTurn()
+  } while (after !== undefined)
+}
+
+/** Exports a list as CSV, in parts, and records the export. */
+export async function exportList<Row>(
+  list: List<Row>,
+  operation: Operation,
+  admin: Admin,
+  wanted: Wanted,
+): Promise<AsyncGenerator<string> | AdminFailure> {
+  const refused = await recordAction(admin, { operation, after: wanted })
+  return refused ?? writeList(list, admin, wanted)
+}
+
+async function* writeList<Row>(list: List<Row>, admin: Admin, wanted: Wanted): AsyncGenerator<string> {
+  const { heads, readRow } = readCsv(list.columns)
+  yield formatCsvRow(heads)
+  for await (const rows of readPages(list, admin, wanted))
+    if (!isFailure(rows)) yield rows.map(row => formatCsvRow(readRow(row))).join('')
+}

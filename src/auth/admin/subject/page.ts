@@ -1,0 +1,173 @@
+import type { FastifyReply } from 'fastify'
+import { isFailure, isRecord } from '../../../core/index.ts'
+import {
+  CSV_TYPE,
+  type Html,
+  html,
+  renderAlert,
+  renderEmptyState,
+  renderSearchForm,
+} from '../../../web/ui/index.ts'
+import { paths } from '../../base/paths.ts'
+import type { AdminFailure } from '../base/action.ts'
+import { type Choice, renderInput, renderSelect } from '../page/filters.ts'
+import { renderNextPage } from '../page/list.ts'
+import type { AdminRequest, AdminRoute } from '../page/route.ts'
+import { type AdminPage, LISTED, readDone, renderAdminPage, renderLink, renderTable } from '../page/shell.ts'
+import { readCells } from './columns.ts'
+import {
+  exportList,
+  type Filter,
+  type Filters,
+  findState,
+  type List,
+  listFilters,
+  readFilters,
+  readList,
+  refuseFilters,
+} from './list.ts'
+
+const MAX_SEARCH_CHARACTERS = 100
+
+/** The parameters of a page that are no filters. */
+const OTHERS: readonly string[] = ['after', 'done']
+
+/** The filters in the URL of a page, or what is wrong with them. */
+export function readUrlFilters({ request }: AdminRequest, filters: Filters) {
+  const sent = Object.entries(isRecord(request.query) ? request.query : {})
+    .filter(([name]) => !OTHERS.includes(name))
+    .map(([name, value]) => [name, typeof value === 'string' ? value.trim() : value] as const)
+    .filter(([, value]) => value !== '')
+    .map(([name, value]) => [name, name === 'search' ? String(value).slice(0, MAX_SEARCH_CHARACTERS) : value])
+  const { wanted, faults } = readFilters(filters, Object.fromEntries(sent), 'name')
+  return faults.length > 0 ? refuseFilters(faults) : wanted
+}
+
+/** The page of a list, and its download. */
+export function defineListRoutes<Row>(list: List<Row>): readonly AdminRoute[] {
+  const { page, csv } = list
+  return [
+    ...(page ? [{ method: 'GET', path: `/${page.section}`, handle: showList(list, page) } as const] : []),
+    ...(csv ? [{ method: 'GET', path: csv.path, handle: sendList(list, csv) } as const] : []),
+  ]
+}
+
+type Page<Row> = NonNullable<List<Row>['page']>
+
+function sendList<Row>(list: List<Row>, { path, operation }: NonNullable<List<Row>['csv']>) {
+  return async (request: AdminRequest): Promise<FastifyReply | AdminFailure> => {
+    const wanted = readUrlFilters(request, listFilters(list))
+    const parts = isFailure(wanted) ? wanted : await exportList(list, operation, request.admin, wanted)
+    return isFailure(parts) ? parts : request.reply.sendDownload(path.replace(/^.*\//, ''), CSV_TYPE, parts)
+  }
+}
+
+function showList<Row>(list: List<Row>, page: Page<Row>) {
+  const { heads, renderRow } = readCells(list.columns)
+  return async (request: AdminRequest): Promise<Html | FastifyReply> => {
+    const { form, admin } = request
+    const wanted = readUrlFilters(request, listFilters(list))
+    if (isFailure(wanted)) return sendWrongFilters(request, page, wanted)
+    const read = await readList(list, admin, { ...wanted, after: form.get('after'), limit: LISTED })
+    if (isFailure(read)) return sendWrongFilters(request, page, read)
+    const { items, next } = read
+    const { state, ...others } = wanted
+    const none = Object.keys(others).length > 0 ? page.notFound : findState(list.states, state)?.none
+    return renderAdminPage(
+      request,
+      {
+        ...page,
+        done: page.done && readDone(request, page.done),
+        actions: renderActions(request, list, page),
+      },
+      html`${renderStates(list, page, state)}
+${page.search !== undefined && renderSearch(request, page, page.search)}
+${renderFields(request, list, page)}
+<div class="after">${
+        items.length === 0
+          ? html`<div class="card">${renderEmptyState(none ?? page.notFound)}</div>`
+          : renderTable(page.caption, heads, items.map(renderRow))
+      }</div>
+${next !== undefined && renderNextPage(request, `/${page.section}`, next)}`,
+    )
+  }
+}
+
+/** A list that ignored a filter would be taken for the filtered one. */
+export function sendWrongFilters(
+  request: AdminRequest,
+  { section, title }: Pick<AdminPage, 'section' | 'title'>,
+  { sentence }: AdminFailure,
+): FastifyReply {
+  const page = renderAdminPage(
+    request,
+    { section, title },
+    html`${renderAlert('Nothing is shown.', sentence, 'bad')}
+<p class="actions after">${renderLink(`/${section}`, 'Show all', 'btn btn--quiet btn--small')}</p>`,
+  )
+  return request.reply.sendPage(page, { status: 400 })
+}
+
+function renderActions<Row>(request: AdminRequest, { csv }: List<Row>, page: Page<Row>): Html {
+  const query = request.request.url.split('?')[1]
+  const file = csv && `${csv.path}${query === undefined ? '' : `?${query}`}`
+  return html`${page.actions?.(request)}${file !== undefined && renderLink(file, 'Export CSV', 'btn btn--quiet')}`
+}
+
+function renderStates<Row>({ states }: List<Row>, { section }: Page<Row>, state: unknown): Html | undefined {
+  if (!states) return undefined
+  const shown = findState(states, state)
+  return html`<nav class="filters" aria-label="Show"><ul class="tabs">${Object.entries(states).map(
+    ([name, tab]) =>
+      html`<li><a href="${paths.admin}/${section}?state=${name}"${tab === shown && html` aria-current="page"`}>${tab.text}</a></li>`,
+  )}</ul></nav>`
+}
+
+function renderSearch<Row>({ form }: AdminRequest, { section }: Page<Row>, label: string): Html {
+  return renderSearchForm({
+    action: `${paths.admin}/${section}`,
+    label,
+    subject: label,
+    value: form.get('search'),
+    hidden: { state: form.get('state') },
+    maxCharacters: MAX_SEARCH_CHARACTERS,
+  })
+}
+
+/** The filters that have a label. */
+function renderFields<Row>(
+  { form }: AdminRequest,
+  { filters }: List<Row>,
+  page: Page<Row>,
+): Html | undefined {
+  const fields = Object.entries(filters).flatMap(([key, { name = key, ...filter }]) =>
+    filter.label === undefined ? [] : [renderFilter(name, filter, form.get(name) ?? '')],
+  )
+  if (fields.length === 0) return undefined
+  return html`<form class="narrow narrow__form" method="get" action="${paths.admin}/${page.section}" role="search" aria-label="${page.title}">
+${fields}
+<p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink(`/${page.section}`, 'Show all', 'btn btn--quiet btn--small')}</p>
+</form>`
+}
+
+/** The field of a filter. One with few values is a choice. Others may have suggestions. */
+export function renderFilter(
+  name: string,
+  { label = '', all = 'All', isDate, schema }: Omit<Filter, 'about'>,
+  value: string,
+  suggested: readonly Choice[] = [],
+): Html {
+  const choices: readonly Choice[] =
+    schema.type === 'boolean'
+      ? [
+          ['true', 'Yes'],
+          ['false', 'No'],
+        ]
+      : (schema.anyOf ?? []).map((one: { const: string; title?: string }) => [
+          one.const,
+          one.title ?? one.const,
+        ])
+  return choices.length > 0
+    ? renderSelect(name, label, all, choices, value)
+    : renderInput(name, label, value, suggested, isDate ? 'date' : 'text')
+}
