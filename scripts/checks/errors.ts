@@ -2,9 +2,6 @@ import type { Sources } from './modules.ts'
 
 /** The type that lists the errors of each module. */
 export const ERROR_TYPES = [
-  { file: 'src/interceptor/refuse.ts', type: 'Refusal' },
-  { file: 'src/fhir/problem.ts', type: 'FhirReason' },
-  { file: 'src/fhir-api/response.ts', type: 'UpstreamReason' },
   { file: 'src/auth/words/reason.ts', type: 'RefusalCode' },
   { file: 'src/session/failure.ts', type: 'Reason' },
   { file: 'src/session/launch/refusal.ts', type: 'LaunchProblem' },

@@ -1,7 +1,8 @@
 import type { Words } from '../../src/auth/words/reason.ts'
 import { REASON_TABLES } from '../../src/auth/words/tables.ts'
 
-const BEGIN = '<!-- Generated from src/auth/words by `npm run reference`. Change the tables there. -->'
+const BEGIN =
+  '<!-- Generated from src/fhir/reasons and src/auth/words by `npm run reference`. Change the tables there. -->'
 const END = '<!-- End of the generated part. -->'
 
 /** docs/errors.md with a table for each table of reasons. */
@@ -14,14 +15,25 @@ export function fillReasons(page: string): string {
   return `${before}${BEGIN}\n\n${sections.join('\n\n')}\n\n${END}${after}`
 }
 
-type AnyWords = Words & { readonly error?: string; readonly status?: number; readonly code?: string }
+type AnyWords = Words & {
+  readonly error?: string
+  readonly status?: number
+  readonly code?: string
+  readonly hint?: string
+}
 
 function formatTable(table: Readonly<Record<string, AnyWords>>): string {
   const rows = Object.entries(table).map(([reason, words]) => {
-    const { error, status, code, sentence, detail, cause, note, remedy } = words
-    const said = [sentence, ...(detail === undefined ? [] : [`(${detail})`])].join(' ')
+    const { error, status, code, sentence, hint, detail, cause, note, remedy } = words
+    const said = [sentence, hint, detail && `(${detail})`].filter(text => text).join(' ')
     const why = [cause, note].filter(text => text !== undefined).join(' ')
-    const cells = [`\`${reason}\``, `\`${error ?? code ?? status}\``, said, why, remedy]
+    const cells = [
+      `\`${reason}\``,
+      `\`${error ?? [status, code].filter(it => it !== undefined).join(' ')}\``,
+      said,
+      why,
+      remedy,
+    ]
     return `| ${cells.map(formatCell).join(' | ')} |`
   })
   return ['| reason | error or status | text | cause | what to do |', '|---|---|---|---|---|', ...rows].join(

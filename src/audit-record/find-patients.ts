@@ -1,4 +1,5 @@
 import {
+  type Because,
   type Interaction,
   isId,
   isWriting,
@@ -31,9 +32,9 @@ export interface AuditedRequest {
   readonly anonymous?: boolean | undefined
   readonly by?: string | undefined
   /** The reason for a refusal. Undefined: the request was allowed. */
-  readonly refusal?: Refused | string | undefined
+  readonly refusal?: Refused | Because | undefined
   /** Why an allowed request failed. */
-  readonly failure?: string | undefined
+  readonly failure?: Because | undefined
   readonly status: number
   /** The JSON response: its resources show which patients it concerns. */
   readonly body?: string | undefined

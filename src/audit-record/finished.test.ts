@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isFailure } from '../core/index.ts'
-import { parseEntries, refuseOutsideGrant, runAtOnce, Work } from '../fhir/index.ts'
+import { createOutcome, failFor, parseEntries, runAtOnce, Work } from '../fhir/index.ts'
 import { type Authenticated, fullAccess } from '../smart/index.ts'
 import { createRecords, type FinishedRequest } from './finished.ts'
 import { OUTCOME_UNKNOWN } from './record.ts'
@@ -94,25 +94,36 @@ describe('createRecords', () => {
   })
 
   it('records why a search is not valid, unless a name in it is hidden (AUDIT-5)', () => {
-    const problem = { problem: 'bad-search', text: 'Unknown search parameter x of Condition' }
+    const problem = failFor('parameter-unknown', { parameter: 'x', type: 'Condition' })
     const search = (name: string) => {
       const interaction = { kind: 'search-type', type: 'Condition', params: [[name, '1']] } as const
       return createRecords({ ...finish({ status: 400, problem }), interaction }, BASE)[0]
     }
-    assert.deepEqual([search('x').allowed, search('x').reason], [true, problem.text])
+    assert.deepEqual(
+      [search('x').allowed, search('x').reason],
+      [true, 'Unknown search parameter x of Condition'],
+    )
+    assert.deepEqual(search('x').details, { reason: problem.reason, facts: problem.facts })
     assert.equal(search('Doe, Jane').reason, undefined)
+    assert.deepEqual(search('Doe, Jane').details, { reason: problem.reason })
   })
 
   it('names the element that refers to something outside the grant, as the response does', () => {
-    const problem = { problem: 'outside-access', element: 'Condition.encounter' }
+    const problem = failFor('hidden-target', { element: 'Condition.encounter' })
     const [{ reason }] = createRecords(finish({ status: 403, problem }), BASE)
     assert.match(reason ?? '', /^Cannot store Condition\.encounter: the resource that it refers to/)
   })
 
   it('has what a refused token says about itself only in the details', () => {
     const claimed = { client_id: 'growth', jti: 'launch-1.x' }
-    const refused = { ...refuseOutsideGrant(), status: 401, why: 'the signature is wrong', claimed }
-    const problem = { problem: 'refused', refused }
+    const refused = {
+      allowed: false,
+      status: 401,
+      headers: {},
+      outcome: createOutcome('login', 'No'),
+      claimed,
+    } as const
+    const problem = { reason: 'refused', refused }
     const interaction = { kind: 'read', type: 'Patient', id: '1', params: [] } as const
     const request = { ...finish({ status: 401, problem }), interaction, authenticated: undefined }
     const [record] = createRecords(request, BASE)
@@ -120,7 +131,7 @@ describe('createRecords', () => {
   })
 
   it('records the entry that a transaction was refused for as refused, and only that one (AUDIT-5)', () => {
-    const problem = { problem: 'entry-failed', entry: 1, cause: { problem: 'outside-access' } }
+    const problem = { reason: 'entry-failed', entry: 1, cause: failFor('outside-access') }
     const [whole, ...entries] = createRecords(finish({ status: 403, problem }), BASE)
     assert.deepEqual([whole.allowed, whole.status], [false, 403])
     assert.deepEqual(

@@ -1,14 +1,13 @@
-import { isRecord } from '../core/index.ts'
+import { isFailure, isRecord } from '../core/index.ts'
 import {
-  type BadSearch,
-  describeHiddenTarget,
+  type Because,
   type FhirProblem,
+  failFor,
   type Interaction,
+  isFor,
   type Misunderstood,
-  OUTSIDE_GRANT,
   parseLimited,
   parseReference,
-  type Refused,
   runAtOnce,
   runInTurns,
   type Work,
@@ -29,7 +28,7 @@ export interface FinishedRequest {
   /** The grant of a token that was valid before. */
   readonly rejectedGrant?: Grant | undefined
   readonly by?: string | undefined
-  readonly problem?: { readonly problem: string } | undefined
+  readonly problem?: { readonly reason: string } | undefined
   readonly status: number
   readonly responseBody?: string | undefined
   /** The resources in the response, if the server has them. */
@@ -83,11 +82,11 @@ function* createInSteps(finished: FinishedRequest, fhirBaseUrl: string): Generat
     anonymous,
     grant: authenticated?.grant ?? rejectedGrant,
     refusal,
-    failure: problem && findFault(problem),
+    failure: problem && findFailure(problem),
     body: responseBody,
   }
   const losses = describeLoss(whole, fhirBaseUrl)
-  if (interaction.kind !== 'bundle' || refusal === BAD)
+  if (interaction.kind !== 'bundle' || isUnread(refusal))
     return [...createForEach(createRecord(whole, fhirBaseUrl)), ...losses]
   const entries: AuditRecord[] = []
   for (const entry of listEntries(finished, fhirBaseUrl)) {
@@ -147,7 +146,10 @@ export function createPatientRecord(
   }
 }
 
-const BAD = 'Not understood'
+/** Whether the entries of a Bundle are not known. */
+function isUnread(refusal: AuditedRequest['refusal']): boolean {
+  return refusal?.reason !== undefined && isFor('bad-bundle', refusal.reason)
+}
 
 const LOSSES = {
   overwritten: {
@@ -161,7 +163,7 @@ const LOSSES = {
 } as const
 
 interface Lost {
-  readonly problem: keyof typeof LOSSES
+  readonly reason: keyof typeof LOSSES
   readonly affected: readonly SentContent[]
 }
 
@@ -169,48 +171,48 @@ interface Lost {
 function describeLoss(whole: AuditedRequest & FinishedRequest, fhirBaseUrl: string): readonly AuditRecord[] {
   const loss = whole.problem && findLoss(whole.problem)
   if (!loss) return []
-  const { status, reason } = LOSSES[loss.problem]
+  const { status, reason } = LOSSES[loss.reason]
   const record = createRecord({ ...whole, status, contents: loss.affected }, fhirBaseUrl)
   return [{ ...record, reason }]
 }
 
-function findLoss(found: { readonly problem: string }): Lost | undefined {
+function findLoss(found: { readonly reason: string }): Lost | undefined {
   const problem = found as Lost | EntryFailed
-  if (problem.problem === 'entry-failed') return findLoss(problem.cause)
-  return Object.hasOwn(LOSSES, problem.problem) ? problem : undefined
+  if (problem.reason === 'entry-failed') return findLoss(problem.cause)
+  return Object.hasOwn(LOSSES, problem.reason) ? problem : undefined
 }
 
 /** Undefined if the request was allowed, whatever its outcome. */
-function findRefusal(found: { readonly problem: string }): Refused | string | undefined {
+function findRefusal(found: { readonly reason: string }): AuditedRequest['refusal'] {
   // Other problems of the server are not refusals.
   const problem = found as FhirProblem | EntryFailed
-  switch (problem.problem) {
-    case 'refused':
-      return problem.refused
-    case 'outside-access':
-      return problem.element === undefined ? OUTSIDE_GRANT : describeHiddenTarget(problem.element)
-    case 'misunderstood':
-      return problem.text
-    case 'bad-bundle':
-      return BAD
-    case 'entry-failed':
-      return findRefusal(problem.cause)
-    default:
-      return undefined
-  }
+  if (problem.reason === 'entry-failed') return findRefusal(problem.cause)
+  if (problem.reason === 'refused') return problem.refused
+  return isRefusing(problem) ? problem : undefined
 }
 
-/** Texts about a search name its parameters, but not their values. */
-function findFault(found: { readonly problem: string }): string | undefined {
-  const problem = found as FhirProblem | BadSearch
-  return problem.problem === 'bad-search' ? problem.text : undefined
+function isRefusing({
+  reason,
+  kind,
+}: {
+  readonly reason: string
+  readonly kind?: string | undefined
+}): boolean {
+  const isOutside = reason === 'outside-access' || reason === 'hidden-target' || isFor('not-within', reason)
+  return isOutside || kind === 'misunderstood' || isFor('bad-bundle', reason)
+}
+
+function findFailure(found: { readonly reason: string }): Because | undefined {
+  const problem = found as FhirProblem | EntryFailed
+  if (problem.reason === 'entry-failed') return findFailure(problem.cause)
+  return problem.reason === 'refused' ? undefined : problem
 }
 
 /** A transaction that failed because of one entry. */
 interface EntryFailed {
-  readonly problem: 'entry-failed'
+  readonly reason: 'entry-failed'
   readonly entry: number
-  readonly cause: { readonly problem: string }
+  readonly cause: { readonly reason: string }
 }
 
 function* listEntries(finished: FinishedRequest, fhirBaseUrl: string): Generator<AuditedRequest> {
@@ -223,7 +225,7 @@ function* listEntries(finished: FinishedRequest, fhirBaseUrl: string): Generator
     const outcome = outcomes[place]
     const refusal =
       interaction.kind === 'misunderstood'
-        ? interaction.text
+        ? interaction
         : decision && !decision.allowed
           ? decision
           : findContentRefusal(place, outcome, finished.problem)
@@ -239,7 +241,7 @@ function* listEntries(finished: FinishedRequest, fhirBaseUrl: string): Generator
       grant: authenticated?.grant,
       by: decision?.by,
       // A failed transaction changed nothing.
-      status: outcome?.status ?? (typeof refusal === 'object' ? refusal.status : status),
+      status: outcome?.status ?? (refusal && !isFailure(refusal) ? refusal.status : status),
       resource: outcome?.resource,
       body: outcome?.responseBody,
       contents: outcome?.contents,
@@ -255,10 +257,10 @@ function findContentRefusal(
   place: number,
   outcome: EntryOutcome | undefined,
   problem: FinishedRequest['problem'],
-): Refused | string | undefined {
-  if (outcome?.status === 403) return OUTSIDE_GRANT
+): AuditedRequest['refusal'] {
+  if (outcome?.status === 403) return failFor('outside-access')
   const failed = problem as FhirProblem | EntryFailed | undefined
-  return failed?.problem === 'entry-failed' && failed.entry === place ? findRefusal(failed.cause) : undefined
+  return failed?.reason === 'entry-failed' && failed.entry === place ? findRefusal(failed.cause) : undefined
 }
 
 interface EntryOutcome extends Outcome {

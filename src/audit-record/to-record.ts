@@ -1,12 +1,15 @@
-import { isRecord } from '../core/index.ts'
+import { fill, isFailure, isRecord } from '../core/index.ts'
 import {
+  type Because,
+  describeFailed,
   findSearchParameter,
+  getFhirWords,
   type Interaction,
+  isFor,
   isWriting,
   type Misunderstood,
   type Params,
   parseReference,
-  type Refused,
 } from '../fhir/index.ts'
 import { type AuditedRequest, findPatients } from './find-patients.ts'
 import { type AuditRecord, fileUnder } from './record.ts'
@@ -28,21 +31,30 @@ export function createRecord(request: AuditedRequest, fhirBaseUrl: string): Audi
     client: grant?.clientId,
     subject: grant?.subject,
     fhirUser: grant?.fhirUser && `${grant.fhirUser.type}/${grant.fhirUser.id}`,
-    by: request.by ?? (typeof refusal === 'object' ? refusal.by : undefined),
-    reason: describeReason(refusal) ?? describeFailure(request) ?? grant?.note,
+    by: request.by ?? (refusal && !isFailure(refusal) ? refusal.by : undefined),
+    reason: describeReason(refusal) ?? describeSearch(request) ?? grant?.note,
     ...splitTokenId(grant?.tokenId),
     requestId: request.requestId,
     address: grant?.address ?? request.clientAddress,
     anonymous: request.anonymous,
-    ...(typeof refusal === 'object' && describeDetails(refusal)),
+    ...describeDetails(request),
   }
 }
 
-/** The reason of a refusal by its name, and what its token says about itself. */
-function describeDetails({ reason, check, claimed }: Refused): Pick<AuditRecord, 'details'> {
-  const named = check === undefined ? reason : `token-${check}`
-  if (named === undefined && claimed === undefined) return {}
-  return { details: { ...(named !== undefined && { reason: named }), ...(claimed && { claimed }) } }
+/** The reason of a refusal or failure by its name, with its facts, and what a refused token says about itself. */
+function describeDetails(request: AuditedRequest): Pick<AuditRecord, 'details'> {
+  const { refusal, failure } = request
+  const { reason = undefined, facts = undefined } = refusal ?? failure ?? {}
+  const claimed = refusal && !isFailure(refusal) ? refusal.claimed : undefined
+  if (reason === undefined && claimed === undefined) return {}
+  const isShown = facts && Object.keys(facts).length > 0 && (refusal || mayDescribe(request))
+  return {
+    details: {
+      ...(reason !== undefined && { reason }),
+      ...(isShown && { facts }),
+      ...(claimed && { claimed }),
+    },
+  }
 }
 
 /** The requested id; for a create or a conditional change, the id of the written resource. */
@@ -75,16 +87,35 @@ function nameInteraction({ interaction, requestBody }: AuditedRequest): string {
 
 /** The text of the response, so that the server's log knows what the client knows. */
 function describeReason(refusal: AuditedRequest['refusal']): string | undefined {
-  if (refusal === undefined || typeof refusal === 'string') return refusal
-  if (refusal.why !== undefined) return `The token is not accepted: ${refusal.why}`
-  const [issue] = refusal.outcome.issue
-  return refusal.found === undefined ? issue?.diagnostics : `${issue?.diagnostics} ${refusal.found}`
+  if (refusal === undefined) return undefined
+  if (isFailure(refusal)) return describeRefusing(refusal)
+  const { reason, why, hint, found, outcome } = refusal
+  if (why !== undefined) return why
+  if (hint !== undefined && reason !== undefined && isFor('bad-token', reason)) return hint.replace(/\.$/, '')
+  const text = outcome.issue[0]?.diagnostics
+  return found === undefined ? text : `${text} ${found}`
 }
 
-/** The text names parameters: a name that is hidden in the request is hidden here too. */
-function describeFailure({ failure, interaction }: AuditedRequest): string | undefined {
+/** The hint about a resource outside the access is for its client only. */
+function describeRefusing(failure: Because): string {
+  const { hint } = getFhirWords(failure.reason)
+  const isHinted = hint !== undefined && isFor('not-within', failure.reason)
+  return isHinted ? `${describeFailed(failure)} ${fill(hint, failure.facts)}` : describeFailed(failure)
+}
+
+function describeSearch(request: AuditedRequest): string | undefined {
+  const { failure } = request
+  return failure && mayDescribe(request) ? describeFailed(failure) : undefined
+}
+
+/** Sentences about a search name its parameters, but not their values. A name that is hidden in the request is hidden in them too. */
+function mayDescribe({ failure, interaction }: AuditedRequest): boolean {
   const params = 'params' in interaction ? interaction.params : []
-  return params.every(([name]) => SAFE_NAME.test(name)) ? failure : undefined
+  return (
+    failure !== undefined &&
+    isFor('bad-search', failure.reason) &&
+    params.every(([name]) => SAFE_NAME.test(name))
+  )
 }
 
 /** The `jti` of our tokens is the grant's id, which is the launch id, a dot and a unique suffix. */

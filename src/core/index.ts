@@ -25,3 +25,4 @@ export {
 export { remember } from './remember.ts'
 export { shortenList } from './shorten-list.ts'
 export { DAY_MS, HOUR_MS, MINUTE_MS } from './time.ts'
+export { type FactsArgument, type FactsIn, fill, type StoredFacts } from './words.ts'

@@ -1,5 +1,5 @@
-import { fail, isFailure } from '../core/index.ts'
-import type { WorkKind } from '../fhir/index.ts'
+import { isFailure } from '../core/index.ts'
+import { failFor, type WorkKind } from '../fhir/index.ts'
 import { bundle } from './bundle/bundle.ts'
 import type { Context, Handler } from './context.ts'
 import { operation } from './interactions/operations.ts'
@@ -82,7 +82,7 @@ export function handle<K extends Kind>(
 ): Promise<FhirResponse | Failure> {
   const { excludedTypes } = context
   const excluded = excludedTypes && findExcludedType(request.interaction, excludedTypes)
-  if (excluded !== undefined) return Promise.resolve(fail({ problem: 'excluded-type', type: excluded }))
+  if (excluded !== undefined) return Promise.resolve(failFor('excluded-type', { type: excluded }))
   const excess = request.work.count(WORK[request.interaction.kind])
   if (excess) return Promise.resolve(excess)
   return HANDLERS[request.interaction.kind as K](context, request)

@@ -71,7 +71,7 @@ export {
   type Search,
   type StreamedContent,
 } from './request.ts'
-export type { Failure, FhirResponse, ResponseVersion } from './response.ts'
+export { type Failure, type FhirResponse, failBroken, type ResponseVersion } from './response.ts'
 export type {
   HistoryEntry,
   HistoryPage,

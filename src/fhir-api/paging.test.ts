@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { fail, isFailure } from '../core/index.ts'
-import { createOutcome, type Params, type Refused, Work } from '../fhir/index.ts'
+import { createOutcome, failFor, type Params, type Refused, Work } from '../fhir/index.ts'
 import { fullAccess, grantFingerprint, noAccess } from '../smart/index.ts'
 import { createSealer } from '../store/index.ts'
 import { type Cursors, createLinks, createPages, type Page, resumePage } from './paging.ts'
@@ -175,7 +175,7 @@ describe('resumePage', () => {
     assert(!isFailure(resumed))
     assert.deepEqual([resumed.request.interaction.params, resumed.cursor], [page.params, page.cursor])
     assert.equal(resumed.request.access, noAccess)
-    assert.deepEqual(resume(PAGE, { isAllowed: false }), fail({ problem: 'refused', refused }))
+    assert.deepEqual(resume(PAGE, { isAllowed: false }), fail({ reason: 'refused', refused }))
   })
 
   it('starts with the first page without a link', () => {
@@ -185,18 +185,11 @@ describe('resumePage', () => {
   })
 
   it('refuses a link that was issued under another grant', () => {
-    assert.deepEqual(
-      resume(PAGE, { by: { ...grant, clientId: 'other' } }),
-      fail({ problem: 'outside-access' }),
-    )
+    assert.deepEqual(resume(PAGE, { by: { ...grant, clientId: 'other' } }), failFor('outside-access'))
   })
 
   it('refuses a modified link', () => {
-    const unreadable = fail({
-      problem: 'bad-search',
-      code: 'invalid',
-      text: 'Cannot read page: follow the link as it was given',
-    })
+    const unreadable = failFor('page-link-changed')
     assert.deepEqual(resume([['_page', 'forged']]), unreadable)
     assert.deepEqual(resume([...PAGE, ['code', 'y']]), unreadable)
     assert.deepEqual(resume(PAGE, { opened: { ...page, path: '/Patient' } }), unreadable)

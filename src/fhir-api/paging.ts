@@ -1,10 +1,9 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import { fail } from '../core/index.ts'
-import { failSearch, type Interaction, type Params, readPageParams } from '../fhir/index.ts'
+import { failFor, type Interaction, type Params, readPageParams } from '../fhir/index.ts'
 import { grantFingerprint } from '../smart/index.ts'
 import { buildUrl, type Link } from './bundle-json.ts'
 import type { FhirRequest } from './request.ts'
-import type { Failure } from './response.ts'
+import { type Failure, failRefused } from './response.ts'
 
 /** The position in a search or history. Only the backend that created it knows its meaning. */
 export type Cursor = object
@@ -131,11 +130,11 @@ export function resumePage<I extends Paged>(
   if (!link) return { request, cursor: undefined, trail: [null] }
   const page = pages.open(link[1])
   const params = page && readPageParams(request.interaction, pages.parameter, page.params)
-  if (!params || page.path !== path) return failSearch('Cannot read page: follow the link as it was given')
-  if (page.grant !== grantFingerprint(request.authenticated.grant)) return fail({ problem: 'outside-access' })
+  if (!params || page.path !== path) return failFor('page-link-changed')
+  if (page.grant !== grantFingerprint(request.authenticated.grant)) return failFor('outside-access')
   const interaction: I = { ...request.interaction, params }
   const decision = request.authenticated.decide(interaction, request.work)
-  if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
+  if (!decision.allowed) return failRefused(decision)
   return {
     request: { ...request, interaction, access: decision.access, chains: decision.chains },
     cursor: page.cursor ?? undefined,

@@ -1,7 +1,15 @@
 import type { Readable } from 'node:stream'
 import type { SentContent } from '../audit/index.ts'
 import { type Failed, fail } from '../core/index.ts'
-import type { FhirProblem, NativeContent, OperationOutcome } from '../fhir/index.ts'
+import {
+  type Because,
+  type FhirProblem,
+  failFor,
+  type NativeContent,
+  type OperationOutcome,
+  type Refused,
+  type UPSTREAM,
+} from '../fhir/index.ts'
 
 /** The version that a response describes. */
 export interface ResponseVersion {
@@ -54,65 +62,60 @@ export function getHeaders(response: FhirResponse): Readonly<Record<string, stri
 }
 
 /** Why an interaction fails: for a reason of any FHIR server, or because of the upstream. */
-export type Failure = FhirProblem | (Failed & UpstreamReason)
+export type Failure =
+  | FhirProblem
+  | Because<Exclude<keyof typeof UPSTREAM, Broken['reason'] | Declined['reason'] | Lost['reason']>>
+  | Broken
+  | Declined
+  | Lost
+  | EntryFailed
 
-type UpstreamReason =
-  /** It does not respond, or recently did not. */
-  | ({ readonly problem: 'upstream-unreachable' } & Doubtful)
-  | ({ readonly problem: 'upstream-late' } & Doubtful)
-  /** Too many requests of the grant wait for a connection. */
-  | { readonly problem: 'too-many-waiting'; readonly limit: number }
-  /** Too many contents of Binaries arrive at the same time. */
-  | { readonly problem: 'too-many-contents'; readonly limit: number }
-  /** The response is invalid. `why` is for the log only; `excess` names the limit that it exceeds. */
-  | ({ readonly problem: 'upstream-broken'; readonly why: string; readonly excess?: string } & Doubtful)
-  /** It refuses. `outcome` is its OperationOutcome, as far as the caller may see it. */
-  | {
-      readonly problem: 'upstream-declined'
-      readonly status: number
-      readonly outcome: OperationOutcome
-      readonly retryAfter?: string | undefined
-      readonly allow?: string | undefined
-    }
-  /** A create has replaced a resource that another client created at the same time. */
-  | Lost<'overwritten'>
-  /** A delete has deleted a version that another client wrote at the same time. */
-  | Lost<'deleted-newer'>
-  | { readonly problem: 'undeleted'; readonly type: string; readonly id: string }
-  /** It cannot create a resource under an id of the caller without the risk of replacing another one. */
-  | { readonly problem: 'unbound-create'; readonly type: string }
-  /** It does not return the version, so that a write cannot depend on the content that was checked. */
-  | { readonly problem: 'no-version'; readonly type: string }
-  | { readonly problem: 'excluded-type'; readonly type: string }
-  /** There is no such asynchronous job, or another client or user started it. */
-  | { readonly problem: 'absent-job' }
-  /** Other resources refer to a resource that was to be deleted. */
-  | { readonly problem: 'referred'; readonly type: string; readonly id: string }
-  /** `entries` are the outcomes of all entries, if the backend has carried out others all the same. */
-  | {
-      readonly problem: 'entry-failed'
-      readonly entry: number
-      readonly cause: Failure
-      readonly entries?: readonly FhirResponse[] | undefined
-      /** The client has sent one write (`FhirRequest.isComposed`). */
-      readonly isComposed?: true
-    }
-
-interface Doubtful {
-  /** The request was sent and changes data, so that the change may have been made. */
-  readonly mayBeDone?: true
+/** The response of the upstream is invalid. */
+interface Broken extends Because<'upstream-broken' | 'upstream-broken-in-change'> {
+  /** For the log only. */
+  readonly why: string
+  /** The limit that the response exceeds. */
+  readonly excess?: string | undefined
 }
 
-/** A change of the upstream that affects versions which were not checked. */
-interface Lost<Problem> {
-  readonly problem: Problem
-  readonly type: string
-  readonly id: string
+/** The upstream refuses. */
+interface Declined extends Because<'upstream-declined'> {
+  readonly status: number
+  /** Its OperationOutcome, as far as the caller may see it. */
+  readonly outcome: OperationOutcome
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A change of the upstream that affects versions which were not checked, because another client has made a change at the same time. */
+interface Lost extends Because<'overwritten' | 'deleted-newer'> {
   /** All versions concerned, as far as they are known, for the audit trail. */
   readonly affected: readonly SentContent[]
 }
 
+interface EntryFailed extends Failed {
+  readonly reason: 'entry-failed'
+  readonly entry: number
+  readonly cause: Failure
+  /** The outcomes of all entries, if the backend has carried out others all the same. */
+  readonly entries?: readonly FhirResponse[] | undefined
+  /** The client has sent one write (`FhirRequest.isComposed`). */
+  readonly isComposed?: true
+}
+
 /** The failure of a transaction because of one entry. */
 export function failEntry(entry: number, cause: Failure, entries?: readonly FhirResponse[]): Failure {
-  return fail({ problem: 'entry-failed', entry, cause, entries })
+  return fail({ reason: 'entry-failed', entry, cause, entries })
+}
+
+export function failRefused(refused: Refused): Failure {
+  return fail({ reason: 'refused', refused })
+}
+
+export function failBroken(why: string, excess?: string): Broken {
+  return fail({ ...failFor('upstream-broken'), why, excess })
+}
+
+/** Whether a failure is due to content outside the access. */
+export function isOutside({ reason }: Failure): boolean {
+  return reason === 'outside-access' || reason === 'hidden-target'
 }

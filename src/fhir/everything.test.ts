@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fail } from '../core/index.ts'
 import { findEverythingProblem, readPostedParams } from './everything.ts'
+import { failFor } from './reasons/reasons.ts'
 
 const posted = (...parameter: unknown[]) => readPostedParams({ resourceType: 'Parameters', parameter })
 
@@ -39,13 +39,7 @@ describe('readPostedParams', () => {
     ].map(it => ({ resourceType: 'Parameters', parameter: [{ name: '_count', valueInteger: 5 }, it] })),
   ])
     it(`refuses ${JSON.stringify(body)} completely`, () => {
-      assert.deepEqual(
-        readPostedParams(body),
-        fail({
-          problem: 'malformed-body',
-          text: 'Cannot read body: expected Parameters with a value each',
-        }),
-      )
+      assert.deepEqual(readPostedParams(body), failFor('body-not-parameters'))
     })
 })
 
@@ -74,15 +68,14 @@ describe('findEverythingProblem', () => {
         ['_type', 'Condition'],
         [name, '2020'],
       ])
-    const problem = (what: string) =>
-      fail({ problem: 'bad-search', code: 'not-supported', text: `Cannot use ${what}` })
+    const reason = 'everything-parameter-unknown'
     assert.deepEqual(
       text('Patient', 'name'),
-      problem('name with $everything: on Patient it takes start, end, _since, _type, _count'),
+      failFor(reason, { parameter: 'name', type: 'Patient', taken: 'start, end, _since, _type, _count' }),
     )
     assert.deepEqual(
       text('Encounter', 'start'),
-      problem('start with $everything: on Encounter it takes _type, _count'),
+      failFor(reason, { parameter: 'start', type: 'Encounter', taken: '_type, _count' }),
     )
   })
 
@@ -95,6 +88,6 @@ describe('findEverythingProblem', () => {
         ['start', '2021'],
       ],
     ] as const)
-      assert.match(JSON.stringify(findEverythingProblem('Patient', params)), /Cannot read start or end/)
+      assert.deepEqual(findEverythingProblem('Patient', params), failFor('care-dates-malformed'))
   })
 })

@@ -1,11 +1,12 @@
-import { fail, isFailure, isRecord, mapOrFail } from '../core/index.ts'
+import { isFailure, isRecord, mapOrFail } from '../core/index.ts'
 import { type DateRange, earliest, latest, parseDateRange } from './date-range.ts'
 import { findSearchParameter, listSearchParameters } from './definitions.ts'
 import type { Params } from './interaction.ts'
 import { toPlain } from './json.ts'
 import type { FhirProblem } from './problem.ts'
+import { failFor } from './reasons/reasons.ts'
 import type { Resource } from './resource.ts'
-import { type BadSearch, failSearch } from './search/bad-search.ts'
+import type { BadSearch } from './search/bad-search.ts'
 import { indexParameter } from './search/index-entries.ts'
 
 const VALUE = /^value[A-Z]/
@@ -22,10 +23,7 @@ export function findEverythingProblem(type: EverythingType, params: Params): Fhi
   const taken: readonly string[] = TAKEN[type]
   const unknown = params.find(([name]) => !taken.includes(name) && name !== '_format' && name !== '_pretty')
   if (unknown)
-    return failSearch(
-      `Cannot use ${unknown[0]} with $everything: on ${type} it takes ${taken.join(', ')}`,
-      'not-supported',
-    )
+    return failFor('everything-parameter-unknown', { parameter: unknown[0], type, taken: taken.join(', ') })
   const range = readCareRange(params)
   return range && isFailure(range) ? range : undefined
 }
@@ -49,10 +47,7 @@ function readParam(parameter: unknown): readonly [string, string] | undefined {
   return VALUE.test(type) && isPlain ? [name, String(value)] : undefined
 }
 
-const unreadable: FhirProblem = fail({
-  problem: 'malformed-body',
-  text: 'Cannot read body: expected Parameters with a value each',
-})
+const unreadable: FhirProblem = failFor('body-not-parameters')
 
 /** `start` and `end` of `$everything`: the range of the dates of care; undefined if neither is given. */
 export function readCareRange(params: Params): DateRange | BadSearch | undefined {
@@ -60,7 +55,7 @@ export function readCareRange(params: Params): DateRange | BadSearch | undefined
   if (!start?.length && !end?.length) return undefined
   const [from, to] = [start, end].map(given => given?.map(([, value]) => parseDateRange(value)))
   const isRead = [from, to].every(given => !given || (given.length <= 1 && !given.includes(undefined)))
-  if (!isRead) return failSearch('Cannot read start or end: expected one date')
+  if (!isRead) return failFor('care-dates-malformed')
   return { low: from?.[0]?.low ?? earliest, high: to?.[0]?.high ?? latest }
 }
 

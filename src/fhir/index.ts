@@ -26,7 +26,6 @@ export {
 } from './everything.ts'
 export { namesMissingResults, saysIncomplete } from './incomplete.ts'
 export {
-  createMisunderstood,
   type Interaction,
   isId,
   isPublic,
@@ -34,7 +33,9 @@ export {
   type Misunderstood,
   mayChange,
   mayWrite,
+  misunderstand,
   type Params,
+  toMisunderstood,
   type WriteInteraction,
 } from './interaction.ts'
 export {
@@ -50,7 +51,6 @@ export {
 export * as limits from './limits.ts'
 export { GRANULAR_SCOPES, TOKEN_CHARACTERS } from './limits.ts'
 export {
-  describeUnsupportedOperation,
   findOperation,
   getOperationDefinition,
   listGatewayOperations,
@@ -66,6 +66,7 @@ export {
   type Entries,
   type Entry,
   type EntryInteraction,
+  failAt,
   parseEntries,
 } from './parse-entries.ts'
 export { findMethods, parseInteraction } from './parse-interaction.ts'
@@ -76,15 +77,29 @@ export {
   type AnyProblem,
   createFaultsOutcome,
   createOutcome,
-  describeHiddenTarget,
   type FhirProblem,
-  type IssueCode,
   type OperationOutcome,
-  OUTSIDE_GRANT,
   type OutcomeIssue,
+  type PlainReason,
   type Refused,
-  refuseOutsideGrant,
 } from './problem.ts'
+export type { NOT_WITHIN, TOKENS } from './reasons/access.ts'
+export {
+  type Because,
+  describeFailed,
+  FHIR_REASON_TABLES,
+  FHIR_REASONS,
+  type FhirFactsOf,
+  type FhirReason,
+  failFor,
+  getFhirWords,
+  isExcess,
+  isFhirReason,
+  isFor,
+  nameGroup,
+} from './reasons/reasons.ts'
+export type { UPSTREAM } from './reasons/upstream.ts'
+export type { IssueCode } from './reasons/words.ts'
 export { parseReference, type ResourceReference } from './reference.ts'
 export type { FhirRequest, Preconditions } from './request.ts'
 export {
@@ -119,7 +134,7 @@ export type {
   SearchParameterType,
 } from './resource.ts'
 export { isResource } from './resource.ts'
-export { type BadSearch, failSearch, type SearchError } from './search/bad-search.ts'
+export { type BadSearch, isTooCostly, type SearchError } from './search/bad-search.ts'
 export type * from './search/clause.ts'
 export { couldMatch } from './search/could-match.ts'
 export { indexParameter, indexResource } from './search/index-entries.ts'

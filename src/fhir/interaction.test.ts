@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { isFailure } from '../core/index.ts'
 import { type Interaction, isId, isPublic, isWriting, mayWrite, parsePath } from './interaction.ts'
 import { parseInteraction } from './parse-interaction.ts'
 
@@ -87,6 +88,6 @@ describe('parsePath', () => {
       '/Patient%2f1',
       '/a;b',
     ])
-      assert.equal('status' in parsePath(path), true, path)
+      assert.equal(isFailure(parsePath(path)), true, path)
   })
 })

@@ -1,4 +1,10 @@
-import { type Failed, fail } from '../core/index.ts'
+import type { FactsArgument } from '../core/index.ts'
+import { fail } from '../core/index.ts'
+import type { BUNDLES } from './reasons/bundles.ts'
+import type { EXCESSES } from './reasons/excesses.ts'
+import { type Because, type FhirFactsOf, failFor } from './reasons/reasons.ts'
+import type { REQUESTS } from './reasons/requests.ts'
+import type { SEARCHES } from './reasons/searches.ts'
 
 /** Search parameters in the order they were sent, decoded. */
 export type Params = readonly (readonly [name: string, value: string])[]
@@ -67,16 +73,16 @@ export type WriteInteraction = Extract<
   }
 >
 
-/** A request that is not a supported FHIR interaction: it has a `kind` as interactions have, and is a problem. It is refused, never normalized (ROUTE-6, ROUTE-7). */
-export interface Misunderstood extends Failed {
+/** The reasons for which a request, or a Bundle or search in it, cannot be read. */
+type MisunderstoodReason =
+  | keyof typeof REQUESTS
+  | keyof typeof BUNDLES
+  | keyof typeof SEARCHES
+  | keyof typeof EXCESSES
+
+/** A request that is not a supported FHIR interaction: it has a `kind` as interactions have, and fails for a reason. It is refused, never normalized (ROUTE-6, ROUTE-7). */
+export interface Misunderstood extends Because<MisunderstoodReason> {
   readonly kind: 'misunderstood'
-  readonly problem: 'misunderstood'
-  readonly status: 400 | 404 | 405 | 415
-  readonly text: string
-  /** The request is too long, but not malformed. */
-  readonly isExcess?: true
-  /** With 405: the methods that the URL supports. */
-  readonly allow?: readonly string[]
 }
 
 /** The two interactions that clients make before they have a token (BEARER-3). */
@@ -138,25 +144,28 @@ export function isId(text: string): boolean {
 /** The segments of a path below the FHIR base, or why it is refused. */
 export function parsePath(path: string): readonly string[] | Misunderstood {
   if (path === '' || path === '/') return []
-  if (!path.startsWith('/'))
-    return createMisunderstood(400, 'Cannot read path: it is not below the FHIR base')
+  if (!path.startsWith('/')) return misunderstand('path-outside-base')
   const segments = path.slice(1).split('/')
   for (const segment of segments) {
-    if (segment === '') return createMisunderstood(400, 'Cannot read path: it has an empty segment')
-    if (segment === '.' || segment === '..')
-      return createMisunderstood(400, 'Cannot read path: it has a dot segment')
-    if (segment.includes('%'))
-      return createMisunderstood(400, 'Cannot read path: it has an encoded character')
-    if (!SEGMENT.test(segment))
-      return createMisunderstood(400, 'Cannot read path: it has a character that FHIR does not use')
+    if (segment === '') return misunderstand('path-with-empty-segment')
+    if (segment === '.' || segment === '..') return misunderstand('path-with-dots')
+    if (segment.includes('%')) return misunderstand('path-with-encoded-character')
+    if (!SEGMENT.test(segment)) return misunderstand('path-with-foreign-character')
   }
   return segments
 }
 
-export function createMisunderstood(
-  status: Misunderstood['status'],
-  text: string,
-  more: Pick<Misunderstood, 'isExcess' | 'allow'> = {},
+export function misunderstand<const Reason extends keyof typeof REQUESTS>(
+  reason: Reason,
+  ...facts: FactsArgument<FhirFactsOf<Reason>>
 ): Misunderstood {
-  return fail({ kind: 'misunderstood', problem: 'misunderstood', status, text, ...more })
+  return toMisunderstood(failFor(reason, ...facts))
+}
+
+/** A request that is not understood, because of a failure to read a part of it. */
+export function toMisunderstood(
+  { reason, facts }: Because<MisunderstoodReason>,
+  allow?: readonly string[],
+): Misunderstood {
+  return fail({ kind: 'misunderstood', reason, facts, ...(allow && { allow }) })
 }

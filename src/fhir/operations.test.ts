@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isFailure } from '../core/index.ts'
 import {
-  describeUnsupportedOperation,
   findOperation,
   getOperationDefinition,
   listGatewayOperations,
@@ -116,11 +115,6 @@ describe('getOperationDefinition', () => {
     assert.equal(getOperationDefinition('Patient', 'everything'), `${base}/Patient-everything`)
     assert.equal(getOperationDefinition('Patient', 'validate'), `${base}/Resource-validate`)
   })
-})
-
-describe('describeUnsupportedOperation', () => {
-  it('names the operation', () =>
-    assert.equal(describeUnsupportedOperation('$x'), 'The operation $x is not supported here.'))
 })
 
 const observation = (id: string, effectiveDateTime: string | undefined, ...codes: string[]): Resource => ({

@@ -2,8 +2,9 @@ import { isRecord } from '../core/index.ts'
 import { findSearchParameter, isResourceType } from './definitions.ts'
 import type { Interaction, Params } from './interaction.ts'
 import { LAST_N_SHOWN } from './limits.ts'
+import { failFor } from './reasons/reasons.ts'
 import type { Resource } from './resource.ts'
-import { type BadSearch, failSearch } from './search/bad-search.ts'
+import type { BadSearch } from './search/bad-search.ts'
 import { indexParameter } from './search/index-entries.ts'
 
 type Operation = Extract<Interaction, { readonly kind: 'operation' }>
@@ -112,10 +113,6 @@ export function getOperationDefinition(type: string, name: string): string {
 }
 
 /** The text of the response to an unsupported operation. */
-export function describeUnsupportedOperation(name: string): string {
-  return `The operation ${name} is not supported here.`
-}
-
 /** The parameters of `Observation/$lastn`. */
 interface LastN {
   /** How many Observations of each code. */
@@ -131,9 +128,9 @@ export function parseLastN(params: Params): LastN | BadSearch {
   const given = params.filter(([name]) => name === 'max').map(([, value]) => value)
   const [max = '1', another] = given
   if (another !== undefined || !/^\d{1,4}$/.test(max) || Number(max) < 1 || Number(max) > LAST_N_SHOWN)
-    return failSearch(`Cannot read max: expected one number from 1 to ${LAST_N_SHOWN}`)
+    return failFor('last-count-malformed', { most: LAST_N_SHOWN })
   const unknown = params.find(([name]) => RESULT.test(name))
-  if (unknown) return failSearch(`Cannot use ${unknown[0]} with $lastn`, 'not-supported')
+  if (unknown) return failFor('operation-parameter-unknown', { parameter: unknown[0], operation: '$lastn' })
   const criteria = params.filter(([name]) => name !== 'max' && !FORMATS.has(name))
   return { max: Number(max), criteria }
 }

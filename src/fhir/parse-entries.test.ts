@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fail, isFailure } from '../core/index.ts'
+import { isFailure } from '../core/index.ts'
 import { BATCH_ENTRIES, BUNDLE_PATCH_CHARACTERS, TRANSACTION_ENTRIES } from './limits.ts'
-import { parseEntry, parseEntries as parseInSteps } from './parse-entries.ts'
+import { failAt, parseEntry, parseEntries as parseInSteps } from './parse-entries.ts'
+import { describeFailed, failFor, isExcess } from './reasons/reasons.ts'
 import { runAtOnce, Work } from './work.ts'
 
 const base = 'http://localhost:8080/fhir'
@@ -13,21 +14,12 @@ const parseEntries = (body: unknown, baseUrl: string) => runAtOnce(parseInSteps(
 
 describe('parseEntries', () => {
   it('refuses other Bundles and names the invalid entry', () => {
-    const bad = (text: string, entry?: number) =>
-      fail({
-        problem: 'bad-bundle',
-        text,
-        ...(entry !== undefined && { entry }),
-      })
-    assert.deepEqual(
-      parseEntries({ resourceType: 'Patient' }, base),
-      bad('Cannot read body: expected a Bundle'),
-    )
+    assert.deepEqual(parseEntries({ resourceType: 'Patient' }, base), failFor('bundle-missing'))
     assert.deepEqual(
       parseEntries(bundle(get, { request: { method: 'GET' } }), base),
-      bad('Cannot process entry: its request has no method or url', 1),
+      failAt(1, failFor('entry-request-incomplete')),
     )
-    assert.deepEqual(parseEntries(bundle({}), base), bad('Cannot process entry: it has no request', 0))
+    assert.deepEqual(parseEntries(bundle({}), base), failAt(0, failFor('entry-without-request')))
   })
 
   it('accepts two thousand entries of a batch and one thousand of a transaction', () => {
@@ -40,8 +32,8 @@ describe('parseEntries', () => {
       assert.ok('entries' in parseEntries(most, base))
       const more = parseEntries({ ...most, entry: [...most.entry, get] }, base)
       assert.ok(isFailure(more))
-      assert.equal(more.problem, 'too-costly')
-      assert.match(more.text, new RegExp(`a ${type} may have up to ${count} entries`))
+      assert(isExcess(more))
+      assert.match(describeFailed(more), new RegExp(`a ${type} may have up to ${count} entries`))
     }
   })
 
@@ -51,7 +43,7 @@ describe('parseEntries', () => {
     assert.ok('entries' in parsed)
     const kinds = parsed.entries.map(({ interaction }) => interaction.kind)
     assert.deepEqual(kinds, ['search-type', 'read', 'misunderstood', 'misunderstood'])
-    assert.partialDeepStrictEqual(parsed.entries[2]?.interaction, { status: 400, isExcess: true })
+    assert.partialDeepStrictEqual(parsed.entries[2]?.interaction, { reason: 'work-of-parameters' })
   })
 
   it('limits the characters of all JSON Patches', () => {
@@ -66,11 +58,11 @@ describe('parseEntries', () => {
     const entries = [get, patchOf(1), patchOf(BUNDLE_PATCH_CHARACTERS - 1)]
     const findProblem = (...entry: unknown[]) => {
       const parsed = parseEntries(bundle(...entry), base)
-      return isFailure(parsed) ? parsed.problem : undefined
+      return isFailure(parsed) ? parsed.reason : undefined
     }
     assert.equal(findProblem(...entries), undefined)
-    assert.equal(findProblem(...entries, null), 'bad-bundle')
-    assert.equal(findProblem(...entries, patchOf(1)), 'too-costly')
+    assert.equal(findProblem(...entries, null), 'entry-without-request')
+    assert.equal(findProblem(...entries, patchOf(1)), 'bundle-patches-too-long')
   })
 
   it('reads a JSON Patch only from a Binary, and a FHIRPath Patch from Parameters', () => {

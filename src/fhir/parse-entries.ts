@@ -1,20 +1,19 @@
-import { type Failed, fail, isFailure, isRecord, readText } from '../core/index.ts'
+import { fail, isFailure, isRecord, readText } from '../core/index.ts'
 import { ENTRY_LIMITS, type EntryLimits } from './body-limits.ts'
 import type { Interaction, Misunderstood } from './interaction.ts'
-import { createMisunderstood } from './interaction.ts'
+import { misunderstand, toMisunderstood } from './interaction.ts'
 import { findJsonExcess, parseExact } from './json.ts'
 import { BUNDLE_PATCH_CHARACTERS } from './limits.ts'
 import { parseInteraction } from './parse-interaction.ts'
 import { isFhirPathPatch } from './patch/operations.ts'
+import type { BUNDLES } from './reasons/bundles.ts'
+import type { EXCESSES } from './reasons/excesses.ts'
+import { type Because, failFor } from './reasons/reasons.ts'
 import type { Preconditions } from './request.ts'
 import type { Work } from './work.ts'
 
 /** Why a Bundle cannot be processed at all. */
-export type BadBundle = Failed &
-  (
-    | { readonly problem: 'bad-bundle'; readonly text: string; readonly entry?: number }
-    | { readonly problem: 'too-costly'; readonly text: string }
-  )
+export type BadBundle = Because<keyof typeof BUNDLES | keyof typeof EXCESSES>
 
 /** One entry of a batch or transaction, parsed but not yet validated. */
 export interface Entry {
@@ -39,16 +38,14 @@ export function* parseEntries(
   work: Work,
   entryLimits: EntryLimits = ENTRY_LIMITS,
 ): Generator<undefined, Entries | BadBundle> {
-  if (!isRecord(body) || body.resourceType !== 'Bundle')
-    return createBadBundle('Cannot read body: expected a Bundle')
+  if (!isRecord(body) || body.resourceType !== 'Bundle') return failFor('bundle-missing')
   const { type, entry = [] } = body
-  if (type !== 'batch' && type !== 'transaction')
-    return createBadBundle('Cannot process Bundle: expected one of type batch or transaction')
-  if (!Array.isArray(entry)) return createBadBundle('Cannot process Bundle: its entry is not a list')
+  if (type !== 'batch' && type !== 'transaction') return failFor('bundle-type-unsupported')
+  if (!Array.isArray(entry)) return failFor('bundle-entry-not-a-list')
   const excess = findEntryExcess(body, entryLimits)
   if (excess) return excess
   if (countPatchCharacters(entry) > BUNDLE_PATCH_CHARACTERS)
-    return createTooCostly(`its JSON Patches have more than ${BUNDLE_PATCH_CHARACTERS} characters of base64`)
+    return failFor('bundle-patches-too-long', { most: BUNDLE_PATCH_CHARACTERS })
   const entries: Entry[] = []
   for (const candidate of entry) {
     const parsed = parseEntryCandidate(candidate, baseUrl, entries.length, work)
@@ -64,22 +61,19 @@ export function findEntryExcess(body: unknown, entryLimits: EntryLimits): BadBun
   const { type, entry } = isRecord(body) ? body : {}
   if ((type !== 'batch' && type !== 'transaction') || !Array.isArray(entry)) return undefined
   const most = entryLimits[type]
-  return entry.length > most ? createTooCostly(`a ${type} may have up to ${most} entries`) : undefined
+  return entry.length > most ? failFor('bundle-entries-too-many', { type, most }) : undefined
 }
 
 function parseEntryCandidate(candidate: unknown, baseUrl: string, at: number, work: Work): Entry | BadBundle {
   const request = isRecord(candidate) ? candidate.request : undefined
-  if (!isRecord(candidate) || !isRecord(request))
-    return createBadBundle('Cannot process entry: it has no request', at)
+  if (!isRecord(candidate) || !isRecord(request)) return failAt(at, failFor('entry-without-request'))
   const { method, url } = request
   if (typeof method !== 'string' || typeof url !== 'string')
-    return createBadBundle('Cannot process entry: its request has no method or url', at)
+    return failAt(at, failFor('entry-request-incomplete'))
   const ifNoneExist = readText(request.ifNoneExist)
   const parameters = countParameters(url) + countParameters(ifNoneExist ?? '')
   const excess = work.count('entry') ?? work.count('parameter', parameters)
-  const interaction = excess
-    ? createMisunderstood(400, excess.text, { isExcess: true })
-    : parseEntry({ method, url, ifNoneExist }, baseUrl)
+  const interaction = excess ? toMisunderstood(excess) : parseEntry({ method, url, ifNoneExist }, baseUrl)
   const patch = interaction.kind === 'patch' || interaction.kind === 'patch-conditional'
   return {
     fullUrl: readText(candidate.fullUrl),
@@ -130,12 +124,9 @@ function countPatchCharacters(entry: readonly unknown[]): number {
   )
 }
 
-function createTooCostly(why: string): BadBundle {
-  return fail({ problem: 'too-costly', text: `Cannot process Bundle: ${why}` })
-}
-
-function createBadBundle(text: string, entry?: number): BadBundle {
-  return fail({ problem: 'bad-bundle', text, ...(entry !== undefined && { entry }) })
+/** A Bundle that fails because of one entry. */
+export function failAt(entry: number, failure: BadBundle): BadBundle {
+  return fail({ ...failure, entry })
 }
 
 /** `Bundle.entry.request` of a batch or transaction. */
@@ -162,7 +153,7 @@ export function parseEntry(request: EntryRequest, baseUrl: string): EntryInterac
     query: at < 0 ? '' : below.slice(at + 1),
     headers: request.ifNoneExist === undefined ? {} : { 'if-none-exist': request.ifNoneExist },
   })
-  if (interaction.kind === 'bundle') return createMisunderstood(400, 'Cannot accept a Bundle inside a Bundle')
+  if (interaction.kind === 'bundle') return misunderstand('bundle-in-bundle')
   return interaction
 }
 

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { countRuns } from '../../test/support/thorough.ts'
-import { createMisunderstood, type Interaction, isPublic, isWriting } from './interaction.ts'
+import { isFailure } from '../core/index.ts'
+import { type Interaction, isPublic, isWriting } from './interaction.ts'
 import { SEARCH_CHARACTERS } from './limits.ts'
 import { findMethods, parseInteraction } from './parse-interaction.ts'
+import { describeFailed, getFhirWords } from './reasons/reasons.ts'
 
 const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
 
@@ -20,7 +22,8 @@ function parse(line: string, headers: Record<string, string> = {}, body?: string
   })
 }
 
-const getStatus = (answer: ReturnType<typeof parse>) => ('status' in answer ? answer.status : undefined)
+const getStatus = (answer: ReturnType<typeof parse>) =>
+  isFailure(answer) ? getFhirWords(answer.reason).status : undefined
 
 const UNDERSTOOD: Record<string, Interaction> = {
   'GET /metadata': { kind: 'capabilities' },
@@ -155,7 +158,7 @@ describe('parseInteraction', () => {
     it(`refuses ${line.slice(0, 60)} with ${status} (ROUTE-6)`, () => {
       const answer = parse(line)
       assert.equal(answer.kind, 'misunderstood')
-      assert.equal('status' in answer && answer.status, status)
+      assert.equal(getStatus(answer), status)
     })
   }
 
@@ -167,7 +170,9 @@ describe('parseInteraction', () => {
   ] as const)
     it(`names the ${part} that is too long`, () => {
       const text = `Cannot read ${part}: it has more than ${SEARCH_CHARACTERS} characters`
-      assert.deepEqual(answer, createMisunderstood(400, text, { isExcess: true }))
+      assert(isFailure(answer))
+      assert.equal(describeFailed(answer), text)
+      assert.equal(getFhirWords(answer.reason).code, 'too-costly')
     })
 
   it('reads a search by POST from the URL and the form', () => {
@@ -261,14 +266,14 @@ describe('parseInteraction', () => {
   ])
     it(`refuses a search by POST with ${type}`, () => {
       const answer = parse('POST /Condition/_search', { 'content-type': type }, 'patient=1')
-      assert.equal('status' in answer && answer.status, 415)
+      assert.equal(getStatus(answer), 415)
     })
 
   it('refuses a search by POST without a content type or with a malformed form', () => {
     assert.equal(parse('POST /Condition/_search', {}, 'patient=1').kind, 'misunderstood')
     for (const text of ['patient=%', '_method=DELETE']) {
       const answer = parse('POST /Condition/_search', form, text)
-      assert.equal('status' in answer && answer.status, 400)
+      assert.equal(getStatus(answer), 400)
     }
   })
 
@@ -380,7 +385,10 @@ describe('findMethods', () => {
     })
 
   it('completes the refusal of a method, and no other', () => {
-    assert.partialDeepStrictEqual(parse('PUT /metadata'), { status: 405, allow: ['GET', 'HEAD'] })
+    assert.partialDeepStrictEqual(parse('PUT /metadata'), {
+      reason: 'method-not-allowed',
+      allow: ['GET', 'HEAD'],
+    })
     for (const line of ['GET /Patients', 'GET /Patient/1']) assert.ok(!('allow' in parse(line)), line)
   })
 })

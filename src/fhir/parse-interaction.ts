@@ -1,7 +1,8 @@
 import { findOwn, isFailure } from '../core/index.ts'
 import { isResourceType } from './definitions.ts'
 import type { Interaction, Misunderstood, Params } from './interaction.ts'
-import { createMisunderstood, isId, parsePath } from './interaction.ts'
+import { isId, misunderstand, parsePath } from './interaction.ts'
+import { getFhirWords } from './reasons/reasons.ts'
 import {
   areGeneral,
   type FhirRequest,
@@ -51,36 +52,34 @@ export function findMethods(request: Omit<FhirRequest, 'method'>): readonly stri
     method,
     parsed: parseUnlisted({ ...request, method }),
   }))
-  const isKnown = results.some(({ parsed }) => !isFailure(parsed) || parsed.status !== 404)
+  const isKnown = results.some(
+    ({ parsed }) => !isFailure(parsed) || getFhirWords(parsed.reason).status !== 404,
+  )
   const methods = results.filter(({ parsed }) => !isNotAllowed(parsed)).map(({ method }) => method)
   return isKnown ? methods : []
 }
 
 function isNotAllowed(parsed: Parsed): parsed is Misunderstood {
-  return isFailure(parsed) && parsed.status === 405
+  return isFailure(parsed) && getFhirWords(parsed.reason).status === 405
 }
 
 function parseUnlisted(request: FhirRequest): Parsed {
   const segments = parsePath(request.path)
   if (isFailure(segments)) return segments
   const method = findOwn(METHODS, request.method)
-  if (!method)
-    return createMisunderstood(
-      405,
-      'Cannot process this method: FHIR uses GET, HEAD, POST, PUT, PATCH and DELETE',
-    )
+  if (!method) return misunderstand('method-unknown')
   const params = readParams(request.query, 'query')
   if (isFailure(params)) return params
   const headers = readHeaders(request.headers)
   if (headers.override || params.some(([name]) => name === '_method'))
-    return createMisunderstood(400, 'Cannot accept a method override: send the method itself')
+    return misunderstand('method-overridden')
   const { baseUrl, form = '' } = request
   const call = { method, params, headers, form, baseUrl }
   if (
     headers.ifNoneExist !== undefined &&
     (method !== 'POST' || segments.length !== 1 || !isResourceType(segments[0] ?? ''))
   )
-    return createMisunderstood(400, 'Cannot accept If-None-Exist: only a create supports it')
+    return misunderstand('if-none-exist-unsupported')
   return route(segments, call)
 }
 
@@ -96,7 +95,7 @@ function route(segments: readonly string[], call: Call): Parsed {
   if (rest.length === 0 && first === '_search')
     return parsePosted(call, params => ({ kind: 'search-system', params, posted: true }))
   if (rest.length === 0 && first.startsWith('$')) return parseOperation(call, first)
-  if (!isResourceType(first)) return createMisunderstood(404, 'Cannot find this resource type in FHIR R4')
+  if (!isResourceType(first)) return misunderstand('resource-type-unknown')
   return parseOnType(first, rest, call)
 }
 
@@ -113,8 +112,7 @@ function parseOnType(type: string, rest: readonly string[], call: Call): Parsed 
   if (below.length === 0 && second === '_search')
     return parsePosted(call, params => ({ kind: 'search-type', type, params, posted: true }))
   if (below.length === 0 && second.startsWith('$')) return parseOperation(call, second, type)
-  if (!isId(second))
-    return createMisunderstood(400, 'Cannot read id: FHIR ids have 1 to 64 letters, digits, dots and hyphens')
+  if (!isId(second)) return misunderstand('id-malformed')
   return parseOnInstance(type, second, below, call)
 }
 
@@ -143,7 +141,7 @@ function parseOnInstance(type: string, id: string, below: readonly string[], cal
     return parseVread(type, id, fourth, call)
   if (third.startsWith('$') && below.length === 1) return parseOperation(call, third, type, id)
   // Of R4's compartments only that of Patient is supported.
-  if (type !== 'Patient') return createMisunderstood(404, 'Cannot find this URL on the FHIR server')
+  if (type !== 'Patient') return misunderstand('url-unknown')
   return parseOnCompartment(id, below, call)
 }
 
@@ -168,13 +166,12 @@ function parseOnCompartment(id: string, below: readonly string[], call: Call): P
   const compartment = { kind: 'search-compartment', compartment: 'Patient', id } as const
   if (third === '_search' && below.length === 1)
     return parsePosted(call, params => ({ ...compartment, type: '*', params, posted: true }))
-  if (third !== '*' && !isResourceType(third))
-    return createMisunderstood(404, 'Cannot find this resource type in FHIR R4')
+  if (third !== '*' && !isResourceType(third)) return misunderstand('resource-type-unknown')
   if (below.length === 1)
     return call.method === 'GET' ? { ...compartment, type: third, params: call.params } : createNotAllowed()
   if (fourth === '_search' && below.length === 2)
     return parsePosted(call, params => ({ ...compartment, type: third, params, posted: true }))
-  return createMisunderstood(404, 'Cannot find this URL on the FHIR server')
+  return misunderstand('url-unknown')
 }
 
 function parseCreate(type: string, call: Call): Parsed {
@@ -182,14 +179,10 @@ function parseCreate(type: string, call: Call): Parsed {
   const { ifNoneExist } = headers
   if (ifNoneExist === undefined) return requireGeneralParams(call, { kind: 'create', type })
   const excess = findSearchExcess(ifNoneExist)
-  if (excess) return createExcess('If-None-Exist', excess)
+  if (excess) return misunderstand(excess.reason, { part: 'If-None-Exist', most: excess.most })
   const query = readCondition(type, ifNoneExist, baseUrl)
   const criteria = query.includes('?') ? undefined : parseParams(query)
-  if (!criteria || !haveCriteria(criteria))
-    return createMisunderstood(
-      400,
-      `Cannot read If-None-Exist: expected search parameters, alone or after ${type}? of this FHIR server`,
-    )
+  if (!criteria || !haveCriteria(criteria)) return misunderstand('if-none-exist-malformed', { type })
   return requireGeneralParams(call, { kind: 'create', type, ifNoneExist: criteria })
 }
 
@@ -203,7 +196,7 @@ function readCondition(type: string, condition: string, baseUrl: string | undefi
 }
 
 function parseVread(type: string, id: string, version: string, call: Call): Parsed {
-  if (!isId(version)) return createMisunderstood(400, 'Cannot read version id')
+  if (!isId(version)) return misunderstand('version-id-malformed')
   return call.method === 'GET'
     ? requireGeneralParams(call, { kind: 'vread', type, id, version, params: call.params })
     : createNotAllowed()
@@ -214,7 +207,7 @@ function parseHistory(call: Call, interaction: Interaction): Parsed {
 }
 
 function parseOperation(call: Call, name: string, type?: string, id?: string): Parsed {
-  if (!OPERATION.test(name)) return createMisunderstood(400, 'Cannot read operation name')
+  if (!OPERATION.test(name)) return misunderstand('operation-name-malformed')
   // $validate checks the resource in the body or, by GET, the one with the id.
   const hasSubject = name !== '$validate' || id !== undefined
   const isCancellation = call.method === 'DELETE' && type === undefined
@@ -234,41 +227,29 @@ function parseOperation(call: Call, name: string, type?: string, id?: string): P
 /** A search by POST: the parameters of the URL and those of the form are combined (R4 http.html#search). */
 function parsePosted(call: Call, search: (params: Params) => Interaction): Parsed {
   if (call.method !== 'POST') return createNotAllowed()
-  if (!FORM.test(call.headers.contentType ?? ''))
-    return createMisunderstood(415, 'Cannot search: the body of _search is application/x-www-form-urlencoded')
+  if (!FORM.test(call.headers.contentType ?? '')) return misunderstand('search-body-not-a-form')
   const form = readParams(call.form, 'form')
   if (isFailure(form)) return form
   if (form.some(([name]) => name === '_method'))
-    return createMisunderstood(400, 'Cannot read form: it is malformed')
+    return misunderstand('parameters-malformed', { part: 'form' })
   return search([...call.params, ...form])
 }
 
-function readParams(text: string, what: 'query' | 'form'): Params | Misunderstood {
+function readParams(text: string, part: 'query' | 'form'): Params | Misunderstood {
   const excess = findSearchExcess(text)
-  if (excess) return createExcess(what, excess)
-  return parseParams(text) ?? createMisunderstood(400, `Cannot read ${what}: it is malformed`)
-}
-
-function createExcess(what: string, excess: string): Misunderstood {
-  return createMisunderstood(400, `Cannot read ${what}: ${excess}`, { isExcess: true })
+  if (excess) return misunderstand(excess.reason, { part, most: excess.most })
+  return parseParams(text) ?? misunderstand('parameters-malformed', { part })
 }
 
 function requireCriteria(interaction: Extract<Interaction, { params: Params }>): Parsed {
-  return haveCriteria(interaction.params)
-    ? interaction
-    : createMisunderstood(400, 'Cannot do this on a whole type: an id or search parameters are needed')
+  return haveCriteria(interaction.params) ? interaction : misunderstand('criteria-missing')
 }
 
 // An unknown parameter may have a meaning for the upstream (`_cascade`), so it is refused.
 function requireGeneralParams(call: Call, interaction: Interaction): Parsed {
-  return areGeneral(call.params)
-    ? interaction
-    : createMisunderstood(
-        400,
-        'Cannot accept these parameters: this interaction supports _format, _pretty, _summary and _elements',
-      )
+  return areGeneral(call.params) ? interaction : misunderstand('parameters-unsupported')
 }
 
 function createNotAllowed(): Misunderstood {
-  return createMisunderstood(405, 'Cannot process this method at this URL')
+  return misunderstand('method-not-allowed')
 }

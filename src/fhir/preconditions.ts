@@ -1,5 +1,5 @@
-import { fail } from '../core/index.ts'
 import type { FhirProblem } from './problem.ts'
+import { failFor } from './reasons/reasons.ts'
 import type { Preconditions } from './request.ts'
 
 /** The current version of a resource, as preconditions compare it. */
@@ -25,19 +25,14 @@ export function describeStaleness(
   current: CurrentVersion | undefined,
   { ifMatch, ifNoneMatch }: Preconditions,
 ): FhirProblem | undefined {
-  if (ifMatch !== undefined && !current)
-    return createStale('Cannot write: If-Match names a version, and the resource does not exist')
+  if (ifMatch !== undefined && !current) return failFor('if-match-of-absent')
   if (ifMatch !== undefined && !includesTag(ifMatch, current?.etag))
-    return createStale(
-      `Cannot write: If-Match does not name the current version ${stripWeakness(current?.etag ?? '')}`.trim(),
-    )
+    return current?.etag === undefined
+      ? failFor('if-match-of-unversioned')
+      : failFor('if-match-differs', { version: stripWeakness(current.etag) })
   if (ifNoneMatch !== undefined && current && includesTag(ifNoneMatch, current.etag))
-    return createStale('Cannot write: If-None-Match names the current version')
+    return failFor('if-none-match-names-current')
   return undefined
-}
-
-function createStale(text: string): FhirProblem {
-  return fail({ problem: 'stale', text })
 }
 
 function includesTag(header: string, etag: string | undefined): boolean {

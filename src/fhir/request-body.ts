@@ -7,6 +7,7 @@ import { findJsonExcess, parseExact, toPlain } from './json.ts'
 import { findEntryExcess } from './parse-entries.ts'
 import { isFhirPathPatch } from './patch/operations.ts'
 import type { FhirProblem } from './problem.ts'
+import { failFor } from './reasons/reasons.ts'
 import { parseReference } from './reference.ts'
 import { parseMediaType } from './request.ts'
 import type { ExactResource, Fault } from './resource.ts'
@@ -58,21 +59,23 @@ export function readBody(
   const isPatch = interaction.kind === 'patch' || interaction.kind === 'patch-conditional'
   if (expected.length === 0) return { body: undefined }
   if (!bytes || bytes.length === 0)
-    return interaction.kind === 'operation'
-      ? { body: undefined }
-      : fail({ problem: 'malformed-body', text: 'Cannot read body: it is empty' })
+    return interaction.kind === 'operation' ? { body: undefined } : failFor('body-empty')
   if (sendsContent(interaction, contentType ?? '')) return { body: readBinary(interaction, headers, bytes) }
   if (!expected.includes(parseMediaType(contentType ?? '')) || !isUtf8(contentType ?? ''))
-    return fail({ problem: 'wrong-content-type', expected, isPatch })
+    return failContentType(expected, isPatch)
   const isGraphQl = parseMediaType(contentType ?? '') === GRAPHQL_TYPE
   const read = isGraphQl ? readQuery(bytes) : parseJsonBody(bytes, bodyLimits.values)
   if (isFailure(read)) return read
   if (interaction.kind === 'bundle') return findEntryExcess(read.body, bodyLimits.entries) ?? read
   if (!isPatch) return read
   const typed = isFhirPathPatch(read.body) ? JSON_TYPES : [JSON_PATCH_TYPE]
-  return typed.some(it => it === parseMediaType(contentType ?? ''))
-    ? read
-    : fail({ problem: 'wrong-content-type', expected: typed, isPatch })
+  return typed.some(it => it === parseMediaType(contentType ?? '')) ? read : failContentType(typed, isPatch)
+}
+
+/** RFC 5789, 2.2: the response to a patch names the types of patches. */
+function failContentType(types: readonly string[], isPatch: boolean): FhirProblem {
+  const failure = failFor('wrong-content-type', { expected: types.join(' or ') })
+  return isPatch ? fail({ ...failure, headers: { 'accept-patch': types.join(', ') } }) : failure
 }
 
 /** The text of a form, which has parameters of the search. */
@@ -93,10 +96,10 @@ function parseJsonBody(bytes: Uint8Array, mostValues: number): ReadBody | FhirPr
   try {
     const text = decoder.decode(bytes)
     const excess = findJsonExcess(text, mostValues)
-    if (excess) return fail({ problem: 'too-costly', text: `Cannot read body: ${excess}` })
+    if (excess) return failFor('body-too-complex', { excess })
     return { body: parseExact(text) }
   } catch {
-    return fail({ problem: 'malformed-body', text: 'Cannot read body: it is not valid JSON in UTF-8' })
+    return failFor('body-malformed')
   }
 }
 
@@ -105,7 +108,7 @@ function readQuery(bytes: Uint8Array): ReadBody | FhirProblem {
   try {
     return { body: { query: decoder.decode(bytes) } }
   } catch {
-    return fail({ problem: 'malformed-body', text: 'Cannot read body: it is not valid UTF-8' })
+    return failFor('body-not-utf8')
   }
 }
 
@@ -132,7 +135,7 @@ export function* readRecommendedBody(
 }
 
 function toValid(resource: ExactResource, faults: readonly Fault[]): ExactResource | FhirProblem {
-  return faults.length > 0 ? fail({ problem: 'invalid-resource', faults }) : resource
+  return faults.length > 0 ? fail({ ...failFor('invalid-resource'), faults }) : resource
 }
 
 const validated = new WeakMap<object, readonly Fault[]>()
@@ -146,20 +149,15 @@ export function* validateAhead(body: unknown): Generator<undefined, void> {
 export function readResourceBodyWithId(body: unknown, type: string, id: string): ExactResource | FhirProblem {
   const resource = readResourceOfType(body, type)
   if (isFailure(resource)) return resource
-  if (resource.id !== id)
-    return fail({
-      problem: 'contradiction',
-      text: `Cannot update ${type}/${id}: the id in the body is not the id in the URL`,
-    })
+  if (resource.id !== id) return failFor('body-id-differs', { type, id })
   return readResourceBody(body, type)
 }
 
 function readResourceOfType(body: unknown, type: string): ExactResource | FhirProblem {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    return fail({ problem: 'malformed-body', text: `Cannot read body: expected a ${type} resource` })
+    return failFor('body-not-a-resource', { type })
   const { resourceType } = body as { resourceType?: unknown }
-  if (resourceType !== type)
-    return fail({ problem: 'contradiction', text: `Cannot accept body: expected a resource of type ${type}` })
+  if (resourceType !== type) return failFor('body-of-another-type', { type })
   return body as ExactResource
 }
 

@@ -159,10 +159,13 @@ const RESULT = new Set([
 ])
 
 /** Why a query or a form is too long; undefined if it is not. */
-export function findSearchExcess(text: string): string | undefined {
-  if (text.length > SEARCH_CHARACTERS) return `it has more than ${SEARCH_CHARACTERS} characters`
+export function findSearchExcess(text: string) {
+  if (text.length > SEARCH_CHARACTERS)
+    return { reason: 'parameters-too-long', most: SEARCH_CHARACTERS } as const
   const separators = text.match(/[&,]|%2c/gi)?.length ?? 0
-  return separators >= SEARCH_VALUES ? `it has more than ${SEARCH_VALUES} parameters and values` : undefined
+  return separators >= SEARCH_VALUES
+    ? ({ reason: 'parameters-too-many', most: SEARCH_VALUES } as const)
+    : undefined
 }
 
 /** The parameters of a query or a form (`application/x-www-form-urlencoded`); undefined if it is malformed or too long. */

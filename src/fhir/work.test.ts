@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { TURN_MS, WORK_UNITS } from './limits.ts'
+import { describeFailed } from './reasons/reasons.ts'
 import { runInTurns, Work } from './work.ts'
 
 describe('the work of a request', () => {
   it('is refused when none is left, and from then on, with the advice of the first refusal (LIMIT-10)', () => {
     const work = new Work(1_000)
     assert.equal(work.count('row', 400), undefined)
-    assert.match(work.count('row', 101)?.text ?? '', /too much work\. Search by fewer values/)
+    const failure = work.count('row', 101)
+    assert(failure)
+    assert.match(describeFailed(failure), /too much work\. Search by fewer values/)
     assert.equal(work.count('entry'), work.failure)
-    assert.match(work.failure?.text ?? '', /Search by fewer values/)
+    assert.equal(work.failure, failure)
   })
 
   it('is enough for the largest Bundles of ordinary entries (LIMIT-10)', () => {

@@ -1,11 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
-import { type Failed, fail } from '../core/index.ts'
+import type { Failed, StoredFacts } from '../core/index.ts'
 import { TURN_MS, WORK_UNITS } from './limits.ts'
+import type { EXCESSES } from './reasons/excesses.ts'
+import { failFor } from './reasons/reasons.ts'
 
 /** Why a request is not completed. */
 export interface TooMuchWork extends Failed {
-  readonly problem: 'too-costly'
-  readonly text: string
+  readonly reason: (typeof REASONS)[WorkKind]
+  readonly facts: StoredFacts
 }
 
 /**
@@ -33,24 +35,24 @@ const COSTS = {
 
 export type WorkKind = keyof typeof COSTS
 
-/** How a caller asks for less of it. */
-const ADVICE: Readonly<Record<WorkKind, string>> = {
-  entry: 'Divide the Bundle into several',
-  parameter: 'Search by fewer parameters and values, or divide the Bundle into several',
-  value: 'Search by fewer values, and name the type that a chain leads to',
-  interaction: 'Divide the Bundle into several',
-  search: 'Divide the Bundle into several',
-  write: 'Divide the Bundle into several',
-  operation: 'Divide the Bundle into several',
-  patch: 'Divide the Bundle into several',
-  element: 'Send smaller patches, or divide the Bundle into several',
-  reference: 'Send resources with fewer references, or divide the Bundle into several',
-  row: 'Search by fewer values, or add a parameter that fewer resources match',
-  statement: 'Search by fewer parameters, or divide the Bundle into several',
-  written: 'Divide the Bundle into several',
-  request: 'Request less data, name the type that a chain leads to, or divide the Bundle into several',
-  character: 'Request less data',
-}
+/** Their sentences say how a caller asks for less of it. */
+const REASONS = {
+  entry: 'work-of-bundle',
+  parameter: 'work-of-parameters',
+  value: 'work-of-values',
+  interaction: 'work-of-bundle',
+  search: 'work-of-bundle',
+  write: 'work-of-bundle',
+  operation: 'work-of-bundle',
+  patch: 'work-of-bundle',
+  element: 'work-of-patches',
+  reference: 'work-of-references',
+  row: 'work-of-rows',
+  statement: 'work-of-statements',
+  written: 'work-of-bundle',
+  request: 'work-of-requests',
+  character: 'work-of-characters',
+} as const satisfies Readonly<Record<WorkKind, keyof typeof EXCESSES>>
 
 /**
  * The work that one request may cause, in whatever part of the server. Whoever works counts the work before, stops if there
@@ -69,7 +71,7 @@ export class Work {
   /** Counts work before it is done. Returns the failure of the request if no work is left for it. */
   count(kind: WorkKind, times = 1): TooMuchWork | undefined {
     this.#left -= COSTS[kind] * times
-    if (this.#left < 0) this.#failure ??= createFailure(kind)
+    if (this.#left < 0) this.#failure ??= failFor(REASONS[kind])
     return this.#failure
   }
 
@@ -97,13 +99,6 @@ export class Work {
     await setImmediate()
     this.beginTurn()
   }
-}
-
-function createFailure(kind: WorkKind): TooMuchWork {
-  return fail({
-    problem: 'too-costly',
-    text: `Cannot complete the request: it takes too much work. ${ADVICE[kind]}`,
-  })
 }
 
 /** Runs work that pauses, and lets other requests run in between. */

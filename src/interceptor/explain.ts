@@ -1,5 +1,11 @@
 import { isFailure } from '../core/index.ts'
-import { type Interaction, isResourceType, type Misunderstood, parseInteraction } from '../fhir/index.ts'
+import {
+  failFor,
+  type Interaction,
+  isResourceType,
+  type Misunderstood,
+  parseInteraction,
+} from '../fhir/index.ts'
 import {
   type AccessFilter,
   type EnforcementPolicy,
@@ -116,7 +122,7 @@ export function explain(question: Question, fhirBaseUrl: string): Explanation {
     const hint = explanation.within && explainOtherPatients(interaction, explanation.within, fhirBaseUrl)
     return addHint(explanation, hint ?? undefined)
   } catch {
-    return describeDecision({ allowed: false, refusal: { kind: 'broken' } })
+    return describeDecision({ allowed: false, refusal: failFor('broken') })
   }
 }
 

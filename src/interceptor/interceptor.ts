@@ -1,5 +1,6 @@
 import type { AuditRecord } from '../audit-record/index.ts'
-import { type Interaction, type Resource, Work } from '../fhir/index.ts'
+import { isFailure } from '../core/index.ts'
+import { failFor, type Interaction, type Resource, Work } from '../fhir/index.ts'
 import type { Algorithm } from '../jwt/index.ts'
 import {
   type Authenticated,
@@ -146,13 +147,12 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
 
   function reportError(error: unknown): Refusal {
     options.onError?.(error)
-    return { kind: 'broken' }
+    return failFor('broken')
   }
 
   function checkRevoked(found: Verified<KnownCaller>): AuthFailure | Caller | Promise<AuthFailure | Caller> {
-    if (found.kind === 'expired')
-      return { ...refuse({ kind: 'expired-token' }), rejectedGrant: found.caller.grant }
-    if (found.kind !== 'caller') return refuse(found)
+    if (isFailure(found)) return refuse(found)
+    if (found.isExpired) return { ...refuse(failFor('expired-token')), rejectedGrant: found.caller.grant }
     const { caller } = found
     if (revocations?.isRevoked(caller.revocationKeys))
       return { ...refuse(REVOKED), rejectedGrant: caller.grant }
@@ -187,7 +187,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
   }
 }
 
-const REVOKED = { kind: 'bad-token', check: 'revoked', why: 'it was revoked' } as const
+const REVOKED = failFor('token-revoked')
 
 async function checkRevokedByHost(
   caller: Caller,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { failFor } from '../fhir/index.ts'
 import { type Refusal, refuse } from './refuse.ts'
 
 function describeRefusal(refusal: Refusal): readonly unknown[] {
@@ -14,7 +15,7 @@ function describeRefusal(refusal: Refusal): readonly unknown[] {
 describe('refuse', () => {
   it('has the specified texts, and keeps the reason for the audit trail', () => {
     const INVALID = { 'www-authenticate': 'Bearer error="invalid_token"' }
-    assert.deepEqual(describeRefusal({ kind: 'no-bearer' }), [
+    assert.deepEqual(describeRefusal({ reason: 'no-bearer' }), [
       401,
       'login',
       'Missing or non-Bearer Authorization header. All FHIR requests need a SMART access token.',
@@ -23,16 +24,16 @@ describe('refuse', () => {
       undefined,
       undefined,
     ])
-    assert.deepEqual(describeRefusal({ kind: 'bad-token', check: 'not-a-jwt', why: 'it is not a JWT' }), [
+    assert.deepEqual(describeRefusal({ reason: 'token-not-a-jwt' }), [
       401,
       'login',
       'The access token is not valid on this FHIR server.',
       INVALID,
       'The token is not accepted: it is not a JWT.',
-      'it is not a JWT',
+      undefined,
       undefined,
     ])
-    assert.deepEqual(describeRefusal({ kind: 'expired-token' }), [
+    assert.deepEqual(describeRefusal({ reason: 'expired-token' }), [
       401,
       'expired',
       'The access token has expired.',
@@ -41,7 +42,7 @@ describe('refuse', () => {
       undefined,
       undefined,
     ])
-    assert.deepEqual(describeRefusal({ kind: 'no-keys' }), [
+    assert.deepEqual(describeRefusal({ reason: 'no-keys' }), [
       503,
       'transient',
       'The access token cannot be verified yet: no key set.',
@@ -50,7 +51,7 @@ describe('refuse', () => {
       undefined,
       undefined,
     ])
-    assert.deepEqual(describeRefusal({ kind: 'broken' }), [
+    assert.deepEqual(describeRefusal({ reason: 'broken' }), [
       500,
       'exception',
       'The request could not be checked, so it was refused.',
@@ -63,7 +64,7 @@ describe('refuse', () => {
 
   it('names the scopes that would permit the request', () => {
     const insufficient = {
-      kind: 'insufficient-scope',
+      reason: 'insufficient-scope',
       method: 'GET',
       type: 'Condition',
       missing: [],
@@ -95,42 +96,36 @@ describe('refuse', () => {
 
   it('says only that a request is outside the grant, with a hint (ERROR-1, ERROR-4)', () => {
     const text = 'Not within the granted patient, user or filter.'
-    assert.deepEqual(describeRefusal({ kind: 'not-within', hint: 'Because' }), [
+    assert.deepEqual(describeRefusal(failFor('stored-not-within')), [
       403,
       'forbidden',
       text,
       {},
-      'Because',
+      'The stored resource is not within the grant',
       undefined,
       undefined,
     ])
-    assert.equal('by' in refuse({ kind: 'not-within', hint: 'Because' }), false)
-    assert.equal(
-      describeRefusal({ kind: 'not-within', hint: 'Because', by: 'patient/*.r' })[6],
-      'patient/*.r',
-    )
+    assert.equal('by' in refuse(failFor('stored-not-within')), false)
+    assert.equal(describeRefusal({ ...failFor('stored-not-within'), by: 'patient/*.r' })[6], 'patient/*.r')
   })
 
   it('lists the methods of a URL', () => {
-    const refusal = { kind: 'misunderstood', status: 405, text: 'No', allow: ['GET', 'HEAD'] } as const
+    const refusal = { reason: 'method-not-allowed', allow: ['GET', 'HEAD'] } as const
     assert.deepEqual(refuse(refusal).headers, { allow: 'GET, HEAD' })
   })
 
   it('says why a request cannot be read', () => {
-    for (const [status, code] of [
-      [400, 'invalid'],
-      [404, 'not-supported'],
-      [405, 'not-supported'],
-      [415, 'not-supported'],
+    for (const [status, code, reason, text] of [
+      [400, 'invalid', 'version-id-malformed', 'Cannot read version id.'],
+      [404, 'not-supported', 'url-unknown', 'Cannot find this URL on the FHIR server.'],
+      [405, 'not-supported', 'method-not-allowed', 'Cannot process this method at this URL.'],
+      [
+        415,
+        'not-supported',
+        'search-body-not-a-form',
+        'Cannot search: the body of _search is application/x-www-form-urlencoded.',
+      ],
     ] as const)
-      assert.deepEqual(describeRefusal({ kind: 'misunderstood', status, text: 'Cannot read it' }), [
-        status,
-        code,
-        'Cannot read it.',
-        {},
-        undefined,
-        undefined,
-        undefined,
-      ])
+      assert.deepEqual(describeRefusal({ reason }), [status, code, text, {}, undefined, undefined, undefined])
   })
 })

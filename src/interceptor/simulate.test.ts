@@ -43,7 +43,7 @@ describe('applyTokenFailures', () => {
     const simulate = 'access-token:expired'
     const refused = await lab.authenticate(auth.bearer({ simulate, exp: 1 }))
     assert.ok(!refused.allowed)
-    assert.equal(refused.why, 'simulated by the lab: access-token:expired')
+    assert.equal(refused.why, 'The token is not accepted: simulated by the lab: access-token:expired')
     assert.equal(refused.rejectedGrant?.clientId, 'app')
     assert.equal(refused.outcome.issue[0]?.details.text, 'The access token has expired.')
   })

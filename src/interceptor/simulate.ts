@@ -91,7 +91,7 @@ function markFailure(failure: AuthFailure, authorization: string | undefined): A
   const isKnown = failure.rejectedGrant !== undefined || Object.keys(claimed).length === 0
   return {
     ...failure,
-    ...(isSimulated && { why: `simulated by the lab: ${name}` }),
+    ...(isSimulated && { why: `The token is not accepted: simulated by the lab: ${name}` }),
     ...(!isKnown && { claimed }),
   }
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fail } from '../core/index.ts'
-import type { CurrentVersion, Permission, Resource } from '../fhir/index.ts'
+import { type CurrentVersion, failFor, type Permission, type Resource } from '../fhir/index.ts'
 import {
   type Access,
   type AccessFilter,
@@ -116,9 +115,8 @@ describe('failHidden', () => {
 
   it('names a resource that the grant itself names', () => {
     assert.partialDeepStrictEqual(failHidden(access, 'r', 'Patient', '1'), {
-      problem: 'absent',
-      type: 'Patient',
-      id: '1',
+      reason: 'absent',
+      facts: { type: 'Patient', id: '1' },
     })
   })
 
@@ -127,8 +125,8 @@ describe('failHidden', () => {
       ['Patient', '2'],
       ['Condition', 'c'],
     ] as const)
-      assert.partialDeepStrictEqual(failHidden(access, 'r', type, id), { problem: 'outside-access' })
-    assert.equal(failHidden(access, 'u', 'Patient', '1').problem, 'outside-access')
+      assert.partialDeepStrictEqual(failHidden(access, 'r', type, id), { reason: 'outside-access' })
+    assert.equal(failHidden(access, 'u', 'Patient', '1').reason, 'outside-access')
   })
 })
 
@@ -138,7 +136,7 @@ describe('findUpdateConflict', () => {
   const condition = { type: 'Condition', id: 'c' }
   const before = { etag: 'W/"2"' }
   const find = (target: typeof patient, current: CurrentVersion | 'deleted' | 'absent', ifMatch?: string) =>
-    findUpdateConflict(own, target, current, ifMatch === undefined ? {} : { ifMatch })?.problem
+    findUpdateConflict(own, target, current, ifMatch === undefined ? {} : { ifMatch })?.reason
 
   it('returns no conflict without a precondition, or with one that holds', () => {
     for (const current of [before, 'deleted', 'absent'] as const)
@@ -147,9 +145,9 @@ describe('findUpdateConflict', () => {
   })
 
   it('reports a stale version to a caller who may see the resource', () => {
-    assert.equal(find(condition, before, 'W/"1"'), 'stale')
-    assert.equal(find(condition, 'deleted', 'W/"1"'), 'stale')
-    assert.equal(find(patient, 'absent', 'W/"1"'), 'stale')
+    assert.equal(find(condition, before, 'W/"1"'), 'if-match-differs')
+    assert.equal(find(condition, 'deleted', 'W/"1"'), 'if-match-of-absent')
+    assert.equal(find(patient, 'absent', 'W/"1"'), 'if-match-of-absent')
   })
 
   it('does not reveal to other callers that the resource is absent', () => {
@@ -202,9 +200,9 @@ const replace = [{ op: 'replace', path: '/status', value: 'amended' }]
 
 const test = [{ op: 'test', path: '/status', value: 'final' }, ...replace]
 
-const malformed = fail({ problem: 'malformed-body', text: 'no patch' })
+const malformed = failFor('patch-not-operations')
 
-const failed = fail({ problem: 'unusable-patch', text: 'status is final' })
+const failed = failFor('patch-path-to-nothing')
 
 /** Permits the listed accesses, such as `r:stored`. */
 const permitting =
@@ -227,16 +225,16 @@ describe('checkPatch', () => {
 
   it('refuses a patch with a test from a caller who may not read the resource', () => {
     for (const outcome of [result, failed])
-      assert.equal(checkPatch(test, stored, outcome, permitting())?.problem, 'outside-access')
+      assert.equal(checkPatch(test, stored, outcome, permitting())?.reason, 'outside-access')
   })
 
   it('tells a caller who may not read the resource why a patch fails only if the patch itself is malformed', () => {
     assert.equal(checkPatch(replace, stored, malformed, permitting()), malformed)
     const hidden = checkPatch(replace, stored, failed, permitting())
-    assert.partialDeepStrictEqual(hidden, { problem: 'unusable-patch', text: 'Cannot apply patch' })
+    assert.partialDeepStrictEqual(hidden, { reason: 'patch-unusable' })
   })
 
   for (const granted of ['r:result', 's:result'])
     it(`refuses a patch that makes a hidden resource readable by ${granted[0]}`, () =>
-      assert.equal(checkPatch(replace, stored, result, permitting(granted))?.problem, 'outside-access'))
+      assert.equal(checkPatch(replace, stored, result, permitting(granted))?.reason, 'outside-access'))
 })

@@ -1,13 +1,15 @@
-import { fail, isFailure, isRecord } from '../core/index.ts'
+import { isFailure, isRecord } from '../core/index.ts'
 import {
   type CurrentVersion,
   createMatcher,
   describeStaleness,
   type FhirProblem,
+  failFor,
   findCompartmentPatients,
   findContainedPatients,
   findNamedBinaries,
   findReferredPatients,
+  isFor,
   isInCompartment,
   namesOtherPatient,
   type Permission,
@@ -153,8 +155,8 @@ function isByPatient({ patient, panel, ...more }: Constraint): boolean {
 /** Absent resources and those outside the access fail in the same way, unless the caller may know that one is absent. */
 export function failHidden(access: Access, permission: Permission, type: string, id: string): FhirProblem {
   return mayRevealAbsence(access.filterFor(type, permission), type, id)
-    ? fail({ problem: 'absent', type, id })
-    : fail({ problem: 'outside-access' })
+    ? failFor('absent', { type, id })
+    : failFor('outside-access')
 }
 
 /**
@@ -169,7 +171,7 @@ export function findUpdateConflict(
 ): FhirProblem | undefined {
   const stale = describeStaleness(typeof before === 'object' ? before : undefined, preconditions)
   if (!stale || before !== 'absent' || mayRevealAbsence(access.filterFor(type, 'u'), type, id)) return stale
-  return fail({ problem: 'outside-access' })
+  return failFor('outside-access')
 }
 
 /**
@@ -198,9 +200,9 @@ export function checkPatch(
   isWithin: (permission: Permission, resource: Resource) => boolean,
 ): FhirProblem | undefined {
   if (isWithin('r', stored)) return isFailure(result) ? result : undefined
-  if (readsStored(patch)) return fail({ problem: 'outside-access' })
-  if (isFailure(result)) return result.problem === 'malformed-body' ? result : UNUSABLE
-  return isWithin('r', result) || isWithin('s', result) ? fail({ problem: 'outside-access' }) : undefined
+  if (readsStored(patch)) return failFor('outside-access')
+  if (isFailure(result)) return isFor('malformed-patch', result.reason) ? result : UNUSABLE
+  return isWithin('r', result) || isWithin('s', result) ? failFor('outside-access') : undefined
 }
 
-const UNUSABLE: FhirProblem = fail({ problem: 'unusable-patch', text: 'Cannot apply patch' })
+const UNUSABLE: FhirProblem = failFor('patch-unusable')

@@ -1,8 +1,9 @@
 import { readFiledPatients } from '../../audit-record/index.ts'
-import { fail, isFailure } from '../../core/index.ts'
+import { isFailure } from '../../core/index.ts'
 import {
   type AnyProblem,
   type BadSearch,
+  failFor,
   matchesClause,
   type Params,
   parseQuery,
@@ -59,16 +60,16 @@ export async function searchAudit<P extends AnyProblem>(
   const { params, lenient, work, fhirBaseUrl, compartment } = search
   const ids = await openEventIds(store)
   const place = readPosition(params, ids)
-  if (place === 'unreadable') return failSearch('Cannot read page: use the link unchanged')
+  if (place === 'unreadable') return failFor('audit-page-link-changed')
   const asked = params.filter(([name]) => name !== PAGE)
   const query = parseQuery(['AuditEvent'], asked, { baseUrl: fhirBaseUrl, lenient, work })
   if (isFailure(query)) return query
   const order = chooseOrder(query)
-  if (order === undefined) return failSearch('Cannot sort AuditEvents except by date')
-  if (query.includes.length > 0) return failSearch('Cannot include resources with AuditEvents')
+  if (order === undefined) return failFor('audit-sort-unsupported')
+  if (query.includes.length > 0) return failFor('audit-include-unsupported')
   const clauses = query.types.flatMap(type => type.clauses)
   if (clauses.some(clause => clause.kind === 'chain' || clause.kind === 'has'))
-    return failSearch('Cannot follow a chain from AuditEvents')
+    return failFor('audit-chain-unsupported')
   if (countValues(clauses) > SEARCHED_VALUES) return TOO_MANY_VALUES
   const address = `${fhirBaseUrl}/${compartment === undefined ? '' : `Patient/${compartment}/`}AuditEvent`
   const plan = { ...toDatabaseSearch(clauses, compartment, search.filter, ids), ids }
@@ -226,15 +227,7 @@ function countPatients(record: KeptRecord): number {
   return readFiledPatients(record).patients.length
 }
 
-const TOO_MANY_VALUES = fail({
-  problem: 'bad-search',
-  code: 'too-costly',
-  text: `Cannot search AuditEvents by more than ${SEARCHED_VALUES} values`,
-})
-
-function failSearch(text: string): BadSearch {
-  return fail({ problem: 'bad-search', code: 'not-supported', text })
-}
+const TOO_MANY_VALUES = failFor('audit-values-too-many', { most: SEARCHED_VALUES })
 
 /**
  * Whether the caller may see an event. A caller limited to one patient or a panel sees no event about several patients:

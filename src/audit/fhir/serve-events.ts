@@ -2,10 +2,11 @@ import { isFailure } from '../../core/index.ts'
 import {
   type AnyProblem,
   type BadSearch,
-  createMisunderstood,
   type FhirProblem,
+  failFor,
   type Interaction,
   type Resource,
+  toMisunderstood,
   type Work,
 } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, type FindPanelMembership, failHidden } from '../../smart/index.ts'
@@ -66,8 +67,8 @@ export function serveAuditEvents(store: Store, fhirBaseUrl: string): AuditEventS
         }
         default:
           return isReading(interaction)
-            ? failUnsupported('Cannot read versions of an AuditEvent: there is only one', [])
-            : failUnsupported('Cannot write AuditEvents: only the server creates them', ['GET', 'HEAD'])
+            ? failUnsupported('audit-event-versions', [])
+            : failUnsupported('audit-event-written', ['GET', 'HEAD'])
       }
     },
   }
@@ -79,8 +80,8 @@ function isReading({ kind }: Interaction): boolean {
 
 export function auditRefusal(interaction: Interaction): FhirProblem {
   return interaction.kind === 'read' || interaction.kind.startsWith('search') || isReading(interaction)
-    ? failUnsupported('Cannot read AuditEvents in a Bundle: request them separately', [])
-    : failUnsupported('Cannot write AuditEvents: only the server creates them', [])
+    ? failUnsupported('audit-event-in-bundle', [])
+    : failUnsupported('audit-event-written', [])
 }
 
 async function read<P extends AnyProblem>(
@@ -102,6 +103,9 @@ async function read<P extends AnyProblem>(
   return failHidden({ filterFor: () => filter }, 'r', 'AuditEvent', id)
 }
 
-function failUnsupported(text: string, allow: readonly string[]): FhirProblem {
-  return createMisunderstood(405, text, { allow })
+function failUnsupported(
+  reason: 'audit-event-versions' | 'audit-event-written' | 'audit-event-in-bundle',
+  allow: readonly string[],
+): FhirProblem {
+  return toMisunderstood(failFor(reason), allow)
 }

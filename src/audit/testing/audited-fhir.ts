@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { sql } from 'kysely'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { type FhirServerOptions, fhirServer } from '../../backends/sqlite/index.ts'
-import { createOutcome, refuseOutsideGrant } from '../../fhir/index.ts'
+import { createOutcome } from '../../fhir/index.ts'
 import { type Access, type Authenticator, fullAccess, type Grant, parseScopes } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
 import { createAuditor, createFhirAudit, findRecords, type KeptRecord, openEventIds } from '../index.ts'
@@ -48,6 +48,10 @@ const callers: Readonly<
   },
 }
 
+const OUTSIDE = createOutcome('forbidden', 'Not within the granted patient, user or filter.', {
+  hint: 'A filter does not filter it',
+})
+
 const guard: Authenticator = {
   async authenticate(authorization) {
     const caller = callers[authorization?.replace('Bearer ', '') ?? '']
@@ -55,17 +59,23 @@ const guard: Authenticator = {
     if (authorization === 'Bearer juniper-revoked')
       return {
         ...bad,
-        why: 'it was revoked',
+        why: 'The token is not accepted: it was revoked',
         ...(callers.juniper && { rejectedGrant: callers.juniper.grant }),
       }
-    if (!caller) return { ...bad, why: 'it is not a JWT' }
+    if (!caller) return { ...bad, why: 'The token is not accepted: it is not a JWT' }
     const { grant, access, by } = caller
     return {
       allowed: true,
       grant,
       decide: interaction =>
         'type' in interaction && interaction.type === 'Observation'
-          ? { ...refuseOutsideGrant('A filter does not filter it'), by: 'patient/Observation.rs?code=1' }
+          ? {
+              allowed: false,
+              status: 403,
+              headers: {},
+              outcome: OUTSIDE,
+              by: 'patient/Observation.rs?code=1',
+            }
           : { allowed: true, access, by },
     }
   },

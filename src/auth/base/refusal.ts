@@ -1,12 +1,7 @@
-import { Failing } from '../../core/index.ts'
-import {
-  type Comparison,
-  fill,
-  type OAuthWords,
-  type RefusalCode,
-  type StoredFacts,
-} from '../words/reason.ts'
-import { type FactsArgument, type FactsOf, OAUTH_REASONS, type OAuthReason } from '../words/reasons.ts'
+import type { FactsArgument } from '../../core/index.ts'
+import { Failing, fill, type StoredFacts } from '../../core/index.ts'
+import type { Comparison, OAuthWords, RefusalCode } from '../words/reason.ts'
+import { type FactsOf, OAUTH_REASONS, type OAuthReason } from '../words/reasons.ts'
 /** A verified redirect URI that an error may be sent to. */
 export interface ReturnTarget {
   readonly redirectUri: string

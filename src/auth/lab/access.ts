@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { FactsArgument, StoredFacts } from '../../core/index.ts'
 import { type Failed, fail } from '../../core/index.ts'
 import { isOpenedByOtherSite, isSentByOwnPage } from '../../web/http/index.ts'
 import { RECENT_SECONDS } from '../base/limits.ts'
@@ -6,8 +7,7 @@ import type { AuthContext } from '../oauth/context.ts'
 import type { Login } from '../users/find-login.ts'
 import { findCurrentLogin } from '../users/login.ts'
 import { isRecentLogin } from '../users/login-rights.ts'
-import type { StoredFacts } from '../words/reason.ts'
-import { describePage, type FactsArgument, type FactsOf, type PageReason } from '../words/reasons.ts'
+import { describePage, type FactsOf, type PageReason } from '../words/reasons.ts'
 
 export interface Problem extends Failed {
   readonly reason: PageReason

@@ -1,3 +1,4 @@
+import type { FactsArgument } from '../../core/index.ts'
 import { fail, findNearest, isFailure, isRecord } from '../../core/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { readParameters } from '../base/request.ts'
@@ -5,7 +6,7 @@ import { findLogoUrlFault } from '../oauth/clients/urls.ts'
 import { checkRequestedScope } from '../oauth/grants/grant-scope.ts'
 import { readOptions } from '../oauth/launch/options.ts'
 import type { LaunchRequest } from '../oauth/launch/prepare.ts'
-import { describePage, type FactsArgument, type FactsOf } from '../words/reasons.ts'
+import { describePage, type FactsOf } from '../words/reasons.ts'
 import type { Problem } from './access.ts'
 import { hasContext, isLaunchKind, LAUNCH_KINDS, type LaunchKind } from './kinds.ts'
 import {

@@ -1,5 +1,6 @@
+import { fill, type StoredFacts } from '../../core/index.ts'
 import { findDifference } from './difference.ts'
-import { type Comparison, fill, type StoredFacts } from './reason.ts'
+import type { Comparison } from './reason.ts'
 import { findWords } from './reasons.ts'
 
 /** A reason as the audit trail has it. */
@@ -18,8 +19,16 @@ export function explainReason({
   const words = findWords(reason)
   if (!words) return undefined
   const sent = words.compares === undefined ? undefined : describeSent(words.compares, compared)
-  const cause = [sent ?? fill(words.cause, facts), words.note].filter(text => text !== undefined)
+  const cause = [
+    sent ?? endSentence(fill(words.cause ?? words.hint ?? words.sentence, facts)),
+    words.note,
+  ].filter(text => text !== undefined)
   return { cause: cause.join(' '), action: fill(words.remedy, facts) }
+}
+
+/** Some sentences of the FHIR server have no full stop, as contracts with clients require. */
+export function endSentence(text: string): string {
+  return /[.?!]$/.test(text) ? text : `${text}.`
 }
 
 /** Names a sent value and the expected one, and how they differ. Undefined if they were not compared. */

@@ -3,6 +3,7 @@
  * sentence and no reason. The table is closed: it gets no row for a new sentence, because new records name their reason
  * (`reasons.ts`).
  */
+import type { FhirReason } from '../../fhir/index.ts'
 import { describeSent } from './explanation.ts'
 import type { Comparison } from './reason.ts'
 
@@ -26,6 +27,20 @@ export function explainOldText(
   const write = (text: Text) => (typeof text === 'string' ? text : text(compared, sentence))
   return { cause: write(cause), action: write(action) }
 }
+
+/** The reason of a refusal by scopes, in a record without a reason. */
+export function nameOldRefusal(sentence: string | null): FhirReason {
+  return OLD_REFUSALS.find(([pattern]) => pattern.test(sentence ?? ''))?.[1] ?? 'outside-access'
+}
+
+/** The first that matches counts. */
+const OLD_REFUSALS: readonly (readonly [pattern: RegExp, reason: FhirReason])[] = [
+  [/this server accepts no \w+\/ scopes/i, 'insufficient-scope-of-context'],
+  [/^Insufficient scope/, 'insufficient-scope'],
+  [/search must name the patient/, 'search-not-limited'],
+  [/content of the write/, 'content-not-within'],
+  [/^Not within the granted patient, user or filter\. ./, 'resource-not-covered'],
+]
 
 /** Names a sent value and the expected one. */
 function describe(name: string, compared: Compared, otherwise: string): string {

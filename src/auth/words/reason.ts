@@ -57,27 +57,3 @@ export interface StatusWords extends Words {
   readonly cause: string
   readonly status: number
 }
-
-/** The facts by their names, as the audit trail stores them. */
-export type StoredFacts = Readonly<Record<string, string | number>>
-
-type NamesIn<Text> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never
-
-/** The facts that the words of a reason name. */
-export type FactsIn<Of extends Words> = Readonly<
-  Record<
-    NamesIn<
-      | Of['sentence']
-      | Of['remedy']
-      | (Of extends { readonly cause: infer Cause } ? Cause : never)
-      | (Of extends { readonly detail: infer Detail } ? Detail : never)
-      | (Of extends { readonly note: infer Note } ? Note : never)
-    >,
-    string | number
-  >
->
-
-/** Replaces the names of facts. A fact that an older record lacks is left out. */
-export function fill(text: string, facts: StoredFacts): string {
-  return text.replace(/\{(\w+)\}/g, (_, name: string) => String(facts[name] ?? '…'))
-}

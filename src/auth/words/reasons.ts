@@ -2,14 +2,14 @@
  * Every reason for which the auth server refuses an expected request, with its words. Responses, error pages, the audit
  * trail, `/activity`, `sallyport problems` and docs/errors.md have their words from here, and nothing decides by a sentence.
  */
-import { findOwn } from '../../core/index.ts'
+import { type FactsArgument, type FactsIn, fill, findOwn, type StoredFacts } from '../../core/index.ts'
+import { FHIR_REASONS } from '../../fhir/index.ts'
 import { AUTHORIZATION, AUTHORIZATION_PAGES } from './authorization.ts'
 import { CLIENT_AUTHENTICATION, INTROSPECTION, REGISTRATION } from './clients.ts'
-import { FHIR_REASONS } from './fhir.ts'
 import { LAUNCHES } from './launches.ts'
 import { LINK_ERRORS, LINKS } from './links.ts'
-import type { FactsIn, OAuthWords, StatusWords, StoredFacts } from './reason.ts'
-import { fill } from './reason.ts'
+import { OLD_REASONS } from './old-reasons.ts'
+import type { Words } from './reason.ts'
 import { LOGOUT_TOKENS, OWN_SIGN_IN, PROVIDER_SIGN_IN } from './sign-in.ts'
 import { COMMANDS, TOKENS } from './tokens.ts'
 
@@ -36,23 +36,23 @@ export type PageReason = keyof typeof PAGE_REASONS
 
 type Table = typeof OAUTH_REASONS & typeof PAGE_REASONS
 
+type AnyWords = Words & { readonly hint?: string }
+
 /** The facts that a reason needs. */
 export type FactsOf<Reason extends keyof Table> = FactsIn<Table[Reason]>
 
-const ALL: Readonly<Record<string, OAuthWords | StatusWords>> = {
+const ALL: Readonly<Record<string, AnyWords>> = {
   ...OAUTH_REASONS,
   ...PAGE_REASONS,
   ...PROVIDER_SIGN_IN,
   ...FHIR_REASONS,
+  ...OLD_REASONS,
 }
 
 /** The words of a reason in the audit trail. Undefined for one of a later release, and for a record without a reason. */
-export function findWords(reason: string | undefined): OAuthWords | StatusWords | undefined {
+export function findWords(reason: string | undefined): AnyWords | undefined {
   return reason === undefined ? undefined : findOwn(ALL, reason)
 }
-
-/** A reason without facts may omit them. */
-export type FactsArgument<Facts> = Record<never, never> extends Facts ? [facts?: Facts] : [facts: Facts]
 
 /** The status and the sentence of a reason that is not one of OAuth. */
 export function describePage<Reason extends PageReason>(

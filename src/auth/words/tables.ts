@@ -1,14 +1,15 @@
 /** All tables of reasons, by their titles in docs/errors.md. */
+import { FHIR_REASON_TABLES } from '../../fhir/index.ts'
 import { ADMINISTRATION } from './administration.ts'
 import { AUTHORIZATION, AUTHORIZATION_PAGES } from './authorization.ts'
 import { CLIENT_AUTHENTICATION, INTROSPECTION, REGISTRATION } from './clients.ts'
-import { FHIR_REASONS } from './fhir.ts'
 import { LAUNCHES } from './launches.ts'
 import { LINK_ERRORS, LINKS } from './links.ts'
 import { LOGOUT_TOKENS, OWN_SIGN_IN, PROVIDER_SIGN_IN } from './sign-in.ts'
 import { COMMANDS, TOKENS } from './tokens.ts'
 
 export const REASON_TABLES = {
+  ...FHIR_REASON_TABLES,
   'Authorization requests, and requests to sign out': { ...AUTHORIZATION, ...AUTHORIZATION_PAGES },
   'Authentication of apps': CLIENT_AUTHENTICATION,
   'Token requests': TOKENS,
@@ -21,5 +22,4 @@ export const REASON_TABLES = {
   'Sign-in with a provider': PROVIDER_SIGN_IN,
   'Logout tokens of providers': LOGOUT_TOKENS,
   Administration: ADMINISTRATION,
-  'Requests that the FHIR server refuses before it looks at scopes': FHIR_REASONS,
 } as const

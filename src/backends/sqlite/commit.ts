@@ -1,5 +1,5 @@
 import { fail, isFailure } from '../../core/index.ts'
-import { limits, type Work } from '../../fhir/index.ts'
+import { failFor, limits, type Work } from '../../fhir/index.ts'
 import type {
   CommitOptions,
   CommitResult,
@@ -41,10 +41,7 @@ export async function commit(
   return { kind: 'committed', committed, durable }
 }
 
-const CONFLICT = fail({
-  problem: 'stale',
-  text: 'Cannot write: other changes were made at the same time. Send the request again',
-})
+const CONFLICT = failFor('changed-while-written')
 
 /** A change that only has to be written. */
 type Prepared =
@@ -76,10 +73,7 @@ async function prepareAll(
   return prepared
 }
 
-const TOO_MANY_ROWS = fail({
-  problem: 'too-costly',
-  text: `Cannot process transaction: it writes more than ${limits.INDEX_ROWS} search values`,
-})
+const TOO_MANY_ROWS = failFor('transaction-rows-too-many', { most: limits.INDEX_ROWS })
 
 function prepare(repository: Repository, write: VersionedWrite): Prepared | Failure {
   if (write.kind === 'delete') {

@@ -1,5 +1,5 @@
 import { createCachedFetch } from '../../cache/index.ts'
-import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
 import {
   findOperation,
   findSearchParameter,
@@ -16,6 +16,7 @@ import {
   COMPARTMENTS,
   createSecuritySection,
   type Failure,
+  failBroken,
   SYSTEM_INTERACTIONS,
   TYPE_INTERACTIONS,
 } from '../../fhir-api/index.ts'
@@ -129,7 +130,7 @@ function isUsable({ isUpstreamParameter }: Gateway, type: string, name: string):
 function listIncludes(name: string, includes: unknown, type: string): readonly string[] {
   return listOf(includes, it => typeof it === 'string').filter(it => {
     const rules = parseInclude(name, it, [type])
-    return typeof rules !== 'string' && !EXCLUDED_TYPES.has(it.split(':')[0] ?? '')
+    return !isFailure(rules) && !EXCLUDED_TYPES.has(it.split(':')[0] ?? '')
   })
 }
 
@@ -230,9 +231,7 @@ const FAILED_MS = 1_000
 
 function parseStatement(status: number, text: string): CapabilityStatement | Failure {
   const why = 'its metadata is no CapabilityStatement'
-  if (status !== 200) return fail({ problem: 'upstream-broken', why })
+  if (status !== 200) return failBroken(why)
   const statement = parseLimited(text)
-  return isRecord(statement) && statement.resourceType === 'CapabilityStatement'
-    ? statement
-    : fail({ problem: 'upstream-broken', why })
+  return isRecord(statement) && statement.resourceType === 'CapabilityStatement' ? statement : failBroken(why)
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { condition, patient } from '../../backends/sqlite/testing/fhir.ts'
-import { fail, isFailure } from '../../core/index.ts'
-import type { Resource } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
+import { failFor, type Resource } from '../../fhir/index.ts'
 import { type Access, fullAccess, noAccess, type Panel, type Permission, seesAll } from '../../smart/index.ts'
 import { createAccessCheck } from './access-check.ts'
 
@@ -65,7 +65,7 @@ describe('createAccessCheck', () => {
   })
 
   it('fails if the backend cannot read the panel', async () => {
-    const unreachable = fail({ problem: 'upstream-unreachable' })
+    const unreachable = failFor('upstream-unreachable')
     const content = { access: panelled, baseUrl: 'http://fhir.test/fhir', resources: [condition('c', 'ann')] }
     assert.equal(await createAccessCheck({ ...content, panelMembers: async () => unreachable }), unreachable)
   })

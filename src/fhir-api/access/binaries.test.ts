@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fail } from '../../core/index.ts'
-import { type Interaction, limits, type Resource } from '../../fhir/index.ts'
+import { failFor, type Interaction, limits, type Resource } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, fullAccess, type Panel } from '../../smart/index.ts'
 import { createAccessCache } from '../access-cache.ts'
 import type { Context } from '../context.ts'
@@ -11,7 +10,7 @@ import type { SearchEntry, StoredVersion } from '../stored-version.ts'
 import { checkNamedBinaries, findThroughDocument, isLimitedBinary } from './binaries.ts'
 
 const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }
-const unreachable = fail({ problem: 'upstream-unreachable' })
+const unreachable = failFor('upstream-unreachable')
 const makeAccess = (filters: Readonly<Record<string, AccessFilter>>): Access => ({
   filterFor: (type, permission) => filters[`${type}.${permission}`] ?? filters[type] ?? [],
 })
@@ -145,7 +144,7 @@ describe('checkNamedBinaries', () => {
   ) => {
     const { context, read } = open(held)
     const failure = await checkNamedBinaries(context, makeRequest(access), document, new Set(known))
-    return [failure?.problem, read.length]
+    return [failure?.reason, read.length]
   }
   const own = makeBinary({ securityContext: { reference: 'Patient/ann' } })
   const others = makeBinary({ securityContext: { reference: 'Patient/bob' } })
@@ -195,7 +194,7 @@ describe('checkNamedBinaries', () => {
     )
     assert.deepEqual(
       await check({}, ann, makeDocument('ann', ...names(limits.BINARIES_OF_DOCUMENT + 1)), known),
-      ['too-costly', 0],
+      ['binaries-too-many', 0],
     )
   })
 })

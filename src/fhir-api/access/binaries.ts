@@ -1,5 +1,5 @@
-import { fail, isFailure } from '../../core/index.ts'
-import { findNamedBinaries, limits, type Resource } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
+import { failFor, findNamedBinaries, limits, type Resource } from '../../fhir/index.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import type { Failure } from '../response.ts'
@@ -51,13 +51,10 @@ export async function checkNamedBinaries(
   if (request.access.filterFor('Binary', 'r') === 'everything') return undefined
   const named = findNamedBinaries(resource, context.baseUrl)
   if (named.size > limits.BINARIES_OF_DOCUMENT)
-    return fail({
-      problem: 'too-costly',
-      text: `Cannot write DocumentReference: it names more than ${limits.BINARIES_OF_DOCUMENT} Binaries`,
-    })
+    return failFor('binaries-too-many', { most: limits.BINARIES_OF_DOCUMENT })
   for (const id of named)
     if (!identities.has(`Binary/${id}`) && !(await mayTouchBinary(context, request, id)))
-      return fail({ problem: 'outside-access' })
+      return failFor('outside-access')
   return undefined
 }
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fail } from '../../core/index.ts'
-import { type ExactResource, parseExact, type Resource, Work } from '../../fhir/index.ts'
+import { type ExactResource, failFor, parseExact, type Resource, Work } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, fullAccess, type Panel } from '../../smart/index.ts'
 import { createAccessCache } from '../access-cache.ts'
 import type { Context } from '../context.ts'
@@ -52,7 +51,7 @@ async function check(
       undefined,
       together,
     )
-  )?.problem
+  )?.reason
 }
 
 interface Held {
@@ -77,7 +76,7 @@ describe('checkNewContent', () => {
 
   it('refuses a conditional reference from a caller who may not search', async () => {
     const searching = condition('ann', { recorder: { reference: 'Practitioner?name=x' } })
-    assert.equal(await check(makeAccess('everything'), searching), 'outside-access')
+    assert.equal(await check(makeAccess('everything'), searching), 'hidden-target')
     assert.equal(await check(fullAccess, searching), undefined)
   })
 
@@ -86,12 +85,12 @@ describe('checkNewContent', () => {
   })
 
   it('fails if the backend cannot read the panel', async () => {
-    const members = fail({ problem: 'upstream-unreachable' })
+    const members = failFor('upstream-unreachable')
     assert.equal(await check(panelled, condition('ann'), { members }), 'upstream-unreachable')
   })
 
   it('reads no panel if the caller may write everything', async () => {
-    const members = fail({ problem: 'upstream-unreachable' })
+    const members = failFor('upstream-unreachable')
     const access: Access = {
       filterFor: (_type, permission) => (permission === 'c' ? 'everything' : [{ panel }]),
     }

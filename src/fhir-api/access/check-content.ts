@@ -1,5 +1,5 @@
-import { fail, isFailure, isRecord } from '../../core/index.ts'
-import { type ExactResource, parseReference, type Resource, toPlain } from '../../fhir/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
+import { type ExactResource, failFor, parseReference, type Resource, toPlain } from '../../fhir/index.ts'
 import { type PanelMembership, seesAll } from '../../smart/index.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
@@ -50,7 +50,7 @@ export async function checkNewContent(
     if (!check.allowsWrite(permission, resource)) return OUTSIDE
   }
   const element = findHiddenSearch(resource, access, baseUrl, work)
-  if (element !== undefined) return fail({ problem: 'outside-access', element })
+  if (element !== undefined) return failFor('hidden-target', { element })
   return (
     (await checkNamedBinaries(context, request, resource, identities)) ??
     checkReferences(context, request, { filter, resource, before: parseContent(before), known })
@@ -62,7 +62,7 @@ function parseContent(version: StoredVersion | undefined): Resource | undefined 
   return content && !isFailure(content) ? content : undefined
 }
 
-const OUTSIDE = fail({ problem: 'outside-access' })
+const OUTSIDE = failFor('outside-access')
 
 /**
  * Panel membership after a transaction that creates these Patients: their content alone names the organization that

@@ -1,5 +1,6 @@
-import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
 import {
+  failFor,
   findReferredPatients,
   isResource,
   isResourceType,
@@ -67,17 +68,15 @@ export async function checkReferences(
       const found = await findWithin(context, request, type, some, { filterFor: () => patients })
       if (isFailure(found)) return found
       const missing = some.find(it => !found.has(it))
-      if (missing !== undefined) return fail({ problem: 'outside-access', element: elements.get(missing) })
+      if (missing !== undefined)
+        return failFor('hidden-target', { element: elements.get(missing) ?? missing })
       for (const it of some) known.add(it)
     }
   }
   return undefined
 }
 
-const TOO_MANY_REFERENCES = fail({
-  problem: 'too-costly',
-  text: `Cannot check more than ${MAX_REFERENCES} references to resources of patients in one resource`,
-})
+const TOO_MANY_REFERENCES = failFor('references-too-many', { most: MAX_REFERENCES })
 
 /** Whether resources of a type may be about patients. A Patient itself is checked by its id. */
 function mayNamePatients(type: string): boolean {

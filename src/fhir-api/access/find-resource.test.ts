@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fail, isFailure } from '../../core/index.ts'
-import type { Resource } from '../../fhir/index.ts'
+import { failFor, type Resource } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, fullAccess, type Panel } from '../../smart/index.ts'
 import { createAccessCache } from '../access-cache.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import type { Failure } from '../response.ts'
+import { type Failure, failBroken } from '../response.ts'
 import type { StatedVersion, StoredVersion } from '../stored-version.ts'
 import { findHidden, findResource, isWithin, lookUp } from './find-resource.ts'
 
@@ -19,8 +19,8 @@ const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams:
 const ann: Access = { filterFor: () => [{ patient: 'ann' }] }
 const panelled: Access = { filterFor: () => [{ panel }] }
 const makeRequest = (access: Access) => ({ access }) as FhirRequest
-const broken = fail({ problem: 'upstream-broken', why: 'not JSON' })
-const unreachable = fail({ problem: 'upstream-unreachable' })
+const broken = failBroken('not JSON')
+const unreachable = failFor('upstream-unreachable')
 
 function store(resource: Resource | Failure, more: Partial<StoredVersion> = {}): StoredVersion {
   const text = JSON.stringify(resource)
@@ -155,7 +155,8 @@ describe('lookUp with a response that cannot be checked', () => {
 
   it('shows a limited caller a failure only if another id has one too', async () => {
     const declined = fail({
-      problem: 'upstream-declined',
+      ...failFor('upstream-declined'),
+      headers: {},
       status: 403,
       outcome: { resourceType: 'OperationOutcome', issue: [] },
     })
@@ -190,7 +191,7 @@ describe('findResource', () => {
         id: 'c',
       })
       assert(isFailure(found))
-      assert.equal(found.problem, 'outside-access')
+      assert.equal(found.reason, 'outside-access')
     }
     const found = await findResource(open({}).context, makeRequest(fullAccess), {
       permission: 'r',
@@ -198,7 +199,7 @@ describe('findResource', () => {
       id: 'c',
     })
     assert(isFailure(found))
-    assert.equal(found.problem, 'absent')
+    assert.equal(found.reason, 'absent')
   })
 })
 
@@ -211,7 +212,7 @@ describe('findHidden', () => {
       'Condition',
       'c',
     )
-    return [hidden?.problem, steps.length]
+    return [hidden?.reason, steps.length]
   }
 
   it('fails if the current version is outside the access filter', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { isFailure } from '../../core/index.ts'
-import type { CurrentVersion, Resource } from '../../fhir/index.ts'
+import { type CurrentVersion, isExcess, type Resource } from '../../fhir/index.ts'
 import { failHidden, mayRevealAbsence, type Permission } from '../../smart/index.ts'
 import type { Awaitable, BackendSession } from '../backend.ts'
 import type { Context } from '../context.ts'
@@ -120,7 +120,7 @@ export async function lookUp(
 /** A read of an id that nobody has, in the place of one that does not matter. The content of a stored resource may be large. */
 async function readUnused(session: LookupContext['session'], type: string): Promise<Failure | undefined> {
   const other = await session.read(type, randomUUID())
-  return isFailure(other) && other.problem === 'too-costly' ? other : undefined
+  return isFailure(other) && isExcess(other) ? other : undefined
 }
 
 /** Whether stored content is within the access. It is parsed only if the cache does not know it. */
@@ -165,7 +165,7 @@ export async function explainFailure(
 ): Promise<Unseen | Failure> {
   const { permission, type, id } = target
   if (
-    !OF_ONE_RESPONSE.has(failure.problem) ||
+    !OF_ONE_RESPONSE.has(failure.reason) ||
     mayRevealAbsence(request.access.filterFor(type, permission), type, id)
   )
     return failure
@@ -177,7 +177,11 @@ export async function explainFailure(
 }
 
 // 503, 504 and a time-out are about the upstream as a whole, as its circuit breaker takes them.
-const OF_ONE_RESPONSE: ReadonlySet<Failure['problem']> = new Set(['upstream-broken', 'upstream-declined'])
+const OF_ONE_RESPONSE: ReadonlySet<Failure['reason']> = new Set([
+  'upstream-broken',
+  'upstream-broken-in-change',
+  'upstream-declined',
+])
 
 /** Whether content is within the access. Absent content is not, but is checked as well, so that it takes the same time. */
 async function allowsContent(

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
 import {
-  createMisunderstood,
   findJsonExcess,
   type Interaction,
   mayWrite,
+  misunderstand,
   parseEntries,
   parseExact,
   runAtOnce,
 } from '../../fhir/index.ts'
 import { buildUrl } from '../bundle-json.ts'
 import type { FhirRequest } from '../request.ts'
-import type { Failure } from '../response.ts'
+import { type Failure, failRefused } from '../response.ts'
 
 /**
  * `X-Provenance` (R4 provenance.html#header): the write becomes a transaction that also creates the Provenance, so that each
@@ -31,7 +31,7 @@ export function addProvenance(
   const provenance = parseProvenance(header)
   if (isFailure(provenance)) return provenance
   const decision = authenticated.decide({ kind: 'bundle' }, work)
-  if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
+  if (!decision.allowed) return failRefused(decision)
   const fullUrl = `urn:uuid:${randomUUID()}`
   const target = [...provenance.target, { reference: fullUrl }]
   const { ifMatch, ifNoneMatch } = preconditions
@@ -68,20 +68,11 @@ function findWriteUrl(
   }
 }
 
-const UNSUPPORTED = createMisunderstood(
-  400,
-  'Cannot accept X-Provenance: only an update, and a create without If-None-Exist, supports it',
-)
+const UNSUPPORTED = misunderstand('provenance-unsupported')
 
-const STREAMED = createMisunderstood(
-  400,
-  'Cannot accept X-Provenance: content that is larger than a body, or has no Content-Length, does not support it',
-)
+const STREAMED = misunderstand('provenance-of-stream')
 
-const UNREADABLE = createMisunderstood(
-  400,
-  'Cannot read X-Provenance: expected a Provenance as JSON in ASCII, with \\u for other characters',
-)
+const UNREADABLE = misunderstand('provenance-malformed')
 
 // Clients differ in the encoding of other characters in a header, and the server cannot know it.
 const ASCII = /^[\t\x20-\x7e]*$/

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fail, isFailure } from '../../core/index.ts'
-import { type Entry, type Interaction, Work } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
+import { type Entry, failFor, type Interaction, Work } from '../../fhir/index.ts'
 import { fullAccess } from '../../smart/index.ts'
 import { createAccessCache } from '../access-cache.ts'
 import type { BackendSession } from '../backend.ts'
@@ -114,7 +114,7 @@ describe('a batch', () => {
     }, 0)
     const context = makeContext(async () => {
       busyFor(1)
-      return fail({ problem: 'outside-access' })
+      return failFor('outside-access')
     })
     await performBatch(context, makeBundleRequest(), Array(100).fill(create))
     clearInterval(counting)

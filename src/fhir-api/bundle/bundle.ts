@@ -1,5 +1,5 @@
 import { fail, isFailure } from '../../core/index.ts'
-import { type Entry, isWriting, refuseOutsideGrant } from '../../fhir/index.ts'
+import { type Entry, failFor, isWriting } from '../../fhir/index.ts'
 import { toProblem } from '../../web/http/index.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Context, Handler } from '../context.ts'
@@ -37,22 +37,19 @@ async function performComposed(
   entries: readonly Entry[],
 ): Promise<FhirResponse | Failure> {
   const outcome = await performTransaction(context, request, entries)
-  if (isFailure(outcome)) return outcome.problem === 'entry-failed' ? explainComposed(outcome) : outcome
+  if (isFailure(outcome)) return outcome.reason === 'entry-failed' ? explainComposed(outcome) : outcome
   const { body: _, ...rest } = outcome
   return { ...rest, ...outcome.entries?.[0] }
 }
 
-type EntryFailed = Extract<Failure, { readonly problem: 'entry-failed' }>
+type EntryFailed = Extract<Failure, { readonly reason: 'entry-failed' }>
 
-const NO_PATIENT = fail({
-  problem: 'refused',
-  refused: refuseOutsideGrant('A Provenance in X-Provenance needs the granted patient as one of its targets'),
-})
+const NO_PATIENT = failFor('provenance-without-patient')
 
 /** R4's compartment has a Provenance only by a target that is the patient. */
 function explainComposed(failure: EntryFailed): Failure {
   const { entry, cause } = failure
-  const isOutside = entry === 1 && cause.problem === 'outside-access' && cause.element === undefined
+  const isOutside = entry === 1 && cause.reason === 'outside-access'
   return fail({ ...failure, isComposed: true, cause: isOutside ? NO_PATIENT : cause })
 }
 

@@ -1,10 +1,17 @@
 import { STATUS_CODES } from 'node:http'
 import { auditRefusal, type FinishedRequest, isAboutAudit } from '../../audit/index.ts'
-import { fail, isFailure, isRecord } from '../../core/index.ts'
-import { createOutcome, type Entry, type EntryInteraction, findJsonExcess, limits } from '../../fhir/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
+import {
+  createOutcome,
+  type Entry,
+  type EntryInteraction,
+  failFor,
+  findJsonExcess,
+  limits,
+} from '../../fhir/index.ts'
 import { toProblem } from '../../web/http/index.ts'
 import type { FhirRequest } from '../request.ts'
-import type { Failure, FhirResponse } from '../response.ts'
+import { type Failure, type FhirResponse, failBroken, failRefused } from '../response.ts'
 import { toResponse } from '../to-response.ts'
 
 /** An entry as a request of its own: it is decided separately from the Bundle. */
@@ -13,7 +20,7 @@ export function toEntryRequest(bundle: FhirRequest, entry: Entry): FhirRequest<E
   if (isFailure(interaction)) return interaction
   const decision = decisions.get(entry) ?? bundle.authenticated.decide(interaction, bundle.work)
   decisions.set(entry, decision)
-  if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
+  if (!decision.allowed) return failRefused(decision)
   if (isAboutAudit(interaction)) return auditRefusal(interaction)
   const { entries: _, ...rest } = bundle
   return {
@@ -79,7 +86,7 @@ export function formatEntry(response: FhirResponse): string {
   return `{${parts.join(',')}}`
 }
 
-const INVALID = fail({ problem: 'upstream-broken', why: 'its JSON is invalid' })
+const INVALID = failBroken('its JSON is invalid')
 
 const OUTCOME = /^\s*\{\s*"resourceType"\s*:\s*"OperationOutcome"/
 
@@ -159,12 +166,6 @@ export function openBundleBudget({ connection, work }: FhirRequest): BundleBudge
   }
 }
 
-export const RESPONSE_TOO_LARGE = fail({
-  problem: 'too-costly',
-  text: `Cannot process entry: the response to the Bundle would exceed ${limits.BUNDLE_RESPONSE_BYTES} bytes`,
-})
+export const RESPONSE_TOO_LARGE = failFor('bundle-response-too-large', { most: limits.BUNDLE_RESPONSE_BYTES })
 
-const CLIENT_GONE = fail({
-  problem: 'too-costly',
-  text: 'Cannot process entry: the client has closed the connection',
-})
+const CLIENT_GONE = failFor('client-gone')

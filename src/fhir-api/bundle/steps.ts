@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
 import {
   type Entry,
   type EntryInteraction,
   type ExactResource,
+  failAt,
+  failFor,
   parseReference,
   type Work,
 } from '../../fhir/index.ts'
@@ -75,7 +77,7 @@ export async function planStep(
 function planRead({ session }: Context, request: EntryRequest, entry: number): Step | Failure {
   const { interaction } = request
   if (interaction.kind === 'operation' && session.mayChange?.(interaction))
-    return fail({ problem: 'unsupported-operation', name: interaction.name })
+    return failFor('unsupported-operation', { name: interaction.name })
   return { kind: 'read', entry, request }
 }
 
@@ -99,12 +101,7 @@ export function findRepeatedWrite(steps: readonly Step[]): Failure | undefined {
     const names = [step.kind === 'write' ? step.identity : undefined, findCondition(step.request)]
     for (const name of names) {
       if (name === undefined) continue
-      if (written.has(name))
-        return fail({
-          problem: 'bad-bundle',
-          text: 'Cannot process transaction: two entries write the same resource',
-          entry: step.entry,
-        })
+      if (written.has(name)) return failAt(step.entry, failFor('entries-write-the-same'))
       written.add(name)
     }
   }
@@ -167,11 +164,7 @@ export function checkFullUrls(entries: readonly Entry[], baseUrl: string): Failu
     const own = parseReference(fullUrl, baseUrl)
     const isOwn = 'id' in interaction && own?.type === interaction.type && own?.id === interaction.id
     if (known.has(fullUrl) || !(fullUrl.startsWith('urn:') || isOwn))
-      return fail({
-        problem: 'bad-bundle',
-        text: 'Cannot process entry: its fullUrl must be a urn of its own',
-        entry,
-      })
+      return failAt(entry, failFor('entry-full-url-unusable'))
     known.add(fullUrl)
   }
   return undefined
@@ -221,7 +214,7 @@ async function resolveConditionalReferences(
     if (!conditional || isLeftToBackend(context, request)) continue
     const { type, params } = conditional
     const found = await findMatch(context, request, type, params)
-    if (!found) return fail({ problem: 'no-match', type, element })
+    if (!found) return failFor('no-match-of-reference', { type, element })
     if (isFailure(found)) return found
     targets.set(text, `${type}/${found.id}`)
   }

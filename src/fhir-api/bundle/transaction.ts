@@ -1,5 +1,5 @@
-import { fail, isFailure } from '../../core/index.ts'
-import { type Entry, type Resource, toPlain, type Work } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
+import { type Entry, failFor, type Resource, toPlain, type Work } from '../../fhir/index.ts'
 import { failHidden } from '../../smart/index.ts'
 import { checkNewContent } from '../access/check-content.ts'
 import type { Committed } from '../backend.ts'
@@ -271,7 +271,7 @@ async function foresee(
 ): Promise<Failure | undefined> {
   if (request.interaction.kind !== 'read') return undefined
   const { type, id } = request.interaction
-  if (!content) return fail({ problem: 'gone', type, id })
+  if (!content) return failFor('gone', { type, id })
   return (await mayReadContent(context, request, { ...toPlain(content), id }))
     ? undefined
     : failHidden(request.access, 'r', type, id)

@@ -5,7 +5,7 @@ import type { Interaction, Misunderstood } from '../../fhir/index.ts'
 import type { Grant } from '../../smart/index.ts'
 import { listDecided } from '../bundle/entry.ts'
 import type { FhirRequest } from '../request.ts'
-import type { Failure, FhirResponse } from '../response.ts'
+import { type Failure, type FhirResponse, isOutside } from '../response.ts'
 import { toResponse } from '../to-response.ts'
 import { recordPatients } from './audit-stream.ts'
 import type { FhirApi } from './fhir-api.ts'
@@ -59,7 +59,7 @@ export function toCountedResponse(
   { decisions }: Pick<FhirApi, 'decisions'>,
   outcome: FhirResponse | Failure,
 ): FhirResponse {
-  if (isFailure(outcome) && outcome.problem === 'outside-access') decisions.add(OUTSIDE)
+  if (isFailure(outcome) && isOutside(outcome)) decisions.add(OUTSIDE)
   return makeResponse(outcome)
 }
 

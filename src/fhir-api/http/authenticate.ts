@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { fail, isFailure } from '../../core/index.ts'
+import { isFailure } from '../../core/index.ts'
 import {
   getAuthorizationHeader,
   type Interaction,
@@ -10,7 +10,7 @@ import {
 import type { Authenticated, AuthFailure } from '../../smart/index.ts'
 import { answerPreflight, setCors } from '../../web/http/index.ts'
 import type { StreamedContent } from '../request.ts'
-import type { Failure } from '../response.ts'
+import { type Failure, failRefused } from '../response.ts'
 import { recordOutcome } from './audit-request.ts'
 import { type FhirApi, findInteraction } from './fhir-api.ts'
 import { sendResponse } from './send-response.ts'
@@ -89,7 +89,7 @@ async function sendForbidden(
   const interaction = findInteraction(request, api)
   const decision = isFailure(interaction) ? undefined : caller.decide(interaction, request.work)
   if (!decision || decision.allowed) throw new Error('Cannot refuse: the decision has changed')
-  const outcome = fail({ problem: 'refused', refused: decision })
+  const outcome = failRefused(decision)
   return sendResponse(reply, await recordOutcome(api, request, { interaction }, outcome))
 }
 
@@ -106,7 +106,7 @@ async function sendUnauthorized(
       api,
       request,
       { interaction, rejectedGrant: refused.rejectedGrant },
-      fail({ problem: 'refused', refused }),
+      failRefused(refused),
     ),
   )
 }

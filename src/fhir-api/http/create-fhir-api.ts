@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { FhirAudit } from '../../audit/index.ts'
-import { createBodyLimits, findMethods, type Interaction, limits, Work } from '../../fhir/index.ts'
+import { createBodyLimits, findMethods, type Interaction, limits, nameGroup, Work } from '../../fhir/index.ts'
 import type { Authenticated, Authenticator, AuthFailure, VersionAccess } from '../../smart/index.ts'
 import {
   type Counter,
@@ -169,13 +169,13 @@ function countDecisions(guard: Authenticator, decisions: Counter): CountingAuthe
   function countDecision(caller: Authenticated, interaction: Interaction, work: Work) {
     const decision = caller.decide(interaction, work)
     if (decision.allowed) decisions.add(ALLOWED)
-    else decisions.add(['refused', decision.reason ?? 'other'])
+    else decisions.add(['refused', nameGroup(decision.reason ?? 'other')])
     return decision
   }
 
   function countResult(result: AuthFailure | Authenticated): AuthFailure | Authenticated {
     if (result.allowed) return countCaller(result)
-    decisions.add(['refused', result.reason ?? 'other'])
+    decisions.add(['refused', nameGroup(result.reason ?? 'other')])
     return result
   }
 

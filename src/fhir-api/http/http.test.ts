@@ -6,8 +6,7 @@ import { json } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { AuditUnavailable, type FhirAudit, type FinishedRequest } from '../../audit/index.ts'
-import { fail } from '../../core/index.ts'
-import { createOutcome, formatExact, type Refused } from '../../fhir/index.ts'
+import { createOutcome, failFor, formatExact, type Refused } from '../../fhir/index.ts'
 import { type Authenticated, type Authenticator, fullAccess, noAccess } from '../../smart/index.ts'
 import {
   createAccessCache,
@@ -184,7 +183,7 @@ describe('the FHIR API', () => {
     assert.equal(await ask('GET /Patient/1'), 'authenticated, performed, sent 200; 200')
     assert.equal(await ask('GET /AuditEvent/1'), 'authenticated, performed, sent 200; 200')
     assert.equal(await ask('GET /Patient/1', withoutToken), 'authenticated, sent 401; 401')
-    const absent = async () => fail({ problem: 'absent', type: 'Patient', id: '1' })
+    const absent = async () => failFor('absent', { type: 'Patient', id: '1' })
     const { ask: miss } = await open({ audit: 'none', perform: absent })
     assert.equal(await miss('GET /Patient/1'), 'authenticated, performed, sent 404; 404')
   })
@@ -195,7 +194,7 @@ describe('the FHIR API', () => {
       assert.equal(await ask('GET /Patient/1', withoutToken), 'authenticated, recorded 401, sent 401; 401')
       assert.equal(await ask('POST /Patient', withoutToken), 'authenticated, recorded 401, sent 401; 401')
       assert.deepEqual(
-        finished.map(it => [it.interaction.kind, it.problem?.problem, it.authenticated]),
+        finished.map(it => [it.interaction.kind, it.problem?.reason, it.authenticated]),
         [
           ['read', 'refused', undefined],
           ['create', 'refused', undefined],
@@ -206,7 +205,7 @@ describe('the FHIR API', () => {
   })
 
   it('counts decisions by outcome and reason, and whether tokens were cached (METRIC-2)', async () => {
-    const outside = async () => fail({ problem: 'outside-access' })
+    const outside = async () => failFor('outside-access')
     const { ask, app } = await open({ perform: outside })
     await ask('GET /Patient/1')
     await ask('GET /Observation/1')
@@ -272,13 +271,13 @@ describe('the FHIR API', () => {
     const cases: readonly (readonly [line: string, status: number, problem: string, more?: InjectOptions])[] =
       [
         ['GET /Observation/1', 403, 'refused'],
-        ['GET /Nothing/1', 404, 'misunderstood'],
+        ['GET /Nothing/1', 404, 'resource-type-unknown'],
         ['GET /Patient/1?_format=xml', 406, 'not-acceptable'],
-        ['POST /Patient', 400, 'malformed-body', { payload: '{' }],
+        ['POST /Patient', 400, 'body-malformed', { payload: '{' }],
       ]
     for (const [line, status, problem, more] of cases) {
       assert.equal(await ask(line, more), `authenticated, recorded ${status}, sent ${status}; ${status}`)
-      assert.equal(finished.at(-1)?.problem?.problem, problem)
+      assert.equal(finished.at(-1)?.problem?.reason, problem)
     }
     assert.equal(await ask('POST /Patient', { payload: '1'.repeat(101) }), 'authenticated; 413')
   })
@@ -349,9 +348,9 @@ describe('the FHIR API', () => {
     )
     const reply = await app.inject({ url: '/fhir/AuditEvent', headers: { authorization: 'Bearer all' } })
     assert.equal(reply.body, '"from the trail"')
-    const refused = await open({ audit: { serve: async () => fail({ problem: 'outside-access' }) } })
+    const refused = await open({ audit: { serve: async () => failFor('outside-access') } })
     assert.equal(await refused.ask('GET /AuditEvent/1'), 'authenticated, recorded 403, sent 403; 403')
-    assert.equal(refused.finished[0]?.problem?.problem, 'outside-access')
+    assert.equal(refused.finished[0]?.problem?.reason, 'outside-access')
   })
 
   it('sends no response that it cannot record', async () => {

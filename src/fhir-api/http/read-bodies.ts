@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { fail, hasCode, isFailure } from '../../core/index.ts'
+import { failFor } from '../../fhir/index.ts'
 import { runInThreadPool, ThreadPoolFull } from '../../turns/index.ts'
 import type { Failure } from '../response.ts'
 import type { FhirApi } from './fhir-api.ts'
@@ -36,7 +37,7 @@ async function readWhole(payload: Readable, limit: number): Promise<Buffer | Fai
   let size = 0
   for await (const chunk of payload.iterator({ destroyOnReturn: false })) {
     size += chunk.length
-    if (size > limit) return fail({ problem: 'body-too-large', limit })
+    if (size > limit) return failFor('body-too-large', { limit })
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -69,12 +70,13 @@ async function decodeBody(body: Buffer, encoding: string, limit: number): Promis
         return await runInThreadPool(() => decompress(body, { maxOutputLength: limit }))
       } catch (error) {
         if (error instanceof ThreadPoolFull) throw error
-        return isTooLong(error)
-          ? fail({ problem: 'body-too-large', limit })
-          : fail({ problem: 'malformed-body', text: 'Cannot read body: it is not valid gzip' })
+        return isTooLong(error) ? failFor('body-too-large', { limit }) : failFor('body-not-gzip')
       }
     default:
-      return fail({ problem: 'wrong-content-encoding', expected: 'gzip' })
+      return fail({
+        ...failFor('wrong-content-encoding', { expected: 'gzip' }),
+        headers: { 'accept-encoding': 'gzip' },
+      })
   }
 }
 

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
-import { fail, isFailure } from '../../core/index.ts'
-import { getAuthorizationHeader, limits, sendsContent } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
+import { failFor, getAuthorizationHeader, limits, sendsContent } from '../../fhir/index.ts'
 import { grantFingerprint } from '../../smart/index.ts'
 import type { StreamedContent } from '../request.ts'
-import type { Failure } from '../response.ts'
+import { type Failure, failRefused } from '../response.ts'
 import { type FhirApi, findInteraction } from './fhir-api.ts'
 
 /** The grants whose contents this process receives at the moment. Each content may hold a connection to the upstream. */
@@ -33,11 +33,10 @@ export function receiveContent(
   if (length !== undefined && length <= Math.min(bodyLimits.bytes, limits.BODY_BYTES)) return undefined
   const interaction = findInteraction(request, api)
   if (isFailure(interaction) || !sendsContent(interaction, type)) return undefined
-  if (length !== undefined && length > contentLimit)
-    return fail({ problem: 'body-too-large', limit: contentLimit })
+  if (length !== undefined && length > contentLimit) return failFor('body-too-large', { limit: contentLimit })
   const holder = grantFingerprint(request.authenticated?.grant)
   const limit = findFullLimit(holder)
-  if (limit !== undefined) return fail({ problem: 'too-many-contents', limit })
+  if (limit !== undefined) return failFor('contents-too-many', { limit })
   holders.push(holder)
   payload.once('close', () => {
     holders.splice(holders.indexOf(holder), 1)
@@ -74,11 +73,11 @@ function readArriving(
       // The response to a content that is refused must still reach the client.
       for await (const chunk of payload.iterator({ destroyOnReturn: false })) {
         size += chunk.length
-        if (size > limit) end(fail({ problem: 'body-too-large', limit }))
+        if (size > limit) end(failFor('body-too-large', { limit }))
         yield chunk
       }
       const caller = await guard.authenticate(getAuthorizationHeader(raw.rawHeaders))
-      if (!caller.allowed) end(fail({ problem: 'refused', refused: caller }))
+      if (!caller.allowed) end(failRefused(caller))
     },
   }
 }

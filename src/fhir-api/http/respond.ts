@@ -1,9 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import { AuditUnavailable, type FhirAudit, isAboutAudit, OUTCOME_UNKNOWN } from '../../audit/index.ts'
-import { fail, isFailure } from '../../core/index.ts'
+import { isFailure } from '../../core/index.ts'
 import {
   ANY_ENTRIES,
   acceptsJson,
+  failFor,
   type Interaction,
   isPublic,
   mayWrite,
@@ -21,7 +22,7 @@ import { addProvenance } from '../bundle/add-provenance.ts'
 import type { Context } from '../context.ts'
 import { handle } from '../handle.ts'
 import type { FhirRequest } from '../request.ts'
-import type { Failure, FhirResponse } from '../response.ts'
+import { type Failure, type FhirResponse, failRefused } from '../response.ts'
 import {
   type AuditOutcome,
   describeFinished,
@@ -49,9 +50,9 @@ async function readRequest(
   const authenticated = isPublic(interaction) ? anonymous : request.authenticated
   if (!authenticated) throw new Error('Cannot decide: the caller is not authenticated')
   const decision = authenticated.decide(interaction, work)
-  if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
+  if (!decision.allowed) return failRefused(decision)
   const content = wantsContent(headers, interaction)
-  if (!content && !acceptsJson(headers, interaction)) return fail({ problem: 'not-acceptable' })
+  if (!content && !acceptsJson(headers, interaction)) return failFor('not-acceptable')
   const { content: streamed } = request
   const read = streamed
     ? { body: readBinary(interaction, headers) }

@@ -1,9 +1,9 @@
-import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
 import {
   createFaultsOutcome,
   type EverythingType,
   type Fault,
-  failSearch,
+  failFor,
   findEverythingProblem,
   isResourceType,
   limits,
@@ -35,7 +35,7 @@ function createEverything(type: EverythingType): Handler<'operation'> {
     const { id = '', params } = request.interaction
     const found = await findResource(context, request, { permission: 'r', type, id })
     if (isFailure(found)) return found
-    if (found.deleted) return fail({ problem: 'gone', type, id })
+    if (found.deleted) return failFor('gone', { type, id })
     const problem = findEverythingProblem(type, params)
     if (problem) return problem
     const types = findNamedTypes(params)
@@ -56,9 +56,7 @@ export function addPostedParams(request: FhirRequest<Operation>): FhirRequest<Op
 /** The types that `_type` names. */
 export function findNamedTypes(params: Params): readonly string[] | Failure {
   const types = params.filter(([name]) => name === '_type').flatMap(([, value]) => value.split(','))
-  return types.every(isResourceType)
-    ? [...new Set(types)]
-    : failSearch('Cannot read _type: expected resource types of R4')
+  return types.every(isResourceType) ? [...new Set(types)] : failFor('types-malformed')
 }
 
 type Values = Readonly<Record<string, unknown>>
@@ -76,9 +74,8 @@ const validateResource: Handler<'operation'> = async (context, request) => {
   const { type = '', id = '' } = request.interaction
   const found = await findResource(context, request, { permission: 'r', type, id })
   if (isFailure(found)) return found
-  if (found.deleted) return fail({ problem: 'gone', type, id })
-  if (found.stream)
-    return fail({ problem: 'too-costly', text: `Cannot validate ${type}/${id}: it is too large` })
+  if (found.deleted) return failFor('gone', { type, id })
+  if (found.stream) return failFor('validated-too-large', { type, id })
   const resource = found.parse()
   if (isFailure(resource)) return resource
   const outcome = await validateContent(request, resource)
@@ -97,7 +94,7 @@ async function validateContent(
   if (mode === 'delete' && findValidated(given, type) === undefined) return respond([DELETABLE])
   const profile = read('profile')
   const resource = await runInTurns(work, readRecommendedBody(findValidated(given, type), type))
-  if (isFailure(resource) && resource.problem !== 'invalid-resource') return resource
+  if (isFailure(resource) && resource.reason !== 'invalid-resource') return resource
   const faults = isFailure(resource) ? resource.faults : []
   return respond(listIssues([...faults, ...checkProfiles(type, profile, findValidated(given, type))]))
 }
@@ -156,10 +153,7 @@ function createInformation(text: string): OutcomeIssue {
   return { severity: 'information', code: 'informational', details: { text }, diagnostics: text }
 }
 
-const UNKNOWN_MODE = failSearch(
-  'Cannot use this mode: $validate supports create, update and delete',
-  'not-supported',
-)
+const UNKNOWN_MODE = failFor('validate-mode-unknown')
 
 /**
  * `Observation/$lastn`: the newest Observations of each code, among those within the access. An upstream would choose among
@@ -198,9 +192,9 @@ const performLastN: Handler<'operation'> = async (context, original) => {
   }
 }
 
-const TOO_MANY = fail({
-  problem: 'too-costly',
-  text: `Cannot choose among more than ${limits.LAST_N_OBSERVATIONS} Observations or ${limits.LAST_N_CHARACTERS} characters: name the patient or a code`,
+const TOO_MANY = failFor('observations-too-many', {
+  most: limits.LAST_N_OBSERVATIONS,
+  characters: limits.LAST_N_CHARACTERS,
 })
 
 /** The operations that the API performs, by level and name. */
@@ -217,5 +211,5 @@ export const operation: Handler<'operation'> = async (context, request) => {
   const level = id === undefined ? '' : '/id'
   const handler = OPERATIONS[`${type}${level}/${name}`] ?? (type && OPERATIONS[`type${level}/${name}`])
   if (handler) return handler(context, request)
-  return context.session.operation?.(request) ?? fail({ problem: 'unsupported-operation', name })
+  return context.session.operation?.(request) ?? failFor('unsupported-operation', { name })
 }

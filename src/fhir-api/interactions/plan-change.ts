@@ -1,9 +1,10 @@
-import { fail, isFailure } from '../../core/index.ts'
+import { isFailure } from '../../core/index.ts'
 import {
   applyPatch,
   describeStaleness,
   type ExactResource,
   type FhirProblem,
+  failFor,
   parseExact,
   readResourceBodyWithId,
   toPlain,
@@ -48,7 +49,7 @@ export async function planUpdate(
   const type = resource.resourceType
   const found = await lookUp(context, request, { permission: 'u', type, id })
   if (isFailure(found)) return found
-  if (found === 'outside') return fail({ problem: 'outside-access' })
+  if (found === 'outside') return failFor('outside-access')
   return planReplacement(request, resource, id, found === 'absent' ? undefined : found)
 }
 
@@ -77,7 +78,7 @@ export async function planPatch(
 ): Promise<Planned | Failure> {
   const found = await findResource(context, request, { permission: 'u', type, id })
   if (isFailure(found)) return found
-  if (found.deleted) return fail({ problem: 'gone', type, id })
+  if (found.deleted) return failFor('gone', { type, id })
   const resource = await createPatched(context, request, found)
   return isFailure(resource) ? resource : planReplacement(request, resource, id, found)
 }
@@ -90,11 +91,7 @@ async function createPatched(
 ): Promise<ExactResource | Failure> {
   const before = version.parse()
   if (isFailure(before)) return before
-  if (version.stream)
-    return fail({
-      problem: 'too-costly',
-      text: `Cannot patch ${version.type}/${version.id}: it is too large. Update it with PUT`,
-    })
+  if (version.stream) return failFor('patched-too-large', { type: version.type, id: version.id })
   const excess = request.work.count('patch')
   if (excess) return excess
   const patched = applyTo(version, request.body, request.work)
@@ -133,7 +130,7 @@ export async function planDelete(
       conflict: describeStaleness(toCurrentVersion(found), preconditions),
     }
   const hidden = typeof found === 'string' ? failUnseen(context, request, target) : undefined
-  if (hidden && hidden.problem !== 'absent') return hidden
+  if (hidden && hidden.reason !== 'absent') return hidden
   const response = { status: 204, ...(!hidden && { deleted: `${type}/${id}` }) }
   return describeStaleness(undefined, preconditions) ?? { kind: 'response', request, response }
 }

@@ -20,7 +20,7 @@ const read = (
 ) => readResource(session, { body, access }, 'u', 'Condition', id)
 const findProblem = (...of: Parameters<typeof read>) => {
   const found = read(...of)
-  return isFailure(found) ? found.problem : undefined
+  return isFailure(found) ? found.reason : undefined
 }
 
 describe('the body of a write', () => {

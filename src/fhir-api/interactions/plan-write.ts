@@ -1,6 +1,7 @@
-import { fail, isFailure } from '../../core/index.ts'
+import { isFailure } from '../../core/index.ts'
 import {
   type ExactResource,
+  failFor,
   isWriting,
   type Params,
   readResourceBody,
@@ -42,7 +43,7 @@ export async function planWrite(
     case 'patch-conditional': {
       const { type, params } = interaction
       const match = await findMatch(context, request, type, params)
-      if (!match) return fail({ problem: 'no-match', type })
+      if (!match) return failFor('no-match', { type })
       return isFailure(match) ? match : planPatch(context, request, type, match.id)
     }
     case 'delete':
@@ -133,10 +134,7 @@ async function planConditionalUpdate(
   if (isFailure(found)) return found
   const { match, ifNoneExist } = found
   if (match && resource.id !== undefined && resource.id !== match.id)
-    return fail({
-      problem: 'contradiction',
-      text: `Cannot update ${type}: the match has another id than the body`,
-    })
+    return failFor('match-id-differs', { type })
   const id = match?.id ?? resource.id
   if (id === undefined) return planNew(context, request, 'u', resource, ifNoneExist)
   const planned = await planUpdate(context, request, { ...resource, id }, id)
@@ -144,10 +142,7 @@ async function planConditionalUpdate(
 }
 
 // Another request may have created another match: to restore this one would result in two.
-const MATCH_DELETED = fail({
-  problem: 'stale',
-  text: 'Cannot update: the match was deleted at the same time. Send the request again',
-})
+const MATCH_DELETED = failFor('match-deleted')
 
 /** Whether a plan creates a resource, by POST or under an id of the caller. */
 export function createsResource(planned: Planned | Failure): boolean {
@@ -175,7 +170,7 @@ export function readResource(
 ): ExactResource | Failure {
   const resource = id === undefined ? readResourceBody(body, type) : readResourceBodyWithId(body, type, id)
   const isChecked = local !== undefined || access.filterFor(type, permission) !== 'everything'
-  if (isFailure(resource) && resource.problem === 'invalid-resource' && !isChecked)
+  if (isFailure(resource) && resource.reason === 'invalid-resource' && !isChecked)
     return body as ExactResource
   return resource
 }

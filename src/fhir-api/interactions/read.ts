@@ -1,6 +1,7 @@
 import type { SentContent } from '../../audit/index.ts'
-import { fail, isFailure } from '../../core/index.ts'
+import { isFailure } from '../../core/index.ts'
 import {
+  failFor,
   findShape,
   isUnchanged,
   isWhole,
@@ -80,7 +81,7 @@ async function show(
   const { preconditions, preferences } = request
   if (isFailure(found)) return found
   const { type, id, text } = found
-  if (found.deleted || text === undefined) return fail({ problem: 'gone', type, id })
+  if (found.deleted || text === undefined) return failFor('gone', { type, id })
   const version = { etag: found.etag, lastModified: found.lastModified }
   const contents = [found]
   if (isUnchanged(toCurrentVersion(found), preconditions)) return { status: 304, version, contents }
@@ -97,10 +98,7 @@ async function show(
 }
 
 function tooLargeForBundle({ type, id }: StoredVersion): Failure {
-  return fail({
-    problem: 'too-costly',
-    text: `Cannot read ${type}/${id} in a Bundle: it is too large. Read it by itself`,
-  })
+  return failFor('read-too-large', { type, id })
 }
 
 /** The history of a resource, a type or the server: the versions that are within the access. */

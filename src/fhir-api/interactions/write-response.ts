@@ -1,6 +1,6 @@
 import type { SentContent } from '../../audit/index.ts'
-import { fail, isFailure } from '../../core/index.ts'
-import { createOutcome, parseReference, type Resource, toPlain } from '../../fhir/index.ts'
+import { isFailure } from '../../core/index.ts'
+import { createOutcome, failFor, parseReference, type Resource, toPlain } from '../../fhir/index.ts'
 import { checkStored, findResource, isWithin } from '../access/find-resource.ts'
 import type { Committed, VersionedWrite } from '../backend.ts'
 import type { Context } from '../context.ts'
@@ -59,10 +59,7 @@ export async function respondToWrite(
   return addContent(context, request, describeWrite(write, committed), committed.stored)
 }
 
-const MATCH_HIDDEN = fail({
-  problem: 'stale',
-  text: 'Cannot create: a matching resource was created at the same time. Send the request again',
-})
+const MATCH_HIDDEN = failFor('match-created')
 
 /** Whether the caller may learn which resource a conditional create has found: it was created after the plan. */
 async function mayNameMatch(

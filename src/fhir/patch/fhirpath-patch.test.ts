@@ -3,9 +3,10 @@ import { describe, it } from 'node:test'
 import { isFailure, isRecord } from '../../core/index.ts'
 import { parseExact } from '../json.ts'
 import { PATCH_ELEMENTS, PATCH_OPERATIONS } from '../limits.ts'
+import { MALFORMED_PATCHES, UNUSABLE_PATCHES } from '../reasons/content.ts'
+import { describeFailed, failFor } from '../reasons/reasons.ts'
 import { Work } from '../work.ts'
 import { applyPatch as applyCounted, readsStored } from './apply-patch.ts'
-import { failMalformed, failPatch } from './operations.ts'
 
 const applyPatch = (resource: unknown, patch: unknown) => applyCounted(resource, patch, new Work())
 
@@ -201,8 +202,8 @@ describe('applyPatch with a FHIRPath Patch', () => {
     it(`refuses ${name}`, () => {
       const patched = applyPatch(patient({ gender: 'male', name: names }), makePatch(step))
       assert(isFailure(patched))
-      assert.match(patched.text, failure)
-      assert.equal(patched.problem, 'unusable-patch')
+      assert.match(describeFailed(patched), failure)
+      assert(patched.reason in UNUSABLE_PATCHES)
     })
 
   const UNREADABLE: readonly Parts[] = [
@@ -229,7 +230,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
     it(`cannot read ${JSON.stringify(step).slice(0, 80)}`, () => {
       const patched = applyPatch(patient(), makePatch(step))
       assert(isFailure(patched))
-      assert.equal(patched.problem, 'malformed-body')
+      assert(patched.reason in MALFORMED_PATCHES)
     })
 
   it('accepts operations up to the limit', () => {
@@ -239,7 +240,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
     assert(!isFailure(many(PATCH_OPERATIONS)))
     assert.deepEqual(
       many(PATCH_OPERATIONS + 1),
-      failMalformed(`it has more than ${PATCH_OPERATIONS} operations`),
+      failFor('patch-operations-too-many', { most: PATCH_OPERATIONS }),
     )
   })
 
@@ -249,7 +250,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
     const steps = Array.from({ length: PATCH_OPERATIONS }, () => ({ type: 'delete', path }))
     assert.deepEqual(
       applyPatch(patient({ identifier }), makePatch(...steps)),
-      failPatch(`it visits more than ${PATCH_ELEMENTS} elements`),
+      failFor('patch-visits-too-much', { most: PATCH_ELEMENTS }),
     )
   })
 
@@ -267,7 +268,9 @@ describe('applyPatch with a FHIRPath Patch', () => {
       { type: 'add', path: 'Patient', name: 'contact', value },
     ]) {
       const patch = parseExact(JSON.stringify(makePatch(step)).replaceAll('"NUMBER"', '1.50'))
-      assert.match(JSON.stringify(applyPatch(patient(), patch)), /: operation 0 has no (name|value)/)
+      const patched = applyPatch(patient(), patch)
+      assert(isFailure(patched))
+      assert.match(describeFailed(patched), /: operation 0 has no (name|value)/)
     }
   })
 
@@ -275,7 +278,10 @@ describe('applyPatch with a FHIRPath Patch', () => {
     let deep: object = { url: 'x', valueString: 'x' }
     for (let depth = 0; depth < 200; depth++) deep = { url: 'x', extension: [deep] }
     const step = { type: 'add', path: 'Patient', name: 'extension', value: { valueExtension: deep } }
-    assert.match(JSON.stringify(applyPatch(patient(), makePatch(step))), /nested over 100 levels deep/)
+    assert.deepEqual(
+      applyPatch(patient(), makePatch(step)),
+      failFor('patch-value-too-deep', { index: 0, most: 100 }),
+    )
   })
 })
 

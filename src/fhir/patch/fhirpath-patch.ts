@@ -1,13 +1,13 @@
 import { isFailure, isRecord } from '../../core/index.ts'
 import { type Element, findStructure, getKey, listJsonKeys } from '../definitions.ts'
 import { PATCH_ELEMENTS } from '../limits.ts'
+import { failFor } from '../reasons/reasons.ts'
 import { cloneJson } from '../resource.ts'
 import type { Work } from '../work.ts'
 import {
   checkDepth,
   checkWork,
   countElements,
-  failPatch,
   insertItem,
   isSameValue,
   openWork,
@@ -26,11 +26,12 @@ export function applyFhirPathPatch(resource: unknown, patch: unknown, work: Work
   const operations = parseOperations(patch)
   if (isFailure(operations)) return operations
   const patched: unknown = cloneJson(resource)
-  if (!isRecord(patched)) return failPatch('there is no resource')
+  if (!isRecord(patched)) return failFor('patch-without-resource')
   const root: Place = { value: patched, type: String(patched.resourceType) }
   const budget = { left: PATCH_ELEMENTS, work: openWork(work) }
   for (const [index, operation] of operations.entries()) {
-    if (operation.path.root !== root.type) return failPatch(`the resource is not a ${operation.path.root}`)
+    if (operation.path.root !== root.type)
+      return failFor('patch-of-another-type', { type: operation.path.root })
     const tooDeep = 'value' in operation ? checkDepth(operation.value, index) : undefined
     const failure = tooDeep ?? apply(root, operation, budget)
     if (failure) return failure
@@ -81,8 +82,8 @@ function findOnly(root: Place, steps: readonly PatchStep[], budget: Budget): Pla
   const places = locate(root, steps, budget)
   if (isFailure(places)) return places
   const [place, another] = places
-  if (!place) return failPatch('the path leads to nothing')
-  return another ? failPatch('the path leads to several elements') : place
+  if (!place) return failFor('patch-path-to-nothing')
+  return another ? failFor('patch-path-to-several') : place
 }
 
 function add(place: Place, name: string, value: Value): PatchProblem | undefined {
@@ -94,13 +95,13 @@ function add(place: Place, name: string, value: Value): PatchProblem | undefined
   const { key } = added
   const taken = listJsonKeys(element).find(it => by[it] !== undefined)
   if (element.max > 1) append(by, key, added.value)
-  else if (taken !== undefined || by[`_${key}`] !== undefined) return failPatch(`there already is a ${name}`)
+  else if (taken !== undefined || by[`_${key}`] !== undefined) return failFor('patch-element-taken', { name })
   else by[key] = added.value
   return undefined
 }
 
 function replace({ held, element }: Place, value: Value): PatchProblem | undefined {
-  if (!held || !element) return failPatch('the whole resource cannot be replaced')
+  if (!held || !element) return failFor('patch-replaces-resource')
   const { by, key, index } = held
   const replacing = toJsonValue(element, value)
   if (isFailure(replacing)) return replacing
@@ -118,7 +119,7 @@ function replace({ held, element }: Place, value: Value): PatchProblem | undefin
 }
 
 function remove({ held }: Place, { work }: Budget): PatchProblem | undefined {
-  if (!held) return failPatch('the whole resource cannot be deleted')
+  if (!held) return failFor('patch-deletes-resource')
   const { by, key, index } = held
   for (const name of [key, `_${key}`]) {
     const items = by[name]
@@ -139,11 +140,13 @@ interface List {
 
 function findList(root: Place, steps: readonly PatchStep[], budget: Budget): List | PatchProblem {
   const last = steps.at(-1)
-  if (last?.kind !== 'child') return failPatch('the path does not lead to a list')
+  if (last?.kind !== 'child') return failFor('patch-path-not-to-list')
   const place = findOnly(root, steps.slice(0, -1), budget)
   const child = isFailure(place) ? place : openChild(place, last.name)
   if (isFailure(child)) return child
-  return child.element.max === 1 ? failPatch(`${last.name} is not a list`) : { ...child, key: last.name }
+  return child.element.max === 1
+    ? failFor('patch-element-not-a-list', { name: last.name })
+    : { ...child, key: last.name }
 }
 
 function append(by: Record<string, unknown>, key: string, value: unknown): void {
@@ -162,7 +165,7 @@ function insert(
 ): PatchProblem | undefined {
   const inserted = toJsonValue(element, value)
   if (isFailure(inserted)) return inserted
-  if (index > getLength(by[key])) return failPatch(`there is no place ${index} in ${key}`)
+  if (index > getLength(by[key])) return failFor('patch-place-missing', { index, name: key })
   const items = Array.isArray(by[key]) ? by[key] : []
   by[key] = items
   const others = by[`_${key}`]
@@ -179,7 +182,7 @@ function move(
   { work }: Budget,
 ): PatchProblem | undefined {
   if (Math.max(source, destination) >= getLength(by[key]))
-    return failPatch(`there is no place ${Math.max(source, destination)} in ${key}`)
+    return failFor('patch-place-missing', { index: Math.max(source, destination), name: key })
   for (const items of [by[key], by[`_${key}`]]) {
     if (!Array.isArray(items)) continue
     const item = items[source]
@@ -200,13 +203,13 @@ function toJsonValue(
 ): { readonly key: string; readonly value: unknown } | PatchProblem {
   if (value.kind === 'parts') {
     const [type] = element.types
-    if (!type || element.choice) return failPatch(`${element.name} has no parts`)
+    if (!type || element.choice) return failFor('patch-element-without-parts', { name: element.name })
     const made = toObject(type.code, value.parts)
     return isFailure(made) ? made : { key: element.name, value: made }
   }
   if (!element.choice) return { key: element.name, value: cloneJson(value.content) }
   const type = element.types.find(({ code }) => code.toLowerCase() === value.type.toLowerCase())
-  if (!type) return failPatch(`${element.name} cannot be a ${value.type}`)
+  if (!type) return failFor('patch-element-of-another-type', { name: element.name, type: value.type })
   return { key: getKey(element, type), value: cloneJson(value.content) }
 }
 
@@ -273,7 +276,7 @@ function visitChildren(
     const children = listChildren(place, name)
     if (isFailure(children)) return children
     budget.left -= children.length + 1
-    if (budget.left < 0) return failPatch(`it visits more than ${PATCH_ELEMENTS} elements`)
+    if (budget.left < 0) return failFor('patch-visits-too-much', { most: PATCH_ELEMENTS })
     const excess = countElements(budget.work, children.length + 1)
     if (excess) return excess
     for (const child of children) found.push(child)
@@ -304,14 +307,16 @@ function select(
 /** The definition of a child of an element. */
 function findChild({ type, value }: Place, name: string): Element | PatchProblem {
   const known = type === 'Resource' && isRecord(value) ? String(value.resourceType) : type
-  return findStructure(known)?.elements.get(name) ?? failPatch(`${known} has no element ${name}`)
+  return findStructure(known)?.elements.get(name) ?? failFor('patch-element-unknown', { type: known, name })
 }
 
 /** A child of an element that has children, to be written. */
 function openChild(place: Place, name: string): Pick<List, 'by' | 'element'> | PatchProblem {
   const element = findChild(place, name)
   if (isFailure(element)) return element
-  return isRecord(place.value) ? { by: place.value, element } : failPatch(`a ${place.type} has no elements`)
+  return isRecord(place.value)
+    ? { by: place.value, element }
+    : failFor('patch-type-without-elements', { type: place.type })
 }
 
 function listChildren(place: Place, name: string): readonly Place[] | PatchProblem {

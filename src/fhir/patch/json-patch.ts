@@ -1,13 +1,12 @@
 import { isFailure, isRecord, mapOrFail } from '../../core/index.ts'
 import { PATCH_COPIED_CHARACTERS, PATCH_OPERATIONS, PATCH_PATH_CHARACTERS } from '../limits.ts'
+import { failFor } from '../reasons/reasons.ts'
 import { cloneJson } from '../resource.ts'
 import type { Work } from '../work.ts'
 import {
   checkDepth,
   checkWork,
   countElements,
-  failMalformed,
-  failPatch,
   insertItem,
   isSameValue,
   openWork,
@@ -39,8 +38,8 @@ const ELEMENTS_OF_OPERATION = 20
 
 /** Applies a JSON Patch (RFC 6902) to a copy of a JSON value. */
 export function applyJsonPatch(document: unknown, patch: unknown, work: Work): Patched {
-  if (!Array.isArray(patch)) return failMalformed('expected an array of operations')
-  if (patch.length > PATCH_OPERATIONS) return failMalformed(`it has more than ${PATCH_OPERATIONS} operations`)
+  if (!Array.isArray(patch)) return failFor('patch-not-an-array')
+  if (patch.length > PATCH_OPERATIONS) return failFor('patch-operations-too-many', { most: PATCH_OPERATIONS })
   const operations = mapOrFail(patch, parseOperation)
   if (isFailure(operations)) return operations
   const patching = { document: cloneJson(document), copied: 0, work: openWork(work) }
@@ -63,9 +62,9 @@ const READING: ReadonlySet<unknown> = new Set(['test', 'copy', 'move'])
 function parseOperation(candidate: unknown, index: number): Operation | PatchProblem {
   const { op, path, from, value } = Object(candidate) as Readonly<Record<string, unknown>>
   const known = OPERATIONS.find(it => it === op)
-  if (!known) return failMalformed(`operation ${index} has no known op`)
+  if (!known) return failFor('patch-op-unknown', { index })
   if ((known === 'add' || known === 'replace' || known === 'test') && value === undefined)
-    return failMalformed(`operation ${index} has no value`)
+    return failFor('patch-part-missing', { index, part: 'value' })
   const tooDeep = checkDepth(value, index)
   if (tooDeep) return tooDeep
   const to = parsePointer(path, index)
@@ -77,9 +76,9 @@ function parseOperation(candidate: unknown, index: number): Operation | PatchPro
 /** RFC 6901: `/a~1b/0` */
 function parsePointer(text: unknown, index: number): readonly string[] | PatchProblem {
   if (typeof text !== 'string' || (text !== '' && !text.startsWith('/')) || /~(?![01])/.test(text))
-    return failMalformed(`operation ${index} has no JSON Pointer`)
+    return failFor('patch-pointer-missing', { index })
   if (text.length > PATCH_PATH_CHARACTERS)
-    return failMalformed(`the path of operation ${index} has more than ${PATCH_PATH_CHARACTERS} characters`)
+    return failFor('patch-pointer-too-long', { index, most: PATCH_PATH_CHARACTERS })
   return text
     .split('/')
     .slice(1)
@@ -98,7 +97,7 @@ function apply(patching: Patching, { op, path, from, value }: Operation): PatchP
       return copy(patching, path, from)
     case 'move': {
       if (from.length < path.length && from.every((part, at) => path[at] === part))
-        return failPatch('a value cannot be moved into itself')
+        return failFor('patch-moves-into-itself')
       const moved = find(patching, from)
       return isFailure(moved) ? moved : (remove(patching, from) ?? add(patching, path, moved.value))
     }
@@ -106,7 +105,9 @@ function apply(patching: Patching, { op, path, from, value }: Operation): PatchP
       const found = find(patching, path)
       if (isFailure(found)) return found
       const isSame = isSameValue(found.value, value, patching.work)
-      return checkWork(patching.work) ?? (isSame ? undefined : failPatch(`test of ${show(path)} failed`))
+      return (
+        checkWork(patching.work) ?? (isSame ? undefined : failFor('patch-test-failed', { path: show(path) }))
+      )
     }
   }
 }
@@ -121,13 +122,13 @@ function add(patching: Patching, path: readonly string[], value: unknown): Patch
     const index = key === '-' ? container.length : readIndex(key)
     return index > container.length ? failAbsent(path) : insertItem(container, index, value, patching.work)
   }
-  if (!isRecord(container)) return failPatch(`there is nothing at ${show(path.slice(0, -1))} to go into`)
+  if (!isRecord(container)) return failFor('patch-container-missing', { path: show(path.slice(0, -1)) })
   setOwn(container, key, value)
   return undefined
 }
 
 function remove(patching: Patching, path: readonly string[]): PatchProblem | undefined {
-  if (path.length === 0) return failPatch('the whole resource cannot be removed')
+  if (path.length === 0) return failFor('patch-removes-resource')
   const found = find(patching, path)
   if (isFailure(found)) return found
   const { container, key } = found
@@ -152,7 +153,7 @@ function copy(
   if (isFailure(found)) return found
   patching.copied += JSON.stringify(found.value).length
   return patching.copied > PATCH_COPIED_CHARACTERS
-    ? failPatch(`it copies more than ${PATCH_COPIED_CHARACTERS} characters`)
+    ? failFor('patch-copies-too-much', { most: PATCH_COPIED_CHARACTERS })
     : add(patching, path, cloneJson(found.value))
 }
 
@@ -189,7 +190,7 @@ function setOwn(container: object, key: string, value: unknown): void {
 }
 
 function failAbsent(path: readonly string[]): PatchProblem {
-  return failPatch(`there is nothing at ${show(path)}`)
+  return failFor('patch-target-missing', { path: show(path) })
 }
 
 const MAX_SHOWN = 200

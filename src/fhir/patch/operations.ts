@@ -1,6 +1,8 @@
-import { type Failed, fail, isFailure, isRecord, mapOrFail } from '../../core/index.ts'
+import { isFailure, isRecord, mapOrFail } from '../../core/index.ts'
 import { isSameJson, toPlain } from '../json.ts'
 import { PATCH_DEPTH, PATCH_OPERATIONS, PATCH_PATH_CHARACTERS, PATCH_SHIFTS } from '../limits.ts'
+import type { MALFORMED_PATCHES, UNUSABLE_PATCHES } from '../reasons/content.ts'
+import { type Because, failFor } from '../reasons/reasons.ts'
 import type { Work } from '../work.ts'
 import { type PatchPath, parsePatchPath } from './patch-path.ts'
 
@@ -24,16 +26,15 @@ export function isFhirPathPatch(body: unknown): body is { readonly parameter: re
 }
 
 export function parseOperations(patch: unknown): readonly PatchOperation[] | PatchProblem {
-  if (!isFhirPathPatch(patch)) return failMalformed('expected Parameters with operations')
+  if (!isFhirPathPatch(patch)) return failFor('patch-not-operations')
   if (patch.parameter.length > PATCH_OPERATIONS)
-    return failMalformed(`it has more than ${PATCH_OPERATIONS} operations`)
+    return failFor('patch-operations-too-many', { most: PATCH_OPERATIONS })
   return mapOrFail(patch.parameter, parseOperation)
 }
 
 function parseOperation(parameter: unknown, index: number): PatchOperation | PatchProblem {
-  const refuse = (what: string) => failMalformed(`operation ${index} ${what}`)
   if (!isRecord(parameter) || parameter.name !== 'operation' || !Array.isArray(parameter.part))
-    return refuse('is no operation')
+    return failFor('patch-operation-missing', { index })
   const parts = new Map<unknown, unknown>(
     parameter.part.map((part: unknown) => [isRecord(part) ? part.name : undefined, part]),
   )
@@ -43,20 +44,20 @@ function parseOperation(parameter: unknown, index: number): PatchOperation | Pat
   }
   const text = read('path', 'valueString')
   if (typeof text === 'string' && text.length > PATCH_PATH_CHARACTERS)
-    return refuse(`has a path of more than ${PATCH_PATH_CHARACTERS} characters`)
+    return failFor('patch-path-too-long', { index, most: PATCH_PATH_CHARACTERS })
   const path = typeof text === 'string' ? parsePatchPath(text) : undefined
-  if (!path) return refuse('has no path that is supported here')
+  if (!path) return failFor('patch-path-unsupported', { index })
   const type = read('type', 'valueCode')
   const readNumber = (name: string) => {
     const value = read(name, 'valueInteger')
     const isIndex = typeof value === 'number' && Number.isInteger(value) && value >= 0
-    return isIndex ? value : refuse(`has no ${name}`)
+    return isIndex ? value : failFor('patch-part-missing', { index, part: name })
   }
-  const readValue = () => parseValue(parts.get('value')) ?? refuse('has no value that can be read')
+  const readValue = () => parseValue(parts.get('value')) ?? failFor('patch-value-unreadable', { index })
   switch (type) {
     case 'add': {
       const name = toPlain(read('name', 'valueString'))
-      if (typeof name !== 'string') return refuse('has no name')
+      if (typeof name !== 'string') return failFor('patch-part-missing', { index, part: 'name' })
       const value = readValue()
       return isFailure(value) ? value : { type, path, name, value }
     }
@@ -79,7 +80,7 @@ function parseOperation(parameter: unknown, index: number): PatchOperation | Pat
       return isFailure(destination) ? destination : { type, path, source, destination }
     }
     default:
-      return refuse('has no known type')
+      return failFor('patch-type-unknown', { index })
   }
 }
 
@@ -106,20 +107,9 @@ function parseParts(candidates: readonly unknown[]): Value | undefined {
 }
 
 /** Why a patch cannot be applied to a resource or, if it is malformed, to any. */
-export type PatchProblem = Failed & {
-  readonly problem: 'unusable-patch' | 'malformed-body'
-  readonly text: string
-}
+export type PatchProblem = Because<keyof typeof UNUSABLE_PATCHES | keyof typeof MALFORMED_PATCHES>
 
 export type Patched = { readonly value: unknown } | PatchProblem
-
-export function failPatch(why: string): PatchProblem {
-  return fail({ problem: 'unusable-patch', text: `Cannot apply patch: ${why}` })
-}
-
-export function failMalformed(why: string): PatchProblem {
-  return fail({ problem: 'malformed-body', text: `Cannot apply patch: ${why}` })
-}
 
 /** What all operations of a patch may still cost: items that they shift and digits that they compare. */
 export interface PatchWork {
@@ -133,8 +123,7 @@ export function openWork(request: Work): PatchWork {
 
 /** Counts elements before they are visited. */
 export function countElements({ request }: PatchWork, elements: number): PatchProblem | undefined {
-  const excess = request.count('element', elements)
-  return excess && failPatch(excess.text)
+  return request.count('element', elements) && failFor('patch-costs-too-much')
 }
 
 /** Fails if the operations have cost too much. */
@@ -142,7 +131,7 @@ export function checkWork({ left }: PatchWork): PatchProblem | undefined {
   return left < 0 ? TOO_MUCH_WORK : undefined
 }
 
-const TOO_MUCH_WORK = failPatch(`it shifts or compares more than ${PATCH_SHIFTS} items of lists and digits`)
+const TOO_MUCH_WORK = failFor('patch-shifts-too-much', { most: PATCH_SHIFTS })
 
 /** Whether two values are equal. False once the comparisons have cost too much. */
 export function isSameValue(a: unknown, b: unknown, work: PatchWork): boolean {
@@ -174,7 +163,7 @@ export function removeItem(items: unknown[], index: number, work: PatchWork): Pa
 export function checkDepth(value: unknown, index: number): PatchProblem | undefined {
   return isShallow(value, PATCH_DEPTH)
     ? undefined
-    : failPatch(`the value of operation ${index} is nested over ${PATCH_DEPTH} levels deep`)
+    : failFor('patch-value-too-deep', { index, most: PATCH_DEPTH })
 }
 
 function isShallow(value: unknown, levels: number): boolean {

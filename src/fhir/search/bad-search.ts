@@ -1,31 +1,23 @@
-import { type Failed, fail } from '../../core/index.ts'
+import { type FactsArgument, fail } from '../../core/index.ts'
+import { type Because, type FhirFactsOf, failFor, getFhirWords } from '../reasons/reasons.ts'
+import type { SEARCHES } from '../reasons/searches.ts'
 
-/** Why a search or a history cannot be performed. */
-export interface BadSearch extends Failed {
-  readonly problem: 'bad-search'
-  readonly code: 'invalid' | 'not-supported' | 'too-costly'
-  readonly text: string
-  /** Why a parameter cannot be used. Only `unknown-parameter` may be ignored, and only by a lenient search. */
-  readonly reason?: keyof typeof CODES
-}
-
-export function failSearch(text: string, code: BadSearch['code'] = 'invalid'): BadSearch {
-  return fail({ problem: 'bad-search', code, text })
-}
+/** Why a search or a history cannot be performed. Only `parameter-unknown` may be ignored, and only by a lenient search. */
+export type BadSearch = Because<keyof typeof SEARCHES>
 
 /** A search parameter that cannot be used, in place of its clause. */
 export interface SearchError extends BadSearch {
   readonly kind: 'error'
-  readonly reason: keyof typeof CODES
 }
 
-const CODES = {
-  'invalid-value': 'invalid',
-  'unknown-parameter': 'not-supported',
-  'unsupported-modifier': 'not-supported',
-  'too-costly': 'too-costly',
-} as const satisfies Record<string, BadSearch['code']>
+export function failSearch<const Reason extends keyof typeof SEARCHES>(
+  reason: Reason,
+  ...facts: FactsArgument<FhirFactsOf<Reason>>
+): SearchError {
+  return fail({ ...failFor(reason, ...facts), kind: 'error' })
+}
 
-export function createSearchError(reason: SearchError['reason'], text: string): SearchError {
-  return { ...failSearch(text, CODES[reason]), kind: 'error', reason }
+/** Whether a search is readable, but takes too much. */
+export function isTooCostly({ reason }: BadSearch): boolean {
+  return getFhirWords(reason).code === 'too-costly'
 }

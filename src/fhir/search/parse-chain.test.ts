@@ -2,15 +2,21 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { listSearchParameters, resourceTypes } from '../definitions.ts'
+import { describeFailed, getFhirWords } from '../reasons/reasons.ts'
 import type { SearchError } from './bad-search.ts'
 import { parseUncounted } from './parse-search.ts'
 
 const base = 'http://localhost:8080/fhir'
 const parse = (type: string, name: string, value: string) => parseUncounted(type, name, value, base)
 
-function reason(type: string, name: string, value: string): SearchError['reason'] | 'accepted' {
+function reason(type: string, name: string, value: string): string {
   const clause = parse(type, name, value)
-  return clause.kind === 'error' ? clause.reason : 'accepted'
+  return clause.kind === 'error' ? describeError(clause) : 'accepted'
+}
+
+/** An unknown parameter by its reason, other errors by their code. */
+function describeError({ reason }: SearchError): string {
+  return reason === 'parameter-unknown' ? reason : getFhirWords(reason).code
 }
 
 describe('parseSearch of modifiers and names', () => {
@@ -29,7 +35,7 @@ describe('parseSearch of modifiers and names', () => {
       ['Observation', 'value-quantity:exact'],
       ['ValueSet', 'url:contains'],
     ]
-    for (const [type, name] of refused) assert.equal(reason(type, name, '1'), 'unsupported-modifier', name)
+    for (const [type, name] of refused) assert.equal(reason(type, name, '1'), 'not-supported', name)
   })
 
   it('reports an unknown parameter', () => {
@@ -43,9 +49,9 @@ describe('parseSearch of modifiers and names', () => {
       '_list',
       '',
     ]) {
-      assert.equal(reason('Patient', name, '1'), 'unknown-parameter', name)
+      assert.equal(reason('Patient', name, '1'), 'parameter-unknown', name)
     }
-    assert.equal(reason('Nonsense', '_id', '1'), 'unknown-parameter')
+    assert.equal(reason('Nonsense', '_id', '1'), 'parameter-unknown')
   })
 
   it('accepts :missing on every parameter of every type', () => {
@@ -68,7 +74,7 @@ describe('parseSearch of modifiers and names', () => {
     ] as const) {
       const clause = parse('Patient', name, value)
       assert.ok(clause.kind === 'error')
-      assert.equal(clause.text.replace(':secretly', '').includes('secret'), false)
+      assert.equal(describeFailed(clause).replace(':secretly', '').includes('secret'), false)
     }
   })
 
@@ -133,22 +139,22 @@ describe('parseSearch of a chain', () => {
   })
 
   it('refuses links that cannot be followed', () => {
-    assert.equal(reason('Observation', 'code.name', 'x'), 'unsupported-modifier')
-    assert.equal(reason('Observation', 'subject:Practitioner.name', 'x'), 'unsupported-modifier')
-    assert.equal(reason('Observation', 'subject:identifier.name', 'x'), 'unsupported-modifier')
-    assert.equal(reason('Observation', 'subject.nonsense', 'x'), 'unknown-parameter')
-    assert.equal(reason('Observation', 'patient.nonsense', 'x'), 'unknown-parameter')
-    assert.equal(reason('Observation', 'patient.birthdate', 'x'), 'invalid-value')
-    assert.equal(reason('Observation', 'subject.birthdate', 'x'), 'invalid-value')
+    assert.equal(reason('Observation', 'code.name', 'x'), 'not-supported')
+    assert.equal(reason('Observation', 'subject:Practitioner.name', 'x'), 'not-supported')
+    assert.equal(reason('Observation', 'subject:identifier.name', 'x'), 'not-supported')
+    assert.equal(reason('Observation', 'subject.nonsense', 'x'), 'parameter-unknown')
+    assert.equal(reason('Observation', 'patient.nonsense', 'x'), 'parameter-unknown')
+    assert.equal(reason('Observation', 'patient.birthdate', 'x'), 'invalid')
+    assert.equal(reason('Observation', 'subject.birthdate', 'x'), 'invalid')
     for (const [name, unknown] of [
       ['patient.nonsense', 'nonsense of Patient'],
       ['subject.nonsense', 'subject.nonsense of Observation'],
-    ] as const)
-      assert.partialDeepStrictEqual(parse('Observation', name, 'x'), {
-        kind: 'error',
-        text: `Unknown search parameter ${unknown}`,
-      })
-    assert.equal(reason('Patient', 'link.link.link.link.name', 'x'), 'unsupported-modifier')
+    ] as const) {
+      const clause = parse('Observation', name, 'x')
+      assert(clause.kind === 'error')
+      assert.equal(describeFailed(clause), `Unknown search parameter ${unknown}`)
+    }
+    assert.equal(reason('Patient', 'link.link.link.link.name', 'x'), 'not-supported')
   })
 
   it('is parsed quickly in every form', () => {
@@ -182,11 +188,11 @@ describe('parseSearch of _has', () => {
   })
 
   it('refuses parameters that do not refer to the type', () => {
-    assert.equal(reason('Patient', '_has:Observation:patient', 'x'), 'unsupported-modifier')
-    assert.equal(reason('Patient', '_has:Nonsense:patient:code', 'x'), 'unsupported-modifier')
-    assert.equal(reason('Patient', '_has:Observation:code:code', 'x'), 'unsupported-modifier')
-    assert.equal(reason('Practitioner', '_has:Observation:patient:code', 'x'), 'unsupported-modifier')
-    assert.equal(reason('Patient', '_has:Observation:nonsense:code', 'x'), 'unknown-parameter')
-    assert.equal(reason('Patient', '_has:Observation:patient:nonsense', 'x'), 'unknown-parameter')
+    assert.equal(reason('Patient', '_has:Observation:patient', 'x'), 'not-supported')
+    assert.equal(reason('Patient', '_has:Nonsense:patient:code', 'x'), 'not-supported')
+    assert.equal(reason('Patient', '_has:Observation:code:code', 'x'), 'not-supported')
+    assert.equal(reason('Practitioner', '_has:Observation:patient:code', 'x'), 'not-supported')
+    assert.equal(reason('Patient', '_has:Observation:nonsense:code', 'x'), 'parameter-unknown')
+    assert.equal(reason('Patient', '_has:Observation:patient:nonsense', 'x'), 'parameter-unknown')
   })
 })

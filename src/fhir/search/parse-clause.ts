@@ -2,7 +2,7 @@ import { isResourceType } from '../definitions.ts'
 import { HIERARCHY_CHARACTERS, SEARCHED_CHARACTERS } from '../limits.ts'
 import { parseReference } from '../reference.ts'
 import type { SearchParameter } from '../resource.ts'
-import { createSearchError, type SearchError } from './bad-search.ts'
+import { failSearch, type SearchError } from './bad-search.ts'
 import type { ReferenceValue, SearchClause } from './clause.ts'
 import {
   lowerAscii,
@@ -35,7 +35,7 @@ export function parseClause(
   { value, values, baseUrl }: Value,
 ): SearchClause | SearchError {
   if (modifier === 'missing') return parseMissing(parameter.code, value)
-  if (values.includes('')) return createInvalid(parameter.code, 'it has no value')
+  if (values.includes('')) return failSearch('value-missing', { parameter: parameter.code })
   return parseByType({ parameter, modifier, values, baseUrl })
 }
 
@@ -63,7 +63,7 @@ function parseByType(raw: RawParameter): SearchClause | SearchError {
 }
 
 function parseMissing(parameter: string, value: string): SearchClause | SearchError {
-  if (value !== 'true' && value !== 'false') return createInvalid(parameter, ':missing takes true or false')
+  if (value !== 'true' && value !== 'false') return failSearch('missing-value-malformed', { parameter })
   return { kind: 'missing', parameter, missing: value === 'true' }
 }
 
@@ -85,7 +85,7 @@ function parseEach<T>(
   const values = raw.values.map(parse)
   return values.every(it => it !== undefined)
     ? clause(values)
-    : createInvalid(code, `expected a ${type} value`)
+    : failSearch('value-malformed', { parameter: code, type })
 }
 
 function parseTokens(raw: RawParameter): SearchClause | SearchError {
@@ -143,8 +143,7 @@ function parseNormals(
 /** The index stores no more of a text, so a longer value cannot be compared as a whole. */
 function createTooLong({ parameter, values }: RawParameter, most: number): SearchError | undefined {
   if (values.every(it => unescapeValue(it).length <= most)) return undefined
-  const text = `Cannot search by the value of ${parameter.code}: it has more than ${most} characters`
-  return createSearchError('too-costly', text)
+  return failSearch('value-too-long', { parameter: parameter.code, most })
 }
 
 /** Undefined if the normalized value is empty: it would match everything. */
@@ -198,10 +197,6 @@ function isTarget(parameter: SearchParameter, type: string): boolean {
 }
 
 function createUnsupported({ parameter, modifier }: RawParameter): SearchError {
-  const text = `Cannot use modifier :${modifier} with ${parameter.code}: it is not supported for ${parameter.type}`
-  return createSearchError('unsupported-modifier', text)
-}
-
-function createInvalid(code: string, why: string): SearchError {
-  return createSearchError('invalid-value', `Cannot read the value of ${code}: ${why}`)
+  const { code, type } = parameter
+  return failSearch('modifier-unsupported', { modifier: `${modifier}`, parameter: code, type })
 }

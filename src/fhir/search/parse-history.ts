@@ -1,7 +1,8 @@
 import { isFailure } from '../../core/index.ts'
 import type { Params } from '../interaction.ts'
 import { PAGE_RESOURCES } from '../limits.ts'
-import { type BadSearch, failSearch } from './bad-search.ts'
+import { failFor } from '../reasons/reasons.ts'
+import type { BadSearch } from './bad-search.ts'
 import type { Range } from './clause.ts'
 import { DEFAULT_COUNT } from './parse-query.ts'
 import { parseUncounted } from './parse-search.ts'
@@ -21,7 +22,7 @@ export function parseHistory(params: Params, lenient: boolean): HistoryQuery | B
   for (const pair of params) {
     const read = parseParameter(query, pair)
     if (read === 'unknown') {
-      if (!lenient) return failSearch(`Cannot use ${pair[0]} in a history`)
+      if (!lenient) return failFor('history-parameter-unknown', { parameter: pair[0] })
     } else if (isFailure(read)) return read
     else query = { ...query, ...read, used: [...query.used, pair] }
   }
@@ -39,20 +40,18 @@ function parseParameter(
     case '_count':
       return /^\d{1,9}$/.test(value)
         ? { count: Math.min(Number(value), PAGE_RESOURCES) }
-        : failSearch(`Cannot read _count: expected a number from 0 to ${PAGE_RESOURCES}`)
+        : failFor('count-malformed', { most: PAGE_RESOURCES })
     case '_since': {
       const time = parseTime(value)
-      return time ? { since: time.low } : failSearch('Cannot read _since: expected a date and time')
+      return time ? { since: time.low } : failFor('since-malformed')
     }
     case '_at': {
       const time = parseTime(value)
-      return time && query.at === undefined
-        ? { at: time }
-        : failSearch('Cannot read _at: expected one date and time')
+      return time && query.at === undefined ? { at: time } : failFor('at-malformed')
     }
     case '_sort':
       // The default order of a history.
-      return value === '-_lastUpdated' ? {} : failSearch('Cannot sort a history: the newest version is first')
+      return value === '-_lastUpdated' ? {} : failFor('history-sorted')
     default:
       return 'unknown'
   }

@@ -2,8 +2,9 @@ import { isFailure } from '../../core/index.ts'
 import { findSearchParameter } from '../definitions.ts'
 import type { Params } from '../interaction.ts'
 import { INCLUDE_RULES, PAGE_RESOURCES } from '../limits.ts'
+import { failFor } from '../reasons/reasons.ts'
 import type { Work } from '../work.ts'
-import { type BadSearch, failSearch } from './bad-search.ts'
+import type { BadSearch } from './bad-search.ts'
 import type { SearchClause } from './clause.ts'
 import { parseSearch, SearchSteps } from './parse-search.ts'
 import { type IncludeRule, listElements, parseInclude, type Shape } from './result-parameters.ts'
@@ -77,7 +78,7 @@ export function parseQuery(
     const outcome =
       parseResultParameter(types, pair, draft) ?? parseCriterion(types, pair, reading, clauses, steps)
     if (outcome === 'understood') used.push(pair)
-    else if (outcome !== 'ignored' && !(lenient && outcome.reason === 'unknown-parameter')) return outcome
+    else if (outcome !== 'ignored' && !(lenient && outcome.reason === 'parameter-unknown')) return outcome
   }
   const { summary, elements, ...rest } = draft
   return {
@@ -137,12 +138,9 @@ function parseResultParameter(
     case '_revinclude:iterate':
     case '_revinclude:recurse': {
       const rules = parseInclude(name, value, types)
-      if (typeof rules === 'string') return failSearch(rules)
+      if (isFailure(rules)) return rules
       if (draft.includes.length + rules.length > INCLUDE_RULES)
-        return failSearch(
-          `Cannot include by more than ${INCLUDE_RULES} types of references: name them`,
-          'too-costly',
-        )
+        return failFor('include-rules-too-many', { most: INCLUDE_RULES })
       draft.includes.push(...rules)
       return 'understood'
     }
@@ -152,8 +150,7 @@ function parseResultParameter(
 }
 
 function parseCount(value: string, draft: Draft): Parsed {
-  if (!/^\d{1,9}$/.test(value))
-    return failSearch(`Cannot read _count: expected a number from 0 to ${PAGE_RESOURCES}`)
+  if (!/^\d{1,9}$/.test(value)) return failFor('count-malformed', { most: PAGE_RESOURCES })
   draft.count = Math.min(Number(value), PAGE_RESOURCES)
   return 'understood'
 }
@@ -164,10 +161,8 @@ function parseSort(types: readonly string[], value: string, draft: Draft): Parse
     const parameter = descending ? text.slice(1) : text
     for (const type of types) {
       const kind = findSearchParameter(type, parameter)?.type
-      if (kind === undefined)
-        return failSearch(`Cannot sort ${type} by ${parameter}: it is not a search parameter`)
-      if (kind === 'composite' || kind === 'special')
-        return failSearch(`Cannot sort by ${parameter}: it is ${kind}`)
+      if (kind === undefined || kind === 'composite' || kind === 'special')
+        return failFor('sort-unknown', { type, parameter })
     }
     draft.sort.push({ parameter, descending })
   }
@@ -181,7 +176,7 @@ function parseChoice<T extends string>(
   take: (choice: T) => void,
 ): Parsed {
   const choice = choices.find(it => it === value)
-  if (choice === undefined) return failSearch(`Cannot read ${name}: expected ${choices.join(', ')}`)
+  if (choice === undefined) return failFor('choice-unknown', { parameter: name, choices: choices.join(', ') })
   take(choice)
   return 'understood'
 }

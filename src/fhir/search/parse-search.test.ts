@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { HIERARCHY_CHARACTERS, SEARCHED_CHARACTERS } from '../limits.ts'
+import { getFhirWords } from '../reasons/reasons.ts'
 import { Work } from '../work.ts'
 import type { SearchError } from './bad-search.ts'
 import { parseSearch, parseUncounted, SearchSteps } from './parse-search.ts'
@@ -9,9 +10,14 @@ import { parseSearch, parseUncounted, SearchSteps } from './parse-search.ts'
 const base = 'http://localhost:8080/fhir'
 const parse = (type: string, name: string, value: string) => parseUncounted(type, name, value, base)
 
-function reason(type: string, name: string, value: string): SearchError['reason'] | 'accepted' {
+function reason(type: string, name: string, value: string): string {
   const clause = parse(type, name, value)
-  return clause.kind === 'error' ? clause.reason : 'accepted'
+  return clause.kind === 'error' ? describeError(clause) : 'accepted'
+}
+
+/** An unknown parameter by its reason, other errors by their code. */
+function describeError({ reason }: SearchError): string {
+  return reason === 'parameter-unknown' ? reason : getFhirWords(reason).code
 }
 
 describe('parseSearch of a token', () => {
@@ -56,8 +62,8 @@ describe('parseSearch of a token', () => {
 
   it('refuses a value that would match anything', () => {
     for (const value of ['', '|', ',', 'a,', 'a|b|c'])
-      assert.equal(reason('Observation', 'code', value), 'invalid-value')
-    assert.equal(reason('Observation', 'code:missing', 'maybe'), 'invalid-value')
+      assert.equal(reason('Observation', 'code', value), 'invalid')
+    assert.equal(reason('Observation', 'code:missing', 'maybe'), 'invalid')
   })
 })
 
@@ -85,7 +91,7 @@ describe('parseSearch of a string', () => {
 
   it('refuses a value that is empty after normalization', () => {
     for (const value of ['', ' ', '\\,', 'a, '])
-      assert.equal(reason('Patient', 'name', value), 'invalid-value', value)
+      assert.equal(reason('Patient', 'name', value), 'invalid', value)
   })
 })
 
@@ -130,11 +136,11 @@ describe('parseSearch of a reference', () => {
 
   it('refuses a value that is not a reference', () => {
     for (const text of ['Nonsense/1', 'Patient/', '#p', 'a/b/c', 'Patient/1/Condition', ' 1']) {
-      assert.equal(reason('Observation', 'subject', text), 'invalid-value', text)
+      assert.equal(reason('Observation', 'subject', text), 'invalid', text)
     }
-    assert.equal(reason('Observation', 'subject:Patient', 'Group/1'), 'invalid-value')
-    assert.equal(reason('Observation', 'subject:Practitioner', '1'), 'unsupported-modifier')
-    assert.equal(reason('Observation', 'subject:Nonsense', '1'), 'unsupported-modifier')
+    assert.equal(reason('Observation', 'subject:Patient', 'Group/1'), 'invalid')
+    assert.equal(reason('Observation', 'subject:Practitioner', '1'), 'not-supported')
+    assert.equal(reason('Observation', 'subject:Nonsense', '1'), 'not-supported')
   })
 })
 
@@ -163,9 +169,9 @@ describe('parseSearch of a date', () => {
 
   it('refuses a value that is not a date', () => {
     for (const text of ['x', 'xx2020', '2020-02-30', 'ge', 'geq2020']) {
-      assert.equal(reason('Patient', 'birthdate', text), 'invalid-value', text)
+      assert.equal(reason('Patient', 'birthdate', text), 'invalid', text)
     }
-    assert.equal(reason('Patient', 'birthdate:exact', '2020'), 'unsupported-modifier')
+    assert.equal(reason('Patient', 'birthdate:exact', '2020'), 'not-supported')
   })
 })
 
@@ -207,7 +213,7 @@ describe('parseSearch of a number or quantity', () => {
 
   it('refuses a value that is not a number', () => {
     for (const text of ['x', '1,', '1.', '.5', '1e', 'Infinity', 'NaN', '0x10', '1e999', '']) {
-      assert.equal(reason('ChargeItem', 'factor-override', text), 'invalid-value', text)
+      assert.equal(reason('ChargeItem', 'factor-override', text), 'invalid', text)
     }
   })
 
@@ -220,7 +226,7 @@ describe('parseSearch of a number or quantity', () => {
     assert.deepEqual(unit('5.4||mg'), [undefined, 'mg'])
     assert.deepEqual(unit('5.4'), [undefined, undefined])
     for (const text of ['5.4|mg', 'mg', '5||mg|x']) {
-      assert.equal(reason('Observation', 'value-quantity', text), 'invalid-value', text)
+      assert.equal(reason('Observation', 'value-quantity', text), 'invalid', text)
     }
   })
 })
@@ -249,9 +255,9 @@ describe('parseSearch', () => {
       ['Patient', 'name:exact'],
       ['Patient', 'identifier:contains'],
     ] as const)
-      for (const value of ['', 'a,']) assert.equal(reason(type, name, value), 'invalid-value', name)
-    assert.equal(reason('Patient', 'identifier:contains', ' '), 'invalid-value')
-    assert.equal(reason('Patient', 'general-practitioner', 'a'.repeat(65)), 'invalid-value')
+      for (const value of ['', 'a,']) assert.equal(reason(type, name, value), 'invalid', name)
+    assert.equal(reason('Patient', 'identifier:contains', ' '), 'invalid')
+    assert.equal(reason('Patient', 'general-practitioner', 'a'.repeat(65)), 'invalid')
   })
 
   it('limits the characters of values that are searched by prefix, substring or hierarchy', () => {
@@ -269,7 +275,7 @@ describe('parseSearch', () => {
   it('counts a step for each value and each type of a chain, before it parses them', () => {
     const read = (name: string, value: string, units: number) => {
       const clause = parseSearch('Observation', name, value, base, new SearchSteps(new Work(units)))
-      return clause.kind === 'error' ? clause.reason : 'accepted'
+      return clause.kind === 'error' ? describeError(clause) : 'accepted'
     }
     const step = 4
     const least = (name: string, value: string, steps: number) => [
@@ -277,7 +283,7 @@ describe('parseSearch', () => {
       read(name, value, steps * step - 1),
     ]
     assert.deepEqual(least('code', 'a,b,c', 3), ['accepted', 'too-costly'])
-    assert.deepEqual(least('none', 'a', 1), ['unknown-parameter', 'too-costly'])
+    assert.deepEqual(least('none', 'a', 1), ['parameter-unknown', 'too-costly'])
     assert.deepEqual(least('performer:Patient.name', 'a,b', 4), ['accepted', 'too-costly'])
     assert.equal(read('performer.name', 'a', 3 * step), 'too-costly')
   })

@@ -3,7 +3,7 @@ import { findSearchParameter, isResourceType, resourceTypes } from '../definitio
 import { CHAIN_LINKS, SEARCH_STEPS } from '../limits.ts'
 import type { SearchParameter } from '../resource.ts'
 import type { Work } from '../work.ts'
-import { createSearchError, type SearchError } from './bad-search.ts'
+import { failSearch, isTooCostly, type SearchError } from './bad-search.ts'
 import type { ChainClause, HasClause, SearchClause } from './clause.ts'
 import { parseClause } from './parse-clause.ts'
 import { split } from './values.ts'
@@ -54,7 +54,7 @@ export class SearchSteps {
     this.#left -= steps
     if (this.#left < 0) return TOO_COSTLY
     const failure = this.#work?.count('value', steps)
-    return failure && createSearchError('too-costly', failure.text)
+    return failure && failSearch('search-costs-too-much')
   }
 }
 
@@ -68,8 +68,7 @@ interface Reading {
 }
 
 function parseAt(type: string, name: string, reading: Reading, links: number): SearchClause | SearchError {
-  if (links > CHAIN_LINKS)
-    return createSearchError('unsupported-modifier', `Cannot follow more than ${CHAIN_LINKS} links`)
+  if (links > CHAIN_LINKS) return failSearch('chain-too-long', { most: CHAIN_LINKS })
   if (name.startsWith('_has:')) return parseHas(type, name, reading, links)
   const dot = name.indexOf('.')
   if (dot >= 0) return parseChain(type, name.slice(0, dot), name.slice(dot + 1), reading, links)
@@ -92,10 +91,7 @@ function parseShared(
   return clause
 }
 
-const TOO_COSTLY = createSearchError(
-  'too-costly',
-  `Cannot search by so many values and types: it takes more than ${SEARCH_STEPS} steps. Name the type`,
-)
+const TOO_COSTLY = failSearch('search-steps-too-many', { most: SEARCH_STEPS })
 
 function parseChain(
   type: string,
@@ -108,16 +104,15 @@ function parseChain(
   const parameter = findSearchParameter(type, code)
   if (parameter === undefined) return createUnknown(type, code)
   if (parameter.type !== 'reference') {
-    return createSearchError('unsupported-modifier', `Cannot chain ${code}: it is not a reference`)
+    return failSearch('chain-not-a-reference', { parameter: code })
   }
   const types = listTargets(parameter, modifier)
-  if (types === undefined)
-    return createSearchError('unsupported-modifier', `Cannot chain ${code} to ${modifier}`)
+  if (types === undefined) return failSearch('chain-target-unknown', { parameter: code, type: `${modifier}` })
   const excess = reading.steps.take(types.length * reading.values.length)
   if (excess) return excess
   const found = types.map(it => ({ type: it, clause: parseAt(it, rest, reading, links + 1) }))
   const errors = found.flatMap(({ clause }) => (isFailure(clause) ? [clause] : []))
-  const costly = errors.find(it => it.reason === 'too-costly')
+  const costly = errors.find(it => isTooCostly(it))
   if (costly) return costly
   const targets = found.flatMap(it => (isFailure(it.clause) ? [] : [{ type: it.type, clause: it.clause }]))
   if (targets.length > 0) return { kind: 'chain', parameter: code, targets }
@@ -135,17 +130,14 @@ function listTargets(
 
 /** Of the errors of all targets, preferably one about the value instead of the name. */
 function findWorst(errors: readonly SearchError[]): SearchError | undefined {
-  return errors.find(it => it.reason !== 'unknown-parameter') ?? (errors.length === 1 ? errors[0] : undefined)
+  return errors.find(it => it.reason !== 'parameter-unknown') ?? (errors.length === 1 ? errors[0] : undefined)
 }
 
 /** `_has:Observation:patient:code` */
 function parseHas(type: string, name: string, reading: Reading, links: number): HasClause | SearchError {
   const [, from, reference, ...rest] = name.split(':')
   if (from === undefined || reference === undefined || rest.length === 0 || !isResourceType(from)) {
-    return createSearchError(
-      'unsupported-modifier',
-      `Cannot read ${name}: expected _has:Type:reference:parameter`,
-    )
+    return failSearch('has-malformed', { parameter: name })
   }
   const parameter = findSearchParameter(from, reference)
   if (parameter === undefined) return createUnknown(from, reference)
@@ -153,10 +145,7 @@ function parseHas(type: string, name: string, reading: Reading, links: number): 
     parameter.type !== 'reference' ||
     (parameter.target !== undefined && !parameter.target.includes(type))
   ) {
-    return createSearchError(
-      'unsupported-modifier',
-      `Cannot use ${from}.${reference} in _has: it is not a reference to ${type}`,
-    )
+    return failSearch('has-not-a-reference', { parameter: `${from}.${reference}`, type })
   }
   const clause = parseAt(from, rest.join(':'), reading, links + 1)
   return isFailure(clause) ? clause : { kind: 'has', type: from, parameter: reference, clause }
@@ -170,5 +159,5 @@ function stripModifier(name: string): { readonly code: string; readonly modifier
 }
 
 function createUnknown(type: string, code: string): SearchError {
-  return createSearchError('unknown-parameter', `Unknown search parameter ${code} of ${type}`)
+  return failSearch('parameter-unknown', { parameter: code, type })
 }

@@ -1,4 +1,4 @@
-import { remember } from '../../core/index.ts'
+import { isFailure, remember } from '../../core/index.ts'
 import {
   findSearchParameter,
   findStructure,
@@ -9,7 +9,9 @@ import {
 } from '../definitions.ts'
 import type { Params } from '../interaction.ts'
 import { formatExact, parseExact } from '../json.ts'
+import { failFor } from '../reasons/reasons.ts'
 import type { ExactResource, Resource } from '../resource.ts'
+import type { BadSearch } from './bad-search.ts'
 
 /** `_include=MedicationRequest:requester:Practitioner` and the like. */
 export interface IncludeRule {
@@ -31,13 +33,13 @@ export function parseInclude(
   name: string,
   value: string,
   types: readonly string[],
-): readonly IncludeRule[] | string {
+): readonly IncludeRule[] | BadSearch {
   const [direction, modifier] = name.split(':')
   // With :iterate the types are not known beforehand.
   if (value === '*' && modifier === undefined)
     return direction === '_include' ? types.flatMap(includeReferences) : types.flatMap(includeReferrers)
   const rule = parseRule(name, value, direction, modifier)
-  return typeof rule === 'string' ? rule : [rule]
+  return isFailure(rule) ? rule : [rule]
 }
 
 /** `_include=*` means `Type:*` of the searched type. */
@@ -64,15 +66,15 @@ function parseRule(
   value: string,
   direction: string | undefined,
   modifier: string | undefined,
-): IncludeRule | string {
+): IncludeRule | BadSearch {
   const [source = '', parameter = '', target, ...more] = value.split(':')
   if (!isResourceType(source) || parameter === '' || more.length > 0)
-    return `Cannot read ${name}: expected Type:parameter, Type:parameter:TargetType or, without :iterate, *`
+    return failFor('include-malformed', { parameter: name })
   if (target !== undefined && !isResourceType(target))
-    return `Cannot read ${name}: ${target} is not a resource type`
+    return failFor('include-target-unknown', { parameter: name, target })
   const parameters = parameter === '*' ? listReferenceParameters(source) : [parameter]
   if (parameter !== '*' && findSearchParameter(source, parameter)?.type !== 'reference')
-    return `Cannot include by ${source}:${parameter}: it is not a reference`
+    return failFor('include-not-a-reference', { type: source, parameter })
   return {
     direction: direction === '_include' ? 'forward' : 'reverse',
     iterate: modifier !== undefined,

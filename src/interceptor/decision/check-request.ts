@@ -1,6 +1,6 @@
 import { isFailure, isRecord } from '../../core/index.ts'
 import {
-  createMisunderstood,
+  failFor,
   findFhirPathWrittenParts,
   findReferredPatients,
   type Interaction,
@@ -8,10 +8,12 @@ import {
   isResource,
   limits,
   type Misunderstood,
+  misunderstand,
   namesOtherPatient,
   parseEntries,
   type Resource,
   runAtOnce,
+  toMisunderstood,
   Work,
   type WrittenPart,
 } from '../../fhir/index.ts'
@@ -91,7 +93,7 @@ export function readEntries(
   work: Work,
 ): readonly Entry[] | Misunderstood {
   const parsed = runAtOnce(parseEntries(bundle, baseUrl, work))
-  if (isFailure(parsed)) return createMisunderstood(400, parsed.text)
+  if (isFailure(parsed)) return toMisunderstood(parsed)
   const { type, entries } = parsed
   if (type === 'batch') return entries
   const references = new Map<unknown, string>(
@@ -162,7 +164,7 @@ function checkWrite(
 
 type Filter = ReturnType<Access['filterFor']>
 
-const OUTSIDE: Refusal = { kind: 'not-within', hint: 'The content of the write is not within the grant' }
+const OUTSIDE = failFor('content-not-within')
 
 function checkWrittenResource(
   body: unknown,
@@ -171,11 +173,9 @@ function checkWrittenResource(
   filter: Filter,
   baseUrl: string,
 ): Refusal | undefined {
-  if (!isResource(body)) return createMisunderstood(400, 'Cannot read body: it is not a resource')
-  if (body.resourceType !== type)
-    return createMisunderstood(400, 'Cannot write: the resource type of the body differs from the URL')
-  if (id !== undefined && body.id !== id)
-    return createMisunderstood(400, 'Cannot write: the id of the body differs from the URL')
+  if (!isResource(body)) return misunderstand('written-body-not-a-resource')
+  if (body.resourceType !== type) return misunderstand('written-type-differs')
+  if (id !== undefined && body.id !== id) return misunderstand('written-id-differs')
   return isWritable(body, filter, baseUrl) ? undefined : OUTSIDE
 }
 
@@ -187,8 +187,7 @@ function checkPatchedParts(
   baseUrl: string,
 ): Refusal | undefined {
   const patched = collectPatchedParts(body, type)
-  if (!patched)
-    return createMisunderstood(400, 'Cannot read body: it is neither a JSON Patch nor a FHIRPath Patch')
+  if (!patched) return misunderstand('patch-of-unknown-kind')
   if (filter === 'everything') return undefined
   const parts: Resource = { ...patched, resourceType: type }
   const referred = [...findReferredPatients(parts, baseUrl)]

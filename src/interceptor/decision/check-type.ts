@@ -1,10 +1,11 @@
 import { isFailure } from '../../core/index.ts'
 import {
-  createMisunderstood,
+  isTooCostly,
   type Params,
   parseSearch,
   type SearchClause,
   SearchSteps,
+  toMisunderstood,
 } from '../../fhir/index.ts'
 import {
   type AccessFilter,
@@ -41,11 +42,7 @@ export function checkType(
   const by = findDecidingSource(sources, within)
   if (by !== undefined) return { allowed: true, by, access: context.access, within }
   if (covering.length === 0) return deny(describeInsufficientScope(context, type, permission))
-  return deny({
-    kind: 'not-within',
-    hint: explainDenial(context, type, permission, covering),
-    by: covering[0]?.text,
-  })
+  return deny({ ...explainDenial(context, type, permission, covering), by: covering[0]?.text })
 }
 
 /** The first refusal, otherwise the first decision. */
@@ -70,12 +67,15 @@ export function describeInsufficientScope(
   const granted = grant.scopes.flatMap(scope => (scope.kind === 'resource' ? scope.context : []))
   const ignored = [...new Set(granted)].filter(it => !policy.contexts.includes(it))
   return {
-    kind: 'insufficient-scope',
+    reason: isProtected(policy, type, permission)
+      ? 'insufficient-scope-for-protected'
+      : ignored.length > 0
+        ? 'insufficient-scope-of-context'
+        : 'insufficient-scope',
     method: context.method,
     type,
     permission: permission === 's' ? policy.searchPermission : permission,
     contexts: policy.contexts.filter(it => wouldGrant(context, it, type, permission)),
-    ...(isProtected(policy, type, permission) && { isProtected: true }),
     missing: lacking,
     ...(ignored.length > 0 && { ignored }),
   }
@@ -146,8 +146,7 @@ export function checkChains(
     if (!isFailure(clause)) {
       if (!maySearchChain(context, clause)) return checkType(context, findRefusedType(context, clause), 's')
       chains.set(pair, clause)
-    } else if (clause.code === 'too-costly')
-      return deny(createMisunderstood(400, clause.text, { isExcess: true }))
+    } else if (isTooCostly(clause)) return deny(toMisunderstood(clause))
   }
   return { ...allowed, chains }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { countRuns } from '../../../test/support/thorough.ts'
+import { nameGroup } from '../../fhir/index.ts'
 import { computeAccess, type ScopeContext, satisfies } from '../../smart/index.ts'
 import { type Context, decideRequest, makeGrant, policy } from '../testing/decide-request.ts'
 import { fhirBaseUrl } from '../testing/test-issuer.ts'
@@ -157,7 +158,7 @@ function isWithin(
 
 function decideOutcome(line: string, context: Context): string {
   const decision = decideRequest(line, context)
-  return decision.allowed ? 'allowed' : decision.refusal.kind
+  return decision.allowed ? 'allowed' : nameGroup(decision.refusal.reason)
 }
 
 describe('decide with random scopes and requests', () => {

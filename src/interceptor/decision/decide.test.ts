@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { listGatewayOperations, parsePassedOperation, resourceTypes } from '../../fhir/index.ts'
+import {
+  failFor,
+  isFor,
+  listGatewayOperations,
+  nameGroup,
+  parsePassedOperation,
+  resourceTypes,
+} from '../../fhir/index.ts'
 import { refuse } from '../refuse.ts'
 import { type Context, decideRequest } from '../testing/decide-request.ts'
 
@@ -203,16 +210,13 @@ describe('decide', () => {
       assert(through(line, `patient/${type}.rs`).allowed, line)
       assert(through(line, 'patient/*.rs').allowed, line)
       const refused = through(line, 'patient/Condition.rs')
-      assert(!refused.allowed && refused.refusal.kind === 'insufficient-scope', line)
+      assert(!refused.allowed && refused.refusal.reason === 'insufficient-scope', line)
     }
     for (const line of ['GET /Patient/2/$summary', 'GET /Patient/2/$everything'])
       assert(!through(line, 'patient/*.rs').allowed, line)
     const filtered = through('GET /ValueSet/$expand?url=x', 'patient/ValueSet.rs?url=y')
     assert(!filtered.allowed)
-    assert.deepEqual(filtered.refusal, {
-      kind: 'not-within',
-      hint: 'This operation needs a scope without a filter for ValueSet',
-    })
+    assert.deepEqual(filtered.refusal, failFor('operation-needs-whole-type', { type: 'ValueSet' }))
     assert(!through('GET /ValueSet/$lookup', 'patient/*.rs').allowed)
   })
 
@@ -234,7 +238,7 @@ describe('decide', () => {
         policy: { operations: [{ ...rule, needs }] },
       })
       assert(!decision.allowed)
-      assert.deepEqual(decision.refusal, { kind: 'unsupported-operation', name: '$x' })
+      assert.deepEqual(decision.refusal, failFor('unsupported-operation', { name: '$x' }))
     }
   })
 
@@ -243,7 +247,7 @@ describe('decide', () => {
     const policy = { operations: listGatewayOperations(passed.filter(it => it !== undefined)) }
     const decided = (line: string, scope: string, more: object = {}) => {
       const decision = decideRequest(line, { scope, policy, ...more })
-      return decision.allowed ? 'allowed' : decision.refusal.kind
+      return decision.allowed ? 'allowed' : nameGroup(decision.refusal.reason)
     }
 
     it('requires access to all data, and write access for a POST that may write (GATEWAY-15)', () => {
@@ -359,7 +363,7 @@ describe('decide', () => {
       )
     const decision = decideRequest(`GET /Observation?${chains}`, one('system/*.rs'))
     assert(!decision.allowed)
-    assert.partialDeepStrictEqual(decision.refusal, { kind: 'misunderstood', status: 400, isExcess: true })
+    assert.equal(decision.refusal.reason, 'search-steps-too-many')
   })
 
   it('reports the deciding scope and its access filter', () => {
@@ -437,8 +441,8 @@ describe('decide', () => {
     ]
     for (const [line, context, expected] of HINTS) {
       const decision = decideRequest(line, context)
-      assert(!decision.allowed && decision.refusal.kind === 'not-within', line)
-      assert.match(decision.refusal.hint, expected, `${line} ${context.scope}`)
+      assert(!decision.allowed && isFor('not-within', decision.refusal.reason), line)
+      assert.match(refuse(decision.refusal).hint ?? '', expected, `${line} ${context.scope}`)
     }
   })
 
@@ -452,8 +456,8 @@ describe('decide', () => {
 
   it('names the first covering scope of a refused request', () => {
     const decision = decideRequest('GET /Patient/2', one('patient/*.rs'))
-    assert(!decision.allowed && decision.refusal.kind === 'not-within')
-    assert.equal(decision.refusal.by, 'patient/*.rs')
+    assert(!decision.allowed && isFor('not-within', decision.refusal.reason))
+    assert.equal(refuse(decision.refusal).by, 'patient/*.rs')
   })
 
   it('permits reading a resource that may belong to the only patient of a panel', () => {
@@ -511,7 +515,7 @@ describe('decide', () => {
     const { patient: _, ...unbound } = one('patient/*.cruds')
     const decision = decideRequest('POST /', unbound)
     assert(!decision.allowed)
-    assert.equal(decision.refusal.kind, 'not-within')
+    assert(isFor('not-within', decision.refusal.reason))
   })
 
   it('responds to an unreadable request with its status and the reason (ROUTE-6)', () => {

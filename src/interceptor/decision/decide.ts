@@ -1,10 +1,12 @@
 import { remember } from '../../core/index.ts'
 import {
-  createMisunderstood,
+  failFor,
   findOperation,
   type Interaction,
+  isFor,
   isResourceType,
   mayChange,
+  misunderstand,
   operations,
   type Params,
   resourceTypes,
@@ -37,16 +39,14 @@ import type { Decision, DecisionContext } from './decision.ts'
  * searches the types that the grant covers, which must be at least one.
  */
 function checkTypes(context: DecisionContext, params: Params, target: Target = {}): Decision {
-  if (params.some(([name]) => isChained(name)))
-    return denyUnreadable('Cannot follow a chain in a search of several types: search one type')
+  if (params.some(([name]) => isChained(name))) return deny(misunderstand('chain-of-several-types'))
   const named = params.filter(([name]) => name === '_type').flatMap(([, value]) => value.split(','))
-  if (!named.every(isResourceType))
-    return denyUnreadable('Cannot read _type: it names an unknown resource type')
+  if (!named.every(isResourceType)) return deny(misunderstand('type-parameter-unknown'))
   const types = named.length > 0 ? [...new Set(named)] : findCandidates(context.access, target)
   const [first, ...rest] = types.map(type => checkType(context, type, 's', target))
-  if (!first) return denyUnreadable('Cannot search: _type names no resource type')
+  if (!first) return deny(misunderstand('type-parameter-unknown'))
   const decision = named.length > 0 ? requireEach(first, ...rest) : requireAny([first, ...rest])
-  if (decision.allowed || decision.refusal.kind !== 'insufficient-scope') return decision
+  if (decision.allowed || !isFor('insufficient-scope', decision.refusal.reason)) return decision
   return deny(describeInsufficientScope(context, '*', 's'))
 }
 
@@ -74,12 +74,10 @@ function findCandidates(access: GrantedAccess, { patient }: Target): readonly st
 
 function requireAny(decisions: readonly [Decision, ...Decision[]]): Decision {
   const allowed = decisions.filter(decision => decision.allowed)
-  const refused = decisions.find(decision => !decision.allowed && decision.refusal.kind === 'not-within')
+  const refused = decisions.find(
+    decision => !decision.allowed && isFor('not-within', decision.refusal.reason),
+  )
   return allowed.find(decision => decision.within !== 'everything') ?? allowed[0] ?? refused ?? decisions[0]
-}
-
-function denyUnreadable(text: string): Decision {
-  return deny(createMisunderstood(400, text))
 }
 
 type InteractionOf<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>
@@ -141,7 +139,7 @@ function decideBundle(context: DecisionContext): Decision {
   for (const type of resourceTypes)
     for (const permission of ALL) {
       const decision = checkType(context, type, permission)
-      if (!decision.allowed && decision.refusal.kind === 'not-within') return decision
+      if (!decision.allowed && isFor('not-within', decision.refusal.reason)) return decision
     }
   return deny(describeInsufficientScope(context, '*', 'r'))
 }
@@ -190,10 +188,10 @@ function findMethod({ posted, cancels }: Operation): Method {
 function decideOperation(context: DecisionContext, operation: Operation): Decision {
   const { name, type, id } = operation
   const rule = findOperation(context.policy.operations ?? operations, operation)
-  if (!rule) return deny({ kind: 'unsupported-operation', name })
+  if (!rule) return deny(failFor('unsupported-operation', { name }))
   const { needs } = rule
   if (needs.kind === 'all-data') return checkAllData(context, mayChange(operation) && !needs.readsOnly)
-  if (type === undefined) return deny({ kind: 'unsupported-operation', name })
+  if (type === undefined) return deny(failFor('unsupported-operation', { name }))
   if (needs.kind === 'whole-type') return checkWholeType(context, type)
   const [head, ...tail] = needs.permissions
   const first = checkType(context, type, head, { id })
@@ -208,7 +206,7 @@ function requireEither(first: Decision, ...rest: readonly Decision[]): Decision 
 function checkWholeType(context: DecisionContext, type: string): Decision {
   const decision = requireEither(checkType(context, type, 'r'), checkType(context, type, 's'))
   if (!decision.allowed || decision.within === 'everything') return decision
-  return deny({ kind: 'not-within', hint: `This operation needs a scope without a filter for ${type}` })
+  return deny(failFor('operation-needs-whole-type', { type }))
 }
 
 const READING: readonly Permission[] = ['r', 's']
@@ -224,8 +222,5 @@ function checkAllData(context: DecisionContext, writes: boolean): Decision {
     )
   if ((writes ? ALL : READING).every(isWhole)) return checkType(context, 'Patient', 'r')
   const scope = writes ? 'system/*.cruds' : 'system/*.rs'
-  return deny({
-    kind: 'not-within',
-    hint: `This operation needs access to all data, such as ${scope}`,
-  })
+  return deny(failFor('operation-needs-all-data', { scope }))
 }

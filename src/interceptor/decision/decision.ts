@@ -1,4 +1,12 @@
-import { type Interaction, type ParsedChains, parseReference, type Work } from '../../fhir/index.ts'
+import {
+  type Because,
+  failFor,
+  type Interaction,
+  type NOT_WITHIN,
+  type ParsedChains,
+  parseReference,
+  type Work,
+} from '../../fhir/index.ts'
 import {
   type Access,
   type AccessFilter,
@@ -38,20 +46,20 @@ export interface DecisionContext {
   readonly work: Work
 }
 
+type NotWithin = keyof typeof NOT_WITHIN
+
 /** Explains why the covering scopes do not permit the request, from the token and the request alone. */
 export function explainDenial(
   context: DecisionContext,
   type: string,
   permission: Permission,
   covering: readonly ResourceScope[],
-): string {
+): Because<NotWithin> {
   if (covering.every(scope => scope.context === 'patient'))
     return explainPatientScopes(context, type, permission)
   if (covering.every(scope => scope.context === 'user') && !context.grant.fhirUser)
-    return 'The token has no fhirUser claim, so its user/ scopes grant nothing'
-  const policyHint = explainPolicy(context, type, permission, covering)
-  if (policyHint !== undefined) return policyHint
-  return 'No granted scope covers this resource; a scope without a filter, or with a wider context, might'
+    return failFor('no-user-claim')
+  return explainPolicy(context, type, permission, covering) ?? failFor('resource-not-covered')
 }
 
 /** Explains a denial that is due to the site's policy. */
@@ -60,31 +68,30 @@ function explainPolicy(
   type: string,
   permission: Permission,
   covering: readonly ResourceScope[],
-): string | undefined {
+): Because<NotWithin> | undefined {
   if (!fhirUser || !isClinician(fhirUser) || !covering.some(scope => scope.context === 'user'))
     return undefined
   const filter = policy.userFilter?.(fhirUser, type, permission) ?? 'everything'
   if (filter === 'everything') return undefined
   const user = `${fhirUser.type}/${fhirUser.id}`
-  if (filter.length === 0)
-    return `The policy gives ${user} no access to ${type}, which may contain data of any patient`
+  if (filter.length === 0) return failFor('policy-excludes-type', { user, type })
   const isEmptyPanel = ({ panel }: Constraint) => panel && isOfNamedOnly(panel) && panel.patients.size === 0
-  if (filter.every(isEmptyPanel)) return `The policy gives ${user} no patients`
-  return access.filterFor(type, permission).length > 0 ? `The policy gives ${user} other patients` : undefined
+  if (filter.every(isEmptyPanel)) return failFor('policy-without-patients', { user })
+  return access.filterFor(type, permission).length > 0
+    ? failFor('policy-of-other-patients', { user })
+    : undefined
 }
 
 function explainPatientScopes(
   { grant, access }: DecisionContext,
   type: string,
   permission: Permission,
-): string {
-  if (grant.patient === undefined)
-    return 'The token has no patient claim, so its patient/ scopes grant nothing'
-  if (access.filterFor(type, permission).length > 0)
-    return 'A patient/ scope covers only the patient of the token'
+): Because<NotWithin> {
+  if (grant.patient === undefined) return failFor('no-patient-claim')
+  if (access.filterFor(type, permission).length > 0) return failFor('not-the-patient')
   if (permission !== 's' && access.filterFor(type, 'r').length > 0)
-    return `A patient/ scope can read ${type}, which is shared, but never write it`
-  return `No patient/ scope covers ${type}, or its filter cannot be evaluated`
+    return failFor('shared-type-read-only', { type })
+  return failFor('type-without-patient-scope', { type })
 }
 
 /** Explains why a search that is limited to one patient's record finds nothing of the other patients that it names. */

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
-import { type Interaction, refuseOutsideGrant } from '../../fhir/index.ts'
+import { failFor, type Interaction } from '../../fhir/index.ts'
 import { type EnforcementPolicy, parseScopes } from '../../smart/index.ts'
+import { refuse } from '../refuse.ts'
 import { authUrl, fhirBaseUrl } from '../testing/test-issuer.ts'
 import { checkExchange } from './check-exchange.ts'
 import { sendRefusal } from './check-response.ts'
@@ -38,7 +39,7 @@ describe('checkExchange', () => {
       { 'transfer-encoding': 'chunked', 'content-length': '0' },
     ])
       for (const body of [undefined, null, {}])
-        assert.equal((await check(everything, 'patient/*.rs', headers, body))?.kind, 'not-within')
+        assert.equal((await check(everything, 'patient/*.rs', headers, body))?.reason, 'body-not-read')
     for (const headers of [{}, { 'content-length': '0' }])
       assert.equal(await check(everything, 'patient/*.rs', headers), undefined)
     const parameters = { resourceType: 'Parameters' }
@@ -48,7 +49,7 @@ describe('checkExchange', () => {
   it('needs the content of a create only under a limited grant', async () => {
     const create: Interaction = { kind: 'create', type: 'Condition' }
     assert.equal(await check(create, 'system/Condition.c', {}), undefined)
-    assert.equal((await check(create, 'patient/Condition.c', {}))?.kind, 'not-within')
+    assert.equal((await check(create, 'patient/Condition.c', {}))?.reason, 'body-not-read')
   })
 })
 
@@ -60,7 +61,10 @@ describe('sendRefusal', () => {
         response.setHeader(name, 'secret')
       for (const name of ['access-control-allow-origin', 'vary', 'x-request-id', 'x-content-type-options'])
         response.setHeader(name, 'kept')
-      sendRefusal(response, { ...refuseOutsideGrant(), headers: { 'www-authenticate': 'Bearer' } })
+      sendRefusal(response, {
+        ...refuse(failFor('stored-not-within')),
+        headers: { 'www-authenticate': 'Bearer' },
+      })
     })
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)

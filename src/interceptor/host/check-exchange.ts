@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describeError, isFailure, isRecord, mapOrFail } from '../../core/index.ts'
 import {
+  failFor,
   type Interaction,
   type Misunderstood,
   mayWrite,
@@ -14,7 +15,7 @@ import type { Decision } from '../decision/decision.ts'
 import type { HostOptions } from '../interceptor.ts'
 import { type Refusal, refuse } from '../refuse.ts'
 import { createResponseCheck, holdResponse, readsWholeType } from './check-response.ts'
-import { checkHostRules, findConditionalTypes, isEverything, refuseUnenforceable } from './host-rules.ts'
+import { checkHostRules, findConditionalTypes, isEverything } from './host-rules.ts'
 import type { Observed } from './observe.ts'
 
 /** A request to a host and its response. */
@@ -68,13 +69,13 @@ export async function checkExchange(
   observed?.note({ by: typeof by === 'string' ? by : by.text, entries: interactions })
   if (options.appliesAccess) return undefined
   if ('posted' in interaction && isUnread(exchange.body) && hasBody(exchange.request))
-    return refuseUnenforceable('the body was not read')
+    return failFor('body-not-read')
   const { access } = decision
   if (hasProvenance(exchange, interaction) && !isEverything(access.filterFor('Provenance', 'c')))
-    return refuseUnenforceable('X-Provenance creates a resource that it cannot check')
+    return failFor('provenance-not-checked')
   // The host searches all of its data for them.
   if (!findConditionalTypes(body).every(type => isEverything(access.filterFor(type, 's'))))
-    return refuseUnenforceable('a conditional reference may match resources outside the grant')
+    return failFor('reference-not-limited')
   for (const part of [{ interaction, body }, ...entries]) {
     const refusal = await checkPart(part, { ...options, access, fhirBaseUrl: policy.fhirBaseUrl, work })
     if (refusal) return refusal
@@ -82,9 +83,7 @@ export async function checkExchange(
   const check = createResponseCheck(interaction, interactions, access, policy.fhirBaseUrl)
   if (!check) return undefined
   if (exchange.request.method === 'HEAD')
-    return readsWholeType(interaction, access)
-      ? undefined
-      : refuseUnenforceable('a response without a body cannot be checked')
+    return readsWholeType(interaction, access) ? undefined : failFor('response-without-body')
   if (exchange.request.method === 'GET' && !readsWholeType(interaction, access))
     for (const name of CONDITIONS) delete exchange.request.headers[name]
   const reportError = createReporter(exchange, options)
@@ -97,7 +96,7 @@ export async function checkExchange(
     return verdict
   }
   holdResponse(exchange.response, checkHeld, error => {
-    observed?.refuse(refuse({ kind: 'broken' }))
+    observed?.refuse(refuse(failFor('broken')))
     reportError(describeError(error))
   })
   return undefined
@@ -148,7 +147,7 @@ async function checkPart(
   if ((kind === 'vread' || kind === 'history-instance') && versionAccess === 'current') {
     const filter = access.filterFor(interaction.type, 'r')
     if (isEverything(filter)) return undefined
-    if (!stored) return refuseUnenforceable('it does not provide the stored content')
+    if (!stored) return failFor('stored-not-provided')
     const current = await stored(interaction.type, interaction.id)
     return current && isNamed(current, interaction) && satisfies(current, filter, fhirBaseUrl)
       ? undefined
@@ -160,9 +159,9 @@ async function checkPart(
     ({ create: 'c', update: 'u', delete: 'd' } as const)[kind],
   )
   if (isEverything(filter)) return undefined
-  if (kind !== 'delete' && body === undefined) return refuseUnenforceable('the body was not read')
+  if (kind !== 'delete' && body === undefined) return failFor('body-not-read')
   if (kind === 'create') return undefined
-  if (!stored) return refuseUnenforceable('it does not provide the stored content')
+  if (!stored) return failFor('stored-not-provided')
   const current = await stored(interaction.type, interaction.id)
   const within = current
     ? isNamed(current, interaction) && satisfies(current, filter, fhirBaseUrl)
@@ -178,7 +177,7 @@ function isNamed(
   return resourceType === named.type && (id ?? named.id) === named.id
 }
 
-const STORED_OUTSIDE: Refusal = { kind: 'not-within', hint: 'The stored resource is not within the grant' }
+const STORED_OUTSIDE = failFor('stored-not-within')
 
 /** Whether the host has no parser for a JSON body that the client has sent. An object without members has two characters. */
 export function lacksParser({ request, body }: Exchange): boolean {

@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { isRecord } from '../../core/index.ts'
 import {
   createOutcome,
+  failFor,
   type Interaction,
   isId,
   isResource,
@@ -9,7 +10,6 @@ import {
   parseLimited,
   type Refused,
   type Resource,
-  refuseOutsideGrant,
 } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, satisfies, seesAll } from '../../smart/index.ts'
 import { refuse } from '../refuse.ts'
@@ -89,7 +89,7 @@ function checkFound(
 
 /** Only the host learns what its response contained. */
 function refuseFound(found: string | undefined): Refused {
-  return { ...refuseOutsideGrant(), ...(found !== undefined && { found }) }
+  return { ...refuse(failFor('response-not-within')), ...(found !== undefined && { found }) }
 }
 
 const UNREADABLE = 'The response was not a FHIR resource in JSON'
@@ -152,14 +152,16 @@ function releaseEntry(
   return { entry: { response } }
 }
 
-const REFUSED_ENTRY = { response: { status: '403 Forbidden', outcome: refuseOutsideGrant().outcome } }
+const REFUSED_ENTRY = {
+  response: { status: '403 Forbidden', outcome: refuse(failFor('response-not-within')).outcome },
+}
 
 function revealsAbsence(response: unknown): boolean {
   return isRecord(response) && REVEALING_STATUSES.has(Number.parseInt(String(response.status), 10))
 }
 
 function checkFailure(response: HostResponse): ResponseVerdict {
-  if (REVEALING_STATUSES.has(response.status)) return refuseOutsideGrant()
+  if (REVEALING_STATUSES.has(response.status)) return refuse(failFor('response-not-within'))
   const body = parseLimited(response.body.toString('utf8'))
   if (isResource(body) && body.resourceType === 'OperationOutcome') return 'release'
   const text = 'The FHIR server could not process the request.'
@@ -304,7 +306,7 @@ function checkSafely(check: () => ResponseVerdict, onError: (error: unknown) => 
     return check()
   } catch (error) {
     onError(error)
-    return refuse({ kind: 'broken' })
+    return refuse(failFor('broken'))
   }
 }
 

@@ -1,6 +1,6 @@
 import { createCachedFetch } from '../../cache/index.ts'
 import { describeError, MINUTE_MS } from '../../core/index.ts'
-import type { Refused } from '../../fhir/index.ts'
+import { failFor, type Refused } from '../../fhir/index.ts'
 import { refuse } from '../refuse.ts'
 import type { Fetch } from '../token/key-set.ts'
 
@@ -71,7 +71,7 @@ export function createConfigurationReader(
   return async () => {
     // A caller waits only for the first one.
     const current = cache.get(url)
-    return cache.peek(url)?.value ?? (await current) ?? refuse({ kind: 'no-configuration' })
+    return cache.peek(url)?.value ?? (await current) ?? refuse(failFor('no-configuration'))
   }
 }
 

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { isFailure } from '../../core/index.ts'
 import {
-  createMisunderstood,
+  failFor,
   getAuthorizationHeader,
   type Interaction,
   isPublic,
   type Misunderstood,
+  misunderstand,
   parseInteraction,
   type Refused,
 } from '../../fhir/index.ts'
@@ -69,7 +70,7 @@ export function createHostGuard(options: HostOptions): HostGuard {
   ): Promise<Refused | undefined> {
     if (isPublic(interaction)) return undefined
     const observed = observeExchange(exchange, interaction)
-    if (observed === 'no-room') return refuse({ kind: 'no-trail' })
+    if (observed === 'no-room') return refuse(failFor('no-trail'))
     const caller = await interceptor.authenticate(getAuthorizationHeader(exchange.request.rawHeaders))
     if (!caller.allowed) {
       observed?.note({ rejectedGrant: caller.rejectedGrant })
@@ -120,7 +121,7 @@ export function createHostGuard(options: HostOptions): HostGuard {
   const refuseOnError = (request: IncomingMessage, check: Promise<Refused | undefined>) =>
     check.catch(error => {
       options.onError?.(error)
-      const refused = refuse({ kind: 'broken' })
+      const refused = refuse(failFor('broken'))
       findObserved(request)?.refuse(refused)
       return refused
     })
@@ -164,7 +165,7 @@ function parseRequest(
   const path = at < 0 ? url : url.slice(0, at)
   // The adapter guards every request. One that is not below the base is not a FHIR request, and is refused.
   if (path !== basePath && !path.startsWith(`${basePath}/`))
-    return createMisunderstood(400, `Cannot read path: it is not below the FHIR base ${basePath}`)
+    return misunderstand('path-outside-named-base', { base: basePath })
   return parseInteraction({
     method,
     baseUrl,

@@ -1,5 +1,6 @@
 import { isFailure, isRecord } from '../../core/index.ts'
 import {
+  failFor,
   findSearchParameter,
   type Interaction,
   listAlternatives,
@@ -74,7 +75,7 @@ function checkOperation(
   if (name === '$lastn') return checkSearch('Observation', params, limit)
   // The outcome tells about the stored resource with the id, and does not name its patient.
   return name === '$validate' && id !== undefined && !isEverything(limit.access.filterFor(type, 'r'))
-    ? refuseUnenforceable('it cannot check the resource that is validated')
+    ? failFor('validated-not-checked')
     : undefined
 }
 
@@ -86,20 +87,18 @@ export function isEverything(filter: AccessFilter): boolean {
 function checkPatchAccess(type: string, access: Access): Refusal | undefined {
   return isEverything(access.filterFor(type, 'u')) && isEverything(access.filterFor(type, 'r'))
     ? undefined
-    : refuseUnenforceable('it cannot check the result of a patch')
+    : failFor('patch-not-checked')
 }
 
 function checkCondition(type: string, params: Params, permission: 'c' | 'u' | 'd', limit: Limit) {
   const { access } = limit
   if (!isEverything(access.filterFor(type, permission)) || !isEverything(access.filterFor(type, 's')))
-    return refuseUnenforceable('a condition may match resources outside the grant')
+    return failFor('condition-not-limited')
   return checkChainAccess(type, params, limit)
 }
 
 function checkWholeTypes(access: Access, types: readonly string[]): Refusal | undefined {
-  return types.every(type => isEverything(access.filterFor(type, 's')))
-    ? undefined
-    : refuseUnenforceable('a search of all data cannot be limited')
+  return types.every(type => isEverything(access.filterFor(type, 's'))) ? undefined : failFor('search-of-all')
 }
 
 function checkSearch(type: string, params: Params, limit: Limit, inCompartment = false): Refusal | undefined {
@@ -109,9 +108,7 @@ function checkSearch(type: string, params: Params, limit: Limit, inCompartment =
     filter !== 'everything' &&
     !filter.some(constraint => isNarrowedTo(type, params, constraint, baseUrl, inCompartment))
   )
-    return refuseUnenforceable(
-      'the search must name the patient of the token and every filter of the scope, and no other value of these parameters',
-    )
+    return failFor('search-not-limited')
   return checkReverseIncludes(params, access, isEverything(filter)) ?? checkChainAccess(type, params, limit)
 }
 
@@ -173,7 +170,7 @@ function checkReverseIncludes(params: Params, access: Access, isShared: boolean)
     (it === '*' ? resourceTypes : [it]).every(type => isEverything(access.filterFor(type, 's'))),
   )
     ? undefined
-    : refuseUnenforceable('a reverse include may add resources outside the grant')
+    : failFor('reverse-include-not-limited')
 }
 
 function isCompartmentParameter(type: string, name: string): boolean {
@@ -211,9 +208,7 @@ function checkChainAccess(
       findLinkedTypes(clause).every(linked => isEverything(access.filterFor(linked, 's')))
     )
   }
-  return params.every(isWithinGrant)
-    ? undefined
-    : refuseUnenforceable('a chain searches data outside the grant')
+  return params.every(isWithinGrant) ? undefined : failFor('chain-not-limited')
 }
 
 function findLinkedTypes(clause: SearchClause): readonly string[] {
@@ -225,10 +220,6 @@ function findLinkedTypes(clause: SearchClause): readonly string[] {
 function readTypes(params: Params): readonly string[] {
   const named = params.filter(([name]) => name === '_type').flatMap(([, value]) => value.split(','))
   return named.length > 0 ? named : resourceTypes
-}
-
-export function refuseUnenforceable(why: string): Refusal {
-  return { kind: 'not-within', hint: `This server cannot limit the request to the grant: ${why}` }
 }
 
 const CONDITIONAL = /^([A-Za-z]+)\?/

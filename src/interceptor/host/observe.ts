@@ -67,7 +67,7 @@ export function observe(
   function describe(): FinishedRequest {
     const { entries = [], ...rest } = known
     const work = createHostWork()
-    const problem = refused && { problem: 'refused', refused }
+    const problem = refused && { reason: 'refused', refused }
     const location = response.getHeader('location') ?? response.getHeader('content-location')
     return {
       ...rest,

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { fill } from '../../core/index.ts'
+import { getFhirWords } from '../../fhir/index.ts'
 import { fhirBaseUrl } from '../testing/test-issuer.ts'
 import { checkClaims, type ExpectedToken, readGrant, removeTrailingSlash } from './check-claims.ts'
 
@@ -25,7 +27,10 @@ function fault(header: object, claims: object, more: Partial<ExpectedToken> = {}
     signature: Buffer.alloc(0),
   }
   const found = checkClaims(jwt, { ...expected, ...more }, NOW)
-  return found?.kind === 'bad-token' ? found.why : found?.kind
+  const { hint } = found ? getFhirWords(found.reason) : {}
+  return hint === undefined
+    ? found?.reason
+    : fill(hint, found?.facts ?? {}).replace(/^The token is not accepted: (.*)\.$/, '$1')
 }
 
 describe('checkClaims', () => {

@@ -1,9 +1,8 @@
 import { LruMap } from '../../cache/index.ts'
 import { isRecord, remember } from '../../core/index.ts'
-import { isId, parseReference } from '../../fhir/index.ts'
+import { type Because, failFor, isId, parseReference, type TOKENS } from '../../fhir/index.ts'
 import type { Algorithm, Jwt } from '../../jwt/index.ts'
 import { type Grant, PORTAL_CLIENT, parseScopes } from '../../smart/index.ts'
-import type { Refusal, TokenCheck } from '../refuse.ts'
 
 /** What a token must contain. */
 export interface ExpectedToken {
@@ -16,7 +15,7 @@ export interface ExpectedToken {
   readonly algorithms: readonly Algorithm[]
 }
 
-type TokenFault = Extract<Refusal, { kind: 'bad-token' | 'expired-token' }>
+type TokenFault = Because<keyof typeof TOKENS | 'expired-token'>
 
 // Clocks differ. The leeway applies to `nbf`, never to `exp`.
 const LEEWAY_SECONDS = 5
@@ -35,27 +34,27 @@ function checkHeader(
 ): TokenFault | undefined {
   const { algorithms, types = ACCESS_TOKEN } = expected
   if (!algorithms.some(it => it === alg))
-    return rejectToken('header-wrong', `alg is not ${algorithms.join(' or ')}`)
+    return failFor('token-alg-wrong', { expected: algorithms.join(' or ') })
   const named = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : ''
   if (!types.some(it => it.toLowerCase() === named))
-    return rejectToken('typ-wrong', `typ is not ${types.join(' or ')}`)
-  if (typeof kid !== 'string' || kid === '') return rejectToken('header-wrong', 'kid is missing')
-  return crit === undefined ? undefined : rejectToken('header-wrong', 'crit is not understood')
+    return failFor('token-typ-wrong', { expected: types.join(' or ') })
+  if (typeof kid !== 'string' || kid === '') return failFor('token-kid-missing')
+  return crit === undefined ? undefined : failFor('token-crit-unsupported')
 }
 
 function checkIssued({ iss, aud }: Jwt['claims'], expected: ExpectedToken): TokenFault | undefined {
-  if (iss !== expected.issuer) return rejectToken('iss-wrong', `iss is not ${expected.issuer}`)
+  if (iss !== expected.issuer) return failFor('token-iss-wrong', { expected: expected.issuer })
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
   return audiences.some(it => typeof it === 'string' && expected.audiences.includes(removeTrailingSlash(it)))
     ? undefined
-    : rejectToken('aud-wrong', `aud is not ${expected.audiences.join(' or ')}`)
+    : failFor('token-aud-wrong', { expected: expected.audiences.join(' or ') })
 }
 
 function checkTime({ exp, nbf }: Jwt['claims'], now: number): TokenFault | undefined {
-  if (!isSeconds(exp)) return rejectToken('times-wrong', 'exp is missing')
+  if (!isSeconds(exp)) return failFor('token-exp-missing')
   if (nbf !== undefined && (!isSeconds(nbf) || nbf * 1000 > now + LEEWAY_SECONDS * 1000))
-    return rejectToken('times-wrong', 'nbf is to come')
-  return exp * 1000 <= now ? { kind: 'expired-token' } : undefined
+    return failFor('token-not-yet-valid')
+  return exp * 1000 <= now ? failFor('expired-token') : undefined
 }
 
 /** The FHIR base is valid with and without a trailing slash. */
@@ -65,10 +64,6 @@ export function removeTrailingSlash(url: string): string {
 
 function isSeconds(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value)
-}
-
-export function rejectToken(check: TokenCheck, why: string): TokenFault {
-  return { kind: 'bad-token', check, why }
 }
 
 const USERS: ReadonlySet<string> = new Set([

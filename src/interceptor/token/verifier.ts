@@ -1,5 +1,5 @@
 import { LruMap } from '../../cache/index.ts'
-import { GRANULAR_SCOPES, TOKEN_CHARACTERS } from '../../fhir/index.ts'
+import { type Because, failFor, GRANULAR_SCOPES, TOKEN_CHARACTERS, type TOKENS } from '../../fhir/index.ts'
 import { type Algorithm, decodeJwt, type Jwt, verifySignature } from '../../jwt/index.ts'
 import {
   type Grant,
@@ -8,8 +8,7 @@ import {
   PORTAL_CLIENT,
   type Scope,
 } from '../../smart/index.ts'
-import type { Refusal } from '../refuse.ts'
-import { checkClaims, type ExpectedToken, readGrant, rejectToken } from './check-claims.ts'
+import { checkClaims, type ExpectedToken, readGrant } from './check-claims.ts'
 import type { KeySet } from './key-set.ts'
 
 export type Verify = typeof verifySignature
@@ -29,10 +28,12 @@ interface VerifierOptions<Caller> {
 }
 
 export type Verified<Caller> =
-  | Refusal
-  | { readonly kind: 'caller'; readonly caller: Caller }
-  /** The token is signed by its issuer and has expired. */
-  | { readonly kind: 'expired'; readonly caller: Caller }
+  | Because<keyof typeof TOKENS | 'no-bearer' | 'expired-token' | 'no-keys'>
+  | {
+      readonly caller: Caller
+      /** The token is signed by its issuer and has expired. */
+      readonly isExpired: boolean
+    }
 
 interface Verifier<Caller> {
   /** Verifies the token of an Authorization header; synchronously if the token was seen before. */
@@ -42,7 +43,7 @@ interface Verifier<Caller> {
 }
 
 interface SeenToken<Caller> {
-  readonly verified: { readonly kind: 'caller'; readonly caller: Caller }
+  readonly verified: { readonly caller: Caller; readonly isExpired: boolean }
   /** In milliseconds since 1970. */
   readonly expiresAt: number
 }
@@ -63,46 +64,45 @@ export function createVerifier<Caller>(options: VerifierOptions<Caller>): Verifi
 
   async function verifyNew(token: string): Promise<Verified<Caller>> {
     const jwt = decodeJwt(token)
-    if (!jwt) return rejectToken('not-a-jwt', 'it is not a JWT')
+    if (!jwt) return failFor('token-not-a-jwt')
     // The unverified `iss` only chooses the rules and the key set.
     const issuer = (typeof jwt.claims.iss === 'string' ? known.get(jwt.claims.iss) : undefined) ?? first
     const fault = checkClaims(jwt, issuer, clock())
     // The signature of an expired token only tells the audit trail whose it was.
-    const isExpired = fault?.kind === 'expired-token'
+    const isExpired = fault?.reason === 'expired-token'
     if (fault && !isExpired) return fault
     const key = await issuer.keys.find(String(jwt.header.kid), jwt.header.alg)
-    if (key === 'unavailable') return fault ?? { kind: 'no-keys' }
-    if (key === 'unknown') return fault ?? rejectToken('key-unknown', 'kid is not a key of the issuer')
-    if (!verify(jwt, key)) return fault ?? rejectToken('signature-wrong', 'the signature is wrong')
+    if (key === 'unavailable') return fault ?? failFor('no-keys')
+    if (key === 'unknown') return fault ?? failFor('token-key-unknown')
+    if (!verify(jwt, key)) return fault ?? failFor('token-signature-wrong')
     const grant = issuer.readGrant(jwt.claims)
     const excess = findExcess(grant.scopes)
-    if (excess !== undefined) return fault ?? rejectToken('scopes-too-many', excess)
-    const verified = { kind: 'caller', caller: issuer.createCaller(grant) } as const
+    if (excess) return fault ?? excess
+    const verified = { caller: issuer.createCaller(grant), isExpired: false }
     seen.set(token, { verified, expiresAt: Number(jwt.claims.exp) * 1000 })
-    return isExpired ? { ...verified, kind: 'expired' } : verified
+    return { ...verified, isExpired }
   }
 
   return {
     verify(authorization) {
       const bearer: Bearer = readBearer(authorization)
-      if (bearer.kind === 'none') return { kind: 'no-bearer' }
-      if (bearer.kind === 'too-long')
-        return rejectToken('too-long', `it is longer than ${TOKEN_CHARACTERS} characters`)
+      if (bearer.kind === 'none') return failFor('no-bearer')
+      if (bearer.kind === 'too-long') return failFor('token-too-long', { most: TOKEN_CHARACTERS })
       const found = seen.get(bearer.token)
       if (!found) return verifyNew(bearer.token)
-      return clock() < found.expiresAt ? found.verified : { kind: 'expired', caller: found.verified.caller }
+      return clock() < found.expiresAt ? found.verified : { ...found.verified, isExpired: true }
     },
     forget: () => seen.clear(),
   }
 }
 
 /** Which limit the granular scopes exceed. */
-function findExcess(scopes: readonly Scope[]): string | undefined {
+function findExcess(scopes: readonly Scope[]): Because<keyof typeof TOKENS> | undefined {
   const counts = scopes.map(scope => (scope.kind === 'resource' ? scope.query.length : 0))
   if (counts.filter(count => count > 0).length > GRANULAR_SCOPES)
-    return `it has more than ${GRANULAR_SCOPES} granular scopes`
+    return failFor('token-scopes-too-many', { most: GRANULAR_SCOPES })
   return hasTooManyCombined(counts)
-    ? `it has more than ${MAX_COMBINED_PARAMETERS} search parameters in scopes that combine several`
+    ? failFor('token-parameters-too-many', { most: MAX_COMBINED_PARAMETERS })
     : undefined
 }
 

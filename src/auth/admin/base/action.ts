@@ -2,7 +2,15 @@ import type { FastifyRequest } from 'fastify'
 import type { Kysely, Transaction } from 'kysely'
 import type { Auditor, AuditRecord } from '../../../audit/index.ts'
 import type { TargetType } from '../../../audit-record/index.ts'
-import { Failing, findOwn, isFailure } from '../../../core/index.ts'
+import {
+  type FactsArgument,
+  type FactsIn,
+  Failing,
+  fill,
+  findOwn,
+  isFailure,
+  type StoredFacts,
+} from '../../../core/index.ts'
 import type { Schema, Store } from '../../../store/index.ts'
 import { stripQuery } from '../../../web/http/index.ts'
 import type { Caller } from '../../base/fhir-reader.ts'
@@ -13,8 +21,6 @@ import { formatFhirUser } from '../../base/user.ts'
 import type { ClientFault } from '../../oauth/clients/validate.ts'
 import type { AccessRules } from '../../users/validity/rule.ts'
 import { ADMINISTRATION, type AdminFailureCode, type AdminReason } from '../../words/administration.ts'
-import { type FactsIn, fill, type StoredFacts } from '../../words/reason.ts'
-import type { FactsArgument } from '../../words/reasons.ts'
 import { describeChange } from './describe-change.ts'
 
 /** Who administers: a clinician on the pages, a client at the API, the command line, or a developer. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import type { LightMyRequestResponse } from 'fastify'
 import { type AuditRecord, createAuditor, type KeptRecord } from '../../../audit/index.ts'
-import { OUTSIDE_GRANT as OUTSIDE } from '../../../fhir/index.ts'
+import { getFhirWords } from '../../../fhir/index.ts'
 import { explain } from '../../../interceptor/index.ts'
 import { sha256 } from '../../../store/index.ts'
 import { limitComparisons } from '../../base/audit.ts'
@@ -14,6 +14,8 @@ import { openTestStore } from '../../testing/test-store.ts'
 import { mayViewActivity } from '../../users/login-rights.ts'
 import { describeApp, describeDecision, type Names } from '../parts/explain/describe.ts'
 import { adviseOn } from '../parts/explain/explain.ts'
+
+const { sentence: OUTSIDE } = getFhirWords('outside-access')
 
 describe('GET /activity', () => {
   const open = openTestStore()

@@ -1,5 +1,5 @@
-import { fail, isFailure } from '../../../core/index.ts'
-import { type HistoryQuery, limits, resourceTypes } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
+import { failFor, type HistoryQuery, limits, resourceTypes } from '../../../fhir/index.ts'
 import type { Failure, FhirRequest, History, HistoryEntry, HistoryPage } from '../../../fhir-api/index.ts'
 import type { AccessFilter } from '../../../smart/index.ts'
 import { findWithin } from '../find-within.ts'
@@ -135,9 +135,9 @@ function createPage(count: number, most: number) {
   }
 }
 
-const TOO_MANY_LEFT_OUT = fail({
-  problem: 'too-costly',
-  text: `Cannot check more than ${VERSIONS_CHECKED} versions, or ${limits.PAGE_CHARACTERS} characters of them, for one page: request the history of one resource, or with _since`,
+const TOO_MANY_LEFT_OUT = failFor('versions-too-many', {
+  most: VERSIONS_CHECKED,
+  characters: limits.PAGE_CHARACTERS,
 })
 
 function toHistoryEntry({ database }: Repository, version: Version): HistoryEntry {

@@ -3,6 +3,7 @@ import { type Failed, fail, isFailure } from '../../../core/index.ts'
 import {
   type ExactResource,
   type Fault,
+  failFor,
   formatExact,
   isId,
   isResourceType,
@@ -293,10 +294,7 @@ export function toStored<Content = string>(
   return { rid, type, id, version, updated, deleted: deleted === 1, content }
 }
 
-const TOO_MANY_ROWS = fail({
-  problem: 'too-costly',
-  text: `Cannot store resource: it has more than ${limits.INDEX_ROWS} search values`,
-})
+const TOO_MANY_ROWS = failFor('index-rows-too-many', { most: limits.INDEX_ROWS })
 
 // Versions are whole numbers from 1; any other text names none.
 const VERSION = /^[1-9]\d{0,14}$/

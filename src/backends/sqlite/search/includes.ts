@@ -1,5 +1,5 @@
-import { fail, remember } from '../../../core/index.ts'
-import { type IncludeRule, limits, type Query } from '../../../fhir/index.ts'
+import { remember } from '../../../core/index.ts'
+import { failFor, type IncludeRule, limits, type Query } from '../../../fhir/index.ts'
 import type { Failure } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import { buildAccessCondition } from './planner/access-condition.ts'
@@ -54,10 +54,9 @@ export function* findIncludes(
   return included
 }
 
-const TOO_MANY_INCLUDED = fail({
-  problem: 'too-costly',
-  text: `Cannot include more than ${limits.INCLUDED_RESOURCES} resources or ${limits.INCLUDED_CHARACTERS} characters: request smaller pages`,
-})
+const INCLUDED = { most: limits.INCLUDED_RESOURCES, characters: limits.INCLUDED_CHARACTERS }
+
+const TOO_MANY_INCLUDED = failFor('included-too-many', INCLUDED)
 
 /** The resources that the matches of a query refer to, without the matches; only of the named types, if any. */
 export function* findReferenced(
@@ -107,10 +106,7 @@ function* chunk<T>(items: readonly T[], size: number): Generator<readonly T[]> {
   for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size)
 }
 
-const TOO_MANY_REFERENCED = fail({
-  problem: 'too-costly',
-  text: `Cannot include more than ${limits.INCLUDED_RESOURCES} resources or ${limits.INCLUDED_CHARACTERS} characters: name the types by _type`,
-})
+const TOO_MANY_REFERENCED = failFor('referenced-too-many', INCLUDED)
 
 function withReadAccess(scope: SearchScope, access: Access): SearchScope {
   return { ...scope, filter: type => access.filterFor(type, 'r') }

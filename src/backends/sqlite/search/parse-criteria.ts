@@ -1,5 +1,6 @@
-import { fail, isFailure } from '../../../core/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import {
+  failFor,
   type Params,
   parseQuery,
   type Query,
@@ -49,17 +50,9 @@ export function parseBounded(
 function findExcess({ types, sort, includes }: Query): Failure | undefined {
   for (const { clauses } of types)
     if (clauses.reduce((sum, clause) => sum + PARAMETER_WEIGHT + countValues(clause), 0) > QUERY_VALUES)
-      return failCostly(
-        `Cannot search by more than ${QUERY_VALUES} values, of which each parameter counts as ${PARAMETER_WEIGHT}, or by a chain through so many types: name the type`,
-      )
-  if (sort.length > SORT_KEYS) return failCostly(`Cannot sort by more than ${SORT_KEYS} parameters`)
-  return includes.length > INCLUDES
-    ? failCostly(`Cannot include by more than ${INCLUDES} parameters`)
-    : undefined
-}
-
-function failCostly(text: string): Failure {
-  return fail({ problem: 'too-costly', text })
+      return failFor('query-values-too-many', { most: QUERY_VALUES, weight: PARAMETER_WEIGHT })
+  if (sort.length > SORT_KEYS) return failFor('sort-keys-too-many', { most: SORT_KEYS })
+  return includes.length > INCLUDES ? failFor('includes-too-many', { most: INCLUDES }) : undefined
 }
 
 /** Without `_type`: all types that the caller may search, stored or not. */

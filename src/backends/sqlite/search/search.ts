@@ -1,5 +1,6 @@
-import { fail, isFailure } from '../../../core/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import {
+  failFor,
   isInCareRange,
   limits,
   listSearchParameters,
@@ -194,16 +195,13 @@ export function findConditionMatch(
   const found = finishWithin(countStatements(repository.database, search, work), work, mostRows)
   if (!found || isFailure(found)) return found ?? TOO_COSTLY
   const { hits, next } = found
-  if (next) return fail({ problem: 'multiple-matches', type })
+  if (next) return failFor('multiple-matches', { type })
   const [hit] = hits
   const stored = hit && repository.find(type, hit.id)
   return { match: stored && new SqliteVersion(stored, repository.database) }
 }
 
-const TOO_COSTLY = fail({
-  problem: 'too-costly',
-  text: 'Cannot find the resource of a conditional request: too many resources meet a part of the condition. Search by an identifier',
-})
+const TOO_COSTLY = failFor('condition-too-wide')
 
 /** The DocumentReferences that the caller may read and that name a Binary. */
 export function findDocuments(

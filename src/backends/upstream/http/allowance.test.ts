@@ -127,7 +127,7 @@ describe('the limit of the response to a Bundle', () => {
   it('fails a transaction before it is sent', async () => {
     const { context, seen } = endless([large])
     const answer = await handle(context, bundleOf(1_000, 'transaction', 'Condition'))
-    assert.ok(isFailure(answer) && answer.problem === 'entry-failed')
+    assert.ok(isFailure(answer) && answer.reason === 'entry-failed')
     assert.equal(answer.cause, RESPONSE_TOO_LARGE)
     assert.equal(seen.times, 5)
   })

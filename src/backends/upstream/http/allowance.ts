@@ -1,5 +1,5 @@
-import { fail, isFailure } from '../../../core/index.ts'
-import type { Work } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
+import { failFor, type Work } from '../../../fhir/index.ts'
 import { SKIMMED_BYTES, UPSTREAM_CHARACTERS } from '../limits.ts'
 import { DISCONNECTED, type Upstream } from './client.ts'
 import type { Caller } from './slots.ts'
@@ -47,7 +47,4 @@ export function countRequests(upstream: Upstream, work: Work): Upstream {
   }
 }
 
-const TOO_MUCH = fail({
-  problem: 'too-costly',
-  text: `Cannot read more than ${UPSTREAM_CHARACTERS} characters from the upstream FHIR server for one request: request less data`,
-})
+const TOO_MUCH = failFor('upstream-characters-too-many', { most: UPSTREAM_CHARACTERS })

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
-import { fail, isFailure, scrub } from '../../../core/index.ts'
+import { isFailure, scrub } from '../../../core/index.ts'
+import { failFor } from '../../../fhir/index.ts'
 import type { Failure } from '../../../fhir-api/index.ts'
 import { startClientSpan } from '../../../web/http/index.ts'
 import { CONTENT_MS, SHARE_OF_GRANT, UPSTREAM_WAITING_PER_GRANT, WAITING_TIME } from '../limits.ts'
@@ -131,7 +132,7 @@ export function createClient(options: UpstreamOptions): Upstream {
     caller: Caller,
     attempt: Send,
   ): Promise<PassedResponse | Failure> {
-    if (!circuit.allows()) return fail({ problem: 'upstream-unreachable' })
+    if (!circuit.allows()) return failFor('upstream-unreachable')
     const limits = limitExchange(request, caller)
     const taken = slots.take(caller, waitingMs)
     const release = taken instanceof Promise ? await taken : taken
@@ -180,15 +181,12 @@ type Send = (request: UpstreamRequest, limits: ExchangeLimits) => Sent
 
 const GATEWAY: Caller = { holder: '', connection: { destroyed: false, once: () => undefined } }
 
-export const DISCONNECTED: Failure = fail({
-  problem: 'too-costly',
-  text: 'Cannot continue: the caller has closed the connection',
-})
+export const DISCONNECTED: Failure = failFor('client-gone-from-upstream')
 
 const NO_SLOT = {
   abandoned: DISCONNECTED,
-  late: fail({ problem: 'upstream-late' }),
-  crowded: fail({ problem: 'too-many-waiting', limit: UPSTREAM_WAITING_PER_GRANT }),
+  late: failFor('upstream-late'),
+  crowded: failFor('grant-requests-too-many', { limit: UPSTREAM_WAITING_PER_GRANT }),
 } satisfies Record<NoSlot, Failure>
 
 /** Only reads are sent again, and only where there was no response. */
@@ -220,13 +218,13 @@ function explainTransportFailure(failure: TransportFailure, options: UpstreamOpt
   switch (failure.failure) {
     case 'unreachable':
       options.warn(`Cannot reach the upstream: ${failure.cause}`)
-      return fail({ problem: 'upstream-unreachable' })
+      return failFor('upstream-unreachable')
     case 'late':
       options.warn(`Cannot get a response from the upstream within ${options.timeoutMs} ms`)
-      return fail({ problem: 'upstream-late' })
+      return failFor('upstream-late')
     case 'unsigned':
       options.warn(failure.cause)
-      return fail({ problem: 'upstream-unreachable' })
+      return failFor('upstream-unreachable')
     case 'too-large':
       return failTooLarge(options)
     case 'abandoned':

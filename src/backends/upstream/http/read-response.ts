@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
-import { fail, isFailure } from '../../../core/index.ts'
-import { JsonSkimmer, OMITTED } from '../../../fhir/index.ts'
-import type { Failure } from '../../../fhir-api/index.ts'
+import { isFailure } from '../../../core/index.ts'
+import { failFor, JsonSkimmer, OMITTED } from '../../../fhir/index.ts'
+import { type Failure, failBroken } from '../../../fhir-api/index.ts'
 import { SKIMMED_BYTES } from '../limits.ts'
 import { createByteLimit, decode, decodeStream, pipe } from './decode.ts'
 import type { RawResponse, StreamLimit } from './exchange.ts'
@@ -60,15 +60,12 @@ export async function readPassed(
     return { status, headers, body: pipe(limited, options.urls.createPublicStream()) }
   }
   stream.destroy()
-  return failBroken(BAD_ENCODING, options)
+  return failWithWarning(BAD_ENCODING, options)
 }
 
 const BAD_ENCODING = 'its body has an unknown or invalid content encoding'
 
-const TOO_MUCH = fail({
-  problem: 'too-costly',
-  text: `Cannot read more than ${SKIMMED_BYTES} bytes from the upstream FHIR server for one request: request less data`,
-})
+const TOO_MUCH = failFor('upstream-bytes-too-many', { most: SKIMMED_BYTES })
 
 /** Reads a response without its long strings, so that the rest of it may be checked in memory. */
 export async function skimResponse(
@@ -92,20 +89,20 @@ export async function skimResponse(
       if (bytes > SKIMMED_BYTES) return TOO_MUCH
     }
   } catch {
-    return fail({ problem: 'upstream-unreachable' })
+    return failFor('upstream-unreachable')
   }
   return { status, headers, text: skimmer.finish(), bytes }
 }
 
-function failBroken(why: string, { warn }: ReadOptions): Failure {
+function failWithWarning(why: string, { warn }: ReadOptions): Failure {
   warn(`Cannot use a response of the upstream: ${why}`)
-  return fail({ problem: 'upstream-broken', why })
+  return failBroken(why)
 }
 
 export function failTooLarge({ warn, responseLimit }: ReadOptions): Failure {
   const excess = `it is larger than ${responseLimit} bytes`
   warn(`Cannot use a response of the upstream: ${excess}`)
-  return fail({ problem: 'upstream-broken', why: excess, excess })
+  return failBroken(excess, excess)
 }
 
 function getEncoding(headers: IncomingHttpHeaders): string {

@@ -2,6 +2,7 @@ import { fail, isFailure, isRecord } from '../../../core/index.ts'
 import {
   closeBundle,
   createOutcome,
+  failFor,
   findJsonExcess,
   type IssueCode,
   isResource,
@@ -16,7 +17,13 @@ import {
   toPlain,
   validate,
 } from '../../../fhir/index.ts'
-import { type Failure, type FhirRequest, seesAll, type VersionedWrite } from '../../../fhir-api/index.ts'
+import {
+  type Failure,
+  type FhirRequest,
+  failBroken,
+  seesAll,
+  type VersionedWrite,
+} from '../../../fhir-api/index.ts'
 import { RESPONSE_VALUES } from '../limits.ts'
 import { type ExchangeOutcome, isChange, mayBeDone, type UpstreamRequest } from './exchange.ts'
 import type { UpstreamResponse } from './read-response.ts'
@@ -26,7 +33,7 @@ const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
 export function parseResource({ headers, text }: UpstreamResponse): Resource | Failure {
   if (!JSON_TYPE.test(String(headers['content-type'] ?? ''))) return failBroken('it is not JSON')
   const excess = findJsonExcess(text, RESPONSE_VALUES)
-  if (excess) return fail({ problem: 'upstream-broken', why: excess, excess })
+  if (excess) return failBroken(excess, excess)
   try {
     const resource: unknown = JSON.parse(text)
     return isResource(resource) ? resource : failBroken('it is not a resource')
@@ -58,7 +65,7 @@ export function parseBundle({ headers, text }: UpstreamResponse): UpstreamBundle
   if (!JSON_TYPE.test(String(headers['content-type'] ?? ''))) return failBroken('it is not JSON')
   try {
     const split = splitBundle(text, RESPONSE_VALUES)
-    if (typeof split === 'string') return fail({ problem: 'upstream-broken', why: split, excess: split })
+    if (typeof split === 'string') return failBroken(split, split)
     const { bundle, texts } = split
     if (!isResource(bundle)) return failBroken('it is not a resource')
     const entries = listEntries(bundle, texts)
@@ -110,18 +117,16 @@ export function isJson(contentType: string | undefined): boolean {
   return JSON_TYPE.test(contentType ?? '')
 }
 
-function failBroken(why: string): Failure {
-  return fail({ problem: 'upstream-broken', why })
-}
-
 /** Adds to the failure of a change that it may have been carried out, unless its response rules that out. */
 export function addDoubt(failure: Failure, request: UpstreamRequest, answer: ExchangeOutcome): Failure {
   if (!isChange(request) || !mayBeDone(answer)) return failure
-  switch (failure.problem) {
+  switch (failure.reason) {
     case 'upstream-broken':
+      return fail({ ...failure, reason: 'upstream-broken-in-change' })
     case 'upstream-unreachable':
+      return failFor('upstream-unreachable-in-change')
     case 'upstream-late':
-      return fail({ ...failure, mayBeDone: true })
+      return failFor('upstream-late-in-change')
     default:
       return failure
   }
@@ -132,20 +137,21 @@ type RefusedRequest = Pick<FhirRequest, 'access' | 'interaction' | 'body'>
 /** Turns an unsuccessful response into the failure of the caller's request. */
 export function toFailure(answer: UpstreamResponse, request: RefusedRequest): Failure {
   const { status } = answer
-  if (status < 400) return fail({ problem: 'upstream-broken', why: `it answered ${status}` })
+  if (status < 400) return failBroken(`it answered ${status}`)
   if (status === 401 || status === 403 || status === 407)
-    return fail({ problem: 'upstream-broken', why: 'it does not accept the credentials of the gateway' })
-  if (status === 503) return fail({ problem: 'upstream-unreachable' })
-  if (status === 504) return fail({ problem: 'upstream-late' })
-  if (status >= 500 && status !== 501)
-    return fail({ problem: 'upstream-broken', why: `it answered ${status}` })
+    return failBroken('it does not accept the credentials of the gateway')
+  if (status === 503) return failFor('upstream-unreachable')
+  if (status === 504) return failFor('upstream-late')
+  if (status >= 500 && status !== 501) return failBroken(`it answered ${status}`)
   const retryAfter = answer.headers['retry-after']
   return fail({
-    problem: 'upstream-declined',
+    ...failFor('upstream-declined'),
     status,
     outcome: buildOutcome(answer, request),
-    ...(retryAfter !== undefined && { retryAfter }),
-    ...(status === 405 && { allow: readAllow(answer) }),
+    headers: {
+      ...(retryAfter !== undefined && { 'retry-after': retryAfter }),
+      ...(status === 405 && { allow: readAllow(answer) }),
+    },
   })
 }
 
@@ -263,25 +269,24 @@ const CODES: Readonly<Record<number, IssueCode>> = {
   501: 'not-supported',
 }
 
+function findExcess(failure: Failure): string | undefined {
+  const isBroken = failure.reason === 'upstream-broken' || failure.reason === 'upstream-broken-in-change'
+  return isBroken ? failure.excess : undefined
+}
+
 /** Whether a response was too large to be inspected. */
 export function isTooLarge(response: object | Failure): response is Failure {
-  return isFailure(response) && response.problem === 'upstream-broken' && response.excess !== undefined
+  return isFailure(response) && findExcess(response) !== undefined
 }
 
 /** The failure of a page that is too large even with one resource. */
 export function explainPageFailure(failure: Failure): Failure {
-  if (failure.problem !== 'upstream-broken' || failure.excess === undefined) return failure
-  return fail({
-    problem: 'too-costly',
-    text: `Cannot use a page of the upstream FHIR server, even with _count=1: ${failure.excess}`,
-  })
+  const excess = findExcess(failure)
+  return excess === undefined ? failure : failFor('upstream-page-too-large', { excess })
 }
 
 export function failTooCostly(max: number): Failure {
-  return fail({
-    problem: 'too-costly',
-    text: `Cannot check more than ${max} resources for this request: request less data`,
-  })
+  return failFor('checked-too-many', { most: max })
 }
 
 const ENTRY = /^Bundle\.entry\[(\d{1,4})\]/
@@ -294,7 +299,7 @@ export function locateFailure(
   failure: Failure,
   writes: readonly VersionedWrite[],
 ): { readonly failure: Failure; readonly write?: number } {
-  if (failure.problem !== 'upstream-declined') return { failure }
+  if (failure.reason !== 'upstream-declined') return { failure }
   let write: string | undefined
   const issue = failure.outcome.issue.map(({ expression, ...rest }) => {
     // As the upstream has sent it, so it may be anything.
@@ -311,7 +316,7 @@ export function locateFailure(
 }
 
 function findInvalid(
-  { status }: Extract<Failure, { readonly problem: 'upstream-declined' }>,
+  { status }: Extract<Failure, { readonly reason: 'upstream-declined' }>,
   writes: readonly VersionedWrite[],
 ): number | undefined {
   if (status !== 400 && status !== 422) return undefined

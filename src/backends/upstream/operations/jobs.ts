@@ -1,5 +1,5 @@
-import { fail, isFailure } from '../../../core/index.ts'
-import type { Params } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
+import { failFor, type Params } from '../../../fhir/index.ts'
 import {
   type Failure,
   type FhirRequest,
@@ -41,10 +41,10 @@ export function openJob(
   const { interaction } = request
   const sealed = findParameter(interaction.params, pages.parameter)
   const isOfJob = interaction.cancels || findParameter(interaction.params, JOB_ID) !== undefined
-  if (sealed === undefined) return isOfJob ? fail({ problem: 'absent-job' }) : request
+  if (sealed === undefined) return isOfJob ? failFor('absent-job') : request
   const job = pages.open(sealed)
   if (!job || job.path !== getPath(interaction) || job.grant !== describeOwner(request))
-    return fail({ problem: 'absent-job' })
+    return failFor('absent-job')
   return { ...request, interaction: { ...interaction, params: job.params } }
 }
 

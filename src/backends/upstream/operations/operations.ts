@@ -1,5 +1,6 @@
-import { fail, isFailure, isRecord } from '../../../core/index.ts'
+import { isFailure, isRecord } from '../../../core/index.ts'
 import {
+  failFor,
   findOperation,
   formatExact,
   isId,
@@ -17,6 +18,7 @@ import {
   type Failure,
   type FhirRequest,
   type FhirResponse,
+  failBroken,
   findResource,
   getPath,
   listReferences,
@@ -45,7 +47,7 @@ async function passOperation(
   const request = openJob(context, received)
   if (isFailure(request)) return request
   const excluded = findReadType(request)
-  if (excluded !== undefined) return fail({ problem: 'excluded-type', type: excluded })
+  if (excluded !== undefined) return failFor('excluded-type', { type: excluded })
   const outgoing = buildOperationRequest(context, request)
   return request.interaction.cancels
     ? endJob(context, request, outgoing)
@@ -85,8 +87,7 @@ async function passTerminology(
   if (response.status !== 200) return toFailure(response, request)
   const resource = parseResource(response)
   if (isFailure(resource)) return resource
-  if (!isTerminology(resource))
-    return fail({ problem: 'upstream-broken', why: 'its terminology service answered with other resources' })
+  if (!isTerminology(resource)) return failBroken('its terminology service answered with other resources')
   return { status: 200, headers: {}, body: response.text }
 }
 
@@ -159,7 +160,7 @@ function createDocumentHandler(type: 'Patient' | 'Composition') {
     const { id = '', name } = request.interaction
     const found = await findResource(createLookup(context, request), request, { permission: 'r', type, id })
     if (isFailure(found)) return found
-    if (found.deleted) return fail({ problem: 'gone', type, id })
+    if (found.deleted) return failFor('gone', { type, id })
     const params = dropFormat(request.interaction.params)
     // `persist=true` would store the document.
     const unknown = params.find(([it, value]) => it !== 'profile' && !(it === 'persist' && value === 'false'))
@@ -179,7 +180,7 @@ async function fetchDocument(
   const read = parseBundle(answer)
   if (isFailure(read)) return read
   const { bundle, entries } = read
-  if (!entries) return fail({ problem: 'upstream-broken', why: 'its document is not a Bundle' })
+  if (!entries) return failBroken('its document is not a Bundle')
   const resources = entries.map(parseEntry)
   const broken = resources.find(isFailure)
   if (broken) return broken
@@ -265,9 +266,8 @@ async function findDocumentReferences(
   const unknown = sent.find(([name]) => !DOCREF.has(name))
   if (unknown) return failUnsupported(unknown[0], '$docref')
   const patient = findPatient(sent, context.baseUrl)
-  if (patient === undefined)
-    return fail({ problem: 'bad-search', code: 'invalid', text: 'Cannot read patient: expected one id' })
-  if (!(await mayHaveDocuments(context, request, patient))) return fail({ problem: 'outside-access' })
+  if (patient === undefined) return failFor('patient-malformed')
+  if (!(await mayHaveDocuments(context, request, patient))) return failFor('outside-access')
   const page = await fetchRecord(context, request, parseCursor(cursor), { count: PAGE_SIZE, sent })
   return isFailure(page) ? page : respondWithPage(context, request, path, page)
 }
@@ -297,5 +297,5 @@ async function mayHaveDocuments(
 }
 
 function failUnsupported(parameter: string, name: string): Failure {
-  return fail({ problem: 'bad-search', code: 'not-supported', text: `Cannot use ${parameter} with ${name}` })
+  return failFor('operation-parameter-unknown', { parameter, operation: name })
 }

@@ -1,7 +1,7 @@
 import type { SentContent } from '../../../audit/index.ts'
-import { fail, isFailure, isRecord } from '../../../core/index.ts'
+import { isFailure, isRecord } from '../../../core/index.ts'
 import { type Interaction, isResource, type Resource, splitBundle } from '../../../fhir/index.ts'
-import type { Failure, FhirRequest } from '../../../fhir-api/index.ts'
+import { type Failure, type FhirRequest, failBroken } from '../../../fhir-api/index.ts'
 import type { UpstreamResponse } from '../http/read-response.ts'
 
 /** The resources of a body, where they are known. */
@@ -86,8 +86,4 @@ async function checkBundle(
   }
   // The audit trail reads the deletions in a history, and the statuses of a Bundle, from the body.
   return interaction.kind.startsWith('search-') ? { contents } : {}
-}
-
-function failBroken(why: string): Failure {
-  return fail({ problem: 'upstream-broken', why })
 }

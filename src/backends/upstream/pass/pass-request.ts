@@ -112,7 +112,7 @@ async function passSearch(
   const fresh = setCacheControl(sent, chooseCacheControl(context, request))
   const { response, paging, isForeign } = await sendSearch(context, fresh, {
     send: pass,
-    isRefused: it => isFailure(it) && it.problem === 'upstream-declined' && it.status === 400,
+    isRefused: it => isFailure(it) && it.reason === 'upstream-declined' && it.status === 400,
   })
   if (isFailure(response)) return response
   if (paging === 'offset') {

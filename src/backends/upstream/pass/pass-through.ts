@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Transform } from 'node:stream'
-import { fail, isFailure } from '../../../core/index.ts'
-import type { Failure, FhirRequest, FhirResponse } from '../../../fhir-api/index.ts'
+import { isFailure } from '../../../core/index.ts'
+import { type Failure, type FhirRequest, type FhirResponse, failBroken } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
 import type { Upstream } from '../http/client.ts'
 import { pipe } from '../http/decode.ts'
@@ -62,8 +62,7 @@ async function toFhirResponse(
   { status, headers, body }: PassedResponse,
   urls: UrlRewriter,
 ): Promise<FhirResponse | Failure> {
-  if (body !== '' && !isJson(headers['content-type']))
-    return fail({ problem: 'upstream-broken', why: 'it is not JSON' })
+  if (body !== '' && !isJson(headers['content-type'])) return failBroken('it is not JSON')
   const checked = typeof body === 'string' && status !== 304 ? await checkBody(request, { text: body }) : {}
   if (isFailure(checked)) return checked
   const picked = pickHeaders(headers, urls)

@@ -1,7 +1,13 @@
 import { Readable } from 'node:stream'
-import { fail, isFailure, isRecord } from '../../../core/index.ts'
-import { isResource, type Resource, readPartial } from '../../../fhir/index.ts'
-import type { Failure, FhirRequest, StatedVersion, StoredVersion } from '../../../fhir-api/index.ts'
+import { isFailure, isRecord } from '../../../core/index.ts'
+import { failFor, isExcess, isResource, type Resource, readPartial } from '../../../fhir/index.ts'
+import {
+  type Failure,
+  type FhirRequest,
+  failBroken,
+  type StatedVersion,
+  type StoredVersion,
+} from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildGet, buildRead } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
@@ -23,8 +29,7 @@ export async function readVersion(
   if (isFailure(response)) return response
   switch (response.status) {
     case 200:
-      if (!isJson(response.headers['content-type']))
-        return fail({ problem: 'upstream-broken', why: 'it is not JSON' })
+      if (!isJson(response.headers['content-type'])) return failBroken('it is not JSON')
       return response.bytes === 0
         ? new UpstreamVersion(type, id, response)
         : createLargeVersion(type, id, response, () => streamVersion(context, request, outgoing, response))
@@ -61,7 +66,7 @@ export async function readLast(
   const before = known === undefined ? undefined : await readBefore(context, request, type, id, known)
   if (before) return before
   const response = await context.upstream.ask(buildGet(request, `/${type}/${id}/_history?_count=2`))
-  if (isFailure(response)) return response.problem === 'too-costly' ? response : undefined
+  if (isFailure(response)) return isExcess(response) ? response : undefined
   if (response.status !== 200) return undefined
   const bundle = parseResource(response)
   if (isFailure(bundle) || !Array.isArray(bundle.entry)) return undefined
@@ -79,7 +84,7 @@ async function readBeforeDeletion(
   id: string,
 ): Promise<Resource | Failure | undefined> {
   const current = await readVersion(context, request, type, id)
-  if (isFailure(current)) return current.problem === 'too-costly' ? current : undefined
+  if (isFailure(current)) return isExcess(current) ? current : undefined
   const known = context.deletions.get(`${type}/${id}`)
   return known === undefined ? undefined : readBefore(context, request, type, id, known)
 }
@@ -129,15 +134,9 @@ async function streamVersion(
   return status === 200 ? CHANGED : toFailure({ status, headers, text: '' }, request)
 }
 
-const UNVERSIONED = fail({
-  problem: 'too-costly',
-  text: 'Cannot read: the resource is too large, and the upstream FHIR server does not return its version',
-})
+const UNVERSIONED = failFor('read-unversioned')
 
-const CHANGED = fail({
-  problem: 'stale',
-  text: 'Cannot read: the resource was changed at the same time. Send the request again',
-})
+const CHANGED = failFor('changed-while-read')
 
 /** A resource that is too large for memory. */
 interface LargeContent {
@@ -202,7 +201,7 @@ export class UpstreamVersion implements StoredVersion {
     if (isFailure(resource)) return resource
     return resource.resourceType === this.type && resource.id === this.id
       ? resource
-      : fail({ problem: 'upstream-broken', why: 'it answered with a different resource' })
+      : failBroken('it answered with a different resource')
   }
 }
 
@@ -240,6 +239,6 @@ export class DeletedVersion implements StoredVersion {
   }
 
   parse(): Failure {
-    return fail({ problem: 'gone', type: this.type, id: this.id })
+    return failFor('gone', { type: this.type, id: this.id })
   }
 }

@@ -1,5 +1,6 @@
-import { fail, isFailure } from '../../../core/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import {
+  failFor,
   findSearchParameter,
   indexResource,
   isId,
@@ -50,11 +51,7 @@ export async function resolveChains(
 }
 
 // A chain has other targets for each type.
-const OF_SEVERAL_TYPES = fail({
-  problem: 'bad-search',
-  code: 'not-supported',
-  text: 'Cannot follow a chain in a search of several types: name one type',
-})
+const OF_SEVERAL_TYPES = failFor('chain-in-types')
 
 /** HAPI takes half a second for the second page of a search, however small. */
 const LARGE_PAGE: Param = ['_count', '500']
@@ -139,7 +136,7 @@ async function resolveList(
     const found = isComputed
       ? undefined
       : await findResource(createLookup(context, request), request, { permission: 'r', type: 'List', id })
-    if (isFailure(found) && found.problem !== 'absent' && found.problem !== 'outside-access') return found
+    if (isFailure(found) && found.reason !== 'absent' && found.reason !== 'outside-access') return found
     if (isComputed || (found && !isFailure(found) && !found.deleted)) visible.push(id)
   }
   return visible.length === 0 ? 'nothing' : ['_list', visible.join(',')]
@@ -193,7 +190,7 @@ async function matchesPatient(
     type: 'Patient',
     id,
   })
-  if (isFailure(found)) return found.problem !== 'absent' && found.problem !== 'outside-access' && found
+  if (isFailure(found)) return found.reason !== 'absent' && found.reason !== 'outside-access' && found
   const patient = found.deleted ? undefined : found.parse()
   if (patient === undefined || isFailure(patient)) return patient ?? false
   return matches(patient, name, value, context.baseUrl) === true

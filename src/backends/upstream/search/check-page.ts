@@ -1,6 +1,6 @@
-import { fail, isFailure, isRecord } from '../../../core/index.ts'
+import { isFailure, isRecord } from '../../../core/index.ts'
 import type { Resource } from '../../../fhir/index.ts'
-import type { AccessCheck, Failure, FhirRequest } from '../../../fhir-api/index.ts'
+import { type AccessCheck, type Failure, type FhirRequest, failBroken } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildGet } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
@@ -96,7 +96,7 @@ async function fetchOnce(
   const response = await requestPage(context, request, outgoing, from.offset)
   if (isFailure(response)) return response
   const { entries } = response
-  if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
+  if (!entries) return failBroken('it did not answer a search with a Bundle')
   const { path } = outgoing
   const continuation = readContinuation(context, { ...response, entries, path, from, isCounted })
   if (continuation === undefined) return 'unstated'

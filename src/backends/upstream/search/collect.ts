@@ -1,5 +1,5 @@
-import { fail, isFailure } from '../../../core/index.ts'
-import type { Params } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
+import { failFor, isExcess, type Params } from '../../../fhir/index.ts'
 import {
   type CollectLimit,
   type ConditionMatch,
@@ -31,7 +31,7 @@ export async function collectEntries(
   const count = await visitMatches(context, search, matches, page => {
     found.push(...page.matches)
   })
-  if (isFailure(count)) return count.problem === 'too-costly' ? 'too-many' : count
+  if (isFailure(count)) return isExcess(count) ? 'too-many' : count
   return count === 'too-many' ? count : found
 }
 
@@ -53,7 +53,7 @@ export async function findMatch(
       omitted += page.omitted
     })
     if (isFailure(count)) return count
-    if (count === 'too-many' || found.size > 1) return fail({ problem: 'multiple-matches', type })
+    if (count === 'too-many' || found.size > 1) return failFor('multiple-matches', { type })
   }
   const [match] = found.values()
   return {

@@ -71,7 +71,7 @@ export async function composePage(
 const NO_ITEMS = { items: [], continuation: END }
 
 function isUnknownType(failure: Failure): boolean {
-  return failure.problem === 'upstream-declined' && (failure.status === 404 || failure.status === 501)
+  return failure.reason === 'upstream-declined' && (failure.status === 404 || failure.status === 501)
 }
 
 /** With those shown before, and one more. Many are requested where many may be left out, and for a later page. */

@@ -1,6 +1,6 @@
-import { fail, isFailure, isRecord } from '../../../core/index.ts'
+import { isFailure, isRecord } from '../../../core/index.ts'
 import { namesMissingResults, type Resource } from '../../../fhir/index.ts'
-import type { Failure } from '../../../fhir-api/index.ts'
+import { type Failure, failBroken } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
 import { type BundleEntry, parseEntry } from '../http/response.ts'
 import type { UrlRewriter } from '../http/urls.ts'
@@ -72,10 +72,7 @@ function saysIncomplete(entry: BundleEntry): boolean {
 }
 
 /** The failure of a request that needs all of a result. */
-export const CUT: Failure = fail({
-  problem: 'upstream-broken',
-  why: 'it does not show all matches of a search',
-})
+export const CUT: Failure = failBroken('it does not show all matches of a search')
 
 const NAMES: Readonly<Record<Relation, readonly string[]>> = {
   next: ['next'],
@@ -121,8 +118,7 @@ function toCursor(
   const self = findLink(bundle, 'self')
   if (self !== undefined) reader.learn(self)
   const path = reader.toPath(url)
-  if (path === undefined)
-    return fail({ problem: 'upstream-broken', why: 'its paging links are not below its base' })
+  if (path === undefined) return failBroken('its paging links are not below its base')
   return { link: path }
 }
 

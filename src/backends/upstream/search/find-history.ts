@@ -1,8 +1,9 @@
-import { fail, isFailure, isRecord } from '../../../core/index.ts'
+import { isFailure, isRecord } from '../../../core/index.ts'
 import { findContentPatients, type HistoryQuery, parseReference, type Resource } from '../../../fhir/index.ts'
 import {
   type Failure,
   type FhirRequest,
+  failBroken,
   getPath,
   type History,
   type HistoryEntry,
@@ -79,7 +80,7 @@ async function fetchVersions(
 }
 
 function isAbsent(failure: Failure): boolean {
-  return failure.problem === 'upstream-declined' && (failure.status === 404 || failure.status === 410)
+  return failure.reason === 'upstream-declined' && (failure.status === 404 || failure.status === 410)
 }
 
 /** The current content of resources, by `Type/id`; of a deleted one, its last content. */
@@ -122,7 +123,7 @@ async function findVisibleVersions(
   entries: readonly BundleEntry[] | undefined,
   of: Owner | undefined,
 ): Promise<readonly HistoryEntry[] | Failure> {
-  if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a history with a Bundle' })
+  if (!entries) return failBroken('it did not answer a history with a Bundle')
   const versions = parseVersions(entries, context.baseUrl)
   if (isFailure(versions)) return versions
   const contents = await findContents(context, request, versions)

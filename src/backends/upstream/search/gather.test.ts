@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fail, isFailure } from '../../../core/index.ts'
-import { limits } from '../../../fhir/index.ts'
+import { isFailure } from '../../../core/index.ts'
+import { failFor, limits } from '../../../fhir/index.ts'
 import type { PageCursor } from '../paging.ts'
 import { END } from './continuation.ts'
 import { gather } from './gather.ts'
@@ -60,7 +60,7 @@ describe('a page gathered from pages of the upstream', () => {
   })
 
   it('fails if a page of the upstream fails', async () => {
-    const failure = fail({ problem: 'upstream-unreachable' })
+    const failure = failFor('upstream-unreachable')
     assert.equal(await gather(undefined, 2, [async () => failure]), failure)
   })
 

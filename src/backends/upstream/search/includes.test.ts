@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { measureGrowth } from '../../../../test/support/growth.ts'
+import { isFailure } from '../../../core/index.ts'
 import { type IncludeRule, limits, parseInclude, type Resource } from '../../../fhir/index.ts'
 import { ParsedResource } from './check-page.ts'
 import { findIncludes } from './includes.ts'
@@ -8,8 +9,9 @@ import { findIncludes } from './includes.ts'
 const baseUrl = 'http://fhir.test/fhir'
 
 function ruleOf(name: string, value: string): IncludeRule {
-  const [rule] = parseInclude(name, value, ['Observation'])
-  assert.ok(typeof rule === 'object')
+  const rules = parseInclude(name, value, ['Observation'])
+  assert(!isFailure(rules) && rules[0])
+  const [rule] = rules
   return rule
 }
 

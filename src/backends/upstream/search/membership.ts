@@ -1,6 +1,6 @@
-import { fail, isFailure } from '../../../core/index.ts'
-import { indexResource, type Params, type Resource } from '../../../fhir/index.ts'
-import type { Failure, FhirRequest } from '../../../fhir-api/index.ts'
+import { isFailure } from '../../../core/index.ts'
+import { indexResource, isExcess, type Params, type Resource } from '../../../fhir/index.ts'
+import { type Failure, type FhirRequest, failBroken } from '../../../fhir-api/index.ts'
 import { fullAccess, grantFingerprint, type Panel, type PanelMembership } from '../../../smart/index.ts'
 import { chunk } from '../chunk.ts'
 import type { GatewayContext } from '../context.ts'
@@ -150,8 +150,6 @@ function listTeams(resources: readonly Resource[], baseUrl: string): readonly Te
     }))
 }
 
-const OWN = new Set<Failure['problem']>(['upstream-unreachable', 'upstream-late', 'too-costly'])
-
 /** Resources that the gateway itself needs. The upstream's reason for a failure is not passed to the caller. */
 export async function findForPolicy(
   context: GatewayContext,
@@ -171,9 +169,9 @@ export async function findForPolicy(
 }
 
 function hideReason(failure: Failure, type: string): Failure {
-  return OWN.has(failure.problem)
-    ? failure
-    : fail({ problem: 'upstream-broken', why: `it does not return the ${type}s that the policy needs` })
+  const isOwn =
+    failure.reason === 'upstream-unreachable' || failure.reason === 'upstream-late' || isExcess(failure)
+  return isOwn ? failure : failBroken(`it does not return the ${type}s that the policy needs`)
 }
 
 const PAGE_SIZE = 500

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { isFailure } from '../../../core/index.ts'
 import { parseInclude } from '../../../fhir/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import { narrowIncludes } from './includes.ts'
@@ -10,7 +11,7 @@ describe('narrowIncludes', () => {
   })
   const narrowed = (name: string, value: string, access: Access) => {
     const rules = parseInclude(name, value, ['Observation'])
-    assert(typeof rules === 'object')
+    assert(!isFailure(rules))
     return narrowIncludes(rules, access).map(pair => pair.join('='))
   }
   const targets = ['Patient', 'Group', 'Device', 'Location']

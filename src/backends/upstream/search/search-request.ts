@@ -1,5 +1,4 @@
-import { fail } from '../../../core/index.ts'
-import { isResourceType, resourceTypes } from '../../../fhir/index.ts'
+import { failFor, isResourceType, resourceTypes } from '../../../fhir/index.ts'
 import type { Failure, FhirRequest, Search } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import { hasAccess } from '../read/access.ts'
@@ -23,11 +22,6 @@ export function findTypes(interaction: Search, access: Access): readonly string[
   const named = interaction.params
     .filter(([name]) => name === '_type')
     .flatMap(([, value]) => value.split(','))
-  if (!named.every(isResourceType))
-    return fail({
-      problem: 'bad-search',
-      code: 'invalid',
-      text: 'Cannot read _type: expected resource types of R4',
-    })
+  if (!named.every(isResourceType)) return failFor('types-malformed')
   return named.length > 0 ? [...new Set(named)] : resourceTypes.filter(it => hasAccess(access, it, 's'))
 }

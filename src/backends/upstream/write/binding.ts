@@ -1,4 +1,5 @@
 import { fail, isFailure } from '../../../core/index.ts'
+import { failFor } from '../../../fhir/index.ts'
 import type { Failure, StoredVersion, VersionedWrite } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import type { UpstreamProfile } from '../profile.ts'
@@ -19,7 +20,7 @@ export function bindUpdate(
   access: Access,
 ): Binding | Failure {
   if (before && !before.deleted)
-    return before.etag === undefined ? fail({ problem: 'no-version', type }) : { ifMatch: before.etag }
+    return before.etag === undefined ? failFor('no-version', { type }) : { ifMatch: before.etag }
   switch (createOnlyPut) {
     case 'if-none-match':
       return { ifNoneMatch: '*' }
@@ -28,7 +29,7 @@ export function bindUpdate(
     case 'none':
       return access.filterFor(type, 'u') === 'everything'
         ? { ifNoneMatch: '*' }
-        : fail({ problem: 'unbound-create', type })
+        : fail({ ...failFor('unbound-create', { type }), allow: ['GET', 'HEAD'] })
   }
 }
 
@@ -72,7 +73,7 @@ export function bindDelete(
       : { url: `${type}?_id=${id}&_lastUpdated=${encodeURIComponent(`eq${lastUpdated}`)}` }
   }
   const version = parseVersion(etag)
-  return version === undefined ? fail({ problem: 'no-version', type }) : { url: `${url}/_history/${version}` }
+  return version === undefined ? failFor('no-version', { type }) : { url: `${url}/_history/${version}` }
 }
 
 /** The version that an entity tag names, as a number; some servers have other versions. */

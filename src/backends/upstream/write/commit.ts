@@ -1,11 +1,20 @@
 import { fail, isFailure, isRecord } from '../../../core/index.ts'
-import { formatExact, isResource, matches, type Params, parseExact, toPlain } from '../../../fhir/index.ts'
+import {
+  failFor,
+  formatExact,
+  isResource,
+  matches,
+  type Params,
+  parseExact,
+  toPlain,
+} from '../../../fhir/index.ts'
 import {
   type CommitOptions,
   type CommitResult,
   type Committed,
   type Failure,
   type FhirRequest,
+  failBroken,
   type StoredVersion,
   seesAll,
   type VersionedWrite,
@@ -62,7 +71,7 @@ async function commitOne(
   const committed = describeCommitted(context, write, answer, false, stored)
   const failure = await findLoss(context, request, write, committed, false)
   if (!failure) return { kind: 'committed', committed: [committed] }
-  return { kind: 'failed', failure: failure.problem === 'undeleted' ? CHANGED : failure, write: 0 }
+  return { kind: 'failed', failure: failure.reason === 'undeleted' ? CHANGED : failure, write: 0 }
 }
 
 /** Whether a create found a match of its condition. Without a condition, some servers and proxies answer a create with 200. */
@@ -85,7 +94,7 @@ async function describeRefusal(
   return {
     kind: 'failed',
     write: 0,
-    failure: seesAll(request.access) ? failure : fail({ problem: 'referred', type, id }),
+    failure: seesAll(request.access) ? failure : failFor('referred', { type, id }),
   }
 }
 
@@ -100,15 +109,9 @@ async function isCurrent(
   return current !== undefined && !isFailure(current) && current.etag === before.etag
 }
 
-const MATCHED = fail({
-  problem: 'stale',
-  text: 'Cannot write: a matching resource was created at the same time. Send the request again',
-})
+const MATCHED = failFor('match-written')
 
-const CHANGED = fail({
-  problem: 'stale',
-  text: 'Cannot delete: the resource was changed at the same time. Send the request again',
-})
+const CHANGED = failFor('changed-while-deleted')
 
 function isConflict({ status }: UpstreamResponse): boolean {
   return status === 409 || status === 412
@@ -127,7 +130,7 @@ async function findLoss(
   const { type, id, resource } = write
   const written = stored ?? { type, id, text: undefined, parse: () => ({ ...toPlain(resource), id }) }
   const replaced = await findReplaced(context, request, type, id, version?.etag)
-  return fail({ problem: 'overwritten', type, id, affected: [written, ...replaced] })
+  return fail({ ...failFor('overwritten', { type, id }), affected: [written, ...replaced] })
 }
 
 /** A write as an entry of a transaction, with its preconditions. */
@@ -241,10 +244,7 @@ function findStored(write: VersionedWrite, answer: UpstreamResponse): StoredVers
   return id === undefined ? undefined : new UpstreamVersion(write.type, id, answer)
 }
 
-const OTHER_RESOURCE = fail({
-  problem: 'upstream-broken',
-  why: 'it answered a write with a different resource',
-})
+const OTHER_RESOURCE = failBroken('it answered a write with a different resource')
 
 /** All or nothing: one request, in which the server resolves the `fullUrl`s of what it gives ids to. */
 async function commitTransaction(
@@ -296,26 +296,22 @@ async function readResponses(
     const result = describeEntry(context, write, sent[at], entries[at])
     const failure = isFailure(result) ? result : await findLoss(context, request, write, result, true)
     if (failure) failures.push({ failure, write: at })
-    committed.push(isFailure(result) || failure?.problem === 'undeleted' ? { status: 409 } : result)
+    committed.push(isFailure(result) || failure?.reason === 'undeleted' ? { status: 409 } : result)
     await request.work.pause()
   }
   const [first] = failures
   return first ? { kind: 'failed', ...first, committed } : { kind: 'committed', committed }
 }
 
-const INCOMPLETE = fail({
-  problem: 'upstream-broken',
-  why: 'it did not answer every entry of a transaction',
-})
+const INCOMPLETE = failBroken('it did not answer every entry of a transaction')
 
 // Some servers write a version where FHIR has an entity tag.
 const BARE_VERSION = /^[A-Za-z0-9.-]+$/
 
 // The others are carried out, so that the transaction is neither done nor undone.
 const PARTIAL = fail({
-  problem: 'upstream-broken',
-  why: 'it did not carry out every entry of a transaction',
-  mayBeDone: true,
+  ...failBroken('it did not carry out every entry of a transaction'),
+  reason: 'upstream-broken-in-change',
 })
 
 /** The response to an entry as if it had been a request of its own. */

@@ -3,6 +3,7 @@ import {
   formatExact,
   type Interaction,
   isResource,
+  isTooCostly,
   isWriting,
   type Params,
   parseSearch,
@@ -148,10 +149,10 @@ function hasCondition({ interaction, chains, work }: FhirRequest, baseUrl: strin
   const steps = new SearchSteps(work)
   const errors = params.flatMap(pair => {
     const clause = chains?.get(pair) ?? parseSearch(type, ...pair, baseUrl, steps)
-    return clause.kind === 'error' ? [clause.reason] : []
+    return clause.kind === 'error' ? [clause] : []
   })
   // A condition that exceeds a limit is refused, not left to the upstream.
-  return errors.length === 0 || errors.includes('too-costly')
+  return errors.length === 0 || errors.some(isTooCostly)
 }
 
 function findCondition(

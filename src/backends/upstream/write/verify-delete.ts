@@ -1,4 +1,5 @@
 import { fail, isFailure } from '../../../core/index.ts'
+import { failFor } from '../../../fhir/index.ts'
 import type { Failure, FhirRequest, StoredVersion } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
 import { LOST_VERSIONS } from '../limits.ts'
@@ -23,11 +24,11 @@ export async function verifyDelete(
   if (!current || isFailure(current)) return undefined
   const isBound = boundDelete === 'version-in-url' && !isTransaction
   // Another client may have created the resource again.
-  if (isBound) return current.etag === before.etag ? fail({ problem: 'undeleted', type, id }) : undefined
+  if (isBound) return current.etag === before.etag ? failFor('undeleted', { type, id }) : undefined
   const { newer, isDeleted } = await findNewer(context, request, write, current)
-  if (!isDeleted) return fail({ problem: 'undeleted', type, id })
+  if (!isDeleted) return failFor('undeleted', { type, id })
   return newer.length > 0
-    ? fail({ problem: 'deleted-newer', type, id, affected: [before, ...newer] })
+    ? fail({ ...failFor('deleted-newer', { type, id }), affected: [before, ...newer] })
     : undefined
 }
 

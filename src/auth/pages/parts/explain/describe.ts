@@ -1,4 +1,5 @@
 import { findFirstOAuthEvents, type KeptRecord } from '../../../../audit/index.ts'
+import { type FhirReason, isFhirReason, isFor } from '../../../../fhir/index.ts'
 import { PORTAL_CLIENT } from '../../../../smart/index.ts'
 import type { Store } from '../../../../store/index.ts'
 import { readDetails } from '../../../base/audit.ts'
@@ -7,6 +8,7 @@ import { findPurpose, PURPOSES } from '../../../base/purposes.ts'
 import { isPatientUser } from '../../../base/user.ts'
 import type { Hooks } from '../../../oauth/hooks.ts'
 import { findKnownAccounts, findKnownApps, type KnownAccount } from '../../../users/known.ts'
+import { nameOldRefusal } from '../../../words/old-texts.ts'
 import type { Comparison } from '../../../words/reason.ts'
 
 /** The scope that decided on a request, and why, for app developers. */
@@ -90,16 +92,17 @@ function describeRefusal(record: KeptRecord): Pick<DecisionText, 'scope' | 'titl
   const { status, decided_by: by } = record
   if (by !== null && by !== 'entries') return { scope: by }
   if (status === 401) return { title: 'Token not accepted' }
-  if (status === 403) return { title: isInsufficient(record) ? 'No granted scope' : 'Outside the grant' }
+  if (status === 403)
+    return {
+      title: isFor('insufficient-scope', nameFhirReason(record)) ? 'No granted scope' : 'Outside the grant',
+    }
   return { title: status === 503 ? 'Not decided' : 'Invalid request' }
 }
 
-/** Whether the scopes decided, whatever the patient, the content and the stored data. */
-export function isInsufficient({ reason, details }: Pick<KeptRecord, 'reason' | 'details'>): boolean {
+/** Why the FHIR server refused a request by the scopes of its token. */
+export function nameFhirReason({ reason, details }: Pick<KeptRecord, 'reason' | 'details'>): FhirReason {
   const { reason: named } = readDetails(details)
-  if (named !== undefined) return named === 'insufficient-scope'
-  // Records of earlier releases, and of FHIR servers that use the library.
-  return reason?.startsWith('Insufficient scope') ?? false
+  return named !== undefined && isFhirReason(named) ? named : nameOldRefusal(reason)
 }
 
 function describeAccess(record: KeptRecord, scope: string, names: Names): string {

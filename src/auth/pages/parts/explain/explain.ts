@@ -1,18 +1,18 @@
 import type { KeptRecord } from '../../../../audit/index.ts'
-import { findOwn } from '../../../../core/index.ts'
-import { OUTSIDE_GRANT } from '../../../../fhir/index.ts'
+import { fill, findOwn, type StoredFacts } from '../../../../core/index.ts'
+import { type FhirReason, getFhirWords, isFor } from '../../../../fhir/index.ts'
 import { suggestScope } from '../../../../smart/index.ts'
 import { type EventDetails, readDetails } from '../../../base/audit.ts'
 import type { ExplainRequest } from '../../../base/context.ts'
 import { isForSystemsOnly } from '../../../oauth/clients/validate.ts'
 import type { AuthContext } from '../../../oauth/context.ts'
-import { explainReason } from '../../../words/explanation.ts'
+import { endSentence, explainReason } from '../../../words/explanation.ts'
 import { explainOldText } from '../../../words/old-texts.ts'
-import { type Comparison, fill, type StoredFacts } from '../../../words/reason.ts'
+import type { Comparison } from '../../../words/reason.ts'
 import { OAUTH_REASONS } from '../../../words/reasons.ts'
 import { describeDeclined } from '../../../words/scopes.ts'
 import { MISSING_BY_LAUNCH, SHORTFALLS } from '../../../words/shortfalls.ts'
-import { findScope, isFailed, isInsufficient, isWithoutState, type LaunchGroup } from './describe.ts'
+import { findScope, isFailed, isWithoutState, type LaunchGroup, nameFhirReason } from './describe.ts'
 
 /** The cause of a refusal, in plain words, and its remedy. */
 export interface Advice {
@@ -251,13 +251,10 @@ function adviseOnScope(
       action: USE_PATIENT,
       scope,
     }
-  if (isInsufficient(record) && explained?.allowed)
-    return {
-      cause: endSentence(cause),
-      action: UNACCEPTED.test(cause) ? CHANGE_CONTEXT : REQUEST_SCOPE,
-      scope,
-    }
-  if (explained?.allowed) return { ...adviseOnOutside(record, patient), scope }
+  const reason = nameFhirReason(record)
+  if (isFor('insufficient-scope', reason) && explained?.allowed)
+    return { cause: endSentence(cause), action: getFhirWords(reason).remedy, scope }
+  if (explained?.allowed) return { ...adviseOnOutside(record, reason, patient), scope }
   // Without its body, a Bundle is not understood.
   if (explained?.status !== 403) return { cause, action: REQUEST_SCOPE, scope }
   const hint = explained.hint === undefined ? '' : `${explained.hint}. `
@@ -274,18 +271,19 @@ function findAskedPatient({ request }: KeptRecord): string | undefined {
 
 /** The scopes permit requests of this kind, so that the decision depends on the request, its content or stored data. */
 function adviseOnOutside(
-  { reason, interaction, resource_type: type }: KeptRecord,
+  { reason: text, interaction, resource_type: type }: KeptRecord,
+  reason: FhirReason,
   patient: string | undefined,
 ): Pick<Advice, 'cause' | 'action'> {
-  const cause = endSentence(reason ?? OUTSIDE_GRANT)
-  const isExplained = cause.startsWith(`${OUTSIDE_GRANT} `)
+  const cause = endSentence(text ?? getFhirWords('outside-access').sentence)
+  const isExplained = isFor('not-within', reason) && reason !== 'response-not-within'
   const describe = (kind: string) => (isExplained ? cause : `${cause} ${kind}`)
-  if (isExplained ? /search must name the patient/.test(cause) : interaction?.startsWith('search'))
+  if (isExplained ? reason === 'search-not-limited' : interaction?.startsWith('search'))
     return {
       cause: describe(UNLIMITED_SEARCH),
       action: `Name the patient of the token in the search${describeOwnSearch(type, patient)}, and send every filter of the scope.`,
     }
-  if (isExplained ? /content of the write/.test(cause) : WRITES.test(interaction ?? ''))
+  if (isExplained ? reason === 'content-not-within' : isWrite(interaction))
     return {
       cause: describe(OUTSIDE_WRITE),
       action: `Refer only to ${patient === undefined ? 'the patient of the token response' : `Patient/${patient}, the patient of the token`}, in every reference, and check the id in the URL.`,
@@ -293,23 +291,21 @@ function adviseOnOutside(
   return { cause: describe(OUTSIDE), action: isExplained ? FOLLOW_REASON : CHECK_RESOURCE }
 }
 
-function endSentence(text: string): string {
-  return text.replace(/\.?$/, '.')
-}
-
 function describeOwnSearch(type: string | null, patient: string | undefined): string {
   if (type === null || patient === undefined) return ''
   return type === 'Patient' ? `: Patient?_id=${patient}` : `: ${type}?patient=${patient}`
 }
 
-const WRITES = /^(?:create|update|patch|delete)/
-const UNACCEPTED = /this server accepts no \w+\/ scopes/i
-const CHANGE_CONTEXT =
-  'Make the app request scopes of another context, or make the FHIR server accept these (“contexts” of the interceptor, or the setting smart.fhir.scope-contexts).'
+const WRITES = ['create', 'update', 'patch', 'delete']
+
+/** Conditional ones have longer names. */
+function isWrite(interaction: string | null): boolean {
+  return WRITES.some(write => interaction?.startsWith(write))
+}
+
 const USE_PATIENT =
   'Use the id in “patient” of the token response. For another patient, launch the app again: a token keeps the patient that it was issued for.'
-const REQUEST_SCOPE =
-  'Make the app request a scope that permits this, register the app for it, and launch the app again: a token keeps the scopes that it was issued with.'
+const REQUEST_SCOPE = getFhirWords('insufficient-scope').remedy
 const REQUEST_SYSTEM_SCOPE =
   'Register the app for such a scope, and request a new token with it: a token keeps the scopes that it was issued with.'
 const OUTSIDE =

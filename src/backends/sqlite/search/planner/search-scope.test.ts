@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, beforeEach, describe, it } from 'node:test'
 import { isFailure } from '../../../../core/index.ts'
-import { parseQuery, Work } from '../../../../fhir/index.ts'
+import { isExcess, parseQuery, Work } from '../../../../fhir/index.ts'
 import { fullAccess } from '../../../../smart/index.ts'
 import type { Repository } from '../../repository/repository.ts'
 import { openRepository } from '../../repository/repository.ts'
@@ -36,7 +36,7 @@ describe('a search in steps', () => {
   it('is too costly if it takes more work than the request has left', async () => {
     assert.equal(await finishInTurns(takeSteps(3), makeCaller(undefined, 2_000)), 'found')
     const failure = await finishInTurns(takeSteps(4), makeCaller(undefined, 2_000))
-    assert(isFailure(failure) && failure.problem === 'too-costly')
+    assert(isFailure(failure) && isExcess(failure))
   })
 
   it('ends when the client has closed the connection (LIMIT-5)', async () => {
@@ -46,7 +46,7 @@ describe('a search in steps', () => {
       connection.destroyed = ++taken === 3
     }
     const failure = await finishInTurns(takeSteps(9, take), makeCaller(connection))
-    assert(isFailure(failure) && failure.problem === 'too-costly')
+    assert(isFailure(failure) && isExcess(failure))
     assert.equal(taken, 3)
   })
 

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import { fail, remember } from '../../../../core/index.ts'
-import type { DateRange, TypeQuery, Work } from '../../../../fhir/index.ts'
+import { remember } from '../../../../core/index.ts'
+import { type DateRange, failFor, type TypeQuery, type Work } from '../../../../fhir/index.ts'
 import type { Failure, FhirRequest } from '../../../../fhir-api/index.ts'
 import type { Access, AccessFilter, Permission } from '../../../../smart/index.ts'
 import { CONDITION_ROWS, ROWS_OF_PARAMETER, ROWS_OF_VALUE, STEP_ROWS, STEP_WORK } from '../../limits.ts'
@@ -175,10 +175,7 @@ async function continueInTurns<T>(
   }
 }
 
-const CLIENT_GONE = fail({
-  problem: 'too-costly',
-  text: 'Cannot complete the search: the client has closed the connection',
-})
+const CLIENT_GONE = failFor('client-gone-from-search')
 
 let lastTurn: Promise<unknown> = Promise.resolve()
 
