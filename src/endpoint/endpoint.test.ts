@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Type } from '@sinclair/typebox'
 import fastify from 'fastify'
+import { Type } from 'typebox'
 import { isFailure } from '../core/index.ts'
 import { type Api, addEndpoints, CLOSED, type Endpoint, type InvalidMembers, readMembers } from './index.ts'
 
@@ -69,14 +69,56 @@ describe('an endpoint', () => {
     )
   })
 
-  it('refuses a member with the name of the prototype', () => {
-    const read = readMembers(Query, JSON.parse('{"__proto__":"1"}'), { isText: true })
-    assert.ok(isFailure<unknown, InvalidMembers>(read))
-    assert.deepEqual(
-      read.faults.map(({ kind, name }) => [kind, name]),
-      [['unknown', '__proto__']],
-    )
-  })
+  for (const name of ['__proto__', 'constructor', 'prototype', 'toString'])
+    it(`refuses a member with the name ${name}`, () => {
+      const read = readMembers(Query, JSON.parse(`{"${name}":"1"}`), { isText: true })
+      assert.ok(isFailure<unknown, InvalidMembers>(read))
+      assert.deepEqual(
+        read.faults.map(({ kind, name }) => [kind, name]),
+        [['unknown', name]],
+      )
+    })
+
+  const Whole = Type.Object(
+    {
+      text: Type.String({ minLength: 2, maxLength: 3 }),
+      list: Type.Array(Type.Object({ kid: Type.String() }), { minItems: 1, maxItems: 2 }),
+      number: Type.Number({ minimum: 1 }),
+      limit: Type.Integer({ maximum: 5 }),
+      pattern: Type.Optional(Type.String({ pattern: '^a$' })),
+      only: Type.Optional(Type.Literal('x')),
+      keys: Type.Optional(Type.Union([Type.Object({ kid: Type.String() }), Type.Null()])),
+    },
+    CLOSED,
+  )
+  const good = { text: 'ab', list: [{ kid: 'a' }], number: 1, limit: 5 }
+  const faults: readonly (readonly [sent: unknown, name: string, text: string])[] = [
+    [7, '', 'expected object'],
+    [{ ...good, text: 7 }, 'text', 'expected string'],
+    [{ ...good, text: 'a' }, 'text', 'expected string length greater or equal to 2'],
+    [{ ...good, text: 'abcd' }, 'text', 'expected string length less or equal to 3'],
+    [{ ...good, list: {} }, 'list', 'expected array'],
+    [{ ...good, list: [] }, 'list', 'expected array length to be greater or equal to 1'],
+    [
+      { ...good, list: [{ kid: 'a' }, { kid: 'b' }, { kid: 'c' }] },
+      'list',
+      'expected array length to be less or equal to 2',
+    ],
+    [{ ...good, list: [{ kid: 1 }] }, 'list.0.kid', 'expected string'],
+    [{ ...good, list: [{}] }, 'list.0.kid', 'expected required property'],
+    [{ ...good, number: 0 }, 'number', 'expected number to be greater or equal to 1'],
+    [{ ...good, limit: 6 }, 'limit', 'expected integer to be less or equal to 5'],
+    [{ ...good, limit: 1.5 }, 'limit', 'expected integer'],
+    [{ ...good, pattern: 'b' }, 'pattern', "expected string to match '^a$'"],
+    [{ ...good, only: 'y' }, 'only', "expected 'x'"],
+    [{ ...good, keys: { kid: 1 } }, 'keys', 'expected union value'],
+  ]
+  for (const [sent, name, text] of faults)
+    it(`says of a body: ${name} ${text}`, () => {
+      const read = readMembers(Whole, sent, { isText: false })
+      assert.ok(isFailure<unknown, InvalidMembers>(read))
+      assert.deepEqual([read.faults[0]?.name, read.faults[0]?.text], [name, text])
+    })
 
   it('does not convert the members of a body', () => {
     assert.ok(isFailure<unknown, InvalidMembers>(readMembers(Query, { limit: '3' }, { isText: false })))

@@ -1,4 +1,4 @@
-import type { TObject, TSchema } from '@sinclair/typebox'
+import type { TObject, TSchema } from 'typebox'
 
 /** What an endpoint declares. Each API adds its own rules and the function that answers. */
 export interface Endpoint<

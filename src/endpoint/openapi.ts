@@ -1,6 +1,7 @@
-import type { TObject, TSchema } from '@sinclair/typebox'
+import type { TSchema } from 'typebox'
 import { version } from '../web/ui/index.ts'
 import type { Api, Endpoint } from './endpoint.ts'
+import type { JsonSchema } from './faults.ts'
 
 export function createOpenApi<One extends Endpoint>(api: Api<One>) {
   const { title, description, url, securitySchemes, security, parameters, error } = api
@@ -28,7 +29,8 @@ export function createOpenApi<One extends Endpoint>(api: Api<One>) {
 }
 
 function describeOperation<One extends Endpoint>(api: Api<One>, endpoint: One) {
-  const { path, title, query, body, status = 200 } = endpoint
+  const { path, title, query, status = 200 } = endpoint
+  const body: JsonSchema | undefined = endpoint.body
   const { operationId, description = endpoint.description, members, example } = api.describe(endpoint)
   const common = Object.keys(api.parameters ?? {}).map(name => ({ $ref: `#/components/parameters/${name}` }))
   return {
@@ -75,9 +77,8 @@ function describePath(path: string) {
   }))
 }
 
-function describeQuery(query: TObject) {
-  const required: readonly string[] = query.required ?? []
-  return Object.entries(query.properties).map(([name, schema]) => {
+function describeQuery({ required = [], properties = {} }: JsonSchema) {
+  return Object.entries(properties).map(([name, schema]) => {
     const { description, ...rest } = toPlainJson(schema)
     return {
       name,
@@ -89,7 +90,7 @@ function describeQuery(query: TObject) {
   })
 }
 
-/** Without the symbols of TypeBox. */
+/** Without the hidden members of TypeBox. */
 function toPlainJson(schema: TSchema): Record<string, unknown> {
   return JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
-import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
+import { Type } from 'typebox'
 import { fail, findOwn, isFailure } from '../../core/index.ts'
 import { type Api, addEndpoints, createOpenApi, NONE, StreamedText } from '../../endpoint/index.ts'
 import { lockRows, type Schema } from '../../store/index.ts'

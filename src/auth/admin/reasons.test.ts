@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { Type } from '@sinclair/typebox'
+import { Type } from 'typebox'
 import { createAuditor } from '../../audit/index.ts'
 import { findOwn } from '../../core/index.ts'
 import { createSealer, sha256 } from '../../store/index.ts'

@@ -1,4 +1,5 @@
 import { type Filters, readFilters } from '../../auth/index.ts'
+import type { JsonSchema } from '../../endpoint/index.ts'
 import { type Arguments, failMisuse, getOptional } from '../command.ts'
 
 /** An option of a usage, with its description. */
@@ -13,13 +14,14 @@ const VALUES: Readonly<Record<string, string>> = { boolean: 'true|false', intege
 /** The filters of a list as options. */
 export function listOptions(filters: Filters) {
   return Object.entries(filters).map(([key, { name = key, option = name, schema, about }]) => {
-    const values: readonly string[] = (schema.anyOf ?? []).map((one: { const: string }) => one.const)
+    const { type = '', anyOf = [] }: JsonSchema = schema
+    const values = anyOf.map(one => String(one.const))
     const named = about.includes(`\`${values[0]}\``) || values.length === 0
     return {
       param: option,
       option: toOption(option),
       values,
-      usage: `--${toOption(option)} <${values.length > 0 ? 'which' : (VALUES[schema.type] ?? 'text')}>`,
+      usage: `--${toOption(option)} <${values.length > 0 ? 'which' : (VALUES[type] ?? 'text')}>`,
       text: named ? about : `${about.replace(/\.$/, '')}: ${values.join(', ')}`,
     }
   })

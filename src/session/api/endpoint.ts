@@ -1,6 +1,6 @@
-import type { Static, TObject, TSchema } from '@sinclair/typebox'
+import type { Static, TObject, TSchema } from 'typebox'
 import { fail, isFailure } from '../../core/index.ts'
-import { type Endpoint as Declared, type InvalidMembers, NONE, readMembers } from '../../endpoint/index.ts'
+import { type Endpoint as Declared, type InvalidMembers, readMembers } from '../../endpoint/index.ts'
 import { type Permission, parseScope, parseScopes, permits, type Scope } from '../../smart/index.ts'
 import type { Result } from '../failure.ts'
 import type { SessionRequest } from '../records/resources.ts'
@@ -10,6 +10,7 @@ export interface Endpoint<Query extends TObject = TObject, Body extends TSchema 
   extends Declared<Query, TSchema, Body> {
   readonly method: 'GET'
   readonly description: string
+  readonly query: Query
   readonly scopes: readonly string[]
   readonly result: Body
   /** Set for endpoints that a countdown polls. */
@@ -54,7 +55,7 @@ export async function queryApi<Query extends TObject, Body extends TSchema>(
 ): Promise<Result<Static<Body>>> {
   const missing = findMissingScopes(endpoint.scopes, sessionRequest.session.scope)
   if (missing.length > 0) return fail({ kind: 'missing-scope', missing })
-  const query = readMembers(endpoint.query ?? NONE, sent, { isText: true })
+  const query = readMembers(endpoint.query, sent, { isText: true })
   return isFailure<Static<Query> | InvalidMembers, InvalidMembers>(query)
     ? refuseParameter(query)
     : endpoint.answer(sessionRequest, query)

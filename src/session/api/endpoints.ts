@@ -1,5 +1,6 @@
-import { type Static, Type } from '@sinclair/typebox'
+import { type Static, Type } from 'typebox'
 import { isFailure } from '../../core/index.ts'
+import { NONE } from '../../endpoint/index.ts'
 import { parseReference } from '../../fhir/index.ts'
 import {
   Condition,
@@ -36,6 +37,7 @@ const sessionEndpoint = defineEndpoint({
   path: '/session',
   title: 'Session',
   description: 'Patient, encounter, scopes and end of the session. This request does not extend it.',
+  query: NONE,
   scopes: [],
   result: SessionMetadata,
   extendsSession: false,
@@ -73,6 +75,7 @@ export const meEndpoint = defineEndpoint({
   path: '/me',
   title: 'User',
   description: 'The signed-in user.',
+  query: NONE,
   scopes: ['openid', 'fhirUser'],
   result: Profile,
   answer: async sessionRequest => {
@@ -103,6 +106,7 @@ export const patientEndpoint = defineEndpoint({
   path: '/patient',
   title: 'Patient',
   description: 'The patient of the launch.',
+  query: NONE,
   scopes: ['patient/Patient.rs'],
   result: Patient,
   answer: async sessionRequest => {
@@ -121,6 +125,7 @@ const summaryEndpoint = defineEndpoint({
   title: 'Summary',
   description:
     'The patient with active conditions and active medications, as the three endpoints return them by default.',
+  query: NONE,
   scopes: [...patientEndpoint.scopes, ...conditionsEndpoint.scopes, ...medicationsEndpoint.scopes],
   result: Type.Object({
     patient: Patient,

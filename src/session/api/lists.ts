@@ -1,6 +1,6 @@
-import { type TSchema, Type } from '@sinclair/typebox'
+import { type TSchema, Type } from 'typebox'
 import { isFailure, isRecord } from '../../core/index.ts'
-import { CLOSED } from '../../endpoint/index.ts'
+import { CLOSED, NONE, OneOf } from '../../endpoint/index.ts'
 import { parseReference } from '../../fhir/index.ts'
 import type { Result } from '../failure.ts'
 import { LISTED_RESOURCES } from '../limits.ts'
@@ -60,10 +60,7 @@ export const conditionsEndpoint = defineEndpoint({
   scopes: ['patient/Condition.rs'],
   query: Type.Object(
     {
-      status: Type.Union(
-        CLINICAL_STATUS.map(code => Type.Literal(code)),
-        { default: 'active', description: 'FHIR Condition clinical status.' },
-      ),
+      status: OneOf(CLINICAL_STATUS, { default: 'active', description: 'FHIR Condition clinical status.' }),
       _count: Count,
     },
     CLOSED,
@@ -92,6 +89,7 @@ export const medicationsEndpoint = defineEndpoint({
   path: '/medications',
   title: 'Medications',
   description: `Active MedicationRequests of the patient, newest first; at most ${LISTED_RESOURCES}. A reference to a Medication has the name as its display, if the Medication is contained or the session has patient/Medication.rs.`,
+  query: NONE,
   scopes: ['patient/MedicationRequest.rs'],
   result: BundleOf(MedicationRequest),
   answer: async sessionRequest => {

@@ -1,6 +1,6 @@
-import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import { type Api, createOpenApi, NONE } from '../../endpoint/index.ts'
+import { Type } from 'typebox'
+import { type Api, createOpenApi, type JsonSchema } from '../../endpoint/index.ts'
 import { type Html, html, renderPageHead, renderTable } from '../../web/ui/index.ts'
 import { renderAppPage } from '../page.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -129,7 +129,7 @@ function renderExample(): Html {
 <h3>Response</h3><pre class="card card__body"><code>${JSON.stringify(EXAMPLE.response, undefined, 2)}</code></pre></div></section>`
 }
 
-function renderEndpoint({ path, description, scopes, query = NONE, result }: Endpoint): Html {
+function renderEndpoint({ path, description, scopes, query, result }: Endpoint): Html {
   return html`<section class="card card--clip" id="${toAnchor(path)}" aria-labelledby="h-${toAnchor(path)}"><div class="card__head"><h2 id="h-${toAnchor(path)}">GET /api${path}</h2></div>
 <div class="card__body"><p>${renderText(description)}</p><p class="small muted">Required scopes: ${renderScopes(scopes)}</p></div>
 ${renderFields('Parameters', query, 'Default')}
@@ -137,16 +137,16 @@ ${renderFields('Response fields', result, 'Required')}
 </section>`
 }
 
-function renderFields(title: string, schema: TSchema, last: 'Default' | 'Required'): Html | undefined {
-  const fields: readonly [string, TSchema][] = Object.entries((schema as TObject).properties ?? {})
+function renderFields(title: string, schema: JsonSchema, last: 'Default' | 'Required'): Html | undefined {
+  const fields = Object.entries(schema.properties ?? {})
   if (fields.length === 0) return undefined
-  const required = new Set<string>((schema as TObject).required ?? [])
+  const required = new Set(schema.required)
   return renderTable(
     { caption: title, kind: 'table--stack', columns: [title, 'Type', last] },
     fields.map(([name, field]) => [
       html`<code>${name}</code>${field.description !== undefined && html`<span class="sub">${renderText(field.description)}</span>`}`,
       formatType(field),
-      last === 'Default' ? (field.default ?? 'None') : required.has(name) ? 'Yes' : 'No',
+      last === 'Default' ? String(field.default ?? 'None') : required.has(name) ? 'Yes' : 'No',
     ]),
   )
 }
@@ -169,16 +169,21 @@ function renderScopes(scopes: readonly string[]): Html {
   return html`${scopes.map((scope, at) => html`${at > 0 && ' '}<code>${scope}</code>`)}`
 }
 
-function formatType(schema: TSchema): string {
-  if (schema.const !== undefined) return `"${schema.const}"`
-  if (Array.isArray(schema.anyOf))
-    return `one of ${schema.anyOf.map((choice: TSchema) => choice.const).join(', ')}`
-  if (schema.type === 'array') return `array of ${formatType(schema.items)}`
-  if (schema.type === 'integer' && schema.maximum !== undefined)
-    return `integer, ${schema.minimum} to ${schema.maximum}`
-  const resource: unknown =
-    schema.properties?.resourceType?.const ?? schema.properties?.resource?.properties?.resourceType?.const
-  return typeof resource === 'string' ? resource : String(schema.type)
+function formatType({
+  type,
+  const: only,
+  anyOf,
+  items = {},
+  minimum,
+  maximum,
+  properties,
+}: JsonSchema): string {
+  if (only !== undefined) return `"${only}"`
+  if (anyOf) return `one of ${anyOf.map(choice => choice.const).join(', ')}`
+  if (type === 'array') return `array of ${formatType(items)}`
+  if (type === 'integer' && maximum !== undefined) return `integer, ${minimum} to ${maximum}`
+  const resource = properties?.resourceType ?? properties?.resource?.properties?.resourceType
+  return typeof resource?.const === 'string' ? resource.const : String(type)
 }
 
 function toAnchor(path: string): string {

@@ -1,4 +1,4 @@
-import { type Static, Type } from '@sinclair/typebox'
+import { type Static, Type } from 'typebox'
 import { fail, findOwn, isFailure } from '../../core/index.ts'
 import { formatDose, formatMedicine, renderValue } from '../../web/person/index.ts'
 import {

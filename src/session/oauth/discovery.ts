@@ -1,8 +1,9 @@
-import { type Static, Type } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
 import type { ServerMetadata } from 'openid-client'
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { createCachedFetch } from '../../cache/index.ts'
 import { DAY_MS, fail, isFailure, MINUTE_MS } from '../../core/index.ts'
+import { findFaults } from '../../endpoint/index.ts'
 import { toPlain } from '../../fhir/index.ts'
 import { fetchJson, type Result } from '../failure.ts'
 
@@ -42,8 +43,8 @@ function readSmartConfiguration(fhirBaseUrl: string, document: unknown): ServerM
 }
 
 function describeConfigurationFault(fhirBaseUrl: string, document: unknown): string {
-  const [fault] = Value.Errors(SmartConfiguration, document)
-  if (fault) return `${fault.path.slice(1) || 'document'}: ${fault.message}`
+  const [fault] = findFaults(SmartConfiguration, document)
+  if (fault) return `${fault.name || 'document'}: ${fault.text}`
   const scheme = fhirBaseUrl.startsWith('https:') ? 'an https URL' : 'an http or https URL'
   return `an endpoint or jwks_uri: Expected ${scheme}`
 }

@@ -1,5 +1,6 @@
-import { type Static, Type } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { findFaults } from '../../endpoint/index.ts'
 import { GRANTED_SCOPE_CHARACTERS } from '../limits.ts'
 import type { Tokens } from '../session.ts'
 
@@ -54,8 +55,8 @@ export function readTokenGrant(response: unknown): TokenGrant | undefined {
 
 /** Names the invalid member and the expected format, never the value. */
 export function describeTokenFault(response: unknown): string {
-  const [fault] = Value.Errors(TokenResponse, response)
-  return `token response ${fault?.path.slice(1) ?? ''}: ${fault?.message ?? 'not valid'}`
+  const [fault] = findFaults(TokenResponse, response)
+  return `token response ${fault?.name ?? ''}: ${fault?.text ?? 'not valid'}`
 }
 
 // Not a standard member: values in another format are ignored.

@@ -1,5 +1,5 @@
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
+import { type Static, type TSchema, Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { fail, isFailure } from '../../core/index.ts'
 import { type Decimal as ExactDecimal, toPlain } from '../../fhir/index.ts'
 import { type Failure, fetchJson, type JsonResponse, type Result } from '../failure.ts'

@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, type TSchema, Type } from 'typebox'
 import { isFailure } from '../../core/index.ts'
 import { formatDigits, saysIncomplete } from '../../fhir/index.ts'
 import type { Result } from '../failure.ts'

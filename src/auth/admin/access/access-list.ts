@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
 import { Time } from '../../../endpoint/index.ts'
 import { type Html, html, renderDateTime } from '../../../web/ui/index.ts'

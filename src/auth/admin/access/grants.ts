@@ -1,6 +1,6 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
-import { Type } from '@sinclair/typebox'
 import { type Selectable, sql } from 'kysely'
+import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
 import { CLOSED } from '../../../endpoint/index.ts'
 import type { Schema, Store } from '../../../store/index.ts'

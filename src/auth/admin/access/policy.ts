@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { Type } from 'typebox'
 import { parsePolicyText } from '../../../config/index.ts'
 import { type Failed, fail, isFailure, isRecord } from '../../../core/index.ts'
 import { CLOSED } from '../../../endpoint/index.ts'

@@ -1,4 +1,4 @@
-import { type TObject, Type } from '@sinclair/typebox'
+import { type TObject, Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
 import { CLOSED, formatTime } from '../../../endpoint/index.ts'
 import { LIMITS } from '../../base/limits.ts'
@@ -115,7 +115,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       ),
       status: 201,
       operation: nameOperation(kind, 'add'),
-      result: Type.Composite([User, Type.Object({ activation_link: Type.Optional(NewLink) })], CLOSED),
+      result: Type.Object({ ...User.properties, activation_link: Type.Optional(NewLink) }, CLOSED),
       async handle({
         admin,
         context,

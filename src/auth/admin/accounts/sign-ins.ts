@@ -1,5 +1,5 @@
-import { Type } from '@sinclair/typebox'
 import { sql } from 'kysely'
+import { Type } from 'typebox'
 import { CLOSED, Time } from '../../../endpoint/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { keepGoodLogins, type LoginRow, selectLogins } from '../../users/find-login.ts'

@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { Type } from 'typebox'
 import { CLOSED, formatTime, Time } from '../../../endpoint/index.ts'
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'

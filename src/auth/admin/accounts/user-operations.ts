@@ -1,4 +1,4 @@
-import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, type TObject, type TSchema, Type } from 'typebox'
 import { CLOSED, Time } from '../../../endpoint/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { Admin, AdminFailure, SignIn } from '../base/action.ts'

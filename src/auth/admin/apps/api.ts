@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
 import { CLOSED, NONE } from '../../../endpoint/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'

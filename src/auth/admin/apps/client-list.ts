@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { Type } from 'typebox'
 import { Time } from '../../../endpoint/index.ts'
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
 import { PLAIN_FIELDS } from '../../oauth/clients/fields.ts'

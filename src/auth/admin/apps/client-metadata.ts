@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, type TSchema, Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
-import { CLOSED } from '../../../endpoint/index.ts'
+import { CLOSED, type JsonSchema } from '../../../endpoint/index.ts'
 import { PLAIN_FIELDS, type PlainMember, type PlainProperty } from '../../oauth/clients/fields.ts'
 import type { ClientChanges } from '../../oauth/clients/store-client.ts'
 import {
@@ -44,7 +44,8 @@ const METADATA = {
 }
 
 function describe<Schema extends TSchema>(schema: Schema, about?: string): Schema {
-  const texts = [about, schema.anyOf ? '`null`: no value.' : undefined]
+  const { anyOf }: JsonSchema = schema
+  const texts = [about, anyOf ? '`null`: no value.' : undefined]
   const description = texts.filter(text => text !== undefined).join(' ')
   return description === '' ? schema : { ...schema, description }
 }

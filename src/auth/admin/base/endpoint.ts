@@ -1,5 +1,5 @@
-import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
+import { type Static, type TObject, type TSchema, Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
 import {
   type Endpoint as Declared,

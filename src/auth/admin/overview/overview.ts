@@ -1,6 +1,6 @@
-import { type Static, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { sql } from 'kysely'
+import { type Static, Type } from 'typebox'
 import { countRecords, findPage } from '../../../audit/index.ts'
 import { findSecurityWarnings } from '../../../config/index.ts'
 import { DAY_MS, isFailure, MINUTE_MS, shortenList } from '../../../core/index.ts'

@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
 import { CLOSED, formatTime, NONE, Time } from '../../../endpoint/index.ts'
 import type { Sealer } from '../../../store/index.ts'

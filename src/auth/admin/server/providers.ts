@@ -1,4 +1,4 @@
-import { type Static, Type } from '@sinclair/typebox'
+import { type Static, Type } from 'typebox'
 import { getProviderIssuer } from '../../../config/index.ts'
 import { describeError } from '../../../core/index.ts'
 import { CLOSED, NONE } from '../../../endpoint/index.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
 import {
   FEATURE_NAMES,
   LOG_LEVELS,
@@ -10,7 +10,7 @@ import {
   listFeatures,
 } from '../../../config/index.ts'
 import { isFailure, isRecord } from '../../../core/index.ts'
-import { CLOSED, formatTime, NONE, Time } from '../../../endpoint/index.ts'
+import { CLOSED, formatTime, NONE, OneOf, Time } from '../../../endpoint/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { type CheckResult, getGatherer } from '../../../web/http/index.ts'
 import { version } from '../../../web/ui/index.ts'
@@ -270,7 +270,7 @@ export const reloadEndpoint = defineEndpoint({
   },
 })
 
-const Level = Type.Object({ level: Type.Union(LOG_LEVELS.map(level => Type.Literal(level))) }, CLOSED)
+const Level = Type.Object({ level: OneOf(LOG_LEVELS) }, CLOSED)
 
 const System = Type.Object(
   {

@@ -1,5 +1,5 @@
-import { type TObject, type TSchema, Type } from '@sinclair/typebox'
-import { CLOSED, formatTime } from '../../../endpoint/index.ts'
+import { type TObject, type TSchema, Type } from 'typebox'
+import { CLOSED, formatTime, type JsonSchema } from '../../../endpoint/index.ts'
 import { type Html, renderDateTime } from '../../../web/ui/index.ts'
 
 /** A value of the rows of a list, and where it is shown. Its key is its name in JSON and CSV. */
@@ -32,7 +32,7 @@ export function describeColumns<Row>(columns: Columns<Row>): TObject {
 }
 
 export function describeSchema(schema: TSchema, description: string | undefined): TSchema {
-  return description === undefined ? schema : { ...schema, description }
+  return description === undefined ? schema : Type.With(schema, { description })
 }
 
 /** A row as JSON, without the members that have no value. */
@@ -53,7 +53,8 @@ function readPlain<Row>(column: Column<Row>, row: Row): unknown {
 }
 
 function isTime<Row>({ schema }: Column<Row>, value: unknown): value is number {
-  return typeof value === 'number' && schema?.format === 'date-time'
+  const { format }: JsonSchema = schema ?? {}
+  return typeof value === 'number' && format === 'date-time'
 }
 
 /** The headings of a CSV file, and the values of a row. */

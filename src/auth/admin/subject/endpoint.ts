@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
 import { CLOSED, PageOf } from '../../../endpoint/index.ts'
 import { LIMITS } from '../../base/limits.ts'

@@ -1,7 +1,7 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
-import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, type TObject, type TSchema, Type } from 'typebox'
 import { findOwn, isFailure } from '../../../core/index.ts'
-import { CLOSED, type InvalidMembers, readMembers } from '../../../endpoint/index.ts'
+import { CLOSED, type InvalidMembers, OneOf, readMembers } from '../../../endpoint/index.ts'
 import { formatCsvRow } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import {
@@ -110,7 +110,7 @@ export function listFilters<Row>({ filters, states }: Pick<List<Row>, 'filters' 
   if (!states) return filters
   const names = Object.keys(states).map(name => `\`${name}\``)
   const about = `Only this part of the list: ${names.join(', ')}. Other filters override its conditions.`
-  const schema = Type.Union(Object.keys(states).map(name => Type.Literal(name)))
+  const schema = OneOf(Object.keys(states))
   return { state: { schema, about }, ...filters }
 }
 

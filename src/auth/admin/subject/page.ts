@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { isFailure, isRecord } from '../../../core/index.ts'
+import type { JsonSchema } from '../../../endpoint/index.ts'
 import {
   CSV_TYPE,
   type Html,
@@ -157,16 +158,14 @@ export function renderFilter(
   value: string,
   suggested: readonly Choice[] = [],
 ): Html {
+  const { type, anyOf = [] }: JsonSchema = schema
   const choices: readonly Choice[] =
-    schema.type === 'boolean'
+    type === 'boolean'
       ? [
           ['true', 'Yes'],
           ['false', 'No'],
         ]
-      : (schema.anyOf ?? []).map((one: { const: string; title?: string }) => [
-          one.const,
-          one.title ?? one.const,
-        ])
+      : anyOf.map(one => [String(one.const), one.title ?? String(one.const)])
   return choices.length > 0
     ? renderSelect(name, label, all, choices, value)
     : renderInput(name, label, value, suggested, isDate ? 'date' : 'text')

@@ -1,5 +1,5 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
-import { Type } from '@sinclair/typebox'
+import { Type } from 'typebox'
 import {
   type AuditEventOptions,
   findPage,

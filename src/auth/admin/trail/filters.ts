@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { Type } from 'typebox'
 import type { AuditKind, RecordFilter } from '../../../audit/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { type AdminFailure, failAdmin, type Properties } from '../base/action.ts'

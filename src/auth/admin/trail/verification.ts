@@ -1,7 +1,7 @@
-import { Type } from '@sinclair/typebox'
+import { Type } from 'typebox'
 import { type Verification, verifyTrail } from '../../../audit/index.ts'
 import { describeError, HOUR_MS, isFailure } from '../../../core/index.ts'
-import { CLOSED, formatTime, Time } from '../../../endpoint/index.ts'
+import { CLOSED, formatTime, OneOf, Time } from '../../../endpoint/index.ts'
 import type { Sealer, Store } from '../../../store/index.ts'
 import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
@@ -12,13 +12,10 @@ const STATES = ['never', 'running', 'intact', 'unknown-head', 'changed', 'failed
 
 const Report = Type.Object(
   {
-    state: Type.Union(
-      STATES.map(state => Type.Literal(state)),
-      {
-        description:
-          '`changed`: see `problems`. `unknown-head`: the trail does not contain the head that was given. `failed`: it did not finish.',
-      },
-    ),
+    state: OneOf(STATES, {
+      description:
+        '`changed`: see `problems`. `unknown-head`: the trail does not contain the head that was given. `failed`: it did not finish.',
+    }),
     at: Type.Optional(Time),
     records: Type.Optional(Type.Integer()),
     seals: Type.Optional(Type.Integer()),
