@@ -3,8 +3,6 @@ import type { Sources } from './modules.ts'
 /** The type that lists the errors of each module. */
 export const ERROR_TYPES = [
   { file: 'src/auth/words/reason.ts', type: 'RefusalCode' },
-  { file: 'src/session/failure.ts', type: 'Reason' },
-  { file: 'src/session/launch/refusal.ts', type: 'LaunchProblem' },
   { file: 'src/web/http/problems.ts', type: 'Problem' },
 ] as const
 

@@ -27,6 +27,7 @@ const SHARED = [
   'config',
   'audit-record',
   'audit',
+  'app-reasons',
 ]
 const SERVERS = ['interceptor', 'fhir-api', 'backends/sqlite', 'backends/upstream', 'auth', 'session']
 
@@ -55,6 +56,7 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   import: { imports: [...DOMAIN, 'sqlite', 'fhir-api', 'backends/sqlite'] },
   // The first start fills the embedded server with them.
   'sample-patients': { imports: [], importsTypesOf: ['fhir'] },
+  'app-reasons': { imports: [] },
   auth: { imports: SHARED },
   session: { imports: SHARED },
   cli: { imports: [...SHARED, ...SERVERS, 'import', 'sample-patients'] },

@@ -2,7 +2,7 @@ import type { Words } from '../../src/auth/words/reason.ts'
 import { REASON_TABLES } from '../../src/auth/words/tables.ts'
 
 const BEGIN =
-  '<!-- Generated from src/fhir/reasons and src/auth/words by `npm run reference`. Change the tables there. -->'
+  '<!-- Generated from src/fhir/reasons, src/app-reasons and src/auth/words by `npm run reference`. Change the tables there. -->'
 const END = '<!-- End of the generated part. -->'
 
 /** docs/errors.md with a table for each table of reasons. */

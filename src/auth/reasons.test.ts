@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { before, describe, it } from 'node:test'
 import type { LightMyRequestResponse } from 'fastify'
+import { API_REASONS, LAUNCH_REASONS } from '../app-reasons/index.ts'
 import { createAuditor } from '../audit/index.ts'
 import { isFailure, type StoredFacts } from '../core/index.ts'
 import { FHIR_REASONS } from '../fhir/index.ts'
@@ -697,9 +698,15 @@ function findBySentence(response: LightMyRequestResponse): {
 describe('docs/errors.md', () => {
   it('has a table for every reason, and no reason has two', () => {
     const listed = Object.values(REASON_TABLES).flatMap(table => Object.keys(table))
-    const known = [OAUTH_REASONS, PAGE_REASONS, PROVIDER_SIGN_IN, ADMINISTRATION, FHIR_REASONS].flatMap(
-      table => Object.keys(table),
-    )
+    const known = [
+      OAUTH_REASONS,
+      PAGE_REASONS,
+      PROVIDER_SIGN_IN,
+      ADMINISTRATION,
+      FHIR_REASONS,
+      API_REASONS,
+      LAUNCH_REASONS,
+    ].flatMap(table => Object.keys(table))
     assert.deepEqual(listed.toSorted(), known.toSorted())
   })
 })

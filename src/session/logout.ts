@@ -34,7 +34,7 @@ export function addLogoutRoutes(app: FastifyInstance, context: AppContext): void
     app.post(path, async (request, reply) => {
       const found = await findSession(context, request)
       if (!isFailure(found)) await logOut(context, request, reply, found)
-      else if (found.kind === 'several-sessions')
+      else if (found.reason === 'several-sessions')
         return reply.sendPage((await renderOpenSessions(context, request)).page, { status: 409 })
       return reply.redirect(stripQuery(request.url), 303)
     })
@@ -61,7 +61,7 @@ async function renderWithoutSession(
   request: FastifyRequest,
   failure: Failure,
 ): Promise<StatePage> {
-  switch (failure.kind) {
+  switch (failure.reason) {
     case 'several-sessions':
       return renderOpenSessions(context, request)
     case 'another-session':

@@ -20,7 +20,7 @@ export function explainReason({
   if (!words) return undefined
   const sent = words.compares === undefined ? undefined : describeSent(words.compares, compared)
   const cause = [
-    sent ?? endSentence(fill(words.cause ?? words.hint ?? words.sentence, facts)),
+    sent ?? endSentence(fill(words.cause ?? words.hint ?? words.detail ?? words.sentence, facts)),
     words.note,
   ].filter(text => text !== undefined)
   return { cause: cause.join(' '), action: fill(words.remedy, facts) }

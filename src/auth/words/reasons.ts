@@ -2,6 +2,8 @@
  * Every reason for which the auth server refuses an expected request, with its words. Responses, error pages, the audit
  * trail, `/activity`, `sallyport problems` and docs/errors.md have their words from here, and nothing decides by a sentence.
  */
+
+import { API_REASONS, LAUNCH_REASONS } from '../../app-reasons/index.ts'
 import { type FactsArgument, type FactsIn, fill, findOwn, type StoredFacts } from '../../core/index.ts'
 import { FHIR_REASONS } from '../../fhir/index.ts'
 import { AUTHORIZATION, AUTHORIZATION_PAGES } from './authorization.ts'
@@ -46,6 +48,8 @@ const ALL: Readonly<Record<string, AnyWords>> = {
   ...PAGE_REASONS,
   ...PROVIDER_SIGN_IN,
   ...FHIR_REASONS,
+  ...API_REASONS,
+  ...LAUNCH_REASONS,
   ...OLD_REASONS,
 }
 

@@ -1,4 +1,5 @@
 /** All tables of reasons, by their titles in docs/errors.md. */
+import { API_REASONS, LAUNCH_REASONS } from '../../app-reasons/index.ts'
 import { FHIR_REASON_TABLES } from '../../fhir/index.ts'
 import { ADMINISTRATION } from './administration.ts'
 import { AUTHORIZATION, AUTHORIZATION_PAGES } from './authorization.ts'
@@ -22,4 +23,6 @@ export const REASON_TABLES = {
   'Sign-in with a provider': PROVIDER_SIGN_IN,
   'Logout tokens of providers': LOGOUT_TOKENS,
   Administration: ADMINISTRATION,
+  'App server: launches': LAUNCH_REASONS,
+  'App server: session API': API_REASONS,
 } as const

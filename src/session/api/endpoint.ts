@@ -1,5 +1,6 @@
 import type { Static, TObject, TSchema } from 'typebox'
-import { fail, isFailure } from '../../core/index.ts'
+import { failApp } from '../../app-reasons/index.ts'
+import { isFailure } from '../../core/index.ts'
 import { type Endpoint as Declared, type InvalidMembers, readMembers } from '../../endpoint/index.ts'
 import { type Permission, parseScope, parseScopes, permits, type Scope } from '../../smart/index.ts'
 import type { Result } from '../failure.ts'
@@ -54,7 +55,7 @@ export async function queryApi<Query extends TObject, Body extends TSchema>(
   sent: unknown = {},
 ): Promise<Result<Static<Body>>> {
   const missing = findMissingScopes(endpoint.scopes, sessionRequest.session.scope)
-  if (missing.length > 0) return fail({ kind: 'missing-scope', missing })
+  if (missing.length > 0) return failApp('scope-not-granted', { scopes: missing.join(' ') })
   const query = readMembers(endpoint.query, sent, { isText: true })
   return isFailure<Static<Query> | InvalidMembers, InvalidMembers>(query)
     ? refuseParameter(query)
@@ -63,8 +64,7 @@ export async function queryApi<Query extends TObject, Body extends TSchema>(
 
 function refuseParameter({ faults: [fault] }: InvalidMembers): Result<never> {
   const { kind, name = '', expected = 'one value' } = fault ?? {}
-  return fail({
-    kind: 'bad-parameter',
+  return failApp('parameter-not-usable', {
     name,
     expected: kind === 'unknown' ? 'no such parameter' : expected,
   })

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../core/index.ts'
 import { addEndpoints } from '../../endpoint/index.ts'
 import { formatExact } from '../../fhir/index.ts'
-import { type Failure, type Result, toResponse } from '../failure.ts'
+import { type Failure, nameReason, type Result, toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import type { SessionRequest } from '../records/resources.ts'
 import { useSession } from '../sessions/idle.ts'
@@ -37,6 +37,7 @@ async function answer(
       method: request.method,
       request: `api${endpoint.path}`,
       reason: failed?.body.issue[0]?.details.text,
+      ...(isFailure(result) && { details: nameReason(result) }),
       requestId: request.id,
       address: request.ip,
     })
@@ -47,7 +48,7 @@ async function answer(
 
 function sendFailure(reply: FastifyReply, failure: Failure): FastifyReply {
   const { status, body } = toResponse(failure)
-  if (status >= 500) reply.log.warn({ failure: failure.kind }, 'Cannot answer')
+  if (status >= 500) reply.log.warn({ failure: failure.reason }, 'Cannot answer')
   return reply.code(status).type('application/json; charset=utf-8').send(body)
 }
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
-import { fail, findOwn, isFailure } from '../../core/index.ts'
+import { failApp } from '../../app-reasons/index.ts'
+import { findOwn, isFailure } from '../../core/index.ts'
 import { formatDose, formatMedicine, renderValue } from '../../web/person/index.ts'
 import {
   type Html,
@@ -57,12 +58,12 @@ function renderEmptyList(event: string, advice = ''): Html {
 }
 
 export function describeFailure(failure: Failure): string {
-  switch (failure.kind) {
-    case 'missing-scope':
+  switch (failure.reason) {
+    case 'scope-not-granted':
       return 'Not shared with this app'
     case 'access-refused':
       return 'Access refused'
-    case 'not-found':
+    case 'record-not-found':
       return 'Not found'
     default:
       return 'Could not be loaded'
@@ -71,8 +72,8 @@ export function describeFailure(failure: Failure): string {
 
 function adviseOn(what: string, failure: Failure, audience: Audience): string {
   const otherwise = describeFullRecord(audience)
-  switch (failure.kind) {
-    case 'missing-scope':
+  switch (failure.reason) {
+    case 'scope-not-granted':
       return `The record may contain ${what}: ${otherwise}.`
     case 'access-refused':
       return `The FHIR server refuses this session access to ${what}.`
@@ -239,7 +240,7 @@ const SCOPE = 'patient/AllergyIntolerance.rs'
 
 export async function loadAllergies(sessionRequest: SessionRequest): Promise<Allergies> {
   const missing = findMissingScopes([SCOPE], sessionRequest.session.scope)
-  if (missing.length > 0) return fail({ kind: 'missing-scope', missing })
+  if (missing.length > 0) return failApp('scope-not-granted', { scopes: missing.join(' ') })
   const found = await searchFhir(sessionRequest, {
     type: 'AllergyIntolerance',
     schema: AllergyIntolerance,

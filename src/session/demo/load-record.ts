@@ -1,4 +1,5 @@
-import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { failApp } from '../../app-reasons/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
 import { toPlain } from '../../fhir/index.ts'
 import { describeEncounter, type EncounterDescription } from '../../web/person/index.ts'
 import { findMissingScopes, queryApi } from '../api/endpoint.ts'
@@ -17,7 +18,7 @@ async function loadEncounter(
   const { session } = sessionRequest
   if (session.encounterId === null) return undefined
   const missing = findMissingScopes([SCOPE], session.scope)
-  if (missing.length > 0) return fail({ kind: 'missing-scope', missing })
+  if (missing.length > 0) return failApp('scope-not-granted', { scopes: missing.join(' ') })
   const read = await readFhir(sessionRequest, `${session.fhirBaseUrl}/Encounter/${session.encounterId}`)
   if (isFailure(read)) return read
   const found = toPlain(read)
@@ -53,8 +54,8 @@ async function loadBloodPressure(sessionRequest: SessionRequest) {
 /** Returns the failure that leaves nothing to show, if there is one. */
 export function findWholeFailure(record: DemoRecord): Failure | undefined {
   const failures = Object.values(record).flatMap(part => (isFailure(part) ? [part] : []))
-  const over = failures.find(({ kind }) => kind === 'session-ended' || kind === 'token-refused')
+  const over = failures.find(({ reason }) => reason === 'session-ended' || reason === 'token-refused')
   if (over) return over
   const { patient } = record
-  return isFailure(patient) && patient.kind !== 'missing-scope' ? patient : undefined
+  return isFailure(patient) && patient.reason !== 'scope-not-granted' ? patient : undefined
 }

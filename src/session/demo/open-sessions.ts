@@ -88,8 +88,8 @@ async function loadPatient(context: AppContext, session: Session, requestId: str
   return { session, patient }
 }
 
-function hasEnded({ kind }: Failure): boolean {
-  return kind === 'session-ended' || kind === 'token-refused'
+function hasEnded({ reason }: Failure): boolean {
+  return reason === 'session-ended' || reason === 'token-refused'
 }
 
 /** `/`: the open sessions with their patients (SESSION-8). If all have ended it says so; without any it invites to launch. */

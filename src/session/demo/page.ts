@@ -23,7 +23,7 @@ import {
 } from '../../web/ui/index.ts'
 import { type Audience, describeWayOn, findAudience, linkHome } from '../audience.ts'
 import { type AppSettings, isSample, linkAuthServer } from '../context.ts'
-import type { Failure } from '../failure.ts'
+import { type Failure, isOfServer } from '../failure.ts'
 import { renderAppPage } from '../page.ts'
 import type { SessionRequest } from '../records/resources.ts'
 import { getSessionPath, type Session } from '../session.ts'
@@ -119,14 +119,10 @@ function renderSimilarNames(
 
 /** The FHIR base URL and its state, for the footer. */
 function renderFhirBase({ fhirBaseUrl }: Session, record: DemoRecord): Html {
-  const failed = Object.values(record).some(part => part && isFailure(part) && isOutage(part))
+  const failed = Object.values(record).some(part => part && isFailure(part) && isOfServer(part))
   return html`<span>FHIR base <code>${fhirBaseUrl}</code>&ensp;${
     failed ? renderBadge('Not available', 'bad') : renderBadge('Available', 'ok')
   }</span>`
-}
-
-function isOutage({ kind }: Failure): boolean {
-  return kind === 'unreachable' || kind === 'slow' || kind === 'unexpected-response'
 }
 
 /** The EHR shows the patient banner (DEMO-2), but a printed page has no EHR around it. */

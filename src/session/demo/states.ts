@@ -3,7 +3,7 @@ import { stripQuery } from '../../web/http/index.ts'
 import { formatLength, type Html, html, renderActions, renderBadge, renderSince } from '../../web/ui/index.ts'
 import { type Audience, describeWayOn } from '../audience.ts'
 import { type AppSettings, linkReference, linkStart } from '../context.ts'
-import { type Failure, findServer, toResponse } from '../failure.ts'
+import { type Failure, toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { renderAppErrorPage, renderCalmPage } from '../page.ts'
 import type { SessionEnd } from '../session.ts'
@@ -22,7 +22,7 @@ export interface Occasion extends Visitor {
 
 /** The page of a session that cannot be shown. */
 export function renderFailurePage(occasion: Occasion, failure: Failure): StatePage {
-  switch (failure.kind) {
+  switch (failure.reason) {
     case 'session-ended':
     case 'token-refused':
       return { status: 401, page: renderEndedPage(occasion.context, occasion) }
@@ -34,13 +34,11 @@ export function renderFailurePage(occasion: Occasion, failure: Failure): StatePa
         page: renderElsewherePage(occasion.context, occasion.audience),
       }
     case 'access-refused':
-    case 'not-found':
-    case 'missing-scope':
-    case 'bad-parameter':
+    case 'record-not-found':
+    case 'scope-not-granted':
+    case 'parameter-not-usable':
       return renderRefusedPage(occasion, failure)
-    case 'unreachable':
-    case 'slow':
-    case 'unexpected-response':
+    default:
       return renderUnreachablePage(occasion, failure)
   }
 }
@@ -96,7 +94,7 @@ function renderRefusedPage({ context, request, audience }: Occasion, failure: Fa
       kind: 'refused',
       title: 'This record cannot be shown',
       text: [
-        failure.kind === 'not-found'
+        failure.reason === 'record-not-found'
           ? 'The FHIR server no longer has this record.'
           : 'The FHIR server refuses this session access to this record.',
         html`<b>No record was opened.</b> To try again, ${text}.`,
@@ -144,13 +142,15 @@ function describeOutage(
 }
 
 function isOfFhirServer(failure: Failure): boolean {
-  return findServer(failure) !== 'auth server'
+  return failure.reason !== 'auth-server-unreachable' && failure.reason !== 'auth-server-slow'
 }
 
 /** Lists only the server that failed in this request, and this app. */
 function renderServers({ settings, timeoutMs }: AppContext, failure: Failure, fhirBaseUrl: string): Html {
   const state = renderBadge(
-    failure.kind === 'slow' ? `No response in ${Math.ceil(timeoutMs / 1000)} s` : 'No response',
+    failure.reason === 'records-slow' || failure.reason === 'auth-server-slow'
+      ? `No response in ${Math.ceil(timeoutMs / 1000)} s`
+      : 'No response',
     'bad',
   )
   const [name, address] = isOfFhirServer(failure)
@@ -172,7 +172,7 @@ ${renderActions({ href: '/launch', text: 'Choose a record' }, linkStart(settings
 }
 
 /** Replaces the name of a patient that could not be read. */
-export function nameFailure({ kind }: Failure): string {
-  if (kind === 'missing-scope') return 'Name not shared with this app'
-  return kind === 'not-found' ? 'Patient not found' : 'Name could not be loaded'
+export function nameFailure({ reason }: Failure): string {
+  if (reason === 'scope-not-granted') return 'Name not shared with this app'
+  return reason === 'record-not-found' ? 'Patient not found' : 'Name could not be loaded'
 }

@@ -4,8 +4,9 @@ import {
   randomNonce,
   randomPKCECodeVerifier,
 } from 'openid-client'
-import { fail, isFailure } from '../../core/index.ts'
-import { SESSIONS_PER_BROWSER } from '../limits.ts'
+import { failApp } from '../../app-reasons/index.ts'
+import { isFailure } from '../../core/index.ts'
+import { PENDING_LAUNCHES_PER_NETWORK, SESSIONS_PER_BROWSER } from '../limits.ts'
 import { createOAuthClient } from '../oauth/client.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { type Exchange, exchangeCode, revokeSession, revokeTokens } from '../oauth/token-requests.ts'
@@ -39,10 +40,19 @@ export async function beginLaunch(
   const [ownIssuer] = context.settings.app.issuers
   if (iss === undefined && launch === undefined && ownIssuer !== undefined)
     return begin(context, { iss: ownIssuer, address, frame })
-  if (typeof iss !== 'string' || iss === '') return fail({ kind: 'bad-parameter', name: 'iss' })
-  if (typeof launch !== 'string' || launch === '') return fail({ kind: 'bad-parameter', name: 'launch' })
+  if (typeof iss !== 'string' || iss === '') return failApp('link-parameter-missing', { name: 'iss' })
+  if (typeof launch !== 'string' || launch === '')
+    return failApp('link-parameter-missing', { name: 'launch' })
   return begin(context, { iss, launch, address, frame })
 }
+
+/** Anybody can send this URL, so its query is left out. */
+function formatUrl(text: string): string | undefined {
+  const url = URL.parse(text)
+  return url ? `${url.origin}${url.pathname}`.slice(0, MAX_URL_CHARACTERS) : undefined
+}
+
+const MAX_URL_CHARACTERS = 200
 
 /** In a frame, the auth server must show no page (`silent`), or shows its pages in a window (`window`). */
 type Frame = 'silent' | 'window'
@@ -60,16 +70,20 @@ async function begin(
 ): Promise<BegunLaunch | LaunchRefusal> {
   const { issuers, scope } = context.settings.app
   const fhirBaseUrl = findAcceptedBase(issuers, iss)
-  if (fhirBaseUrl === undefined) return fail({ kind: 'unknown-issuer', iss })
+  if (fhirBaseUrl === undefined)
+    return failApp('issuer-not-accepted', {
+      iss: formatUrl(iss) ?? 'is not a URL',
+      expected: issuers.join(', '),
+    })
   const metadata = await context.discovery.find(fhirBaseUrl)
-  if (isFailure(metadata)) return fail({ kind: 'no-discovery', failure: metadata })
+  if (isFailure(metadata)) return metadata
   const codeVerifier = randomPKCECodeVerifier()
   const nonce = randomNonce()
   const { issuer } = metadata
   const framedLaunch = frame && (launch ?? '')
   const pending = { issuer, fhirBaseUrl, nonce, codeVerifier, framedLaunch }
   const ticket = await keepLaunch(context, pending, address)
-  if (!ticket) return fail({ kind: 'too-many-launches' })
+  if (!ticket) return failApp('too-many-launches', { limit: PENDING_LAUNCHES_PER_NETWORK })
   const url = buildAuthorizationUrl(await createOAuthClient(context, fhirBaseUrl, metadata), {
     redirect_uri: getCallbackUrl(context),
     scope: launch === undefined ? makeStandaloneScope(scope) : scope,
@@ -128,19 +142,12 @@ export async function finishLaunch(
   callback: Callback,
 ): Promise<FinishedLaunch | LaunchRefusal> {
   const launch = await takeLaunch(context, callback.state, callback.launchCookie)
-  if (!launch)
-    return fail({
-      kind: 'unknown-state',
-      check:
-        callback.launchCookie === ''
-          ? 'the browser sent no cookie of this launch'
-          : 'the launch is unknown, already finished, or expired',
-    })
+  if (!launch) return failApp(callback.launchCookie === '' ? 'launch-cookie-missing' : 'state-unknown')
   const found = await context.discovery.find(launch.fhirBaseUrl)
-  if (isFailure(found)) return fail({ kind: 'no-discovery', failure: found })
+  if (isFailure(found)) return found
   // The app sends the code only to the auth server that it started the launch with (RFC 9207, mix-up).
   if (found.issuer !== launch.issuer)
-    return fail({ kind: 'no-tokens', problem: refuseOtherIssuer(launch.issuer, found.issuer) })
+    return failApp('auth-server-changed', { issuer: found.issuer, expected: launch.issuer })
   const exchange = await exchangeCode(context, {
     fhirBaseUrl: launch.fhirBaseUrl,
     metadata: found,
@@ -151,19 +158,17 @@ export async function finishLaunch(
     requestId: callback.requestId,
   })
   if (!isFailure(exchange)) return startSession(context, launch, exchange, callback)
-  if (exchange.kind === 'bad-callback') return exchange
-  if (exchange.kind === 'refused' && launch.framedLaunch !== undefined && needsPage(exchange.error))
+  if (
+    exchange.reason === 'auth-server-refused' &&
+    launch.framedLaunch !== undefined &&
+    needsPage(exchange.error)
+  )
     return { kind: 'needs-window', parameters: toParameters(launch, launch.framedLaunch) }
-  return fail({ kind: 'no-tokens', problem: exchange })
+  return exchange
 }
 
 function toParameters({ fhirBaseUrl }: PendingLaunch, launch: string): LaunchParameters {
   return launch === '' ? {} : { iss: fhirBaseUrl, launch }
-}
-
-function refuseOtherIssuer(expected: string, issuer: string) {
-  const check = `smart-configuration issuer is now ${issuer}, expected ${expected}`
-  return fail({ kind: 'unacceptable', code: 'ISSUER_CHANGED', check })
 }
 
 async function startSession(
@@ -175,7 +180,7 @@ async function startSession(
   const { patientId } = grant
   if (patientId === undefined) {
     await revokeTokens(context, { fhirBaseUrl, issuer }, grant.tokens)
-    return fail({ kind: 'no-patient' })
+    return failApp('no-patient-in-response')
   }
   const opening = { fhirBaseUrl, issuer, grant, patientId, identity, held }
   const session = await storeSession(context, opening, { requestId, address }).catch(async error => {

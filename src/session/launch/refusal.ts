@@ -1,29 +1,20 @@
-import { type Failed, fail, findOwn } from '../../core/index.ts'
+import { type AppFailure, failApp, getAppWords, type LAUNCH_REASONS } from '../../app-reasons/index.ts'
+import { fill, findOwn } from '../../core/index.ts'
 import { type ErrorPageOptions, type Html, html } from '../../web/ui/index.ts'
-import type { AppSettings } from '../context.ts'
-import { type Failure, findServer, toResponse } from '../failure.ts'
-import { LAUNCH_PARAMETER_CHARACTERS, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
+import type { Failure } from '../failure.ts'
+import { LAUNCH_PARAMETER_CHARACTERS } from '../limits.ts'
 import type { OAuthFailure } from '../oauth/client.ts'
 
-export type LaunchRefusal = Failed & LaunchProblem
-
-type LaunchProblem =
-  | { readonly kind: 'bad-parameter'; readonly name: 'iss' | 'launch' }
-  | { readonly kind: 'long-parameter'; readonly name: string; readonly limit: number }
-  | { readonly kind: 'unknown-issuer'; readonly iss: string }
-  | { readonly kind: 'no-discovery'; readonly failure: Failure }
-  | { readonly kind: 'too-many-launches' }
-  /** The state is wrong, late, already used, or from another browser. The user is not told which. */
-  | { readonly kind: 'unknown-state'; readonly check: string }
-  | { readonly kind: 'bad-callback'; readonly code: string; readonly check: string }
-  | { readonly kind: 'no-tokens'; readonly problem: OAuthFailure }
-  | { readonly kind: 'no-patient' }
+export type LaunchRefusal =
+  | AppFailure<Exclude<keyof typeof LAUNCH_REASONS, 'auth-server-refused'>>
+  | Failure
+  | OAuthFailure
 
 export function findLongParameter(query: Readonly<Record<string, unknown>>): LaunchRefusal | undefined {
   for (const [name, limit] of Object.entries(LAUNCH_PARAMETER_CHARACTERS)) {
     const value = query[name]
     if (typeof value === 'string' && value.length > limit)
-      return fail({ kind: 'long-parameter', name, limit })
+      return failApp('link-parameter-too-long', { name, limit })
   }
   return undefined
 }
@@ -38,116 +29,53 @@ interface RefusalTexts
 
 const NO_RECORD: Html = html`<b>No record was opened.</b> Open the app again from where you started it.`
 const ASK_SUPPORT: Html = html`<b>No record was opened.</b> If it happens again, give your support team the reference below.`
-const TOO_MANY = `More than ${PENDING_LAUNCHES_PER_NETWORK} launches from one network are pending`
+const WHILE_OPENING = 'It did not respond while the app was opening.'
 
-export function describeRefusal(refusal: LaunchRefusal, { app }: AppSettings): RefusalTexts {
-  switch (refusal.kind) {
-    case 'bad-parameter':
-      return {
-        ...refuse(400, 'invalid_request', `parameter ${refusal.name} is missing or repeated`),
-        title: 'This launch link is incomplete',
-        text: ['A part of the link that opened this page is missing or appears twice.', NO_RECORD],
-        reason: `Expected one value for ${refusal.name}`,
-      }
-    case 'long-parameter': {
-      const excess = `has more than ${refusal.limit} characters`
-      return {
-        ...refuse(400, 'invalid_request', `parameter ${refusal.name} ${excess}`),
-        title: 'This launch link is too long',
-        text: [`A part of the link that opened this page, ${refusal.name}, ${excess}.`, NO_RECORD],
-      }
-    }
-    case 'unknown-issuer': {
-      const url = formatUrl(refusal.iss)
-      const check = `iss ${url ?? 'is not a URL'}, expected one of ${app.issuers.join(', ')}`
-      return {
-        ...refuse(403, 'unknown_issuer', check),
-        title: 'This app is not set up for that FHIR server',
-        text: ['The launch came from an unknown FHIR server. The app sent nothing to it.', NO_RECORD],
-        facts: [
-          ['Issuer', html`<code>${url ?? 'not a URL'}</code>`],
-          ['Expected', html`<code>${app.issuers.join(' ')}</code>`],
-        ],
-      }
-    }
-    case 'no-discovery': {
-      const { status, body } = toResponse(refusal.failure)
-      return {
-        ...becomeUnavailable(status, describeFailure(refusal.failure)),
-        title: 'Patient records cannot be reached',
-        text: [
-          'The FHIR server that started the launch does not respond correctly, so the app cannot open now.',
-          'If this is urgent, use your usual downtime procedure. Otherwise wait a moment and launch the app again.',
-        ],
-        reason: body.issue[0]?.details.text,
-      }
-    }
+const DOWNTIME = [
+  'The FHIR server that started the launch does not respond correctly, so the app cannot open now.',
+  'If this is urgent, use your usual downtime procedure. Otherwise wait a moment and launch the app again.',
+] as const
+
+export function describeRefusal(refusal: LaunchRefusal): RefusalTexts {
+  const { reason, facts } = refusal
+  const { status, code, title = 'Patient records cannot be reached', sentence, detail } = getAppWords(reason)
+  const text = fill(sentence, facts)
+  const texts = {
+    kind: 'refused',
+    status,
+    title,
+    code: fill(code, facts),
+    check: fill(detail ?? sentence, facts),
+  } as const
+  const unavailable = { ...texts, kind: 'unavailable', code: String(status) } as const
+  switch (reason) {
+    case 'auth-server-refused':
+      return { ...texts, ...describeOAuthError(refusal.error, refusal.description) }
+    case 'auth-server-unreachable':
+    case 'auth-server-slow':
+      return { ...unavailable, text: [WHILE_OPENING, NO_RECORD] }
+    case 'records-unreachable':
+    case 'records-slow':
+    case 'records-response-invalid':
+      return { ...unavailable, text: DOWNTIME, reason: text }
     case 'too-many-launches':
+      return { ...unavailable, text: [text, NO_RECORD] }
+    case 'sign-in-unverified':
+    case 'auth-server-changed':
+      return { ...texts, text: [text, ASK_SUPPORT] }
+    case 'link-parameter-missing':
+      return { ...texts, text: [text, NO_RECORD], reason: `Expected one value for ${facts.name}` }
+    case 'issuer-not-accepted':
       return {
-        ...becomeUnavailable(429, TOO_MANY),
-        title: 'Too many launches are pending',
-        text: [`${TOO_MANY}. Wait a few minutes and launch the app again.`, NO_RECORD],
-      }
-    case 'unknown-state':
-      return {
-        ...refuse(400, 'invalid_state', refusal.check),
-        title: 'This launch cannot be continued',
-        text: [
-          'It was already finished, took longer than 10 minutes, or started in another browser. Each launch works only once.',
-          NO_RECORD,
+        ...texts,
+        text: [text, NO_RECORD],
+        facts: [
+          ['Issuer', html`<code>${facts.iss}</code>`],
+          ['Expected', html`<code>${facts.expected}</code>`],
         ],
       }
-    case 'bad-callback':
-      return {
-        ...refuse(400, refusal.code, refusal.check),
-        title: 'The sign-in could not be verified',
-        text: [
-          "A part of this page's URL is missing, appears twice, or comes from another sign-in server.",
-          NO_RECORD,
-        ],
-      }
-    case 'no-tokens':
-      return describeOAuthFailure(refusal.problem)
-    case 'no-patient':
-      return {
-        ...refuse(400, 'no_patient', 'token response has no patient'),
-        title: 'This launch has no patient',
-        text: ['The app shows one patient, and the sign-in server did not specify one.', NO_RECORD],
-      }
-  }
-}
-
-function refuse(status: number, code: string, check: string) {
-  return { kind: 'refused', status, code, check } as const
-}
-
-function becomeUnavailable(status: number, check: string) {
-  return { kind: 'unavailable', status, code: String(status), check } as const
-}
-
-function describeFailure(failure: Failure): string {
-  if (failure.kind === 'unexpected-response') return failure.check ?? failure.problem
-  const server = findServer(failure)
-  return server === undefined ? failure.kind : `${server} is ${failure.kind}`
-}
-
-function describeOAuthFailure(failure: OAuthFailure): RefusalTexts {
-  switch (failure.kind) {
-    case 'refused':
-      return describeOAuthError(failure.error, failure.description)
-    case 'unreachable':
-    case 'slow':
-      return {
-        ...becomeUnavailable(failure.kind === 'slow' ? 504 : 502, `the auth server is ${failure.kind}`),
-        title: 'The sign-in server is unreachable',
-        text: ['It did not respond while the app was opening.', NO_RECORD],
-      }
-    case 'unacceptable':
-      return {
-        ...refuse(502, failure.code, failure.check),
-        title: 'The sign-in could not be verified',
-        text: ["The sign-in server's response failed the checks that protect records.", ASK_SUPPORT],
-      }
+    default:
+      return { ...texts, text: [text, NO_RECORD] }
   }
 }
 
@@ -176,9 +104,8 @@ const OAUTH_ERROR_TEXTS: Readonly<Record<string, readonly [status: number, title
 
 const OTHER_ERROR = [400, 'This launch was refused', 'The sign-in server refused to open the app.'] as const
 
-function describeOAuthError(error: string, description: string | undefined): RefusalTexts {
-  const known = findOwn(OAUTH_ERROR_TEXTS, error)
-  const [status, title, text] = known ?? OTHER_ERROR
+function describeOAuthError(error: string, description: string | undefined) {
+  const [status, title, text] = findOwn(OAUTH_ERROR_TEXTS, error) ?? OTHER_ERROR
   return {
     status,
     kind: status === 502 ? 'unavailable' : 'refused',
@@ -186,19 +113,10 @@ function describeOAuthError(error: string, description: string | undefined): Ref
     text: [text, NO_RECORD],
     code: sanitizeText(error, 60),
     reason: description === undefined ? undefined : sanitizeText(description, 300),
-    check: `the auth server refused: ${error}`,
-  }
+  } as const
 }
 
 // RFC 6749, 4.1.2.1: the characters of `error` and `error_description`.
 function sanitizeText(text: string, length: number): string {
   return text.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, '').slice(0, length)
 }
-
-/** Anybody can send this URL, so its query is left out. */
-function formatUrl(text: string): string | undefined {
-  const url = URL.parse(text)
-  return url ? `${url.origin}${url.pathname}`.slice(0, MAX_URL_CHARACTERS) : undefined
-}
-
-const MAX_URL_CHARACTERS = 200

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { fail, isFailure } from '../../core/index.ts'
+import { failApp } from '../../app-reasons/index.ts'
+import { isFailure } from '../../core/index.ts'
 import { linkReference, linkStart } from '../context.ts'
+import { nameReason } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { renderAppErrorPage } from '../page.ts'
 import { getSessionPath } from '../session.ts'
@@ -36,12 +38,7 @@ export function addLaunchRoutes(app: FastifyInstance, context: AppContext): void
     const long = findLongParameter(request.query)
     if (long) return sendRefusal(context, reply, long)
     const { state } = request.query
-    if (typeof state !== 'string')
-      return sendRefusal(
-        context,
-        reply,
-        fail({ kind: 'unknown-state', check: 'parameter state is missing or repeated' }),
-      )
+    if (typeof state !== 'string') return sendRefusal(context, reply, failApp('state-missing-in-callback'))
     const launch = planLaunchCookie(context, state)
     const finished = await finishLaunch(context, {
       search: request.url.slice(request.url.indexOf('?')),
@@ -51,14 +48,17 @@ export function addLaunchRoutes(app: FastifyInstance, context: AppContext): void
       requestId: request.id,
       address: request.ip,
     })
-    if (finished.kind === 'unknown-state')
+    if (
+      isFailure(finished) &&
+      (finished.reason === 'state-unknown' || finished.reason === 'launch-cookie-missing')
+    )
       return (await isWaitingInFrame(context, state))
         ? reply.sendPage(renderReturnPage())
         : sendRefusal(context, reply, finished)
     reply.clearCookie(launch.name, launch.attributes)
-    if (finished.kind === 'needs-window') return askForWindow(context, request, reply, finished.parameters)
-    return isFailure(finished)
-      ? sendRefusal(context, reply, finished)
+    if (isFailure(finished)) return sendRefusal(context, reply, finished)
+    return finished.kind === 'needs-window'
+      ? askForWindow(context, request, reply, finished.parameters)
       : redirectToSession(context, reply, finished)
   })
 }
@@ -102,11 +102,12 @@ async function sendRefusal(
   reply: FastifyReply,
   refusal: LaunchRefusal,
 ): Promise<FastifyReply> {
-  const { status, check, ...texts } = describeRefusal(refusal, context.settings)
+  const { status, check, ...texts } = describeRefusal(refusal)
   const { id, ip } = reply.request
-  reply.log.warn({ refusal: refusal.kind, code: texts.code, check }, 'Launch refused')
+  const { reason } = refusal
+  reply.log.warn({ refusal: reason, code: texts.code, check }, 'Launch refused')
   const event = { kind: 'session-open', allowed: false, status, requestId: id, address: ip } as const
-  await auditSession(context, undefined, { ...event, reason: check })
+  await auditSession(context, undefined, { ...event, reason: check, details: nameReason(refusal) })
   const page = renderAppErrorPage(context, reply.request, {
     ...texts,
     referenceUrl: linkReference(context.settings, id),

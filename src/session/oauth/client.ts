@@ -16,7 +16,8 @@ import {
   setJwksCache,
   WWWAuthenticateChallengeError,
 } from 'openid-client'
-import { type Failed, fail, findCode, isTimeout } from '../../core/index.ts'
+import { type AppFailure, failApp } from '../../app-reasons/index.ts'
+import { fail, findCode, isTimeout } from '../../core/index.ts'
 import type { AppContext } from './context.ts'
 
 /**
@@ -118,32 +119,34 @@ function describeLocation({ url }: Response): string {
   return `${origin}${pathname}`
 }
 
-export type OAuthFailure = Failed & OAuthProblem
+/** The auth server refused, did not answer, or its response failed a check: issuer, state, nonce, audience, signature or format. */
+export type OAuthFailure =
+  | Refused
+  | AppFailure<'auth-server-unreachable' | 'auth-server-slow' | 'sign-in-unverified'>
 
-type OAuthProblem =
-  /** RFC 6749, 4.1.2.1 and 5.2. */
-  | { readonly kind: 'refused'; readonly error: string; readonly description: string | undefined }
-  | { readonly kind: 'unreachable' }
-  | { readonly kind: 'slow' }
-  /** The response failed a check: issuer, state, nonce, audience, signature or format. */
-  | { readonly kind: 'unacceptable'; readonly code: string; readonly check: string }
+/** RFC 6749, 4.1.2.1 and 5.2. */
+interface Refused extends AppFailure<'auth-server-refused'> {
+  readonly error: string
+  readonly description: string | undefined
+}
 
 export function toOAuthFailure(error: unknown): OAuthFailure {
   if (error instanceof AuthorizationResponseError) return makeRefused(error.error, error.error_description)
   if (error instanceof ResponseBodyError)
     return error.status >= 500 || error.status === 429
-      ? fail({ kind: 'unreachable' })
+      ? failApp('auth-server-unreachable')
       : makeRefused(error.error, error.error_description)
   // A 401 with a challenge: the auth server does not know this client.
   if (error instanceof WWWAuthenticateChallengeError) return makeRefused('invalid_client', undefined)
-  if (isTimeout(error)) return fail({ kind: 'slow' })
-  if (error instanceof TypeError && error.message === 'fetch failed') return fail({ kind: 'unreachable' })
-  if (isServerFailure(error)) return fail({ kind: 'unreachable' })
-  return fail({ kind: 'unacceptable', code: readCode(error), check: describeFailedCheck(error) })
+  if (isTimeout(error)) return failApp('auth-server-slow')
+  if (error instanceof TypeError && error.message === 'fetch failed')
+    return failApp('auth-server-unreachable')
+  if (isServerFailure(error)) return failApp('auth-server-unreachable')
+  return failApp('sign-in-unverified', { code: readCode(error), check: describeFailedCheck(error) })
 }
 
 function makeRefused(error: string, description: string | undefined): OAuthFailure {
-  return fail({ kind: 'refused', error, description })
+  return fail({ ...failApp('auth-server-refused', { error }), error, description })
 }
 
 /** A 5xx without an OAuth body, such as a proxy sends: the library passes the response as the cause. */

@@ -1,8 +1,9 @@
 import type { ServerMetadata } from 'openid-client'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { failApp } from '../../app-reasons/index.ts'
 import { createCachedFetch } from '../../cache/index.ts'
-import { DAY_MS, fail, isFailure, MINUTE_MS } from '../../core/index.ts'
+import { DAY_MS, isFailure, MINUTE_MS } from '../../core/index.ts'
 import { findFaults } from '../../endpoint/index.ts'
 import { toPlain } from '../../fhir/index.ts'
 import { fetchJson, type Result } from '../failure.ts'
@@ -148,13 +149,11 @@ async function readConfiguration(
     headers: { accept: 'application/json' },
   })
   if (isFailure(answer)) return answer
-  if (answer.status >= 500) return fail({ kind: 'unreachable', server: 'FHIR server' })
+  if (answer.status >= 500) return failApp('records-unreachable')
   const document = toPlain(answer.json)
   const metadata = answer.status === 200 ? readSmartConfiguration(fhirBaseUrl, document) : undefined
   if (metadata) return metadata
-  return fail({
-    kind: 'unexpected-response',
-    server: 'FHIR server',
+  return failApp('records-response-invalid', {
     problem: 'no usable smart-configuration',
     check:
       answer.status === 200

@@ -4,7 +4,8 @@ import {
   type ServerMetadata,
   tokenRevocation,
 } from 'openid-client'
-import { type Failed, fail, isFailure } from '../../core/index.ts'
+import { type AppFailure, failApp } from '../../app-reasons/index.ts'
+import { isFailure } from '../../core/index.ts'
 import type { Failure, Result } from '../failure.ts'
 import { openTokens, type Session, type Tokens } from '../session.ts'
 import { createOAuthClient, keepKeySet, type OAuthFailure, toOAuthFailure } from './client.ts'
@@ -23,7 +24,7 @@ export interface Exchange {
 }
 
 /** The authorization response failed a check (issuer, missing or repeated parameter). No token request was sent. */
-type BadCallback = Failed & { readonly kind: 'bad-callback'; readonly code: string; readonly check: string }
+type BadCallback = AppFailure<'callback-malformed'>
 
 interface ExchangeRequest {
   readonly fhirBaseUrl: string
@@ -50,18 +51,18 @@ export async function exchangeCode(
     const response = await redeem({ ...context, fetch }, request)
     const grant = readTokenGrant(response)
     if (!grant)
-      return fail({ kind: 'unacceptable', code: 'TOKEN_RESPONSE', check: describeTokenFault(response) })
+      return failApp('sign-in-unverified', { code: 'TOKEN_RESPONSE', check: describeTokenFault(response) })
     return { grant, identity: readIdentity(response.claims()) }
   } catch (error) {
     const failure = toOAuthFailure(error)
-    return !asked && failure.kind === 'unacceptable' && CALLBACK_FAULTS.has(failure.code)
-      ? { ...failure, kind: 'bad-callback' }
+    return !asked && failure.reason === 'sign-in-unverified' && CALLBACK_FAULTS.has(failure.facts.code)
+      ? { ...failure, reason: 'callback-malformed' }
       : failure
   }
 }
 
 /** The library refuses parameters of other flows (`id_token`, `token`) as an unsupported operation. */
-const CALLBACK_FAULTS: ReadonlySet<string> = new Set([
+const CALLBACK_FAULTS: ReadonlySet<unknown> = new Set([
   'OAUTH_INVALID_RESPONSE',
   'OAUTH_UNSUPPORTED_OPERATION',
 ])
@@ -148,34 +149,24 @@ export async function redeemRefreshToken(
     return grant
   } catch (error) {
     const refused = toOAuthFailure(error)
-    logRefusal(context, session, refused.kind, findCheck(refused))
+    logRefusal(context, session, refused)
     return toFailure(refused)
   }
 }
 
 function refuse(context: AppContext, session: Session, check: string): Result<TokenGrant> {
-  logRefusal(context, session, 'unacceptable', check)
-  return fail({ kind: 'session-ended' })
+  logRefusal(context, session, failApp('sign-in-unverified', { code: 'TOKEN_RESPONSE', check }))
+  return failApp('session-ended')
 }
 
-function logRefusal({ log }: AppContext, { sessionId }: Session, problem: string, check?: string): void {
-  log.warn({ sessionId, problem, ...(check !== undefined && { check }) }, 'Cannot renew session tokens')
+function logRefusal({ log }: AppContext, { sessionId }: Session, { reason, facts }: OAuthFailure): void {
+  const check = facts.check ?? facts.error
+  log.warn({ sessionId, reason, ...(check !== undefined && { check }) }, 'Cannot renew session tokens')
 }
 
-function findCheck(refused: OAuthFailure): string | undefined {
-  if (refused.kind === 'unacceptable') return refused.check
-  return refused.kind === 'refused' ? refused.error : undefined
-}
-
-function toFailure({ kind }: OAuthFailure): Failure {
-  switch (kind) {
-    case 'unreachable':
-    case 'slow':
-      return fail({ kind, server: 'auth server' })
-    case 'refused':
-    case 'unacceptable':
-      return fail({ kind: 'session-ended' })
-  }
+function toFailure({ reason }: OAuthFailure): Failure {
+  const isUnavailable = reason === 'auth-server-unreachable' || reason === 'auth-server-slow'
+  return failApp(isUnavailable ? reason : 'session-ended')
 }
 
 type Issued = Pick<Session, 'fhirBaseUrl' | 'issuer'>

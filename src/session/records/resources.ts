@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { fail, isFailure } from '../../core/index.ts'
+import { failApp } from '../../app-reasons/index.ts'
+import { isFailure } from '../../core/index.ts'
 import { type Decimal as ExactDecimal, toPlain } from '../../fhir/index.ts'
 import { type Failure, fetchJson, type JsonResponse, type Result } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
@@ -144,7 +145,7 @@ export async function readFhir(sessionRequest: SessionRequest, url: string): Pro
   const fresh = await refreshSession(sessionRequest.context, sessionRequest.session)
   if (isFailure(fresh)) return fresh
   const first = await ask(sessionRequest, fresh, url)
-  if (!isFailure(first) || first.kind !== 'token-refused') return first
+  if (!isFailure(first) || first.reason !== 'token-refused') return first
   const renewed = await renewSession(sessionRequest.context, fresh)
   return isFailure(renewed) ? renewed : ask(sessionRequest, renewed, url)
 }
@@ -152,7 +153,7 @@ export async function readFhir(sessionRequest: SessionRequest, url: string): Pro
 async function ask(sessionRequest: SessionRequest, session: Session, url: string): Promise<Result<Json>> {
   const { context, requestId } = sessionRequest
   const tokens = openTokens(context.sealer, session)
-  if (!tokens) return fail({ kind: 'session-ended' })
+  if (!tokens) return failApp('session-ended')
   const answer = await fetchJson(context.fetch, url, {
     timeoutMs: context.timeoutMs,
     headers: {
@@ -177,14 +178,14 @@ function noteOutage({ context, session }: SessionRequest, answer: Result<JsonRes
 
 function toResult({ status, json }: JsonResponse): Result<Json> {
   if (status === 200 && json !== undefined) return json
-  if (status === 401) return fail({ kind: 'token-refused' })
-  if (status === 403) return fail({ kind: 'access-refused' })
-  if (status === 404 || status === 410) return fail({ kind: 'not-found' })
-  if (status === 504) return fail({ kind: 'slow', server: 'FHIR server' })
-  if (status >= 500 || status === 429) return fail({ kind: 'unreachable', server: 'FHIR server' })
+  if (status === 401) return failApp('token-refused')
+  if (status === 403) return failApp('access-refused')
+  if (status === 404 || status === 410) return failApp('record-not-found')
+  if (status === 504) return failApp('records-slow')
+  if (status >= 500 || status === 429) return failApp('records-unreachable')
   return failUnexpected(status === 200 ? 'it is not JSON' : `status ${status}`)
 }
 
 export function failUnexpected(problem: string): Failure {
-  return fail({ kind: 'unexpected-response', server: 'FHIR server', problem })
+  return failApp('records-response-invalid', { problem, check: problem })
 }

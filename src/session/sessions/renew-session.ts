@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { fail, isFailure, isRecord } from '../../core/index.ts'
+import { failApp } from '../../app-reasons/index.ts'
+import { isFailure, isRecord } from '../../core/index.ts'
 import { toPlain } from '../../fhir/index.ts'
 import { fetchJson, type JsonResponse, type Result } from '../failure.ts'
 import { computeRenewalClaimMs } from '../limits.ts'
@@ -21,7 +22,7 @@ export async function refreshSession(context: AppContext, session: Session): Pro
  */
 export async function checkSession(context: AppContext, session: Session): Promise<Result<Session>> {
   const fresh = await refreshSession(context, session)
-  return !isFailure(fresh) || fresh.kind === 'session-ended' ? fresh : session
+  return !isFailure(fresh) || fresh.reason === 'session-ended' ? fresh : session
 }
 
 /**
@@ -46,16 +47,16 @@ export async function checkAccess(
   if (error === 'login_required') {
     await endRefused(context, session, 'The user was inactive for too long')
     await revokeSession(context, session)
-    return fail({ kind: 'session-ended' })
+    return failApp('session-ended')
   }
   if (isRenewed) return session
   const renewed = await renewSession(context, session)
   // The token had expired: only now the auth server learns of the use, and says whether the sign-in has ended.
   if (!isFailure(renewed)) return checkAccess(context, renewed, true)
-  if (renewed.kind === 'session-ended') return renewed
-  if (renewed.kind !== 'token-refused') return session
+  if (renewed.reason === 'session-ended') return renewed
+  if (renewed.reason !== 'token-refused') return session
   await endRefused(context, session, 'The auth server no longer accepts its token')
-  return fail({ kind: 'session-ended' })
+  return failApp('session-ended')
 }
 
 async function askUserinfo(context: AppContext, session: Session): Promise<JsonResponse | undefined> {
@@ -112,18 +113,18 @@ export function renewSession(context: AppContext, session: Session): Promise<Res
 
 async function renew(context: AppContext, session: Session): Promise<Result<Session>> {
   const tokens = openTokens(context.sealer, session)
-  if (!tokens) return fail({ kind: 'session-ended' })
+  if (!tokens) return failApp('session-ended')
   const { refreshToken } = tokens
-  if (refreshToken === undefined) return fail({ kind: 'token-refused' })
+  if (refreshToken === undefined) return failApp('token-refused')
   const looks = Math.ceil((2 * context.authTimeoutMs) / LOOK_AGAIN_MS)
   for (let look = 0; look < looks; look++) {
     const current = await loadSession(context, session.idHash)
-    if (!current) return fail({ kind: 'session-ended' })
+    if (!current) return failApp('session-ended')
     if (current.tokenVersion !== session.tokenVersion) return current
     if (await claimRenewal(context, session)) return redeem(context, session, refreshToken)
     await pause(LOOK_AGAIN_MS)
   }
-  return fail({ kind: 'slow', server: 'auth server' })
+  return failApp('auth-server-slow')
 }
 
 /** Compare-and-set: true for one caller at a time. The claim of an instance that died expires. */
@@ -148,7 +149,7 @@ async function redeem(context: AppContext, session: Session, refreshToken: strin
     await auditSession(context, session, { kind: 'session-renew', status: 200 })
     return kept
   }
-  if (redeemed.kind === 'session-ended')
+  if (redeemed.reason === 'session-ended')
     await endRefused(context, session, 'The auth server refused to renew it')
   else await releaseRenewal(context, session)
   return redeemed
@@ -162,7 +163,7 @@ function endRefused(context: AppContext, session: Session, reason: string): Prom
 async function endOver(context: AppContext, session: Session): Promise<Result<Session>> {
   const reason = 'The user signed out, or the access ended'
   await endWith(context, session, { allowed: true, status: 200, reason })
-  return fail({ kind: 'session-ended' })
+  return failApp('session-ended')
 }
 
 async function endWith(
@@ -209,7 +210,7 @@ async function keepTokens(
   // The session ended meanwhile (logout, another launch): nobody may use the new tokens.
   if (kept.numUpdatedRows === 0n) await revokeTokens(context, session, renewed.tokens)
   const current = await loadSession(context, session.idHash)
-  return current ?? fail({ kind: 'session-ended' })
+  return current ?? failApp('session-ended')
 }
 
 async function releaseRenewal({ store }: AppContext, session: Session): Promise<void> {

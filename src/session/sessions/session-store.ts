@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely, Transaction } from 'kysely'
+import { failApp } from '../../app-reasons/index.ts'
 import type { AuditRecord } from '../../audit/index.ts'
-import { fail, isRecord } from '../../core/index.ts'
+import { isRecord } from '../../core/index.ts'
 import { parseReference } from '../../fhir/index.ts'
 import { createRandomToken, prepareInsert, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
 import type { CookieDefinition } from '../../web/http/index.ts'
@@ -115,7 +116,9 @@ export async function endSession(db: Kysely<Schema>, session: Session, now: numb
 }
 
 type Event = Pick<AuditRecord, 'kind' | 'status'> &
-  Partial<Pick<AuditRecord, 'allowed' | 'method' | 'request' | 'reason' | 'requestId' | 'address'>>
+  Partial<
+    Pick<AuditRecord, 'allowed' | 'method' | 'request' | 'reason' | 'details' | 'requestId' | 'address'>
+  >
 
 /** Resolves when the response may be sent. An event that records a change belongs in the transaction of that change. */
 export function auditSession(
@@ -239,8 +242,8 @@ async function findOnlySession(
   held: readonly SessionCookie[],
 ): Promise<Result<Session>> {
   const [session, ...others] = await listOpenSessions(context, context.store.db, held)
-  if (others.length > 0) return fail({ kind: 'several-sessions' })
-  return session ?? fail({ kind: held.length === 0 ? 'no-session' : 'session-ended' })
+  if (others.length > 0) return failApp('several-sessions')
+  return session ?? failApp(held.length === 0 ? 'no-session' : 'session-ended')
 }
 
 async function findNamedSession(
@@ -251,9 +254,9 @@ async function findNamedSession(
   const [row] = (await selectNamed(store.db, { named })).rows
   const session = row && toSession(row)
   const hasEnded = session ? session.endsAt <= clock() : held.some(({ sessionId }) => sessionId === named)
-  if (hasEnded) return fail({ kind: 'session-ended' })
+  if (hasEnded) return failApp('session-ended')
   if (session && opens(held, session)) return session
-  return fail({ kind: held.length === 0 ? 'no-session' : 'another-session' })
+  return failApp(held.length === 0 ? 'no-session' : 'another-session')
 }
 
 const selectNamed = prepareQuery((db, { named }: { named: string }) =>
