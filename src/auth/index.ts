@@ -4,7 +4,6 @@
  * has no app sessions. It accesses the FHIR server over HTTP only.
  */
 
-export { revokeGrantById } from './admin/access/grants.ts'
 export { type ChangedUser, linkUser, setPassword } from './admin/accounts/change-sign-in.ts'
 export { addUser, changeUser, type UserChanges } from './admin/accounts/change-user.ts'
 export type { NewUser } from './admin/accounts/check-user.ts'

@@ -7,6 +7,8 @@ import type { Sealer, Store } from '../store/index.ts'
 import { createDocument, createServer, type Logger, Registry, type ServerOptions } from '../web/http/index.ts'
 import { createBrand } from '../web/ui/index.ts'
 import { addAdminApi } from './admin/api.ts'
+import type { Endpoint } from './admin/base/endpoint.ts'
+import type { AdminRoute } from './admin/page/route.ts'
 import { addAdminPages } from './admin/pages.ts'
 import { type Controls, createAuthMetrics, NO_CONTROLS } from './base/context.ts'
 import { createDocumentFetcher, type OutgoingPolicy } from './base/fetch-document.ts'
@@ -86,6 +88,11 @@ export interface AuthServerOptions {
   readonly explainRequest?: AuthContext['explainRequest']
   /** Whether the FHIR server has the records of the sample accounts; by default it has. */
   readonly hasSampleRecords?: boolean
+  /** Pages and endpoints of administration beside those of the server itself. */
+  readonly administration?: {
+    readonly routes?: readonly AdminRoute[]
+    readonly endpoints?: readonly Endpoint[]
+  }
 }
 
 /** Endpoints for programs: JSON, without cookies. */
@@ -175,7 +182,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
       reply.header('access-control-expose-headers', 'Retry-After, WWW-Authenticate, X-Request-Id')
     done(null, payload)
   })
-  addRoutes(app, context)
+  addRoutes(app, context, options)
   lab?.addLabRoutes(app, context)
   return app
 }
@@ -200,7 +207,11 @@ export async function explainProblems(
   return listProblems({ store, explainRequest, hooks }, options)
 }
 
-function addRoutes(app: FastifyInstance, context: AuthContext): void {
+function addRoutes(
+  app: FastifyInstance,
+  context: AuthContext,
+  { administration = {} }: Pick<AuthServerOptions, 'administration'>,
+): void {
   addLoginRoutes(app, context)
   addLoginStateRoutes(app, context)
   addSecondFactorRoutes(app, context)
@@ -221,8 +232,8 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addHomeRoutes(app, context)
   addFactorRoutes(app, context)
   addActivityRoutes(app, context)
-  addAdminPages(app, context)
-  addAdminApi(app, context)
+  addAdminPages(app, context, administration.routes)
+  addAdminApi(app, context, administration.endpoints)
   addAuthorizeRoutes(app, context)
   addPickerRoutes(app, context)
   addConsentRoutes(app, context)

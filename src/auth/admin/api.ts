@@ -19,8 +19,7 @@ import { type Client, findClient } from '../oauth/clients/client.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import type { AdminFailureCode } from '../words/administration.ts'
 import { ADMIN_READ_SCOPE, ADMIN_SCOPE } from '../words/program-scopes.ts'
-import { GRANTS, SERVICES } from './access/access-list.ts'
-import { grantEndpoints } from './access/grants.ts'
+import { GRANT, GRANTS, SERVICES } from './access/access-list.ts'
 import { policyEndpoints } from './access/policy.ts'
 import { userEndpoints } from './accounts/api.ts'
 import { signInEndpoints } from './accounts/sign-ins.ts'
@@ -36,10 +35,11 @@ import {
 } from './base/action.ts'
 import { type AdminCall, type Endpoint, readMembers } from './base/endpoint.ts'
 import { overviewEndpoints } from './overview/overview.ts'
-import { keyEndpoints } from './server/keys.ts'
+import { KEYS, SIGNING_KEYS } from './server/keys.ts'
 import { providerEndpoints } from './server/providers.ts'
 import { systemEndpoints } from './server/system.ts'
 import { defineListEndpoint } from './subject/endpoint.ts'
+import { defineOperationEndpoints } from './subject/operations.ts'
 import { auditEndpoints } from './trail/audit.ts'
 import { verificationEndpoints } from './trail/verification.ts'
 
@@ -48,10 +48,11 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...overviewEndpoints,
   ...clientEndpoints,
   ...userEndpoints,
-  ...keyEndpoints,
+  ...defineListEndpoint(KEYS),
+  ...defineOperationEndpoints(SIGNING_KEYS),
   ...defineListEndpoint(SERVICES),
   ...defineListEndpoint(GRANTS),
-  ...grantEndpoints,
+  ...defineOperationEndpoints(GRANT),
   ...signInEndpoints,
   ...auditEndpoints,
   ...verificationEndpoints,
@@ -74,9 +75,14 @@ function getScope(endpoint: Endpoint): string {
 }
 
 /** `/admin/api`: the administration as JSON. This function alone decides who may use it (ADMIN-6, ADMIN-31). */
-export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
+export function addAdminApi(
+  app: FastifyInstance,
+  context: AuthContext,
+  more: readonly Endpoint[] = [],
+): void {
   const admins = new WeakMap<FastifyRequest, Admin>()
-  addEndpoints(app, defineAdminApi(context.settings.issuerUrl), endpoint => {
+  const api = defineAdminApi(context.settings.issuerUrl)
+  addEndpoints(app, { ...api, endpoints: [...api.endpoints, ...more] }, endpoint => {
     const authenticate = async (request: FastifyRequest, reply: FastifyReply) => {
       const admin = await findAdmin(context, request, endpoint)
       if (!isFailure(admin)) return void admins.set(request, admin)

@@ -1,13 +1,13 @@
-import { EXPORT_ACCESS } from './access/access-list.ts'
+import { EXPORT_ACCESS, GRANT } from './access/access-list.ts'
+import { USERS } from './accounts/pages/user-actions.ts'
 import { RECENT_SIGN_IN } from './accounts/perform-on-user.ts'
 import { ALL_USERS } from './accounts/user-list.ts'
-import { USER_OPERATIONS, type UserOperation } from './accounts/user-operations.ts'
 import type { UserKind } from './accounts/users.ts'
 import { ENDPOINTS } from './api.ts'
-import { CLIENT_OPERATIONS, type ClientOperation } from './apps/clients.ts'
-import type { Admin, AdminFailure, Operation } from './base/action.ts'
-import type { CommandWords } from './base/operation.ts'
+import { APPS } from './apps/subject.ts'
+import type { Operation } from './base/action.ts'
 import { POLICY_CHANGED, SETTINGS_CHANGED } from './server/system.ts'
+import { listOperationCommands, type OperationCommand } from './subject/operations.ts'
 import { SHOW_RECORD } from './trail/audit.ts'
 import { CHECK_FILE } from './trail/check-file.ts'
 
@@ -32,35 +32,20 @@ function listUserOperations(kind: UserKind): readonly Operation[] {
   return Object.entries(RECENT_SIGN_IN).map(([verb, signIn]) => ({ name: `${kind} ${verb}`, signIn }))
 }
 
-/** An operation on one app or user that is also a command. */
-interface OperationCommand extends CommandWords {
-  readonly name: string
-  /** The option with the app or the user. */
-  readonly option: 'id' | 'username'
-  perform(admin: Admin, subject: string): Promise<object | AdminFailure>
-}
-
+/** The operations that are also commands. */
 export const OPERATION_COMMANDS: readonly OperationCommand[] = [
-  ...Object.entries<ClientOperation>(CLIENT_OPERATIONS).flatMap(([verb, { command, perform }]) =>
-    command && perform ? [{ ...command, name: `client ${verb}`, option: 'id' as const, perform }] : [],
-  ),
+  ...listOperationCommands(APPS),
   ...listUserCommands('clinician'),
   ...listUserCommands('account'),
+  ...listOperationCommands(GRANT),
 ]
 
 function listUserCommands(kind: UserKind): readonly OperationCommand[] {
-  return Object.entries<UserOperation>(USER_OPERATIONS).flatMap(([verb, { command, perform }]) =>
-    command && perform
-      ? [
-          {
-            ...command,
-            name: `${kind} ${verb}`,
-            option: 'username' as const,
-            // `clinician …` also finds the accounts of patients, as in the first release.
-            perform: (admin, username) =>
-              perform(admin, kind === 'account' ? { username, kind } : { username }, {}),
-          },
-        ]
-      : [],
-  )
+  // `clinician …` also finds the accounts of patients, as in the first release.
+  const toTarget = (username: string) => (kind === 'account' ? { username, kind } : { username })
+  return listOperationCommands({
+    ...USERS,
+    name: kind,
+    command: { noun: kind, option: 'username', toTarget },
+  })
 }

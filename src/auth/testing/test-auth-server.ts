@@ -12,7 +12,7 @@ import { initialize } from '../initialize.ts'
 import { storeOrigins } from '../oauth/clients/origins.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { keepFirstSigningKey } from '../oauth/keys/signing-key.ts'
-import { createAuthServer } from '../server.ts'
+import { type AuthServerOptions, createAuthServer } from '../server.ts'
 import { type AccessRules, makeRules } from '../users/validity/rule.ts'
 import { testSettings } from './settings.ts'
 import { TestBrowser } from './test-browser.ts'
@@ -36,6 +36,7 @@ export interface TestAuthServerOptions {
   readonly controls?: AuthContext['controls']
   readonly explainRequest?: AuthContext['explainRequest']
   readonly hasSampleRecords?: boolean
+  readonly administration?: AuthServerOptions['administration']
   /** The cost of a password hash; by default one that a test can wait for. */
   readonly passwordCost?: number
 }
@@ -95,6 +96,7 @@ export class TestAuthServer {
       userFilter: options.userFilter,
       explainRequest: options.explainRequest,
       hasSampleRecords: options.hasSampleRecords ?? true,
+      ...(options.administration && { administration: options.administration }),
     })
     const changeLogin = (login: AuthSettings['login']) => {
       for (const apply of listeners) apply(login)

@@ -6,26 +6,28 @@ import { noteNoAdministrator } from './account.ts'
 
 /** The commands of operations on one app or user, which the table of operations describes. */
 export const commands = Object.fromEntries(
-  OPERATION_COMMANDS.map(operation => [operation.name, defineCommand(operation)]),
+  OPERATION_COMMANDS.map(operation => [operation.name, defineOperation(operation)]),
 )
 
-function defineCommand({
+export function defineOperation({
   name,
+  noun,
   option,
   help = '',
   done,
   perform,
 }: (typeof OPERATION_COMMANDS)[number]): Command {
-  const [group = '', verb] = name.split(' ')
-  const noun = group === 'client' ? 'app' : group
+  const [, verb] = name.split(' ')
   return {
     usage: `
-Usage: ${HOW} ${name} --${option} <${option === 'id' ? 'id' : 'name'}>
+Usage: ${HOW} ${name} --${option} <${option === 'username' ? 'name' : option}>
 ${help}`,
     positionals: { min: 0, max: 1 },
     async run(args, io) {
       const subject = getSubject(args, option)
-      const changed = await performCommand(io, `Cannot ${verb} ${noun}`, admin => perform(admin, subject))
+      const changed = await performCommand(io, `Cannot ${verb} ${noun}`, (admin, openSealer) =>
+        perform(admin, subject, openSealer),
+      )
       io.stdout.write(`${done} ${noun} ${subject}\n`)
       if (isRecord(changed) && changed.admin === true) await noteNoAdministrator(io)
       return 0

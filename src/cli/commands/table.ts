@@ -12,7 +12,6 @@ const lists = () => import('./list.ts')
 const login = () => import('./login.ts')
 const clientRegistration = () => import('./client-registration.ts')
 const client = () => import('./client.ts')
-const grant = () => import('./grant.ts')
 const signIn = () => import('./sign-in.ts')
 const keys = () => import('./keys.ts')
 const audit = () => import('./audit.ts')
@@ -104,7 +103,7 @@ export const groups = {
   },
   Access: {
     'grant list': { summary: 'List who has access now: grants of users, and backend services', load: lists },
-    'grant revoke': { summary: 'Revoke the access of an app on behalf of a user', load: grant },
+    'grant revoke': { summary: 'Revoke the access of an app on behalf of a user', load: operations },
     'sign-in list': { summary: 'List the browsers in which users are signed in', load: lists },
     'sign-in end': { summary: 'End a sign-in, and the access of apps in it', load: signIn },
   },

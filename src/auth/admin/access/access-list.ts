@@ -1,18 +1,22 @@
 import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
-import { Time } from '../../../endpoint/index.ts'
-import { type Html, html, renderDateTime } from '../../../web/ui/index.ts'
+import { CLOSED, Time } from '../../../endpoint/index.ts'
+import { formatName } from '../../../web/person/index.ts'
+import { type Html, html, renderDateTime, renderHidden } from '../../../web/ui/index.ts'
 import { type Admin, type AdminFailure, failAdmin, type Operation } from '../base/action.ts'
 import { findAccountIds, findApps } from '../base/find-named.ts'
-import { type PatientNames, renderPatient } from '../page/find-patients.ts'
+import { findPatientNames, type PatientNames, renderPatient } from '../page/find-patients.ts'
 import { renderLink } from '../page/shell.ts'
 import type { Columns } from '../subject/columns.ts'
 import { defineList, type Wanted } from '../subject/list.ts'
+import type { Subject } from '../subject/operations.ts'
 import {
+  findGrant,
   type GrantDescription,
   type GrantFilter,
   listGrants,
   listServices,
+  revokeGrantById,
   type ServiceDescription,
 } from './grants.ts'
 
@@ -190,5 +194,82 @@ export const SERVICES = defineList<Access, Pick<typeof FILTERS, 'client_id'>>({
     isWhole: true,
   },
 })
+
+const Id = Type.Object({ id: Type.String() }, CLOSED)
+
+/** A grant, and its patient in words if the administrator may read them. */
+type ShownGrant = GrantDescription & { readonly patientName: string | undefined }
+
+/** The access that an app has on behalf of a user. */
+export const GRANT: Subject<ShownGrant, string, { readonly id: string }> = {
+  name: 'grant',
+  operations: {
+    revoke: {
+      signIn: 'never asks',
+      api: {
+        method: 'DELETE',
+        path: '',
+        title: 'Revoke a grant with all its tokens',
+        description: 'FHIR servers refuse them within 5 seconds.',
+      },
+      page: {
+        title: () => 'Revoke this access?',
+        text: 'The app’s tokens are refused within 5 seconds. The user can launch the app again.',
+        button: 'Revoke access',
+      },
+      command: {
+        done: 'Revoked',
+        help: `
+The app loses this access. FHIR servers refuse its tokens within 5 seconds. The user can launch the app again.`,
+      },
+      perform: revokeGrantById,
+    },
+  },
+  toTarget: id => id,
+  api: { path: '/grants/:id', result: Id, describe: changed => changed },
+  pages: {
+    section: 'access',
+    path: '/grants/:id',
+    async find(request) {
+      const grant = await findGrant(request.admin, request.params.id ?? '')
+      if (isFailure(grant)) return grant
+      const { patientId } = grant
+      const ids = patientId === undefined ? [] : [patientId]
+      const person = (await findPatientNames(request, 'administration-names', ids)).get(patientId ?? '')
+      return { ...grant, patientName: person && formatName(person.name) }
+    },
+    getBack: ({ form }, { clientId }) =>
+      formatList(form.get('list')) ?? `/apps/${encodeURIComponent(clientId)}`,
+    listFacts: async (_, grant) => [
+      ['App', html`${grant.clientName} <code>${grant.clientId}</code>`],
+      ['User', html`${grant.displayName} <code>${grant.username}</code>`],
+      ['Patient', describeAccessPatient(grant)],
+      ['Last used', renderDateTime(grant.lastUsedAt)],
+    ],
+    show: ({ form }, _, { row: { clientId } }) =>
+      formatList(form.get('list'), 'revoked') ?? `/apps/${encodeURIComponent(clientId)}?done=revoked`,
+    forms: {
+      revoke: {
+        render: ({ form }) => html`${renderHidden({ list: form.get('list') })}`,
+        read: () => ({}),
+      },
+    },
+  },
+  command: { noun: 'grant', option: 'id' },
+}
+
+function describeAccessPatient({ patientId, patientName, opensEvery }: ShownGrant): Html {
+  if (patientId === undefined) return html`${opensEvery ? 'Any whom the user may see' : 'None'}`
+  return html`${patientName} <code>${patientId}</code>${opensEvery && ', and any other whom the user may see'}`
+}
+
+/** The list of access, with the filters with which the administrator left it. */
+function formatList(filters: string | undefined, done?: string): string | undefined {
+  if (filters === undefined) return undefined
+  const query = new URLSearchParams(filters)
+  query.delete('done')
+  if (done !== undefined) query.set('done', done)
+  return `/access?${query}`
+}
 
 export const EXPORT_ACCESS: Operation = { name: 'grant export', signIn: 'never asks', isForAuditors: true }

@@ -1,10 +1,6 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { type Selectable, sql } from 'kysely'
-import { Type } from 'typebox'
-import { isFailure } from '../../../core/index.ts'
-import { CLOSED } from '../../../endpoint/index.ts'
 import type { Schema, Store } from '../../../store/index.ts'
-import { html, renderDateTime } from '../../../web/ui/index.ts'
 import {
   type GrantRow,
   keepUsableGrants,
@@ -24,7 +20,6 @@ import {
   type PageRequest,
   perform,
 } from '../base/action.ts'
-import { defineEndpoint } from '../base/endpoint.ts'
 
 const REVOKE_GRANT: Operation = { name: 'grant revoke', signIn: 'never asks' }
 
@@ -241,42 +236,3 @@ export function revokeGrantById(admin: Admin, id: string): Promise<{ readonly id
     return { operation: REVOKE_GRANT, target, result: { id }, before }
   })
 }
-
-export const grantEndpoints = [
-  defineEndpoint({
-    method: 'DELETE',
-    path: '/grants/:id',
-    title: 'Revoke a grant with all its tokens',
-    description: 'FHIR servers refuse them within 5 seconds.',
-    result: Type.Object({ id: Type.String() }, CLOSED),
-    operation: REVOKE_GRANT,
-    page: {
-      path: '/grants/:id/revoke',
-      section: 'access',
-      title: 'Revoke this access?',
-      button: 'Revoke access',
-      back: '/apps',
-      done: 'revoked',
-      async ask({ admin, params: { id = '' }, findPatient }) {
-        const grant = await findGrant(admin, id)
-        if (isFailure(grant)) return grant
-        const { clientId, clientName, username, displayName, patientId, opensEvery, lastUsedAt } = grant
-        const patient = patientId === undefined ? undefined : await findPatient(patientId)
-        return {
-          text: 'The app’s tokens are refused within 5 seconds. The user can launch the app again.',
-          back: `/apps/${encodeURIComponent(clientId)}`,
-          facts: [
-            ['App', html`${clientName} <code>${clientId}</code>`],
-            ['User', html`${displayName} <code>${username}</code>`],
-            [
-              'Patient',
-              html`${patientId === undefined ? !opensEvery && 'None' : html`${patient} <code>${patientId}</code>`}${opensEvery && `${patientId === undefined ? 'Any' : ', and any other'} whom the user may see`}`,
-            ],
-            ['Last used', renderDateTime(lastUsedAt)],
-          ],
-        }
-      },
-    },
-    handle: async ({ admin, params: { id = '' } }) => revokeGrantById(admin, id),
-  }),
-]

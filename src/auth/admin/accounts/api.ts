@@ -1,4 +1,4 @@
-import { type TObject, Type } from 'typebox'
+import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
 import { CLOSED, formatTime } from '../../../endpoint/index.ts'
 import { LIMITS } from '../../base/limits.ts'
@@ -7,6 +7,7 @@ import { type Admin, type AdminFailure, failAdmin } from '../base/action.ts'
 import { type AdminCall, defineEndpoint, type Endpoint } from '../base/endpoint.ts'
 import { describeColumns, toJson } from '../subject/columns.ts'
 import { defineListEndpoint } from '../subject/endpoint.ts'
+import { defineOperationEndpoints, type Subject } from '../subject/operations.ts'
 import type { ChangedUser } from './change-sign-in.ts'
 import { addUser, changeUser } from './change-user.ts'
 import { findUnknown, listFhirUsers } from './fhir-users.ts'
@@ -14,8 +15,8 @@ import { nameOperation } from './perform-on-user.ts'
 import { describeSharing } from './shared-fhir-users.ts'
 import { SIGN_IN_COLUMNS } from './sign-ins.ts'
 import { listColumns, USER_LISTS } from './user-list.ts'
-import { NewLink, Password, USER_OPERATIONS, type UserOperation, WithLink } from './user-operations.ts'
-import { findUser, type UserDescription, type UserKind } from './users.ts'
+import { NewLink, Password, type ShownUser, USER_OPERATIONS, WithLink } from './user-operations.ts'
+import { findUser, type UserDescription, type UserKind, type UserTarget } from './users.ts'
 
 /** Only in responses about one user. */
 const ABOUT_ONE = {
@@ -167,28 +168,20 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       handle: async ({ admin, context, params: { id = '' }, body }) =>
         describeOne({ context, admin }, await changeUser(admin, { id, kind }, readChanges(body))),
     }),
-    ...Object.entries<UserOperation>(USER_OPERATIONS).flatMap(([verb, { signIn, api, perform }]) =>
-      api && perform
-        ? [
-            defineEndpoint<TObject, TObject>({
-              method: api.method,
-              path: api.path === '' ? own : `${own}/${api.path}`,
-              title: api.title,
-              ...(api.description !== undefined && { description: api.description }),
-              [api.method === 'DELETE' ? 'query' : 'body']: api.input,
-              operation: { name: `${kind} ${verb}`, signIn },
-              result: api.result ?? User,
-              async handle({ admin, params: { id = '' }, query, body }) {
-                const changed = await perform(admin, { id, kind }, { ...query, ...body })
-                if (isFailure(changed)) return changed
-                const { password, activationLink } = changed
-                if (activationLink) return describeLink(changed)
-                return password === undefined ? toJson(columns, changed) : { password }
-              },
-            }),
-          ]
-        : [],
-    ),
+    ...defineOperationEndpoints({
+      name: kind,
+      operations: USER_OPERATIONS,
+      toTarget: id => ({ id, kind }),
+      api: {
+        path: own,
+        result: User,
+        describe(changed) {
+          const { password, activationLink } = changed
+          if (activationLink) return describeLink(changed)
+          return password === undefined ? toJson(columns, changed) : { password }
+        },
+      },
+    } satisfies Subject<ShownUser, UserTarget, ChangedUser>),
   ]
 }
 

@@ -1,8 +1,8 @@
-import { type Static, type TObject, type TSchema, Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { CLOSED, Time } from '../../../endpoint/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import type { Admin, AdminFailure, SignIn } from '../base/action.ts'
-import type { ActionLink, CommandWords, Question } from '../base/operation.ts'
+import type { SignIn as FoundSignIn } from '../../users/sign-ins.ts'
+import type { RowOperations } from '../subject/operations.ts'
 import {
   type ChangedUser,
   endSessions,
@@ -22,6 +22,8 @@ export interface ShownUser extends UserDescription {
   readonly isSelf: boolean
   /** Whether users of this server sign in with passwords. */
   readonly hasPasswords: boolean
+  /** The one that an operation ends. */
+  readonly signIn?: FoundSignIn | undefined
 }
 
 /** A user of an identity provider. */
@@ -59,29 +61,6 @@ type UserInput = Partial<Static<typeof Link> & Static<typeof SignInId>> & {
   readonly records?: false
 }
 
-/** An operation on users. With `perform` the pages offer it, and the API and the command line if they have words for it. */
-export interface UserOperation {
-  readonly signIn: SignIn
-  /** Undefined: the API changes the user by PATCH. */
-  readonly api?: {
-    readonly method: 'POST' | 'DELETE'
-    /** Below the path of the user. */
-    readonly path: string
-    readonly title: string
-    readonly description?: string
-    /** The members of the body, or of the query of a DELETE. */
-    readonly input: TObject
-    /** By default the user. */
-    readonly result?: TSchema
-  }
-  /** The last part of the path of its page; by default the verb. */
-  readonly path?: string
-  readonly page?: Question
-  readonly link?: ActionLink<ShownUser>
-  readonly command?: CommandWords
-  perform?(admin: Admin, target: UserTarget, input: UserInput): Promise<ChangedUser | AdminFailure>
-}
-
 /** The operations on users, by verb. The audit trail and the command line name them `clinician disable`, `account disable`. */
 export const USER_OPERATIONS = {
   add: { signIn: RECENT_SIGN_IN.add },
@@ -89,7 +68,6 @@ export const USER_OPERATIONS = {
   'set-password': {
     signIn: RECENT_SIGN_IN['set-password'],
     api: {
-      method: 'POST',
       path: 'password',
       title: 'Reset the password',
       description:
@@ -117,7 +95,6 @@ export const USER_OPERATIONS = {
   'end-sessions': {
     signIn: RECENT_SIGN_IN['end-sessions'],
     api: {
-      method: 'POST',
       path: 'end-sessions',
       title: 'End all sign-ins and the access of apps',
       input: Type.Object(KEEP_APPS, CLOSED),
@@ -150,7 +127,6 @@ export const USER_OPERATIONS = {
   'reset-second-factor': {
     signIn: RECENT_SIGN_IN['reset-second-factor'],
     api: {
-      method: 'POST',
       path: 'reset-second-factor',
       title: 'Remove all second factors and recovery codes',
       description: 'Ends all sign-ins and the access of apps.',
@@ -174,7 +150,6 @@ password too if someone else may know the old one.`,
   unlock: {
     signIn: RECENT_SIGN_IN.unlock,
     api: {
-      method: 'POST',
       path: 'unlock',
       title: 'Accept passwords again after too many wrong ones',
       input: Type.Object({}, CLOSED),
@@ -299,7 +274,6 @@ the user out, disable the account.`,
   link: {
     signIn: RECENT_SIGN_IN.link,
     api: {
-      method: 'POST',
       path: 'links',
       title: 'Link a user of an identity provider',
       description: 'Replaces a link of the same issuer and subject to another user.',
@@ -323,4 +297,4 @@ the user out, disable the account.`,
     },
     perform: (admin, target, { issuer = '', subject = '' }) => unlinkUser(admin, target, { issuer, subject }),
   },
-} as const satisfies Readonly<Record<string, UserOperation>>
+} as const satisfies RowOperations<ShownUser, UserTarget, ChangedUser, UserInput>

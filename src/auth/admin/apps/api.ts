@@ -1,37 +1,15 @@
-import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
-import { CLOSED, NONE } from '../../../endpoint/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
 import type { AdminFailure } from '../base/action.ts'
-import { defineEndpoint, type Endpoint } from '../base/endpoint.ts'
-import { describeColumns, toJson } from '../subject/columns.ts'
+import { defineEndpoint } from '../base/endpoint.ts'
+import { toJson } from '../subject/columns.ts'
 import { defineListEndpoint } from '../subject/endpoint.ts'
+import { defineOperationEndpoints } from '../subject/operations.ts'
 import { CLIENT_COLUMNS, CLIENTS, findListed } from './client-list.ts'
 import { changeByMetadata, Metadata, NewClient, registerByMetadata } from './client-metadata.ts'
-import {
-  type ChangedClient,
-  CLIENT_OPERATIONS,
-  type ClientOperation,
-  describeClient,
-  findClientRow,
-  nameOperation,
-} from './clients.ts'
-
-const Client = describeColumns(CLIENT_COLUMNS)
-const ClientWithSecret = Type.Object(
-  {
-    ...Client.properties,
-    client_secret: Type.Optional(Type.String({ description: 'A new secret. It is not shown again.' })),
-    warnings: Type.Optional(
-      Type.Array(Type.String(), {
-        description:
-          'Scopes that are never granted as registered, with the reason. Absent if there are none.',
-      }),
-    ),
-  },
-  CLOSED,
-)
+import { type ChangedClient, findClientRow, nameOperation } from './clients.ts'
+import { APPS, Client, ClientWithSecret, describeChanged } from './subject.ts'
 
 export const clientEndpoints = [
   ...defineListEndpoint(CLIENTS),
@@ -70,32 +48,8 @@ export const clientEndpoints = [
     handle: async ({ admin, context, params: { client_id = '' }, body }) =>
       addWarnings(context, await changeByMetadata(admin, client_id, body)),
   }),
-  ...Object.entries<ClientOperation>(CLIENT_OPERATIONS).flatMap(([verb, operation]) =>
-    defineAction(verb, operation),
-  ),
+  ...defineOperationEndpoints(APPS),
 ]
-
-function defineAction(verb: string, { signIn, title, perform }: ClientOperation): readonly Endpoint[] {
-  if (title === undefined || !perform) return []
-  const isRemoval = verb === 'remove'
-  return [
-    defineEndpoint({
-      title,
-      operation: { name: `client ${verb}`, signIn },
-      ...(isRemoval
-        ? { method: 'DELETE', path: '/clients/:client_id', result: Client }
-        : { method: 'POST', path: `/clients/:client_id/${verb}`, body: NONE, result: ClientWithSecret }),
-      handle: async ({ admin, params: { client_id = '' } }) =>
-        describeChanged(await perform(admin, client_id)),
-    }),
-  ]
-}
-
-function describeChanged(changed: ChangedClient | AdminFailure) {
-  if (isFailure(changed)) return changed
-  const { client, secret } = changed
-  return { ...describeClient(client), ...(secret !== undefined && { client_secret: secret }) }
-}
 
 /** The result of a registration or a change, with the same notes as on pages and on the command line. */
 function addWarnings({ settings }: AuthContext, changed: ChangedClient | AdminFailure) {

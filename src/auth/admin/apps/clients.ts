@@ -30,9 +30,8 @@ import {
   type PageRequest,
   type Properties,
   perform,
-  type SignIn,
 } from '../base/action.ts'
-import type { ActionLink, CommandWords, Question } from '../base/operation.ts'
+import type { RowOperations } from '../subject/operations.ts'
 
 export type ClientRow = Selectable<Schema['client']>
 
@@ -47,25 +46,12 @@ export interface ShownClient extends ClientRow {
   readonly isConfigured: boolean
 }
 
-/** An operation on clients. With `perform` it needs no parameters: the API, the pages and the command line offer it. */
-export interface ClientOperation {
-  readonly signIn: SignIn
-  /** In the OpenAPI document. */
-  readonly title?: string
-  /** The last part of the path of its page; by default the verb. */
-  readonly path?: string
-  readonly page?: Question
-  readonly link?: ActionLink<ShownClient>
-  readonly command?: CommandWords
-  perform?(admin: Admin, id: string): Promise<ChangedClient | AdminFailure>
-}
-
 /** The operations on clients, by verb. The audit trail and the command line name them `client approve`. */
 export const CLIENT_OPERATIONS = {
   add: { signIn: 'asks' },
   approve: {
     signIn: 'asks',
-    title: 'Approve a client that registered itself',
+    api: { title: 'Approve a client that registered itself' },
     page: {
       title: name => `Approve ${name}?`,
       text: 'The app registered itself. After the approval, pages no longer mark it as unverified, and show its logo.',
@@ -89,7 +75,7 @@ the app first: client show --id <id>`,
   },
   'rotate-secret': {
     signIn: 'asks',
-    title: 'Replace the secret',
+    api: { title: 'Replace the secret' },
     page: {
       title: name => `Rotate the secret of ${name}?`,
       text: 'The server generates a new secret and shows it once. The old secret stops working at once.',
@@ -100,7 +86,7 @@ the app first: client show --id <id>`,
   },
   disable: {
     signIn: 'asks about administrators',
-    title: 'Disable a client and end its access',
+    api: { title: 'Disable a client and end its access' },
     page: {
       title: name => `Disable ${name}?`,
       text: 'The app is treated like an unknown one. Its access tokens are refused within 5 seconds, for all users.',
@@ -118,7 +104,7 @@ to consent again.`,
   },
   enable: {
     signIn: 'asks',
-    title: 'Enable a client',
+    api: { title: 'Enable a client' },
     page: {
       title: name => `Enable ${name}?`,
       text: 'The app can be launched again. It does not get its earlier access back.',
@@ -131,7 +117,7 @@ to consent again.`,
   },
   remove: {
     signIn: 'asks about administrators',
-    title: 'Remove a client and its access',
+    api: { method: 'DELETE', path: '', title: 'Remove a client and its access' },
     page: {
       title: name => `Remove ${name}?`,
       text: 'The app loses its registration and all access. Its access tokens are refused within 5 seconds, for all users.',
@@ -142,7 +128,7 @@ to consent again.`,
     command: { done: 'Removed', help: "\nFHIR servers refuse the app's access tokens within 5 seconds." },
     perform: removeClient,
   },
-} as const satisfies Readonly<Record<string, ClientOperation>>
+} as const satisfies RowOperations<ShownClient, string, ChangedClient>
 
 type ClientVerb = keyof typeof CLIENT_OPERATIONS
 

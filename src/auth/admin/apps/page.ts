@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderDateTime } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
-import { type Client, findRegisteredClient, isConfigured } from '../../oauth/clients/client.ts'
+import { type Client, isConfigured } from '../../oauth/clients/client.ts'
 import { CLIENT_DEFAULTS, type ClientFault } from '../../oauth/clients/validate.ts'
 import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
 import {
@@ -17,18 +17,10 @@ import {
 } from '../../pages/parts/app-form/form.ts'
 import { isProgramScope } from '../../words/program-scopes.ts'
 import { summarizeScopes } from '../../words/scopes.ts'
-import { describeEnding, REVOKED, renderGrants } from '../access/grants-page.ts'
-import { type AdminFailure, failAdmin } from '../base/action.ts'
+import { REVOKED, renderGrants } from '../access/grants-page.ts'
 import type { AdminRequest, AdminRoute } from '../page/route.ts'
-import {
-  defineAction,
-  readDone,
-  renderActionLinks,
-  renderAdminPage,
-  renderAuditLinks,
-  renderFacts,
-  renderSecret,
-} from '../page/shell.ts'
+import { readDone, renderActionLinks, renderAdminPage, renderAuditLinks, renderFacts } from '../page/shell.ts'
+import { defineOperationRoutes } from '../subject/operations.ts'
 import { defineListRoutes } from '../subject/page.ts'
 import {
   buildAppPath,
@@ -42,15 +34,14 @@ import {
 } from './client-list.ts'
 import {
   addClient,
-  type ChangedClient,
   CLIENT_OPERATIONS,
-  type ClientOperation,
   type ClientRow,
   changeClient,
   failProperty,
   findClientRow,
   nameOperation,
 } from './clients.ts'
+import { APPS, failUnknown, findApp, showChanged } from './subject.ts'
 
 /** `/admin/apps`: registered apps. */
 export const appRoutes: readonly AdminRoute[] = [
@@ -110,66 +101,8 @@ export const appRoutes: readonly AdminRoute[] = [
         : showChanged(request, changed, 'saved')
     },
   },
-  ...Object.entries<ClientOperation>(CLIENT_OPERATIONS).flatMap(([verb, operation]) =>
-    defineAppAction(verb, operation),
-  ),
+  ...defineOperationRoutes(APPS),
 ]
-
-/** An operation on the app in the path, with a page that asks for confirmation. */
-function defineAppAction(verb: string, { signIn, page, perform }: ClientOperation): readonly AdminRoute[] {
-  if (!page || !perform) return []
-  return defineAction({
-    path: `/apps/:id/${verb}`,
-    operation: { name: `client ${verb}`, signIn },
-    async ask(request) {
-      const client = await findApp(request)
-      if (!client) return failUnknown()
-      return {
-        ...page,
-        section: SECTION,
-        back: buildAppPath(client.id),
-        title: page.title(client.name),
-        facts: [
-          ['Client id', html`<code>${client.id}</code>`],
-          ...(page.endsAccess ? [await describeEnding(request, { clientIds: [client.id] })] : []),
-        ],
-      }
-    },
-    async perform(request) {
-      const changed = await perform(request.admin, request.params.id ?? '')
-      return verb === 'remove' && !isFailure(changed)
-        ? '/apps?done=removed'
-        : showChanged(request, changed, 'saved')
-    },
-  })
-}
-
-function findApp({ admin, params }: AdminRequest): Promise<Client | undefined> {
-  return findRegisteredClient(admin.store.db, params.id ?? '')
-}
-
-function failUnknown(): AdminFailure {
-  return failAdmin('client-not-shown')
-}
-
-/** Shows a new secret; otherwise the page of the app. */
-function showChanged(
-  request: AdminRequest,
-  changed: ChangedClient | AdminFailure,
-  done: string,
-): Html | string | AdminFailure {
-  if (isFailure(changed)) return changed
-  const { client, secret } = changed
-  const path = buildAppPath(client.client_id)
-  if (secret === undefined) return `${path}?done=${done}`
-  return renderSecret(request, {
-    section: SECTION,
-    title: `Secret of ${client.name}`,
-    label: `Client secret of ${client.client_id}`,
-    value: secret,
-    back: path,
-  })
-}
 
 function sendFaults(request: AdminRequest, fault: ClientFault, client?: Client): FastifyReply {
   const { form, reply } = request

@@ -6,10 +6,9 @@ import {
   type InvalidMembers,
   readMembers as readChecked,
 } from '../../../endpoint/index.ts'
-import type { Html } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { type Admin, type AdminFailure, failAdmin, type ListPage, type Operation } from './action.ts'
+import { type Admin, failAdmin, type ListPage, type Operation } from './action.ts'
 
 /** A request of an administrator's client, with checked members. */
 export interface AdminCall<Query extends TObject = TObject, Body extends TSchema = TSchema> {
@@ -22,40 +21,11 @@ export interface AdminCall<Query extends TObject = TObject, Body extends TSchema
   readonly body: Static<Body>
 }
 
-/** A request for the page of a confirmation. */
-export interface Asked extends Pick<AdminCall, 'admin' | 'params'> {
-  /** The name of a patient, if the administrator may read it. */
-  findPatient(id: string): Promise<string | undefined>
-}
-
-/** What the administrator has to know about the operation. */
-export interface Answered {
-  readonly text: Html | string
-  readonly facts?: readonly (readonly [name: string, value: Html | string])[]
-  /** If it depends on the subject. */
-  readonly back?: string
-}
-
 /** An endpoint of the administration API, below `/admin/api`. */
 export type Endpoint<Query extends TObject = TObject, Body extends TSchema = TSchema> = Declared<
   Query,
   Body
 > & {
-  /** On which an administrator confirms the operation. */
-  readonly page?: {
-    /** Below `/admin`, with the parameters of the endpoint. */
-    readonly path: string
-    readonly section: 'apps' | 'access' | 'keys'
-    /** A question. */
-    readonly title: string
-    readonly button: string
-    readonly isDangerous?: boolean
-    /** The page below `/admin` to which `Cancel` leads, and the operation. */
-    readonly back: string
-    /** The `done` of that page after the operation. */
-    readonly done: string
-    ask(call: Asked): Promise<Answered | AdminFailure>
-  }
   /** Returns the result, a `StreamedText` or an `AdminFailure`. */
   handle(call: AdminCall<Query, Body>): Promise<unknown>
 } & (

@@ -1,7 +1,9 @@
-/** The page on which an administrator confirms an operation on an app or a user. */
-export interface Question {
+import type { Html } from '../../../web/ui/index.ts'
+
+/** The page on which an administrator confirms an operation. */
+export interface Question<Row = never> {
   title(name: string): string
-  readonly text: string
+  readonly text: string | ((row: Row) => Html | string)
   readonly button: string
   /** It ends the access of apps: the page says how much. */
   readonly endsAccess?: true

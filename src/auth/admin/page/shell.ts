@@ -13,7 +13,6 @@ import {
 import { paths } from '../../base/paths.ts'
 import { renderSignedInPage } from '../../pages/parts/page-parts.ts'
 import type { AdminFailure, Operation } from '../base/action.ts'
-import type { Answered } from '../base/endpoint.ts'
 import type { ActionLink, Question } from '../base/operation.ts'
 import type { AdminRequest, AdminRoute, Answer } from './route.ts'
 
@@ -63,7 +62,7 @@ ${body}`,
   )
 }
 
-interface Confirmation {
+export interface Confirmation {
   readonly section: Section
   /** A question. */
   readonly title: string
@@ -71,7 +70,7 @@ interface Confirmation {
   readonly button: string
   /** The path of the page to which `Cancel` leads, below the area. */
   readonly back: string
-  readonly facts?: Answered['facts']
+  readonly facts?: readonly (readonly [name: string, value: Html | string])[] | undefined
   readonly fields?: Html | undefined
   readonly isDangerous?: boolean | undefined
 }
@@ -187,7 +186,7 @@ export function renderActionLinks<Subject>(
       string,
       Pick<Operation, 'signIn'> & {
         readonly path?: string
-        readonly page?: Question
+        readonly page?: Pick<Question, 'button' | 'isDangerous'>
         readonly link?: ActionLink<Subject>
       }
     >
@@ -203,7 +202,7 @@ export function renderActionLinks<Subject>(
 function renderActionLink(
   path: string,
   { text, isMain }: ActionLink<never>,
-  page: Question | undefined,
+  page: Pick<Question, 'button' | 'isDangerous'> | undefined,
 ): Html {
   if (page && page.isDangerous !== false) return renderDangerLink(path, text)
   return renderLink(path, text, `btn${isMain ? '' : ' btn--quiet'} btn--small`)

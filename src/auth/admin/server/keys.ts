@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
-import { CLOSED, formatTime, NONE, Time } from '../../../endpoint/index.ts'
+import { CLOSED, formatTime, Time } from '../../../endpoint/index.ts'
 import type { Sealer } from '../../../store/index.ts'
 import { html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
 import { KEY_LEAD_MS } from '../../oauth/keys/key-ring.ts'
@@ -11,9 +11,8 @@ import {
   withdrawSigningKey,
 } from '../../oauth/keys/signing-key.ts'
 import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
-import { defineEndpoint } from '../base/endpoint.ts'
-import { defineListEndpoint } from '../subject/endpoint.ts'
 import { defineList, type Filters } from '../subject/list.ts'
+import type { Subject } from '../subject/operations.ts'
 
 const ROTATE_KEYS: Operation = { name: 'keys rotate', signIn: 'asks' }
 const WITHDRAW_KEY: Operation = { name: 'keys withdraw', signIn: 'asks' }
@@ -127,52 +126,58 @@ async function requireSameSecret({ store }: Admin, sealer: Sealer): Promise<Admi
   return (await canOpenSigningKeys(store, sealer)) ? undefined : failAdmin('keys-of-another-secret')
 }
 
-export const keyEndpoints = [
-  ...defineListEndpoint(KEYS),
-  defineEndpoint({
-    method: 'POST',
-    path: '/keys',
-    title: 'Publish a new key, and sign tokens with it a few seconds later',
-    body: NONE,
-    result: Type.Object({ signs_from: Time }, CLOSED),
-    operation: ROTATE_KEYS,
-    page: {
-      path: '/keys/rotate',
-      section: 'keys',
-      title: 'Rotate the signing keys?',
-      button: 'Rotate keys',
-      isDangerous: false,
-      back: '/keys',
-      done: 'rotated',
-      ask: async () => ({
-        text: 'A new key is published. New tokens are signed with it as soon as all servers have it. Tokens signed with the current key stay valid.',
-      }),
-    },
-    handle: ({ admin, context }) => rotateKeys(admin, context.sealer),
-  }),
-  defineEndpoint({
-    method: 'DELETE',
-    path: '/keys/:kid',
-    title: 'Withdraw a leaked key at once',
-    description:
-      'Every server refuses tokens signed with it within 5 seconds. New tokens are signed with a new key.',
-    result: Type.Object({ kid: Type.String() }, CLOSED),
-    operation: WITHDRAW_KEY,
-    page: {
-      path: '/keys/:kid/withdraw',
-      section: 'keys',
-      title: 'Withdraw this key?',
-      button: 'Withdraw key',
-      back: '/keys',
-      done: 'withdrawn',
-      async ask({ admin, params }) {
-        const key = (await listKeys(admin)).find(({ kid }) => kid === params.kid)
-        if (!key) return failAdmin('key-not-shown')
-        return {
-          text: html`The key <code>${key.kid}</code> is removed at once, and all tokens that it signed become invalid: users have to launch their apps again. Do this if the key has leaked.`,
-        }
+/** The signing keys. */
+export const SIGNING_KEYS: Subject<KeyDescription | undefined, string, object> = {
+  name: 'keys',
+  operations: {
+    rotate: {
+      signIn: ROTATE_KEYS.signIn,
+      isOnAll: true,
+      api: {
+        path: '',
+        title: 'Publish a new key, and sign tokens with it a few seconds later',
+        result: Type.Object({ signs_from: Time }, CLOSED),
       },
+      page: {
+        title: () => 'Rotate the signing keys?',
+        text: 'A new key is published. New tokens are signed with it as soon as all servers have it. Tokens signed with the current key stay valid.',
+        button: 'Rotate keys',
+        isDangerous: false,
+      },
+      perform: (admin, _target, _input, openSealer) => rotateKeys(admin, openSealer()),
     },
-    handle: ({ admin, context, params: { kid = '' } }) => withdrawKey(admin, context.sealer, kid),
-  }),
-]
+    withdraw: {
+      signIn: WITHDRAW_KEY.signIn,
+      api: {
+        method: 'DELETE',
+        path: '',
+        title: 'Withdraw a leaked key at once',
+        description:
+          'Every server refuses tokens signed with it within 5 seconds. New tokens are signed with a new key.',
+      },
+      page: {
+        title: () => 'Withdraw this key?',
+        text: key =>
+          html`The key <code>${key?.kid}</code> is removed at once, and all tokens that it signed become invalid: users have to launch their apps again. Do this if the key has leaked.`,
+        button: 'Withdraw key',
+      },
+      perform: (admin, kid, _input, openSealer) => withdrawKey(admin, openSealer(), kid),
+    },
+  },
+  toTarget: kid => kid,
+  api: {
+    path: '/keys/:kid',
+    result: Type.Object({ kid: Type.String() }, CLOSED),
+    describe: changed => changed,
+  },
+  pages: {
+    section: 'keys',
+    path: '/keys/:kid',
+    async find({ admin, params }, verb) {
+      const key = (await listKeys(admin)).find(({ kid }) => kid === params.kid)
+      return key || verb === 'rotate' ? key : failAdmin('key-not-shown')
+    },
+    getBack: () => '/keys',
+    show: (_request, _changed, { verb }) => `/keys?done=${verb === 'rotate' ? 'rotated' : 'withdrawn'}`,
+  },
+}

@@ -77,6 +77,8 @@ export interface List<Row, Of extends Filters = Filters> {
     readonly isWhole?: true
   }
   readonly page?: Omit<AdminPage, 'actions' | 'done'> & {
+    /** By default that of its section. */
+    readonly path?: `/${string}`
     readonly caption: string
     /** The label of the search, if there is a filter `text`. */
     readonly search?: string

@@ -14,7 +14,7 @@ import type { AdminFailure } from '../base/action.ts'
 import { type Choice, renderInput, renderSelect } from '../page/filters.ts'
 import { renderNextPage } from '../page/list.ts'
 import type { AdminRequest, AdminRoute } from '../page/route.ts'
-import { type AdminPage, LISTED, readDone, renderAdminPage, renderLink, renderTable } from '../page/shell.ts'
+import { LISTED, readDone, renderAdminPage, renderLink, renderTable } from '../page/shell.ts'
 import { readCells } from './columns.ts'
 import {
   exportList,
@@ -48,9 +48,14 @@ export function readUrlFilters({ request }: AdminRequest, filters: Filters) {
 export function defineListRoutes<Row>(list: List<Row>): readonly AdminRoute[] {
   const { page, csv } = list
   return [
-    ...(page ? [{ method: 'GET', path: `/${page.section}`, handle: showList(list, page) } as const] : []),
+    ...(page ? [{ method: 'GET', path: getPath(page), handle: showList(list, page) } as const] : []),
     ...(csv ? [{ method: 'GET', path: csv.path, handle: sendList(list, csv) } as const] : []),
   ]
+}
+
+/** Below the area. */
+function getPath({ path, section }: Pick<Page<never>, 'path' | 'section'>): string {
+  return path ?? `/${section}`
 }
 
 type Page<Row> = NonNullable<List<Row>['page']>
@@ -89,7 +94,7 @@ ${renderFields(request, list, page)}
           ? html`<div class="card">${renderEmptyState(none ?? page.notFound)}</div>`
           : renderTable(page.caption, heads, items.map(renderRow))
       }</div>
-${next !== undefined && renderNextPage(request, `/${page.section}`, next)}`,
+${next !== undefined && renderNextPage(request, getPath(page), next)}`,
     )
   }
 }
@@ -97,16 +102,17 @@ ${next !== undefined && renderNextPage(request, `/${page.section}`, next)}`,
 /** A list that ignored a filter would be taken for the filtered one. */
 export function sendWrongFilters(
   request: AdminRequest,
-  { section, title }: Pick<AdminPage, 'section' | 'title'>,
+  page: Pick<Page<never>, 'section' | 'title' | 'path'>,
   { sentence }: AdminFailure,
 ): FastifyReply {
-  const page = renderAdminPage(
+  const { section, title } = page
+  const shown = renderAdminPage(
     request,
     { section, title },
     html`${renderAlert('Nothing is shown.', sentence, 'bad')}
-<p class="actions after">${renderLink(`/${section}`, 'Show all', 'btn btn--quiet btn--small')}</p>`,
+<p class="actions after">${renderLink(getPath(page), 'Show all', 'btn btn--quiet btn--small')}</p>`,
   )
-  return request.reply.sendPage(page, { status: 400 })
+  return request.reply.sendPage(shown, { status: 400 })
 }
 
 function renderActions<Row>(request: AdminRequest, { csv }: List<Row>, page: Page<Row>): Html {
@@ -115,18 +121,18 @@ function renderActions<Row>(request: AdminRequest, { csv }: List<Row>, page: Pag
   return html`${page.actions?.(request)}${file !== undefined && renderLink(file, 'Export CSV', 'btn btn--quiet')}`
 }
 
-function renderStates<Row>({ states }: List<Row>, { section }: Page<Row>, state: unknown): Html | undefined {
+function renderStates<Row>({ states }: List<Row>, page: Page<Row>, state: unknown): Html | undefined {
   if (!states) return undefined
   const shown = findState(states, state)
   return html`<nav class="filters" aria-label="Show"><ul class="tabs">${Object.entries(states).map(
     ([name, tab]) =>
-      html`<li><a href="${paths.admin}/${section}?state=${name}"${tab === shown && html` aria-current="page"`}>${tab.text}</a></li>`,
+      html`<li><a href="${paths.admin}${getPath(page)}?state=${name}"${tab === shown && html` aria-current="page"`}>${tab.text}</a></li>`,
   )}</ul></nav>`
 }
 
-function renderSearch<Row>({ form }: AdminRequest, { section }: Page<Row>, label: string): Html {
+function renderSearch<Row>({ form }: AdminRequest, page: Page<Row>, label: string): Html {
   return renderSearchForm({
-    action: `${paths.admin}/${section}`,
+    action: `${paths.admin}${getPath(page)}`,
     label,
     subject: label,
     value: form.get('search'),
@@ -145,9 +151,9 @@ function renderFields<Row>(
     filter.label === undefined ? [] : [renderFilter(name, filter, form.get(name) ?? '')],
   )
   if (fields.length === 0) return undefined
-  return html`<form class="narrow narrow__form" method="get" action="${paths.admin}/${page.section}" role="search" aria-label="${page.title}">
+  return html`<form class="narrow narrow__form" method="get" action="${paths.admin}${getPath(page)}" role="search" aria-label="${page.title}">
 ${fields}
-<p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink(`/${page.section}`, 'Show all', 'btn btn--quiet btn--small')}</p>
+<p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink(getPath(page), 'Show all', 'btn btn--quiet btn--small')}</p>
 </form>`
 }
 

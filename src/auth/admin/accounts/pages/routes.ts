@@ -1,5 +1,6 @@
 import { findOwn, isFailure } from '../../../../core/index.ts'
 import type { AdminRoute } from '../../page/route.ts'
+import { defineOperationRoutes } from '../../subject/operations.ts'
 import { defineListRoutes } from '../../subject/page.ts'
 import { createPassword } from '../change-sign-in.ts'
 import { addUser, changeUser } from '../change-user.ts'
@@ -7,9 +8,8 @@ import { listNewUserFaults, listUserFaults, UserFault } from '../check-user.ts'
 import { findUnknown, listFhirUsers } from '../fhir-users.ts'
 import { nameOperation } from '../perform-on-user.ts'
 import { ALL_USERS, buildUserPath, SECTION } from '../user-list.ts'
-import { USER_OPERATIONS, type UserOperation } from '../user-operations.ts'
 import { askWhoIsBound, readSearch, renderPatientChoice } from './bind-user.ts'
-import { defineUserAction, requireUser, showChanged } from './user-actions.ts'
+import { requireUser, showChanged, USERS } from './user-actions.ts'
 import { readEntries, readUser, renderNewUser } from './user-form.ts'
 import { renderUserPage, renderWarnings } from './user-page.ts'
 
@@ -87,7 +87,5 @@ export const userRoutes: readonly AdminRoute[] = [
       return question ?? showChanged(request, await changeUser(request.admin, user, changes), 'saved')
     },
   },
-  ...Object.entries<UserOperation>(USER_OPERATIONS).flatMap(([verb, operation]) =>
-    defineUserAction(verb, operation),
-  ),
+  ...defineOperationRoutes(USERS),
 ]

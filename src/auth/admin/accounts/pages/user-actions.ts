@@ -4,78 +4,73 @@ import type { Parameters } from '../../../base/request.ts'
 import { findSignIns, type SignIn } from '../../../users/sign-ins.ts'
 import { describeEnding } from '../../access/grants-page.ts'
 import { type AdminFailure, failAdmin } from '../../base/action.ts'
-import type { AdminRequest, AdminRoute } from '../../page/route.ts'
-import { defineAction, renderSecret } from '../../page/shell.ts'
+import type { AdminRequest } from '../../page/route.ts'
+import { renderSecret } from '../../page/shell.ts'
+import type { Form, Subject } from '../../subject/operations.ts'
 import type { ChangedUser } from '../change-sign-in.ts'
 import { refuseOwnAccount } from '../perform-on-user.ts'
 import { buildUserPath, SECTION } from '../user-list.ts'
-import { Link, SignInId, type UserOperation } from '../user-operations.ts'
-import { findUser, type UserDescription } from '../users.ts'
+import { type ShownUser, USER_OPERATIONS } from '../user-operations.ts'
+import { findUser, type UserDescription, type UserTarget } from '../users.ts'
 import { renderNoRecords, renderPasswordChoice } from './user-form.ts'
 import { renderFhirUser } from './user-page.ts'
 
-/** An operation on the user in the path, with a page that asks for confirmation. */
-export function defineUserAction(
-  verb: string,
-  { signIn, api, path = verb, page, perform }: UserOperation,
-): readonly AdminRoute[] {
-  if (!page || !perform) return []
-  const isAboutLink = api?.input === Link
-  const isAboutSignIn = api?.input === SignInId
-  const isAboutPassword = verb === 'set-password'
-  const isAboutRole = verb === 'make-administrator' || verb === 'make-auditor'
-  return defineAction({
-    path: `/clinicians/:id/${path}`,
-    operation: { name: `clinician ${verb}`, signIn },
-    async ask(request) {
+/** The form of a role. */
+const ROLE: Form<ShownUser> = {
+  render: (_, user) =>
+    user.records
+      ? html`<p>The user can still open patient records, unless you select this:</p>${renderNoRecords({}, { lost: user.fhirUser })}`
+      : undefined,
+  read: form => (form.get('noRecords') === undefined ? {} : { records: false }),
+}
+
+/** What operations on users have in common. The paths of clinicians show all of them. */
+export const USERS: Subject<ShownUser, UserTarget, ChangedUser> = {
+  name: 'clinician',
+  operations: USER_OPERATIONS,
+  toTarget: id => ({ id }),
+  pages: {
+    section: SECTION,
+    path: '/clinicians/:id',
+    async find(request, verb) {
       const user = await requireUser(request)
       if (isFailure(user)) return user
-      const own = refuseOwnAccount(request.admin, user.id, verb)
-      if (own) return own
-      const signIn = isAboutSignIn ? await requireSignIn(request, user) : undefined
-      if (isFailure(signIn)) return signIn
-      return {
-        ...page,
-        section: SECTION,
-        back: buildUserPath(user),
-        title: page.title(user.displayName),
-        facts: [
-          ['Username', html`<code>${user.username}</code>`],
-          ['FHIR user', renderFhirUser(user)],
-          ...(signIn ? describeSignIn(signIn) : []),
-          ...(page.endsAccess
-            ? [
-                ['Sign-ins that end', String(user.signIns)] as const,
-                await describeEnding(request, { userIds: [user.id] }),
-              ]
-            : []),
-        ],
-        fields: signIn
-          ? html`${renderHidden({ signIn: signIn.id })}`
-          : isAboutLink
-            ? renderLinkFields(request)
-            : isAboutPassword
-              ? renderPasswordChoice('link', ['link', '1'])
-              : isAboutRole && user.records
-                ? html`<p>The user can still open patient records, unless you select this:</p>${renderNoRecords({}, { lost: user.fhirUser })}`
-                : undefined,
-      }
+      const isSelf = user.id === request.login.user.id
+      const { passwords: hasPasswords } = request.context.providers
+      const fault = refuseOwnAccount(request.admin, user.id, verb)
+      const signIn = verb === 'end-sign-in' && !fault ? await requireSignIn(request, user) : undefined
+      return fault ?? (isFailure(signIn) ? signIn : { ...user, isSelf, hasPasswords, signIn })
     },
-    async perform(request) {
-      const user = await requireUser(request)
-      if (isFailure(user)) return user
-      const input = {
-        ...(isAboutLink && readLink(request.form)),
-        ...(isAboutSignIn && { sign_in: request.form.get('signIn') ?? '' }),
-        ...(isAboutRole && request.form.get('noRecords') !== undefined && { records: false as const }),
-        ...(isAboutPassword && { activation_link: request.form.get('password') === 'link' }),
-      }
-      const changed = await perform(request.admin, user, input)
-      return verb === 'remove' && !isFailure(changed)
-        ? '/clinicians?done=removed'
-        : showChanged(request, changed, 'saved')
+    getName: user => user.displayName,
+    getBack: (_, user) => buildUserPath(user),
+    listFacts: async (request, user, { endsAccess }) => [
+      ['Username', html`<code>${user.username}</code>`],
+      ['FHIR user', renderFhirUser(user)],
+      ...(user.signIn ? describeSignIn(user.signIn) : []),
+      ...(endsAccess
+        ? [
+            ['Sign-ins that end', String(user.signIns)] as const,
+            await describeEnding(request, { userIds: [user.id] }),
+          ]
+        : []),
+    ],
+    show: (request, changed, { verb }) =>
+      verb === 'remove' ? '/clinicians?done=removed' : showChanged(request, changed, 'saved'),
+    forms: {
+      'end-sign-in': {
+        render: (_, { signIn }) => html`${renderHidden({ signIn: signIn?.id })}`,
+        read: form => ({ sign_in: form.get('signIn') ?? '' }),
+      },
+      'set-password': {
+        render: () => renderPasswordChoice('link', ['link', '1']),
+        read: form => ({ activation_link: form.get('password') === 'link' }),
+      },
+      link: { render: renderLinkFields, read: readLink },
+      unlink: { render: renderLinkFields, read: readLink },
+      'make-administrator': ROLE,
+      'make-auditor': ROLE,
     },
-  })
+  },
 }
 
 export async function requireUser({ admin, params }: AdminRequest): Promise<UserDescription | AdminFailure> {
