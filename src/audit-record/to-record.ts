@@ -46,13 +46,15 @@ function describeDetails(request: AuditedRequest): Pick<AuditRecord, 'details'> 
   const { refusal, failure } = request
   const { reason = undefined, facts = undefined } = refusal ?? failure ?? {}
   const claimed = refusal && !isFailure(refusal) ? refusal.claimed : undefined
-  if (reason === undefined && claimed === undefined) return {}
-  const isShown = facts && Object.keys(facts).length > 0 && (refusal || mayDescribe(request))
+  const mark = refusal ? undefined : request.grant?.mark
+  if (reason === undefined && claimed === undefined && mark === undefined) return {}
+  const isShown = facts && Object.keys(facts).length > 0 && (refusal || mayName(request))
   return {
     details: {
       ...(reason !== undefined && { reason }),
       ...(isShown && { facts }),
       ...(claimed && { claimed }),
+      ...(mark !== undefined && { mark }),
     },
   }
 }
@@ -106,6 +108,13 @@ function describeRefusing(failure: Because): string {
 function describeSearch(request: AuditedRequest): string | undefined {
   const { failure } = request
   return failure && mayDescribe(request) ? describeFailed(failure) : undefined
+}
+
+/** The facts of a patch may be content. */
+function mayName(request: AuditedRequest): boolean {
+  const { reason = '' } = request.failure ?? {}
+  if (isFor('bad-search', reason)) return mayDescribe(request)
+  return !isFor('malformed-patch', reason) && !isFor('unusable-patch', reason)
 }
 
 /** Sentences about a search name its parameters, but not their values. A name that is hidden in the request is hidden in them too. */

@@ -44,7 +44,10 @@ function readSimulated(caller: Authenticated, authorization: string | undefined)
   const { grant } = caller
   const name = readName(authorization)
   if (typeof name !== 'string' || !grant || grant.issuer !== undefined) return { name: undefined, caller }
-  return { name, caller: { ...caller, grant: { ...grant, note: `Simulated by the lab: ${name}` } } }
+  return {
+    name,
+    caller: { ...caller, grant: { ...grant, note: `Simulated by the lab: ${name}`, mark: name } },
+  }
 }
 
 function readName(authorization: string | undefined): unknown {
@@ -78,6 +81,8 @@ function makeFailure(
     status,
     headers,
     outcome: createOutcome(code, `Simulated by the lab: ${name}.`),
+    reason: 'simulated',
+    facts: { simulation: name },
     ...(grant && { rejectedGrant: grant }),
   }
 }
@@ -91,7 +96,11 @@ function markFailure(failure: AuthFailure, authorization: string | undefined): A
   const isKnown = failure.rejectedGrant !== undefined || Object.keys(claimed).length === 0
   return {
     ...failure,
-    ...(isSimulated && { why: `The token is not accepted: simulated by the lab: ${name}` }),
+    ...(isSimulated && {
+      why: `The token is not accepted: simulated by the lab: ${name}`,
+      reason: 'simulated',
+      facts: { simulation: name },
+    }),
     ...(!isKnown && { claimed }),
   }
 }

@@ -28,6 +28,8 @@ export interface Grant {
   readonly tokenId?: string
   /** For the audit trail: the reason of an allowed request. */
   readonly note?: string
+  /** For the audit trail: what the issuer notes about this token. */
+  readonly mark?: string
   /** For the audit trail: the address of the browser for which the portal asks. */
   readonly address?: string
 }

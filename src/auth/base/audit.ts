@@ -101,11 +101,18 @@ export function describeRefused<Reason extends PageReason>(
 
 export type TokenClaims = Readonly<Record<string, Claims>>
 
+export type NamedEvent = 'token-revoked' | 'password-changed'
+
 /** The details of an OAuth event, for the activity page (ACTIVITY-3). They contain no secret and no name. */
 export interface EventDetails {
   /** The reason of a refusal, by its name in `words`, with its facts. Records of earlier releases have none. */
   readonly reason?: string | undefined
   readonly facts?: StoredFacts | undefined
+  /** What an event is, if its kind does not say it. Records of earlier releases say it in their text only. */
+  readonly event?: NamedEvent | undefined
+  /** Where a launch of an extension started, and what the extension notes about an event. */
+  readonly origin?: string | undefined
+  readonly mark?: string | undefined
   /** The exact reason of a refusal, which the client does not get. */
   readonly detail?: string | undefined
   readonly compared?: readonly Comparison[] | undefined

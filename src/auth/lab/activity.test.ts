@@ -4,7 +4,6 @@ import { createAuditor } from '../../audit/index.ts'
 import { readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
 import { openTestStore } from '../testing/test-store.ts'
-import { ISSUED_BY_COMMAND } from './command-line.ts'
 
 describe('GET /activity with the lab', () => {
   const open = openTestStore()
@@ -25,7 +24,7 @@ describe('GET /activity with the lab', () => {
       kind: 'token',
       allowed: true,
       status: 200,
-      reason: ISSUED_BY_COMMAND,
+      reason: 'Issued on the command line',
       launch: 'of-command',
     })
     assert.match(await show(), /data-key="of-command".*?<p class="run__facts">[^\n]*Command line</s)

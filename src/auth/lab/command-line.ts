@@ -5,6 +5,7 @@ import type { AuditRecord } from '../../audit/index.ts'
 import { isFailure } from '../../core/index.ts'
 import { parseScopes } from '../../smart/index.ts'
 import { sha256 } from '../../store/index.ts'
+import type { EventDetails } from '../base/audit.ts'
 import { type Refusal, refuse } from '../base/refusal.ts'
 import { findOwnPatient, formatFhirUser, isPatientUser, type User } from '../base/user.ts'
 import { makeScopeTerms } from '../oauth/authorize/launch-context.ts'
@@ -83,7 +84,10 @@ export async function issueLaunchByCommand(
   return store.db.transaction().execute(async trx => {
     const token = await createLaunchToken(trx, launch, clock())
     const reason = simulate && `${ISSUED_BY_COMMAND}; ${describeSimulation(simulate)}`
-    await context.audit.recordIn(trx, makeRecord(context, 'launch', parties, { launch: launch.id, reason }))
+    await context.audit.recordIn(
+      trx,
+      makeRecord(context, 'launch', parties, { launch: launch.id, reason, simulate }),
+    )
     return buildLaunchUrl(launchUrl, settings.fhirBaseUrl, token)
   })
 }
@@ -171,13 +175,17 @@ async function storeGrant(
 }
 
 /** The reason in the audit records of these tokens and launches. */
-export const ISSUED_BY_COMMAND = 'Issued on the command line'
+const ISSUED_BY_COMMAND = 'Issued on the command line'
 
 function makeRecord(
   { clock, operator }: CommandContext,
   kind: 'token' | 'launch',
   { client, user, patientId }: Parties,
-  { reason = ISSUED_BY_COMMAND, ...details }: Pick<AuditRecord, 'launch' | 'by' | 'reason'>,
+  {
+    reason = ISSUED_BY_COMMAND,
+    simulate: mark,
+    ...more
+  }: Pick<AuditRecord, 'launch' | 'by' | 'reason'> & { readonly simulate?: Simulation | undefined },
 ): AuditRecord {
   return {
     at: clock(),
@@ -191,6 +199,7 @@ function makeRecord(
     patient: patientId,
     subject: user.id,
     fhirUser: formatFhirUser(user.fhirUserId),
-    ...details,
+    details: { origin: 'command', mark } satisfies EventDetails,
+    ...more,
   }
 }

@@ -7,8 +7,8 @@ import type { Extension, Hooks } from '../oauth/hooks.ts'
 import { findLoginByHash, type Login } from '../users/find-login.ts'
 import type { RefusalCode } from '../words/reason.ts'
 import { OAUTH_REASONS } from '../words/reasons.ts'
-import { ISSUED_BY_COMMAND } from './command-line.ts'
-import { describeSimulation, LAUNCHED, type LabSettings, type Simulation } from './settings.ts'
+import { findOldOrigin, findOldSimulation } from './old-texts.ts'
+import { describeSimulation, type LabSettings, type Simulation } from './settings.ts'
 
 type HookContext = Pick<AuthContext, 'store' | 'rules' | 'clock'>
 
@@ -17,9 +17,10 @@ export function createLabHooks(context: HookContext): Hooks {
   return {
     readExtension: data => makeExtension(context, JSON.parse(data)),
     explainRecord: record => explainSimulation(findSimulation(record)),
-    nameOrigin(reason) {
-      if (reason.startsWith(ISSUED_BY_COMMAND)) return 'Command line'
-      return reason.startsWith(LAUNCHED) ? 'Lab launch' : undefined
+    nameOrigin(record) {
+      const origin = readDetails(record.details).origin ?? findOldOrigin(record)
+      if (origin === 'command') return 'Command line'
+      return origin === 'lab' ? 'Lab launch' : undefined
     },
   }
 }
@@ -47,6 +48,7 @@ async function findFreshLogin(
 function makeSimulation(simulate: Simulation): Extension {
   return {
     reason: describeSimulation(simulate),
+    mark: simulate,
     refuse: endpoint => simulateRefusal(simulate, endpoint),
     changeClaims: claims => changeClaims(simulate, claims),
     async changeToken(token, event) {
@@ -85,12 +87,10 @@ function breakSignature(token: string): string {
   return `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`
 }
 
-/** Records that have no reason, such as those of launches and of the FHIR server, say it in their text. */
-const SIMULATED = /simulated by the lab: ([a-z0-9:_-]+)/i
-
-function findSimulation({ reason, details }: Parameters<Hooks['explainRecord']>[0]): string | undefined {
-  const named = readDetails(details)
-  return named.reason === 'simulated' ? String(named.facts?.simulation) : SIMULATED.exec(reason ?? '')?.[1]
+function findSimulation(record: Parameters<Hooks['explainRecord']>[0]): string | undefined {
+  const { mark, reason, facts } = readDetails(record.details)
+  if (reason === 'simulated') return String(facts?.simulation)
+  return mark ?? findOldSimulation(record)
 }
 
 function explainSimulation(simulation: string | undefined): ReturnType<Hooks['explainRecord']> {

@@ -193,6 +193,7 @@ function describeEvent(
     client: clientId,
     launch: id,
     reason: texts.filter(text => text).join('; '),
+    details: { origin: 'lab', mark: settings.simulate },
   }
 }
 

@@ -13,8 +13,8 @@ export interface Hooks {
   readExtension(data: string): Extension
   /** Explains an audit record about an extension, for the activity page. */
   explainRecord(record: Pick<KeptRecord, 'reason' | 'details'>): RecordNote | undefined
-  /** Names the origin of a launch by the reason in its first audit record. */
-  nameOrigin(reason: string): string | undefined
+  /** Names the origin of a launch by its first audit record. */
+  nameOrigin(record: Pick<KeptRecord, 'reason' | 'details'>): string | undefined
 }
 
 /** How a launch and its grant differ. Without a member they are as usual. */
@@ -35,8 +35,9 @@ export interface Extension {
   readonly changeClaims?: (claims: Claims) => Claims
   /** Changes a signed access token before it is sent. */
   readonly changeToken?: (token: string, event: TokenEvent) => Promise<string>
-  /** The reason in audit records. */
+  /** The text of audit records, and the mark in their details. */
   readonly reason?: string
+  readonly mark?: string
 }
 
 /** Tokens are issued for a code, or refreshed. */

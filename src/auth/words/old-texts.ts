@@ -33,6 +33,26 @@ export function nameOldRefusal(sentence: string | null): FhirReason {
   return OLD_REFUSALS.find(([pattern]) => pattern.test(sentence ?? ''))?.[1] ?? 'outside-access'
 }
 
+interface OldRecord {
+  readonly reason: string | null
+  readonly details: string | null
+}
+
+/** What an event is, by its details, or for a record of an earlier release by its text. */
+export function nameEvent({ reason, details }: OldRecord): string | undefined {
+  const { event } = parseDetails(details)
+  return event ?? OLD_EVENTS.find(([start]) => reason?.startsWith(start))?.[1]
+}
+
+const OLD_EVENTS = [
+  ['The app revoked the token', 'token-revoked'],
+  ['Password changed', 'password-changed'],
+] as const
+
+function parseDetails(details: string | null): { readonly event?: string } {
+  return details === null ? {} : JSON.parse(details)
+}
+
 /** The first that matches counts. */
 const OLD_REFUSALS: readonly (readonly [pattern: RegExp, reason: FhirReason])[] = [
   [/this server accepts no \w+\/ scopes/i, 'insufficient-scope-of-context'],

@@ -60,7 +60,12 @@ export const BODIES = {
 
 /** Patches that are malformed. */
 export const MALFORMED_PATCHES = share(
-  { status: 400, code: 'structure', remedy: 'Correct the patch.' },
+  {
+    status: 400,
+    code: 'structure',
+    cause: 'The patch cannot be read. The response says why.',
+    remedy: 'Correct the patch.',
+  },
   {
     'patch-not-operations': 'Cannot apply patch: expected Parameters with operations',
     'patch-not-an-array': 'Cannot apply patch: expected an array of operations',
@@ -80,7 +85,12 @@ export const MALFORMED_PATCHES = share(
 
 /** Patches that cannot be applied to this resource. */
 export const UNUSABLE_PATCHES = share(
-  { status: 422, code: 'processing', remedy: CORRECT_PATCH },
+  {
+    status: 422,
+    code: 'processing',
+    cause: 'The patch cannot be applied to the resource. The response says why.',
+    remedy: CORRECT_PATCH,
+  },
   {
     'patch-unusable': 'Cannot apply patch',
     'patch-costs-too-much':

@@ -101,6 +101,7 @@ const GROUPS = {
   'bad-search': SEARCHES,
   'bad-bundle': BUNDLES,
   'malformed-patch': MALFORMED_PATCHES,
+  'unusable-patch': UNUSABLE_PATCHES,
 } as const
 
 /** Whether a reason is one of a group. */

@@ -52,9 +52,6 @@ async function handleRevocation(
 }
 
 /** Consumes the client's assertion, revokes the token and writes the audit record in one transaction. */
-/** The reason in the record of a revocation by the app. */
-export const TOKEN_REVOKED = 'The app revoked the token'
-
 async function revokeRecorded(
   context: AuthContext,
   request: FastifyRequest,
@@ -68,7 +65,8 @@ async function revokeRecorded(
     if (token === undefined) return refuse('parameter-missing', { parameter: 'token' })
     const ended = await revokeToken(trx, context, { client, token, keys })
     const event = { kind: 'revoke', status: 200, client: client.id } as const
-    if (ended) await auditEvent(context, request, { ...ended, ...event, reason: TOKEN_REVOKED }, trx)
+    const said = { reason: 'The app revoked the token', details: { event: 'token-revoked' } } as const
+    if (ended) await auditEvent(context, request, { ...ended, ...event, ...said }, trx)
     return undefined
   })
 }

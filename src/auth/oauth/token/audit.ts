@@ -28,6 +28,7 @@ export async function auditTokens(
   const kind = readTokenEvent(readParameters(request.body))
   if (isFailure(result)) return auditRefusedTokens(context, request, kind, result, trx)
   const { client_id, sub, patient, jti } = result.accessToken
+  const { reason, mark } = readExtension(context, result.grant)
   const event: AuthEvent = {
     kind,
     status: 200,
@@ -37,8 +38,8 @@ export async function auditTokens(
     patient: readText(patient),
     launch: typeof jti === 'string' && jti.includes('.') ? jti.split('.')[0] : undefined,
     by: result.response.scope,
-    reason: readExtension(context, result.grant).reason,
-    details: { claims: describeTokens(result) },
+    reason,
+    details: { claims: describeTokens(result), mark },
   }
   return auditEvent(context, request, event, trx)
 }

@@ -123,7 +123,13 @@ async function changePassword(
   const isChanged = await context.store.db.transaction().execute(async trx => {
     const details = await result.confirm(trx, { newHash: hash, loginIdHash: login.idHash })
     if (!details) return false
-    const event = { kind: 'admin', status: 303, user, reason: PASSWORD_CHANGED, details } as const
+    const event = {
+      kind: 'admin',
+      status: 303,
+      user,
+      reason: PASSWORD_CHANGED,
+      details: { ...details, event: 'password-changed' },
+    } as const
     await auditEvent(context, request, event, trx)
     return true
   })

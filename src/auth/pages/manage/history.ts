@@ -11,9 +11,8 @@ import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { hasScope, keepUsableGrants, selectGrants } from '../../oauth/grants/grant.ts'
-import { TOKEN_REVOKED } from '../../oauth/revocation/routes.ts'
 import { findKnownApps } from '../../users/known.ts'
-import { PASSWORD_CHANGED } from '../../users/passwords.ts'
+import { nameEvent } from '../../words/old-texts.ts'
 
 /** Access of an app that has ended. */
 export interface PastAccess {
@@ -141,14 +140,18 @@ function classifyEnd(
     }
     case 'revoke': {
       if (event.launch_id !== null)
-        return event.launch_id === launch_id ? (event.reason === TOKEN_REVOKED ? 'app' : 'misuse') : undefined
+        return event.launch_id === launch_id
+          ? nameEvent(event) === 'token-revoked'
+            ? 'app'
+            : 'misuse'
+          : undefined
       const isThis = event.client_id === client_id && [null, patient_id].includes(event.patient_id)
       return isThis ? 'user' : undefined
     }
     default: {
       if (event.method === null) {
         const isKept = isNamed(readDetails(event.details).kept)
-        return event.reason === PASSWORD_CHANGED && !isKept ? 'password' : undefined
+        return nameEvent(event) === 'password-changed' && !isKept ? 'password' : undefined
       }
       const { request, resource_type, resource_id } = event
       const isAbout = { grant: launch_id, client: client_id }[resource_type ?? ''] ?? resource_id

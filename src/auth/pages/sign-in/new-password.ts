@@ -58,7 +58,13 @@ async function changePassword(
     await trx.updateTable('clinician').set(columns).where('id', '=', user.id).execute()
     // Apps that the administrator left their access keep it.
     const kept = await keepAccess(trx, { accountId: user.id, mark: found.login.mark, what: 'offline' })
-    const event = { kind: 'admin', status: 303, user, reason: PASSWORD_CHANGED, details: { kept } } as const
+    const event = {
+      kind: 'admin',
+      status: 303,
+      user,
+      reason: PASSWORD_CHANGED,
+      details: { kept, event: 'password-changed' },
+    } as const
     await auditEvent(context, reply.request, event, trx)
     return user
   }

@@ -259,7 +259,7 @@ export function describeOrigin(
   if (launch.startsWith('client-')) return 'Backend service'
   const [start] = first
   if (start === undefined) return undefined
-  const named = hooks?.nameOrigin(start.reason ?? '')
+  const named = hooks?.nameOrigin(start)
   return named ?? (start.kind === 'launch' ? 'EHR launch' : 'Standalone launch')
 }
 

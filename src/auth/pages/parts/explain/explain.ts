@@ -183,7 +183,7 @@ function explainAgain(record: KeptRecord, group: LaunchGroup, explainRequest: Ex
   return { scope, patient: launched, explained }
 }
 
-/** Failures that the status explains. */
+/** Failures of earlier releases that the status explains. */
 const BY_STATUS: Readonly<Record<number, Advice>> = {
   406: {
     cause:
@@ -206,7 +206,9 @@ const BY_STATUS: Readonly<Record<number, Advice>> = {
 }
 
 /** The FHIR server permitted the request, but could not complete it. */
-function adviseOnFailure({ reason, status }: KeptRecord): Advice {
+function adviseOnFailure({ reason, status, details }: KeptRecord): Advice {
+  const named = explainReason(readDetails(details))
+  if (named) return named
   const isOfServer = status >= 500
   const known = BY_STATUS[status]
   if (known && reason === null) return known
