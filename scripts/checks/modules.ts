@@ -112,6 +112,7 @@ export function findModuleFaults(sources: Sources): readonly string[] {
       ...findImports(text).flatMap(found => findImportFaults(file, found)),
       ...findUsageFaults(file, text),
       ...findLabFaults(file, text),
+      ...findProviderFaults(file, text),
     ]),
     ...findCycleFaults([...sources]),
     ...findUpwardFaults(files),
@@ -248,6 +249,17 @@ function findUsageFaults(file: string, text: string): readonly string[] {
       ? [`${file}: only cli prints and exits`]
       : []),
   ]
+}
+
+/** Only these know the kinds of sign-in providers. The rest asks for the traits of a provider. */
+const PROVIDER_FILES: readonly string[] = ['src/config/providers/', 'src/auth/users/providers/']
+
+function findProviderFaults(file: string, text: string): readonly string[] {
+  if (isTest(file) || PROVIDER_FILES.some(path => file.startsWith(path))) return []
+  const [found] = /(?:[!=]==|\bcase) '(?:oidc|ldap)'/.exec(text) ?? []
+  return found === undefined
+    ? []
+    : [`${file}: decides by the kind of a provider (${found}); use describeProvider of config`]
 }
 
 /** The lab with its simulated errors is an extension (`auth/oauth/hooks.ts`): only these files know of it. */

@@ -1,5 +1,5 @@
 import { parseJson } from '../core/index.ts'
-import { showIds } from './login-providers.ts'
+import { showIds } from './providers/providers.ts'
 import type { SettingType } from './setting-types.ts'
 import * as types from './setting-types.ts'
 

@@ -23,16 +23,19 @@ export {
   findDeveloperToolsProblem,
   listFeatures,
 } from './developer-tools.ts'
-export {
-  type ClaimRule,
-  type FhirUserRule,
-  getProviderIssuer,
-  type LdapProvider,
-  type LoginProvider,
-  type OidcProvider,
-} from './login-providers.ts'
 export { type LogoFile, readLogo } from './logo-file.ts'
 export { parsePolicyText } from './policy-text.ts'
+export { type ClaimRule, type FhirUserRule, PROVIDER_KINDS } from './providers/fields.ts'
+export type { LdapProvider } from './providers/ldap.ts'
+export type { OidcProvider } from './providers/oidc.ts'
+export {
+  describeProvider,
+  getProviderIssuer,
+  hasForm,
+  isRedirecting,
+  type LoginProvider,
+} from './providers/providers.ts'
+export type { ProviderTraits } from './providers/traits.ts'
 export { ensureSecret } from './secret-file.ts'
 export { findSecurityWarnings } from './security-warnings.ts'
 export { LOG_LEVELS, type LogLevel } from './setting-types.ts'

@@ -1,4 +1,5 @@
-import { claimRule, fhirUserRule, loginProviders } from './login-providers.ts'
+import { claimRule, fhirUserRule } from './providers/fields.ts'
+import { loginProviders } from './providers/providers.ts'
 import { defineDerived, defineFixed, defineOpen, none } from './setting-row.ts'
 import * as types from './setting-types.ts'
 

@@ -1,4 +1,5 @@
 import { isLoopbackUrl } from './derive.ts'
+import { isRedirecting } from './providers/providers.ts'
 import type { Settings } from './settings.ts'
 
 type Checked = Pick<
@@ -82,7 +83,7 @@ const WARNINGS: Readonly<Record<string, Row>> = {
     applies: ({ login }) =>
       login.secondFactor !== 'none' &&
       login.providers.some(
-        provider => provider.kind === 'oidc' && provider.admin && provider.acrValues.length === 0,
+        provider => isRedirecting(provider) && provider.admin && provider.acrValues.length === 0,
       ),
   },
   'offline-access': {

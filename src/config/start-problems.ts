@@ -1,13 +1,14 @@
 import { accessSync, constants } from 'node:fs'
 import { findColourProblems } from './brand-colours.ts'
 import { isLoopbackUrl } from './derive.ts'
+import { findLogoProblems } from './logo-file.ts'
 import {
+  describeProvider,
   findProviderConflicts,
   findUsersFault,
   type LoginProvider,
   SINGLE_PROVIDER_ID,
-} from './login-providers.ts'
-import { findLogoProblems } from './logo-file.ts'
+} from './providers/providers.ts'
 import type { SettingKey, Settings, Source, UpstreamSettings } from './settings.ts'
 import { settingsTable } from './table.ts'
 
@@ -118,7 +119,7 @@ function findLoginProblems({ login, allowHttp }: Settings): readonly string[] {
     ...providers.flatMap(provider => [
       ...findFileProblems(provider),
       ...when(
-        !allowHttp && isClear(provider.kind === 'oidc' ? provider.issuer : provider.url),
+        !allowHttp && isClear(describeProvider(provider).url),
         `sign-in provider ${provider.id} must use https or ldaps, or set SMART_ALLOW_HTTP=true`,
       ),
     ]),
@@ -153,11 +154,7 @@ function isClear(url: string | undefined): boolean {
 
 /** The files are read when they are needed, so that a changed secret takes effect; here only that it will work. */
 function findFileProblems(provider: LoginProvider): readonly string[] {
-  const files =
-    provider.kind === 'oidc'
-      ? [provider.clientSecretFile, provider.clientKeyFile]
-      : [provider.bindPasswordFile, provider.tlsCa]
-  return files.flatMap(file =>
+  return describeProvider(provider).files.flatMap(file =>
     when(file !== undefined && !isReadable(file), `sign-in provider ${provider.id} cannot read ${file}`),
   )
 }

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import type { Send } from '../../backends/upstream/index.ts'
 import {
   type Configuration,
+  describeProvider,
   findSecurityWarnings,
   type LoginProvider,
   readConfiguration,
@@ -271,20 +272,15 @@ async function checkSecret({ secret }: Settings, store: Store): Promise<readonly
 
 async function checkSignIn(provider: LoginProvider): Promise<readonly Finding[]> {
   const subject = `sign-in ${provider.id}`
+  const { url, works } = describeProvider(provider)
   const { checkProvider } = await import('../../auth/index.ts')
   try {
     await checkProvider(provider)
-    return [makeFinding('ok', subject)(PROVIDER_OK[provider.kind])]
+    return [makeFinding('ok', subject)(works)]
   } catch (error) {
-    const url = provider.kind === 'oidc' ? provider.issuer : provider.url
     return [makeFinding('problem', subject)(`Cannot use ${url}: ${describeReason(error)}.`)]
   }
 }
-
-const PROVIDER_OK = {
-  oidc: 'The provider and its keys are reachable.',
-  ldap: 'The directory accepts the service account, and has the base entry.',
-} as const
 
 async function checkUpstream(settings: Settings, baseUrl: string): Promise<readonly Finding[]> {
   try {

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox'
-import { getProviderIssuer } from '../../../config/index.ts'
+import { getProviderIssuer, PROVIDER_KINDS } from '../../../config/index.ts'
 import { describeError } from '../../../core/index.ts'
-import { CLOSED, NONE } from '../../../endpoint/index.ts'
+import { CLOSED, NONE, OneOf } from '../../../endpoint/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import type { ProviderReport } from '../../users/providers/provider-client.ts'
+import type { ProviderReport } from '../../users/providers/oidc/client.ts'
 import { checkProvider } from '../../users/providers/providers.ts'
 import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
@@ -14,7 +14,7 @@ const Provider = Type.Object(
   {
     id: Type.String(),
     name: Type.String(),
-    kind: Type.Union([Type.Literal('oidc'), Type.Literal('ldap')]),
+    kind: OneOf(PROVIDER_KINDS),
     issuer: Type.String(),
   },
   CLOSED,

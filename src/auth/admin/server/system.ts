@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import {
+  describeProvider as describeTraits,
   FEATURE_NAMES,
   LOG_LEVELS,
   type LoginProvider,
@@ -166,7 +167,8 @@ function describeLive(controls: Controls, { passwords, secondFactor, providers }
 
 /** Everything about a provider decides who signs in, and as whom. Only a secret is left out; of files the paths are kept. */
 function describeProvider(provider: LoginProvider): Properties {
-  return { ...provider, ...(provider.kind === 'oidc' && { clientSecret: undefined }) }
+  const { secrets } = describeTraits(provider)
+  return { ...provider, ...Object.fromEntries(secrets.map(name => [name, undefined])) }
 }
 
 /** Sets the level of the log on all instances, until their next start. */

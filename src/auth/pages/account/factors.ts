@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isRedirecting } from '../../../config/index.ts'
 import { isFailure, toPlainLine } from '../../../core/index.ts'
 import {
   type Html,
@@ -65,7 +66,7 @@ type Handle = (context: AuthContext, visit: Visit) => Promise<FastifyReply>
 export function addFactorRoutes(app: FastifyInstance, context: AuthContext): void {
   const serve = (handle: Handle, needsRecentSignIn: boolean) =>
     requireLogin(context, async (request, reply, login) => {
-      if (context.rules.findByIssuer(login.issuer)?.kind === 'oidc')
+      if (isRedirecting(context.rules.findByIssuer(login.issuer)))
         return sendOfProvider(context, reply, login)
       if (needsRecentSignIn && !isRecentLogin(login, context.clock()))
         return signInAgain(

@@ -1,3 +1,4 @@
+import { isRedirecting } from '../../../config/index.ts'
 import { type Html, html, renderBadge, renderDateTime, renderPageHead } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
@@ -106,7 +107,7 @@ function describeSteps(
         href: undefined,
         text: `You sign in with ${provider?.name ?? 'another provider'}, which keeps your password. Change it there.`,
       }
-  if (provider?.kind === 'oidc') return [password]
+  if (isRedirecting(provider)) return [password]
   return [password, describeTwoSteps(factors, codes, wrong), ...describePasskeys(context, factors)]
 }
 

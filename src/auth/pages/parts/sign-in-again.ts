@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { isRedirecting } from '../../../config/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
@@ -13,7 +14,7 @@ export function signInAgain(
 ): FastifyReply {
   rememberReturnPath(context, reply, returnPath)
   const provider = context.rules.findByIssuer(issuer)
-  if (provider?.kind === 'oidc')
+  if (isRedirecting(provider))
     return reply.redirect(`${paths.loginProviders}/${provider.id}?prompt=login`, 302)
   const directory = provider ? `&provider=${provider.id}` : ''
   return reply.redirect(`${paths.login}?prompt=login${directory}`, 302)

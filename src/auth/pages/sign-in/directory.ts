@@ -13,7 +13,7 @@ import {
   type BindResult,
   type GuardBind,
   type RefusedBind,
-} from '../../users/providers/ldap.ts'
+} from '../../users/providers/ldap/directory.ts'
 import { SignInRefusal } from '../../users/providers/refusal.ts'
 import { findLink, findSubject } from '../../users/sign-in/account.ts'
 import { describeLaunch, REFUSED_EVENTS } from './complete.ts'

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isRedirecting } from '../../../config/index.ts'
 import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderHidden, renderPage, renderPageHead } from '../../../web/ui/index.ts'
 import { auditEvent } from '../../base/audit.ts'
@@ -54,7 +55,7 @@ async function findProviderLogout(
   returnTo: string | undefined,
 ): Promise<ProviderLogout | undefined> {
   const provider = rules.findByIssuer(issuer)
-  if (provider?.kind !== 'oidc') return undefined
+  if (!isRedirecting(provider)) return undefined
   const url = await providers.getClient(provider).findLogoutUrl()
   if (url === undefined) return undefined
   return {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { LoginProvider, OidcProvider } from '../../../config/index.ts'
+import { hasForm, isRedirecting, type LoginProvider, type OidcProvider } from '../../../config/index.ts'
 import { isFailure } from '../../../core/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
@@ -10,15 +10,15 @@ import { findCurrentLogin } from '../../users/login.ts'
 import { collectEvidence } from '../../users/providers/groups.ts'
 import { SignInRefusal } from '../../users/providers/refusal.ts'
 import { findAccount, storeAccount } from '../../users/sign-in/account.ts'
-import { addBackchannelLogoutRoute } from '../../users/sign-in/logout-token.ts'
+import { addBackchannelLogoutRoute } from '../../users/sign-in/oidc/logout-token.ts'
+import { storePendingSignIn, takePendingSignIn } from '../../users/sign-in/oidc/pending-sign-in.ts'
 import {
   finishSignIn,
   makeRecentRequest,
   type ProviderUser,
   prepareSignIn,
   type WantedSignIn,
-} from '../../users/sign-in/oidc.ts'
-import { storePendingSignIn, takePendingSignIn } from '../../users/sign-in/pending-sign-in.ts'
+} from '../../users/sign-in/oidc/sign-in.ts'
 import { sendErrorPage } from '../parts/page-parts.ts'
 import { completeLogin, describeLaunch, withInteraction } from './complete.ts'
 
@@ -28,7 +28,7 @@ export function addProviderRoutes(app: FastifyInstance, context: AuthContext): v
 
   app.get(`${paths.loginProviders}/:id`, NO_HEAD_ROUTE, async (request, reply) => {
     const provider = context.providers.find(readParameters(request.params).get('id') ?? '')
-    if (provider?.kind !== 'oidc') return reply.callNotFound()
+    if (!isRedirecting(provider)) return reply.callNotFound()
     const pending = await findPendingAuthorization(context, readParameters(request.query))
     const isAgain = readParameters(request.query).get('prompt') === 'login'
     const wanted = pending ?? (isAgain ? { request: makeRecentRequest(context.clock()) } : undefined)
@@ -59,7 +59,7 @@ async function handleCallback(context: AuthContext, reply: FastifyReply): Promis
   const state = readParameters(request.query).get('state') ?? ''
   const signIn = await takePendingSignIn(context, request, reply, state)
   const provider = signIn && context.rules.findByIssuer(signIn.issuer)
-  if (!signIn || provider?.kind !== 'oidc')
+  if (!signIn || !isRedirecting(provider))
     return refuseSignIn(context, reply, new SignInRefusal('expired'), {})
   const { interaction = '' } = signIn
   const pending = await findPendingAuthorization(context, readParameters({ interaction }))
@@ -90,7 +90,7 @@ export async function completeSignIn(
     const authenticated = {
       store: (trx: Parameters<typeof storeAccount>[0]) => storeAccount(trx, account, context.clock()),
       retry: tryOnce,
-      methods: provider.kind === 'ldap' ? user.login.amr : undefined,
+      methods: hasForm(provider) ? user.login.amr : undefined,
       provider: { ...user.login, evidence: collectEvidence(provider, user, context.clock()) },
       reason: `Signed in with ${provider.id}`,
     }

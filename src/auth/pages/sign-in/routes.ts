@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
-import type { LdapProvider } from '../../../config/index.ts'
+import { hasForm, isRedirecting, type LdapProvider } from '../../../config/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { formatLength } from '../../../web/ui/index.ts'
 import { auditEvent, type describeRefused } from '../../base/audit.ts'
@@ -204,7 +204,7 @@ function describeWanted(context: AuthContext, request: FastifyRequest): LoginPag
 /** The directory whose passwords a sent form has. Without a name, they are those of this server if it has any. */
 function findDirectory({ providers }: AuthContext, parameters: Parameters): LdapProvider | undefined {
   const named = parameters.get('provider')
-  const directories = providers.all.filter(provider => provider.kind === 'ldap')
+  const directories = providers.all.filter(hasForm)
   if (named === undefined) return providers.passwords ? undefined : directories[0]
   return directories.find(({ id }) => id === named)
 }
@@ -213,10 +213,7 @@ type Method = AuthContext['providers']['ordered'][number]
 
 /** The first method that has passwords. */
 function findFirstForm({ providers }: AuthContext): 'password' | LdapProvider | undefined {
-  return providers.ordered.find(method => method === 'password' || method.kind === 'ldap') as
-    | 'password'
-    | LdapProvider
-    | undefined
+  return providers.ordered.find(method => method === 'password' || hasForm(method))
 }
 
 /** The directory whose passwords the page asks for: the named one, or the first method that has passwords. */
@@ -246,10 +243,10 @@ function chooseForm(
 function describeWay({ brand }: AuthContext, method: Method): OtherWay {
   if (method === 'password')
     return { name: `${brand.name} account`, path: `${paths.login}?provider=password` }
-  const { kind, id, name } = method
+  const { id, name } = method
   return {
     name,
-    path: kind === 'oidc' ? `${paths.loginProviders}/${id}` : `${paths.login}?provider=${id}`,
+    path: isRedirecting(method) ? `${paths.loginProviders}/${id}` : `${paths.login}?provider=${id}`,
   }
 }
 

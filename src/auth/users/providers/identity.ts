@@ -1,4 +1,4 @@
-import type { FhirUserRule, LoginProvider } from '../../../config/index.ts'
+import { describeProvider, type FhirUserRule, type LoginProvider } from '../../../config/index.ts'
 import { isFailure, isRecord, isUsername, toPlainLine } from '../../../core/index.ts'
 import { isId } from '../../../fhir/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
@@ -56,7 +56,7 @@ export function readNames(provider: LoginProvider, claims: Claims): AccountNames
 
 /** The kind of resource that the users of a provider are. */
 export function getUserType(provider: LoginProvider): 'Practitioner' | 'Patient' {
-  return provider.kind === 'oidc' && provider.users === 'patients' ? 'Patient' : 'Practitioner'
+  return describeProvider(provider).users === 'patients' ? 'Patient' : 'Practitioner'
 }
 
 /** The Practitioner, or the Patient, that the claims name, or a search for it. */

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { LoginProvider, OidcProvider, Settings } from '../../../config/index.ts'
-import { checkDirectory } from './ldap.ts'
+import { isRedirecting, type LoginProvider, type OidcProvider, type Settings } from '../../../config/index.ts'
+import { checkDirectory } from './ldap/directory.ts'
 import {
   checkOidcProvider,
   createProviderClient,
   type ProviderClient,
   type ProviderClientOptions,
   type ProviderReport,
-} from './provider-client.ts'
+} from './oidc/client.ts'
 
 type LoginSettings = Pick<Settings['login'], 'passwords' | 'secondFactor' | 'providers' | 'order'>
 
@@ -29,9 +29,13 @@ export interface Providers {
 
 /** Rejects with the reason if nobody can sign in with the provider. */
 export async function checkProvider(provider: LoginProvider): Promise<ProviderReport | undefined> {
-  if (provider.kind === 'oidc') return checkOidcProvider(provider)
-  await checkDirectory(provider)
-  return undefined
+  switch (provider.kind) {
+    case 'oidc':
+      return checkOidcProvider(provider)
+    case 'ldap':
+      await checkDirectory(provider)
+      return undefined
+  }
 }
 
 /** The methods that the settings name come first. */
@@ -67,7 +71,7 @@ export function createProviders(
 
   function replace(next: LoginSettings): void {
     login = next
-    opened = next.providers.filter(provider => provider.kind === 'oidc').map(open)
+    opened = next.providers.filter(isRedirecting).map(open)
   }
 
   replace(initial)

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import { getProviderIssuer, type LoginProvider } from '../../../config/index.ts'
+import { describeProvider, getProviderIssuer, type LoginProvider } from '../../../config/index.ts'
 import { isFailure } from '../../../core/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import type { Schema } from '../../../store/index.ts'
@@ -32,15 +32,12 @@ export interface Account {
   readonly admin: boolean
 }
 
-/** The attributes that never change for an entry of a directory: OpenLDAP and others (RFC 4530), Active Directory. */
-const ENTRY_IDS = ['entryUUID', 'objectGUID'] as const
-
 /** The subject of a user: `sub`, or the id of a directory entry. */
-export function findSubject({ kind }: LoginProvider, claims: Claims): string | undefined {
-  const names = kind === 'oidc' ? ['sub'] : ENTRY_IDS
-  return names.map(name => claims[name]).find(value => typeof value === 'string' && value !== '') as
-    | string
-    | undefined
+export function findSubject(provider: LoginProvider, claims: Claims): string | undefined {
+  const { subjectClaims } = describeProvider(provider)
+  return subjectClaims
+    .map(name => claims[name])
+    .find((value): value is string => typeof value === 'string' && value !== '')
 }
 
 /** What accounts are found with; `login explain` has no more. */

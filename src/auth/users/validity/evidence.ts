@@ -1,4 +1,9 @@
-import type { ClaimRule, LoginProvider } from '../../../config/index.ts'
+import {
+  type ClaimRule,
+  describeProvider,
+  type LoginProvider,
+  type ProviderTraits,
+} from '../../../config/index.ts'
 import { sha256 } from '../../../store/index.ts'
 import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
 
@@ -26,7 +31,7 @@ export function isStillAccepted(
     meetsRule(provider.allow, evidence.allow) &&
     (!isProvisioned || evidence.mapping === describeMapping(provider)) &&
     evidence.directory === describeDirectory(provider) &&
-    (provider.kind === 'ldap' || isStrongEnough(provider, evidence))
+    isStrongEnough(describeProvider(provider), evidence)
   )
 }
 
@@ -41,7 +46,7 @@ function meetsRule(rule: ClaimRule | undefined, matched: ClaimRule | undefined):
 }
 
 function isStrongEnough(
-  { acrValues, maxAge }: { readonly acrValues: readonly string[]; readonly maxAge: number | undefined },
+  { acrValues, maxAge }: Pick<ProviderTraits, 'acrValues' | 'maxAge'>,
   { acr, age }: Evidence,
 ): boolean {
   const isRecent = maxAge === undefined || (age !== undefined && age <= maxAge + CLOCK_TOLERANCE_SECONDS)
@@ -49,12 +54,10 @@ function isStrongEnough(
 }
 
 export function describeMapping(provider: LoginProvider): string {
-  const users = provider.kind === 'oidc' ? provider.users : 'clinicians'
-  return sha256(JSON.stringify([provider.fhirUser ?? null, users]))
+  return sha256(JSON.stringify([provider.fhirUser ?? null, describeProvider(provider).users]))
 }
 
 export function describeDirectory(provider: LoginProvider): string | undefined {
-  if (provider.kind !== 'ldap') return undefined
-  const { url, baseDn, userFilter, groupFilter } = provider
-  return sha256(JSON.stringify([url, baseDn, userFilter, groupFilter ?? null]))
+  const { directory } = describeProvider(provider)
+  return directory && sha256(JSON.stringify(directory))
 }

@@ -2,7 +2,7 @@
  * Decides whether a login or a grant is still good: by what was true when it was given, and what is true now (ENDS-1). Every
  * use asks `findEnd`, so that access ends as a consequence of a change, whoever makes it.
  */
-import { getProviderIssuer, type LoginProvider, type Settings } from '../../../config/index.ts'
+import { getProviderIssuer, isRedirecting, type LoginProvider, type Settings } from '../../../config/index.ts'
 import { sha256 } from '../../../store/index.ts'
 import { type Evidence, isStillAccepted } from './evidence.ts'
 
@@ -167,7 +167,7 @@ export function needsSecondFactor(
     readonly auditor: boolean
   },
 ): boolean {
-  if (rules.secondFactor === 'none' || rules.findByIssuer(issuer)?.kind === 'oidc') return false
+  if (rules.secondFactor === 'none' || isRedirecting(rules.findByIssuer(issuer))) return false
   return rules.secondFactor === 'all' || admin || auditor || evidence?.admin !== undefined
 }
 

@@ -1,3 +1,4 @@
+import { getProviderIssuer } from '../../../../config/index.ts'
 import { isFailure } from '../../../../core/index.ts'
 import { type Html, html, renderDateTime, renderField, renderHidden } from '../../../../web/ui/index.ts'
 import type { Parameters } from '../../../base/request.ts'
@@ -133,9 +134,7 @@ function readLink(form: Parameters) {
 /** The issuers of the settings are offered; others can be typed. */
 function renderLinkFields({ form, context }: AdminRequest): Html {
   const { issuer, subject } = readLink(form)
-  const [only, ...others] = context.providers.all.map(provider =>
-    provider.kind === 'oidc' ? provider.issuer : `ldap:${provider.id}`,
-  )
+  const [only, ...others] = context.providers.all.map(getProviderIssuer)
   return html`${renderField({ name: 'issuer', label: 'Issuer', value: issuer || (others.length === 0 ? (only ?? '') : ''), required: true })}
 ${renderField({ name: 'subject', label: 'Subject (sub, or the id of a directory entry)', value: subject, required: true })}`
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Client, Entry } from 'ldapts'
-import type { LdapProvider } from '../../../config/index.ts'
-import type { Claims } from '../../../jwt/index.ts'
+import type { LdapProvider } from '../../../../config/index.ts'
+import type { Claims } from '../../../../jwt/index.ts'
 
 const TIMEOUT_MS = 5_000
 

@@ -1,16 +1,16 @@
 import type { FastifyInstance } from 'fastify'
 import type { Kysely } from 'kysely'
-import type { OidcProvider } from '../../../config/index.ts'
-import { isFailure, isRecord } from '../../../core/index.ts'
-import { type Claims, decodeJwt } from '../../../jwt/index.ts'
-import { type Schema, sha256 } from '../../../store/index.ts'
-import { auditEvent, describeRefusal } from '../../base/audit.ts'
-import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
-import { paths } from '../../base/paths.ts'
-import { getStatus, type Refusal, refuse } from '../../base/refusal.ts'
-import { readParameters } from '../../base/request.ts'
-import type { UsersContext } from '../context.ts'
-import { endProviderLogins } from '../login.ts'
+import { isRedirecting, type OidcProvider } from '../../../../config/index.ts'
+import { isFailure, isRecord } from '../../../../core/index.ts'
+import { type Claims, decodeJwt } from '../../../../jwt/index.ts'
+import { type Schema, sha256 } from '../../../../store/index.ts'
+import { auditEvent, describeRefusal } from '../../../base/audit.ts'
+import { CLOCK_TOLERANCE_SECONDS } from '../../../base/limits.ts'
+import { paths } from '../../../base/paths.ts'
+import { getStatus, type Refusal, refuse } from '../../../base/refusal.ts'
+import { readParameters } from '../../../base/request.ts'
+import type { UsersContext } from '../../context.ts'
+import { endProviderLogins } from '../../login.ts'
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
@@ -54,7 +54,7 @@ export function addBackchannelLogoutRoute(app: FastifyInstance, context: UsersCo
 /** OIDC Back-Channel Logout, 2.6. */
 async function readLogoutToken(context: UsersContext, text: string): Promise<LogoutToken | Refusal> {
   const provider = context.rules.findByIssuer(decodeJwt(text)?.claims.iss)
-  if (provider?.kind !== 'oidc') return refuse('logout-token-issuer-unknown')
+  if (!isRedirecting(provider)) return refuse('logout-token-issuer-unknown')
   const claims = await context.providers.getClient(provider).verify(text)
   if (isFailure(claims))
     return refuse(

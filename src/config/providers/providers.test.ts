@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { listEffectiveSettings, readConfiguration } from './configuration.ts'
+import { listEffectiveSettings, readConfiguration } from '../configuration.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-providers-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

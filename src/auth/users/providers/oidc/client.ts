@@ -14,9 +14,9 @@ import {
   PrivateKeyJwt,
   type ServerMetadata,
 } from 'openid-client'
-import { createCachedFetch } from '../../../cache/index.ts'
-import type { OidcProvider } from '../../../config/index.ts'
-import { type Failed, fail, MINUTE_MS } from '../../../core/index.ts'
+import { createCachedFetch } from '../../../../cache/index.ts'
+import type { OidcProvider } from '../../../../config/index.ts'
+import { type Failed, fail, MINUTE_MS } from '../../../../core/index.ts'
 import {
   type Algorithm,
   type Claims,
@@ -25,8 +25,8 @@ import {
   readKeySet,
   type VerificationKey,
   verifySignature,
-} from '../../../jwt/index.ts'
-import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
+} from '../../../../jwt/index.ts'
+import { CLOCK_TOLERANCE_SECONDS } from '../../../base/limits.ts'
 
 const TIMEOUT_SECONDS = 5
 /** How long metadata and keys are used without a new fetch. */

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { createRandomToken, limitPendingRows, sha256 } from '../../../store/index.ts'
-import { type CookieDefinition, defineCookie } from '../../../web/http/index.ts'
-import { LIFETIME, LIMITS } from '../../base/limits.ts'
-import type { UsersContext } from '../context.ts'
-import { findRoom } from '../room.ts'
+import { createRandomToken, limitPendingRows, sha256 } from '../../../../store/index.ts'
+import { type CookieDefinition, defineCookie } from '../../../../web/http/index.ts'
+import { LIFETIME, LIMITS } from '../../../base/limits.ts'
+import type { UsersContext } from '../../context.ts'
+import { findRoom } from '../../room.ts'
 
 /** A sign-in whose user is at the provider. */
 export interface PendingSignIn {

@@ -9,15 +9,15 @@ import {
   randomNonce,
   randomPKCECodeVerifier,
 } from 'openid-client'
-import type { OidcProvider } from '../../../config/index.ts'
-import { findCode, isFailure } from '../../../core/index.ts'
-import type { Claims } from '../../../jwt/index.ts'
-import { CLOCK_TOLERANCE_SECONDS, RECENT_SECONDS } from '../../base/limits.ts'
-import { paths } from '../../base/paths.ts'
-import type { UsersContext } from '../context.ts'
-import { findClaim, listUsedClaims } from '../providers/identity.ts'
-import type { ProviderLogin } from '../providers/provider-login.ts'
-import { SignInRefusal } from '../providers/refusal.ts'
+import type { OidcProvider } from '../../../../config/index.ts'
+import { findCode, isFailure } from '../../../../core/index.ts'
+import type { Claims } from '../../../../jwt/index.ts'
+import { CLOCK_TOLERANCE_SECONDS, RECENT_SECONDS } from '../../../base/limits.ts'
+import { paths } from '../../../base/paths.ts'
+import type { UsersContext } from '../../context.ts'
+import { findClaim, listUsedClaims } from '../../providers/identity.ts'
+import type { ProviderLogin } from '../../providers/provider-login.ts'
+import { SignInRefusal } from '../../providers/refusal.ts'
 import type { PendingSignIn } from './pending-sign-in.ts'
 
 /** A sign-in that is ready to be stored. `buildUrl` makes the URL of the provider for its state. */
