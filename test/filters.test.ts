@@ -73,6 +73,24 @@ describe('a filter that is not known', () => {
       assert.match(done.stderr, /^Cannot use --|^Unknown option/)
     })
 
+  it('names a user by a part of the name for people only: a program may end what it lists', async () => {
+    const { id } = await auth.findUser('root')
+    await auth.logIn('root')
+    const count = async (user: string) => {
+      const headers = { authorization: `Bearer ${token}` }
+      const found = await auth.openBrowser().get(`/admin/api/sign-ins?clinician_id=${user}`, headers)
+      return found.json().items.length > 0
+    }
+    assert.deepEqual([await count(id), await count('root'), await count('roo')], [true, false, false])
+    const env = { SMART_DATABASE_URL: url }
+    assert.equal((await sallyport(['sign-in', 'list', '--user', 'roo'], { env })).exitCode, 0)
+    const nobody = await sallyport(['sign-in', 'list', '--user', 'nobody'], { env })
+    assert.deepEqual(
+      [nobody.exitCode, nobody.stderr],
+      [1, 'Cannot list sign-ins: no user is known as nobody\n'],
+    )
+  })
+
   it('is refused in a download too', async () => {
     const browser = await auth.logIn('root')
     for (const path of ['/users.csv?state=lost', '/access/export.csv?colour=red', '/audit/export.csv?kind=x'])

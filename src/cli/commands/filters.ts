@@ -13,18 +13,19 @@ const VALUES: Readonly<Record<string, string>> = { boolean: 'true|false', intege
 
 /** The filters of a list as options. */
 export function listOptions(filters: Filters) {
-  return Object.entries(filters).map(([key, { name = key, option = name, schema, about }]) => {
-    const { type = '', anyOf = [] }: JsonSchema = schema
-    const values = anyOf.map(one => String(one.const))
-    const named = about.includes(`\`${values[0]}\``) || values.length === 0
-    return {
-      param: option,
-      option: toOption(option),
-      values,
-      usage: `--${toOption(option)} <${values.length > 0 ? 'which' : (VALUES[type] ?? 'text')}>`,
-      text: named ? about : `${about.replace(/\.$/, '')}: ${values.join(', ')}`,
-    }
-  })
+  return Object.entries(filters).map(
+    ([key, { name = key, option = name, schema, about: described, help: about = described }]) => {
+      const { type = '', anyOf = [] }: JsonSchema = schema
+      const values = anyOf.map(one => String(one.const))
+      return {
+        param: option,
+        option: toOption(option),
+        values,
+        usage: `--${toOption(option)} <${values.length > 0 ? 'which' : (VALUES[type] ?? 'text')}>`,
+        text: values.length === 0 ? about : `${about.replace(/\.$/, '')}: ${values.join(', ')}`,
+      }
+    },
+  )
 }
 
 function toOption(name: string): string {

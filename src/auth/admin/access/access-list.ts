@@ -3,8 +3,8 @@ import { isFailure } from '../../../core/index.ts'
 import { CLOSED, Time } from '../../../endpoint/index.ts'
 import { formatName } from '../../../web/person/index.ts'
 import { type Html, html, renderDateTime, renderHidden } from '../../../web/ui/index.ts'
-import { type Admin, type AdminFailure, failAdmin, type Operation } from '../base/action.ts'
-import { findAccountIds, findApps } from '../base/find-named.ts'
+import type { Admin, AdminFailure, Operation } from '../base/action.ts'
+import { findWantedAccounts, findWantedApps } from '../base/find-named.ts'
 import { findPatientNames, type PatientNames, renderPatient } from '../page/find-patients.ts'
 import { renderLink } from '../page/shell.ts'
 import type { Columns } from '../subject/columns.ts'
@@ -107,13 +107,15 @@ const SERVICE_COLUMNS: Columns<Access> = {
 const FILTERS = {
   client_id: {
     schema: Type.String(),
-    about: 'The id or the name of an app.',
+    about: 'The id of an app.',
+    help: 'Only access of this app: its id or its name.',
     name: 'app',
     option: 'client',
   },
   clinician_id: {
     schema: Type.String(),
-    about: 'A username, a name, the id of an account or a FHIR user (`Practitioner/1`).',
+    about: 'The id of a clinician or an account.',
+    help: 'Only grants of this user: a username, a name, the id of an account or a FHIR user (Practitioner/1).',
     name: 'user',
   },
   patient: {
@@ -128,22 +130,17 @@ type AccessFilter = Omit<GrantFilter, 'after' | 'limit'>
 /** The value of a filter by patient that means `opensEvery`. */
 export const ANY_PATIENT = 'any'
 
-/** Somebody who reads "no access" must not think that a known user has none. */
 async function readFilter(
-  { store }: Admin,
-  { client_id: app, clinician_id: user, patient }: Wanted<typeof FILTERS>,
+  admin: Admin,
+  { client_id, clinician_id, patient }: Wanted<typeof FILTERS>,
 ): Promise<AccessFilter | AdminFailure> {
-  const userIds = user === undefined ? undefined : await findAccountIds(store, user)
-  if (userIds?.length === 0) return failAdmin('filter-unknown', { faults: `no user is known as ${user}` })
-  const apps = app === undefined ? undefined : await findApps(store, app)
-  if (apps?.isUnknown) return failAdmin('filter-unknown', { faults: `no app is known as ${app}` })
-  return {
-    userIds,
-    clientIds: apps?.filter,
-    ...(patient === ANY_PATIENT
-      ? { opensEvery: true }
-      : { patientIds: patient === undefined ? undefined : [patient.replace(/^Patient\//, '')] }),
-  }
+  const userIds = await findWantedAccounts(admin, clinician_id)
+  if (isFailure(userIds)) return userIds
+  const clientIds = await findWantedApps(admin, client_id)
+  if (isFailure(clientIds)) return clientIds
+  if (patient === ANY_PATIENT) return { userIds, clientIds, opensEvery: true }
+  const patientIds = patient === undefined ? undefined : [patient.replace(/^Patient\//, '')]
+  return { userIds, clientIds, patientIds }
 }
 
 /** Who has access now: the grants of users. */

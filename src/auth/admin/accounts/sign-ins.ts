@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import { Type } from 'typebox'
+import { isFailure } from '../../../core/index.ts'
 import { CLOSED, Time } from '../../../endpoint/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { keepGoodLogins, type LoginRow, selectLogins } from '../../users/find-login.ts'
 import { type SignIn as FoundSignIn, toSignIn } from '../../users/sign-ins.ts'
 import { type Admin, AdminFailure, failAdmin, type ListPage, type PageRequest } from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
-import { findAccountIds } from '../base/find-named.ts'
+import { findWantedAccounts } from '../base/find-named.ts'
 import type { Column, Columns } from '../subject/columns.ts'
 import { defineListEndpoint } from '../subject/endpoint.ts'
 import { defineList } from '../subject/list.ts'
@@ -101,7 +102,8 @@ export const SIGN_IN_COLUMNS: Columns<FoundSignIn> = {
 const FILTERS = {
   clinician_id: {
     schema: Type.String(),
-    about: 'A username, a name, the id of an account or a FHIR user (`Practitioner/1`).',
+    about: 'The id of a clinician or an account.',
+    help: 'Only sign-ins of this user: a username, a name, the id of an account or a FHIR user (Practitioner/1).',
     name: 'user',
   },
 }
@@ -115,10 +117,9 @@ export const SIGN_INS = defineList<UserSignIn, typeof FILTERS>({
     ...USE,
   },
   filters: FILTERS,
-  async read(admin, { clinician_id: user, ...page }) {
-    const userIds = user === undefined ? undefined : await findAccountIds(admin.store, user)
-    if (userIds?.length === 0) return failAdmin('filter-unknown', { faults: `no user is known as ${user}` })
-    return listSignIns(admin, { ...page, userIds })
+  async read(admin, { clinician_id, ...page }) {
+    const userIds = await findWantedAccounts(admin, clinician_id)
+    return isFailure(userIds) ? userIds : listSignIns(admin, { ...page, userIds })
   },
   api: {
     path: '/sign-ins',

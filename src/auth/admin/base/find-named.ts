@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import { containsText, type Schema, type Store } from '../../../store/index.ts'
+import { type Admin, type AdminFailure, failAdmin } from './action.ts'
 
 /** Whom a text of a filter names. */
 export interface Named<Filter> {
@@ -46,6 +47,26 @@ export async function findAccounts(db: Kysely<Schema>, text: string): Promise<re
 function isNamed(columns: readonly string[], text: string) {
   const conditions = columns.map(column => sql`lower(${sql.ref(column)}) = ${text.toLowerCase()}`)
   return sql<boolean>`(${sql.join(conditions, sql` or `)})`
+}
+
+/** The accounts that a filter names. A program names one by its id: it may end what it lists. */
+export async function findWantedAccounts(
+  { store, actor }: Pick<Admin, 'store' | 'actor'>,
+  text: string | undefined,
+): Promise<readonly string[] | undefined | AdminFailure> {
+  if (text === undefined || actor.kind === 'client') return text === undefined ? undefined : [text]
+  const ids = await findAccountIds(store, text)
+  return ids.length > 0 ? ids : failAdmin('filter-unknown', { faults: `no user is known as ${text}` })
+}
+
+/** The apps that a filter names. A program names one by its id. */
+export async function findWantedApps(
+  { store, actor }: Pick<Admin, 'store' | 'actor'>,
+  text: string | undefined,
+): Promise<readonly string[] | undefined | AdminFailure> {
+  if (text === undefined || actor.kind === 'client') return text === undefined ? undefined : [text]
+  const { filter, isUnknown } = await findApps(store, text)
+  return isUnknown ? failAdmin('filter-unknown', { faults: `no app is known as ${text}` }) : filter
 }
 
 /** Finds the apps that a text means: an id or a name, also of apps that were removed. */

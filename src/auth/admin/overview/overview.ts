@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { type Static, Type } from 'typebox'
 import { countRecords, findPage } from '../../../audit/index.ts'
 import { findSecurityWarnings } from '../../../config/index.ts'
@@ -70,10 +70,10 @@ export async function findOverview(
     findTrailMatters(admin, context),
     findUserMatters(context),
     findSharedMatters(context),
-    findFactorMatters(context),
-    findAuditorMatters(context),
+    findConditionMatters(context, ONE_FACTOR),
+    findConditionMatters(context, AUDITS_AND_OPENS),
     findCodeMatters(admin),
-    findLockedMatters(admin),
+    findConditionMatters(context, LOCKED),
     findUnusedMatters(context),
     findLoopbackMatters(context),
     findSecurityMatters(context),
@@ -291,7 +291,7 @@ async function findUserMatters(context: AuthContext): Promise<readonly Matter[]>
     {
       code: 'users-unknown',
       text: `The FHIR server has no resource for the FHIR user of the ${who}.`,
-      path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
+      path: buildSearch(names),
     },
   ]
 }
@@ -306,63 +306,64 @@ async function findSharedMatters(context: AuthContext): Promise<readonly Matter[
     {
       code: 'users-shared',
       text: `Several accounts have ${what} in common: ${shortenList(shared.map(({ reference }) => reference))}.`,
-      path: `/clinicians?${new URLSearchParams({ search: first.username })}`,
+      path: buildSearch([first.username]),
     },
   ]
 }
 
-/** Administrators whose password alone signs them in, off loopback. */
-async function findFactorMatters({ store, rules }: AuthContext): Promise<readonly Matter[]> {
-  if (rules.onLoopback) return []
-  const rows = await store.db
-    .selectFrom('clinician')
-    .select('username')
-    .where('admin', '=', true)
-    .where('disabled', '=', false)
-    .where('password_hash', '!=', NO_PASSWORD)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(selectFrom('factor').select('factor.id').whereRef('factor.clinician_id', '=', 'clinician.id')),
-      ),
-    )
-    .orderBy('username')
-    .limit(COMPARED)
-    .execute()
-  const names = rows.map(({ username }) => username)
-  if (names.length === 0) return []
-  const who = names.length === 1 ? 'An administrator has' : `${names.length} administrators have`
-  return [
-    {
-      code: 'administrators-one-factor',
-      text: `${who} no second factor: ${shortenList(names)}.`,
-      path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
-    },
-  ]
+/** Accounts that meet a condition, and what is said about them. */
+interface Condition {
+  readonly code: string
+  /** It does not matter on loopback. */
+  readonly isOffLoopback?: true
+  readonly isMet: RawBuilder<boolean>
+  describe(count: number, names: string): string
+  /** By default a search for the first of them. */
+  readonly path?: string
 }
 
-/** Auditors whom nobody keeps from opening records, off loopback. */
-async function findAuditorMatters({ store, rules }: AuthContext): Promise<readonly Matter[]> {
-  if (rules.onLoopback) return []
-  const rows = await store.db
-    .selectFrom('clinician')
-    .select('username')
-    .where('auditor', '=', true)
-    .where('admin', '=', false)
-    .where('disabled', '=', false)
-    .where('fhir_user_id', '!=', '')
-    .orderBy('username')
-    .limit(COMPARED)
-    .execute()
-  if (rows.length === 0) return []
-  const names = shortenList(rows.map(({ username }) => username))
-  const who = rows.length === 1 ? 'An auditor can' : `${rows.length} auditors can`
-  return [
-    {
-      code: 'auditors-open-records',
-      text: `${who} open patient records: ${names}.`,
-      path: '/clinicians?state=auditors',
-    },
-  ]
+/** Administrators whose password alone signs them in. */
+const ONE_FACTOR: Condition = {
+  code: 'administrators-one-factor',
+  isOffLoopback: true,
+  isMet: sql`(admin and not disabled and password_hash <> ${NO_PASSWORD}
+    and not exists (select 1 from factor where factor.clinician_id = clinician.id))`,
+  describe: (count, names) =>
+    `${count === 1 ? 'An administrator has' : `${count} administrators have`} no second factor: ${names}.`,
+}
+
+/** Auditors whom nobody keeps from opening records. */
+const AUDITS_AND_OPENS: Condition = {
+  code: 'auditors-open-records',
+  isOffLoopback: true,
+  isMet: sql`(auditor and not admin and not disabled and fhir_user_id <> '')`,
+  describe: (count, names) =>
+    `${count === 1 ? 'An auditor can' : `${count} auditors can`} open patient records: ${names}.`,
+  path: '/clinicians?state=auditors',
+}
+
+const LOCKED: Condition = {
+  code: 'users-locked',
+  isMet: isLocked,
+  describe: (count, names) =>
+    `${count === 1 ? 'An account is' : `${count} accounts are`} locked after too many wrong passwords: ${names}.`,
+  path: '/clinicians?state=locked',
+}
+
+async function findConditionMatters(
+  { store, rules }: AuthContext,
+  { code, isOffLoopback, isMet, describe, path }: Condition,
+): Promise<readonly Matter[]> {
+  if (isOffLoopback && rules.onLoopback) return []
+  const query = store.db.selectFrom('clinician').select('username').where(isMet)
+  const names = (await query.orderBy('username').limit(COMPARED).execute()).map(({ username }) => username)
+  return names.length === 0
+    ? []
+    : [{ code, text: describe(names.length, shortenList(names)), path: path ?? buildSearch(names) }]
+}
+
+function buildSearch([first = '']: readonly string[]): string {
+  return `/clinicians?${new URLSearchParams({ search: first })}`
 }
 
 /** Wrong second factors of a day that are more than typing errors: somebody may know the password. */
@@ -385,23 +386,9 @@ async function findCodeMatters({ store, clock }: Admin): Promise<readonly Matter
     {
       code: 'users-wrong-codes',
       text: `More than ${MANY_WRONG_CODES} wrong codes or passkeys in the last 24 hours: ${shortenList(names)}. Somebody may know the password.`,
-      path: `/clinicians?${new URLSearchParams({ search: names[0] ?? '' })}`,
+      path: buildSearch(names),
     },
   ]
-}
-
-async function findLockedMatters({ store }: Admin): Promise<readonly Matter[]> {
-  const rows = await store.db
-    .selectFrom('clinician')
-    .select('username')
-    .where(isLocked)
-    .orderBy('username')
-    .limit(COMPARED)
-    .execute()
-  if (rows.length === 0) return []
-  const names = shortenList(rows.map(({ username }) => username))
-  const text = `${rows.length === 1 ? 'An account is' : `${rows.length} accounts are`} locked after too many wrong passwords: ${names}.`
-  return [{ code: 'users-locked', text, path: '/clinicians?state=locked' }]
 }
 
 /** Accounts that nobody may need. */

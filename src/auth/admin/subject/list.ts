@@ -20,8 +20,9 @@ import { type Columns, describeSchema, readCsv } from './columns.ts'
 /** A condition for the rows of a list. Its key is its name in the API. */
 export interface Filter {
   readonly schema: TSchema
-  /** The text of the OpenAPI document and of `--help`. */
+  /** The text of the OpenAPI document, and of `--help` if it has no other. */
   readonly about: string
+  readonly help?: string
   /** In the URL of the page, if it has another name there. */
   readonly name?: string
   /** As an option, if it has another name than in the URL. */
@@ -110,8 +111,7 @@ export function defineList<Row, Of extends Filters>(list: List<Row, Of>): List<R
 /** The filters of a list, and `state`. */
 export function listFilters<Row>({ filters, states }: Pick<List<Row>, 'filters' | 'states'>): Filters {
   if (!states) return filters
-  const names = Object.keys(states).map(name => `\`${name}\``)
-  const about = `Only this part of the list: ${names.join(', ')}. Other filters override its conditions.`
+  const about = 'A part of the list, whose conditions other filters override.'
   const schema = OneOf(Object.keys(states))
   return { state: { schema, about }, ...filters }
 }
