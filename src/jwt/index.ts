@@ -1,6 +1,6 @@
 /**
  * JSON Web Tokens (RFC 7515, 7517, 7519) for every module: sign, decode and verify, and read the public keys of a JWK
- * Set. It checks signatures and nothing else: what `typ`, `iss`, `aud` and `exp` must be is up to the caller, because
+ * Set. It checks signatures and times: what `typ`, `iss`, `aud` and `exp` must be is up to the caller, because
  * it differs between access tokens, ID tokens and client assertions.
  */
 
@@ -150,6 +150,22 @@ function decodeObject(part: string): Claims | undefined {
   } catch {
     return undefined
   }
+}
+
+/**
+ * How far the clocks of our servers, and of the clients of our auth server, may differ. It makes a token valid early, and
+ * never keeps one valid after its `exp`. Identity providers have a larger one (`auth/base/limits.ts`).
+ */
+export const LEEWAY_SECONDS = 10
+
+/** Whether a claim is a NumericDate (RFC 7519, 2). */
+export function isNumericDate(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value)
+}
+
+/** Whether `nbf` or `iat` is in the future, or not a time. A claim that is not there is not. */
+export function isToCome(time: unknown, nowMs: number): boolean {
+  return time !== undefined && !(isNumericDate(time) && time * 1000 <= nowMs + LEEWAY_SECONDS * 1000)
 }
 
 // With a callback, `node:crypto` computes in a thread of libuv's pool.

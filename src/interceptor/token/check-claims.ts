@@ -1,7 +1,7 @@
 import { LruMap } from '../../cache/index.ts'
 import { isRecord, remember } from '../../core/index.ts'
 import { type Because, failFor, isId, parseReference, type TOKENS } from '../../fhir/index.ts'
-import type { Algorithm, Jwt } from '../../jwt/index.ts'
+import { type Algorithm, isNumericDate, isToCome, type Jwt } from '../../jwt/index.ts'
 import { type Grant, PORTAL_CLIENT, parseScopes } from '../../smart/index.ts'
 
 /** What a token must contain. */
@@ -16,9 +16,6 @@ export interface ExpectedToken {
 }
 
 type TokenFault = Because<keyof typeof TOKENS | 'expired-token'>
-
-// Clocks differ. The leeway applies to `nbf`, never to `exp`.
-const LEEWAY_SECONDS = 5
 
 /** Checks header and claims. It comes before the signature check, which is expensive. */
 export function checkClaims(jwt: Jwt, expected: ExpectedToken, now: number): TokenFault | undefined {
@@ -51,19 +48,14 @@ function checkIssued({ iss, aud }: Jwt['claims'], expected: ExpectedToken): Toke
 }
 
 function checkTime({ exp, nbf }: Jwt['claims'], now: number): TokenFault | undefined {
-  if (!isSeconds(exp)) return failFor('token-exp-missing')
-  if (nbf !== undefined && (!isSeconds(nbf) || nbf * 1000 > now + LEEWAY_SECONDS * 1000))
-    return failFor('token-not-yet-valid')
+  if (!isNumericDate(exp)) return failFor('token-exp-missing')
+  if (isToCome(nbf, now)) return failFor('token-not-yet-valid')
   return exp * 1000 <= now ? failFor('expired-token') : undefined
 }
 
 /** The FHIR base is valid with and without a trailing slash. */
 export function removeTrailingSlash(url: string): string {
   return url.endsWith('/') ? url.slice(0, -1) : url
-}
-
-function isSeconds(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value)
 }
 
 const USERS: ReadonlySet<string> = new Set([

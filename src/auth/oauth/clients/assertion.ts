@@ -3,8 +3,11 @@ import { LruMap } from '../../../cache/index.ts'
 import { isFailure } from '../../../core/index.ts'
 import {
   decodeJwt,
+  isNumericDate,
+  isToCome,
   type Jwt,
   type Claims as JwtClaims,
+  LEEWAY_SECONDS,
   type VerificationKey,
   verifySignatureInThread,
 } from '../../../jwt/index.ts'
@@ -63,8 +66,6 @@ function readInlineKeys(jwks: string): readonly VerificationKey[] {
 // SMART 2.2, asymmetric authentication: at most five minutes. Clocks may differ by some seconds.
 const MAX_SECONDS = 300
 
-const LEEWAY_SECONDS = 10
-
 interface AssertionClaims {
   readonly jti: string
   /** In seconds. */
@@ -80,11 +81,10 @@ function checkClaims(
   const { aud, exp, nbf, iat, jti } = claims
   const seconds = now / 1000
   if (!isForUs(aud, audiences)) return refuse('assertion-aud-wrong')
-  if (!isTime(exp)) return refuse('assertion-exp-missing')
+  if (!isNumericDate(exp)) return refuse('assertion-exp-missing')
   if (exp <= seconds) return refuse('assertion-expired')
   if (exp > seconds + MAX_SECONDS + LEEWAY_SECONDS) return refuse('assertion-too-long-valid')
-  if ([nbf, iat].some(time => time !== undefined && !(isTime(time) && time <= seconds + LEEWAY_SECONDS)))
-    return refuse('assertion-from-the-future')
+  if ([nbf, iat].some(time => isToCome(time, now))) return refuse('assertion-from-the-future')
   if (typeof jti !== 'string' || jti === '' || jti.length > 1024) return refuse('assertion-jti-malformed')
   return { jti, exp }
 }
@@ -93,10 +93,6 @@ function checkClaims(
 function isForUs(aud: unknown, audiences: readonly string[]): boolean {
   const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
   return named.length > 0 && named.every(one => audiences.some(audience => audience === one))
-}
-
-function isTime(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value)
 }
 
 /** A client that an assertion authenticates, and the claims by which a replay is recognized. */
