@@ -1,4 +1,5 @@
 import type { Kysely, Transaction } from 'kysely'
+import { type Failed, fail } from '../../core/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
 import { createRandomToken, sha256 } from '../../store/index.ts'
 import { findNetwork } from '../../web/http/index.ts'
@@ -19,21 +20,22 @@ export interface Attempt extends Sender {
 type Keep = (trx: Transaction<Schema>) => Promise<void>
 
 /** A refused login. The caller must run `keep`. */
-export type RefusedAttempt =
+export type RefusedAttempt = Failed & AttemptReason
+
+type AttemptReason =
   /** Whether the username or the password was wrong is not disclosed. */
   | {
-      readonly kind: 'wrong'
+      readonly reason: 'password-wrong'
       readonly keep: Keep
       /** Whether the same was tried several times, so that the page says what else could be the reason. */
       readonly isRepeated: boolean
       /** For the audit trail. */
       readonly isLocked: boolean
     }
-  | { readonly kind: 'too-many'; readonly retryAfterSeconds: number; readonly keep: Keep }
+  | { readonly reason: 'password-too-many'; readonly retryAfterSeconds: number; readonly keep: Keep }
 
 export type AttemptResult =
   | {
-      readonly kind: 'right'
       readonly user: Pick<User, 'id' | 'fhirUserId'>
       /**
        * Undefined if the password was changed or the account disabled since the comparison; then try again. Otherwise stores
@@ -73,13 +75,14 @@ export async function tryLogin(
   const apart = `compared ${sender.browser ?? network}`
   const compared = createAttemptLimit(context, { username, address, apart })
   const guesses = createGuessLimit(context, user?.id ?? '', sender.hash)
-  const refuse = async (refused: RefusedAttempt) => {
+  const refuse = async (reason: AttemptReason) => {
+    const refused: RefusedAttempt = fail(reason)
     await record(refused)
     return refused
   }
   const before = await limit.wait()
   const keep = limit.touch
-  if (before > 0) return refuse({ kind: 'too-many', retryAfterSeconds: before, keep })
+  if (before > 0) return refuse({ reason: 'password-too-many', retryAfterSeconds: before, keep })
   const isUsable = user !== undefined && isUsableAccount(user, context.rules)
   const isLocked = await guesses.isFull()
   return passwordCheck.takeTurn<AttemptResult>({
@@ -99,22 +102,22 @@ export async function tryLogin(
       return undefined
     },
     refuse: async why => {
-      if (why === 'waiting') return refuse({ kind: 'too-many', retryAfterSeconds: BUSY_SECONDS, keep })
+      if (why === 'waiting')
+        return refuse({ reason: 'password-too-many', retryAfterSeconds: BUSY_SECONDS, keep })
       const wait = await limit.wait()
       const isLocked = await guesses.isFull()
       const isRepeated = (await limit.count()) >= REPEATED
-      if (wait > 0) return refuse({ kind: 'too-many', retryAfterSeconds: wait, keep })
+      if (wait > 0) return refuse({ reason: 'password-too-many', retryAfterSeconds: wait, keep })
       return refuse(
         why === 'full'
-          ? { kind: 'too-many', retryAfterSeconds: BUSY_SECONDS, keep: limit.add }
-          : { kind: 'wrong', keep: limit.add, isLocked, isRepeated },
+          ? { reason: 'password-too-many', retryAfterSeconds: BUSY_SECONDS, keep: limit.add }
+          : { reason: 'password-wrong', keep: limit.add, isLocked, isRepeated },
       )
     },
   })
 
   function accept(user: FoundUser, { newHash }: RightPassword): AttemptResult {
     return {
-      kind: 'right',
       user: { id: user.id, fhirUserId: user.fhir_user_id },
       async confirm(trx, changed) {
         const hash = changed?.newHash ?? newHash ?? user.password_hash

@@ -2,17 +2,22 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { hash } from 'bcrypt'
+import { isFailure } from '../../core/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 import { addWrongPasswords } from '../testing/wrong-passwords.ts'
-import { tryLogin } from './attempt.ts'
+import { type AttemptResult, tryLogin } from './attempt.ts'
 import { createPasswordCheck, type PasswordCheck, PasswordQueue } from './check-password.ts'
 import { isPasswordOf } from './passwords.ts'
 
 /** Until what has started waits for something else: statements of SQLite take a few turns of the event loop. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 2_000; turn++) await yieldTurn()
+}
+
+function nameResult(result: AttemptResult): string {
+  return isFailure(result) ? result.reason : 'right'
 }
 
 describe('the password check', () => {
@@ -131,16 +136,16 @@ describe('the password check', () => {
       const taken: (readonly string[])[] = []
       for (const [at, kind] of KINDS.entries()) {
         steps.length = 0
-        assert.equal((await attempt(kind, `10.0.0.${at}`)).kind, 'wrong')
+        assert.equal(nameResult(await attempt(kind, `10.0.0.${at}`)), 'password-wrong')
         taken.push([...steps])
       }
       assert.ok(taken[0]?.includes('compare') && taken[0].includes('InsertQueryNode wrong_password'))
       for (const other of taken) assert.deepEqual(other, taken[0])
       const limited: (readonly string[])[] = []
       for (const [at, kind] of KINDS.entries()) {
-        while ((await attempt(kind, `10.0.0.${at}`)).kind === 'wrong') steps.length = 0
+        while (nameResult(await attempt(kind, `10.0.0.${at}`)) === 'password-wrong') steps.length = 0
         steps.length = 0
-        assert.equal((await attempt(kind, `10.0.0.${at}`)).kind, 'too-many')
+        assert.equal(nameResult(await attempt(kind, `10.0.0.${at}`)), 'password-too-many')
         limited.push([...steps])
       }
       assert.ok(limited[0]?.includes('UpdateQueryNode login_failure'), 'a commit for each refusal')
@@ -153,7 +158,7 @@ describe('the password check', () => {
       const order: number[] = []
       const names = Array.from({ length: 4 }, () => [...KINDS, ...KINDS.toReversed()]).flat()
       const attempts = names.map(async (username, at) => {
-        assert.equal((await attempt(username, `10.0.${at}.1`)).kind, 'wrong')
+        assert.equal(nameResult(await attempt(username, `10.0.${at}.1`)), 'password-wrong')
         order.push(at)
       })
       // All are in the line before one is examined.
@@ -178,19 +183,19 @@ describe('the password check', () => {
       )
       const answered: string[] = []
       const refused = KINDS.map((username, at) =>
-        attempt(username, `10.0.0.${at}`).then(({ kind }) => answered.push(`${username} ${kind}`)),
+        attempt(username, `10.0.0.${at}`).then(result => answered.push(`${username} ${nameResult(result)}`)),
       )
       const right = attempt('known', '10.0.1.1', 'sallyport')
       await settle()
       release()
-      assert.equal((await right).kind, 'right')
+      assert.equal(nameResult(await right), 'right')
       await Promise.all(flood)
       await end()
       assert.deepEqual(answered, [], 'nobody is refused before the time')
       assert.deepEqual(pauses, Array(KINDS.length + 1).fill(LIMITS.loginBusyMs))
       endPauses()
       await Promise.all(refused)
-      assert.deepEqual(answered.toSorted(), KINDS.map(kind => `${kind} too-many`).toSorted())
+      assert.deepEqual(answered.toSorted(), KINDS.map(kind => `${kind} password-too-many`).toSorted())
     })
 
     it('is counted even if the queue is full, and so are guesses that are compared early', async () => {
@@ -209,7 +214,7 @@ describe('the password check', () => {
       const right = attempt('known', '10.0.0.1', 'sallyport')
       await settle()
       release()
-      assert.notEqual((await right).kind, 'right')
+      assert.notEqual(nameResult(await right), 'right')
       await Promise.all([...line, ...guesses])
       await end()
       const rows = await auth.store.db

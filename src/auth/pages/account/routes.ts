@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isFailure } from '../../../core/index.ts'
 import { auditEvent, describeRefused } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
@@ -114,11 +115,11 @@ async function changePassword(
       await auditEvent(context, request, event, trx)
     })
   })
-  if (result.kind === 'too-many') {
+  if (isFailure(result) && result.reason === 'password-too-many') {
     reply.header('retry-after', String(result.retryAfterSeconds))
     return refuse(TOO_MANY, 429)
   }
-  if (result.kind === 'wrong') return refuse(WRONG, 401)
+  if (isFailure(result)) return refuse(WRONG, 401)
   const hash = await hashPassword(form.next)
   const isChanged = await context.store.db.transaction().execute(async trx => {
     const details = await result.confirm(trx, { newHash: hash, loginIdHash: login.idHash })

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
-import { auditEvent, describeRefused } from '../../base/audit.ts'
+import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import type { User } from '../../base/user.ts'
 import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
@@ -104,10 +104,3 @@ export function withInteraction(path: string, pending: PendingAuthorization | un
 export function describeLaunch(pending: PendingAuthorization | undefined) {
   return pending && { client: pending.request.clientId, launch: pending.request.launchId }
 }
-
-/** The audit records of refused attempts with a password. */
-export const REFUSED_EVENTS = {
-  wrong: describeRefused('password-wrong'),
-  'too-many': describeRefused('password-too-many'),
-  locked: describeRefused('account-locked'),
-} as const

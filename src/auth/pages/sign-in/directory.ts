@@ -3,10 +3,10 @@ import type { FastifyReply } from 'fastify'
 import { getProviderIssuer, type LdapProvider } from '../../../config/index.ts'
 import { isFailure } from '../../../core/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
-import { auditEvent } from '../../base/audit.ts'
+import { auditEvent, describeRefused } from '../../base/audit.ts'
 import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { type Attempt, createAttemptLimit, type RefusedAttempt } from '../../users/attempt.ts'
+import { type Attempt, createAttemptLimit } from '../../users/attempt.ts'
 import { readNames } from '../../users/providers/identity.ts'
 import {
   authenticateAtDirectory,
@@ -16,7 +16,7 @@ import {
 } from '../../users/providers/ldap/directory.ts'
 import { SignInRefusal } from '../../users/providers/refusal.ts'
 import { findLink, findSubject } from '../../users/sign-in/account.ts'
-import { describeLaunch, REFUSED_EVENTS } from './complete.ts'
+import { describeLaunch } from './complete.ts'
 import { completeSignIn, refuseSignIn } from './provider-routes.ts'
 
 /**
@@ -29,19 +29,19 @@ export async function logInAtDirectory(
   provider: LdapProvider,
   pending: PendingAuthorization | undefined,
   attempt: Attempt,
-): Promise<FastifyReply | RefusedAttempt['kind']> {
+): Promise<FastifyReply | RefusedBind['reason']> {
   const { request } = reply
   const arrived = performance.now()
   const result = await authenticateAtDirectory(provider, attempt, guardBind).catch((error: unknown) => {
     request.log.warn({ provider: provider.id, err: error }, 'Cannot use the directory')
     return new SignInRefusal('unreachable')
   })
-  if (isFailure(result)) return refuseSignIn(context, reply, result, { provider, pending })
-  if (result.kind === 'right') return completeDirectoryLogin(result.claims)
-  context.metrics.signIns.add([provider.id, result.kind])
+  if (result instanceof SignInRefusal) return refuseSignIn(context, reply, result, { provider, pending })
+  if (!isFailure(result)) return completeDirectoryLogin(result.claims)
+  context.metrics.signIns.add([provider.id, result.reason === 'password-wrong' ? 'wrong' : 'too-many'])
   await recordFailure(result)
   await pauseUntilNextStep(arrived)
-  return result.kind
+  return result.reason
 
   /** One attempt at an account at a time: those that wait see whether the attempts before them failed. */
   function guardBind(account: string, bind: () => Promise<BindResult>): ReturnType<GuardBind> {
@@ -70,8 +70,8 @@ export async function logInAtDirectory(
   }
 
   /** Records the user only if the directory has the username: the field may contain a mistyped password. */
-  async function recordFailure({ kind, claims }: RefusedBind): Promise<void> {
-    const { reason, ...refused } = REFUSED_EVENTS[kind]
+  async function recordFailure({ reason: refusal, claims }: RefusedBind): Promise<void> {
+    const { reason, ...refused } = describeRefused(refusal)
     const event = { kind: 'login', anonymous: true, ...refused } as const
     const subject = claims && findSubject(provider, claims)
     const user = subject && (await findLink(context.store.db, getProviderIssuer(provider), subject))

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import { hasForm, isRedirecting, type LdapProvider } from '../../../config/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { formatLength } from '../../../web/ui/index.ts'
-import { auditEvent, type describeRefused } from '../../base/audit.ts'
+import { auditEvent, describeRefused } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
 import { needsConsent } from '../../oauth/authorize/next-step.ts'
@@ -17,7 +18,7 @@ import { findCurrentLogin, findLastLogin, hasLoginCookie } from '../../users/log
 import { isPasswordOf } from '../../users/passwords.ts'
 import { findLastUser, findReturnPath } from '../../users/return-path.ts'
 import { readBrowser } from '../../users/senders.ts'
-import { completeLogin, describeLaunch, REFUSED_EVENTS } from './complete.ts'
+import { completeLogin, describeLaunch } from './complete.ts'
 import { logInAtDirectory } from './directory.ts'
 import { type LoginPageOptions, type OtherWay, renderLoginPage, type TestLogin } from './page.ts'
 
@@ -85,7 +86,7 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     const attempt = { username, password, address: reply.request.ip }
     const result = await logInAtDirectory(context, reply, directory, pending, attempt)
     if (typeof result !== 'string') return result
-    if (result === 'wrong')
+    if (result === 'password-wrong')
       return sendForm(reply, { pending, directory, username, status: 401, problem: WRONG })
     const { loginFailureWindowSeconds: retryAfterSeconds } = context.settings
     return sendTooMany(reply, { pending, directory, username }, retryAfterSeconds)
@@ -134,33 +135,34 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     const password = form.get('password') ?? ''
     const attempt = { username, password, address: request.ip, browser: readBrowser(context, request) }
     const result = await tryLogin(context, attempt, refused => {
-      const event = REFUSED_EVENTS[refused.kind === 'wrong' && refused.isLocked ? 'locked' : refused.kind]
+      const event = describeRefused(
+        refused.reason === 'password-wrong' && refused.isLocked ? 'account-locked' : refused.reason,
+      )
       return auditFailure(context, request, username, { ...describeLaunch(pending), ...event }, refused.keep)
     })
-    if (result.kind !== 'right') context.metrics.signIns.add(['password', result.kind])
-    switch (result.kind) {
-      case 'wrong':
-        return sendForm(reply, {
-          pending,
-          username,
-          status: 401,
-          problem: WRONG,
-          ...(result.isRepeated && { advice: OTHER_REASONS }),
-        })
-      case 'too-many':
-        return sendTooMany(reply, { pending, username }, result.retryAfterSeconds)
-      case 'right':
-        return completeLogin(
-          context,
-          reply,
-          {
-            store: async trx => ((await result.confirm(trx)) ? result.user : undefined),
-            methods: ['pwd'],
-            retry: () => handlePassword(reply, pending, form),
-          },
-          pending,
-        )
+    if (!isFailure(result))
+      return completeLogin(
+        context,
+        reply,
+        {
+          store: async trx => ((await result.confirm(trx)) ? result.user : undefined),
+          methods: ['pwd'],
+          retry: () => handlePassword(reply, pending, form),
+        },
+        pending,
+      )
+    if (result.reason === 'password-too-many') {
+      context.metrics.signIns.add(['password', 'too-many'])
+      return sendTooMany(reply, { pending, username }, result.retryAfterSeconds)
     }
+    context.metrics.signIns.add(['password', 'wrong'])
+    return sendForm(reply, {
+      pending,
+      username,
+      status: 401,
+      problem: WRONG,
+      ...(result.isRepeated && { advice: OTHER_REASONS }),
+    })
   }
 }
 

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Client, Entry } from 'ldapts'
 import type { LdapProvider } from '../../../../config/index.ts'
+import { type Failed, fail } from '../../../../core/index.ts'
 import type { Claims } from '../../../../jwt/index.ts'
 
 const TIMEOUT_MS = 5_000
@@ -14,8 +15,8 @@ export type GuardBind = (account: string, bind: () => Promise<BindResult>) => Pr
 export type BindResult = 'right' | 'wrong'
 
 /** A refused password. The claims are those of the entry that has the username, if there is one. */
-export interface RefusedBind {
-  readonly kind: 'wrong' | 'too-many'
+export interface RefusedBind extends Failed {
+  readonly reason: 'password-wrong' | 'password-too-many'
   readonly claims?: Claims
 }
 
@@ -28,19 +29,20 @@ export async function authenticateAtDirectory(
   provider: LdapProvider,
   { username, password }: { readonly username: string; readonly password: string },
   guardBind: GuardBind,
-): Promise<{ readonly kind: 'right'; readonly claims: Claims } | RefusedBind> {
+): Promise<{ readonly claims: Claims } | RefusedBind> {
   // RFC 4513, 5.1.2: a bind with an empty password succeeds without authentication.
-  if (username === '' || password === '') return { kind: 'wrong' }
+  if (username === '' || password === '') return fail({ reason: 'password-wrong' })
   return withClient(provider, async directory => {
     await bindService(provider, directory)
     const entry = await findEntry(provider, directory, username)
     const result = await guardBind(entry?.dn ?? normalizeUsername(username), () =>
       withClient(provider, client => tryBind(client, entry?.dn ?? UNKNOWN(provider), password)),
     )
-    if (!entry) return { kind: result === 'right' ? 'wrong' : result }
-    if (result !== 'right') return { kind: result, claims: toClaims(entry) }
+    const reason = result === 'too-many' ? 'password-too-many' : 'password-wrong'
+    if (!entry) return fail({ reason })
+    if (result !== 'right') return fail({ reason, claims: toClaims(entry) })
     const groups = await listGroups(provider, directory, entry.dn, username)
-    return { kind: 'right', claims: { ...toClaims(entry), groups } }
+    return { claims: { ...toClaims(entry), groups } }
   })
 }
 
