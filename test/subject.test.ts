@@ -144,6 +144,8 @@ describe('a subject with one column, one filter and one operation', () => {
     assert.match(blue, /<th role="rowheader" scope="row">blue/)
     assert.doesNotMatch(blue, /<th role="rowheader" scope="row">red/)
     assert.equal((await browser.get('/admin/doors?colour=green')).statusCode, 400)
+    const locked = (await browser.get('/admin/clinicians?locked=true')).body
+    assert.match(locked, /No user found[\s\S]*Nothing matches these filters\./)
     assert.equal((await browser.get('/admin/doors.csv?colour=red')).body, 'colour\r\nred\r\n')
     assert.equal(await findLast(), 'door export')
   })

@@ -77,8 +77,10 @@ function showList<Row>(list: List<Row>, page: Page<Row>) {
     const read = await readList(list, admin, { ...wanted, after: form.get('after'), limit: LISTED })
     if (isFailure(read)) return sendWrongFilters(request, page, read)
     const { items, next } = read
-    const { state, ...others } = wanted
-    const none = Object.keys(others).length > 0 ? page.notFound : findState(list.states, state)?.none
+    const { state, text, ...others } = wanted
+    const isFiltered = Object.keys(others).length > 0
+    const none = isFiltered || text !== undefined ? undefined : findState(list.states, state)?.none
+    const notFound = isFiltered ? { ...page.notFound, text: 'Nothing matches these filters.' } : page.notFound
     return renderAdminPage(
       request,
       {
@@ -91,7 +93,7 @@ ${page.search !== undefined && renderSearch(request, page, page.search)}
 ${renderFields(request, list, page)}
 <div class="after">${
         items.length === 0
-          ? html`<div class="card">${renderEmptyState(none ?? page.notFound)}</div>`
+          ? html`<div class="card">${renderEmptyState(none ?? notFound)}</div>`
           : renderTable(page.caption, heads, items.map(renderRow))
       }</div>
 ${next !== undefined && renderNextPage(request, getPath(page), next)}`,
