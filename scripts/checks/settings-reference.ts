@@ -36,9 +36,8 @@ const INTRODUCTION = `# Settings
 You can set a setting in two places: its environment variable, or its name in \`sallyport.yaml\` (or in the file named in
 \`SMART_CONFIG\`). The environment takes precedence.
 
-- Every setting has an environment variable that follows from its name: upper case, with \`_\` for every dot and hyphen
-  (\`smart.server.issuer-url\`: \`SMART_SERVER_ISSUER_URL\`). Many settings also have a shorter variable, which the tables show. If both are
-  set to different values, the servers do not start.
+- Every setting has one environment variable, which the tables show. Version 0.3 also read the variable that follows from the name
+  (\`SMART_SERVER_ISSUER_URL\` for \`smart.server.issuer-url\`). The servers do not start if such a variable is set, and name the right one.
 - A secret may also be the content of a file. The variable with \`_FILE\` at its end names the file (\`SMART_SECRET_FILE\`), as does the name
   with \`-file\` in \`sallyport.yaml\` (\`smart.server.secret-file\`). The value and the file must not both be set. The tables mark such settings
   with \`_FILE\`.

@@ -6,7 +6,7 @@ import { after, describe, it } from 'node:test'
 import { type Environment, listEffectiveSettings, readConfiguration, readSettings } from './configuration.ts'
 import { getValue } from './derive.ts'
 import { formatSettingsFile, overrideSettings } from './index.ts'
-import { findVariables, type SettingRow } from './setting-row.ts'
+import { listFormerVariables, listVariables, type SettingRow } from './setting-row.ts'
 import { settingRows } from './table.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
@@ -185,33 +185,23 @@ describe('readSettings', () => {
     }
   })
 
-  it('reads every setting from the variable derived from its name, as from the documented one (SETTING-2)', () => {
-    for (const [key, row] of settingRows) {
-      const derived = row.name.toUpperCase().replace(/[^A-Z0-9]/g, '_')
-      const { warnings, sources } = readConfiguration({ [derived]: textFor(row) }, folder)
-      assert.deepEqual([sources.get(key), warnings], ['environment', []], derived)
-      const both = readConfiguration({ [derived]: textFor(row), [row.env]: textFor(row) }, folder)
-      assert.equal(both.sources.get(key), 'environment', derived)
+  it('refuses the variables that 0.3 derived from the names, and names the right one (SETTING-2)', () => {
+    const former = settingRows.flatMap(([, row]) =>
+      listFormerVariables(row).map(variable => [row, variable] as const),
+    )
+    assert.ok(former.length > 50)
+    for (const [row, variable] of former) {
+      const right = variable.endsWith('_FILE') && !row.name.endsWith('-file') ? `${row.env}_FILE` : row.env
+      assert.throws(() => read({ [variable]: textFor(row) }), {
+        message: `Cannot use ${variable}: set ${right} instead`,
+      })
+      assert.doesNotThrow(() => read({ [variable]: '' }))
     }
   })
 
   it('has no variable that two settings share', () => {
-    const variables = settingRows.flatMap(([, row]) => findVariables(row))
+    const variables = settingRows.flatMap(([, row]) => [...listVariables(row), ...listFormerVariables(row)])
     assert.equal(new Set(variables).size, variables.length)
-  })
-
-  it('stops if the two variables of a setting differ, and names both without their values (SETTING-2)', () => {
-    const env = { SMART_SECRET: 'a secret of the one', SMART_SERVER_SECRET: 'a secret of the other' }
-    assert.throws(() => read(env), {
-      message:
-        'Cannot use SMART_SECRET and SMART_SERVER_SECRET: both set smart.server.secret, to different values',
-    })
-    assert.throws(
-      () => read({ SMART_FHIR_TRUSTED_ISSUERS_FILE: 'a', SMART_TRUSTED_ISSUERS_FILE: 'b' }),
-      /differ/,
-    )
-    assert.equal(read({ SMART_SERVER_AUTH_PORT: '9100', SMART_AUTH_PORT: '' }).authPort, 9100)
-    assert.throws(() => read({ SMART_SERVER_AUTH_PORT: 'x' }), /Cannot use SMART_SERVER_AUTH_PORT: expected/)
   })
 
   it('derives ports, issuers and launch data from other settings (SETTING-6)', () => {
@@ -390,9 +380,8 @@ describe('a secret in a file', () => {
     for (const [key, row] of secrets) {
       const text = textFor(row)
       writeFileSync(secretFile, `${text}\n`)
-      const given = findVariables(row).map(variable => ({ [`${variable}_FILE`]: secretFile }))
       writeFileSync(join(folder, 'with-files.yaml'), `${row.name}-file: a-secret`)
-      for (const env of [...given, { SMART_CONFIG: 'with-files.yaml' }]) {
+      for (const env of [{ [`${row.env}_FILE`]: secretFile }, { SMART_CONFIG: 'with-files.yaml' }]) {
         const { settings, sources, warnings } = readConfiguration(env, folder)
         assert.deepEqual([getValue(settings, key), warnings], [row.type.parse(text), []], row.name)
         assert.notEqual(sources.get(key), 'default')
@@ -539,8 +528,8 @@ describe('listEffectiveSettings', () => {
 const texts = { issuerUrl: 'http://localhost:1', dataDir: '/some/folder' }
 
 describe('overridden settings', () => {
-  it('replace both variables of a setting and keep the others', () => {
-    const env = { SMART_SERVER_DATA_DIR: '/a', SMART_DATA_DIR: '/a', SMART_APP_URL: 'http://localhost:2' }
+  it('replace the variables of a setting and keep the others', () => {
+    const env = { SMART_DATA_DIR: '/a', SMART_APP_URL: 'http://localhost:2' }
     assert.deepEqual(overrideSettings(env, texts), {
       SMART_ISSUER_URL: 'http://localhost:1',
       SMART_DATA_DIR: '/some/folder',

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { findNearest, isRecord } from '../core/index.ts'
 import { deriveSettings, getValue } from './derive.ts'
 import { readSecretFile } from './secret-file.ts'
-import { findFileVariables, findVariables, mayBeFile, type SettingRow } from './setting-row.ts'
+import { listFormerVariables, listVariables, mayBeFile, type SettingRow } from './setting-row.ts'
 import type { SettingKey, Settings, Source } from './settings.ts'
 import { readEach, SettingsError } from './settings-error.ts'
 import { type FileTexts, readSettingsFile } from './settings-file.ts'
@@ -71,24 +71,24 @@ function readSetting(key: SettingKey, row: SettingRow<unknown>, { env, cwd, file
 }
 
 function readVariable(row: SettingRow<unknown>, env: Environment, cwd: string) {
-  const [given, other] = findGiven(findVariables(row), env)
-  const [file] = findGiven(findFileVariables(row), env)
+  refuseFormer(row, env)
+  const [given, file] = listVariables(row).map(variable => findGiven(variable, env))
   if (given && file)
     throw new SettingsError(`Cannot use ${given.variable} and ${file.variable}: set only one of them`)
-  if (file) return { variable: file.variable, text: readSecretFile(file.text, cwd, file.variable) }
-  if (given && other && given.text !== other.text)
-    throw new SettingsError(
-      `Cannot use ${given.variable} and ${other.variable}: both set ${row.name}, to different values`,
-    )
-  return given
+  return file ? { ...file, text: readSecretFile(file.text, cwd, file.variable) } : given
 }
 
-function findGiven(variables: readonly string[], env: Environment) {
-  return variables.flatMap(variable => {
-    // A compose file or a shell leaves a variable empty to unset it.
-    const text = env[variable] || undefined
-    return text === undefined ? [] : [{ variable, text }]
-  })
+function refuseFormer(row: SettingRow<unknown>, env: Environment): void {
+  const variables = listVariables(row)
+  const former = listFormerVariables(row)
+  const at = former.findIndex(variable => findGiven(variable, env))
+  if (at >= 0) throw new SettingsError(`Cannot use ${former[at]}: set ${variables[at]} instead`)
+}
+
+/** A compose file or a shell leaves a variable empty to unset it. */
+function findGiven(variable: string, env: Environment) {
+  const text = env[variable] || undefined
+  return text === undefined ? undefined : { variable, text }
 }
 
 function parseValue(row: SettingRow<unknown>, text: string, name: string): unknown {
@@ -104,10 +104,7 @@ function hideLogin(text: string): string {
 }
 
 function findUnknownVariables(env: Environment): readonly string[] {
-  const known = [
-    FILE_VARIABLE,
-    ...settingRows.flatMap(([, row]) => [...findVariables(row), ...findFileVariables(row)]),
-  ]
+  const known = [FILE_VARIABLE, ...settingRows.flatMap(([, row]) => listVariables(row))]
   return Object.keys(env)
     .filter(name => name.startsWith('SMART_') && !known.includes(name))
     .sort()
@@ -170,10 +167,10 @@ function hidePassword(text: string): string {
 /** Values of settings, as written in the environment or in a settings file. */
 export type SettingTexts = Readonly<Partial<Record<SettingKey, string>>>
 
-/** The environment in which these settings have these values, whichever of their variables it had. */
+/** The environment in which these settings have these values. */
 export function overrideSettings(env: Environment, texts: SettingTexts): Environment {
   const rows = listRows(texts)
-  const replaced = new Set(rows.flatMap(([row]) => [...findVariables(row), ...findFileVariables(row)]))
+  const replaced = new Set(rows.flatMap(([row]) => listVariables(row)))
   const others = Object.entries(env).filter(([variable]) => !replaced.has(variable))
   return { ...Object.fromEntries(others), ...Object.fromEntries(rows.map(([row, text]) => [row.env, text])) }
 }

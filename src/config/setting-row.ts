@@ -15,7 +15,7 @@ export interface BaseSettings {
 export interface SettingRow<T> {
   readonly name: string
   readonly alias?: string
-  /** The documented variable. */
+  /** Its variable. */
   readonly env: string
   readonly type: SettingType<T>
   /** The default as text, if it is constant. */
@@ -29,9 +29,15 @@ export interface SettingRow<T> {
   readonly hasPassword?: true
 }
 
-/** A setting has its documented variable and the variable derived from its name. They are often the same. */
-export function findVariables({ name, env }: Pick<SettingRow<unknown>, 'name' | 'env'>): readonly string[] {
-  return [...new Set([env, deriveVariable(name)])]
+/** The variable of a setting, and the one that names a file with its value. */
+export function listVariables(row: SettingRow<unknown>): readonly string[] {
+  return mayBeFile(row) ? [row.env, `${row.env}_FILE`] : [row.env]
+}
+
+/** The variables that 0.3 also read, because they follow from the name of the setting. */
+export function listFormerVariables(row: SettingRow<unknown>): readonly string[] {
+  const env = deriveVariable(row.name)
+  return env === row.env ? [] : listVariables({ ...row, env })
 }
 
 function deriveVariable(name: string): string {
@@ -43,12 +49,8 @@ export function mayBeFile({ secret, hasPassword }: SettingRow<unknown>): boolean
   return secret === true || hasPassword === true
 }
 
-export function findFileVariables(row: SettingRow<unknown>): readonly string[] {
-  return mayBeFile(row) ? findVariables(row).map(variable => `${variable}_FILE`) : []
-}
-
 type Spec<T> = Omit<SettingRow<T>, 'initial' | 'otherwise' | 'derive'>
-/** Without `env`, the documented variable is the one derived from the name. */
+/** Without `env`, the variable follows from the name. */
 type Written<Row extends { readonly env: string }> = Omit<Row, 'env'> & Partial<Pick<Row, 'env'>>
 type Fixed<T> = Spec<T> & { readonly initial: string }
 type Open<T> = Spec<T> & { readonly otherwise: string }
