@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
+import { sql } from 'kysely'
 import { Type } from 'typebox'
 import { createAuditor } from '../../audit/index.ts'
-import { findOwn } from '../../core/index.ts'
+import { findOwn, isFailure } from '../../core/index.ts'
 import { createSealer, sha256 } from '../../store/index.ts'
+import { LIMITS } from '../base/limits.ts'
 import { CLIENT_DEFAULTS } from '../oauth/clients/validate.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
@@ -23,18 +25,9 @@ import { rotateKeys, withdrawKey } from './server/keys.ts'
 import { testProvider } from './server/providers.ts'
 import { reloadSettings } from './server/system.ts'
 import { readFilters, refuseFilters } from './subject/list.ts'
-import { checkFile } from './trail/check-file.ts'
+import { exportRecords } from './trail/audit.ts'
+import { checkFile, checkFileInTurn } from './trail/check-file.ts'
 import { startVerification } from './trail/verification.ts'
-
-/** Limits, races and outages, which this file does not make happen. */
-type ElsewhereReason =
-  | 'exports-running'
-  | 'file-checks-running'
-  | 'keys-rotated-meanwhile'
-  | 'patient-search-not-permitted'
-  | 'patient-search-unavailable'
-  | 'user-has-many-grants'
-  | 'verification-failed'
 
 interface World {
   readonly auth: TestAuthServer
@@ -54,7 +47,7 @@ const NEW = {
   fhirUser: 'Practitioner/1',
 } as const
 
-const WAYS: Readonly<Record<Exclude<AdminReason, ElsewhereReason>, (world: World) => unknown>> = {
+const WAYS: Readonly<Record<AdminReason, (world: World) => unknown>> = {
   'not-an-administrator': ({ admin }) =>
     recordAction({ ...admin, mayAct: async () => false }, { operation: OPERATION }),
   'sign-in-too-old': ({ admin }) =>
@@ -124,6 +117,66 @@ const WAYS: Readonly<Record<Exclude<AdminReason, ElsewhereReason>, (world: World
   'client-not-shown': ({ page }) => page('/apps/nobody/edit'),
   'key-not-shown': ({ page }) => page('/keys/nobody/withdraw'),
   'user-not-shown': ({ page }) => page('/clinicians/nobody/disable'),
+  'exports-running': async ({ admin }) => {
+    const wanted = { ...BASE, filter: {}, unknown: [] }
+    const running = await Promise.all(
+      Array.from({ length: LIMITS.exports }, () => exportRecords(admin, 'csv', wanted)),
+    )
+    const parts = running.flatMap(it => (isFailure(it) ? [] : [it]))
+    for (const part of parts) await part.next()
+    const refused = await exportRecords(admin, 'csv', wanted)
+    for (const part of parts) await part.return(undefined)
+    return refused
+  },
+  'file-checks-running': async ({ admin }) => {
+    const { promise, resolve } = Promise.withResolvers<string>()
+    async function* wait() {
+      yield await promise
+    }
+    const running = Array.from({ length: LIMITS.fileChecks }, () => checkFileInTurn(admin, wait(), BASE))
+    const refused = await checkFileInTurn(admin, wait(), BASE)
+    resolve('')
+    await Promise.all(running)
+    return refused
+  },
+  // Another server inserts the key of this generation first, which only PostgreSQL allows.
+  'keys-rotated-meanwhile': async ({ admin }) => {
+    const { db } = admin.store
+    await sql`CREATE TRIGGER late BEFORE INSERT ON signing_key BEGIN SELECT RAISE(IGNORE); END`.execute(db)
+    const refused = await rotateKeys(admin, sealer)
+    await sql`DROP TRIGGER late`.execute(db)
+    return refused
+  },
+  'patient-search-unavailable': async ({ auth, page }) => {
+    auth.fhir.fail('no-response')
+    const body = await page('/policy?patient=Juniper')
+    auth.fhir.fail(undefined)
+    return body
+  },
+  'patient-search-not-permitted': async ({ auth }) => {
+    await auth.addUser('clerk', { admin: true, fhir_user_id: '' })
+    const browser = await auth.logIn('clerk')
+    return (await browser.get('/admin/policy?patient=Alba+Juniper')).body
+  },
+  'user-has-many-grants': async ({ auth, admin }) => {
+    await auth.addUser('busy')
+    const { id: clinician_id } = await auth.findUser('busy')
+    const row = { client_id: 'plain', clinician_id, scope: '', auth_time: 1, created_at: 1, last_used_at: 1 }
+    for (let from = 0; from < 1_200; from += 400) {
+      const rows = Array.from({ length: 400 }, (_, at) => ({ ...row, id: `busy-${from + at}` }))
+      await auth.store.db.insertInto('grant').values(rows).execute()
+    }
+    return removeUser(admin, { username: 'busy' })
+  },
+  'verification-failed': async ({ admin }) => {
+    await admin.store.db.deleteFrom('runtime_value').where('name', 'like', '%verif%').execute()
+    const fails = () => Promise.reject(new Error('no disk'))
+    return startVerification(
+      { ...admin, audit: { ...admin.audit, record: fails, recordIn: fails } },
+      sealer,
+      {},
+    )
+  },
   'trail-head-malformed': ({ admin }) => startVerification(admin, sealer, { head: 'x' }),
   'file-not-an-export': ({ admin }) => checkFile(admin, ['a,b\n1,2\n'], BASE),
   'file-line-invalid': ({ admin }) => checkFile(admin, ['{"resourceType":"Patient"}\n'], BASE),
@@ -181,6 +234,12 @@ const FOUND = {
   ...ADMINISTRATION,
   'filter-unknown': { sentence: 'No account, app, FHIR user or operator is known as nobody' },
   'patient-not-found': { sentence: 'There is no patient nobody' },
+  'patient-search-unavailable': {
+    sentence: 'The FHIR server is unavailable, so it is not known whether there is a patient Juniper',
+  },
+  'patient-search-not-permitted': {
+    sentence: 'Your account opens no patient records, so it finds none by name or number.+',
+  },
 }
 
 /** The sentence of a reason, whatever its facts. */
