@@ -1,7 +1,7 @@
 /**
  * `npm run check:docs`: the generated pages are current, every link has a target, the indexes list every page, every decision
  * says when to revisit it, and every error and metric is described. A shell and systemd read every setting alike, and the sources have
- * every quoted message. The changelog has each heading and entry once in a version, and no page has marks of a conflict. Every rule of docs/specification.md has a test, every row of docs/internal/smart-conformance.md names an
+ * every quoted message, and every function and type that a page for developers names. The changelog has each heading and entry once in a version, and no page has marks of a conflict. Every rule of docs/specification.md has a test, every row of docs/internal/smart-conformance.md names an
  * existing test, every cited rule exists, and no document outside the repository is cited. test/docs.test.ts compares the
  * endpoints with the servers.
  */
@@ -11,6 +11,7 @@ import { findDecisionFaults } from './checks/decisions.ts'
 import { findErrorFaults } from './checks/errors.ts'
 import { generatePages } from './checks/generated.ts'
 import { findHeadingFaults } from './checks/headings.ts'
+import { findIdentifierFaults } from './checks/identifiers.ts'
 import { findIndexFaults, findLinkFaults } from './checks/links.ts'
 import { findMessageFaults } from './checks/messages.ts'
 import { findMetricFaults } from './checks/metrics.ts'
@@ -41,6 +42,7 @@ conclude('docs', [
   ...findIndexFaults(pages),
   ...findDecisionFaults(pages),
   ...findPathFaults(pages, files),
+  ...findIdentifierFaults(pages, sources),
   ...findAssignmentFaults(pages),
   ...findMessageFaults(pages, sources),
   ...[...generated].flatMap(([page, expected]) =>

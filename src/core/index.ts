@@ -1,11 +1,12 @@
 /**
  * The ground floor, which every module may import: expected failures, descriptions of errors, reading of JSON, the
  * distance of two texts, texts without controls, own keys of tables, groups, short lists, remembered values, minutes, hours and days; the
- * program's own files. Imports nothing.
+ * program's own files; how requests are sent to other servers. Imports nothing.
  */
 export { computeDistance, findNearest } from './distance.ts'
 export { describeError, findCode, hasCode, isTimeout, scrub } from './errors.ts'
 export { type Failed, Failing, fail, isFailure, mapOrFail } from './failure.ts'
+export type { Fetch } from './fetch.ts'
 export { groupBy } from './group-by.ts'
 export { HOW } from './how.ts'
 export { isRecord, parseJson, readText } from './json.ts'

@@ -138,7 +138,7 @@ export { type BadSearch, isTooCostly, type SearchError } from './search/bad-sear
 export type * from './search/clause.ts'
 export { couldMatch } from './search/could-match.ts'
 export { indexParameter, indexResource } from './search/index-entries.ts'
-export { createMatcher, matches, matchesClause } from './search/matches.ts'
+export { createMatcher, type EntryClause, matches, matchesClause } from './search/matches.ts'
 export { type HistoryQuery, parseHistory } from './search/parse-history.ts'
 export {
   type ParsedChains,

@@ -1,5 +1,5 @@
 import type { AuditRecord } from '../audit-record/index.ts'
-import { isFailure } from '../core/index.ts'
+import { type Fetch, isFailure } from '../core/index.ts'
 import { failFor, type Interaction, type Resource, Work } from '../fhir/index.ts'
 import type { Algorithm } from '../jwt/index.ts'
 import {
@@ -16,7 +16,7 @@ import { decide } from './decision/decide.ts'
 import type { Decision } from './decision/decision.ts'
 import { type Refusal, refuse } from './refuse.ts'
 import { readGrant, removeTrailingSlash } from './token/check-claims.ts'
-import { createKeySet, type Fetch } from './token/key-set.ts'
+import { createKeySet } from './token/key-set.ts'
 import { computeRevocationKeys, createRevocations } from './token/revocations.ts'
 import {
   createVerifier,

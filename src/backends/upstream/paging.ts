@@ -1,7 +1,7 @@
 import { Transform } from 'node:stream'
 import { isRecord } from '../../core/index.ts'
 import type { Resource } from '../../fhir/index.ts'
-import { createPages, type Pages, type SearchEntry } from '../../fhir-api/index.ts'
+import { createPages, type Pages, type Relation, type SearchEntry } from '../../fhir-api/index.ts'
 import type { Sealer } from '../../store/index.ts'
 
 /** The position of a page in the upstream's results. */
@@ -20,7 +20,6 @@ export interface PageCursor {
   readonly parts?: readonly (PageCursor | null)[]
 }
 
-export type Relation = 'next' | 'previous' | 'first' | 'last'
 export type Links = ReadonlyMap<Relation, PageCursor>
 
 /** A resource that the caller may see. */

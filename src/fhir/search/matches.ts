@@ -111,6 +111,7 @@ function holds(clause: SearchClause, entries: readonly IndexEntry[]): boolean | 
   }
 }
 
+/** The clauses that are evaluated on the search values of a resource. */
 export type EntryClause = Exclude<SearchClause, { readonly kind: 'chain' | 'has' | 'missing' }>
 
 /** Whether one entry has one of the clause's values (before `:not`). */

@@ -1,8 +1,7 @@
 import { createCachedFetch } from '../../cache/index.ts'
-import { describeError, MINUTE_MS } from '../../core/index.ts'
+import { describeError, type Fetch, MINUTE_MS } from '../../core/index.ts'
 import { failFor, type Refused } from '../../fhir/index.ts'
 import { refuse } from '../refuse.ts'
-import type { Fetch } from '../token/key-set.ts'
 
 export interface ConfigurationResponse {
   readonly allowed: true

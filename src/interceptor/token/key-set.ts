@@ -1,8 +1,6 @@
 import { type Cached, createCachedFetch, type Fetched } from '../../cache/index.ts'
-import { describeError, MINUTE_MS } from '../../core/index.ts'
+import { describeError, type Fetch, MINUTE_MS } from '../../core/index.ts'
 import { type Algorithm, readKeySet, type VerificationKey } from '../../jwt/index.ts'
-
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 export interface KeySetOptions {
   readonly url: string

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createCachedFetch } from '../../cache/index.ts'
-import type { Fetch } from './key-set.ts'
+import type { Fetch } from '../../core/index.ts'
 
 /** The auth server's revocations of tokens that have not expired yet. */
 export interface Revocations {

@@ -1,7 +1,6 @@
 import { type KeyObject, randomUUID } from 'node:crypto'
-import { isRecord } from '../../core/index.ts'
+import { type Fetch, isRecord } from '../../core/index.ts'
 import { signJwt } from '../../jwt/index.ts'
-import type { Fetch } from '../token/key-set.ts'
 
 /** How a client authenticates: by its secret, or by the private key of a key set that it is registered with. */
 export type ClientCredential =

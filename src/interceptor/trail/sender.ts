@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { type AuditRecord, countAnonymous, KINDS_COUNTED, toSentRecord } from '../../audit-record/index.ts'
-import { isRecord } from '../../core/index.ts'
+import { type Fetch, isRecord } from '../../core/index.ts'
 import type { DecisionTrail } from '../interceptor.ts'
 import { removeTrailingSlash } from '../token/check-claims.ts'
-import type { Fetch } from '../token/key-set.ts'
 import { type ClientCredential, createClientToken } from './client-token.ts'
 
 export interface TrailSenderOptions {

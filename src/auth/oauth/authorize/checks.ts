@@ -4,7 +4,7 @@ import { type Refusal, refuse } from '../../base/refusal.ts'
 import type { AuthContext } from '../context.ts'
 import { checkGrantedScope, checkRequestedScope, compareScope, grantScope } from '../grants/grant-scope.ts'
 import { type KeyRing, verifyOwnJwt } from '../keys/key-ring.ts'
-import { makeScopeTerms, predictContext, readRequestedScope } from './launch-context.ts'
+import { makeScopeTerms, predictContext, readRequestedScope } from './authorized-context.ts'
 import { type Finding, PROMPTS, type Prompt, type RequestInput } from './request.ts'
 
 /** None of these parameters may be repeated (RFC 6749, 3.1). */

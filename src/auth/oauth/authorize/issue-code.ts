@@ -11,13 +11,13 @@ import type { AuthContext } from '../context.ts'
 import { createGrant } from '../grants/grant.ts'
 import { grantScope } from '../grants/grant-scope.ts'
 import { consumeLaunchToken } from '../launch/launch-token.ts'
-import { applyApproval, listDeclined } from './consent-items.ts'
 import {
   describeAvailableContext,
   type LaunchContext,
   makeScopeTerms,
   resolveLaunchContext,
-} from './launch-context.ts'
+} from './authorized-context.ts'
+import { applyApproval, listDeclined } from './consent-items.ts'
 import type { AuthorizationRequest } from './request.ts'
 import { consumePendingAuthorization } from './request.ts'
 

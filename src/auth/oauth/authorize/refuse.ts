@@ -5,7 +5,7 @@ import type { Login } from '../../users/find-login.ts'
 import { findCurrentLogin } from '../../users/login.ts'
 import type { AuthContext } from '../context.ts'
 import { findLaunch } from '../launch/launch-token.ts'
-import { resolveLaunchContext } from './launch-context.ts'
+import { resolveLaunchContext } from './authorized-context.ts'
 import type { AuthorizationRequest } from './request.ts'
 import { consumePendingAuthorization } from './request.ts'
 

@@ -12,6 +12,7 @@ import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grants/grant.ts'
 import { readExtension } from '../hooks.ts'
 import { type FoundLaunch, findLaunch } from '../launch/launch-token.ts'
+import { readRequestedScope } from './authorized-context.ts'
 import {
   checkAcrValues,
   checkEssentialAcr,
@@ -23,7 +24,6 @@ import {
   checkScope,
   checkUnsupported,
 } from './checks.ts'
-import { readRequestedScope } from './launch-context.ts'
 import type { AuthorizationRequest, Finding, RequestInput, VerifiedRequest } from './request.ts'
 
 // A SHA-256 hash as base64url.

@@ -5,13 +5,13 @@ import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { refuse } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import { isPatientUser } from '../../base/user.ts'
-import { applyApproval, listConsentItems } from '../../oauth/authorize/consent-items.ts'
 import {
   describeAvailableContext,
   makeScopeTerms,
   resolveLaunchContext,
-} from '../../oauth/authorize/launch-context.ts'
-import type { AuthorizationState } from '../../oauth/authorize/next-step.ts'
+} from '../../oauth/authorize/authorized-context.ts'
+import type { AuthorizationState } from '../../oauth/authorize/choose-step.ts'
+import { applyApproval, listConsentItems } from '../../oauth/authorize/consent-items.ts'
 import { refuseRequest, takeNextStep } from '../../oauth/authorize/proceed.ts'
 import type { Waiting } from '../../oauth/authorize/waiting.ts'
 import type { AuthContext } from '../../oauth/context.ts'

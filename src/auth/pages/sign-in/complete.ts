@@ -11,8 +11,8 @@ import { beginLogin, findLastLogin, setLoginCookie } from '../../users/login.ts'
 import type { ProviderLogin } from '../../users/providers/provider-login.ts'
 import { findReturnPath, forgetReturnPath, rememberUser } from '../../users/return-path.ts'
 import { rememberSender, setBrowserCookie } from '../../users/senders.ts'
-import { findNextStep, type LoginStep } from '../../users/sign-in/next-step.ts'
 import { clearPendingCookie, setPendingCookie, storePendingLogin } from '../../users/sign-in/pending-login.ts'
+import { findNextStep, type LoginStep } from '../../users/sign-in/sign-in-step.ts'
 
 /** An authenticated user, who is not logged in yet. */
 export interface AuthenticatedUser {

@@ -9,7 +9,7 @@ import type { AuthContext } from '../../oauth/context.ts'
 import { toUser } from '../../users/accounts.ts'
 import { storeFactor } from '../../users/factors/enrolment.ts'
 import { FACTOR_KINDS } from '../../users/factors/factors.ts'
-import { takeStep } from '../../users/sign-in/next-step.ts'
+import { takeStep } from '../../users/sign-in/sign-in-step.ts'
 import {
   ENROLMENT_SCRIPTS,
   type EnrolmentFault,

@@ -6,7 +6,7 @@ import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { hashPassword, isPasswordOf, PASSWORD_CHANGED } from '../../users/passwords.ts'
-import { takeStep } from '../../users/sign-in/next-step.ts'
+import { takeStep } from '../../users/sign-in/sign-in-step.ts'
 import { keepAccess } from '../../users/validity/facts.ts'
 import {
   findPasswordFault,

@@ -22,7 +22,7 @@ import {
 } from '../../users/factors/recovery-codes.ts'
 import { addWrongProof, type EnteredProof, reserveCode } from '../../users/factors/wrong-proofs.ts'
 import { findSender, readBrowser } from '../../users/senders.ts'
-import { takeStep } from '../../users/sign-in/next-step.ts'
+import { takeStep } from '../../users/sign-in/sign-in-step.ts'
 import { renderPasskeyForm } from '../parts/factors/passkey-form.ts'
 import { describeCodesLeft } from '../parts/factors/recovery-codes.ts'
 import { renderSupport } from '../parts/page-parts.ts'

@@ -3,8 +3,8 @@ import { paths } from '../../base/paths.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
 import { findPendingAuthorization, type PendingAuthorization } from '../../oauth/authorize/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { findWaitingStep, type LoginStep } from '../../users/sign-in/next-step.ts'
 import { type FoundLogin, findPendingLogin } from '../../users/sign-in/pending-login.ts'
+import { findWaitingStep, type LoginStep } from '../../users/sign-in/sign-in-step.ts'
 import { type AuthenticatedUser, completeLogin, STEPS, withInteraction } from './complete.ts'
 
 /** A page of a sign-in that waits for this step. */

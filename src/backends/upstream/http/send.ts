@@ -1,6 +1,6 @@
 import type { Pool } from 'undici'
 import { createCachedFetch, type Fetched } from '../../../cache/index.ts'
-import { describeError, fail, isFailure, isRecord, parseJson } from '../../../core/index.ts'
+import { describeError, type Fetch, fail, isFailure, isRecord, parseJson } from '../../../core/index.ts'
 import { TOKEN_RESPONSE_BYTES } from '../limits.ts'
 import {
   type ExchangeOptions,
@@ -54,9 +54,6 @@ function joinPath(basePath: string, path: string): string {
   const whole = basePath + path
   return whole.startsWith('/') ? whole : `/${whole}`
 }
-
-/** Sends requests to other servers than the upstream: the token endpoint of the gateway's own credentials. */
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** How the gateway authenticates to the upstream. A client certificate (mTLS) may be added to each. */
 export type UpstreamAuth =

@@ -1,10 +1,10 @@
 import { isFailure, isRecord } from '../../../core/index.ts'
 import { namesMissingResults, type Resource } from '../../../fhir/index.ts'
-import { type Failure, failBroken } from '../../../fhir-api/index.ts'
+import { type Failure, failBroken, type Relation } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
 import { type BundleEntry, parseEntry } from '../http/response.ts'
 import type { UrlRewriter } from '../http/urls.ts'
-import type { Continuation, Links, PageCursor, Relation } from '../paging.ts'
+import type { Continuation, Links, PageCursor } from '../paging.ts'
 import type { RequestedPage } from './send-search.ts'
 
 export const END: Continuation = { kind: 'end' }

@@ -1,8 +1,14 @@
 import { isFailure } from '../../../../core/index.ts'
-import { type Comparison, parseUncounted, type SearchClause, type TypeQuery } from '../../../../fhir/index.ts'
+import {
+  type Comparison,
+  type EntryClause,
+  parseUncounted,
+  type SearchClause,
+  type TypeQuery,
+} from '../../../../fhir/index.ts'
 import { toKey } from '../../repository/index-writer.ts'
 import type { Names } from '../../repository/names.ts'
-import { buildEntryMatch, type EntryClause, type EntryTable, findFirstAfter } from './entry-match.ts'
+import { buildEntryMatch, type EntryTable, findFirstAfter } from './entry-match.ts'
 import { boundComparison, boundText, canSelect, isOfColumn } from './own-condition.ts'
 import type { SearchScope, Steps } from './search-scope.ts'
 import { join, name, type Sql, sql, union } from './sql.ts'

@@ -1,9 +1,9 @@
 import {
   type Comparison,
+  type EntryClause,
   normalize,
   type QuantityValue,
   type ReferenceValue,
-  type SearchClause,
   type TokenValue,
 } from '../../../../fhir/index.ts'
 import { toKey } from '../../repository/index-writer.ts'
@@ -17,9 +17,6 @@ interface EntryMatch {
   readonly table: EntryTable
   readonly where: Sql
 }
-
-/** The clauses that are evaluated on the index entries of a resource. */
-export type EntryClause = Exclude<SearchClause, { kind: 'chain' | 'has' | 'missing' }>
 
 /** Matches the entries of all resources, or `few`: those of one resource or range, which SQLite reads in full. */
 export function buildEntryMatch(

@@ -1,6 +1,7 @@
 import {
   type Comparison,
   type DateClause,
+  type EntryClause,
   findSearchParameter,
   type MissingClause,
   normalize,
@@ -10,7 +11,7 @@ import {
 } from '../../../../fhir/index.ts'
 import { compareValues, type SqlValue } from '../../repository/database.ts'
 import type { Names } from '../../repository/names.ts'
-import { buildComparison, buildEntryMatch, type EntryClause, findFirstAfter } from './entry-match.ts'
+import { buildComparison, buildEntryMatch, findFirstAfter } from './entry-match.ts'
 import { any, FALSE, list, name, type Sql, sql, union } from './sql.ts'
 
 /** The clauses that depend on one resource alone. */

@@ -1,5 +1,6 @@
 import type {
   ChainClause,
+  EntryClause,
   HasClause,
   ReferenceValue,
   SearchClause,
@@ -10,7 +11,6 @@ import type { AccessFilter } from '../../../../smart/index.ts'
 import { findCandidates, selectCompartment, selectOfPatients } from './access-condition.ts'
 import { selectOfRanges, selectRange } from './clause-walk.ts'
 import { buildCurrentCondition, toQuery } from './current-condition.ts'
-import type { EntryClause } from './entry-match.ts'
 import { canSelect, isOfColumn, isOfTime, selectByEntries } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'
 import { name, type Sql, sql, union } from './sql.ts'

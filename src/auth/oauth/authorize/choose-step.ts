@@ -5,7 +5,7 @@ import { isOwnAcr, meetsAcr } from '../../users/factors/methods.ts'
 import type { Login } from '../../users/find-login.ts'
 import type { Client } from '../clients/client.ts'
 import type { Launch } from '../launch/launch-token.ts'
-import type { PickerChoice } from './launch-context.ts'
+import type { PickerChoice } from './authorized-context.ts'
 import type { AuthorizationRequest, Prompt } from './request.ts'
 
 export type NextStep =
