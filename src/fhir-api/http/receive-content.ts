@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import { finished, type Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { isFailure } from '../../core/index.ts'
 import { failFor, getAuthorizationHeader, limits, sendsContent } from '../../fhir/index.ts'
@@ -38,9 +38,7 @@ export function receiveContent(
   const limit = findFullLimit(holder)
   if (limit !== undefined) return failFor('contents-too-many', { limit })
   holders.push(holder)
-  payload.once('close', () => {
-    holders.splice(holders.indexOf(holder), 1)
-  })
+  finished(payload, () => holders.splice(holders.indexOf(holder), 1))
   return readArriving(api, request, payload, length, contentLimit)
 }
 

@@ -186,6 +186,7 @@ function drain(request: IncomingMessage, limit: number): void {
     .on('data', (chunk: Buffer) => {
       left -= chunk.length
       if (left < 0) close()
+      else timer.refresh()
     })
     .once('end', () => {
       clearTimeout(timer)

@@ -55,64 +55,32 @@ export function buildWrite(
 
 const LONG_BODY = 4 * 1024 * 1024
 
-// Many servers accept URLs of up to 8 kB.
-const MAX_QUERY_CHARACTERS = 6000
-
-/** A posted search is posted, so that no log of the upstream has its parameters. A query that is too long for a URL is posted too. */
-export function buildSearch(
-  request: Pick<FhirRequest, 'requestId'>,
-  path: string,
-  params: Params,
-  posted: boolean,
-  urls: UrlRewriter,
-): UpstreamRequest {
-  const query = buildQuery(params, urls, path.split('/').at(-1))
-  if (!posted && query.length <= MAX_QUERY_CHARACTERS) return buildGet(request, joinQuery(path, query))
-  return {
-    method: 'POST',
-    path: `${path}/_search`,
-    headers: { ...buildHeaders(request), 'content-type': 'application/x-www-form-urlencoded' },
-    body: query,
-  }
-}
-
 /** R4 http.html#Prefer: the upstream refuses unknown parameters and does not ignore them. */
 export const STRICT = 'handling=strict'
-
-/** RFC 9111, 5.2.1.4: some upstreams answer searches from earlier results unless a request says this. */
-export const NO_CACHE = 'no-cache'
-
-/** `Cache-Control` of a search by which the gateway decides: the upstream need not store its result (`sendSearch`). */
-export const NO_STORE = 'no-cache, no-store'
-
-export function setCacheControl(request: UpstreamRequest, cacheControl: string | undefined): UpstreamRequest {
-  return cacheControl === undefined
-    ? request
-    : { ...request, headers: { ...request.headers, 'cache-control': cacheControl } }
-}
-
-export function requireStrict(request: UpstreamRequest): UpstreamRequest {
-  return { ...request, headers: { ...request.headers, prefer: STRICT } }
-}
 
 /** A path with its parameters. */
 export function buildPath(path: string, params: Params, urls: UrlRewriter, type?: string): string {
   return joinQuery(path, buildQuery(params, urls, type))
 }
 
-function joinQuery(path: string, query: string): string {
+export function joinQuery(path: string, query: string): string {
   return query === '' ? path : `${path}?${query}`
 }
 
-/** With the type of a search, references with the gateway's base URL are sent as `Type/id`; a parameter of type uri is not a reference. */
 export function buildQuery(params: Params, urls: UrlRewriter, type?: string): string {
-  return params
-    .map(([name, value]) => {
-      const sent =
-        type !== undefined && mayBeReference(type, name) ? urls.toLocal(value) : urls.toUpstream(value)
-      return `${encodeURIComponent(name)}=${encodeURIComponent(sent)}`
-    })
-    .join('&')
+  return encodeParams(params, urls, type).join('&')
+}
+
+/**
+ * The parameters as `name=value`. With the type of a search, references with the gateway's base URL are sent as `Type/id`; a
+ * parameter of type uri is not a reference.
+ */
+export function encodeParams(params: Params, urls: UrlRewriter, type?: string): readonly string[] {
+  return params.map(([name, value]) => {
+    const sent =
+      type !== undefined && mayBeReference(type, name) ? urls.toLocal(value) : urls.toUpstream(value)
+    return `${encodeURIComponent(name)}=${encodeURIComponent(sent)}`
+  })
 }
 
 function mayBeReference(type: string, name: string): boolean {

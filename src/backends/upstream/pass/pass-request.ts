@@ -15,22 +15,22 @@ import {
 } from '../../../fhir-api/index.ts'
 import { grantFingerprint } from '../../../smart/index.ts'
 import type { GatewayContext } from '../context.ts'
-import {
-  buildGet,
-  buildPath,
-  buildRead,
-  buildSearch,
-  dropFormat,
-  NO_CACHE,
-  setCacheControl,
-} from '../http/build-request.ts'
+import { buildGet, buildPath, buildRead, dropFormat } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
+import {
+  buildSearch,
+  NO_CACHE,
+  requestTotal,
+  setCacheControl,
+  toRequest,
+  type UpstreamSearch,
+} from '../http/upstream-search.ts'
 import { createLinkSealer, PAGE, type PageCursor, parseCursor, sealLinks } from '../paging.ts'
 import { createLinkReader } from '../search/continuation.ts'
 import { buildMembershipParams } from '../search/membership-params.ts'
 import { chooseCacheControl } from '../search/plan.ts'
 import { requestsSubset } from '../search/search.ts'
-import { requestTotal, sendSearch } from '../search/send-search.ts'
+import { sendSearch } from '../search/send-search.ts'
 import { type BodyRewrite, passThrough } from './pass-through.ts'
 
 /** Passes a request through where the caller may see everything; undefined where the response has to be inspected. */
@@ -120,8 +120,8 @@ async function passSearch(
     discard(response)
     // Pages of stored results: an app that changes what it has found would miss the matches that move up.
     const stored = setCacheControl(sent, NO_CACHE)
-    if (response.body instanceof Readable) return pass(requestTotal(stored))
-    return passCounted(pass, stored, await pass(stored))
+    if (response.body instanceof Readable) return pass(toRequest(requestTotal(stored)))
+    return passCounted(pass, stored, await pass(toRequest(stored)))
   }
   return context.profile().linksEveryPage ? response : passCounted(pass, fresh, response)
 }
@@ -137,12 +137,12 @@ function isLastPage({ body }: FhirResponse): boolean {
 /** HAPI leaves out the link to the next page of some results, but not together with the total (`readContinuation`). */
 async function passCounted(
   pass: (outgoing: UpstreamRequest) => Promise<FhirResponse | Failure>,
-  sent: UpstreamRequest,
+  sent: UpstreamSearch,
   response: FhirResponse | Failure,
 ): Promise<FhirResponse | Failure> {
   if (isFailure(response) || response.body === undefined || saysEnd(response.body)) return response
   discard(response)
-  return pass(requestTotal(sent))
+  return pass(toRequest(requestTotal(sent)))
 }
 
 /** Whether a page says how the results go on. A page that is too long for memory may not. */

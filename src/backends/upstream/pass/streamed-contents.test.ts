@@ -283,7 +283,10 @@ describe('a refused upload of any size that is accepted', () => {
       const size = 100 * MEGABYTE
       const head = ['POST /fhir/Binary HTTP/1.1', 'host: x', 'content-type: application/pdf']
       socket.write([...head, `content-length: ${size}`, '', ''].join('\r\n'))
-      for (const chunk of repeatChunk(size)) if (!socket.write(chunk)) await once(socket, 'drain')
+      const closed = once(socket, 'close')
+      for (const chunk of repeatChunk(size))
+        if (!socket.write(chunk)) await Promise.race([once(socket, 'drain'), closed])
+      assert.ok(!socket.destroyed, 'the server has closed the connection')
       socket.resume()
       const [answer] = await once(socket, 'data')
       assert.match(String(answer), /^HTTP\/1.1 401 /)

@@ -2,15 +2,19 @@ import { isFailure, isRecord } from '../../../core/index.ts'
 import type { Resource } from '../../../fhir/index.ts'
 import { type AccessCheck, type Failure, type FhirRequest, failBroken } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
-import { buildGet } from '../http/build-request.ts'
-import type { UpstreamRequest } from '../http/exchange.ts'
-import { setParam } from '../http/query.ts'
 import { type BundleEntry, failTooCostly, parseEntry } from '../http/response.ts'
+import {
+  buildPage,
+  findStatedCount,
+  requestTotal,
+  setParam,
+  type UpstreamSearch,
+} from '../http/upstream-search.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
 import type { CheckedPage, CheckedResource, PageCursor, UpstreamPage } from '../paging.ts'
 import { createContentCheck } from '../read/access.ts'
 import { CUT, readContinuation } from './continuation.ts'
-import { findStatedCount, requestPage, requestTotal } from './send-search.ts'
+import { requestPage } from './send-search.ts'
 
 /** The page size where many matches may be left out. */
 export const PAGE_SIZE = 100
@@ -66,11 +70,11 @@ export const FIRST: PageCursor = { link: '' }
 export async function fetchPage(
   context: GatewayContext,
   request: FhirRequest,
-  first: UpstreamRequest,
+  first: UpstreamSearch,
   pageCheck: PageCheck,
   from = FIRST,
 ): Promise<UpstreamPage | Failure> {
-  const outgoing = from.link === '' ? limitCount(first, from) : buildGet(request, from.link)
+  const outgoing = from.link === '' ? limitCount(first, from) : buildPage(request, from.link)
   const page = await fetchOnce(context, request, outgoing, pageCheck, from)
   if (page !== 'unstated') return page
   const counted = await fetchOnce(context, request, requestTotal(outgoing), pageCheck, from, true)
@@ -78,7 +82,7 @@ export async function fetchPage(
 }
 
 /** Large resources are requested in small numbers, in addition to those that were shown before. */
-function limitCount(outgoing: UpstreamRequest, { fits, skip = 0 }: PageCursor): UpstreamRequest {
+function limitCount(outgoing: UpstreamSearch, { fits, skip = 0 }: PageCursor): UpstreamSearch {
   const count = findStatedCount(outgoing)
   return fits === undefined || (count !== undefined && count <= skip + fits)
     ? outgoing
@@ -88,7 +92,7 @@ function limitCount(outgoing: UpstreamRequest, { fits, skip = 0 }: PageCursor): 
 async function fetchOnce(
   context: GatewayContext,
   request: FhirRequest,
-  outgoing: UpstreamRequest,
+  outgoing: UpstreamSearch,
   pageCheck: PageCheck,
   from: PageCursor,
   isCounted = false,
@@ -180,7 +184,7 @@ export type TakePage = (page: UpstreamPage) => 'enough' | undefined
 export async function visitPages(
   context: GatewayContext,
   request: FhirRequest,
-  first: UpstreamRequest,
+  first: UpstreamSearch,
   pageCheck: PageCheck,
   max: number,
   take: TakePage,

@@ -23,9 +23,9 @@ import {
 import { hasCompartment } from '../../../smart/index.ts'
 import { chunk, IDS_AT_ONCE } from '../chunk.ts'
 import type { GatewayContext } from '../context.ts'
-import { buildGet, buildQuery, buildSearch } from '../http/build-request.ts'
-import type { UpstreamRequest } from '../http/exchange.ts'
+import { buildQuery } from '../http/build-request.ts'
 import { failTooCostly } from '../http/response.ts'
+import { buildPage, buildSearch, type UpstreamSearch } from '../http/upstream-search.ts'
 import { INCLUDES_REMEMBERED, UPSTREAM_PAGES } from '../limits.ts'
 import type { CheckedResource, PageCursor, UpstreamPage } from '../paging.ts'
 import { EXCLUDED_TYPES, hasAccess } from '../read/access.ts'
@@ -72,7 +72,7 @@ export async function fetchRecord(
   const path = getPath(request.interaction)
   const first = `${path}?${buildQuery(record.sent, context.urls)}`
   const includes = trackIncludes(cursor?.shown ?? [])
-  const fetch = (from: PageCursor) => fetchItems(context, request, buildGet(request, first), from, record)
+  const fetch = (from: PageCursor) => fetchItems(context, request, buildPage(request, first), from, record)
   const getSize = ({ checked }: Item) => checked.text.length
   const page = await gather(cursor, record.count, [fetch], { shown: includes, getSize })
   if (isFailure(page)) return page
@@ -104,7 +104,7 @@ export const VISIBLE: PageCheck = {
 async function fetchItems(
   context: GatewayContext,
   request: FhirRequest<Operation>,
-  first: UpstreamRequest,
+  first: UpstreamSearch,
   from: PageCursor,
   record: RecordRequest,
 ): Promise<UpstreamItems<Item> | Failure> {

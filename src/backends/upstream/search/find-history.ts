@@ -11,8 +11,9 @@ import {
 } from '../../../fhir-api/index.ts'
 import { chunk, IDS_AT_ONCE } from '../chunk.ts'
 import type { GatewayContext } from '../context.ts'
-import { buildGet, buildQuery, dropFormat } from '../http/build-request.ts'
+import { buildQuery, dropFormat } from '../http/build-request.ts'
 import { type BundleEntry, failTooCostly, parseEntry } from '../http/response.ts'
+import { buildPage } from '../http/upstream-search.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
 import type { PageCursor } from '../paging.ts'
 import { createContentCheck } from '../read/access.ts'
@@ -65,7 +66,7 @@ async function fetchVersions(
   link: string,
   of: Owner | undefined,
 ): Promise<UpstreamItems<HistoryEntry> | Failure> {
-  const response = await requestPage(context, request, buildGet(request, link))
+  const response = await requestPage(context, request, buildPage(request, link))
   if (isFailure(response) && isAbsent(response)) {
     const check = of && (await createContentCheck(context, request, [{ resourceType: of.type }], of.id))
     return isFailure(check) ? check : { items: [], continuation: END }

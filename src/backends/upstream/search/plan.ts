@@ -10,8 +10,14 @@ import {
 } from '../../../fhir/index.ts'
 import type { AccessCheck, Failure, FhirRequest, Search } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
-import { buildSearch, NO_CACHE, NO_STORE, requireStrict, setCacheControl } from '../http/build-request.ts'
-import type { UpstreamRequest } from '../http/exchange.ts'
+import {
+  buildSearch,
+  NO_CACHE,
+  NO_STORE,
+  requireStrict,
+  setCacheControl,
+  type UpstreamSearch,
+} from '../http/upstream-search.ts'
 import { PAGE_SIZE, type PageCheck } from './check-page.ts'
 import { findIncludes, listOwnIncludes, narrowIncludes } from './includes.ts'
 import { createPanelExpansion } from './panels.ts'
@@ -32,9 +38,9 @@ export interface SearchPlan {
 
 export interface PlannedPortion {
   /** The request for the first page, from which the gateway composes its own. */
-  readonly page: (size: number) => UpstreamRequest
+  readonly page: (size: number) => UpstreamSearch
   /** The request for all matches. */
-  readonly all: () => UpstreamRequest
+  readonly all: () => UpstreamSearch
   readonly check: PageCheck
   /** Whether few matches are outside the access filter. */
   readonly isComplete: boolean

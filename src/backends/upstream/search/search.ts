@@ -19,7 +19,8 @@ import {
   seesAll,
 } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
-import { buildSearch, dropFormat, requireStrict, setCacheControl } from '../http/build-request.ts'
+import { dropFormat } from '../http/build-request.ts'
+import { buildSearch, requireStrict, setCacheControl } from '../http/upstream-search.ts'
 import type { CheckedResource, Links, PageCursor } from '../paging.ts'
 import { EXCLUDED_TYPES } from '../read/access.ts'
 import { resolveChains } from './chains.ts'

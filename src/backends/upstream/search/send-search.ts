@@ -2,9 +2,7 @@ import { isFailure } from '../../../core/index.ts'
 import { isResourceType } from '../../../fhir/index.ts'
 import type { Failure, FhirRequest } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
-import { NO_CACHE, NO_STORE, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
-import { findParam, requestsIncludes, setParam } from '../http/query.ts'
 import type { SkimmedResponse } from '../http/read-response.ts'
 import {
   explainPageFailure,
@@ -14,6 +12,17 @@ import {
   toFailure,
   type UpstreamBundle,
 } from '../http/response.ts'
+import {
+  findParam,
+  findStatedCount,
+  NO_CACHE,
+  NO_STORE,
+  requestsIncludes,
+  setCacheControl,
+  setParam,
+  toRequest,
+  type UpstreamSearch,
+} from '../http/upstream-search.ts'
 import { LONG_STRING, LONG_STRING_OF_PAGE } from '../limits.ts'
 
 /** The assumed size of a page that was requested without `_count`, where it may be too large. */
@@ -36,7 +45,7 @@ export interface RequestedPage extends UpstreamBundle {
 export async function requestPage(
   context: GatewayContext,
   request: FhirRequest,
-  first: UpstreamRequest,
+  first: UpstreamSearch,
   offset?: number,
 ): Promise<RequestedPage | Failure> {
   let outgoing = first
@@ -78,16 +87,6 @@ function readPage(request: FhirRequest, response: SkimmedResponse | Failure): Up
   return response.status === 200 ? parseBundle(response) : toFailure(response, request)
 }
 
-export function findStatedCount(outgoing: UpstreamRequest): number | undefined {
-  const count = findParam(outgoing, '_count')
-  return count === undefined ? undefined : Number(count)
-}
-
-/** A search that also asks for the number of all matches. */
-export function requestTotal(outgoing: UpstreamRequest): UpstreamRequest {
-  return setParam(outgoing, '_total', 'accurate')
-}
-
 /**
  * How the pages of a search follow each other: by the number of matches before them, or by the links of the upstream. Only
  * with an offset every page except the last is known to have a link, whatever the upstream is.
@@ -117,22 +116,22 @@ interface SentSearch<Response> {
  */
 export async function sendSearch<Response>(
   { profile }: Pick<GatewayContext, 'profile'>,
-  outgoing: UpstreamRequest,
+  search: UpstreamSearch,
   exchange: SearchExchange<Response>,
   /** The number of matches before a later page. */
   offset?: number,
 ): Promise<SentSearch<Response>> {
-  const cacheControl = outgoing.headers['cache-control']
+  const cacheControl = search.headers['cache-control']
   const { pagesByOffset, cachedSearches } = profile()
-  const isForeign = cachedSearches && namesOtherServer(outgoing)
+  const isForeign = cachedSearches && namesOtherServer(search)
   const isFresh = cacheControl === NO_CACHE || cacheControl === NO_STORE
   if (offset !== undefined || isForeign || (isFresh && pagesByOffset)) {
-    const response = await exchange.send(setOffset(outgoing, offset ?? 0))
+    const response = await exchange.send(toRequest(setOffset(search, offset ?? 0)))
     if (offset !== undefined || !exchange.isRefused(response))
       return { response, paging: 'offset', isForeign }
   }
-  const sent = isFresh || isForeign ? setCacheControl(outgoing, NO_CACHE) : outgoing
-  return { response: await exchange.send(sent), paging: 'links', isForeign: false }
+  const sent = isFresh || isForeign ? setCacheControl(search, NO_CACHE) : search
+  return { response: await exchange.send(toRequest(sent)), paging: 'links', isForeign: false }
 }
 
 /** The size of a page of HAPI, unless the request or the site says otherwise. */
@@ -142,12 +141,12 @@ const USUAL_COUNT = 20
  * Searches for the matches after a number of them. HAPI neither stores such a search nor answers it from earlier results. Each
  * page is a search of its own, so that the order must be complete. Without `_count` HAPI ignores the offset.
  */
-function setOffset(outgoing: UpstreamRequest, offset: number): UpstreamRequest {
-  const { 'cache-control': _, ...headers } = outgoing.headers
-  const sort = findParam(outgoing, '_sort')
+function setOffset(search: UpstreamSearch, offset: number): UpstreamSearch {
+  const { 'cache-control': _, ...headers } = search.headers
+  const sort = findParam(search, '_sort')
   const isComplete = sort !== undefined && /(?:^|%2C|,)-?_id$/.test(sort)
   const order = sort === undefined ? '_id' : `${sort}%2C_id`
-  const sorted = isComplete ? outgoing : setParam(outgoing, '_sort', order)
+  const sorted = isComplete ? search : setParam(search, '_sort', order)
   const sized =
     findStatedCount(sorted) === undefined ? setParam(sorted, '_count', String(USUAL_COUNT)) : sorted
   return { ...setParam(sized, '_offset', String(offset)), headers }
@@ -159,9 +158,9 @@ const ABSOLUTE = /^https?:\/\/[^|]*\/([A-Z][A-Za-z]*)\/[A-Za-z0-9.-]{1,64}(?:\/_
  * Whether a parameter refers to a resource of another server. HAPI takes the stored result of such a search for that of the
  * search for its own resource with the same type and id, so that it must not be stored.
  */
-function namesOtherServer({ path, body = '' }: UpstreamRequest): boolean {
-  const query = `${path.slice(path.indexOf('?') + 1)}&${body}`
-  if (!/https?(?::|%3A)/i.test(query) || findParam({ path, body }, '_offset') !== undefined) return false
+function namesOtherServer(search: UpstreamSearch): boolean {
+  const query = search.params.join('&')
+  if (!/https?(?::|%3A)/i.test(query) || findParam(search, '_offset') !== undefined) return false
   return [...new URLSearchParams(query).values()]
     .flatMap(value => value.split(','))
     .some(value => isResourceType(ABSOLUTE.exec(value)?.[1] ?? ''))
