@@ -1,4 +1,11 @@
-import type { ClientRow } from '../../auth/index.ts'
+import {
+  type ClientRow,
+  describeClient,
+  describeClientState,
+  findClientRow,
+  PLAIN_FIELDS,
+  summarizeScopes,
+} from '../../auth/index.ts'
 import { HOW } from '../../core/index.ts'
 import { type Command, formatColumns, getSubject, isSet, printJson } from '../command.ts'
 import { performCommand } from '../with-store.ts'
@@ -12,51 +19,38 @@ Options:
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const id = getSubject(args, 'id')
-    const { describeClient, describeClientState, findClientRow, summarizeScopes } = await import(
-      '../../auth/index.ts'
-    )
     const client = await performCommand(io, 'Cannot show app', admin => findClientRow(admin, id))
     if (isSet(args, 'json')) printJson(io, describeClient(client))
-    else {
-      const words = {
-        state: describeClientState(client),
-        permissions: summarizeScopes(client.scope, 'its users'),
-      }
-      io.stdout.write(`${formatColumns(listRows(client, words))}\n`)
-    }
+    else io.stdout.write(`${formatColumns(listRows(client))}\n`)
     return 0
   },
 }
 
-function listRows(
-  client: ClientRow,
-  { state, permissions }: Readonly<Record<'state' | 'permissions', string>>,
-): readonly (readonly string[])[] {
+/** Properties to which the server sends a browser. */
+const PLACES: readonly string[] = ['redirectUris', 'postLogoutRedirectUris', 'launchUrl']
+
+/** Its properties by the options that set them. */
+function listRows(client: ClientRow): readonly (readonly string[])[] {
+  const metadata = describeClient(client)
+  const list = (isPlace: boolean) =>
+    PLAIN_FIELDS.filter(
+      ({ kind, property }) => kind !== 'flag' && PLACES.includes(property) === isPlace,
+    ).flatMap(({ option, member }) => listValues(option, metadata[member]))
+  const isApproved = client.approved && !client.for_loopback
   return [
     ['id', client.client_id],
-    ['name', client.name],
-    ...listIfSet('description', client.description),
-    ...listIfSet('logo-url', client.logo_url),
-    ...listIfSet('website-url', client.website_url),
-    ...listIfSet('policy-url', client.policy_url),
-    ...listIfSet('terms-url', client.terms_url),
-    ...listValues('contact', client.contacts),
+    ...list(false),
     ...listProofRows(client),
     ['consent', client.first_party ? 'not asked (first-party)' : 'asked'],
     [
       'state',
-      state +
-        (client.approved && !client.for_loopback
-          ? ''
-          : `; to approve it: client approve ${client.client_id}`),
+      `${describeClientState(client)}${isApproved ? '' : `; to approve it: client approve ${client.client_id}`}`,
     ],
-    ...listIfSet('pkce', client.pkce_required ? null : 'optional'),
-    ...listIfSet('iss-parameter', client.iss_parameter ? null : 'not sent'),
-    ...listValues('redirect-uri', client.redirect_uris),
-    ...listValues('post-logout-redirect-uri', client.post_logout_redirect_uris),
-    ...listIfSet('launch-url', client.launch_url),
-    ['permissions', permissions],
-    ...client.scope.split(' ').map((scope, at) => [at === 0 ? 'scope' : '', scope]),
+    ...(client.pkce_required ? [] : [['pkce', 'optional']]),
+    ...(client.iss_parameter ? [] : [['iss-parameter', 'not sent']]),
+    ...list(true),
+    ['permissions', summarizeScopes(client.scope, 'its users')],
+    ...listValues('scope', client.scope.split(' ')),
     ['registered', new Date(client.created_at).toISOString()],
   ]
 }
@@ -75,25 +69,21 @@ function listProofRows({
     case 'private_key_jwt':
       return [
         ['authentication', 'keys'],
-        ...listIfSet('jwks-url', jwks_url),
-        ...listIfSet('key', formatKeyIds(jwks)),
+        ...listValues('jwks-url', jwks_url),
+        ...listValues('key', formatKeyIds(jwks)),
       ]
   }
 }
 
-function formatKeyIds(jwks: string | null): string | null {
+function formatKeyIds(jwks: string | null): string | undefined {
   const { keys = [] }: { keys?: readonly { readonly kid?: string; readonly kty?: string }[] } =
     jwks === null ? {} : JSON.parse(jwks)
-  return keys.length === 0 ? null : keys.map(({ kid, kty }) => `${kid} (${kty})`).join(', ')
+  return keys.length === 0 ? undefined : keys.map(({ kid, kty }) => `${kid} (${kty})`).join(', ')
 }
 
-function listIfSet(name: string, value: string | null): readonly (readonly string[])[] {
-  return value === null ? [] : [[name, value]]
-}
-
-function listValues(name: string, json: string): readonly (readonly string[])[] {
-  const values: readonly string[] = JSON.parse(json)
-  return values.map((value, at) => [at === 0 ? name : '', value])
+/** A row for each value, the first with the name. */
+function listValues(name: string, value: unknown): readonly (readonly string[])[] {
+  return [value ?? []].flat().map((one, at) => [at === 0 ? name : '', String(one)])
 }
 
 export const commands = { 'client show': clientShow }
