@@ -78,6 +78,10 @@ describe('the Markdown of a card', () => {
     assert.equal(render('![A chart](https://a.example/track.png)'), '<p>A chart</p>')
   })
 
+  it('is shown as plain text, whose lines wrap, if it is nested too deeply', () => {
+    assert.equal(render(`${'> '.repeat(30)}a\n<b>`), `<p>${'&gt; '.repeat(30)}a<br>&lt;b&gt;<br></p>`)
+  })
+
   it('has a bounded size and loses no text, however deeply it is nested', () => {
     const head = '|'.repeat(701)
     const wide = `${head}\n${'|-'.repeat(700)}|\n${'|\n'.repeat(900)}`

@@ -47,7 +47,7 @@ export function renderMarkdown(text: string): Html {
   const isWhole = tokens.every(({ level }) => level < MAX_NESTING - 1)
   return tokens.length > 0 && isWhole
     ? raw(markdown.renderer.render(tokens, markdown.options, {}))
-    : html`<pre>${text}</pre>`
+    : html`<p>${text.split('\n').map(line => html`${line}<br>`)}</p>`
 }
 
 /** The cells of the largest table that the text could be. */
