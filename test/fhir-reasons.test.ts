@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { auditRefusal } from '../src/audit/index.ts'
 import { createRecords } from '../src/audit-record/index.ts'
 import { explainReason } from '../src/auth/words/explanation.ts'
 import {
@@ -15,7 +17,9 @@ import {
   applyPatch,
   createBodyLimits,
   FHIR_REASONS,
+  type FhirProblem,
   type FhirReason,
+  failFor,
   limits,
   listGatewayOperations,
   parseInteraction,
@@ -32,23 +36,16 @@ import { checkHostRules } from '../src/interceptor/host/host-rules.ts'
 import { type Refusal, refuse } from '../src/interceptor/refuse.ts'
 import { type Context, decideRequest, makeGrant, policy } from '../src/interceptor/testing/decide-request.ts'
 import { checkClaims } from '../src/interceptor/token/check-claims.ts'
-import { computeAccess, fullAccess } from '../src/smart/index.ts'
+import { createVerifier } from '../src/interceptor/token/verifier.ts'
+import { checkPatch, computeAccess, fullAccess } from '../src/smart/index.ts'
+import { rsaPair } from './support/rsa-pair.ts'
 
 /** Made to happen by the tests of a race, an outage, a large amount of data or a host, which these files set up. */
 const ELSEWHERE = {
-  'no-keys': 'src/interceptor/interceptor.test.ts',
   'no-configuration': 'src/interceptor/host/configuration.test.ts',
   'no-trail': 'src/interceptor/trail/sender.test.ts',
   broken: 'src/interceptor/explain.test.ts',
-  'expired-token': 'src/interceptor/interceptor.test.ts',
   'token-revoked': 'src/interceptor/token/revocations.test.ts',
-  'token-key-unknown': 'src/interceptor/interceptor.test.ts',
-  'token-signature-wrong': 'src/interceptor/interceptor.test.ts',
-  'token-scopes-too-many': 'src/interceptor/interceptor.test.ts',
-  'token-parameters-too-many': 'src/interceptor/interceptor.test.ts',
-  'token-not-a-jwt': 'src/interceptor/interceptor.test.ts',
-  'token-too-long': 'src/interceptor/token/bearer.test.ts',
-  'no-bearer': 'src/interceptor/interceptor.test.ts',
   'response-not-within': 'src/interceptor/host/responses.test.ts',
   'stored-not-within': 'src/interceptor/host/writes.test.ts',
   'stored-not-provided': 'src/interceptor/host/decisions.test.ts',
@@ -60,14 +57,11 @@ const ELSEWHERE = {
   'provenance-of-stream': 'src/backends/upstream/pass/streamed-contents.test.ts',
   'path-outside-named-base': 'src/interceptor/host/host.test.ts',
   'audit-event-versions': 'src/audit/fhir/audit-events.test.ts',
-  'audit-event-written': 'src/audit/fhir/audit-events.test.ts',
-  'audit-event-in-bundle': 'src/audit/fhir/audit-events.test.ts',
   'audit-page-link-changed': 'src/audit/fhir/audit-events.test.ts',
   'audit-sort-unsupported': 'src/audit/fhir/audit-events.test.ts',
   'audit-include-unsupported': 'src/audit/fhir/audit-events.test.ts',
   'audit-chain-unsupported': 'src/audit/fhir/audit-events.test.ts',
   'audit-values-too-many': 'src/audit/fhir/audit-events.test.ts',
-  'patch-unusable': 'src/smart/check-access.test.ts',
   'hidden-target': 'src/fhir-api/access/check-content.test.ts',
   'changed-while-written': 'src/backends/sqlite/conformance.test.ts',
   'changed-while-deleted': 'src/backends/upstream/hapi.test.ts',
@@ -251,12 +245,66 @@ function token(header: object, claims: object): Way {
   }
 }
 
+type Found = Awaited<ReturnType<Parameters<typeof createVerifier>[0]['issuers'][0]['keys']['find']>>
+
+/** What the verifier of tokens says, if the key set has this key and the signature is right or wrong. */
+function verify(authorization: string | undefined, key: Found = 'unknown', isRight = true, scope = ''): Way {
+  return async () => {
+    const keys = { find: async () => key, ready: () => true, keepFresh: async () => {} }
+    const verifier = createVerifier({
+      issuers: [
+        {
+          issuer: CLAIMS.iss,
+          audiences: [CLAIMS.aud],
+          algorithms: ['RS256'],
+          keys,
+          readGrant: () => makeGrant({ scope }),
+          createCaller: grant => grant,
+        },
+      ],
+      clock: () => 1_000,
+      verify: () => isRight,
+    })
+    const found = await verifier.verify(authorization)
+    assert(isFailure(found))
+    return found
+  }
+}
+
+const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+const JWT = `Bearer ${encode(HEADER)}.${encode(CLAIMS)}.${encode({})}`
+const KEY: Found = { kid: 'k', algorithms: ['RS256'], publicKey: rsaPair(0).publicKey }
+
 const CLINICIAN = { scope: 'user/*.cruds', fhirUser: 'Practitioner/1' }
 const EMPTY = { patients: new Set<string>(), organizations: [], careTeams: [] }
 const OTHERS = { ...EMPTY, patients: new Set(['2']) }
 
 /** The compiler finds a reason that is neither here nor above. */
 const WAYS: Readonly<Record<Exclude<FhirReason, keyof typeof ELSEWHERE>, Way>> = {
+  'no-bearer': verify(undefined),
+  'token-not-a-jwt': verify('Bearer x'),
+  'token-too-long': verify(`Bearer ${'x'.repeat(limits.TOKEN_CHARACTERS + 1)}`),
+  'no-keys': verify(JWT, 'unavailable'),
+  'token-key-unknown': verify(JWT),
+  'token-signature-wrong': verify(JWT, KEY, false),
+  'token-scopes-too-many': verify(
+    JWT,
+    KEY,
+    true,
+    Array.from({ length: limits.GRANULAR_SCOPES + 1 }, (_, at) => `patient/Condition.rs?code=${at}`).join(
+      ' ',
+    ),
+  ),
+  'token-parameters-too-many': verify(
+    JWT,
+    KEY,
+    true,
+    Array.from(
+      { length: 100 },
+      (_, at) => `patient/Condition.rs?code=${at}&category=x&onset-date=1&severity=2`,
+    ).join(' '),
+  ),
+  'expired-token': token({}, { exp: 0 }),
   'token-alg-wrong': token({ alg: 'none' }, {}),
   'token-kid-missing': token({ kid: undefined }, {}),
   'token-crit-unsupported': token({ crit: [] }, {}),
@@ -328,6 +376,15 @@ const WAYS: Readonly<Record<Exclude<FhirReason, keyof typeof ELSEWHERE>, Way>> =
   'condition-not-limited': rule('DELETE /Condition?code=1'),
   'patch-not-checked': rule('PATCH /Condition/1'),
   'validated-not-checked': rule('GET /Condition/1/$validate'),
+
+  'audit-event-written': () => toRefusal(auditRefusal({ kind: 'create', type: 'AuditEvent' })),
+  'audit-event-in-bundle': () =>
+    toRefusal(auditRefusal({ kind: 'read', type: 'AuditEvent', id: '1', params: [] })),
+  'patch-unusable': () => {
+    const stored = { resourceType: 'Condition' }
+    const failed = failFor('patch-path-to-nothing')
+    return toRefusal(checkPatch([{ op: 'remove', path: '/x' }], stored, failed, () => false))
+  },
 
   'path-outside-base': ask('GET Patient'),
   'path-with-empty-segment': ask('GET //Patient'),
@@ -592,6 +649,11 @@ const WAYS: Readonly<Record<Exclude<FhirReason, keyof typeof ELSEWHERE>, Way>> =
   'work-of-characters': exhaust('character'),
 }
 
+function toRefusal(failure: FhirProblem | undefined): Refusal {
+  assert(failure && failure.reason !== 'refused')
+  return failure
+}
+
 async function sendBytes(
   fhir: Fhir,
   payload: Buffer,
@@ -607,6 +669,10 @@ async function sendBytes(
 }
 
 describe('the reasons of the FHIR server', () => {
+  it('happen here, or in a test file that exists', () => {
+    for (const file of new Set(Object.values(ELSEWHERE))) assert(existsSync(file), file)
+  })
+
   let world: World
   let servers: readonly Fhir[]
   before(async () => {
@@ -632,7 +698,7 @@ describe('the reasons of the FHIR server', () => {
         'text' in outcome ? readFacts(reason as FhirReason, outcome) : checkRecord(reason, outcome)
       const explained = explainReason({ reason, facts })
       assert(explained)
-      assert.doesNotMatch(`${explained.cause} ${explained.action}`, /[{}…]|undefined/)
+      assert.doesNotMatch(`${explained.cause} ${explained.action}`, /[{}…]|(?<!“)undefined/)
     })
 })
 

@@ -5,6 +5,7 @@ import { change, Hospital } from '../../../../test/support/hospital.ts'
 import { createAuditor } from '../../../audit/index.ts'
 import type { OidcProvider } from '../../../config/index.ts'
 import type { Resource } from '../../../fhir/index.ts'
+import { LIMITS } from '../../base/limits.ts'
 import type { TestAuthServer } from '../../testing/test-auth-server.ts'
 import {
   makeProvider,
@@ -50,11 +51,22 @@ const sign =
   }
 
 /** The compiler finds a reason that is not here. */
-const WAYS: Readonly<Record<Exclude<SignInReason, 'busy'>, Way>> = {
+const WAYS: Readonly<Record<SignInReason, Way>> = {
   expired: async ({ open }) => (await open()).openBrowser().get('/login/callback?state=x'),
   unreachable: async ({ hospital, open }) => {
     const auth = await open()
     hospital.outage = true
+    return auth.openBrowser().get('/login/providers/hospital')
+  },
+  busy: async ({ open }) => {
+    const auth = await open()
+    await startSignIn(auth.openBrowser())
+    const { db } = auth.store
+    const row = await db.selectFrom('pending_sign_in').selectAll().executeTakeFirstOrThrow()
+    for (let from = 0; from < LIMITS.pendingPerNetwork; from += 100) {
+      const rows = Array.from({ length: 100 }, (_, at) => ({ ...row, state_hash: `${from + at}` }))
+      await db.insertInto('pending_sign_in').values(rows).execute()
+    }
     return auth.openBrowser().get('/login/providers/hospital')
   },
   denied: async ({ hospital, open }) => signIn((await open()).openBrowser(), hospital, ''),
