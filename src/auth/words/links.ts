@@ -32,7 +32,7 @@ export const LINKS = {
   'lab-needs-administrator': {
     status: 403,
     sentence: 'Off loopback, the lab is for administrators who are signed in.',
-    cause: 'Nobody is signed in, or the user is not an administrator.',
+    cause: 'The browser is not signed in, or the user is not an administrator.',
     remedy: 'Sign in as an administrator, and open the link again.',
   },
   'lab-needs-recent-sign-in': {

@@ -86,7 +86,7 @@ eachDatabaseIfThorough((name, _open, create) => {
         const intact = await sallyport(['audit', 'verify'], { env })
         assert.match(
           intact.stdout,
-          /^No change found: 3 records in 1 seals, 0 not yet sealed\nHead: 1:[\w-]{43}\n$/,
+          /^No change found: 3 records in 1 seal, 0 not yet sealed\nHead: 1:[\w-]{43}\n$/,
         )
         assert.equal(intact.exitCode, 0)
         const head = intact.stdout.split('Head: ')[1]?.trim() ?? ''

@@ -10,10 +10,15 @@ import {
   openEventIds,
   type RecordFilter,
   toAuditEvent,
-  type Verification,
   verifyTrail,
 } from '../../audit/index.ts'
-import { describeUnknown, type FileCheck, readTrailFilters, TRAIL_FILTERS } from '../../auth/index.ts'
+import {
+  describeUnknown,
+  type FileCheck,
+  readTrailFilters,
+  TRAIL_FILTERS,
+  type VerifiedTrail,
+} from '../../auth/index.ts'
 import { escapeLine, HOW, isFailure } from '../../core/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import {
@@ -27,6 +32,7 @@ import {
   isSet,
   printJson,
 } from '../command.ts'
+import { formatCount } from '../format-count.ts'
 import { parseTime } from '../parse-time.ts'
 import { loadSettings, performCommand, recordCommand, withStore } from '../with-store.ts'
 import { formatOptions, listOptions, listOptionValues, readOptionFilters } from './filters.ts'
@@ -274,10 +280,15 @@ async function adoptTrail(io: Io, store: Store, sealer: Sealer): Promise<void> {
   })
 }
 
-function formatVerification({ records, seals, unsealed, head, problems }: Verification): string {
-  const result = problems.length === 0 ? 'No change found' : 'The audit trail was changed'
-  const counts = `${records} records in ${seals} seals, ${unsealed} not yet sealed`
-  return `${result}: ${counts}\n${head === undefined ? '' : `Head: ${head}\n`}`
+const VERIFIED: Readonly<Record<VerifiedTrail['state'], string>> = {
+  intact: 'No change found',
+  'unknown-head': 'No change found, but the trail does not contain the head',
+  changed: 'The audit trail was changed',
+}
+
+function formatVerification({ state, records, seals, unsealed, head }: VerifiedTrail): string {
+  const counts = `${formatCount(records, 'record')} in ${formatCount(seals, 'seal')}, ${unsealed} not yet sealed`
+  return `${VERIFIED[state]}: ${counts}\n${head === undefined ? '' : `Head: ${head}\n`}`
 }
 
 export const commands = { audit, 'audit verify': auditVerify, 'audit check-file': auditCheckFile }

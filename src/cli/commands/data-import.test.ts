@@ -11,7 +11,8 @@ import { gzipSync } from 'node:zlib'
 import { sallyport } from '../../../test/support/command-line.ts'
 import { fhirServer, openRepository } from '../../backends/sqlite/index.ts'
 import { samplePatients } from '../../sample-patients/index.ts'
-import { createProgress, formatCount, formatReport } from './data-import.ts'
+import { formatCount } from '../format-count.ts'
+import { createProgress, formatReport } from './data-import.ts'
 
 const baseUrl = 'http://localhost:8080/fhir'
 const sample = [...samplePatients({ now: Date.UTC(2026, 10, 13), count: 6 })]

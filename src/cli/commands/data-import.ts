@@ -12,6 +12,7 @@ import type {
   Unreadable,
 } from '../../import/index.ts'
 import { type Command, CommandFailure, getText, type Output } from '../command.ts'
+import { formatCount } from '../format-count.ts'
 import { readUpstreamAuth } from '../start/gateway.ts'
 import { loadSettings, prepareDataFile } from '../with-store.ts'
 
@@ -202,10 +203,6 @@ function formatNotResources(count: number): string {
   return count === 1
     ? ', and 1 line or entry that is not a resource,'
     : `, and ${count.toLocaleString('en')} lines or entries that are not resources,`
-}
-
-export function formatCount(count: number, noun: string): string {
-  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
 }
 
 function formatReasons(reasons: readonly Reason[]): string[] {

@@ -26,9 +26,12 @@ const Report = Type.Object(
   CLOSED,
 )
 
-type Findings = Omit<Verification, 'isHeadUnknown'>
+/** A verification that has ended. */
+export interface VerifiedTrail extends Omit<Verification, 'isHeadUnknown'> {
+  readonly state: 'intact' | 'unknown-head' | 'changed'
+}
 
-export interface VerificationReport extends Partial<Findings> {
+export interface VerificationReport extends Partial<Omit<VerifiedTrail, 'state'>> {
   readonly state: (typeof STATES)[number]
   /** When it ended, or began. */
   readonly at?: number
@@ -94,18 +97,19 @@ export async function verifyRecords(
   admin: Admin,
   sealer: Sealer,
   { head }: { readonly head?: string | undefined } = {},
-): Promise<Findings | AdminFailure> {
+): Promise<VerifiedTrail | AdminFailure> {
   const found = await verifyTrail(admin.store, sealer, { head })
   const { records, seals, problems } = found
   const refused = await recordAction(admin, { operation: VERIFY_TRAIL, after: { records, seals, problems } })
   if (refused) return refused
-  const { isHeadUnknown: _, ...report } = found
-  await keepReport(admin.store, { ...report, state: findState(found) }, admin.clock())
-  return report
+  const { isHeadUnknown: _, ...counted } = found
+  const verified = { ...counted, state: findState(found) }
+  await keepReport(admin.store, verified, admin.clock())
+  return verified
 }
 
 /** A head may be mistyped: alone, it does not prove that the trail was changed. */
-function findState({ problems, isHeadUnknown }: Verification): VerificationReport['state'] {
+function findState({ problems, isHeadUnknown }: Verification): VerifiedTrail['state'] {
   if (problems.length === 0) return 'intact'
   return isHeadUnknown && problems.length === 1 ? 'unknown-head' : 'changed'
 }

@@ -187,7 +187,7 @@ async function renderRecords(request: AdminRequest, user: UserDescription): Prom
   const own = { id: user.id, fhirUserId: user.fhirUser }
   const records = await findOwnRecords(request.context, own, describeCaller(request.admin, 'account'))
   if (isFailure(records))
-    return html`<p class="small muted">The FHIR server does not say for whom: ${records.detail}.</p>`
+    return html`<p class="small muted">The FHIR server could not be asked whose relative this is: ${records.detail}.</p>`
   if (records.length === 0) return html`<p class="small muted">Opens the records of: nobody.</p>`
   const ids = records.map(({ patientId }) => patientId)
   const names = await findPatientNames(request, 'account', ids)
