@@ -2,7 +2,7 @@ import type { FactsArgument } from '../core/index.ts'
 import { fail } from '../core/index.ts'
 import type { BUNDLES } from './reasons/bundles.ts'
 import type { EXCESSES } from './reasons/excesses.ts'
-import { type Because, type FhirFactsOf, failFor } from './reasons/reasons.ts'
+import type { Because, FhirFactsOf } from './reasons/reasons.ts'
 import type { REQUESTS } from './reasons/requests.ts'
 import type { SEARCHES } from './reasons/searches.ts'
 
@@ -159,7 +159,7 @@ export function misunderstand<const Reason extends keyof typeof REQUESTS>(
   reason: Reason,
   ...facts: FactsArgument<FhirFactsOf<Reason>>
 ): Misunderstood {
-  return toMisunderstood(failFor(reason, ...facts))
+  return fail({ kind: 'misunderstood', reason, facts: facts[0] ?? {} })
 }
 
 /** A request that is not understood, because of a failure to read a part of it. */

@@ -1,7 +1,6 @@
 import { fill, type StoredFacts } from '../core/index.ts'
 import {
   createOutcome,
-  describeFailed,
   type FhirReason,
   getFhirWords,
   type IssueCode,
@@ -51,11 +50,9 @@ function refuseFor(refusal: Exclude<Refusal, InsufficientScope>): Refused {
   const { facts = {}, by, allow } = refusal
   const reason = isFhirReason(refusal.reason) ? refusal.reason : 'broken'
   const { hint } = getFhirWords(reason)
-  return {
-    ...makeRefused(reason, facts, hint && fill(hint, facts)),
-    ...(allow && { headers: { allow: allow.join(', ') } }),
-    ...(by !== undefined && { by }),
-  }
+  const refused = makeRefused(reason, facts, hint && fill(hint, facts))
+  if (allow) return { ...refused, headers: { allow: allow.join(', ') } }
+  return by === undefined ? refused : { ...refused, by }
 }
 
 function refuseScope(refusal: InsufficientScope): Refused {
@@ -92,19 +89,14 @@ function describePermittingScopes(refusal: InsufficientScope): string {
 const CODES: Readonly<Record<number, IssueCode>> = { 400: 'invalid', 404: 'not-supported' }
 
 function makeRefused(reason: FhirReason, facts: StoredFacts, hint: string | undefined): Refused {
-  const { status, code, challenge, retryAfter } = getFhirWords(reason)
-  const sentence = describeFailed({ reason, facts })
-  const text = sentence.endsWith('.') || challenge !== undefined ? sentence : `${sentence}.`
-  return {
-    allowed: false,
-    status,
-    headers: {
-      ...(challenge !== undefined && { 'www-authenticate': fill(challenge, facts) }),
-      ...(retryAfter !== undefined && { 'retry-after': retryAfter }),
-    },
-    outcome: createOutcome(CODES[status] ?? code, text, { hint }),
-    reason,
-    ...(Object.keys(facts).length > 0 && { facts }),
-    ...(hint !== undefined && { hint }),
-  }
+  const { status, code, sentence, challenge, retryAfter } = getFhirWords(reason)
+  const said = fill(sentence, facts)
+  const text = challenge !== undefined || said.endsWith('.') ? said : `${said}.`
+  const headers: Record<string, string> = {}
+  if (challenge !== undefined) headers['www-authenticate'] = fill(challenge, facts)
+  if (retryAfter !== undefined) headers['retry-after'] = retryAfter
+  const outcome = createOutcome(CODES[status] ?? code, text, { hint })
+  const refused = { allowed: false, status, headers, outcome, reason } as const
+  const named = Object.keys(facts).length === 0 ? refused : { ...refused, facts }
+  return hint === undefined ? named : { ...named, hint }
 }

@@ -51,7 +51,7 @@ export interface ProviderClient {
 }
 
 interface UnverifiedToken extends Failed {
-  readonly kind: 'invalid' | 'unreachable'
+  readonly reason: 'invalid' | 'unreachable'
 }
 
 interface Discovery {
@@ -117,12 +117,12 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     },
     async verify(token) {
       const jwt = decodeJwt(token)
-      if (!jwt) return fail({ kind: 'invalid' })
+      if (!jwt) return fail({ reason: 'invalid' })
       const { jwks_uri: url } = (await discover())?.serverMetadata() ?? {}
       const keys = url === undefined ? undefined : await findKeys(url, jwt.header.kid)
-      if (!keys) return fail({ kind: 'unreachable' })
+      if (!keys) return fail({ reason: 'unreachable' })
       const key = keys.find(({ kid }) => kid === jwt.header.kid)
-      return key && verifySignature(jwt, key) ? jwt.claims : fail({ kind: 'invalid' })
+      return key && verifySignature(jwt, key) ? jwt.claims : fail({ reason: 'invalid' })
     },
     async findLogoutUrl() {
       const { end_session_endpoint: text } = (await discover())?.serverMetadata() ?? {}

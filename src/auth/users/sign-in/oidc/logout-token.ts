@@ -58,7 +58,7 @@ async function readLogoutToken(context: UsersContext, text: string): Promise<Log
   const claims = await context.providers.getClient(provider).verify(text)
   if (isFailure(claims))
     return refuse(
-      claims.kind === 'unreachable' ? 'logout-token-keys-unreachable' : 'logout-token-signature-invalid',
+      claims.reason === 'unreachable' ? 'logout-token-keys-unreachable' : 'logout-token-signature-invalid',
     )
   const refusal = checkClaims(provider, claims, context.clock() / 1000)
   if (refusal) return refusal

@@ -146,7 +146,7 @@ export async function finishSignIn(
     const { id_token: idToken = '', access_token: accessToken } = tokens
     const claims = await client.verify(idToken)
     if (isFailure(claims))
-      return claims.kind === 'unreachable'
+      return claims.reason === 'unreachable'
         ? new SignInRefusal('unreachable', 'The keys could not be fetched')
         : new SignInRefusal('bad-response', 'The signature of the id_token is invalid')
     const refused = checkAuthentication(provider, pending, claims, context.clock())
