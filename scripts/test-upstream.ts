@@ -14,8 +14,8 @@ import { testBackend } from '../src/fhir-api/testing/backend-conformance.ts'
 import {
   CAPABILITIES,
   type Capability,
-  type Target,
   type TestResult,
+  type TestTarget,
 } from '../src/fhir-api/testing/target.ts'
 import { fullAccess } from '../src/smart/index.ts'
 import { testCompleteness } from './test-upstream/completeness.ts'
@@ -61,7 +61,7 @@ describe(`the gateway in front of ${upstreamUrl}`, async () => {
   testCompleteness(start)
 })
 
-async function findLacks(): Promise<NonNullable<Target['lacks']>> {
+async function findLacks(): Promise<NonNullable<TestTarget['lacks']>> {
   const metadata = await fetchJson('/metadata?_elements=software')
   const absent = await fetchJson(createUnknownPath())
   const { body: history } = await fetchJson('/Condition/_history?_count=1')

@@ -34,7 +34,12 @@ import { checkFullUrls } from '../src/fhir-api/bundle/steps.ts'
 import { checkRequest } from '../src/interceptor/decision/check-request.ts'
 import { checkHostRules } from '../src/interceptor/host/host-rules.ts'
 import { type Refusal, refuse } from '../src/interceptor/refuse.ts'
-import { type Context, decideRequest, makeGrant, policy } from '../src/interceptor/testing/decide-request.ts'
+import {
+  decideRequest,
+  makeGrant,
+  policy,
+  type TestDecisionContext,
+} from '../src/interceptor/testing/decide-request.ts'
 import { checkClaims } from '../src/interceptor/token/check-claims.ts'
 import { createVerifier } from '../src/interceptor/token/verifier.ts'
 import { checkPatch, computeAccess, fullAccess } from '../src/smart/index.ts'
@@ -141,7 +146,7 @@ const send =
   ({ fhir }) =>
     fhir(line, body, headers)
 
-function decide(line: string, context: Context): Way {
+function decide(line: string, context: TestDecisionContext): Way {
   return () => {
     const decision = decideRequest(line, context)
     assert(!decision.allowed, line)

@@ -3,7 +3,7 @@ import type { Sources } from './modules.ts'
 /** The type that lists the errors of each module. */
 export const ERROR_TYPES = [
   { file: 'src/auth/words/reason.ts', type: 'RefusalCode' },
-  { file: 'src/web/http/problems.ts', type: 'Problem' },
+  { file: 'src/web/http/problems.ts', type: 'HttpProblem' },
 ] as const
 
 /** The names in a union: of its literals, or of the first field of its members. */

@@ -34,7 +34,7 @@ export { checkFile, type FileCheck } from './admin/trail/check-file.ts'
 export { describeUnknown, readTrailFilters, TRAIL_FILTERS } from './admin/trail/filters.ts'
 export { type VerifiedTrail, verifyRecords } from './admin/trail/verification.ts'
 export type { Controls, Reloaded } from './base/context.ts'
-export type { Refusal } from './base/refusal.ts'
+export type { AuthRefusal } from './base/refusal.ts'
 export type { AuthSettings } from './base/settings.ts'
 export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'
 export { CLIENT_FIELDS, PLAIN_FIELDS } from './oauth/clients/fields.ts'
@@ -51,7 +51,7 @@ export {
 export { buildSmartConfiguration, type SmartConfigurationSettings } from './oauth/discovery.ts'
 export { listScopeNotes } from './oauth/grants/scope-notes.ts'
 export { canOpenSigningKeys, makeNextSigningKey, withdrawSigningKey } from './oauth/keys/signing-key.ts'
-export type { Problem } from './pages/activity/problems.ts'
+export type { ActivityProblem } from './pages/activity/problems.ts'
 export {
   type AuthServerOptions,
   type CommandContext,

@@ -9,7 +9,7 @@ import { FHIR_REASONS } from '../fhir/index.ts'
 import { createSealer, sha256 } from '../store/index.ts'
 import { readDetails } from './base/audit.ts'
 import { LIMITS } from './base/limits.ts'
-import type { Refusal } from './base/refusal.ts'
+import type { AuthRefusal } from './base/refusal.ts'
 import { issueLaunchByCommand, issueTokenByCommand } from './lab/command-line.ts'
 import { MAX_CLIENTS } from './lab/limits.ts'
 import { type Approval, issueCode } from './oauth/authorize/issue-code.ts'
@@ -32,7 +32,7 @@ import { findWords, OAUTH_REASONS, type OAuthReason, PAGE_REASONS, type PageReas
 import { type LOGOUT_TOKENS, PROVIDER_SIGN_IN } from './words/sign-in.ts'
 import { REASON_TABLES } from './words/tables.ts'
 
-type Outcome = LightMyRequestResponse | Refusal
+type Outcome = LightMyRequestResponse | AuthRefusal
 type Parts = Readonly<Record<string, string | undefined>>
 
 /** Those of logout tokens need a provider: see pages/sign-in/providers-logout.test.ts. */
@@ -578,12 +578,12 @@ class World {
     return { settings, store, rules, audit, sealer, clock: () => time.now, operator: 'test' }
   }
 
-  async tokenByCommand(different: Parts): Promise<Refusal | undefined> {
+  async tokenByCommand(different: Parts): Promise<AuthRefusal | undefined> {
     const issued = await issueTokenByCommand(this.#command, { ...COMMAND, scope: undefined, ...different })
     return isFailure(issued) ? issued : undefined
   }
 
-  async launchByCommand(different: Parts): Promise<Refusal | undefined> {
+  async launchByCommand(different: Parts): Promise<AuthRefusal | undefined> {
     const request = { ...COMMAND, ...different, simulate: undefined }
     const issued = await issueLaunchByCommand(this.#command, request)
     return isFailure(issued) ? issued : undefined

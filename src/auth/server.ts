@@ -7,7 +7,7 @@ import type { Sealer, Store } from '../store/index.ts'
 import { createDocument, createServer, type Logger, Registry, type ServerOptions } from '../web/http/index.ts'
 import { createBrand } from '../web/ui/index.ts'
 import { addAdminApi } from './admin/api.ts'
-import type { Endpoint } from './admin/base/endpoint.ts'
+import type { AdminEndpoint } from './admin/base/endpoint.ts'
 import type { AdminRoute } from './admin/page/route.ts'
 import { addAdminPages } from './admin/pages.ts'
 import { type Controls, createAuthMetrics, NO_CONTROLS } from './base/context.ts'
@@ -38,7 +38,7 @@ import { addUserinfoRoutes } from './oauth/userinfo.ts'
 import { addAccessLogRoutes } from './pages/access-log/routes.ts'
 import { addFactorRoutes } from './pages/account/factors.ts'
 import { addAccountRoutes } from './pages/account/routes.ts'
-import { listProblems, type Problem } from './pages/activity/problems.ts'
+import { type ActivityProblem, listProblems } from './pages/activity/problems.ts'
 import { addActivityRoutes } from './pages/activity/routes.ts'
 import { addAuthorizeRoutes } from './pages/authorize/routes.ts'
 import { addCdsRoutes } from './pages/cds/routes.ts'
@@ -91,7 +91,7 @@ export interface AuthServerOptions {
   /** Pages and endpoints of administration beside those of the server itself. */
   readonly administration?: {
     readonly routes?: readonly AdminRoute[]
-    readonly endpoints?: readonly Endpoint[]
+    readonly endpoints?: readonly AdminEndpoint[]
   }
 }
 
@@ -200,7 +200,7 @@ export const loadTestCommands = () => import('./lab/command-line.ts')
 export async function explainProblems(
   { settings, store, explainRequest }: Pick<AuthServerOptions, 'settings' | 'store' | 'explainRequest'>,
   options: Parameters<typeof listProblems>[1],
-): Promise<readonly Problem[]> {
+): Promise<readonly ActivityProblem[]> {
   const lab = settings.lab ? await import('./lab/index.ts') : undefined
   const rules = makeRules(settings, () => settings.login)
   const hooks = lab?.createLabHooks({ store, rules, clock: Date.now })

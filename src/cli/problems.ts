@@ -1,4 +1,4 @@
-import { explainProblems, type Problem } from '../auth/index.ts'
+import { type ActivityProblem, explainProblems } from '../auth/index.ts'
 import type { Settings } from '../config/index.ts'
 import { escapeLine } from '../core/index.ts'
 import type { Store } from '../store/index.ts'
@@ -13,13 +13,13 @@ export async function findProblems(
   settings: Settings,
   store: Store,
   filter: { readonly since: number; readonly client?: string | undefined },
-): Promise<readonly Problem[]> {
+): Promise<readonly ActivityProblem[]> {
   const explainRequest = await createExplainRequest(settings, readUserFilter(settings))
   return explainProblems({ settings, store, explainRequest }, { ...filter, limit: MAX_LISTED })
 }
 
 /** Equal problems are printed once, with the time of the last, and of many the newest. */
-export function formatProblems(problems: readonly Problem[]): string {
+export function formatProblems(problems: readonly ActivityProblem[]): string {
   const newestFirst = [...Map.groupBy(problems.toReversed(), formatProblem)]
   const distinct = newestFirst
     .toReversed()
@@ -34,7 +34,7 @@ export function formatProblems(problems: readonly Problem[]): string {
   return lines.map(line => `${line}\n`).join('')
 }
 
-function formatProblem(problem: Problem): string {
+function formatProblem(problem: ActivityProblem): string {
   const { status, kind, request, app, cause, reason, scope, action, compared = [] } = problem
   const lines = [
     `${status} ${request ?? kind}${app === undefined ? '' : ` (${app})`}`,

@@ -3,7 +3,7 @@ import { findNearest, isRecord } from '../core/index.ts'
 import { deriveSettings, getValue } from './derive.ts'
 import { readSecretFile } from './secret-file.ts'
 import { listFormerVariables, listVariables, mayBeFile, type SettingRow } from './setting-row.ts'
-import type { SettingKey, Settings, Source } from './settings.ts'
+import type { SettingKey, SettingSource, Settings } from './settings.ts'
 import { readEach, SettingsError } from './settings-error.ts'
 import { type FileTexts, readSettingsFile } from './settings-file.ts'
 import { findStartProblems, findStartWarnings } from './start-problems.ts'
@@ -14,7 +14,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface Configuration {
   readonly settings: Settings
-  readonly sources: ReadonlyMap<SettingKey, Source>
+  readonly sources: ReadonlyMap<SettingKey, SettingSource>
   readonly warnings: readonly string[]
   /** Reasons not to start servers with these settings. Commands that only open the database ignore them. */
   readonly problems: readonly string[]
@@ -118,7 +118,7 @@ export interface EffectiveSetting {
   readonly name: string
   readonly env: string
   readonly value: string | undefined
-  readonly source: Source
+  readonly source: SettingSource
 }
 
 const MASK = '********'

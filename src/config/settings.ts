@@ -39,4 +39,4 @@ export interface Settings extends SettingTree {
 
 export type UpstreamSettings = Settings['fhir']['upstream']
 
-export type Source = 'environment' | 'file' | 'default'
+export type SettingSource = 'environment' | 'file' | 'default'

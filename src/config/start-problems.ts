@@ -9,7 +9,7 @@ import {
   type LoginProvider,
   SINGLE_PROVIDER_ID,
 } from './providers/providers.ts'
-import type { SettingKey, Settings, Source, UpstreamSettings } from './settings.ts'
+import type { SettingKey, SettingSource, Settings, UpstreamSettings } from './settings.ts'
 import { settingsTable } from './table.ts'
 
 const NEEDED = {
@@ -173,7 +173,7 @@ const ADDRESSES = ['issuerUrl', 'fhirBaseUrl', 'appUrl', 'smartClientLaunchUrl']
 /** Why servers must not start with these settings (SETTING-7), one phrase each. */
 export function findStartProblems(
   settings: Settings,
-  sources: ReadonlyMap<SettingKey, Source>,
+  sources: ReadonlyMap<SettingKey, SettingSource>,
 ): readonly string[] {
   return [
     ...findTlsProblems(settings),
@@ -254,7 +254,7 @@ function findFrameProblems({ app, appUrl }: Settings): readonly string[] {
 
 function findOffLoopbackProblems(
   settings: Settings,
-  sources: ReadonlyMap<SettingKey, Source>,
+  sources: ReadonlyMap<SettingKey, SettingSource>,
 ): readonly string[] {
   const missing = ADDRESSES.filter(key => sources.get(key) === 'default').map(getVariable)
   const unsafe = [

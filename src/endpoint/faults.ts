@@ -21,7 +21,7 @@ export interface JsonSchema {
 }
 
 /** Why a value does not conform to a schema. */
-export interface Fault {
+export interface ValueFault {
   readonly kind: 'unknown' | 'missing' | 'invalid'
   /** `keys.0.kid`; empty for the value as a whole. */
   readonly name: string
@@ -35,15 +35,15 @@ export interface Fault {
 Settings.Set({ maxErrors: 1_000 })
 
 /** The first fault of each member, in the order of the schema. */
-export function findFaults(schema: TSchema, value: unknown): readonly Fault[] {
-  const faults = new Map<string, Fault>()
+export function findFaults(schema: TSchema, value: unknown): readonly ValueFault[] {
+  const faults = new Map<string, ValueFault>()
   for (const error of Value.Errors(schema, value))
     for (const fault of describeError(schema, error))
       if (!faults.has(fault.name)) faults.set(fault.name, fault)
   return [...faults.values()]
 }
 
-function describeError(whole: TSchema, error: TValidationError): readonly Fault[] {
+function describeError(whole: TSchema, error: TValidationError): readonly ValueFault[] {
   // The error of the union follows.
   if (error.schemaPath.includes('/anyOf/')) return []
   const path = error.instancePath.split('/').slice(1)

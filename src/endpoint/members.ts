@@ -1,10 +1,10 @@
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { type Failed, fail } from '../core/index.ts'
-import { type Fault, findFaults, type JsonSchema } from './faults.ts'
+import { findFaults, type JsonSchema, type ValueFault } from './faults.ts'
 
 /** What is wrong with a member of a query or a body. */
-interface MemberFault extends Pick<Fault, 'kind' | 'name'> {
+interface MemberFault extends Pick<ValueFault, 'kind' | 'name'> {
   /** The end of a sentence: `expected one of allowed, refused`. */
   readonly text: string
   /** The values that it may have, if the schema says more about them than their type: `one of allowed, refused`. */
@@ -39,7 +39,7 @@ function listFaults(schema: TSchema, values: unknown): readonly MemberFault[] {
 }
 
 /** A name that is not a plain one is not repeated. */
-function describeFault({ kind, name, text, schema }: Fault): MemberFault {
+function describeFault({ kind, name, text, schema }: ValueFault): MemberFault {
   const expected = describeExpected(schema)
   return {
     kind,

@@ -13,7 +13,7 @@ export {
   listReferenceTexts,
   parseConditionalReference,
 } from './access/check-references.ts'
-export { checkStored, findResource, type LookupContext } from './access/find-resource.ts'
+export { checkStored, findResource, type ResourceLookup } from './access/find-resource.ts'
 export { type AccessCache, createAccessCache } from './access-cache.ts'
 export type {
   Announcement,
@@ -60,7 +60,7 @@ export {
   resumePage,
 } from './paging.ts'
 export {
-  type Connection,
+  type CallerConnection,
   type FhirRequest,
   findExcludedType,
   getPath,

@@ -17,7 +17,7 @@ export interface Page {
   /** Null for the first page. */
   readonly cursor: Cursor | null
   /** The pages before this one. */
-  readonly before?: Trail
+  readonly before?: PageTrail
   /** The fingerprint of the grant that received the link. */
   readonly grant: string
 }
@@ -64,10 +64,10 @@ function padTo(text: string, multiple: number): string {
   return text.padEnd(Math.ceil(text.length / multiple) * multiple)
 }
 
-type Positions = readonly [cursor: Cursor | null, before: Trail]
+type Positions = readonly [cursor: Cursor | null, before: PageTrail]
 
 /** Leaves out the oldest pages that have no room. The links of some upstreams are long and cannot be compressed. */
-function packPositions(cursor: Cursor | null, before: Trail, room: number): string {
+function packPositions(cursor: Cursor | null, before: PageTrail, room: number): string {
   const packed = deflateRawSync(JSON.stringify([cursor, before])).toString('base64url')
   return packed.length > room && before.length > 1 ? packPositions(cursor, before.slice(1), room) : packed
 }
@@ -81,7 +81,7 @@ export type Relation = 'next' | 'previous' | 'first' | 'last'
 export type Cursors = ReadonlyMap<Relation, Cursor>
 
 /** Positions of pages in the order in which they were opened. The first page has none. */
-export type Trail = readonly (Cursor | null)[]
+export type PageTrail = readonly (Cursor | null)[]
 
 // A link carries the pages before it, so that a backend that only finds the next page has a previous one too.
 const TRAIL_PAGES = 10
@@ -94,12 +94,12 @@ export function createLinks(
   used: Params,
   cursors: Cursors,
   /** The pages before this one, and this one. */
-  trail: Trail = [],
+  trail: PageTrail = [],
 ): readonly Link[] {
   const links: Link[] = [{ relation: 'self', url: buildUrl(baseUrl + path, used) }]
   const { params } = interaction
   const grant = grantFingerprint(authenticated.grant)
-  const add = (relation: Relation, cursor: Cursor | null, before: Trail) => {
+  const add = (relation: Relation, cursor: Cursor | null, before: PageTrail) => {
     const page = { path, params, cursor, grant, ...(before.length > 0 && { before }) }
     links.push({ relation, url: `${baseUrl}${path}?${pages.parameter}=${pages.seal(page)}` })
   }
@@ -117,7 +117,7 @@ interface Resumed<I extends Paged> {
   readonly request: FhirRequest<I>
   readonly cursor: Cursor | undefined
   /** The pages before this one, and this one. */
-  readonly trail: Trail
+  readonly trail: PageTrail
 }
 
 /** Opens the page of a link, for the grant that received the link. The search or history is decided again. */

@@ -21,7 +21,7 @@ export type History = InteractionOf<'history-instance' | 'history-type' | 'histo
 export type Operation = InteractionOf<'operation'>
 
 /** The connection of a caller. */
-export interface Connection {
+export interface CallerConnection {
   /** Whether it is closed. */
   readonly destroyed: boolean
   once(event: 'close', listener: () => void): unknown
@@ -56,7 +56,7 @@ export interface FhirRequest<I extends Interaction = Interaction> {
   /** Decides the interactions within this one: the entries of a Bundle, the search of a page. */
   readonly authenticated: Authenticated
   readonly requestId: string
-  readonly connection: Connection
+  readonly connection: CallerConnection
   /** Logs an error that does not become the response to the whole request. */
   readonly report: (error: unknown) => void
   /** An entry of a Bundle. Its response becomes part of another one, so that it must not be a stream. */

@@ -101,7 +101,7 @@ export {
 export type { UPSTREAM } from './reasons/upstream.ts'
 export type { IssueCode } from './reasons/words.ts'
 export { parseReference, type ResourceReference } from './reference.ts'
-export type { FhirRequest, Preconditions } from './request.ts'
+export type { FhirRequestParts, Preconditions } from './request.ts'
 export {
   acceptsJson,
   getAuthorizationHeader,
@@ -128,8 +128,8 @@ export {
 export type {
   Decimal,
   ExactResource,
-  Fault,
   Resource,
+  ResourceFault,
   SearchParameter,
   SearchParameterType,
 } from './resource.ts'

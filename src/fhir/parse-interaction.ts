@@ -5,7 +5,7 @@ import { isId, misunderstand, parsePath } from './interaction.ts'
 import { getFhirWords } from './reasons/reasons.ts'
 import {
   areGeneral,
-  type FhirRequest,
+  type FhirRequestParts,
   findSearchExcess,
   type Headers,
   haveCriteria,
@@ -41,13 +41,13 @@ const FORM = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s
  * Identifies the interaction of a request (ROUTE-1). The server and the interceptor both use this function, so that they
  * cannot disagree.
  */
-export function parseInteraction(request: FhirRequest): Parsed {
+export function parseInteraction(request: FhirRequestParts): Parsed {
   const parsed = parseUnlisted(request)
   return isNotAllowed(parsed) ? { ...parsed, allow: findMethods(request) } : parsed
 }
 
 /** The methods of a URL, for `Allow` (RFC 9110, 10.2.1); none if there is no such URL. */
-export function findMethods(request: Omit<FhirRequest, 'method'>): readonly string[] {
+export function findMethods(request: Omit<FhirRequestParts, 'method'>): readonly string[] {
   const results = Object.keys(METHODS).map(method => ({
     method,
     parsed: parseUnlisted({ ...request, method }),
@@ -63,7 +63,7 @@ function isNotAllowed(parsed: Parsed): parsed is Misunderstood {
   return isFailure(parsed) && getFhirWords(parsed.reason).status === 405
 }
 
-function parseUnlisted(request: FhirRequest): Parsed {
+function parseUnlisted(request: FhirRequestParts): Parsed {
   const segments = parsePath(request.path)
   if (isFailure(segments)) return segments
   const method = findOwn(METHODS, request.method)

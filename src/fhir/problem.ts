@@ -3,7 +3,7 @@ import type { Misunderstood } from './interaction.ts'
 import type { Because, FhirReason } from './reasons/reasons.ts'
 import type { UPSTREAM } from './reasons/upstream.ts'
 import type { IssueCode } from './reasons/words.ts'
-import type { Fault } from './resource.ts'
+import type { ResourceFault } from './resource.ts'
 
 export interface OutcomeIssue {
   readonly severity: 'fatal' | 'error' | 'warning' | 'information'
@@ -58,7 +58,7 @@ export interface Refused {
 export type FhirProblem =
   | Misunderstood
   | PlainProblem
-  | (Because<'invalid-resource'> & { readonly faults: readonly Fault[] })
+  | (Because<'invalid-resource'> & { readonly faults: readonly ResourceFault[] })
   | (Failed & { readonly reason: 'refused'; readonly refused: Refused })
 
 /** The reasons of failures that have nothing but facts. */
@@ -74,7 +74,7 @@ export interface AnyProblem extends Failed {
 }
 
 /** An OperationOutcome with the faults of a resource. */
-export function createFaultsOutcome(faults: readonly Fault[]): OperationOutcome {
+export function createFaultsOutcome(faults: readonly ResourceFault[]): OperationOutcome {
   return {
     resourceType: 'OperationOutcome',
     issue: faults.map(({ code, text, path, severity }) => ({

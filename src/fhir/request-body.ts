@@ -10,7 +10,7 @@ import type { FhirProblem } from './problem.ts'
 import { failFor } from './reasons/reasons.ts'
 import { parseReference } from './reference.ts'
 import { parseMediaType } from './request.ts'
-import type { ExactResource, Fault } from './resource.ts'
+import type { ExactResource, ResourceFault } from './resource.ts'
 import { validate, validateInSteps } from './validate/validate.ts'
 
 const JSON_TYPES = ['application/fhir+json', 'application/json'] as const
@@ -134,11 +134,11 @@ export function* readRecommendedBody(
   return toValid(resource, yield* validateInSteps(toPlain(resource), { warns: true }))
 }
 
-function toValid(resource: ExactResource, faults: readonly Fault[]): ExactResource | FhirProblem {
+function toValid(resource: ExactResource, faults: readonly ResourceFault[]): ExactResource | FhirProblem {
   return faults.length > 0 ? fail({ ...failFor('invalid-resource'), faults }) : resource
 }
 
-const validated = new WeakMap<object, readonly Fault[]>()
+const validated = new WeakMap<object, readonly ResourceFault[]>()
 
 /** Validates the body of a write with pauses, before a change is planned that nothing may interrupt. */
 export function* validateAhead(body: unknown): Generator<undefined, void> {

@@ -3,7 +3,7 @@ import type { Interaction, Params } from './interaction.ts'
 import { SEARCH_CHARACTERS, SEARCH_VALUES } from './limits.ts'
 
 /** The parts of an HTTP request that determine its interaction. */
-export interface FhirRequest {
+export interface FhirRequestParts {
   readonly method: string
   /** The FHIR base URL, without a trailing slash, if known: If-None-Exist may contain it. */
   readonly baseUrl?: string | undefined
@@ -33,7 +33,7 @@ export interface Headers {
 
 const OVERRIDES = new Set(['x-http-method-override', 'x-http-method', 'x-method-override'])
 
-export function readHeaders(headers: FhirRequest['headers']): Headers {
+export function readHeaders(headers: FhirRequestParts['headers']): Headers {
   let override = false
   let contentType: string | undefined
   let ifNoneExist: string | undefined

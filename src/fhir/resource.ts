@@ -55,7 +55,7 @@ export interface SearchParameter {
 }
 
 /** An error in a resource, and its path (`Patient.name[0].use`). */
-export interface Fault {
+export interface ResourceFault {
   readonly path: string
   readonly code: 'structure' | 'required' | 'value' | 'invariant' | 'code-invalid' | 'not-supported'
   readonly text: string

@@ -1,5 +1,5 @@
 import type { Repository } from '../backends/sqlite/index.ts'
-import type { Fault } from '../fhir/index.ts'
+import type { ResourceFault } from '../fhir/index.ts'
 import { isBusy } from '../sqlite/index.ts'
 
 /** The position of a resource: its line, or its entry in a Bundle or array, from 1. */
@@ -80,7 +80,7 @@ export class Tally {
 }
 
 /** A fault without the indexes in its path, so that the same fault elsewhere is the same reason. */
-function describeFault({ path, text }: Fault): string {
+function describeFault({ path, text }: ResourceFault): string {
   return `${path.replaceAll(/\[\d+\]/g, '')}: ${text}`
 }
 

@@ -2,8 +2,10 @@
  * Orders things that refer to each other, by their numbers: each step holds the groups whose references lead only to
  * earlier steps or into the group itself. A group is one thing, or several that refer to each other in a circle.
  */
-export function orderByReference(references: readonly (readonly number[])[]): readonly (readonly Group[])[] {
-  const steps: Group[][] = []
+export function orderByReference(
+  references: readonly (readonly number[])[],
+): readonly (readonly ImportGroup[])[] {
+  const steps: ImportGroup[][] = []
   const stepOf = new Int32Array(references.length)
   for (const members of findComponents(references)) {
     const targets = members.flatMap(member => references[member] ?? [])
@@ -19,7 +21,7 @@ export function orderByReference(references: readonly (readonly number[])[]): re
   return steps
 }
 
-export interface Group {
+export interface ImportGroup {
   readonly members: readonly number[]
   /** Whether a member refers to a member. */
   readonly isCircle: boolean

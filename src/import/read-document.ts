@@ -46,7 +46,7 @@ function toCandidate(value: unknown, bytes: number, place: Place): Candidate {
 
 /** One by one, because their references are replaced in copies. */
 function* listCandidates(
-  entries: readonly BundleEntry[],
+  entries: readonly ImportedEntry[],
   bytes: number,
   by: Replacements,
   placeEntry: (number: number) => Place,
@@ -60,7 +60,7 @@ function* listCandidates(
 }
 
 function nameEntries(
-  entries: readonly BundleEntry[],
+  entries: readonly ImportedEntry[],
   find: FindConditional,
 ): { readonly by: Replacements; readonly unresolved: number } {
   const by = new Map<string, string>()
@@ -84,7 +84,7 @@ function nameEntries(
 type Fields = Readonly<Record<string, unknown>>
 
 /** An entry of a Bundle: a resource to import, nothing, or something that cannot be imported. */
-export type BundleEntry =
+export type ImportedEntry =
   | { readonly kind: 'resource'; readonly resource: Fields; readonly fullUrl: string | undefined }
   | { readonly kind: 'nothing' }
   | { readonly kind: 'fault'; readonly fault: string }
@@ -100,7 +100,7 @@ export function findBundleFault(type: unknown): string | undefined {
   return typeof type === 'string' ? findOwn(NOT_IMPORTED, type) : undefined
 }
 
-export function readEntry(value: unknown): BundleEntry {
+export function readEntry(value: unknown): ImportedEntry {
   if (!isRecord(value)) return { kind: 'fault', fault: 'Bundle.entry: Expected an object' }
   const { resource, fullUrl, request, search } = value
   if (isRecord(search) && search.mode === 'outcome') return { kind: 'nothing' }

@@ -1,9 +1,9 @@
 import type { Repository } from '../backends/sqlite/index.ts'
 import { type Failed, fail, isFailure, isRecord, parseJson } from '../core/index.ts'
 import { formatExact, parseExact } from '../fhir/index.ts'
-import { type Group, orderByReference } from './order.ts'
+import { type ImportGroup, orderByReference } from './order.ts'
 
-export interface RefusedResource {
+export interface RefusedImport {
   /** `Type/id`. */
   readonly reference: string
   readonly status: number
@@ -15,10 +15,10 @@ export interface SentReport {
   readonly created: number
   readonly updated: number
   readonly unchanged: number
-  readonly refused: readonly RefusedResource[]
+  readonly refused: readonly RefusedImport[]
 }
 
-export interface SendOptions {
+export interface ImportOptions {
   readonly repository: Repository
   /** The FHIR base URL of the other server. */
   readonly to: string
@@ -37,7 +37,7 @@ export interface BatchRefused extends Failed {
 const BATCH = 100
 const CONNECTIONS = 4
 
-type Result = 'created' | 'updated' | 'unchanged' | RefusedResource
+type Result = 'created' | 'updated' | 'unchanged' | RefusedImport
 
 interface Stored {
   readonly rid: number
@@ -49,12 +49,12 @@ interface Stored {
  * the resource that is referred to first, and resources that refer to each other in one transaction. Refused resources
  * are sent again while that helps.
  */
-export async function sendAll(options: SendOptions): Promise<SentReport | BatchRefused> {
+export async function sendAll(options: ImportOptions): Promise<SentReport | BatchRefused> {
   const { repository, onProgress = () => {} } = options
   const { stored, references } = readReferences(options)
   const results: Result[] = []
   let sent = 0
-  const send = (groups: readonly Group[]) =>
+  const send = (groups: readonly ImportGroup[]) =>
     inParallel(planBatches(groups), async batch => {
       const entries = batch.members.map(at => prepareEntry(repository, stored[at] ?? NONE, options.to))
       const found = await sendEntries(options, entries, batch.isCircle ? 'transaction' : 'batch')
@@ -86,7 +86,7 @@ export async function sendAll(options: SendOptions): Promise<SentReport | BatchR
 
 const NONE: Stored = { rid: 0, reference: '' }
 
-function isRefused(result: Result | undefined): result is RefusedResource {
+function isRefused(result: Result | undefined): result is RefusedImport {
   return typeof result === 'object'
 }
 
@@ -107,7 +107,7 @@ function toReport(results: readonly Result[]): SentReport {
 const REFERENCE = /"reference"\s*:\s*"([^"#?]+)"/g
 
 /** All resources, and for each the numbers of those that it refers to. */
-function readReferences({ repository: { database, names }, to }: SendOptions): {
+function readReferences({ repository: { database, names }, to }: ImportOptions): {
   readonly stored: readonly Stored[]
   readonly references: readonly (readonly number[])[]
 } {
@@ -139,7 +139,7 @@ function toRelative(reference: string, to: string): string {
 }
 
 /** A circle is a transaction of its own; other resources are sent in batches. */
-function planBatches(groups: readonly Group[]): readonly Group[] {
+function planBatches(groups: readonly ImportGroup[]): readonly ImportGroup[] {
   const circles = groups.filter(it => it.isCircle)
   const others = groups.filter(it => !it.isCircle)
   const members = others.flatMap(it => it.members).toSorted((a, b) => a - b)
@@ -186,7 +186,7 @@ function prepareEntry({ database }: Repository, { rid, reference }: Stored, to: 
 }
 
 async function sendEntries(
-  options: SendOptions,
+  options: ImportOptions,
   entries: readonly Entry[],
   type: 'batch' | 'transaction',
 ): Promise<readonly Result[] | BatchRefused> {
@@ -231,7 +231,7 @@ function readVersion(etag: unknown): string | undefined {
 
 /** The versions that the server has before it is changed. A server without such searches tells none. */
 async function fetchVersions(
-  options: SendOptions,
+  options: ImportOptions,
   entries: readonly Entry[],
 ): Promise<ReadonlyMap<string, string>> {
   const byType = Map.groupBy(entries, ({ reference }) => reference.split('/')[0] ?? '')
@@ -251,7 +251,7 @@ async function fetchVersions(
 }
 
 async function post(
-  { to, fetch, authorization }: SendOptions,
+  { to, fetch, authorization }: ImportOptions,
   path: string,
   { body, ...headers }: { readonly body: string } & Readonly<Record<string, string>>,
 ): Promise<Response> {

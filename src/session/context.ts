@@ -24,7 +24,7 @@ export type AppSettings = Pick<
 }
 
 /** Clock and outgoing HTTP are passed in, so that tests control both. */
-export interface BaseContext {
+export interface SessionBaseContext {
   readonly settings: AppSettings
   readonly store: Store
   readonly sealer: Sealer

@@ -3,12 +3,12 @@ import { fill, isTimeout } from '../core/index.ts'
 import { createOutcome, type IssueCode, type OperationOutcome, parseExact } from '../fhir/index.ts'
 
 /** Why a request failed. No failure contains a token or patient data. */
-export type Failure = AppFailure<keyof typeof API_REASONS>
+export type SessionFailure = AppFailure<keyof typeof API_REASONS>
 
-export type Result<T> = T | Failure
+export type Result<T> = T | SessionFailure
 
 /** Whether a server did not answer as it should. */
-export function isOfServer({ reason }: Failure): boolean {
+export function isOfServer({ reason }: SessionFailure): boolean {
   return getAppWords(reason).status >= 500
 }
 
@@ -18,7 +18,7 @@ export function nameReason({ reason, facts }: AppFailure): object {
 }
 
 /** The response to a failure (API-11). */
-export function toResponse({ reason, facts }: Failure): {
+export function toResponse({ reason, facts }: SessionFailure): {
   readonly status: number
   readonly body: OperationOutcome
 } {

@@ -5,7 +5,7 @@ import { type Html, html, renderDanger, renderPageHead } from '../web/ui/index.t
 import { describeWayOn, findAudience } from './audience.ts'
 import { renderOpenSessions } from './demo/open-sessions.ts'
 import { renderEndedPage, renderFailurePage, type StatePage } from './demo/states.ts'
-import type { Failure } from './failure.ts'
+import type { SessionFailure } from './failure.ts'
 import type { AppContext } from './oauth/context.ts'
 import { revokeSession } from './oauth/token-requests.ts'
 import { renderAppPage } from './page.ts'
@@ -59,7 +59,7 @@ async function logOut(
 async function renderWithoutSession(
   context: AppContext,
   request: FastifyRequest,
-  failure: Failure,
+  failure: SessionFailure,
 ): Promise<StatePage> {
   switch (failure.reason) {
     case 'several-sessions':

@@ -6,10 +6,10 @@ const MAX_STATEMENTS = 500
 
 export type SqlValue = SQLInputValue
 
-export type Row = Readonly<Record<string, unknown>>
+export type SqliteRow = Readonly<Record<string, unknown>>
 
 /** Builds the statement again only where the columns differ: rows usually have the same ones. */
-export function insertRows(connection: Connection, table: string, rows: readonly Row[]): void {
+export function insertRows(connection: SqliteConnection, table: string, rows: readonly SqliteRow[]): void {
   let names = ''
   let statement = ''
   for (const row of rows) {
@@ -30,7 +30,7 @@ const SAVEPOINT = {
 } as const
 
 /** A connection to a file. It prepares each statement once. */
-export class Connection {
+export class SqliteConnection {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
   readonly #columns = new WeakMap<StatementSync, readonly Column[]>()
@@ -88,8 +88,8 @@ export class Connection {
     return { rows: found.map(values => asRow(values, columns) as Found) }
   }
 
-  all(sql: string, ...parameters: readonly unknown[]): readonly Row[] {
-    return this.run<Row>({ sql, parameters }).rows
+  all(sql: string, ...parameters: readonly unknown[]): readonly SqliteRow[] {
+    return this.run<SqliteRow>({ sql, parameters }).rows
   }
 
   /** The rows of a statement as arrays, in the order of its columns. */

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { Connection } from './connection.ts'
+import { SqliteConnection } from './connection.ts'
 import { GroupCommit } from './group-commit.ts'
 import { DatabaseUnavailable } from './unavailable.ts'
 import { Turns, WRITE_WAIT_MS, WriteWait } from './write-wait.ts'
@@ -9,8 +9,8 @@ const BUSY_MS = 5000
 
 /** One connection for reads, one for writes, and a queue for writers. */
 export interface DatabaseFile {
-  readonly reads: Connection
-  readonly writes: Connection
+  readonly reads: SqliteConnection
+  readonly writes: SqliteConnection
   readonly turns: Turns
   /** Begins the wait of a write. */
   startWait(): WriteWait
@@ -27,11 +27,11 @@ const turnsByPath = new Map<string, Turns>()
 export async function openDatabaseFile(path: string, waitMs = WRITE_WAIT_MS): Promise<DatabaseFile> {
   const turns = turnsByPath.get(path) ?? new Turns()
   turnsByPath.set(path, turns)
-  const writes = new Connection(path)
+  const writes = new SqliteConnection(path)
   await new WriteWait(BUSY_MS).retryWhileBusy(() =>
     writes.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on'),
   )
-  const reads = new Connection(path, `pragma busy_timeout = ${BUSY_MS}; pragma query_only = on`)
+  const reads = new SqliteConnection(path, `pragma busy_timeout = ${BUSY_MS}; pragma query_only = on`)
   const log = new WriteAheadLog(`${path}-wal`)
   const { ino } = statSync(path)
   return {

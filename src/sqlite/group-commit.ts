@@ -1,11 +1,11 @@
 /** What callers share until it is committed: the rows to write, or an open transaction. */
-export interface Group<Content> {
+export interface CommitGroup<Content> {
   readonly content: Content
   /** Resolves when the group is on disk; rejects if it is lost. */
   readonly durable: Promise<void>
 }
 
-interface OpenGroup<Content> extends Group<Content> {
+interface OpenGroup<Content> extends CommitGroup<Content> {
   resolve(): void
   reject(error: unknown): void
 }
@@ -33,12 +33,12 @@ export class GroupCommit<Content = void> {
   }
 
   /** The group that is open now. */
-  get open(): Group<Content> | undefined {
+  get open(): CommitGroup<Content> | undefined {
     return this.#open
   }
 
   /** Joins the open group, or begins one. Throws if `begin` does. */
-  join(): Group<Content> {
+  join(): CommitGroup<Content> {
     this.#open ??= this.#beginGroup()
     return this.#open
   }

@@ -1,5 +1,5 @@
 import { remember } from '../core/index.ts'
-import { Connection } from '../sqlite/index.ts'
+import { SqliteConnection } from '../sqlite/index.ts'
 import {
   type Dialect,
   type Index,
@@ -54,7 +54,7 @@ const expected = new WeakMap<readonly Migration[], readonly Part[]>()
 export function readExpected(steps: readonly Migration[]): readonly Part[] {
   return remember(expected, steps, () => {
     const statements = steps.flatMap(step => listStatements(step, 'sqlite'))
-    const connection = new Connection(':memory:', statements.join(';\n'))
+    const connection = new SqliteConnection(':memory:', statements.join(';\n'))
     const parts = runScript(connection, readParts('sqlite'))
     connection.close()
     return parts

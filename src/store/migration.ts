@@ -1,4 +1,4 @@
-import type { Connection, Row } from '../sqlite/index.ts'
+import type { SqliteConnection, SqliteRow } from '../sqlite/index.ts'
 
 /** One step of a schema. Released migrations never change: a change is a new migration. */
 export interface Migration {
@@ -35,9 +35,9 @@ export function listStatements({ list, listIndexes }: Migration, dialect: Dialec
 export type Dialect = 'sqlite' | 'postgres'
 
 /** Statements that run one after the other, and get the rows of each: by a driver that waits, or by one that does not. */
-export type Script<Result = void> = Generator<string, Result, readonly Row[]>
+export type Script<Result = void> = Generator<string, Result, readonly SqliteRow[]>
 
-export function runScript<Result>(connection: Connection, script: Script<Result>): Result {
+export function runScript<Result>(connection: SqliteConnection, script: Script<Result>): Result {
   let next = script.next([])
   while (!next.done) next = script.next(connection.all(next.value))
   return next.value

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { type Kysely, sql } from 'kysely'
 import { describeError } from '../core/index.ts'
-import type { Row } from '../sqlite/index.ts'
+import type { SqliteRow } from '../sqlite/index.ts'
 import { describeUnavailable } from './availability.ts'
 import { checkSchema } from './check-schema.ts'
 import { inspectMigrations, migrate, type State } from './migrate.ts'
@@ -101,7 +101,7 @@ export async function migrateStore(store: ToMigrate, steps = migrations): Promis
 
 export async function run<Result>(db: Kysely<Schema>, script: Script<Result>): Promise<Result> {
   let next = script.next([])
-  while (!next.done) next = script.next((await sql.raw<Row>(next.value).execute(db)).rows)
+  while (!next.done) next = script.next((await sql.raw<SqliteRow>(next.value).execute(db)).rows)
   return next.value
 }
 

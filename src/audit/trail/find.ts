@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
-import { EVERYTHING, listTerms, type Range, type RecordFilter, type Term } from './terms.ts'
+import { EVERYTHING, type IndexRange, listTerms, type RecordFilter, type Term } from './terms.ts'
 
 type Database = Kysely<Schema>
 
@@ -203,7 +203,7 @@ export async function countRecords(store: Store, filter: RecordFilter): Promise<
 }
 
 interface Plan {
-  readonly driver: readonly Range[]
+  readonly driver: readonly IndexRange[]
   readonly rest: readonly RawBuilder<boolean>[]
 }
 
@@ -243,7 +243,7 @@ function findEnd(db: Database, { driver }: Plan, bounds: FindBounds, read: numbe
 type FindBounds = Pick<FindOptions, 'since' | 'before' | 'after' | 'order'>
 
 /** The positions of the first rows of the ranges. A limit of its own keeps each range in its index. */
-function selectKeys(ranges: readonly Range[], bounds: FindBounds, limit: number): RawBuilder<unknown> {
+function selectKeys(ranges: readonly IndexRange[], bounds: FindBounds, limit: number): RawBuilder<unknown> {
   if (ranges.length === 0) return sql`select at, id from audit_event where false`
   const parts = ranges.map(range => sql`select at, id from (${selectRange(range, bounds, limit)}) as found`)
   return sql`select at, id from (${unite(parts)}) as found
@@ -260,7 +260,11 @@ function unite(parts: readonly RawBuilder<unknown>[]): RawBuilder<unknown> {
   return unite(halves.map(some => sql`select at, id from (${unite(some)}) as found`))
 }
 
-function selectRange({ table, condition }: Range, bounds: FindBounds, limit: number): RawBuilder<unknown> {
+function selectRange(
+  { table, condition }: IndexRange,
+  bounds: FindBounds,
+  limit: number,
+): RawBuilder<unknown> {
   const { since, before, after, order } = bounds
   const id = sql.ref(table === 'audit_event' ? 'id' : 'audit_id')
   const beyond = order === 'oldest' ? sql`>` : sql`<`

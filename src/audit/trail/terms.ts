@@ -60,7 +60,7 @@ export interface TargetFilter {
 type Condition = RawBuilder<boolean>
 
 /** Adjacent rows of an index that are in the order of the trail. */
-export interface Range {
+export interface IndexRange {
   readonly table: 'audit_event' | 'audit_event_patient'
   readonly condition: Condition
 }
@@ -70,14 +70,14 @@ export interface Term {
   /** On a record that is named `event`. */
   readonly condition: Condition
   /** The rows, in indexes. Undefined if no index has them. */
-  readonly ranges?: readonly Range[]
+  readonly ranges?: readonly IndexRange[]
   /** The ranges also have other rows. */
   readonly hasOthers?: true
   /** The caller may see these rows only, so that the position of no other row may be revealed. */
   readonly limitsAccess?: true
 }
 
-export const EVERYTHING: readonly Range[] = [createRange(sql`true`)]
+export const EVERYTHING: readonly IndexRange[] = [createRange(sql`true`)]
 
 export function listTerms(filter: RecordFilter): readonly Term[] {
   const { ids, events, allowed, outcomes, patients, filedUnder, onlyPatients, users, actor } = filter
@@ -109,7 +109,7 @@ function hasId(ids: readonly number[]): Term {
 }
 
 /** Each value is a range. */
-function equals(column: string, values: readonly string[]): Term & { ranges: readonly Range[] } {
+function equals(column: string, values: readonly string[]): Term & { ranges: readonly IndexRange[] } {
   const distinct = [...new Set(values)]
   return {
     condition: isAmong(column, distinct),
@@ -188,7 +188,7 @@ function concerns(patients: readonly string[]): Term {
   }
 }
 
-function isFiledUnder(patients: readonly string[]): Term & { ranges: readonly Range[] } {
+function isFiledUnder(patients: readonly string[]): Term & { ranges: readonly IndexRange[] } {
   const alone = equals('patient_id', patients)
   const several = sql<boolean>`(patients is not null and exists (select 1 from audit_event_patient as filed
     where filed.at = event.at and filed.audit_id = event.id and ${isAmong('filed.patient_id', patients)}))`
@@ -251,7 +251,7 @@ function isAllowed(allowed: boolean): Term {
   return allowed ? { condition: sql`allowed = true` } : { condition: sql`allowed = false`, ...FAILED }
 }
 
-function createRange(condition: Condition): Range {
+function createRange(condition: Condition): IndexRange {
   return { table: 'audit_event', condition }
 }
 

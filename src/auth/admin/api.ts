@@ -27,13 +27,13 @@ import { clientEndpoints } from './apps/api.ts'
 import {
   type Admin,
   type AdminFailure,
+  type AdminOperation,
   describeAttempt,
   failAdmin,
   isAllowed,
   makeAdmin,
-  type Operation,
 } from './base/action.ts'
-import { type AdminCall, type Endpoint, readMembers } from './base/endpoint.ts'
+import { type AdminCall, type AdminEndpoint, readMembers } from './base/endpoint.ts'
 import { overviewEndpoints } from './overview/overview.ts'
 import { KEYS, SIGNING_KEYS } from './server/keys.ts'
 import { providerEndpoints } from './server/providers.ts'
@@ -44,7 +44,7 @@ import { auditEndpoints } from './trail/audit.ts'
 import { verificationEndpoints } from './trail/verification.ts'
 
 /** Every endpoint, also the pages' confirmations. */
-export const ENDPOINTS: readonly Endpoint[] = [
+export const ENDPOINTS: readonly AdminEndpoint[] = [
   ...overviewEndpoints,
   ...clientEndpoints,
   ...userEndpoints,
@@ -70,7 +70,7 @@ const ROLES: Readonly<Record<string, typeof AUDITOR>> = {
 }
 
 /** The least scope with which an endpoint can be used. */
-function getScope(endpoint: Endpoint): string {
+function getScope(endpoint: AdminEndpoint): string {
   return isAllowed(AUDITOR, endpoint.operation) ? ADMIN_READ_SCOPE : ADMIN_SCOPE
 }
 
@@ -78,7 +78,7 @@ function getScope(endpoint: Endpoint): string {
 export function addAdminApi(
   app: FastifyInstance,
   context: AuthContext,
-  more: readonly Endpoint[] = [],
+  more: readonly AdminEndpoint[] = [],
 ): void {
   const admins = new WeakMap<FastifyRequest, Admin>()
   const api = defineAdminApi(context.settings.issuerUrl)
@@ -114,7 +114,7 @@ interface Refused extends BearerFailure {
 async function findAdmin(
   context: AuthContext,
   request: FastifyRequest,
-  endpoint: Endpoint,
+  endpoint: AdminEndpoint,
 ): Promise<Admin | Refused> {
   const { store, settings } = context
   const token = await authenticateBearer(context, request.headers.authorization, settings.issuerUrl)
@@ -122,7 +122,7 @@ async function findAdmin(
   const client = await findProgram(store.db, context, token, endpoint.operation)
   if (!client) return fail({ error: 'insufficient-scope', client: token.clientId })
   const { id, isForLoopback } = client
-  const mayAct = async (db: Kysely<Schema>, operation: Operation) => {
+  const mayAct = async (db: Kysely<Schema>, operation: AdminOperation) => {
     await lockRows(db, db.selectFrom('client').select('name').where('client_id', '=', id)).execute()
     if (isFailure(await findIssuedFor(db, context, token))) return false
     return (await findProgram(db, context, token, operation)) !== undefined
@@ -135,7 +135,7 @@ async function findProgram(
   db: Kysely<Schema>,
   context: AuthContext,
   { clientId, grant, scope }: AccessToken,
-  operation: Operation | undefined,
+  operation: AdminOperation | undefined,
 ): Promise<Client | undefined> {
   const client = await findClient(db, context, clientId)
   const role = findOwn(ROLES, scope)
@@ -145,7 +145,7 @@ async function findProgram(
 async function recordRefusal(
   context: AuthContext,
   request: FastifyRequest,
-  { operation }: Endpoint,
+  { operation }: AdminEndpoint,
   { error, client }: Refused,
 ): Promise<void> {
   const status = error === 'insufficient-scope' ? 403 : 401
@@ -158,7 +158,7 @@ async function recordRefusal(
 }
 
 async function answer(
-  endpoint: Endpoint,
+  endpoint: AdminEndpoint,
   request: FastifyRequest,
   { admin, context, app }: Pick<AdminCall, 'admin' | 'context' | 'app'>,
 ): Promise<unknown> {
@@ -171,7 +171,7 @@ async function answer(
   return endpoint.handle({ admin, context, app, params, query, body } as AdminCall)
 }
 
-function sendResult(reply: FastifyReply, { status = 200 }: Endpoint, result: unknown): FastifyReply {
+function sendResult(reply: FastifyReply, { status = 200 }: AdminEndpoint, result: unknown): FastifyReply {
   if (isFailure(result)) return sendFailure(reply, result)
   if (result instanceof StreamedText) return reply.type(result.type).send(Readable.from(result.parts))
   return reply.code(status).send(result)
@@ -207,7 +207,7 @@ const ERRORS = {
   503: 'A component is unavailable (`temporarily_unavailable`). Try again.',
 } as const
 
-function defineAdminApi(issuerUrl: string): Api<Endpoint> {
+function defineAdminApi(issuerUrl: string): Api<AdminEndpoint> {
   return {
     title: 'Sallyport administration API',
     description: `For clients that are registered with \`client add --admin\`, or, to read only, with \`client add --admin-read\`. Their token for \`${ADMIN_SCOPE}\` or \`${ADMIN_READ_SCOPE}\` is valid for five minutes. Every action writes an audit record.`,

@@ -5,14 +5,14 @@ import { ALL_USERS } from './accounts/user-list.ts'
 import type { UserKind } from './accounts/users.ts'
 import { ENDPOINTS } from './api.ts'
 import { APPS } from './apps/subject.ts'
-import type { Operation } from './base/action.ts'
+import type { AdminOperation } from './base/action.ts'
 import { POLICY_CHANGED, SETTINGS_CHANGED } from './server/system.ts'
 import { listOperationCommands, type OperationCommand } from './subject/operations.ts'
 import { SHOW_RECORD } from './trail/audit.ts'
 import { CHECK_FILE } from './trail/check-file.ts'
 
 /** Every operation of administrators. */
-export const OPERATIONS: readonly Operation[] = [
+export const OPERATIONS: readonly AdminOperation[] = [
   ...new Map(
     [
       ...listUserOperations('clinician'),
@@ -28,7 +28,7 @@ export const OPERATIONS: readonly Operation[] = [
   EXPORT_ACCESS,
 ]
 
-function listUserOperations(kind: UserKind): readonly Operation[] {
+function listUserOperations(kind: UserKind): readonly AdminOperation[] {
   return Object.entries(RECENT_SIGN_IN).map(([verb, signIn]) => ({ name: `${kind} ${verb}`, signIn }))
 }
 

@@ -4,12 +4,12 @@ import type { AuditRecord } from '../../audit/index.ts'
 import type { FactsArgument, StoredFacts } from '../../core/index.ts'
 import type { Claims } from '../../jwt/index.ts'
 import type { Schema } from '../../store/index.ts'
-import type { Comparison } from '../words/reason.ts'
+import type { ComparedValue } from '../words/reason.ts'
 import { describePage, type FactsOf, type PageReason } from '../words/reasons.ts'
 import type { BaseContext } from './context.ts'
 import { LIMITS } from './limits.ts'
-import { getStatus, type Refusal } from './refusal.ts'
-import { formatFhirUser, type User } from './user.ts'
+import { type AuthRefusal, getStatus } from './refusal.ts'
+import { type AuthUser, formatFhirUser } from './user.ts'
 
 export type AuthEvent = Pick<AuditRecord, 'kind' | 'status'> &
   Partial<
@@ -29,7 +29,7 @@ export type AuthEvent = Pick<AuditRecord, 'kind' | 'status'> &
       | 'by'
     >
   > & {
-    readonly user?: Pick<User, 'id' | 'fhirUserId'> | undefined
+    readonly user?: Pick<AuthUser, 'id' | 'fhirUserId'> | undefined
     readonly details?: EventDetails | undefined
   }
 
@@ -75,7 +75,7 @@ export function makeRecord({ clock }: BaseContext, request: FastifyRequest, even
 
 /** Describes a refusal with the text that the client gets, and with details that it does not get. */
 export function describeRefusal(
-  refusal: Refusal,
+  refusal: AuthRefusal,
 ): Pick<AuthEvent, 'allowed' | 'status' | 'reason' | 'details'> {
   return {
     allowed: false,
@@ -115,7 +115,7 @@ export interface EventDetails {
   readonly mark?: string | undefined
   /** The exact reason of a refusal, which the client does not get. */
   readonly detail?: string | undefined
-  readonly compared?: readonly Comparison[] | undefined
+  readonly compared?: readonly ComparedValue[] | undefined
   /** The requested scopes that the app could get, if it got fewer than it requested. */
   readonly grantable?: string | undefined
   /** Those, or parts of them, that the user did not allow. */
@@ -131,7 +131,7 @@ export interface EventDetails {
   readonly kept?: readonly string[] | undefined
 }
 
-function describeRefusalDetails({ reason, facts, detail, compared }: Refusal): EventDetails {
+function describeRefusalDetails({ reason, facts, detail, compared }: AuthRefusal): EventDetails {
   return {
     reason,
     facts: limitFacts(facts),
@@ -151,7 +151,7 @@ function limitFacts(facts: StoredFacts): StoredFacts | undefined {
 /** Tokens, codes and secrets have at least 43 characters of these. An app may send one in the wrong parameter. */
 const LIKE_A_SECRET = /[\w~+=-]{40,}/g
 
-export function limitComparisons(compared: readonly Comparison[]): readonly Comparison[] {
+export function limitComparisons(compared: readonly ComparedValue[]): readonly ComparedValue[] {
   return compared.map(({ name, sent, expected, origin }) => ({
     name,
     origin,

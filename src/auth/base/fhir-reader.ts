@@ -3,7 +3,7 @@ import { isId, type Resource } from '../../fhir/index.ts'
 import { LIMITS } from './limits.ts'
 import type { AdministrationPurpose, Purpose, ServicePurpose } from './purposes.ts'
 import type { AuthSettings } from './settings.ts'
-import { opensRecords, type User } from './user.ts'
+import { type AuthUser, opensRecords } from './user.ts'
 
 export type FhirReadResult =
   | {
@@ -38,7 +38,7 @@ export interface FhirReader {
 }
 
 /** What the audit records of requests on behalf of a user say. Without an address, it is that of this server. */
-export interface Audited {
+export interface AuditedRead {
   readonly purpose: Purpose
   /** Of the browser. */
   readonly address?: string
@@ -48,7 +48,7 @@ export interface Audited {
  * Why the server reads with its own access: for itself, or on behalf of an administrator, a program of the administration API,
  * or whoever runs a command.
  */
-export type Caller =
+export type ReaderCaller =
   | {
       readonly purpose: ServicePurpose
       readonly subject?: never
@@ -65,9 +65,9 @@ export type Caller =
 /** Tokens for the auth server's own requests. */
 export interface FhirTokens {
   /** For requests on behalf of a user. */
-  forUser(user: User, audited: Audited): Promise<string>
+  forUser(user: AuthUser, audited: AuditedRead): Promise<string>
   /** To find out who a user is, and for administrators whom the policy names. */
-  forLookup(type: LookupType, caller: Caller): Promise<string>
+  forLookup(type: LookupType, caller: ReaderCaller): Promise<string>
 }
 
 export type LookupType = 'Practitioner' | 'PractitionerRole' | 'RelatedPerson' | 'Patient' | 'CareTeam'
@@ -87,8 +87,8 @@ const OWN_SECONDS = 2
 
 export async function createFhirReader(
   context: ReaderContext,
-  user: User,
-  audited: Audited,
+  user: AuthUser,
+  audited: AuditedRead,
 ): Promise<FhirReader> {
   return createReaderFor(context, user, audited)
 }
@@ -99,16 +99,16 @@ const NAMES_SECONDS = 2
 /** Reads names for a page that is useful without them, and does not wait for a slow FHIR server. */
 export async function createNameReader(
   context: ReaderContext,
-  user: User,
-  audited: Audited,
+  user: AuthUser,
+  audited: AuditedRead,
 ): Promise<FhirReader> {
   return createReaderFor(context, user, audited, NAMES_SECONDS)
 }
 
 async function createReaderFor(
   context: ReaderContext,
-  user: User,
-  audited: Audited,
+  user: AuthUser,
+  audited: AuditedRead,
   seconds?: number,
 ): Promise<FhirReader> {
   if (!opensRecords(user)) return NO_RECORDS
@@ -131,7 +131,7 @@ const NO_RECORDS: FhirReader = Object.assign(readNothing, {
 export async function createUserLookup(
   context: LookupContext,
   type: LookupType,
-  caller: Caller,
+  caller: ReaderCaller,
 ): Promise<FhirReader> {
   return createLookup(context, type, caller)
 }
@@ -148,7 +148,7 @@ export async function createNameLookup(
 async function createLookup(
   context: LookupContext,
   type: LookupType,
-  caller: Caller,
+  caller: ReaderCaller,
   seconds?: number,
 ): Promise<FhirReader> {
   const read = createReader(context, await context.fhirTokens.forLookup(type, caller), seconds)

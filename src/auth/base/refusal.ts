@@ -1,6 +1,6 @@
 import type { FactsArgument } from '../../core/index.ts'
 import { Failing, fill, type StoredFacts } from '../../core/index.ts'
-import type { Comparison, OAuthWords, RefusalCode } from '../words/reason.ts'
+import type { ComparedValue, OAuthWords, RefusalCode } from '../words/reason.ts'
 import { type FactsOf, OAUTH_REASONS, type OAuthReason } from '../words/reasons.ts'
 /** A verified redirect URI that an error may be sent to. */
 export interface ReturnTarget {
@@ -26,18 +26,18 @@ export interface KnownParties {
  * A refused request. `description` is for the client and its developers, `detail` for the log only. It may be redirected
  * only if `returnTo` is set (RFC 6749, 4.1.2.1).
  */
-export class Refusal extends Failing {
+export class AuthRefusal extends Failing {
   readonly reason: OAuthReason
   readonly facts: StoredFacts
   readonly error: RefusalCode
   readonly returnTo: ReturnTarget | undefined
   readonly known: KnownParties
-  readonly compared: readonly Comparison[]
+  readonly compared: readonly ComparedValue[]
 
   constructor(
     reason: OAuthReason,
     facts: StoredFacts,
-    more: Partial<Pick<Refusal, 'error' | 'returnTo' | 'known' | 'compared'>> = {},
+    more: Partial<Pick<AuthRefusal, 'error' | 'returnTo' | 'known' | 'compared'>> = {},
   ) {
     super()
     this.reason = reason
@@ -57,28 +57,28 @@ export class Refusal extends Failing {
     return detail === undefined ? undefined : fill(detail, this.facts)
   }
 
-  withError(error: RefusalCode): Refusal {
-    return new Refusal(this.reason, this.facts, { ...this, error })
+  withError(error: RefusalCode): AuthRefusal {
+    return new AuthRefusal(this.reason, this.facts, { ...this, error })
   }
 
-  withReturnTo(returnTo: ReturnTarget): Refusal {
-    return new Refusal(this.reason, this.facts, { ...this, returnTo })
+  withReturnTo(returnTo: ReturnTarget): AuthRefusal {
+    return new AuthRefusal(this.reason, this.facts, { ...this, returnTo })
   }
 
-  withComparison(comparison: Comparison): Refusal {
-    return new Refusal(this.reason, this.facts, { ...this, compared: [...this.compared, comparison] })
+  withComparison(comparison: ComparedValue): AuthRefusal {
+    return new AuthRefusal(this.reason, this.facts, { ...this, compared: [...this.compared, comparison] })
   }
 
-  withKnown(known: KnownParties): Refusal {
-    return new Refusal(this.reason, this.facts, { ...this, known: { ...this.known, ...known } })
+  withKnown(known: KnownParties): AuthRefusal {
+    return new AuthRefusal(this.reason, this.facts, { ...this, known: { ...this.known, ...known } })
   }
 }
 
 export function refuse<Reason extends OAuthReason>(
   reason: Reason,
   ...[facts]: FactsArgument<FactsOf<Reason>>
-): Refusal {
-  return new Refusal(reason, facts ?? {})
+): AuthRefusal {
+  return new AuthRefusal(reason, facts ?? {})
 }
 
 /** RFC 6749, 5.2. All others are 400. */

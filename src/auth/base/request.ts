@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isRecord } from '../../core/index.ts'
-import { getStatus, type Refusal, refuse } from './refusal.ts'
+import { type AuthRefusal, getStatus, refuse } from './refusal.ts'
 
 /** The parameters of one request, by name (RFC 6749, 3.1). */
 export interface Parameters {
@@ -33,21 +33,25 @@ export async function forbidCaching(_request: FastifyRequest, reply: FastifyRepl
   reply.headers({ 'cache-control': 'no-store', pragma: 'no-cache' })
 }
 
-export function readForm({ headers, body }: FastifyRequest): Parameters | Refusal {
+export function readForm({ headers, body }: FastifyRequest): Parameters | AuthRefusal {
   if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(headers['content-type'] ?? ''))
     return refuse('body-not-form')
   const form = readParameters(body)
   return form.unreadable.size === 0 ? form : refuse('some-parameter-unreadable')
 }
 
-export function readJson({ headers, body }: FastifyRequest): { readonly body: unknown } | Refusal {
+export function readJson({ headers, body }: FastifyRequest): { readonly body: unknown } | AuthRefusal {
   return /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')
     ? { body }
     : refuse('body-not-json')
 }
 
 /** RFC 6749, 5.2. */
-export function sendOAuthError(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
+export function sendOAuthError(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  refusal: AuthRefusal,
+): FastifyReply {
   request.log.info({ error: refusal.error, reason: refusal.reason, detail: refusal.detail }, 'Client refused')
   const status = getStatus(refusal.error)
   if (status === 401) reply.header('www-authenticate', 'Basic realm="sallyport", charset="UTF-8"')

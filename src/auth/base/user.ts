@@ -1,4 +1,4 @@
-export interface User {
+export interface AuthUser {
   readonly id: string
   readonly username: string
   readonly displayName: string
@@ -13,7 +13,7 @@ export interface User {
  * Whether an account opens records: whoever has no FHIR user is nobody to apps and the FHIR server, and gets no token (LOGIN-19).
  * The account is for `/account` and, as an administrator or auditor, `/admin`.
  */
-export function opensRecords({ fhirUserId }: Pick<User, 'fhirUserId'>): boolean {
+export function opensRecords({ fhirUserId }: Pick<AuthUser, 'fhirUserId'>): boolean {
   return fhirUserId !== ''
 }
 
@@ -33,11 +33,11 @@ export function formatFhirUser(fhirUserId: string): string {
 }
 
 /** The patient that a user is; undefined for a clinician or a related person. */
-export function findOwnPatient({ fhirUserId }: Pick<User, 'fhirUserId'>): string | undefined {
+export function findOwnPatient({ fhirUserId }: Pick<AuthUser, 'fhirUserId'>): string | undefined {
   return fhirUserId.startsWith('Patient/') ? fhirUserId.slice('Patient/'.length) : undefined
 }
 
 /** Whether a user is a patient or a related person, who opens only their own records (PATIENTS-1). */
-export function isPatientUser({ fhirUserId }: Pick<User, 'fhirUserId'>): boolean {
+export function isPatientUser({ fhirUserId }: Pick<AuthUser, 'fhirUserId'>): boolean {
   return /^(?:Patient|RelatedPerson)\//.test(fhirUserId)
 }

@@ -9,7 +9,7 @@ import { findCurrentLogin } from '../users/login.ts'
 import { isRecentLogin } from '../users/login-rights.ts'
 import { describePage, type FactsOf, type PageReason } from '../words/reasons.ts'
 
-export interface Problem extends Failed {
+export interface LabProblem extends Failed {
   readonly reason: PageReason
   readonly facts?: StoredFacts | undefined
   readonly status: number
@@ -26,7 +26,7 @@ const NOT_RECENT = refuse('lab-needs-recent-sign-in', { minutes: RECENT_SECONDS 
 function refuse<Reason extends PageReason>(
   reason: Reason,
   ...facts: FactsArgument<FactsOf<Reason>>
-): Problem {
+): LabProblem {
   const { status, sentence, facts: found } = describePage(reason, ...facts)
   return fail({ reason, facts: found, status, error: 'access_denied', text: sentence })
 }
@@ -36,7 +36,7 @@ export function findPageProblem(
   { settings }: AuthContext,
   { protocol }: FastifyRequest,
   { developerPages }: Pick<Login, 'developerPages'>,
-): Problem | undefined {
+): LabProblem | undefined {
   if (!settings.onLoopback && protocol !== 'https') return PLAIN_HTTP
   return developerPages ? undefined : NOT_ADMINISTRATOR
 }
@@ -49,7 +49,7 @@ export function findPageProblem(
 export async function checkLaunch(
   context: AuthContext,
   request: FastifyRequest,
-): Promise<{ readonly login: Login | undefined } | Problem> {
+): Promise<{ readonly login: Login | undefined } | LabProblem> {
   const { settings, clock } = context
   if (settings.onLoopback && isOpenedByOtherSite(request, settings.issuerUrl)) return CROSS_SITE
   const login = await findCurrentLogin(context, request)

@@ -6,7 +6,7 @@ import { auditEvent } from '../base/audit.ts'
 import { storeOrigins } from '../oauth/clients/origins.ts'
 import { findLaunchUrlFault } from '../oauth/clients/urls.ts'
 import type { AuthContext } from '../oauth/context.ts'
-import type { Problem } from './access.ts'
+import type { LabProblem } from './access.ts'
 import { MAX_CLIENTS } from './limits.ts'
 import { failLink, failLinkFor } from './read-link.ts'
 
@@ -21,7 +21,7 @@ export async function registerLabClient(
   context: AuthContext,
   request: FastifyRequest,
   { clientId, launchUrl }: { readonly clientId: string; readonly launchUrl: string },
-): Promise<Problem | undefined> {
+): Promise<LabProblem | undefined> {
   const fault = findLaunchUrlFault(launchUrl)
   if (fault !== undefined) return failLink('launch_url', fault)
   if (!/^[\x21-\x7e]{1,100}$/.test(clientId))

@@ -6,13 +6,13 @@ import { isFailure } from '../../core/index.ts'
 import { parseScopes } from '../../smart/index.ts'
 import { sha256 } from '../../store/index.ts'
 import type { EventDetails } from '../base/audit.ts'
-import { type Refusal, refuse } from '../base/refusal.ts'
-import { findOwnPatient, formatFhirUser, isPatientUser, type User } from '../base/user.ts'
+import { type AuthRefusal, refuse } from '../base/refusal.ts'
+import { type AuthUser, findOwnPatient, formatFhirUser, isPatientUser } from '../base/user.ts'
 import { makeScopeTerms } from '../oauth/authorize/authorized-context.ts'
 import { type Client, findClient } from '../oauth/clients/client.ts'
 import { isForSystemsOnly } from '../oauth/clients/validate.ts'
 import type { AuthContext } from '../oauth/context.ts'
-import { createGrant, findLiveGrant, type Grant } from '../oauth/grants/grant.ts'
+import { createGrant, findLiveGrant, type UserGrant } from '../oauth/grants/grant.ts'
 import { checkGrantedScope, checkRequestedScope, grantScope } from '../oauth/grants/grant-scope.ts'
 import { createKeyRing } from '../oauth/keys/key-ring.ts'
 import { createLaunchToken, type Launch } from '../oauth/launch/launch-token.ts'
@@ -20,7 +20,7 @@ import { buildLaunchUrl } from '../oauth/launch/prepare.ts'
 import { buildTokens, signTokens, type TokenResponse } from '../oauth/token/token-response.ts'
 import { findLaunchUser } from '../users/accounts.ts'
 import { beginLogin } from '../users/login.ts'
-import { describeSimulation, type LabSettings, type Simulation } from './settings.ts'
+import { describeSimulation, type LabSettings, type LabSimulation } from './settings.ts'
 
 export type CommandContext = Pick<
   AuthContext,
@@ -38,7 +38,7 @@ export { isSimulation, SIMULATIONS, suggestSimulation } from './settings.ts'
 
 interface Parties {
   readonly client: Client
-  readonly user: User
+  readonly user: AuthUser
   readonly patientId: string | undefined
 }
 
@@ -46,7 +46,7 @@ interface Parties {
 export async function issueTokenByCommand(
   context: CommandContext,
   request: CommandRequest & { readonly scope: string | undefined },
-): Promise<TokenResponse | Refusal> {
+): Promise<TokenResponse | AuthRefusal> {
   const parties = await findParties(context, request)
   if (isFailure(parties)) return parties
   const scope = chooseScope(context, parties, request)
@@ -60,8 +60,8 @@ export async function issueTokenByCommand(
 /** Creates a launch token and returns the URL that starts the launch, once. The user still logs in. */
 export async function issueLaunchByCommand(
   context: CommandContext,
-  request: CommandRequest & { readonly simulate: Simulation | undefined },
-): Promise<string | Refusal> {
+  request: CommandRequest & { readonly simulate: LabSimulation | undefined },
+): Promise<string | AuthRefusal> {
   const { settings, store, clock } = context
   const { simulate } = request
   const parties = await findParties(context, request)
@@ -92,7 +92,7 @@ export async function issueLaunchByCommand(
   })
 }
 
-async function findParties(context: CommandContext, request: CommandRequest): Promise<Parties | Refusal> {
+async function findParties(context: CommandContext, request: CommandRequest): Promise<Parties | AuthRefusal> {
   const client = await findClient(context.store.db, context, request.clientId)
   if (!client) return refuse('command-app-unknown', { client: request.clientId })
   const user = await findLaunchUser(context, request.username)
@@ -110,7 +110,7 @@ function chooseScope(
   { settings }: CommandContext,
   { client, patientId }: Parties,
   request: { readonly scope: string | undefined; readonly encounterId: string | undefined },
-): string | Refusal {
+): string | AuthRefusal {
   if (isForSystemsOnly(client.scope)) return refuse('app-is-backend-service', { client: client.id })
   const requested = request.scope ?? client.scope
   const tooLarge = checkRequestedScope(requested)
@@ -134,7 +134,7 @@ function findPatientScope(list: string): string | undefined {
 }
 
 /** Whether a refusal is about a missing patient. */
-export function lacksPatient({ reason }: Refusal): boolean {
+export function lacksPatient({ reason }: AuthRefusal): boolean {
   return reason === 'launch-needs-patient' || reason === 'scope-needs-patient'
 }
 
@@ -144,7 +144,7 @@ async function storeGrant(
   context: CommandContext,
   parties: Parties,
   { scope, encounterId }: { readonly scope: string; readonly encounterId: string | undefined },
-): Promise<Grant> {
+): Promise<UserGrant> {
   const { settings, store, clock } = context
   const { client, user, patientId } = parties
   const now = clock()
@@ -185,7 +185,7 @@ function makeRecord(
     reason = ISSUED_BY_COMMAND,
     simulate: mark,
     ...more
-  }: Pick<AuditRecord, 'launch' | 'by' | 'reason'> & { readonly simulate?: Simulation | undefined },
+  }: Pick<AuditRecord, 'launch' | 'by' | 'reason'> & { readonly simulate?: LabSimulation | undefined },
 ): AuditRecord {
   return {
     at: clock(),

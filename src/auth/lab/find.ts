@@ -15,7 +15,7 @@ import { FOUND } from './limits.ts'
 import { labPaths } from './paths.ts'
 
 /** What a picker shows of an app, a user or a patient. */
-export interface Found {
+export interface PickerItem {
   /** The value of the link's parameter. */
   readonly value: string
   readonly name: string
@@ -43,14 +43,14 @@ export function addFindRoute(app: FastifyInstance, context: AuthContext): void {
 }
 
 const FINDERS: Readonly<
-  Record<string, (context: AuthContext, login: Login, text: string) => Promise<readonly Found[]>>
+  Record<string, (context: AuthContext, login: Login, text: string) => Promise<readonly PickerItem[]>>
 > = {
   client: (context, _login, text) => findApps(context, text),
   user: (context, _login, text) => findUsers(context, text),
   patient: findPeople,
 }
 
-export async function findApps({ store: { db } }: AuthContext, text: string): Promise<readonly Found[]> {
+export async function findApps({ store: { db } }: AuthContext, text: string): Promise<readonly PickerItem[]> {
   const rows = await db
     .selectFrom('client')
     .select(['client_id', 'name', 'launch_url'])
@@ -67,7 +67,10 @@ export async function findApps({ store: { db } }: AuthContext, text: string): Pr
   }))
 }
 
-export async function findUsers({ store: { db } }: AuthContext, text: string): Promise<readonly Found[]> {
+export async function findUsers(
+  { store: { db } }: AuthContext,
+  text: string,
+): Promise<readonly PickerItem[]> {
   const rows = await db
     .selectFrom('clinician')
     .select(['username', 'display_name', 'fhir_user_id'])
@@ -91,13 +94,17 @@ function nameKind(fhirUserId: string): string {
 }
 
 /** The patients whom the user who is signed in may see. Empty while the FHIR server is unreachable. */
-async function findPeople(context: AuthContext, { user }: Login, text: string): Promise<readonly Found[]> {
+async function findPeople(
+  context: AuthContext,
+  { user }: Login,
+  text: string,
+): Promise<readonly PickerItem[]> {
   const read = await createFhirReader(context, user, { purpose: 'developer' })
   const list = await findPatients(read, { search: text || undefined, page: undefined, recent: [] })
   return list.kind === 'list' ? listPeople(list).map(describePerson) : []
 }
 
-export function describePerson(person: Person): Found {
+export function describePerson(person: Person): PickerItem {
   const { label, value } = chooseRecordNumber(person)
   return {
     value: person.id,

@@ -1,14 +1,14 @@
 import { fill } from '../../core/index.ts'
 import type { Claims } from '../../jwt/index.ts'
 import { readDetails } from '../base/audit.ts'
-import { type Refusal, refuse } from '../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../base/refusal.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import type { Extension, Hooks } from '../oauth/hooks.ts'
 import { findLoginByHash, type Login } from '../users/find-login.ts'
 import type { RefusalCode } from '../words/reason.ts'
 import { OAUTH_REASONS } from '../words/reasons.ts'
 import { findOldOrigin, findOldSimulation } from './old-texts.ts'
-import { describeSimulation, type LabSettings, type Simulation } from './settings.ts'
+import { describeSimulation, type LabSettings, type LabSimulation } from './settings.ts'
 
 type HookContext = Pick<AuthContext, 'store' | 'rules' | 'clock'>
 
@@ -45,7 +45,7 @@ async function findFreshLogin(
   return login && { ...login, createdAt: arrivedAt, authTime: arrivedAt }
 }
 
-function makeSimulation(simulate: Simulation): Extension {
+function makeSimulation(simulate: LabSimulation): Extension {
   return {
     reason: describeSimulation(simulate),
     mark: simulate,
@@ -63,7 +63,7 @@ function makeSimulation(simulate: Simulation): Extension {
 const SLOW_MS = 5_000
 
 /** The text marks the event in the audit trail. */
-function simulateRefusal(simulate: Simulation, endpoint: string): Refusal | undefined {
+function simulateRefusal(simulate: LabSimulation, endpoint: string): AuthRefusal | undefined {
   const [at, error] = simulate.split(':')
   if (at !== endpoint || error === undefined || error === 'slow') return undefined
   const code = error === '500' ? 'server_error' : (error as RefusalCode)
@@ -71,7 +71,7 @@ function simulateRefusal(simulate: Simulation, endpoint: string): Refusal | unde
 }
 
 /** The FHIR server fails as the token says. */
-function changeClaims(simulate: Simulation, claims: Claims): Claims {
+function changeClaims(simulate: LabSimulation, claims: Claims): Claims {
   const { iat, exp } = claims
   const isExpired = simulate === 'access-token:expired' && typeof iat === 'number' && typeof exp === 'number'
   const past = isExpired ? 2 * (exp - iat) + 60 : 0

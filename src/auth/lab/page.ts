@@ -14,7 +14,7 @@ import { formatFhirUser } from '../base/user.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { listScopesOf, renderScopePicker } from '../pages/parts/app-form/scope-picker.ts'
 import { renderSignedInPage } from '../pages/parts/page-parts.ts'
-import { describePerson, type Found } from './find.ts'
+import { describePerson, type PickerItem } from './find.ts'
 import { hasContext, LAUNCH_KINDS } from './kinds.ts'
 import { labPaths } from './paths.ts'
 import { LINK_PARAMETERS } from './read-link.ts'
@@ -171,11 +171,11 @@ ${field({ name: 'need_patient_banner', label: 'Patient banner', choices: BANNER 
 </form>`
 }
 
-function describeApp({ client }: LabView): Found | undefined {
+function describeApp({ client }: LabView): PickerItem | undefined {
   return client && { value: client.id, name: client.name, about: client.launchUrl ?? client.id }
 }
 
-function describeUser({ user }: LabView): Found | undefined {
+function describeUser({ user }: LabView): PickerItem | undefined {
   return user && { value: user.username, name: user.displayName, about: formatFhirUser(user.fhirUserId) }
 }
 
@@ -225,10 +225,10 @@ interface PickerOptions {
   readonly name: string
   readonly label: string
   /** Also without a value, if there is a usual one. */
-  readonly chosen: Found | undefined
+  readonly chosen: PickerItem | undefined
   readonly hint: string
   /** Suggestions for a browser without scripts. */
-  readonly listed?: readonly Found[]
+  readonly listed?: readonly PickerItem[]
   /** Whether other values are good too. */
   readonly isFree?: boolean
 }

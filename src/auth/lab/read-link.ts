@@ -7,13 +7,13 @@ import { checkRequestedScope } from '../oauth/grants/grant-scope.ts'
 import { readOptions } from '../oauth/launch/options.ts'
 import type { LaunchRequest } from '../oauth/launch/prepare.ts'
 import { describePage, type FactsOf } from '../words/reasons.ts'
-import type { Problem } from './access.ts'
+import type { LabProblem } from './access.ts'
 import { hasContext, isLaunchKind, LAUNCH_KINDS, type LaunchKind } from './kinds.ts'
 import {
   isSimulation,
   type LabSettings,
+  type LabSimulation,
   SIMULATIONS,
-  type Simulation,
   suggestSimulation,
 } from './settings.ts'
 
@@ -62,7 +62,7 @@ export const LINK_PARAMETERS: readonly string[] = [
 ]
 
 /** Why a parameter makes no link. */
-export function failLink(parameter: string, fault: string, suggestion = ''): Problem {
+export function failLink(parameter: string, fault: string, suggestion = ''): LabProblem {
   const facts = { parameter, fault: /[.?]$/.test(fault) ? fault : `${fault}.`, suggestion }
   return failLinkFor('link-parameter-invalid', facts)
 }
@@ -70,12 +70,12 @@ export function failLink(parameter: string, fault: string, suggestion = ''): Pro
 export function failLinkFor<Reason extends 'link-parameter-invalid' | 'link-apps-too-many'>(
   reason: Reason,
   ...facts: FactsArgument<FactsOf<Reason>>
-): Problem {
+): LabProblem {
   const { status, sentence, facts: found } = describePage(reason, ...facts)
   return fail({ reason, facts: found, status, error: 'invalid_request', text: sentence })
 }
 
-export function readLink(query: unknown): LabLink | Problem {
+export function readLink(query: unknown): LabLink | LabProblem {
   const unknown = Object.keys(isRecord(query) ? query : {}).find(name => !LINK_PARAMETERS.includes(name))
   if (unknown !== undefined)
     return failUnknown(unknown, LINK_PARAMETERS, findNearest(unknown, LINK_PARAMETERS))
@@ -125,7 +125,7 @@ export function readLink(query: unknown): LabLink | Problem {
 /** The parameters of a launch without a launch token. */
 const WITHOUT_CONTEXT: ReadonlySet<string> = new Set(['kind', 'client', 'launch_url', 'redirect', 'check'])
 
-function readKind(name: string | undefined): LaunchKind | Problem {
+function readKind(name: string | undefined): LaunchKind | LabProblem {
   if (name === undefined) return 'ehr'
   return isLaunchKind(name)
     ? name
@@ -137,35 +137,35 @@ export function isCheck(query: unknown): boolean {
   return readFlag(readParameters(query).get, 'check') === true
 }
 
-type Read<Parts> = { readonly [Name in keyof Parts]: Exclude<Parts[Name], Problem> }
+type Read<Parts> = { readonly [Name in keyof Parts]: Exclude<Parts[Name], LabProblem> }
 
 function isRead<Parts extends object>(parts: Parts): parts is Parts & Read<Parts> {
   return !Object.values(parts).some(isFailure)
 }
 
-function readFlag(get: (name: string) => string | undefined, name: string): boolean | undefined | Problem {
+function readFlag(get: (name: string) => string | undefined, name: string): boolean | undefined | LabProblem {
   const text = get(name)
   if (text === undefined) return undefined
   if (text === '1' || text === 'true') return true
   return text === '0' || text === 'false' ? false : failLink(name, 'expected 1 or 0')
 }
 
-function readScope(scope: string | undefined): string | undefined | Problem {
+function readScope(scope: string | undefined): string | undefined | LabProblem {
   const refusal = scope === undefined ? undefined : checkRequestedScope(scope)
   return refusal ? failLink('scope', refusal.description) : scope
 }
 
-function readSimulation(name: string | undefined): Simulation | undefined | Problem {
+function readSimulation(name: string | undefined): LabSimulation | undefined | LabProblem {
   if (name === undefined || isSimulation(name)) return name
   return failUnknown('simulate', SIMULATIONS, suggestSimulation(name))
 }
 
-function failUnknown(name: string, known: readonly string[], meant: string | undefined): Problem {
+function failUnknown(name: string, known: readonly string[], meant: string | undefined): LabProblem {
   const suggestion = meant === undefined ? '' : ` Did you mean ${meant}?`
   return failLink(name, `expected one of ${known.join(', ')}`, suggestion)
 }
 
-function readSeconds(text: string | undefined): number | undefined | Problem {
+function readSeconds(text: string | undefined): number | undefined | LabProblem {
   if (text === undefined) return undefined
   const seconds = /^\d{1,5}$/.test(text) ? Number(text) : 0
   return seconds >= 1 && seconds <= LIMITS.extensionTokenSeconds
@@ -173,7 +173,7 @@ function readSeconds(text: string | undefined): number | undefined | Problem {
     : failLink('token_ttl', `expected 1 to ${LIMITS.extensionTokenSeconds} seconds`)
 }
 
-function readStyle(url: string | undefined): string | undefined | Problem {
+function readStyle(url: string | undefined): string | undefined | LabProblem {
   if (url === undefined || url === 'none') return url
   const fault =
     url.length > LIMITS.urlCharacters
@@ -182,7 +182,7 @@ function readStyle(url: string | undefined): string | undefined | Problem {
   return fault === undefined ? url : failLink('style', `${fault}, or none`)
 }
 
-function readPkce(text: string | undefined): true | undefined | Problem {
+function readPkce(text: string | undefined): true | undefined | LabProblem {
   if (text === undefined || text === 'required') return undefined
   return text === 'optional' ? true : failLink('pkce', 'expected optional or required')
 }

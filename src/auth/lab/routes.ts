@@ -5,7 +5,7 @@ import { auditEvent } from '../base/audit.ts'
 import { createFhirReader, type FhirReader } from '../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE } from '../base/paths.ts'
 import { forbidCaching, joinRepeated, readParameters } from '../base/request.ts'
-import { findOwnPatient, isPatientUser, type User } from '../base/user.ts'
+import { type AuthUser, findOwnPatient, isPatientUser } from '../base/user.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { findApp } from '../oauth/launch/apps.ts'
 import { buildStandaloneUrl, issueLaunch, prepareLaunch, type ReadyLaunch } from '../oauth/launch/prepare.ts'
@@ -15,7 +15,7 @@ import { findPatients, listPeople } from '../patients/patients.ts'
 import { findLaunchUser, TEST_CLINICIAN } from '../users/accounts.ts'
 import type { Login } from '../users/find-login.ts'
 import { beginLogin, findCurrentLogin, requireClinician } from '../users/login.ts'
-import { checkLaunch, findPageProblem, type Problem } from './access.ts'
+import { checkLaunch, findPageProblem, type LabProblem } from './access.ts'
 import { registerLabClient } from './client.ts'
 import { SUGGESTED } from './limits.ts'
 import { renderLabPage } from './page.ts'
@@ -79,7 +79,7 @@ async function launch(
   request: FastifyRequest,
   login: Login | undefined,
   link: LabLink,
-): Promise<{ readonly url: string } | Problem> {
+): Promise<{ readonly url: string } | LabProblem> {
   const { kind, launchUrl } = link
   const { clientId } = link.launch
   if (kind === 'backend')
@@ -92,7 +92,10 @@ async function launch(
 }
 
 /** The app starts with `iss` alone. Nothing is issued, so that there is nothing to record. */
-async function startAlone(context: AuthContext, link: LabLink): Promise<{ readonly url: string } | Problem> {
+async function startAlone(
+  context: AuthContext,
+  link: LabLink,
+): Promise<{ readonly url: string } | LabProblem> {
   const { launchUrl, launch } = link
   const { settings } = context
   const app = await findApp(context, launch.clientId)
@@ -106,7 +109,7 @@ async function launchForPatient(
   request: FastifyRequest,
   login: Login | undefined,
   link: LabLink,
-): Promise<{ readonly url: string } | Problem> {
+): Promise<{ readonly url: string } | LabProblem> {
   const user = await chooseLaunchUser(context, login, link.username)
   if (!user) return describeProblem(UNKNOWN_USER, link)
   if (link.kind === 'patient' && !isPatientUser(user))
@@ -128,7 +131,7 @@ async function describeProblem(
   problem: Parameters<typeof describeLaunchProblem>[0],
   { launch, username }: LabLink,
   read?: FhirReader,
-): Promise<Problem> {
+): Promise<LabProblem> {
   if (problem.reason === 'launch-patient-missing') return failLink('patient', 'expected the id of a Patient')
   const names = {
     'launch-user-unknown': username,
@@ -154,13 +157,13 @@ function chooseLaunchUser(
   context: AuthContext,
   login: Login | undefined,
   username: string | undefined,
-): Promise<User | undefined> {
+): Promise<AuthUser | undefined> {
   return findLaunchUser(context, username ?? login?.user.username ?? TEST_CLINICIAN.username)
 }
 
 async function applySettings(
   context: AuthContext,
-  { id }: User,
+  { id }: AuthUser,
   { skipsLogin, launchUrl, settings }: LabLink,
   ready: ReadyLaunch,
 ): Promise<ReadyLaunch> {
@@ -201,7 +204,7 @@ function describeEvent(
 async function sendProblem(
   reply: FastifyReply,
   context: AuthContext,
-  { status, error, text, reason, facts }: Problem,
+  { status, error, text, reason, facts }: LabProblem,
   isRecorded = true,
 ): Promise<FastifyReply> {
   const { request } = reply

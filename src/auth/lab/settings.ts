@@ -12,7 +12,7 @@ export interface LabSettings {
   readonly isPkceOptional?: boolean | undefined
   /** The `smart_style_url`, or `none`. */
   readonly style?: string | undefined
-  readonly simulate?: Simulation | undefined
+  readonly simulate?: LabSimulation | undefined
 }
 
 /** RFC 6749, 4.1.2.1; OIDC Core, 3.1.2.6. */
@@ -54,20 +54,20 @@ export const SIMULATIONS = [
   'fhir:slow',
 ] as const
 
-export type Simulation = (typeof SIMULATIONS)[number]
+export type LabSimulation = (typeof SIMULATIONS)[number]
 
-export function isSimulation(name: string): name is Simulation {
+export function isSimulation(name: string): name is LabSimulation {
   return SIMULATIONS.some(simulation => simulation === name)
 }
 
 /** The simulation that was probably meant: also by an error without its place, such as `access_denied`. */
-export function suggestSimulation(name: string): Simulation | undefined {
+export function suggestSimulation(name: string): LabSimulation | undefined {
   const meant = findNearest(name, SIMULATIONS)
   return SIMULATIONS.find(one => one === meant) ?? SIMULATIONS.find(one => one.endsWith(`:${name}`))
 }
 
 /** Marks an event of a launch that simulates an error. */
-export function describeSimulation(simulate: Simulation): string {
+export function describeSimulation(simulate: LabSimulation): string {
   return `Simulated by the lab: ${simulate}`
 }
 

@@ -1,4 +1,4 @@
-import { SIMULATIONS, type Simulation } from './settings.ts'
+import { type LabSimulation, SIMULATIONS } from './settings.ts'
 
 /** Where the simulated errors happen, in the order of a launch. */
 const PLACES = {
@@ -9,7 +9,7 @@ const PLACES = {
   fhir: ['FHIR requests', 'The launch works, but every FHIR request fails.'],
 } as const
 
-type ErrorName = Simulation extends `${string}:${infer Name}` ? Name : never
+type ErrorName = LabSimulation extends `${string}:${infer Name}` ? Name : never
 
 const TEXTS: Readonly<Record<ErrorName, string>> = {
   invalid_request: 'A parameter is missing, repeated or malformed.',

@@ -3,7 +3,7 @@ import { isId } from '../../fhir/index.ts'
 import { type Person, readPerson } from '../../web/person/index.ts'
 import { createFhirReader, type FhirReader } from '../base/fhir-reader.ts'
 import { joinRepeated, type Parameters, readParameters } from '../base/request.ts'
-import type { User } from '../base/user.ts'
+import type { AuthUser } from '../base/user.ts'
 import { type Client, findClient } from '../oauth/clients/client.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { findPatients, listPeople } from '../patients/patients.ts'
@@ -11,7 +11,7 @@ import { type Encounters, readEncounters } from '../patients/picked.ts'
 import { findSearchFault } from '../patients/queries.ts'
 import { findLaunchUser } from '../users/accounts.ts'
 import type { Login } from '../users/find-login.ts'
-import { type Found, findApps, findUsers } from './find.ts'
+import { findApps, findUsers, type PickerItem } from './find.ts'
 import { hasContext, isLaunchKind, type LaunchKind } from './kinds.ts'
 import { readLink } from './read-link.ts'
 
@@ -24,14 +24,14 @@ export interface LabView {
   /** The chosen app, or the app of the portal. */
   readonly client: Client | undefined
   /** The chosen user, or the one who is signed in. */
-  readonly user: User | undefined
+  readonly user: AuthUser | undefined
   readonly patient: Person | undefined
   readonly encounters: Encounters | undefined
   /** The patients of a name that was typed where the id belongs. */
   readonly matches: readonly Person[]
   readonly fault: string | undefined
-  readonly apps: readonly Found[]
-  readonly users: readonly Found[]
+  readonly apps: readonly PickerItem[]
+  readonly users: readonly PickerItem[]
 }
 
 export async function loadView(context: AuthContext, login: Login, query: unknown): Promise<LabView> {
@@ -88,7 +88,7 @@ function findChosenUser(
   context: AuthContext,
   { user }: Login,
   username: string | undefined,
-): Promise<User | undefined> | User {
+): Promise<AuthUser | undefined> | AuthUser {
   return username === undefined ? user : findLaunchUser(context, username)
 }
 

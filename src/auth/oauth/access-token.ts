@@ -5,7 +5,7 @@ import type { Schema } from '../../store/index.ts'
 import { type Fault, makeFault } from '../base/fault.ts'
 import { findClient } from './clients/client.ts'
 import type { AuthContext } from './context.ts'
-import { findLiveGrant, type Grant } from './grants/grant.ts'
+import { findLiveGrant, type UserGrant } from './grants/grant.ts'
 import { verifyOwnJwt } from './keys/key-ring.ts'
 import { isClientTokenPrefix, isRevoked, makeClientTokenPrefix } from './revoked-tokens.ts'
 
@@ -18,7 +18,7 @@ export interface AccessToken {
   /** In seconds, as in the token. */
   readonly expiresAt: number
   /** Undefined for a backend service's token. */
-  readonly grant: Grant | undefined
+  readonly grant: UserGrant | undefined
 }
 
 /**

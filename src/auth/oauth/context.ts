@@ -1,5 +1,5 @@
 import type { VerificationKey } from '../../jwt/index.ts'
-import type { Refusal } from '../base/refusal.ts'
+import type { AuthRefusal } from '../base/refusal.ts'
 import type { UsersContext } from '../users/context.ts'
 import type { Hooks } from './hooks.ts'
 import type { KeyRing } from './keys/key-ring.ts'
@@ -21,5 +21,5 @@ export interface KeySets {
   find(
     client: { readonly jwksUrl: string; readonly approved: boolean },
     kid: string,
-  ): Promise<readonly VerificationKey[] | Refusal>
+  ): Promise<readonly VerificationKey[] | AuthRefusal>
 }

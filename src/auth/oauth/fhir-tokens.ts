@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { LruMap } from '../../cache/index.ts'
 import { PORTAL_CLIENT } from '../../smart/index.ts'
-import type { Audited, Caller, FhirTokens, LookupType } from '../base/fhir-reader.ts'
+import type { AuditedRead, FhirTokens, LookupType, ReaderCaller } from '../base/fhir-reader.ts'
 import { LIFETIME, LIMITS } from '../base/limits.ts'
 import { PURPOSES } from '../base/purposes.ts'
-import { buildFhirUser, opensRecords, type User } from '../base/user.ts'
+import { type AuthUser, buildFhirUser, opensRecords } from '../base/user.ts'
 import { type KeyRing, signOwnJwt } from './keys/key-ring.ts'
 import type { SigningKey } from './keys/signing-key.ts'
 
@@ -15,14 +15,14 @@ interface Dependencies {
 }
 
 /** Finds the records of a patient or related person with the server's own access; empty for a clinician. */
-type FindPatients = (user: User, fhirTokens: Pick<FhirTokens, 'forLookup'>) => Promise<readonly string[]>
+type FindPatients = (user: AuthUser, fhirTokens: Pick<FhirTokens, 'forLookup'>) => Promise<readonly string[]>
 
 /** Short-lived tokens. Those of users are reused for half of their lifetime, because a signature costs as much as a page. */
 export function createFhirTokens(dependencies: Dependencies, findPatients: FindPatients): FhirTokens {
   const issued = new LruMap<{ readonly token: string; readonly reusedUntil: number }>(LIMITS.portalTokensKept)
-  const forLookup = (type: LookupType, caller: Caller) => issueLookupToken(dependencies, type, caller)
+  const forLookup = (type: LookupType, caller: ReaderCaller) => issueLookupToken(dependencies, type, caller)
 
-  async function forUser(user: User, audited: Audited): Promise<string> {
+  async function forUser(user: AuthUser, audited: AuditedRead): Promise<string> {
     const key = await dependencies.keys.getSigningKey()
     const patients = await findPatients(user, { forLookup })
     const name = JSON.stringify([key.publicJwk.kid, user.id, user.fhirUserId, patients, audited])
@@ -46,7 +46,7 @@ export function createFhirTokens(dependencies: Dependencies, findPatients: FindP
 export async function issueLookupToken(
   dependencies: Dependencies,
   type: LookupType,
-  { subject = PORTAL_CLIENT, fhirUserId = '', ...audited }: Caller,
+  { subject = PORTAL_CLIENT, fhirUserId = '', ...audited }: ReaderCaller,
 ): Promise<string> {
   const types = [type, ...(type === 'PractitionerRole' ? ['Organization', 'Location'] : [])]
   return signToken(dependencies, await dependencies.keys.getSigningKey(), {
@@ -73,7 +73,7 @@ interface AuditClaim {
   readonly note: string
 }
 
-function describeAudited({ purpose, ...rest }: Audited): AuditClaim {
+function describeAudited({ purpose, ...rest }: AuditedRead): AuditClaim {
   return { ...rest, note: PURPOSES[purpose].note }
 }
 

@@ -1,7 +1,7 @@
 import type { KeptRecord } from '../../audit/index.ts'
 import type { Claims } from '../../jwt/index.ts'
 import { LIMITS } from '../base/limits.ts'
-import type { Refusal } from '../base/refusal.ts'
+import type { AuthRefusal } from '../base/refusal.ts'
 import type { AuthSettings } from '../base/settings.ts'
 import type { Login } from '../users/find-login.ts'
 
@@ -30,7 +30,7 @@ export interface Extension {
   /** The `smart_style_url`, or `none`. */
   readonly style?: string | undefined
   /** Refuses a request that passed all checks. */
-  readonly refuse?: (endpoint: 'authorize' | TokenEvent) => Refusal | undefined
+  readonly refuse?: (endpoint: 'authorize' | TokenEvent) => AuthRefusal | undefined
   /** Changes the claims of an access token before it is signed. */
   readonly changeClaims?: (claims: Claims) => Claims
   /** Changes a signed access token before it is sent. */

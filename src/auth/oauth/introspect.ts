@@ -6,7 +6,7 @@ import { sha256 } from '../../store/index.ts'
 import { auditEvent, describeRefusal, describeRefused, selectClaims } from '../base/audit.ts'
 import { type Fault, makeFault } from '../base/fault.ts'
 import { paths } from '../base/paths.ts'
-import { type Refusal, refuse } from '../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../base/refusal.ts'
 import type { Parameters as Form } from '../base/request.ts'
 import { forbidCaching, readForm, sendOAuthError } from '../base/request.ts'
 import { buildFhirUser } from '../base/user.ts'
@@ -20,13 +20,13 @@ import {
 } from './access-token.ts'
 import { authenticateClient } from './clients/authenticate.ts'
 import type { AuthContext } from './context.ts'
-import { buildContextMembers, findLiveGrant, type Grant, hasScope } from './grants/grant.ts'
+import { buildContextMembers, findLiveGrant, hasScope, type UserGrant } from './grants/grant.ts'
 
 /** `POST /oauth2/introspect` (RFC 7662; SMART 2.2, token introspection). */
 export function addIntrospectRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(paths.introspect, { onRequest: forbidCaching }, async (request, reply) => {
     const record = (event: IntrospectionEvent) => recordIntrospection(context, request, event)
-    const sendRefusal = async (refusal: Refusal) => {
+    const sendRefusal = async (refusal: AuthRefusal) => {
       await record({ ...describeRefusal(refusal), anonymous: true })
       return sendOAuthError(request, reply, refusal)
     }
@@ -101,7 +101,7 @@ async function authenticateOwner(
   context: AuthContext,
   authorization: string | undefined,
   form: Form,
-): Promise<Caller | Refusal> {
+): Promise<Caller | AuthRefusal> {
   const client = await authenticateClient(context, authorization, form)
   if (isFailure(client)) return client
   return client.authMethod === 'none'
@@ -178,7 +178,7 @@ async function describeRefreshToken(context: AuthContext, token: string): Promis
 }
 
 /** Who the user is, and how and when the user authenticated (RFC 9470, 6.2). */
-function describeUser({ settings }: AuthContext, grant: Grant, scope: string) {
+function describeUser({ settings }: AuthContext, grant: UserGrant, scope: string) {
   const { fhirUserId, authTime, acr, amr } = grant
   return {
     auth_time: Math.floor(authTime / 1000),

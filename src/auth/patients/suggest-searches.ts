@@ -2,14 +2,14 @@ import { computeDistance } from '../../core/index.ts'
 import { isNearName, type Person, readPerson } from '../../web/person/index.ts'
 import { createNameReader, type FhirReader, listResources, type ReaderContext } from '../base/fhir-reader.ts'
 import { LIMITS } from '../base/limits.ts'
-import type { User } from '../base/user.ts'
+import type { AuthUser } from '../base/user.ts'
 import { listPeople, type PatientList } from './patients.ts'
 import { buildNameQuery, encodeName, splitWords } from './queries.ts'
 
 /** Suggests other searches for one that finds nobody, if the FHIR server answers soon. */
 export async function findSuggestions(
   context: ReaderContext,
-  user: User,
+  user: AuthUser,
   {
     list,
     search,

@@ -1,12 +1,12 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { prepareQuery, type Schema, type Store } from '../../store/index.ts'
-import { opensRecords, type User } from '../base/user.ts'
+import { type AuthUser, opensRecords } from '../base/user.ts'
 import { hashPassword } from './passwords.ts'
 import { type AccessRules, isUsableAccount } from './validity/rule.ts'
 
 export function toUser(
   row: Pick<Selectable<Schema['clinician']>, 'id' | 'username' | 'display_name' | 'fhir_user_id'>,
-): User {
+): AuthUser {
   return { id: row.id, username: row.username, displayName: row.display_name, fhirUserId: row.fhir_user_id }
 }
 
@@ -14,7 +14,7 @@ export function toUser(
 export async function findLaunchUser(
   { store, rules }: { readonly store: Store; readonly rules: AccessRules },
   username: string,
-): Promise<User | undefined> {
+): Promise<AuthUser | undefined> {
   const row = await store.db
     .selectFrom('clinician')
     .selectAll()

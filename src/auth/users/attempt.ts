@@ -3,7 +3,7 @@ import { type Failed, fail } from '../../core/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
 import { createRandomToken, sha256 } from '../../store/index.ts'
 import { findNetwork } from '../../web/http/index.ts'
-import type { User } from '../base/user.ts'
+import type { AuthUser } from '../base/user.ts'
 import type { RightPassword } from './check-password.ts'
 import type { UsersContext } from './context.ts'
 import { createGuessLimit, forgetWrongPasswords } from './guesses.ts'
@@ -36,7 +36,7 @@ type AttemptReason =
 
 export type AttemptResult =
   | {
-      readonly user: Pick<User, 'id' | 'fhirUserId'>
+      readonly user: Pick<AuthUser, 'id' | 'fhirUserId'>
       /**
        * Undefined if the password was changed or the account disabled since the comparison; then try again. Otherwise stores
        * the new hash, if there is one, and deletes the failures. A new hash of the same password ends no access.

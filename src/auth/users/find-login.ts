@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import type { LoginProvider } from '../../config/index.ts'
 import { prepareQuery, type Schema } from '../../store/index.ts'
 import type { DeveloperPages } from '../base/context.ts'
-import { isPatientUser, type User } from '../base/user.ts'
+import { type AuthUser, isPatientUser } from '../base/user.ts'
 import { toUser } from './accounts.ts'
 import { isStillAdministrator } from './validity/evidence.ts'
 import { ACCOUNT_COLUMNS, keepGood, parseBasis } from './validity/facts.ts'
@@ -11,7 +11,7 @@ import type { AccessRules } from './validity/rule.ts'
 /** A user's login in a browser. */
 export interface Login {
   readonly idHash: string
-  readonly user: User
+  readonly user: AuthUser
   readonly createdAt: number
   readonly lastUsedAt: number
   /** The end that use does not move. */

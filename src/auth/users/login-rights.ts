@@ -1,11 +1,11 @@
 import { RECENT_SECONDS } from '../base/limits.ts'
 import type { AuthSettings } from '../base/settings.ts'
-import { isPatientUser, opensRecords, type User } from '../base/user.ts'
+import { type AuthUser, isPatientUser, opensRecords } from '../base/user.ts'
 
 type RightsSettings = Pick<AuthSettings, 'audit' | 'onLoopback' | 'developerTools'>
 
 interface SignedIn {
-  readonly user: Pick<User, 'username' | 'fhirUserId'>
+  readonly user: Pick<AuthUser, 'username' | 'fhirUserId'>
   readonly admin: boolean
 }
 

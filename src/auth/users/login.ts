@@ -4,7 +4,7 @@ import { createRandomToken, type Schema, type Sealer, sha256 } from '../../store
 import { defineCookie } from '../../web/http/index.ts'
 import { LIFETIME, LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
-import { isPatientUser, opensRecords, type User } from '../base/user.ts'
+import { type AuthUser, isPatientUser, opensRecords } from '../base/user.ts'
 import { describeBrowser } from './browser.ts'
 import type { UsersContext } from './context.ts'
 import { listAcrValues } from './factors/methods.ts'
@@ -152,7 +152,7 @@ export async function endProviderLogins(
 }
 
 interface EndedLogin {
-  readonly user: Pick<User, 'id' | 'fhirUserId'>
+  readonly user: Pick<AuthUser, 'id' | 'fhirUserId'>
   readonly ended: readonly string[]
 }
 

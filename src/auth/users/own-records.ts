@@ -1,8 +1,13 @@
 import { DAY_MS, isFailure, isRecord } from '../../core/index.ts'
 import { parseReference, type Resource } from '../../fhir/index.ts'
 import type { BaseContext } from '../base/context.ts'
-import { type Caller, createUserLookup, type LookupContext, type Unavailable } from '../base/fhir-reader.ts'
-import { findOwnPatient, isPatientUser, type User } from '../base/user.ts'
+import {
+  createUserLookup,
+  type LookupContext,
+  type ReaderCaller,
+  type Unavailable,
+} from '../base/fhir-reader.ts'
+import { type AuthUser, findOwnPatient, isPatientUser } from '../base/user.ts'
 import { findRelation } from './relation.ts'
 
 /** A patient whose record a user may open, and the user's own resource for that patient. */
@@ -19,8 +24,8 @@ type RecordsContext = LookupContext & Pick<BaseContext, 'store' | 'clock'>
 /** The records of a patient user: their own, and those of the patients that their RelatedPersons name now (PATIENTS-4). */
 export async function findOwnRecords(
   context: RecordsContext,
-  user: Pick<User, 'id' | 'fhirUserId'>,
-  caller: Caller = { purpose: 'own-records' },
+  user: Pick<AuthUser, 'id' | 'fhirUserId'>,
+  caller: ReaderCaller = { purpose: 'own-records' },
 ): Promise<readonly OwnRecord[] | Unavailable> {
   if (!isPatientUser(user)) return []
   const patientId = findOwnPatient(user)
@@ -35,7 +40,7 @@ export async function findOwnRecords(
 async function findDependants(
   context: RecordsContext,
   userId: string,
-  caller: Caller,
+  caller: ReaderCaller,
 ): Promise<readonly OwnRecord[] | Unavailable> {
   const rows = await context.store.db
     .selectFrom('account_related_person')
@@ -60,7 +65,7 @@ async function findDependants(
 
 export async function listOwnPatients(
   context: RecordsContext,
-  user: Pick<User, 'id' | 'fhirUserId'>,
+  user: Pick<AuthUser, 'id' | 'fhirUserId'>,
 ): Promise<readonly string[]> {
   const records = await findOwnRecords(context, user)
   return isFailure(records) ? [] : records.map(({ patientId }) => patientId)

@@ -1,13 +1,13 @@
 import { fill, type StoredFacts } from '../../core/index.ts'
 import { findDifference } from './difference.ts'
-import type { Comparison } from './reason.ts'
+import type { ComparedValue } from './reason.ts'
 import { findWords } from './reasons.ts'
 
 /** A reason as the audit trail has it. */
 export interface NamedReason {
   readonly reason?: string | undefined
   readonly facts?: StoredFacts | undefined
-  readonly compared?: readonly Comparison[] | undefined
+  readonly compared?: readonly ComparedValue[] | undefined
 }
 
 /** Explains a reason: its cause, with the values that were compared, and what to do. */
@@ -32,7 +32,7 @@ export function endSentence(text: string): string {
 }
 
 /** Names a sent value and the expected one, and how they differ. Undefined if they were not compared. */
-export function describeSent(name: string, compared: readonly Comparison[]): string | undefined {
+export function describeSent(name: string, compared: readonly ComparedValue[]): string | undefined {
   const found = compared.find(one => one.name === name)
   if (!found) return undefined
   const { sent, expected, origin } = found
@@ -45,7 +45,7 @@ export function describeSent(name: string, compared: readonly Comparison[]): str
   return `The app sends the ${name} ${sent}. ${ORIGINS[origin]} ${nearest}${like}.${how}`
 }
 
-const ORIGINS: Readonly<Record<Comparison['origin'], string>> = {
+const ORIGINS: Readonly<Record<ComparedValue['origin'], string>> = {
   registered: 'Registered is',
   required: 'This server requires',
   granted: 'Granted is',

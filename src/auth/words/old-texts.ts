@@ -5,9 +5,9 @@
  */
 import type { FhirReason } from '../../fhir/index.ts'
 import { describeSent } from './explanation.ts'
-import type { Comparison } from './reason.ts'
+import type { ComparedValue } from './reason.ts'
 
-type Compared = readonly Comparison[]
+type Compared = readonly ComparedValue[]
 
 /** A text, which may name the values of the request, or quote the sentence. Old records and counts have no values. */
 type Text = string | ((compared: Compared, sentence: string) => string)

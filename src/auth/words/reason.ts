@@ -21,7 +21,7 @@ export type RefusalCode =
   | 'server_error'
 
 /** A sent value beside the one that it was compared with, for developers only. It must not be a secret. */
-export interface Comparison {
+export interface ComparedValue {
   /** The parameter. */
   readonly name: string
   /** Undefined if it was not sent. */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import type { CommandContext, CommandRequest, Refusal } from '../../auth/index.ts'
+import type { AuthRefusal, CommandContext, CommandRequest } from '../../auth/index.ts'
 import type { Repository } from '../../backends/sqlite/index.ts'
 import { FOR_TESTS, type Settings } from '../../config/index.ts'
 import { HOW, isFailure, isRecord } from '../../core/index.ts'
@@ -135,7 +135,7 @@ async function suggestApps(io: Io): Promise<string> {
   return items.length === 0 ? '' : `, for example ${items.map(({ client_id }) => client_id).join(', ')}`
 }
 
-async function describeRefusal(refusal: string, found: Refusal, io: Io): Promise<CommandFailure> {
+async function describeRefusal(refusal: string, found: AuthRefusal, io: Io): Promise<CommandFailure> {
   const { loadTestCommands } = await import('../../auth/index.ts')
   const { lacksPatient } = await loadTestCommands()
   const how = lacksPatient(found) ? ` Set --patient${await suggestPatients(loadSettings(io))}.` : ''

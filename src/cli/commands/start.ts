@@ -7,7 +7,7 @@ import { version } from '../../web/ui/index.ts'
 import { type Command, formatColumns, getOptional, type Io, isSet } from '../command.ts'
 import { findOperator } from '../operator.ts'
 import { findProblems, formatProblems } from '../problems.ts'
-import type { TestLogin } from '../start/auth.ts'
+import type { TestClinician } from '../start/auth.ts'
 import { type Ephemeral, findFreePorts, makeEphemeral } from '../start/ephemeral.ts'
 import { readTrustedIssuers } from '../start/files.ts'
 import {
@@ -209,7 +209,7 @@ const URL_VARIABLES = [
 interface ForProgram {
   readonly names: readonly ServerName[]
   readonly ephemeral: Ephemeral | undefined
-  readonly testLogin: TestLogin | undefined
+  readonly testLogin: TestClinician | undefined
 }
 
 /** The environment of a program that uses these servers, and those elsewhere that the settings name (START-13). */
@@ -231,7 +231,7 @@ async function makeProgramEnv(
 }
 
 /** Who can sign in, by role (START-13). */
-function listUsers({ username, password, samples }: TestLogin, { onLoopback }: Settings) {
+function listUsers({ username, password, samples }: TestClinician, { onLoopback }: Settings) {
   const users = [{ kind: 'Clinician', username }, ...(onLoopback ? samples : [])]
   return Object.fromEntries(
     users.map(user => [user.kind.toLowerCase(), { username: user.username, password }]),
@@ -257,7 +257,7 @@ function isPasswordSet({ sources }: Pick<Configuration, 'sources'>): boolean {
 export function formatBanner(
   { settings, sources }: Configuration,
   names: readonly ServerName[],
-  testLogin: TestLogin | undefined,
+  testLogin: TestClinician | undefined,
 ): string {
   const addresses = {
     auth: [
@@ -292,7 +292,7 @@ function listFhirRows({ fhir, fhirBaseUrl }: Settings): readonly (readonly strin
 }
 
 /** Sample accounts exist on loopback only. */
-function listLoginRows(login: TestLogin, passwordIsSet: boolean, onLoopback: boolean) {
+function listLoginRows(login: TestClinician, passwordIsSet: boolean, onLoopback: boolean) {
   const samples = onLoopback ? login.samples : []
   return [
     ['Test login', describeLogin(login, passwordIsSet, onLoopback)],
@@ -304,7 +304,7 @@ function listLoginRows(login: TestLogin, passwordIsSet: boolean, onLoopback: boo
 }
 
 function describeLogin(
-  { username, password, seeded }: TestLogin,
+  { username, password, seeded }: TestClinician,
   passwordIsSet: boolean,
   onLoopback: boolean,
 ): string {

@@ -8,7 +8,7 @@ import { createLiveFilter } from './live.ts'
 import type { Parts, PrintLine, Storage } from './parts.ts'
 
 /** Present if the test clinician still has the password of the settings. */
-export interface TestLogin {
+export interface TestClinician {
   readonly username: string
   readonly password: string
   readonly seeded: boolean
@@ -18,7 +18,7 @@ export interface TestLogin {
 
 export interface PreparedAuth {
   /** Computed while the servers bind: comparing a bcrypt hash takes time. */
-  readonly testLogin: Promise<TestLogin | undefined>
+  readonly testLogin: Promise<TestClinician | undefined>
 }
 
 /** Creates the first keys, client and clinician. Call it in one process, before `openAuth`. */
@@ -91,7 +91,7 @@ async function findTestLogin(
   { store }: Storage,
   parts: Pick<Parts, 'names' | 'settings'>,
   seeded: boolean,
-): Promise<TestLogin | undefined> {
+): Promise<TestClinician | undefined> {
   const { settings } = parts
   const { findTestAccounts, isPasswordOf, TEST_CLINICIAN } = await import('../../auth/index.ts')
   const { seedClinicianPassword: password } = settings

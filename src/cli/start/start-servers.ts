@@ -11,7 +11,7 @@ import {
   startDraining,
   startSpanExport,
 } from '../../web/http/index.ts'
-import { openAuth, type TestLogin } from './auth.ts'
+import { openAuth, type TestClinician } from './auth.ts'
 import { openFhir } from './fhir.ts'
 import { OwnServers } from './own-fetch.ts'
 import { Closing, type Parts, type PrintLine, type ServerName, type Storage } from './parts.ts'
@@ -42,7 +42,7 @@ export async function openMetricsPort(settings: Settings, running: Running): Pro
 
 /** Running servers, in this process or in workers. */
 export interface Running {
-  readonly testLogin: TestLogin | undefined
+  readonly testLogin: TestClinician | undefined
   /** `/readyz` reports that the servers are about to stop; they keep serving. */
   drain(): void
   close(): Promise<void>

@@ -34,14 +34,14 @@ export const fhirUserRule: SettingType<FhirUserRule> = {
   },
 }
 
-export interface Field<T> {
+export interface ProviderField<T> {
   readonly expected: string
   read(value: unknown): T | undefined
   /** The value of a field that is not there. A field without it must be there. */
   readonly otherwise?: { readonly value: T }
 }
 
-export function defineRequired<T>({ expected, separator, parse }: SettingType<T>): Field<T> {
+export function defineRequired<T>({ expected, separator, parse }: SettingType<T>): ProviderField<T> {
   const read = (value: unknown) => {
     const text = Array.isArray(value) && separator !== undefined ? value.join(separator) : value
     return typeof text === 'object' ? undefined : parse(String(text))
@@ -49,13 +49,13 @@ export function defineRequired<T>({ expected, separator, parse }: SettingType<T>
   return { expected, read }
 }
 
-export function defineOptional<T>(type: SettingType<T>): Field<T | undefined>
-export function defineOptional<T>(type: SettingType<T>, value: T): Field<T>
-export function defineOptional<T>(type: SettingType<T>, value?: T): Field<T | undefined> {
+export function defineOptional<T>(type: SettingType<T>): ProviderField<T | undefined>
+export function defineOptional<T>(type: SettingType<T>, value: T): ProviderField<T>
+export function defineOptional<T>(type: SettingType<T>, value?: T): ProviderField<T | undefined> {
   return { ...defineRequired(type), otherwise: { value } }
 }
 
-const nestedFhirUser: Field<FhirUserRule | undefined> = {
+const nestedFhirUser: ProviderField<FhirUserRule | undefined> = {
   otherwise: { value: undefined },
   expected: 'exactly one of claim, template and search',
   read: value => {
@@ -65,7 +65,7 @@ const nestedFhirUser: Field<FhirUserRule | undefined> = {
   },
 }
 
-const nestedClaimRule: Field<ClaimRule | undefined> = {
+const nestedClaimRule: ProviderField<ClaimRule | undefined> = {
   otherwise: { value: undefined },
   expected: 'a claim and a list of values',
   read: value => {
@@ -123,10 +123,10 @@ type CamelCase<Name> = Name extends `${infer First}-${infer Rest}`
   : Name
 /** The values of fields: `client-id` becomes `clientId`. */
 export type Read<Fields> = {
-  readonly [Name in keyof Fields as CamelCase<Name>]: Fields[Name] extends Field<infer T> ? T : never
+  readonly [Name in keyof Fields as CamelCase<Name>]: Fields[Name] extends ProviderField<infer T> ? T : never
 }
 
-export function readFields<Fields extends Readonly<Record<string, Field<unknown>>>>(
+export function readFields<Fields extends Readonly<Record<string, ProviderField<unknown>>>>(
   fields: Fields,
   entry: Readonly<Record<string, unknown>>,
   label: string,
@@ -144,7 +144,7 @@ export function readFields<Fields extends Readonly<Record<string, Field<unknown>
   return Object.fromEntries(readEach(checks, check => check()) as [string, unknown][]) as Read<Fields>
 }
 
-function readField(name: string, field: Field<unknown>, value: unknown, label: string): unknown {
+function readField(name: string, field: ProviderField<unknown>, value: unknown, label: string): unknown {
   if (value === undefined && field.otherwise) return field.otherwise.value
   if (value === undefined) throw createFault(label, `${name} is missing`)
   const read = field.read(value)

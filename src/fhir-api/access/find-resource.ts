@@ -20,12 +20,12 @@ interface Target {
   readonly version?: string | undefined
 }
 
-export interface LookupContext extends Pick<Context, 'baseUrl' | 'accessCache' | 'excludedTypes'> {
+export interface ResourceLookup extends Pick<Context, 'baseUrl' | 'accessCache' | 'excludedTypes'> {
   readonly session: Pick<BackendSession, 'read' | 'readLast' | 'noteUnseen' | 'panelMembers'>
 }
 
 export function checkStored(
-  context: LookupContext,
+  context: ResourceLookup,
   request: FhirRequest,
   resources: readonly Resource[],
   standIn?: string,
@@ -42,7 +42,7 @@ export function checkStored(
 
 /** Finds a resource, or one version of it, within the access; reveals nothing about others. */
 export async function findResource(
-  context: LookupContext,
+  context: ResourceLookup,
   request: FhirRequest,
   target: Target,
 ): Promise<StoredVersion | Failure> {
@@ -51,7 +51,7 @@ export async function findResource(
 
 /** The part of a lookup that the caller may know. A deleted resource is visible if its last content is within the access. */
 export function toVisible(
-  context: LookupContext,
+  context: ResourceLookup,
   found: StoredVersion | Unseen | Failure,
   request: FhirRequest,
   target: Target,
@@ -61,7 +61,7 @@ export function toVisible(
 
 /** Fails in the same way for an absent and a refused resource. */
 export function failUnseen(
-  { session }: LookupContext,
+  { session }: ResourceLookup,
   { access }: FhirRequest,
   { permission, type, id }: Target,
 ): ReturnType<typeof failHidden> {
@@ -90,7 +90,7 @@ export async function findHidden(
  * is shown nothing, the last content is looked up, or an unused id where there is none that matters.
  */
 export async function lookUp(
-  context: LookupContext,
+  context: ResourceLookup,
   request: FhirRequest,
   target: Target,
 ): Promise<StoredVersion | Unseen | Failure> {
@@ -118,14 +118,14 @@ export async function lookUp(
 }
 
 /** A read of an id that nobody has, in the place of one that does not matter. The content of a stored resource may be large. */
-async function readUnused(session: LookupContext['session'], type: string): Promise<Failure | undefined> {
+async function readUnused(session: ResourceLookup['session'], type: string): Promise<Failure | undefined> {
   const other = await session.read(type, randomUUID())
   return isFailure(other) && isExcess(other) ? other : undefined
 }
 
 /** Whether stored content is within the access. It is parsed only if the cache does not know it. */
 export function isWithin(
-  context: LookupContext,
+  context: ResourceLookup,
   request: FhirRequest,
   permission: Permission,
   stored: StoredVersion,
@@ -158,7 +158,7 @@ export function isWithin(
  * id, or if the grant itself names the id.
  */
 export async function explainFailure(
-  context: LookupContext,
+  context: ResourceLookup,
   request: FhirRequest,
   target: Target,
   failure: Failure,
@@ -185,7 +185,7 @@ const OF_ONE_RESPONSE: ReadonlySet<Failure['reason']> = new Set([
 
 /** Whether content is within the access. Absent content is not, but is checked as well, so that it takes the same time. */
 async function allowsContent(
-  context: LookupContext,
+  context: ResourceLookup,
   request: FhirRequest,
   { permission, type, id }: Target,
   content: Resource | undefined,

@@ -17,15 +17,15 @@ import { findMatch, isWriteRequest, planWrite } from '../interactions/plan-write
 import type { FhirRequest } from '../request.ts'
 import type { Failure, FhirResponse } from '../response.ts'
 
-export type EntryRequest = FhirRequest<EntryInteraction>
+export type PlannedRequest = FhirRequest<EntryInteraction>
 
 /** A planned entry: a change, a response that is known already, or a request that reads. */
-export type Step = WriteStep | ReadStep | KnownStep
+export type BundleStep = WriteStep | ReadStep | KnownStep
 
 export interface WriteStep {
   readonly kind: 'write'
   readonly entry: number
-  readonly request: EntryRequest
+  readonly request: PlannedRequest
   readonly planned: PlannedWrite
   /** `Type/id`. If the backend chooses the id, a random one replaces it in the checks. */
   readonly identity: string
@@ -36,7 +36,7 @@ export interface WriteStep {
 interface KnownStep {
   readonly kind: 'known'
   readonly entry: number
-  readonly request: EntryRequest
+  readonly request: PlannedRequest
   readonly response: FhirResponse
   readonly identity: string | undefined
 }
@@ -44,15 +44,15 @@ interface KnownStep {
 interface ReadStep {
   readonly kind: 'read'
   readonly entry: number
-  readonly request: EntryRequest
+  readonly request: PlannedRequest
 }
 
 /** Plans an entry. Conditional references in its content are replaced. */
 export async function planStep(
   context: Context,
-  request: EntryRequest,
+  request: PlannedRequest,
   entry: number,
-): Promise<Step | Failure> {
+): Promise<BundleStep | Failure> {
   if (!isWriteRequest(request)) return planRead(context, request, entry)
   const planned = await planWrite(context, request)
   if (isFailure(planned)) return planned
@@ -74,7 +74,7 @@ export async function planStep(
   return { ...step, planned: withContent(planned, linkReferences(write.resource, targets, context.baseUrl)) }
 }
 
-function planRead({ session }: Context, request: EntryRequest, entry: number): Step | Failure {
+function planRead({ session }: Context, request: PlannedRequest, entry: number): BundleStep | Failure {
   const { interaction } = request
   if (interaction.kind === 'operation' && session.mayChange?.(interaction))
     return failFor('unsupported-operation', { name: interaction.name })
@@ -94,7 +94,7 @@ function withContent(planned: PlannedWrite, resource: ExactResource, fullUrl?: s
 }
 
 /** R4 http.html#trules: no two entries may write the same resource. */
-export function findRepeatedWrite(steps: readonly Step[]): Failure | undefined {
+export function findRepeatedWrite(steps: readonly BundleStep[]): Failure | undefined {
   const written = new Set<string>()
   for (const step of steps) {
     if (step.kind === 'read') continue
@@ -117,10 +117,10 @@ function findCondition({ interaction }: FhirRequest): string | undefined {
 /** Replaces references to `fullUrl`s by the identities of the entries. */
 export async function linkSteps(
   { baseUrl }: Context,
-  steps: readonly Step[],
+  steps: readonly BundleStep[],
   entries: readonly Entry[],
   work: Work,
-): Promise<readonly Step[]> {
+): Promise<readonly BundleStep[]> {
   const identities = new Map<string, string>()
   const known = new Map<string, string>()
   for (const step of steps) {
@@ -129,14 +129,14 @@ export async function linkSteps(
     identities.set(fullUrl, step.identity)
     if (!hasRandomIdentity(step)) known.set(fullUrl, step.identity)
   }
-  const linked: Step[] = []
+  const linked: BundleStep[] = []
   for (const step of steps) {
     linked.push(link(step))
     await work.pause()
   }
   return linked
 
-  function link(step: Step): Step {
+  function link(step: BundleStep): BundleStep {
     if (step.kind !== 'write' || step.planned.write.kind === 'delete') return step
     const { resource } = step.planned.write
     const sent = linkReferences(resource, known, baseUrl)
@@ -149,7 +149,7 @@ export async function linkSteps(
   }
 }
 
-function hasRandomIdentity(step: Step): boolean {
+function hasRandomIdentity(step: BundleStep): boolean {
   return step.kind === 'write' && step.planned.write.id === undefined
 }
 

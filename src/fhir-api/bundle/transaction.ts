@@ -21,18 +21,18 @@ import {
   RESPONSE_TOO_LARGE,
 } from './entry.ts'
 import {
+  type BundleStep,
   checkFullUrls,
-  type EntryRequest,
   findRepeatedWrite,
   linkSteps,
+  type PlannedRequest,
   planStep,
-  type Step,
   type WriteStep,
 } from './steps.ts'
 
 interface CommittedTransaction {
-  readonly steps: readonly Step[]
-  readonly committed: ReadonlyMap<Step, Committed>
+  readonly steps: readonly BundleStep[]
+  readonly committed: ReadonlyMap<BundleStep, Committed>
   readonly durable?: Promise<void> | undefined
 }
 
@@ -48,7 +48,7 @@ export async function performTransaction(
   const invalid = context.session.local ? undefined : checkFullUrls(entries, context.baseUrl)
   if (invalid) return invalid
   // Before anything is locked.
-  const requests: (EntryRequest | Failure)[] = []
+  const requests: (PlannedRequest | Failure)[] = []
   for await (const request of decideEntries(bundle, entries)) requests.push(request)
   for (const request of requests) if (!isFailure(request)) await validateInTurns(request)
   const interactions = requests.flatMap(it => (isFailure(it) ? [] : [it.interaction]))
@@ -62,12 +62,12 @@ async function planAndCommitAll(
   context: Context,
   bundle: FhirRequest,
   entries: readonly Entry[],
-  requests: readonly (EntryRequest | Failure)[],
+  requests: readonly (PlannedRequest | Failure)[],
 ): Promise<CommittedTransaction | Failure | Conflict> {
   const { session, audited } = context
   const { work } = bundle
   const budget = openBundleBudget(bundle)
-  const planned: Step[] = []
+  const planned: BundleStep[] = []
   for (const [entry, request] of requests.entries()) {
     const step = budget.problem() ?? (isFailure(request) ? request : await planStep(context, request, entry))
     if (isFailure(step)) return failEntry(entry, step)
@@ -82,7 +82,9 @@ async function planAndCommitAll(
   if (failure) return failure
   if (writes.length === 0) return { steps, committed: new Map() }
   const pair = (committed: readonly Committed[]) =>
-    new Map<Step, Committed>(writes.flatMap((step, at) => (committed[at] ? [[step, committed[at]]] : [])))
+    new Map<BundleStep, Committed>(
+      writes.flatMap((step, at) => (committed[at] ? [[step, committed[at]]] : [])),
+    )
   const result = await session.commit(
     writes.map(step => step.planned.write),
     {
@@ -114,7 +116,7 @@ function rank({ planned: { write } }: WriteStep): number {
 }
 
 /** The outcome of a transaction that only writes, for the audit trail. */
-function describe(steps: readonly Step[], committed: ReadonlyMap<Step, Committed>): FhirResponse {
+function describe(steps: readonly BundleStep[], committed: ReadonlyMap<BundleStep, Committed>): FhirResponse {
   const entries = steps.flatMap(step => {
     if (step.kind === 'known') return [step.response]
     const result = committed.get(step)
@@ -125,8 +127,8 @@ function describe(steps: readonly Step[], committed: ReadonlyMap<Step, Committed
 
 /** The outcome of every entry of a transaction that failed after its commit, for the audit trail. */
 function describeEach(
-  steps: readonly Step[],
-  committed: ReadonlyMap<Step, Committed>,
+  steps: readonly BundleStep[],
+  committed: ReadonlyMap<BundleStep, Committed>,
   status: number,
 ): readonly FhirResponse[] {
   return steps.map(step => {
@@ -163,7 +165,7 @@ async function respond(
 async function respondToStep(
   context: Context,
   bundle: FhirRequest,
-  step: Step,
+  step: BundleStep,
   committed: Committed | undefined,
 ): Promise<FhirResponse> {
   switch (step.kind) {
@@ -181,7 +183,7 @@ async function respondToStep(
 async function readAfterCommit(
   context: Context,
   bundle: FhirRequest,
-  request: EntryRequest,
+  request: PlannedRequest,
 ): Promise<FhirResponse> {
   try {
     const outcome = await context.handle(context, request)
@@ -195,7 +197,7 @@ async function readAfterCommit(
 /** Checks the new content of every change, with references between the entries in place. */
 async function checkWrites(
   context: Context,
-  steps: readonly Step[],
+  steps: readonly BundleStep[],
   work: Work,
 ): Promise<Failure | undefined> {
   const writes = steps.filter(step => step.kind === 'write')
@@ -233,7 +235,7 @@ function collectNewPatients(writes: readonly WriteStep[]): ReadonlyMap<string, R
 async function tryReads(
   context: Context,
   budget: BundleBudget,
-  steps: readonly Step[],
+  steps: readonly BundleStep[],
   work: Work,
 ): Promise<Failure | undefined> {
   const written = new Map(
@@ -256,7 +258,7 @@ async function tryReads(
 async function tryRead(
   context: Context,
   budget: BundleBudget,
-  request: EntryRequest,
+  request: PlannedRequest,
 ): Promise<Failure | undefined> {
   const outcome = await context.handle(context, request)
   if (isFailure(outcome)) return outcome
@@ -266,7 +268,7 @@ async function tryRead(
 /** Fails if the caller could not read a resource after the transaction has written it. */
 async function foresee(
   context: Context,
-  request: EntryRequest,
+  request: PlannedRequest,
   { content }: WriteStep,
 ): Promise<Failure | undefined> {
   if (request.interaction.kind !== 'read') return undefined

@@ -2,7 +2,6 @@ import { isFailure, isRecord } from '../../core/index.ts'
 import {
   createFaultsOutcome,
   type EverythingType,
-  type Fault,
   failFor,
   findEverythingProblem,
   isResourceType,
@@ -10,6 +9,7 @@ import {
   type OutcomeIssue,
   type Params,
   parseLastN,
+  type ResourceFault,
   readPostedParams,
   readRecommendedBody,
   runInTurns,
@@ -119,7 +119,11 @@ function findValidated(body: Values | undefined, type: string): unknown {
 }
 
 /** A requested profile that is unknown is an error; one that the resource claims is a warning. */
-function checkProfiles(type: string, requested: string | undefined, resource: unknown): readonly Fault[] {
+function checkProfiles(
+  type: string,
+  requested: string | undefined,
+  resource: unknown,
+): readonly ResourceFault[] {
   const text = 'The profile is unknown, so the resource was not checked against it'
   const { meta } = isRecord(resource) ? resource : {}
   const claimed = isRecord(meta) && Array.isArray(meta.profile) ? meta.profile : []
@@ -137,7 +141,7 @@ function checkProfiles(type: string, requested: string | undefined, resource: un
   ]
 }
 
-function listIssues(faults: readonly Fault[]): readonly OutcomeIssue[] {
+function listIssues(faults: readonly ResourceFault[]): readonly OutcomeIssue[] {
   const issues = faults.length === 0 ? [] : createFaultsOutcome(faults).issue
   return faults.some(it => it.severity === undefined) ? issues : [VALID, ...issues]
 }

@@ -2,7 +2,7 @@ import { isFailure } from '../../core/index.ts'
 import { createOutcome, type IssueCode, type Params, shapeResponse } from '../../fhir/index.ts'
 import { bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
-import { createLinks, type Paged, type Pages, resumePage, type Trail } from '../paging.ts'
+import { createLinks, type Paged, type Pages, type PageTrail, resumePage } from '../paging.ts'
 import { type FhirRequest, getPath, type Search } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
 import type { SearchEntry, SearchPage } from '../stored-version.ts'
@@ -26,7 +26,7 @@ export function respondWithPage(
   request: FhirRequest<Paged>,
   path: string,
   { matches, includes, contents, used, shape, total, cursors, lacks }: SearchPage,
-  trail?: Trail,
+  trail?: PageTrail,
 ): FhirResponse {
   const format = ({ type, id, text }: SearchEntry, mode: 'match' | 'include') => {
     const fullUrl = JSON.stringify(`${context.baseUrl}/${type}/${id}`)

@@ -12,14 +12,14 @@ import {
 } from '../../backends/sqlite/testing/fhir.ts'
 import { createOutcome } from '../../fhir/index.ts'
 import { fullAccess } from '../../smart/index.ts'
-import { needs, type Target } from './target.ts'
+import { needs, type TestTarget } from './target.ts'
 import { startTwoPatients } from './two-patients.ts'
 
 const makeOutside = (element: string) =>
   `403 forbidden: Cannot store ${element}: the resource that it refers to does not exist, or is not covered by the token`
 
 /** Reads and writes within a grant. */
-export function testAccess(target: Target): void {
+export function testAccess(target: TestTarget): void {
   const { start } = target
   const it = needs(target)
   let fhir: Fhir

@@ -4,11 +4,11 @@ import { testBinaries } from './binary-suite.ts'
 import { testBundles } from './bundle-suite.ts'
 import { testSearches } from './find-suite.ts'
 import { testSearchesWithin } from './search-suite.ts'
-import type { Target } from './target.ts'
+import type { TestTarget } from './target.ts'
 import { testWrites } from './write-suite.ts'
 
 /** The conformance suite of the FHIR API on a backend. Every backend passes it, except for the capabilities that its server lacks. */
-export function testBackend(target: Target): void {
+export function testBackend(target: TestTarget): void {
   describe('reads and writes', () => testWrites(target))
   describe('Bundles', () => testBundles(target))
   describe('access', () => testAccess(target))

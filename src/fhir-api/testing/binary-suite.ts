@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import type { InjectOptions } from 'fastify'
 import { BASE, type Fhir, NOT_WITHIN, readIssue } from '../../backends/sqlite/testing/fhir.ts'
-import { needs, type Target } from './target.ts'
+import { needs, type TestTarget } from './target.ts'
 import { startTwoPatients } from './two-patients.ts'
 
 const HTML = Buffer.from('<script>alert(1)</script>\u0000\u00ff', 'latin1')
 const JSON_ACCEPTED = { accept: 'application/fhir+json' }
 
 /** Binaries, and the documents that name them. */
-export function testBinaries(target: Target): void {
+export function testBinaries(target: TestTarget): void {
   const { start } = target
   const it = needs(target)
   let fhir: Fhir

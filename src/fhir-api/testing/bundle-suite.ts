@@ -13,7 +13,7 @@ import {
   readIssue,
 } from '../../backends/sqlite/testing/fhir.ts'
 import { type Access, fullAccess } from '../../smart/index.ts'
-import { needs, type Target } from './target.ts'
+import { needs, type TestTarget } from './target.ts'
 import { exclusive, most } from './write-suite.ts'
 
 const blind: Access = { filterFor: (_type, permission) => (permission === 'r' ? [] : 'everything') }
@@ -45,7 +45,7 @@ function statuses(reply: Reply): readonly (string | undefined)[] {
 
 const unnamed = (of: string) => ({ resourceType: 'Condition', subject: { reference: of } })
 /** Batches and transactions. */
-export function testBundles(target: Target): void {
+export function testBundles(target: TestTarget): void {
   const it = needs(target)
   const itTransaction = needs(target, 'transactions')
   let server: Fhir

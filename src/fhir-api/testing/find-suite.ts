@@ -12,7 +12,7 @@ import {
   readNextLink,
 } from '../../backends/sqlite/testing/fhir.ts'
 import { fullAccess } from '../../smart/index.ts'
-import { type Capability, needs, type Target } from './target.ts'
+import { type Capability, needs, type TestTarget } from './target.ts'
 import { most } from './write-suite.ts'
 
 const CLINICAL = 'http://terminology.hl7.org/CodeSystem/condition-clinical'
@@ -161,7 +161,7 @@ function listUses(url: string): readonly Capability[] {
 }
 
 /** Searches by every kind of parameter, sorted, with includes, and `$everything`. */
-export function testSearches(target: Target): void {
+export function testSearches(target: TestTarget): void {
   const itSorts = needs(target, 'sort', 'paging')
   const itIncludes = needs(target, 'includes')
   const it = needs(target, 'everything')

@@ -7,11 +7,11 @@ import {
   readIssue,
   readNextLink,
 } from '../../backends/sqlite/testing/fhir.ts'
-import { type Capability, type DefineTest, needs, type Target } from './target.ts'
+import { type Capability, type DefineTest, needs, type TestTarget } from './target.ts'
 import { startTwoPatients } from './two-patients.ts'
 
 /** Searches and histories within a grant. */
-export function testSearchesWithin(target: Target): void {
+export function testSearchesWithin(target: TestTarget): void {
   const { start } = target
   const it = needs(target)
   let fhir: Fhir

@@ -45,7 +45,7 @@ export interface TestResult {
 }
 
 /** A FHIR API on a backend, for the conformance suite. */
-export interface Target {
+export interface TestTarget {
   readonly start: StartFhir
   /** The capabilities that the server does not have, each with its behaviour instead. */
   readonly lacks?: Readonly<Partial<Record<Capability, string>>>
@@ -55,7 +55,7 @@ export interface Target {
 export type DefineTest = (title: string, test: () => Promise<void>) => void
 
 /** Defines tests that are reported as skipped, with the reason, where the server lacks a capability that they need. */
-export function needs({ lacks = {}, onResult }: Target, ...needs: readonly Capability[]): DefineTest {
+export function needs({ lacks = {}, onResult }: TestTarget, ...needs: readonly Capability[]): DefineTest {
   const lacking = needs.flatMap(it => (lacks[it] === undefined ? [] : [`no ${it}: ${lacks[it]}`]))
   return (title, test) => {
     const report = (result: TestResult['result']) => onResult?.({ title, needs, result })

@@ -13,7 +13,7 @@ import {
   readIssue,
 } from '../../backends/sqlite/testing/fhir.ts'
 import { type Access, fullAccess } from '../../smart/index.ts'
-import { needs, type Target } from './target.ts'
+import { needs, type TestTarget } from './target.ts'
 
 const PATCH = { 'content-type': 'application/json-patch+json' }
 
@@ -37,13 +37,13 @@ export const most: Access = { filterFor: type => (type === 'Basic' ? [] : 'every
 const guard = createAuthenticator({ all: fullAccess, most, ann: exclusive })
 
 /** Reads and writes of single resources. */
-export function testWrites(target: Target): void {
+export function testWrites(target: TestTarget): void {
   describe('with access to most types', () => testWritesBy(target, 'most'))
   describe('with access to everything', () => testWritesBy(target, 'all'))
   describe('within a compartment', () => testWritesWithin(target))
 }
 
-function testWritesBy(target: Target, caller: 'most' | 'all'): void {
+function testWritesBy(target: TestTarget, caller: 'most' | 'all'): void {
   const it = needs(target)
   const itRefuses = caller === 'all' ? needs(target, 'same-refusals') : it
   const itInvalid = needs(target, 'validation', ...(caller === 'all' ? (['same-refusals'] as const) : []))
@@ -562,7 +562,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
   })
 }
 
-function testWritesWithin(target: Target): void {
+function testWritesWithin(target: TestTarget): void {
   const it = needs(target)
   let server: Fhir
   let fhir: Fhir

@@ -19,7 +19,7 @@ import {
   removeItem,
   type Value,
 } from './operations.ts'
-import type { Condition, PatchStep } from './patch-path.ts'
+import type { PatchCondition, PatchStep } from './patch-path.ts'
 
 /** Applies a FHIRPath Patch (R4 fhirpatch.html) to a copy of a resource. */
 export function applyFhirPathPatch(resource: unknown, patch: unknown, work: Work): Patched {
@@ -287,7 +287,7 @@ function visitChildren(
 /** The elements for which all conditions hold. */
 function select(
   places: readonly Place[],
-  conditions: readonly Condition[],
+  conditions: readonly PatchCondition[],
   budget: Budget,
 ): readonly Place[] | PatchProblem {
   let selected = places

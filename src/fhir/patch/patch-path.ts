@@ -13,10 +13,10 @@ export type PatchStep =
   /** -1 for the last. */
   | { readonly kind: 'index'; readonly index: number }
   | { readonly kind: 'type'; readonly type: string }
-  | { readonly kind: 'where'; readonly conditions: readonly Condition[] }
+  | { readonly kind: 'where'; readonly conditions: readonly PatchCondition[] }
 
 /** `code.coding.code = 'x'` */
-export interface Condition {
+export interface PatchCondition {
   readonly names: readonly string[]
   readonly value: string | number | boolean
 }
@@ -118,8 +118,8 @@ class Reader {
     }
   }
 
-  #readConditions(): readonly Condition[] | undefined {
-    const conditions: Condition[] = []
+  #readConditions(): readonly PatchCondition[] | undefined {
+    const conditions: PatchCondition[] = []
     do {
       const names = this.#readNames()
       const value = names && this.#takes('=') ? this.#readLiteral() : undefined
@@ -139,7 +139,7 @@ class Reader {
     return names
   }
 
-  #readLiteral(): Condition['value'] | undefined {
+  #readLiteral(): PatchCondition['value'] | undefined {
     const token = this.#tokens[this.#at++]
     if (token?.kind === 'text') return token.text
     if (token?.kind === 'number') return Number(token.text)

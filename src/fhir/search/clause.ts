@@ -71,18 +71,18 @@ export interface Range {
 }
 
 /** A range to compare with. */
-export interface Comparison extends Range {
+export interface RangeComparison extends Range {
   readonly prefix: Prefix
 }
 
-export type DateClause = ValuesClause<'date', Comparison>
+export type DateClause = ValuesClause<'date', RangeComparison>
 
-export type NumberClause = ValuesClause<'number', Comparison>
+export type NumberClause = ValuesClause<'number', RangeComparison>
 
 export type QuantityClause = ValuesClause<'quantity', QuantityValue>
 
 /** With a system, `code` is compared with the code; without one, with code or unit. */
-export interface QuantityValue extends Comparison {
+export interface QuantityValue extends RangeComparison {
   readonly system: string | undefined
   readonly code: string | undefined
 }

@@ -3,11 +3,11 @@ import { findSearchParameter } from '../definitions.ts'
 import { SEARCHED_CHARACTERS } from '../limits.ts'
 import type { Resource, SearchParameter } from '../resource.ts'
 import type {
-  Comparison,
   IndexEntry,
   QuantityEntry,
   QuantityValue,
   Range,
+  RangeComparison,
   ReferenceEntry,
   ReferenceValue,
   SearchClause,
@@ -167,7 +167,7 @@ function couldBeQuantity(value: QuantityValue, entry: QuantityEntry): boolean {
   return !isSameUnit || couldCompare(value, entry)
 }
 
-function couldCompare({ prefix, low, high }: Comparison, entry: Range): boolean {
+function couldCompare({ prefix, low, high }: RangeComparison, entry: Range): boolean {
   switch (prefix) {
     case 'eq':
       return entry.low <= high && entry.high >= low

@@ -2,11 +2,11 @@ import { isFailure, remember } from '../../core/index.ts'
 import { findSearchParameter } from '../definitions.ts'
 import type { Resource, SearchParameter } from '../resource.ts'
 import type {
-  Comparison,
   IndexEntry,
   QuantityEntry,
   QuantityValue,
   Range,
+  RangeComparison,
   ReferenceEntry,
   ReferenceValue,
   SearchClause,
@@ -79,8 +79,8 @@ export interface Comparisons {
   readonly string: (match: StringClause['match'], value: string, entry: StringEntry) => boolean
   readonly reference: (value: ReferenceValue, entry: ReferenceEntry) => boolean
   readonly identifier: (value: TokenValue, entry: ReferenceEntry) => boolean
-  readonly date: (value: Comparison, entry: Range) => boolean
-  readonly number: (value: Comparison, entry: Range) => boolean
+  readonly date: (value: RangeComparison, entry: Range) => boolean
+  readonly number: (value: RangeComparison, entry: Range) => boolean
   readonly quantity: (value: QuantityValue, entry: QuantityEntry) => boolean
   readonly uri: (match: UriClause['match'], value: string, uri: string) => boolean
 }
@@ -195,7 +195,7 @@ function isUnder(uri: string, root: string): boolean {
 }
 
 /** R4 search.html#prefix. */
-function compares(value: Comparison, entry: Range): boolean {
+function compares(value: RangeComparison, entry: Range): boolean {
   const within = entry.low >= value.low && entry.high <= value.high
   switch (value.prefix) {
     case 'eq':

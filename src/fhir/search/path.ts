@@ -14,7 +14,7 @@ export interface CompiledPath {
 /** Choices are resolved: a key is a name in JSON. */
 export type Move =
   | { readonly kind: 'key'; readonly key: string }
-  | Extract<Step, { readonly kind: 'index' | 'equals' | 'refers' }>
+  | Extract<PathStep, { readonly kind: 'index' | 'equals' | 'refers' }>
   | { readonly kind: 'present'; readonly keys: readonly string[] }
 
 interface Trail extends CompiledPath {
@@ -49,7 +49,7 @@ export function compilePath(type: string, expression: string): readonly Compiled
   return paths?.every(it => it !== undefined) ? paths.flat() : undefined
 }
 
-function follow(type: string, path: Path): readonly CompiledPath[] | undefined {
+function follow(type: string, path: SearchPath): readonly CompiledPath[] | undefined {
   let trails: readonly Trail[] = [{ moves: [], type, binding: undefined, pending: undefined }]
   for (const step of path.steps) {
     trails = trails.flatMap(it => advance(it, step))
@@ -58,7 +58,7 @@ function follow(type: string, path: Path): readonly CompiledPath[] | undefined {
   return trails.flatMap(settle).map(({ moves, type: last, binding }) => ({ moves, type: last, binding }))
 }
 
-function advance(trail: Trail, step: Step): readonly Trail[] {
+function advance(trail: Trail, step: PathStep): readonly Trail[] {
   switch (step.kind) {
     case 'element':
       return settle(trail).flatMap(it => enter(it, step.name))
@@ -106,13 +106,13 @@ function settle(trail: Trail): readonly Trail[] {
  * The subset of FHIRPath that R4 search expressions use. Alternatives are paths; a path is a list of steps that start at
  * the resource.
  */
-export interface Path {
+export interface SearchPath {
   /** The type that the expression starts with, `Resource` for any. */
   readonly root: string
-  readonly steps: readonly Step[]
+  readonly steps: readonly PathStep[]
 }
 
-export type Step =
+export type PathStep =
   | { readonly kind: 'element'; readonly name: string }
   /** `ofType(Quantity)`, `as Quantity`: of a choice element, the one of this type. */
   | { readonly kind: 'type'; readonly type: string }
@@ -124,7 +124,7 @@ export type Step =
   /** `exists() and … != false`, of `Patient.deceased`: one boolean. */
   | { readonly kind: 'present' }
 
-const steps: readonly (readonly [RegExp, (found: RegExpExecArray) => Step])[] = [
+const steps: readonly (readonly [RegExp, (found: RegExpExecArray) => PathStep])[] = [
   [/^\.?(?:ofType|as)\((\w+)\)/, found => ({ kind: 'type', type: found[1] ?? '' })],
   [/^\s+as\s+(\w+)/, found => ({ kind: 'type', type: found[1] ?? '' })],
   [/^\[(\d+)\]/, found => ({ kind: 'index', index: Number(found[1]) })],
@@ -139,12 +139,12 @@ const steps: readonly (readonly [RegExp, (found: RegExpExecArray) => Step])[] = 
 const present = /^([\w.]+)\.exists\(\) and \1 != false$/
 
 /** Undefined if the expression is not in this subset of FHIRPath. */
-export function parsePath(expression: string): readonly Path[] | undefined {
+export function parsePath(expression: string): readonly SearchPath[] | undefined {
   const paths = expression.split('|').map(it => parseAlternative(it.trim()))
   return paths.every(it => it !== undefined) ? paths : undefined
 }
 
-function parseAlternative(text: string): Path | undefined {
+function parseAlternative(text: string): SearchPath | undefined {
   const subject = present.exec(text)?.[1]
   if (subject === undefined) return parseSteps(removeParentheses(text))
   const path = parseSteps(subject)
@@ -156,10 +156,10 @@ function removeParentheses(text: string): string {
   return text.replace(/^\(([^|]*?)\)(?=$|\.|\[)/, '$1')
 }
 
-function parseSteps(text: string): Path | undefined {
+function parseSteps(text: string): SearchPath | undefined {
   const root = /^[A-Z]\w*/.exec(text)?.[0]
   if (root === undefined) return undefined
-  const found: Step[] = []
+  const found: PathStep[] = []
   let rest = text.slice(root.length)
   while (rest !== '') {
     const step = parseStep(rest)
@@ -170,7 +170,7 @@ function parseSteps(text: string): Path | undefined {
   return { root, steps: found }
 }
 
-function parseStep(text: string): { readonly step: Step; readonly length: number } | undefined {
+function parseStep(text: string): { readonly step: PathStep; readonly length: number } | undefined {
   for (const [pattern, read] of steps) {
     const found = pattern.exec(text)
     if (found !== null) return { step: read(found), length: found[0].length }

@@ -1,6 +1,6 @@
 import { parseDateRange } from '../date-range.ts'
 import { SEARCHED_CHARACTERS } from '../limits.ts'
-import type { Comparison, Prefix, QuantityValue, TokenValue } from './clause.ts'
+import type { Prefix, QuantityValue, RangeComparison, TokenValue } from './clause.ts'
 
 const prefixes: ReadonlySet<string> = new Set<Prefix>(['eq', 'ne', 'gt', 'ge', 'lt', 'le', 'sa', 'eb', 'ap'])
 const decimal = /^[+-]?\d+(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/
@@ -25,7 +25,7 @@ export function parseToken(text: string): TokenValue | undefined {
 }
 
 /** `ap` adds the width of the value on both sides: a year around a year, a day around a day (R4 leaves this open). */
-export function parseDate(text: string): Comparison | undefined {
+export function parseDate(text: string): RangeComparison | undefined {
   const { prefix, rest } = stripPrefix(text)
   // A plus sign that was not percent-encoded is decoded as a space.
   const range = parseDateRange(rest.replace(/ (?=\d{2}:\d{2}$)/, '+'))
@@ -35,7 +35,7 @@ export function parseDate(text: string): Comparison | undefined {
 }
 
 /** `eq` and `ne` use the given precision: 100 is 99.5 up to 100.5. The other prefixes use the exact number. */
-export function parseNumber(text: string): Comparison | undefined {
+export function parseNumber(text: string): RangeComparison | undefined {
   const { prefix, rest } = stripPrefix(text)
   const found = decimal.exec(rest)
   const value = Number(rest)

@@ -1,7 +1,7 @@
 import { isRecord } from '../../core/index.ts'
 import { isResourceType } from '../definitions.ts'
-import type { Fault } from '../resource.ts'
-import type { Scope } from './items.ts'
+import type { ResourceFault } from '../resource.ts'
+import type { EvaluationScope } from './items.ts'
 import { breaksInvariant, type Invariant, type PlanEntry, type RequiredCodes } from './plan.ts'
 
 /** Levels of elements in a resource, which are deeper than in any real one. A resource inside a Bundle starts again. */
@@ -11,15 +11,15 @@ export const MAX_DEPTH = 100
 const MAX_FAULTS = 100
 
 /** The position of a validation, and its findings. */
-export interface Walk {
+export interface ValidationWalk {
   /** Names and array indexes from the root to the current value. */
   readonly path: (string | number)[]
-  readonly faults: Fault[]
+  readonly faults: ResourceFault[]
   depth: number
   /** The resource that `#` references are resolved in. */
   container: Container
   /** The current resource for invariants. */
-  scope: Scope
+  scope: EvaluationScope
   /** Whether broken rules that are only recommended are found too. */
   readonly warns: boolean
   /** The number of values so far. */
@@ -34,7 +34,7 @@ export interface Container {
 
 export const nothingContained: Container = { types: new Map(), referred: new Set() }
 
-export function startWalk(root: string, warns: boolean): Walk {
+export function startWalk(root: string, warns: boolean): ValidationWalk {
   return {
     path: [root],
     faults: [],
@@ -46,16 +46,20 @@ export function startWalk(root: string, warns: boolean): Walk {
   }
 }
 
-export function createScope(resource: unknown): Scope {
+export function createScope(resource: unknown): EvaluationScope {
   return { resource, context: undefined, constants: new Map() }
 }
 
 /** Texts never repeat the value, which may be personal data. */
-export function addFault(walk: Walk, code: Fault['code'], text: string): void {
+export function addFault(walk: ValidationWalk, code: ResourceFault['code'], text: string): void {
   if (walk.faults.length < MAX_FAULTS) walk.faults.push({ path: formatPath(walk.path), code, text })
 }
 
-export function checkInvariants(walk: Walk, value: unknown, invariants: readonly Invariant[]): void {
+export function checkInvariants(
+  walk: ValidationWalk,
+  value: unknown,
+  invariants: readonly Invariant[],
+): void {
   for (const invariant of invariants) {
     const { severity, text } = invariant
     if ((severity === 'warning' && !walk.warns) || !breaksInvariant(invariant, value, walk.scope)) continue
@@ -65,7 +69,12 @@ export function checkInvariants(walk: Walk, value: unknown, invariants: readonly
   }
 }
 
-export function addFaultAt(walk: Walk, key: string, code: Fault['code'], text: string): void {
+export function addFaultAt(
+  walk: ValidationWalk,
+  key: string,
+  code: ResourceFault['code'],
+  text: string,
+): void {
   walk.path.push(key)
   addFault(walk, code, text)
   walk.path.pop()
@@ -82,7 +91,7 @@ function formatPath(path: readonly (string | number)[]): string {
 
 type Values = Readonly<Record<string, unknown>>
 
-export function checkPrimitive(walk: Walk, value: unknown, entry: PlanEntry): void {
+export function checkPrimitive(walk: ValidationWalk, value: unknown, entry: PlanEntry): void {
   const expected = entry.primitive?.(value)
   if (expected !== undefined) addFault(walk, 'value', `Expected ${expected}`)
   else if (entry.codes !== undefined && !entry.codes.codes.has(String(value))) faultCode(walk, entry.codes)
@@ -90,18 +99,18 @@ export function checkPrimitive(walk: Walk, value: unknown, entry: PlanEntry): vo
   if (entry.invariants.length > 0) checkInvariants(walk, value, entry.invariants)
 }
 
-function addReferred({ container }: Walk, id: string): void {
+function addReferred({ container }: ValidationWalk, id: string): void {
   if (container.types.size > 0) container.referred.add(id)
 }
 
 /** A concept with a required binding has a coding of the value set; further codings are free (R4 terminologies.html). */
-export function checkConcept(walk: Walk, value: Values, codes: RequiredCodes): void {
+export function checkConcept(walk: ValidationWalk, value: Values, codes: RequiredCodes): void {
   const codings = Array.isArray(value.coding) ? value.coding.filter(isRecord) : []
   const absent = codings.length === 0 && value.text === undefined && value.extension !== undefined
   if (!absent && !codings.some(it => codes.codings.has(`${it.system}|${it.code}`))) faultCode(walk, codes)
 }
 
-function faultCode(walk: Walk, codes: RequiredCodes): void {
+function faultCode(walk: ValidationWalk, codes: RequiredCodes): void {
   addFault(walk, 'code-invalid', `Expected a code of the value set ${codes.name}`)
 }
 
@@ -110,7 +119,11 @@ const absolute = /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/
 const resourceUrl = /\/([A-Z][A-Za-z]+)\/[A-Za-z0-9\-.]{1,64}(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
 
 /** `Type/id`, `Type?search` (in a transaction), `#contained`, `urn:…` or an absolute URL, to a type that is allowed. */
-export function checkReference(walk: Walk, value: Values, targets: readonly string[] | undefined): void {
+export function checkReference(
+  walk: ValidationWalk,
+  value: Values,
+  targets: readonly string[] | undefined,
+): void {
   const { reference } = value
   const type = typeof reference === 'string' ? findTargetType(walk, reference) : undefined
   if (typeof value.type === 'string') checkNamedType(walk, value.type, type)
@@ -119,7 +132,7 @@ export function checkReference(walk: Walk, value: Values, targets: readonly stri
 }
 
 /** `Reference.type` is the name of a type of R4, or the URL of its definition. */
-function checkNamedType(walk: Walk, named: string, type: string | undefined): void {
+function checkNamedType(walk: ValidationWalk, named: string, type: string | undefined): void {
   const name = named.replace('http://hl7.org/fhir/StructureDefinition/', '')
   if (type !== undefined && name !== type)
     addFaultAt(walk, 'type', 'value', 'Expected the type of the resource that reference names')
@@ -128,7 +141,7 @@ function checkNamedType(walk: Walk, named: string, type: string | undefined): vo
 }
 
 /** The type of the resource that a reference names, if it is known. */
-function findTargetType(walk: Walk, reference: string): string | undefined {
+function findTargetType(walk: ValidationWalk, reference: string): string | undefined {
   if (reference.startsWith('#')) return findContainedType(walk, reference.slice(1))
   const [, local] = relative.exec(reference) ?? []
   const type = local ?? (absolute.test(reference) ? (resourceUrl.exec(reference)?.[1] ?? '') : undefined)
@@ -139,7 +152,7 @@ function findTargetType(walk: Walk, reference: string): string | undefined {
 }
 
 /** ref-1; a lone `#` is the container itself. */
-function findContainedType(walk: Walk, id: string): string | undefined {
+function findContainedType(walk: ValidationWalk, id: string): string | undefined {
   if (id === '') return undefined
   const { types } = walk.container
   const type = types.get(id)
@@ -148,13 +161,13 @@ function findContainedType(walk: Walk, id: string): string | undefined {
 }
 
 /** sqty-1 */
-export function checkSimpleQuantity(walk: Walk, { comparator, _comparator }: Values): void {
+export function checkSimpleQuantity(walk: ValidationWalk, { comparator, _comparator }: Values): void {
   if (comparator !== undefined || _comparator !== undefined)
     addFaultAt(walk, 'comparator', 'invariant', 'A SimpleQuantity has no comparator (sqty-1)')
 }
 
 /** R4 extensibility.html: only an extension inside another may have a relative URL. */
-export function checkExtensionUrl(walk: Walk, { url }: Values): void {
+export function checkExtensionUrl(walk: ValidationWalk, { url }: Values): void {
   if (typeof url === 'string' && !absolute.test(url))
     addFaultAt(walk, 'url', 'value', 'Expected an absolute URL')
 }

@@ -8,6 +8,7 @@ import {
   COMBINE,
   createKeys,
   type ElementKeys,
+  type EvaluationScope,
   FUNCTIONS,
   hasKey,
   type Items,
@@ -19,14 +20,13 @@ import {
   listMembers,
   NOTHING,
   negate,
-  type Scope,
   type Test,
   toBoolean,
   toKey,
 } from './items.ts'
 import { type Expression, parseExpression } from './parse-expression.ts'
 
-type Evaluate = (item: unknown, scope: Scope) => Items
+type Evaluate = (item: unknown, scope: EvaluationScope) => Items
 
 /** An evaluation, and the structure of its items if it is known. */
 interface Compiled {
@@ -121,7 +121,7 @@ function compileMembership(member: Expression, collection: Expression, types: Ty
 function compileKeys(
   collection: Expression,
   types: Types,
-): (item: unknown, scope: Scope) => ReadonlySet<string> {
+): (item: unknown, scope: EvaluationScope) => ReadonlySet<string> {
   const { items } = compile(collection, types)
   if (!isConstant(collection)) return (item, scope) => new Set(items(item, scope).map(toKey))
   return (item, scope) => {
@@ -225,7 +225,7 @@ function compileCall(call: Call, types: Types): Compiled {
   const evaluate = FUNCTIONS.get(name)
   if (!evaluate) throw new Error(`Cannot compile ${name}()`)
   const texts = args.map(it => compile(it, types).items)
-  const read = (item: unknown, scope: Scope) => texts.map(it => String(it(item, scope)[0] ?? ''))
+  const read = (item: unknown, scope: EvaluationScope) => texts.map(it => String(it(item, scope)[0] ?? ''))
   return { items: (item, scope) => evaluate(of.items(item, scope), read(item, scope)), type: undefined }
 }
 
@@ -273,7 +273,10 @@ const CALLS: Readonly<Record<string, (of: Compiled, call: Call, types: Types) =>
   is: (_of, call, types) => fromTest(compileIs(call.of, getArgument(call), types)),
 }
 
-function mapItems(of: Compiled, map: (items: Items, item: unknown, scope: Scope) => Items): Compiled {
+function mapItems(
+  of: Compiled,
+  map: (items: Items, item: unknown, scope: EvaluationScope) => Items,
+): Compiled {
   return { ...of, items: (item, scope) => map(of.items(item, scope), item, scope) }
 }
 

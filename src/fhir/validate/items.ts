@@ -6,7 +6,7 @@ import type { Expression } from './parse-expression.ts'
 export type Items = readonly unknown[]
 
 /** The values of the variables, and the constant parts of expressions that are already evaluated. */
-export interface Scope {
+export interface EvaluationScope {
   readonly resource: unknown
   context: unknown
   readonly constants: Map<Expression, Constant>
@@ -18,7 +18,7 @@ interface Constant {
   keys: ReadonlySet<string> | undefined
 }
 
-export type Test = (item: unknown, scope: Scope) => boolean | undefined
+export type Test = (item: unknown, scope: EvaluationScope) => boolean | undefined
 
 export function negate(test: Test): Test {
   return (item, scope) => {

@@ -1,7 +1,7 @@
 import { remember } from '../../core/index.ts'
 import { definitions, type Element, findStructure, getKey, type Property } from '../definitions.ts'
 import { compileInvariant } from './compile-expression.ts'
-import type { Scope, Test } from './items.ts'
+import type { EvaluationScope, Test } from './items.ts'
 import { type PrimitiveCheck, primitives } from './primitives.ts'
 
 /** A rule of the R4 definitions beyond cardinality and types. `key` is its name in R4. */
@@ -26,7 +26,7 @@ export function listInvariants(path: string): readonly Invariant[] {
 }
 
 /** Whether a value breaks an invariant. An empty result does not: the expression compares values that are absent. */
-export function breaksInvariant(invariant: Invariant, value: unknown, scope: Scope): boolean {
+export function breaksInvariant(invariant: Invariant, value: unknown, scope: EvaluationScope): boolean {
   scope.context = value
   return invariant.holds(value, scope) === false
 }

@@ -1,7 +1,7 @@
 import { isRecord } from '../../core/index.ts'
 import { isResourceType } from '../definitions.ts'
 import { JSON_DEPTH } from '../limits.ts'
-import type { Fault } from '../resource.ts'
+import type { ResourceFault } from '../resource.ts'
 import {
   addFault,
   addFaultAt,
@@ -16,7 +16,7 @@ import {
   MAX_DEPTH,
   nothingContained,
   startWalk,
-  type Walk,
+  type ValidationWalk,
 } from './checks.ts'
 import { getPlan, type Plan, type PlanEntry } from './plan.ts'
 
@@ -29,7 +29,7 @@ type Steps = Generator<undefined, void> | undefined
 const VALUES_PER_STEP = 500
 
 /** A resource of its own: the root, an entry of a Bundle, a parameter. Its levels are counted from the start. */
-function* checkResource(walk: Walk, value: unknown): Generator<undefined, void> {
+function* checkResource(walk: ValidationWalk, value: unknown): Generator<undefined, void> {
   const { container, depth } = walk
   walk.container = findContainer(value)
   walk.depth = 0
@@ -42,7 +42,7 @@ function* checkResource(walk: Walk, value: unknown): Generator<undefined, void> 
 }
 
 /** A resource in `contained`: its `#` references are resolved in its container (R4 references.html#contained). */
-function* checkContainedResource(walk: Walk, value: unknown): Generator<undefined, void> {
+function* checkContainedResource(walk: ValidationWalk, value: unknown): Generator<undefined, void> {
   if (!isTyped(walk, value)) return
   yield* checkTyped(walk, value)
   if (value.id === undefined) addFaultAt(walk, 'id', 'required', 'A contained resource needs an id')
@@ -57,7 +57,7 @@ function* checkContainedResource(walk: Walk, value: unknown): Generator<undefine
   }
 }
 
-function* checkTyped(walk: Walk, value: TypedValues): Generator<undefined, void> {
+function* checkTyped(walk: ValidationWalk, value: TypedValues): Generator<undefined, void> {
   const { scope } = walk
   walk.scope = createScope(value)
   yield* checkObject(walk, value, getPlan(value.resourceType), true)
@@ -66,7 +66,7 @@ function* checkTyped(walk: Walk, value: TypedValues): Generator<undefined, void>
 
 type TypedValues = Values & { readonly resourceType: string }
 
-function isTyped(walk: Walk, value: unknown): value is TypedValues {
+function isTyped(walk: ValidationWalk, value: unknown): value is TypedValues {
   if (!isRecord(value)) {
     addFault(walk, 'structure', 'Expected a resource')
     return false
@@ -87,7 +87,7 @@ function findContainer(value: unknown): Container {
   return { types: new Map(types), referred: new Set() }
 }
 
-function checkContainedIds(walk: Walk, { contained }: Values): void {
+function checkContainedIds(walk: ValidationWalk, { contained }: Values): void {
   const { types, referred } = walk.container
   if (
     Array.isArray(contained) &&
@@ -101,7 +101,12 @@ function checkContainedIds(walk: Walk, { contained }: Values): void {
 }
 
 /** Checks an object against its structure. `typed`: it is a resource and has a `resourceType`. */
-function* checkObject(walk: Walk, value: Values, plan: Plan, typed: boolean): Generator<undefined, void> {
+function* checkObject(
+  walk: ValidationWalk,
+  value: Values,
+  plan: Plan,
+  typed: boolean,
+): Generator<undefined, void> {
   if (isTooDeep(walk)) return
   walk.depth++
   const before = walk.checked
@@ -130,13 +135,13 @@ function* checkObject(walk: Walk, value: Values, plan: Plan, typed: boolean): Ge
   walk.depth--
 }
 
-function isTooDeep(walk: Walk): boolean {
+function isTooDeep(walk: ValidationWalk): boolean {
   if (walk.depth < MAX_DEPTH && walk.path.length <= JSON_DEPTH) return false
   addFault(walk, 'structure', `Nested deeper than ${MAX_DEPTH} levels`)
   return true
 }
 
-function checkKey(walk: Walk, value: Values, key: string, plan: Plan, typed: boolean): Steps {
+function checkKey(walk: ValidationWalk, value: Values, key: string, plan: Plan, typed: boolean): Steps {
   const entry = plan.entries.get(key)
   if (entry !== undefined) return checkEntry(walk, value, entry)
   if (key.startsWith('_')) return checkUnderscored(walk, value, key, plan)
@@ -144,7 +149,12 @@ function checkKey(walk: Walk, value: Values, key: string, plan: Plan, typed: boo
   return undefined
 }
 
-function* checkUnderscored(walk: Walk, value: Values, key: string, plan: Plan): Generator<undefined, void> {
+function* checkUnderscored(
+  walk: ValidationWalk,
+  value: Values,
+  key: string,
+  plan: Plan,
+): Generator<undefined, void> {
   const entry = plan.entries.get(key.slice(1))
   // XHTML is the one primitive that has no id and no extensions.
   if (entry?.primitive === undefined || entry.type.code === 'xhtml') {
@@ -156,12 +166,12 @@ function* checkUnderscored(walk: Walk, value: Values, key: string, plan: Plan): 
 }
 
 /** A choice has one type; reported at each but the first, in the order of the definition. */
-function checkChoice(walk: Walk, value: Values, { element, rivals }: PlanEntry): void {
+function checkChoice(walk: ValidationWalk, value: Values, { element, rivals }: PlanEntry): void {
   if (rivals.size > 0 && Object.keys(value).some(key => rivals.has(key)))
     addFault(walk, 'structure', `Only one ${element.name}[x] is allowed`)
 }
 
-function checkEntry(walk: Walk, value: Values, entry: PlanEntry): Steps {
+function checkEntry(walk: ValidationWalk, value: Values, entry: PlanEntry): Steps {
   const found = value[entry.key]
   if (entry.repeats) return checkArray(walk, found, value, entry)
   if (!Array.isArray(found)) return checkValue(walk, found, entry)
@@ -170,7 +180,7 @@ function checkEntry(walk: Walk, value: Values, entry: PlanEntry): Steps {
 }
 
 function* checkArray(
-  walk: Walk,
+  walk: ValidationWalk,
   found: unknown,
   value: Values,
   entry: PlanEntry,
@@ -193,7 +203,7 @@ function* checkArray(
   }
 }
 
-function checkValue(walk: Walk, value: unknown, entry: PlanEntry): Steps {
+function checkValue(walk: ValidationWalk, value: unknown, entry: PlanEntry): Steps {
   if (entry.primitive !== undefined) checkPrimitive(walk, value, entry)
   else if (entry.type.code === 'Resource') return checkHeld(walk, value, entry)
   else if (isRecord(value)) return checkComplex(walk, value, entry)
@@ -201,7 +211,7 @@ function checkValue(walk: Walk, value: unknown, entry: PlanEntry): Steps {
   return undefined
 }
 
-function* checkComplex(walk: Walk, value: Values, entry: PlanEntry): Generator<undefined, void> {
+function* checkComplex(walk: ValidationWalk, value: Values, entry: PlanEntry): Generator<undefined, void> {
   const { code, targets, simple } = entry.type
   if (code === 'Reference') checkReference(walk, value, targets)
   if (simple) checkSimpleQuantity(walk, value)
@@ -211,13 +221,13 @@ function* checkComplex(walk: Walk, value: Values, entry: PlanEntry): Generator<u
   if (entry.invariants.length > 0) checkInvariants(walk, value, entry.invariants)
 }
 
-function checkHeld(walk: Walk, value: unknown, entry: PlanEntry): Steps {
+function checkHeld(walk: ValidationWalk, value: unknown, entry: PlanEntry): Steps {
   return entry.key === 'contained' ? checkContainedResource(walk, value) : checkResource(walk, value)
 }
 
 /** `_birthDate`, `_given`: id and extensions of a primitive; in an array at the index of the value, otherwise null. */
 function* checkCompanion(
-  walk: Walk,
+  walk: ValidationWalk,
   companion: unknown,
   value: unknown,
   entry: PlanEntry,
@@ -236,7 +246,7 @@ function isAlongside(companion: readonly unknown[], value: unknown): boolean {
 }
 
 function* checkEach(
-  walk: Walk,
+  walk: ValidationWalk,
   companion: readonly unknown[],
   values: readonly unknown[] | undefined,
 ): Generator<undefined, void> {
@@ -249,7 +259,11 @@ function* checkEach(
   }
 }
 
-function* checkElement(walk: Walk, companion: unknown, hasValue: boolean): Generator<undefined, void> {
+function* checkElement(
+  walk: ValidationWalk,
+  companion: unknown,
+  hasValue: boolean,
+): Generator<undefined, void> {
   if (!isRecord(companion)) addFault(walk, 'structure', 'Expected an object (Element)')
   else if (!hasValue && companion.extension === undefined && companion.id !== undefined)
     addFault(walk, 'invariant', 'Expected a value or an extension beside the id (ele-1)')
@@ -260,7 +274,7 @@ function* checkElement(walk: Walk, companion: unknown, hasValue: boolean): Gener
  * The faults of a resource by the R4 definitions (the first hundred): names, JSON types, cardinality, formats, required
  * codes, references, invariants. `warns` adds R4's recommendations. Profiles and terminology are not checked.
  */
-export function validate(resource: unknown, options?: { readonly warns: boolean }): readonly Fault[] {
+export function validate(resource: unknown, options?: { readonly warns: boolean }): readonly ResourceFault[] {
   const steps = validateInSteps(resource, options)
   for (;;) {
     const step = steps.next()
@@ -272,7 +286,7 @@ export function validate(resource: unknown, options?: { readonly warns: boolean 
 export function* validateInSteps(
   resource: unknown,
   { warns = false } = {},
-): Generator<undefined, readonly Fault[]> {
+): Generator<undefined, readonly ResourceFault[]> {
   const type = isRecord(resource) ? resource.resourceType : undefined
   const walk = startWalk(typeof type === 'string' && isResourceType(type) ? type : 'Resource', warns)
   yield* checkResource(walk, resource)

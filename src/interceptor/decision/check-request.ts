@@ -76,7 +76,7 @@ function checkBundle(
 }
 
 /** One request inside a batch or transaction. */
-export interface Entry {
+export interface CheckedEntry {
   readonly interaction: Interaction | Misunderstood
   readonly body: unknown
 }
@@ -91,7 +91,7 @@ export function readEntries(
   grant: Grant,
   access: Access,
   work: Work,
-): readonly Entry[] | Misunderstood {
+): readonly CheckedEntry[] | Misunderstood {
   const parsed = runAtOnce(parseEntries(bundle, baseUrl, work))
   if (isFailure(parsed)) return toMisunderstood(parsed)
   const { type, entries } = parsed

@@ -24,7 +24,7 @@ import type { Decision, DecisionContext } from './decision.ts'
 import { explainDenial } from './decision.ts'
 
 /** The resource or the patient's compartment that a request is about. */
-export interface Target {
+export interface RequestTarget {
   readonly id?: string | undefined
   readonly patient?: string | undefined
 }
@@ -34,7 +34,7 @@ export function checkType(
   context: DecisionContext,
   type: string,
   permission: Permission,
-  target: Target = {},
+  target: RequestTarget = {},
 ): Decision {
   const { unmerged: limits, sources, covering } = context.access.explainFilter(type, permission)
   const within =
@@ -94,7 +94,7 @@ function wouldGrant(
     .sources.some(({ by }) => by !== 'fhirUser')
 }
 
-function mayMatch(constraint: Constraint, type: string, target: Target): boolean {
+function mayMatch(constraint: Constraint, type: string, target: RequestTarget): boolean {
   const { id, patient } = target
   if (id !== undefined && constraint.id !== undefined && constraint.id !== id) return false
   if (constraint.panel && isOfNamedOnly(constraint.panel))
@@ -109,7 +109,7 @@ function mayBelongTo(
   patients: ReadonlySet<string>,
   constraint: Constraint,
   type: string,
-  { id, patient }: Target,
+  { id, patient }: RequestTarget,
 ): boolean {
   const requested = patient ?? (type === 'Patient' ? id : undefined)
   if (requested !== undefined) return patients.has(requested)

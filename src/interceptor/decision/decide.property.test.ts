@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { countRuns } from '../../../test/support/thorough.ts'
 import { nameGroup } from '../../fhir/index.ts'
 import { computeAccess, type ScopeContext, satisfies } from '../../smart/index.ts'
-import { type Context, decideRequest, makeGrant, policy } from '../testing/decide-request.ts'
+import { decideRequest, makeGrant, policy, type TestDecisionContext } from '../testing/decide-request.ts'
 import { fhirBaseUrl } from '../testing/test-issuer.ts'
 
 const TYPES = ['Patient', 'Condition', 'Observation', 'Practitioner', 'Group', 'Questionnaire'] as const
@@ -81,7 +81,7 @@ const context = fc
     searchPermission: fc.constantFrom('r' as const, 's' as const),
   })
   .map(
-    ({ scopes, patient, fhirUser, ...policy }): Context => ({
+    ({ scopes, patient, fhirUser, ...policy }): TestDecisionContext => ({
       scope: scopes.join(' '),
       policy,
       ...(patient !== undefined && { patient }),
@@ -92,7 +92,7 @@ const context = fc
 /** The rules SCOPE, ROUTE, PATIENT and USER implemented a second time, without the code under test. */
 function decideNaively(
   { type, needs, id, compartment }: RequestCase,
-  { scope, patient, fhirUser, policy = {} }: Context,
+  { scope, patient, fhirUser, policy = {} }: TestDecisionContext,
 ): string {
   for (const need of needs) {
     const permission = need === 'search' ? (policy.searchPermission ?? 'r') : need
@@ -156,7 +156,7 @@ function isWithin(
   return type !== 'Patient' || id === undefined || id === patient
 }
 
-function decideOutcome(line: string, context: Context): string {
+function decideOutcome(line: string, context: TestDecisionContext): string {
   const decision = decideRequest(line, context)
   return decision.allowed ? 'allowed' : nameGroup(decision.refusal.reason)
 }

@@ -9,15 +9,15 @@ import {
   resourceTypes,
 } from '../../fhir/index.ts'
 import { refuse } from '../refuse.ts'
-import { type Context, decideRequest } from '../testing/decide-request.ts'
+import { decideRequest, type TestDecisionContext } from '../testing/decide-request.ts'
 
-function decideText(line: string, context: Context): string | undefined {
+function decideText(line: string, context: TestDecisionContext): string | undefined {
   const decision = decideRequest(line, context)
   return decision.allowed ? 'allowed' : refuse(decision.refusal).outcome.issue[0]?.details.text
 }
 
 const NOT_WITHIN = 'Not within the granted patient, user or filter.'
-const one = (scope: string): Context => ({ scope, patient: '1' })
+const one = (scope: string): TestDecisionContext => ({ scope, patient: '1' })
 
 // ROUTE-2
 const PERMITTED: [line: string, letter: string][] = [
@@ -396,7 +396,11 @@ describe('decide', () => {
   })
 
   it('permits reading the user’s own resource without a scope, and no other (PATIENT-7)', () => {
-    const context: Context = { scope: 'openid fhirUser', patient: '1', fhirUser: 'Practitioner/p1' }
+    const context: TestDecisionContext = {
+      scope: 'openid fhirUser',
+      patient: '1',
+      fhirUser: 'Practitioner/p1',
+    }
     const decision = decideRequest('GET /Practitioner/p1', context)
     assert(decision.allowed)
     assert.equal(decision.by, 'fhirUser')
@@ -416,7 +420,7 @@ describe('decide', () => {
   })
 
   it('explains what would permit the request, from the token and the request alone', () => {
-    const HINTS: [line: string, context: Context, hint: RegExp][] = [
+    const HINTS: [line: string, context: TestDecisionContext, hint: RegExp][] = [
       ['GET /Condition/1', { scope: 'patient/*.rs' }, /has no patient claim/],
       ['GET /Condition/1', { scope: 'user/*.rs', patient: '1' }, /has no fhirUser claim/],
       ['GET /Patient/2', one('patient/*.rs'), /only the patient of the token/],
@@ -480,7 +484,7 @@ describe('decide', () => {
 
   it('accepts any of several limits of a user', () => {
     const rights = { userFilter: () => [{ patient: '1' }, { patient: '2' }] }
-    const context: Context = { scope: 'user/*.rs', fhirUser: 'Practitioner/p1', policy: rights }
+    const context: TestDecisionContext = { scope: 'user/*.rs', fhirUser: 'Practitioner/p1', policy: rights }
     for (const id of ['1', '2']) assert(decideRequest(`GET /Patient/${id}`, context).allowed)
     assert.equal(decideText('GET /Patient/3', context), NOT_WITHIN)
     assert.equal(decideText('GET /Patient/3/Condition', context), NOT_WITHIN)

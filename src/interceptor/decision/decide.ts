@@ -29,8 +29,8 @@ import {
   deny,
   describeInsufficientScope,
   isChained,
+  type RequestTarget,
   requireEach,
-  type Target,
 } from './check-type.ts'
 import type { Decision, DecisionContext } from './decision.ts'
 
@@ -38,7 +38,7 @@ import type { Decision, DecisionContext } from './decision.ts'
  * Checks a search or history of several types. The grant must cover all types in `_type`. Without `_type` the server
  * searches the types that the grant covers, which must be at least one.
  */
-function checkTypes(context: DecisionContext, params: Params, target: Target = {}): Decision {
+function checkTypes(context: DecisionContext, params: Params, target: RequestTarget = {}): Decision {
   if (params.some(([name]) => isChained(name))) return deny(misunderstand('chain-of-several-types'))
   const named = params.filter(([name]) => name === '_type').flatMap(([, value]) => value.split(','))
   if (!named.every(isResourceType)) return deny(misunderstand('type-parameter-unknown'))
@@ -58,7 +58,7 @@ const typesOfGrant = new WeakMap<GrantedAccess, readonly string[]>()
  * The types to check. Of the types that a grant covers completely, the first stands for all. A type that no scope names
  * decides nothing; one is kept, for the refusal.
  */
-function findCandidates(access: GrantedAccess, { patient }: Target): readonly string[] {
+function findCandidates(access: GrantedAccess, { patient }: RequestTarget): readonly string[] {
   if (patient !== undefined) return COMPARTMENT_TYPES
   return remember(typesOfGrant, access, () => {
     const isWhole = (type: string) => access.explainFilter(type, 's').unmerged === 'everything'

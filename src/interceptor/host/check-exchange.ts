@@ -10,7 +10,7 @@ import {
   type Work,
 } from '../../fhir/index.ts'
 import { type Access, type EnforcementPolicy, type Grant, satisfies } from '../../smart/index.ts'
-import { checkRequest, createHostWork, type Entry, readEntries } from '../decision/check-request.ts'
+import { type CheckedEntry, checkRequest, createHostWork, readEntries } from '../decision/check-request.ts'
 import type { Decision } from '../decision/decision.ts'
 import type { HostOptions } from '../interceptor.ts'
 import { type Refusal, refuse } from '../refuse.ts'
@@ -19,7 +19,7 @@ import { checkHostRules, findConditionalTypes, isEverything } from './host-rules
 import type { Observed } from './observe.ts'
 
 /** A request to a host and its response. */
-export interface Exchange {
+export interface HostExchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   /** As the host routes it. */
@@ -46,7 +46,7 @@ export function getAuthorization(request: object): Authorization | undefined {
 
 /** Checks a request. If the host may process it, its response is held back and checked where necessary. */
 export async function checkExchange(
-  exchange: Exchange,
+  exchange: HostExchange,
   interaction: Interaction,
   grant: Grant,
   policy: EnforcementPolicy,
@@ -103,7 +103,7 @@ export async function checkExchange(
 }
 
 /** Reports a fault of the host's response. An error in `onError` must not release the response. */
-function createReporter({ request, url }: Exchange, { onError }: HostOptions): (fault: string) => void {
+function createReporter({ request, url }: HostExchange, { onError }: HostOptions): (fault: string) => void {
   const [path] = url.split('?')
   return fault => {
     try {
@@ -115,14 +115,14 @@ function createReporter({ request, url }: Exchange, { onError }: HostOptions): (
 /** The host must send the whole content, because a 304 or a part of it cannot be checked. Express sends a 304 by itself. */
 const CONDITIONS = ['if-none-match', 'if-modified-since', 'range']
 
-function hasProvenance({ request }: Exchange, interaction: Interaction): boolean {
+function hasProvenance({ request }: HostExchange, interaction: Interaction): boolean {
   return request.headers['x-provenance'] !== undefined && mayWrite(interaction)
 }
 
-type ReadableEntry = Entry & { readonly interaction: Interaction }
+type ReadableEntry = CheckedEntry & { readonly interaction: Interaction }
 
 function requireReadable(
-  entries: readonly Entry[] | Misunderstood,
+  entries: readonly CheckedEntry[] | Misunderstood,
 ): readonly ReadableEntry[] | Misunderstood {
   if (isFailure(entries)) return entries
   return mapOrFail(entries, ({ interaction, body }) =>
@@ -180,7 +180,7 @@ function isNamed(
 const STORED_OUTSIDE = failFor('stored-not-within')
 
 /** Whether the host has no parser for a JSON body that the client has sent. An object without members has two characters. */
-export function lacksParser({ request, body }: Exchange): boolean {
+export function lacksParser({ request, body }: HostExchange): boolean {
   const { 'content-type': type = '', 'content-length': length } = request.headers
   return isUnread(body) && hasBody(request) && /\bjson\b/.test(type) && length !== '2'
 }

@@ -15,7 +15,7 @@ import type { HostOptions } from '../interceptor.ts'
 import { type Caller, createInterceptor } from '../interceptor.ts'
 import { refuse } from '../refuse.ts'
 import { removeTrailingSlash } from '../token/check-claims.ts'
-import { checkExchange, type Exchange, lacksParser, readForm } from './check-exchange.ts'
+import { checkExchange, type HostExchange, lacksParser, readForm } from './check-exchange.ts'
 import { checkOptions } from './check-options.ts'
 import { holdPreflight } from './check-response.ts'
 import { type ConfigurationResponse, createConfigurationReader } from './configuration.ts'
@@ -25,9 +25,9 @@ import { withoutQuotation } from './unreadable.ts'
 
 export interface HostGuard {
   /** Checks the token, and whether a scope permits the request, before the body is read. */
-  authenticate(exchange: Omit<Exchange, 'body'>): Promise<Refused | undefined>
+  authenticate(exchange: Omit<HostExchange, 'body'>): Promise<Refused | undefined>
   /** Checks the whole request, and holds the host's response back if it must be checked too. */
-  authorize(exchange: Exchange): Promise<Refused | undefined>
+  authorize(exchange: HostExchange): Promise<Refused | undefined>
   /** Records that the framework or its body parser could not read a request. Returns the refusal. */
   refuseUnreadable(request: IncomingMessage, unreadable: Refused): Refused
   /** The SMART configuration, if the request asks for it and the host does not serve its own. */
@@ -64,7 +64,7 @@ export function createHostGuard(options: HostOptions): HostGuard {
 
   /** Checks the token, then the request of its caller. Whatever the outcome, it is recorded. */
   async function guard(
-    exchange: Omit<Exchange, 'body'>,
+    exchange: Omit<HostExchange, 'body'>,
     interaction: Interaction | Misunderstood,
     check: (caller: Caller, observed: Observed | undefined) => Promise<Refused | undefined>,
   ): Promise<Refused | undefined> {
@@ -82,7 +82,7 @@ export function createHostGuard(options: HostOptions): HostGuard {
     return refused && (observed?.refuse(refused) ?? refused)
   }
 
-  async function authenticate(exchange: Omit<Exchange, 'body'>): Promise<Refused | undefined> {
+  async function authenticate(exchange: Omit<HostExchange, 'body'>): Promise<Refused | undefined> {
     const { request, url } = exchange
     if (isPreflight(request)) return undefined
     const interaction = parseRequest(request, url, undefined, base)
@@ -93,7 +93,7 @@ export function createHostGuard(options: HostOptions): HostGuard {
     })
   }
 
-  async function authorize(exchange: Exchange): Promise<Refused | undefined> {
+  async function authorize(exchange: HostExchange): Promise<Refused | undefined> {
     const { request, url } = exchange
     if (isPreflight(request)) return void holdPreflight(exchange.response)
     const interaction = parseRequest(request, url, readForm(exchange.body), base)

@@ -2,13 +2,13 @@ import type { IncomingMessage } from 'node:http'
 import type { AuditRecord } from '../../audit-record/index.ts'
 import type { Interaction, Misunderstood } from '../../fhir/index.ts'
 import type { HostOptions } from '../interceptor.ts'
-import type { Exchange } from './check-exchange.ts'
+import type { HostExchange } from './check-exchange.ts'
 import { type Observed, type ObserverOptions, observe } from './observe.ts'
 
 interface Observer {
   /** Observes a request once. Undefined if nobody wants its records; `no-room` if it must be refused. */
   observeExchange(
-    exchange: Omit<Exchange, 'body'>,
+    exchange: Omit<HostExchange, 'body'>,
     interaction: Interaction | Misunderstood,
   ): Observed | 'no-room' | undefined
   findObserved(request: IncomingMessage): Observed | undefined

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import {
-  type Handler,
+  type HostHandler,
   leakyHosts,
   makeBundle,
   makeCondition,
@@ -125,7 +125,7 @@ for (const [name, start] of Object.entries(leakyHosts))
 
     it('holds the response back, whatever functions the host calls', async () => {
       const text = JSON.stringify(makeCondition('2'))
-      const WAYS: Handler[] = [
+      const WAYS: HostHandler[] = [
         (_, response) => response.end(text),
         (_, response) => response.end(Buffer.from(text)),
         (_, response) => {
@@ -152,7 +152,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       const bytes = Buffer.from(text)
       const flat = ['x-a', '1', 'x-b', '2']
       let called = 0
-      const WAYS: Handler[] = [
+      const WAYS: HostHandler[] = [
         (_, response) => response.writeHead(200, flat).end(text),
         (_, response) =>
           response

@@ -4,7 +4,7 @@ import { decide } from '../decision/decide.ts'
 import type { Decision } from '../decision/decision.ts'
 import { fhirBaseUrl } from './test-issuer.ts'
 
-export interface Context {
+export interface TestDecisionContext {
   readonly scope: string
   readonly patient?: string
   readonly fhirUser?: string
@@ -18,7 +18,7 @@ export const policy: EnforcementPolicy = {
   searchPermission: 'r',
 }
 
-export function makeGrant({ scope, patient, fhirUser }: Context): Grant {
+export function makeGrant({ scope, patient, fhirUser }: TestDecisionContext): Grant {
   const user = fhirUser === undefined ? undefined : parseReference(fhirUser, fhirBaseUrl)
   return {
     scopes: parseScopes(scope),
@@ -28,7 +28,7 @@ export function makeGrant({ scope, patient, fhirUser }: Context): Grant {
 }
 
 /** The decision on a request line such as `GET /Condition?patient=1`. */
-export function decideRequest(line: string, context: Context): Decision {
+export function decideRequest(line: string, context: TestDecisionContext): Decision {
   const [method = '', url = ''] = line.split(' ')
   const [path = '', query = ''] = url.split('?')
   const form = path.endsWith('/_search') ? { 'content-type': 'application/x-www-form-urlencoded' } : {}

@@ -38,7 +38,7 @@ const OPTIONS: HostOptions = {
 /** A host that sends the response of the test and counts requests. Requests have tokens for patient 1. */
 export class TestHost {
   requests = 0
-  handler: Handler = (_request, response) => response.end()
+  handler: HostHandler = (_request, response) => response.end()
   readonly store = new Map<string, Resource>()
   readonly #start: (typeof leakyHosts)[string]
   readonly #hosts: RunningHost[] = []
@@ -109,7 +109,7 @@ export class TestHost {
 }
 
 /** Answers on Node's own objects, as freely as a framework lets it. */
-export type Handler = (request: IncomingMessage, response: ServerResponse) => void
+export type HostHandler = (request: IncomingMessage, response: ServerResponse) => void
 
 interface RunningHost {
   readonly url: string
@@ -120,7 +120,7 @@ const JSON_TYPES = ['application/fhir+json', 'application/json', 'application/js
 
 /** Servers that answer whatever the test wants, guarded by nothing but the interceptor. */
 export const leakyHosts: Readonly<
-  Record<string, (options: HostOptions, handler: Handler) => Promise<RunningHost>>
+  Record<string, (options: HostOptions, handler: HostHandler) => Promise<RunningHost>>
 > = {
   async express(options, handler) {
     const app = express()

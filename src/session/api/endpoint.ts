@@ -7,7 +7,7 @@ import type { Result } from '../failure.ts'
 import type { SessionRequest } from '../records/resources.ts'
 
 /** An endpoint of the session API. */
-export interface Endpoint<Query extends TObject = TObject, Body extends TSchema = TSchema>
+export interface SessionEndpoint<Query extends TObject = TObject, Body extends TSchema = TSchema>
   extends Declared<Query, TSchema, Body> {
   readonly method: 'GET'
   readonly description: string
@@ -21,8 +21,8 @@ export interface Endpoint<Query extends TObject = TObject, Body extends TSchema 
 
 /** Infers the types of the members from their schemas. */
 export function defineEndpoint<Query extends TObject, Body extends TSchema>(
-  definition: Omit<Endpoint<Query, Body>, 'method'>,
-): Endpoint<Query, Body> {
+  definition: Omit<SessionEndpoint<Query, Body>, 'method'>,
+): SessionEndpoint<Query, Body> {
   return { method: 'GET', ...definition }
 }
 
@@ -50,7 +50,7 @@ function covers(scope: Scope, type: string, permission: Permission): boolean {
 
 /** Checks scopes, then parameters, then reads records. The routes and the demo app both use it. */
 export async function queryApi<Query extends TObject, Body extends TSchema>(
-  endpoint: Endpoint<Query, Body>,
+  endpoint: SessionEndpoint<Query, Body>,
   sessionRequest: SessionRequest,
   sent: unknown = {},
 ): Promise<Result<Static<Body>>> {

@@ -12,7 +12,7 @@ import {
 } from '../records/resources.ts'
 import type { Session } from '../session.ts'
 import { checkSession } from '../sessions/renew-session.ts'
-import { defineEndpoint, type Endpoint } from './endpoint.ts'
+import { defineEndpoint, type SessionEndpoint } from './endpoint.ts'
 import { conditionsEndpoint, medicationsEndpoint, vitalsEndpoint } from './lists.ts'
 
 const SessionMetadata = Type.Object(
@@ -150,7 +150,7 @@ const summaryEndpoint = defineEndpoint({
 })
 
 /** All endpoints of the session API (API-2 to API-8). */
-export const endpoints: readonly Endpoint[] = [
+export const endpoints: readonly SessionEndpoint[] = [
   sessionEndpoint,
   meEndpoint,
   patientEndpoint,

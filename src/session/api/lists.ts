@@ -14,7 +14,7 @@ import {
   readFhir,
   type SessionRequest,
 } from '../records/resources.ts'
-import { type Found, searchFhir } from '../records/search-fhir.ts'
+import { type FoundResources, searchFhir } from '../records/search-fhir.ts'
 import { defineEndpoint, findMissingScopes } from './endpoint.ts'
 
 /** The Bundle of a response (API-9). It has no links, because a link would need the token. */
@@ -27,7 +27,7 @@ function BundleOf<Resource extends TSchema>(resource: Resource) {
   })
 }
 
-function createBundle<T>(found: Result<Found<T>>, count?: number) {
+function createBundle<T>(found: Result<FoundResources<T>>, count?: number) {
   if (isFailure(found)) return found
   return {
     resourceType: 'Bundle' as const,

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { type Api, createOpenApi, type JsonSchema } from '../../endpoint/index.ts'
 import { type Html, html, renderPageHead, renderTable } from '../../web/ui/index.ts'
 import { renderAppPage } from '../page.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { SessionEndpoint } from './endpoint.ts'
 import { endpoints } from './endpoints.ts'
 
 const ErrorBody = Type.Object({
@@ -32,7 +32,7 @@ const ERRORS = {
 } as const
 
 /** The session API. */
-export function defineSessionApi(appUrl: string, cookieName: string): Api<Endpoint> {
+export function defineSessionApi(appUrl: string, cookieName: string): Api<SessionEndpoint> {
   return {
     title: 'Sallyport session API',
     description:
@@ -129,7 +129,7 @@ function renderExample(): Html {
 <h3>Response</h3><pre class="card card__body"><code>${JSON.stringify(EXAMPLE.response, undefined, 2)}</code></pre></div></section>`
 }
 
-function renderEndpoint({ path, description, scopes, query, result }: Endpoint): Html {
+function renderEndpoint({ path, description, scopes, query, result }: SessionEndpoint): Html {
   return html`<section class="card card--clip" id="${toAnchor(path)}" aria-labelledby="h-${toAnchor(path)}"><div class="card__head"><h2 id="h-${toAnchor(path)}">GET /api${path}</h2></div>
 <div class="card__body"><p>${renderText(description)}</p><p class="small muted">Required scopes: ${renderScopes(scopes)}</p></div>
 ${renderFields('Parameters', query, 'Default')}

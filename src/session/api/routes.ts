@@ -2,13 +2,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../core/index.ts'
 import { addEndpoints } from '../../endpoint/index.ts'
 import { formatExact } from '../../fhir/index.ts'
-import { type Failure, nameReason, type Result, toResponse } from '../failure.ts'
+import { nameReason, type Result, type SessionFailure, toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import type { SessionRequest } from '../records/resources.ts'
 import { useSession } from '../sessions/idle.ts'
 import { reportUse } from '../sessions/renew-session.ts'
 import { auditSession, findSession, planSessionCookie } from '../sessions/session-store.ts'
-import { type Endpoint, queryApi } from './endpoint.ts'
+import { queryApi, type SessionEndpoint } from './endpoint.ts'
 import { defineSessionApi } from './openapi.ts'
 
 export function addApiRoutes(app: FastifyInstance, context: AppContext): void {
@@ -20,7 +20,7 @@ export function addApiRoutes(app: FastifyInstance, context: AppContext): void {
 
 async function answer(
   context: AppContext,
-  endpoint: Endpoint,
+  endpoint: SessionEndpoint,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
@@ -46,7 +46,7 @@ async function answer(
   return reply.type('application/json; charset=utf-8').send(formatExact(result))
 }
 
-function sendFailure(reply: FastifyReply, failure: Failure): FastifyReply {
+function sendFailure(reply: FastifyReply, failure: SessionFailure): FastifyReply {
   const { status, body } = toResponse(failure)
   if (status >= 500) reply.log.warn({ failure: failure.reason }, 'Cannot answer')
   return reply.code(status).type('application/json; charset=utf-8').send(body)

@@ -13,7 +13,7 @@ import {
 import { findMissingScopes } from '../api/endpoint.ts'
 import type { conditionsEndpoint, medicationsEndpoint, vitalsEndpoint } from '../api/lists.ts'
 import type { Audience } from '../audience.ts'
-import type { Failure, Result } from '../failure.ts'
+import type { Result, SessionFailure } from '../failure.ts'
 import { LISTED_RESOURCES } from '../limits.ts'
 import {
   CodeableConcept,
@@ -44,7 +44,7 @@ ${content}
 }
 
 /** Replaces records that could not be loaded. It never reads as if there were none. */
-function renderGap(what: string, failure: Failure, audience: Audience): Html {
+function renderGap(what: string, failure: SessionFailure, audience: Audience): Html {
   return renderEmptyList(describeFailure(failure), adviseOn(what, failure, audience))
 }
 
@@ -57,7 +57,7 @@ function renderEmptyList(event: string, advice = ''): Html {
   return html`<div class="card__body card__body--tight"><p><b>${event}.</b> <span class="muted">${advice}</span></p></div>`
 }
 
-export function describeFailure(failure: Failure): string {
+export function describeFailure(failure: SessionFailure): string {
   switch (failure.reason) {
     case 'scope-not-granted':
       return 'Not shared with this app'
@@ -70,7 +70,7 @@ export function describeFailure(failure: Failure): string {
   }
 }
 
-function adviseOn(what: string, failure: Failure, audience: Audience): string {
+function adviseOn(what: string, failure: SessionFailure, audience: Audience): string {
   const otherwise = describeFullRecord(audience)
   switch (failure.reason) {
     case 'scope-not-granted':

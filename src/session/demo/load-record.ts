@@ -5,7 +5,7 @@ import { describeEncounter, type EncounterDescription } from '../../web/person/i
 import { findMissingScopes, queryApi } from '../api/endpoint.ts'
 import { meEndpoint, patientEndpoint } from '../api/endpoints.ts'
 import { conditionsEndpoint, medicationsEndpoint, vitalsEndpoint } from '../api/lists.ts'
-import type { Failure, Result } from '../failure.ts'
+import type { Result, SessionFailure } from '../failure.ts'
 import { failUnexpected, isOfPatient, readFhir, type SessionRequest } from '../records/resources.ts'
 import { loadAllergies } from './cards.ts'
 import { BLOOD_PRESSURE, OLDER_BLOOD_PRESSURE } from './chart.ts'
@@ -52,7 +52,7 @@ async function loadBloodPressure(sessionRequest: SessionRequest) {
 }
 
 /** Returns the failure that leaves nothing to show, if there is one. */
-export function findWholeFailure(record: DemoRecord): Failure | undefined {
+export function findWholeFailure(record: DemoRecord): SessionFailure | undefined {
   const failures = Object.values(record).flatMap(part => (isFailure(part) ? [part] : []))
   const over = failures.find(({ reason }) => reason === 'session-ended' || reason === 'token-refused')
   if (over) return over

@@ -22,7 +22,7 @@ import {
 import { queryApi } from '../api/endpoint.ts'
 import { patientEndpoint } from '../api/endpoints.ts'
 import { type Audience, findAudience, linkHome } from '../audience.ts'
-import type { Failure, Result } from '../failure.ts'
+import type { Result, SessionFailure } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { renderAppPage } from '../page.ts'
 import { getSessionPath, type Session } from '../session.ts'
@@ -88,7 +88,7 @@ async function loadPatient(context: AppContext, session: Session, requestId: str
   return { session, patient }
 }
 
-function hasEnded({ reason }: Failure): boolean {
+function hasEnded({ reason }: SessionFailure): boolean {
   return reason === 'session-ended' || reason === 'token-refused'
 }
 

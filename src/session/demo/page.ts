@@ -23,7 +23,7 @@ import {
 } from '../../web/ui/index.ts'
 import { type Audience, describeWayOn, findAudience, linkHome } from '../audience.ts'
 import { type AppSettings, isSample, linkAuthServer } from '../context.ts'
-import { type Failure, isOfServer } from '../failure.ts'
+import { isOfServer, type SessionFailure } from '../failure.ts'
 import { renderAppPage } from '../page.ts'
 import type { SessionRequest } from '../records/resources.ts'
 import { getSessionPath, type Session } from '../session.ts'
@@ -221,7 +221,7 @@ function renderEncounter(encounter: DemoRecord['encounter'], audience: Audience)
   return html`${title}&ensp;${renderBadge(status, inProgress ? 'accent' : undefined)}<span class="sub">${kind !== undefined && kind !== title && `${kind}, `}${formatEncounterTime(encounter)}</span>`
 }
 
-function renderNamelessBanner(failure: Failure, session: Session): Html {
+function renderNamelessBanner(failure: SessionFailure, session: Session): Html {
   const isStaff = findAudience(session) === 'staff'
   return html`<section class="patient patient--sticky" aria-label="Patient"><div class="wrap patient__in"><h1 class="patient__name">${nameFailure(failure)}</h1>${isStaff && html`<dl class="facts"><div><dt>FHIR id</dt><dd>${session.patientId}</dd></div></dl>`}</div></section>`
 }

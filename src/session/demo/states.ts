@@ -3,7 +3,7 @@ import { stripQuery } from '../../web/http/index.ts'
 import { formatLength, type Html, html, renderActions, renderBadge, renderSince } from '../../web/ui/index.ts'
 import { type Audience, describeWayOn } from '../audience.ts'
 import { type AppSettings, linkReference, linkStart } from '../context.ts'
-import { type Failure, toResponse } from '../failure.ts'
+import { type SessionFailure, toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { renderAppErrorPage, renderCalmPage } from '../page.ts'
 import type { SessionEnd } from '../session.ts'
@@ -21,7 +21,7 @@ export interface Occasion extends Visitor {
 }
 
 /** The page of a session that cannot be shown. */
-export function renderFailurePage(occasion: Occasion, failure: Failure): StatePage {
+export function renderFailurePage(occasion: Occasion, failure: SessionFailure): StatePage {
   switch (failure.reason) {
     case 'session-ended':
     case 'token-refused':
@@ -85,7 +85,7 @@ function renderWaysOn(settings: AppSettings, audience: Audience): Html {
 ${renderActions(...actions, { href: '/', text: 'Open sessions' })}`
 }
 
-function renderRefusedPage({ context, request, audience }: Occasion, failure: Failure): StatePage {
+function renderRefusedPage({ context, request, audience }: Occasion, failure: SessionFailure): StatePage {
   const { status, body } = toResponse(failure)
   const { text, actions } = describeWayOn(context.settings, audience)
   return {
@@ -109,7 +109,7 @@ function renderRefusedPage({ context, request, audience }: Occasion, failure: Fa
 
 function renderUnreachablePage(
   { context, request, audience, fhirBaseUrl = '' }: Occasion,
-  failure: Failure,
+  failure: SessionFailure,
 ): StatePage {
   const { status, body } = toResponse(failure)
   return {
@@ -133,7 +133,7 @@ function renderUnreachablePage(
 
 function describeOutage(
   { unreachableSince: awaySince, clock }: AppContext,
-  failure: Failure,
+  failure: SessionFailure,
   fhirBaseUrl: string,
 ): Html {
   const since = awaySince.get(fhirBaseUrl)
@@ -141,12 +141,16 @@ function describeOutage(
   return html`The FHIR server has not responded since ${renderSince(since, clock())}.`
 }
 
-function isOfFhirServer(failure: Failure): boolean {
+function isOfFhirServer(failure: SessionFailure): boolean {
   return failure.reason !== 'auth-server-unreachable' && failure.reason !== 'auth-server-slow'
 }
 
 /** Lists only the server that failed in this request, and this app. */
-function renderServers({ settings, timeoutMs }: AppContext, failure: Failure, fhirBaseUrl: string): Html {
+function renderServers(
+  { settings, timeoutMs }: AppContext,
+  failure: SessionFailure,
+  fhirBaseUrl: string,
+): Html {
   const state = renderBadge(
     failure.reason === 'records-slow' || failure.reason === 'auth-server-slow'
       ? `No response in ${Math.ceil(timeoutMs / 1000)} s`
@@ -172,7 +176,7 @@ ${renderActions({ href: '/launch', text: 'Choose a record' }, linkStart(settings
 }
 
 /** Replaces the name of a patient that could not be read. */
-export function nameFailure({ reason }: Failure): string {
+export function nameFailure({ reason }: SessionFailure): string {
   if (reason === 'scope-not-granted') return 'Name not shared with this app'
   return reason === 'record-not-found' ? 'Patient not found' : 'Name could not be loaded'
 }

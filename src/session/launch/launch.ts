@@ -9,7 +9,7 @@ import { isFailure } from '../../core/index.ts'
 import { PENDING_LAUNCHES_PER_NETWORK, SESSIONS_PER_BROWSER } from '../limits.ts'
 import { createOAuthClient } from '../oauth/client.ts'
 import type { AppContext } from '../oauth/context.ts'
-import { type Exchange, exchangeCode, revokeSession, revokeTokens } from '../oauth/token-requests.ts'
+import { exchangeCode, type ReceivedTokens, revokeSession, revokeTokens } from '../oauth/token-requests.ts'
 import {
   auditSession,
   type NewSession,
@@ -174,7 +174,7 @@ function toParameters({ fhirBaseUrl }: PendingLaunch, launch: string): LaunchPar
 async function startSession(
   context: AppContext,
   { fhirBaseUrl, issuer }: PendingLaunch,
-  { grant, identity }: Exchange,
+  { grant, identity }: ReceivedTokens,
   { held, requestId, address }: Callback,
 ): Promise<FinishedLaunch | LaunchRefusal> {
   const { patientId } = grant

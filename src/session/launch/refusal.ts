@@ -1,13 +1,13 @@
 import { type AppFailure, failApp, getAppWords, type LAUNCH_REASONS } from '../../app-reasons/index.ts'
 import { fill, findOwn } from '../../core/index.ts'
 import { type ErrorPageOptions, type Html, html } from '../../web/ui/index.ts'
-import type { Failure } from '../failure.ts'
+import type { SessionFailure } from '../failure.ts'
 import { LAUNCH_PARAMETER_CHARACTERS } from '../limits.ts'
 import type { OAuthFailure } from '../oauth/client.ts'
 
 export type LaunchRefusal =
   | AppFailure<Exclude<keyof typeof LAUNCH_REASONS, 'auth-server-refused'>>
-  | Failure
+  | SessionFailure
   | OAuthFailure
 
 export function findLongParameter(query: Readonly<Record<string, unknown>>): LaunchRefusal | undefined {

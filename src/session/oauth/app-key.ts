@@ -10,7 +10,7 @@ const ALGORITHMS = {
   ES384: { name: 'ECDSA', namedCurve: 'P-384' },
 } as const
 
-export interface PublicJwk {
+export interface AppPublicJwk {
   readonly kty: 'RSA' | 'EC'
   readonly kid: string
   readonly use: 'sig'
@@ -25,7 +25,7 @@ export interface AppKey {
 
 export interface AppKeys {
   signing(): Promise<AppKey>
-  published(): Promise<readonly PublicJwk[]>
+  published(): Promise<readonly AppPublicJwk[]>
 }
 
 interface Row {
@@ -67,7 +67,7 @@ export function createAppKeys(options: {
     async published() {
       await signing()
       const rows = await findRows(options.store)
-      return rows.map(row => JSON.parse(row.public_jwk) as PublicJwk)
+      return rows.map(row => JSON.parse(row.public_jwk) as AppPublicJwk)
     },
   }
 }
@@ -79,7 +79,7 @@ function findRows({ db }: Store): Promise<readonly Row[]> {
 async function openKey(sealer: Sealer, row: Row | undefined): Promise<AppKey | undefined> {
   const jwk = row && tryOpen(sealer, row)
   if (!row || !jwk) return undefined
-  const { kid, alg } = JSON.parse(row.public_jwk) as PublicJwk
+  const { kid, alg } = JSON.parse(row.public_jwk) as AppPublicJwk
   return { kid, privateKey: await crypto.subtle.importKey('jwk', jwk, ALGORITHMS[alg], false, ['sign']) }
 }
 
@@ -107,6 +107,6 @@ async function makeNext(
     .execute()
 }
 
-function toPublicKey({ n = '', e = '' }: JsonWebKey): PublicJwk & Pick<JsonWebKey, 'n' | 'e'> {
+function toPublicKey({ n = '', e = '' }: JsonWebKey): AppPublicJwk & Pick<JsonWebKey, 'n' | 'e'> {
   return { kty: 'RSA', n, e, kid: computeThumbprint({ kty: 'RSA', n, e }), use: 'sig', alg: 'RS384' }
 }

@@ -22,7 +22,7 @@ const TokenResponse = Type.Object({
 })
 
 /** Read only from the token response (APP-4). */
-export interface TokenGrant {
+export interface ReceivedGrant {
   readonly tokens: Tokens
   /** Undefined if it is the requested scope (RFC 6749, 5.1). */
   readonly scope: string | undefined
@@ -37,7 +37,7 @@ export interface TokenGrant {
   readonly refreshExpiresInSeconds: number | undefined
 }
 
-export function readTokenGrant(response: unknown): TokenGrant | undefined {
+export function readTokenGrant(response: unknown): ReceivedGrant | undefined {
   if (!Value.Check(TokenResponse, response)) return undefined
   return {
     tokens: readTokens(response),
@@ -82,7 +82,7 @@ interface TokenLifetime {
  * Renewal starts a tenth of the lifetime, at most 10 s, before the end, so that a token does not expire in transit.
  * A token without a stated lifetime is used until the FHIR server rejects it.
  */
-export function computeLifetime(grant: TokenGrant, now: number): TokenLifetime {
+export function computeLifetime(grant: ReceivedGrant, now: number): TokenLifetime {
   const life = grant.expiresInSeconds === undefined ? undefined : grant.expiresInSeconds * 1000
   const renewAt = life === undefined ? LATEST : now + life - Math.min(life / 10, MAX_LEEWAY_MS)
   if (grant.tokens.refreshToken === undefined)

@@ -6,11 +6,11 @@ import {
 } from 'openid-client'
 import { type AppFailure, failApp } from '../../app-reasons/index.ts'
 import { isFailure } from '../../core/index.ts'
-import type { Failure, Result } from '../failure.ts'
+import type { Result, SessionFailure } from '../failure.ts'
 import { openTokens, type Session, type Tokens } from '../session.ts'
 import { createOAuthClient, keepKeySet, type OAuthFailure, toOAuthFailure } from './client.ts'
 import type { AppContext } from './context.ts'
-import { describeTokenFault, readTokenGrant, type TokenGrant } from './token-grant.ts'
+import { describeTokenFault, type ReceivedGrant, readTokenGrant } from './token-grant.ts'
 
 export interface Identity {
   readonly subject: string
@@ -18,8 +18,8 @@ export interface Identity {
   readonly name: string | null
 }
 
-export interface Exchange {
-  readonly grant: TokenGrant
+export interface ReceivedTokens {
+  readonly grant: ReceivedGrant
   readonly identity: Identity | undefined
 }
 
@@ -41,7 +41,7 @@ interface ExchangeRequest {
 export async function exchangeCode(
   context: AppContext,
   request: ExchangeRequest,
-): Promise<Exchange | OAuthFailure | BadCallback> {
+): Promise<ReceivedTokens | OAuthFailure | BadCallback> {
   let asked = false
   const fetch: typeof globalThis.fetch = (input, init) => {
     asked = true
@@ -132,7 +132,7 @@ export async function redeemRefreshToken(
   context: AppContext,
   session: Session,
   refreshToken: string,
-): Promise<Result<TokenGrant>> {
+): Promise<Result<ReceivedGrant>> {
   const found = await context.discovery.find(session.fhirBaseUrl)
   if (isFailure(found)) return found
   // The refresh token is sent only to the auth server that issued it, even if the smart-configuration changed.
@@ -154,7 +154,7 @@ export async function redeemRefreshToken(
   }
 }
 
-function refuse(context: AppContext, session: Session, check: string): Result<TokenGrant> {
+function refuse(context: AppContext, session: Session, check: string): Result<ReceivedGrant> {
   logRefusal(context, session, failApp('sign-in-unverified', { code: 'TOKEN_RESPONSE', check }))
   return failApp('session-ended')
 }
@@ -164,7 +164,7 @@ function logRefusal({ log }: AppContext, { sessionId }: Session, { reason, facts
   log.warn({ sessionId, reason, ...(check !== undefined && { check }) }, 'Cannot renew session tokens')
 }
 
-function toFailure({ reason }: OAuthFailure): Failure {
+function toFailure({ reason }: OAuthFailure): SessionFailure {
   const isUnavailable = reason === 'auth-server-unreachable' || reason === 'auth-server-slow'
   return failApp(isUnavailable ? reason : 'session-ended')
 }

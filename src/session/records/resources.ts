@@ -3,7 +3,7 @@ import { Value } from 'typebox/value'
 import { failApp } from '../../app-reasons/index.ts'
 import { isFailure } from '../../core/index.ts'
 import { type Decimal as ExactDecimal, toPlain } from '../../fhir/index.ts'
-import { type Failure, fetchJson, type JsonResponse, type Result } from '../failure.ts'
+import { fetchJson, type JsonResponse, type Result, type SessionFailure } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { openTokens, type Session } from '../session.ts'
 import { refreshSession, renewSession } from '../sessions/renew-session.ts'
@@ -186,6 +186,6 @@ function toResult({ status, json }: JsonResponse): Result<Json> {
   return failUnexpected(status === 200 ? 'it is not JSON' : `status ${status}`)
 }
 
-export function failUnexpected(problem: string): Failure {
+export function failUnexpected(problem: string): SessionFailure {
   return failApp('records-response-invalid', { problem, check: problem })
 }

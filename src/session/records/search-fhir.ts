@@ -25,7 +25,7 @@ interface PatientSearch<Schema extends TSchema> {
   readonly findDate?: (resource: Static<Schema>) => string | undefined
 }
 
-export interface Found<T> {
+export interface FoundResources<T> {
   readonly resources: readonly T[]
   /** More than the collected resources only if the limit was reached. */
   readonly total: number
@@ -35,7 +35,7 @@ export interface Found<T> {
 export async function searchFhir<Schema extends TSchema>(
   sessionRequest: SessionRequest,
   search: PatientSearch<Schema>,
-): Promise<Result<Found<Static<Schema>>>> {
+): Promise<Result<FoundResources<Static<Schema>>>> {
   const { fhirBaseUrl, patientId } = sessionRequest.session
   const query = new URLSearchParams({ patient: patientId, ...search.params, _count: String(search.limit) })
   const resources: Static<Schema>[] = []
@@ -66,7 +66,7 @@ function selectWanted<Schema extends TSchema>(
   { limit, keeps = () => true, findDate }: PatientSearch<Schema>,
   found: readonly Static<Schema>[],
   total: number,
-): Found<Static<Schema>> {
+): FoundResources<Static<Schema>> {
   const read = found.slice(0, limit)
   const wanted = read.filter(keeps)
   return {

@@ -5,7 +5,7 @@ import { toPlain } from '../../fhir/index.ts'
 import { fetchJson, type JsonResponse, type Result } from '../failure.ts'
 import { computeRenewalClaimMs } from '../limits.ts'
 import type { AppContext } from '../oauth/context.ts'
-import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'
+import { computeLifetime, type ReceivedGrant } from '../oauth/token-grant.ts'
 import { redeemRefreshToken, revokeSession, revokeTokens } from '../oauth/token-requests.ts'
 import { openTokens, type Session, sealTokens } from '../session.ts'
 import { findLoginIdleSeconds, measureIdleSeconds, useSession } from './idle.ts'
@@ -186,7 +186,7 @@ async function endWith(
 async function keepTokens(
   context: AppContext,
   session: Session,
-  grant: TokenGrant,
+  grant: ReceivedGrant,
   refreshToken: string,
 ): Promise<Result<Session>> {
   // An auth server that does not rotate refresh tokens omits it (RFC 6749, 6).

@@ -12,7 +12,7 @@ import { defineAppCookie } from '../context.ts'
 import type { Result } from '../failure.ts'
 import { SESSIONS_PER_BROWSER } from '../limits.ts'
 import type { AppContext } from '../oauth/context.ts'
-import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'
+import { computeLifetime, type ReceivedGrant } from '../oauth/token-grant.ts'
 import type { Identity } from '../oauth/token-requests.ts'
 import { type Session, type SessionEnd, sealTokens, toSession } from '../session.ts'
 import { computeIdleSeconds } from './idle.ts'
@@ -20,7 +20,7 @@ import { computeIdleSeconds } from './idle.ts'
 export interface NewSession {
   readonly fhirBaseUrl: string
   readonly issuer: string
-  readonly grant: TokenGrant
+  readonly grant: ReceivedGrant
   readonly patientId: string
   readonly identity: Identity | undefined
   /** The session cookies of the browser. */

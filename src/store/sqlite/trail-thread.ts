@@ -1,6 +1,6 @@
 /** The thread of trail.ts. For each message it moves all waiting audit records to the trail, and responds. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { Connection } from '../../sqlite/index.ts'
+import { SqliteConnection } from '../../sqlite/index.ts'
 import { moveBatch } from './move-batch.ts'
 
 /** Other writers get the lock between two batches. */
@@ -8,7 +8,7 @@ const PAUSE_MS = 5
 /** Records of a batch, for which other writers wait about fifteen milliseconds. */
 const BATCH = 500
 
-const connection = new Connection(
+const connection = new SqliteConnection(
   String(workerData),
   'pragma busy_timeout = 5000; pragma synchronous = normal',
 )

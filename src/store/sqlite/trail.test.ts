@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, afterEach, beforeEach, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { Connection } from '../../sqlite/index.ts'
+import { SqliteConnection } from '../../sqlite/index.ts'
 import { isDatabaseUnavailable } from '../availability.ts'
 import { openStore } from '../open-store.ts'
 import type { Store } from '../store.ts'
@@ -122,7 +122,7 @@ describe('audit records that wait for the trail', () => {
   it('are moved once if a process ends while it moves them (AUDIT-22)', async () => {
     const store = await open(1)
     await addEach(store, 3)
-    const connection = new Connection(path)
+    const connection = new SqliteConnection(path)
     assert.equal(
       connection.transaction(() => moveBatch(connection, 2)),
       2,

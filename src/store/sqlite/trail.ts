@@ -4,13 +4,13 @@ import { Worker } from 'node:worker_threads'
 import type { Kysely } from 'kysely'
 import { findOwnProgram } from '../../core/index.ts'
 import {
-  type Connection,
   commit,
   type DatabaseFile,
   DatabaseUnavailable,
   GroupCommit,
   insertRows,
-  type Row,
+  type SqliteConnection,
+  type SqliteRow,
 } from '../../sqlite/index.ts'
 import { type Availability, isDatabaseUnavailable } from '../availability.ts'
 import type { Schema } from '../schema.ts'
@@ -63,7 +63,7 @@ export function openTrail(file: DatabaseFile, options: TrailOptions): SqliteTrai
     return use(() => commit(file, work))
   }
 
-  async function append(rows: readonly Row[]): Promise<void> {
+  async function append(rows: readonly SqliteRow[]): Promise<void> {
     if (appended >= APPENDED_BETWEEN_CHECKS) {
       if (countWaiting() > MAX_WAITING) await use(() => moves.join().durable)
       appended = 1
@@ -139,7 +139,7 @@ export function openTrail(file: DatabaseFile, options: TrailOptions): SqliteTrai
 }
 
 /** A record with a delivery id does not wait: the trail refuses a second one with the same id. */
-function addRow(connection: Connection, row: Row): void {
+function addRow(connection: SqliteConnection, row: SqliteRow): void {
   const missing = REQUIRED.find(column => row[column] === undefined || row[column] === null)
   if (missing) throw new TypeError(`Cannot store audit record: it has no ${missing}`)
   if (row.delivery_id) insertRows(connection, 'audit_event', [row])

@@ -8,7 +8,7 @@ import { BODY_BYTES, HEADER_BYTES } from './limits.ts'
 import { createRequestId, JSON_EXCESS } from './request.ts'
 
 /** An error outside of the handlers' expected failures. */
-export type Problem =
+export type HttpProblem =
   | { readonly kind: 'malformed'; readonly text: string }
   | { readonly kind: 'unknown-host'; readonly url: string }
   | { readonly kind: 'cross-site' }
@@ -90,16 +90,16 @@ const DESCRIPTIONS = {
     text: 'A component of the server does not respond. Try again in a moment.',
     issue: 'transient',
   },
-} satisfies Record<Problem['kind'], Omit<ProblemDescription, 'oauth'>>
+} satisfies Record<HttpProblem['kind'], Omit<ProblemDescription, 'oauth'>>
 
 /** The OAuth errors of problems that the caller did not cause. */
-const OAUTH: Partial<Record<Problem['kind'], string>> = {
+const OAUTH: Partial<Record<HttpProblem['kind'], string>> = {
   unexpected: 'server_error',
   unavailable: 'temporarily_unavailable',
 }
 
 /** Describes a problem in general, or with the fault of a malformed request, the size limit, or the right host. */
-export function describeProblem(problem: Problem): ProblemDescription {
+export function describeProblem(problem: HttpProblem): ProblemDescription {
   const general = { ...DESCRIPTIONS[problem.kind], oauth: OAUTH[problem.kind] ?? 'invalid_request' }
   if (problem.kind === 'too-large')
     return { ...general, text: `The body is larger than ${problem.limit} bytes. Nothing was changed.` }
@@ -123,7 +123,7 @@ const MALFORMED: Readonly<Record<string, string>> = {
 }
 
 /** Turns an error of fastify or of a handler into a problem. An error that the caller did not cause is unexpected. */
-export function toProblem(error: unknown, bodyLimit = BODY_BYTES): Problem {
+export function toProblem(error: unknown, bodyLimit = BODY_BYTES): HttpProblem {
   const { statusCode, code, validation, message } = toFastifyError(error)
   if (statusCode === 413) return { kind: 'too-large', limit: bodyLimit }
   if (statusCode === 415) return { kind: 'unsupported-media-type' }

@@ -4,7 +4,7 @@ import { createOutcome } from '../../fhir/index.ts'
 import type { Bar, Brand, Html } from '../ui/index.ts'
 import { renderErrorPage } from '../ui/index.ts'
 import { createPagePolicy, type PagePolicy } from './headers.ts'
-import { describeProblem, type Problem } from './problems.ts'
+import { describeProblem, type HttpProblem } from './problems.ts'
 
 declare module 'fastify' {
   interface FastifyReply {
@@ -13,7 +13,7 @@ declare module 'fastify' {
     /** Sends a file that the browser stores, in parts. */
     sendDownload(name: string, type: string, parts: AsyncIterable<string> | Iterable<string>): FastifyReply
     /** Sends an error in the format of the path: page, OperationOutcome or OAuth error. */
-    sendProblem(problem: Problem): FastifyReply
+    sendProblem(problem: HttpProblem): FastifyReply
   }
 }
 
@@ -69,7 +69,7 @@ export function decorateReply(app: FastifyInstance, options: ReplyOptions): void
 }
 
 /** The problems of requests that could have come from a page of this server. */
-const WITH_BAR: ReadonlySet<Problem['kind']> = new Set([
+const WITH_BAR: ReadonlySet<HttpProblem['kind']> = new Set([
   'not-found',
   'method-not-allowed',
   'too-large',
@@ -85,7 +85,7 @@ function allowFrames(reply: FastifyReply, { frameOrigins }: ReplyOptions): void 
 /** Works without `decorateReply`: fastify does not decorate the reply for a URL that it cannot parse. */
 export function sendProblemReply(
   reply: FastifyReply,
-  problem: Problem,
+  problem: HttpProblem,
   options: ReplyOptions,
   bar?: Bar,
 ): FastifyReply {
@@ -123,7 +123,11 @@ export interface ErrorContext {
   readonly bar?: Bar | undefined
 }
 
-export function describeResponse(problem: Problem, style: ErrorStyle, occasion: ErrorContext): ErrorResponse {
+export function describeResponse(
+  problem: HttpProblem,
+  style: ErrorStyle,
+  occasion: ErrorContext,
+): ErrorResponse {
   const { status } = describeProblem(problem)
   const headers = listHeaders(problem)
   switch (style) {
@@ -143,26 +147,26 @@ export function describeResponse(problem: Problem, style: ErrorStyle, occasion: 
   }
 }
 
-function listHeaders(problem: Problem): Readonly<Record<string, string>> {
+function listHeaders(problem: HttpProblem): Readonly<Record<string, string>> {
   if (problem.kind === 'method-not-allowed') return { allow: problem.allow.join(', ') }
   if (problem.kind === 'unavailable') return { 'retry-after': '2' }
   return {}
 }
 
-function formatOutcome(problem: Problem): string {
+function formatOutcome(problem: HttpProblem): string {
   const { issue, text } = describeProblem(problem)
   return JSON.stringify(createOutcome(issue, text))
 }
 
-function formatOAuthText(problem: Problem): string {
+function formatOAuthText(problem: HttpProblem): string {
   const { oauth, text } = describeProblem(problem)
   return JSON.stringify({ error: oauth, error_description: text })
 }
 
 /** The problems that are no refusal. */
-const UNAVAILABLE: ReadonlySet<Problem['kind']> = new Set(['not-found', 'unavailable', 'unexpected'])
+const UNAVAILABLE: ReadonlySet<HttpProblem['kind']> = new Set(['not-found', 'unavailable', 'unexpected'])
 
-function renderProblemPage(problem: Problem, { reference, now, home, brand, bar }: ErrorContext): string {
+function renderProblemPage(problem: HttpProblem, { reference, now, home, brand, bar }: ErrorContext): string {
   const { title, text, status } = describeProblem(problem)
   return renderErrorPage({
     kind: UNAVAILABLE.has(problem.kind) ? 'unavailable' : 'refused',

@@ -3,11 +3,11 @@ import { isFailure } from '../../../core/index.ts'
 import { CLOSED, Time } from '../../../endpoint/index.ts'
 import { formatName } from '../../../web/person/index.ts'
 import { type Html, html, renderDateTime, renderHidden } from '../../../web/ui/index.ts'
-import type { Admin, AdminFailure, Operation } from '../base/action.ts'
+import type { Admin, AdminFailure, AdminOperation } from '../base/action.ts'
 import { findWantedAccounts, findWantedApps } from '../base/find-named.ts'
 import { findPatientNames, type PatientNames, renderPatient } from '../page/find-patients.ts'
 import { renderLink } from '../page/shell.ts'
-import type { Columns } from '../subject/columns.ts'
+import type { SubjectColumns } from '../subject/columns.ts'
 import { defineList, type Wanted } from '../subject/list.ts'
 import type { Subject } from '../subject/operations.ts'
 import {
@@ -21,14 +21,14 @@ import {
 } from './grants.ts'
 
 /** Access of an app on behalf of a user, or by itself. */
-export interface Access
+export interface GivenAccess
   extends ServiceDescription,
     Partial<Omit<GrantDescription, keyof ServiceDescription>> {
   /** The names of patients that the page shows. */
   readonly names?: PatientNames
 }
 
-export const ACCESS_COLUMNS: Columns<Access> = {
+export const ACCESS_COLUMNS: SubjectColumns<GivenAccess> = {
   id: {
     schema: Type.String(),
     about: 'Also the id of its launch in the audit trail.',
@@ -76,7 +76,7 @@ export const ACCESS_COLUMNS: Columns<Access> = {
   scopes: { table: ['SCOPES', access => access.scope] },
 }
 
-function formatPatient({ username, patientId, opensEvery }: Access): string {
+function formatPatient({ username, patientId, opensEvery }: GivenAccess): string {
   if (username === undefined) return opensEvery ? 'every' : 'none'
   return (
     [patientId, opensEvery ? 'any of the user' : undefined].filter(text => text !== undefined).join(', ') ||
@@ -84,7 +84,7 @@ function formatPatient({ username, patientId, opensEvery }: Access): string {
   )
 }
 
-function renderAccessPatient({ patientId, opensEvery, names = new Map() }: Access): Html | string {
+function renderAccessPatient({ patientId, opensEvery, names = new Map() }: GivenAccess): Html | string {
   if (patientId === undefined) return opensEvery ? 'Any' : 'None'
   return html`${renderPatient(patientId, names)}${opensEvery && html`<span class="sub">and any other</span>`}`
 }
@@ -94,7 +94,7 @@ export function renderScopes(scope: string): Html {
   return html`<details class="more"><summary>${length === 1 ? '1 scope' : `${length} scopes`}</summary><p class="url url--block">${scope}</p></details>`
 }
 
-const SERVICE_COLUMNS: Columns<Access> = {
+const SERVICE_COLUMNS: SubjectColumns<GivenAccess> = {
   client_id: { schema: Type.String(), of: 'clientId' },
   client_name: { schema: Type.String(), of: 'clientName' },
   scope: {
@@ -144,7 +144,7 @@ async function readFilter(
 }
 
 /** Who has access now: the grants of users. */
-export const GRANTS = defineList<Access, typeof FILTERS>({
+export const GRANTS = defineList<GivenAccess, typeof FILTERS>({
   columns: ACCESS_COLUMNS,
   filters: FILTERS,
   async read(admin, { after, limit, ...wanted }) {
@@ -177,7 +177,7 @@ export const GRANTS = defineList<Access, typeof FILTERS>({
 })
 
 /** Programs that have access without a user. */
-export const SERVICES = defineList<Access, Pick<typeof FILTERS, 'client_id'>>({
+export const SERVICES = defineList<GivenAccess, Pick<typeof FILTERS, 'client_id'>>({
   columns: SERVICE_COLUMNS,
   filters: { client_id: FILTERS.client_id },
   async read(admin, { client_id }) {
@@ -269,4 +269,8 @@ function formatList(filters: string | undefined, done?: string): string | undefi
   return `/access?${query}`
 }
 
-export const EXPORT_ACCESS: Operation = { name: 'grant export', signIn: 'never asks', isForAuditors: true }
+export const EXPORT_ACCESS: AdminOperation = {
+  name: 'grant export',
+  signIn: 'never asks',
+  isForAuditors: true,
+}

@@ -14,14 +14,14 @@ import { isProgramScope } from '../../words/program-scopes.ts'
 import {
   type Admin,
   type AdminFailure,
+  type AdminOperation,
   failAdmin,
   type ListPage,
-  type Operation,
   type PageRequest,
   perform,
 } from '../base/action.ts'
 
-const REVOKE_GRANT: Operation = { name: 'grant revoke', signIn: 'never asks' }
+const REVOKE_GRANT: AdminOperation = { name: 'grant revoke', signIn: 'never asks' }
 
 /** An app's access on behalf of a user, which can still be used. */
 export interface GrantDescription {

@@ -9,22 +9,22 @@ import {
   formatPolicyProblem,
   type PatientFacts,
 } from '../../../smart/index.ts'
-import { type Caller, createUserLookup, type FhirReadResult } from '../../base/fhir-reader.ts'
+import { createUserLookup, type FhirReadResult, type ReaderCaller } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import {
   type Admin,
   type AdminFailure,
+  type AdminOperation,
   describeCaller,
   failAdmin,
-  type Operation,
   recordAction,
 } from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
 import { reloadEndpoint } from '../server/system.ts'
 
-const EXPLAIN_POLICY: Operation = { name: 'policy explain', signIn: 'never asks', isForAuditors: true }
-export const VALIDATE_POLICY: Operation = { name: 'policy validate', signIn: 'never asks' }
+const EXPLAIN_POLICY: AdminOperation = { name: 'policy explain', signIn: 'never asks', isForAuditors: true }
+export const VALIDATE_POLICY: AdminOperation = { name: 'policy validate', signIn: 'never asks' }
 
 /** The number of rules of a valid policy file, or its faults. */
 export function checkPolicy(text: string): PolicyCheck {
@@ -69,7 +69,7 @@ async function findPatientFacts(
   context: AuthContext,
   id: string,
   policy: AccessPolicy | undefined,
-  caller: Caller,
+  caller: ReaderCaller,
 ): Promise<PatientFacts | AdminFailure> {
   const readPatient = await createUserLookup(context, 'Patient', caller)
   const patient = toResource(await readPatient.resource('Patient', id), `there is no patient ${id}`)
@@ -88,7 +88,7 @@ const MAX_TEAMS = 100
 async function findCareTeams(
   context: AuthContext,
   patientId: string,
-  caller: Caller,
+  caller: ReaderCaller,
 ): Promise<PatientFacts['teams'] | AdminFailure> {
   const read = await createUserLookup(context, 'CareTeam', caller)
   const found = await read(`CareTeam?patient=${patientId}&status=active&_count=${MAX_TEAMS}`)

@@ -4,7 +4,7 @@ import { CLOSED, formatTime } from '../../../endpoint/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { findSignIns } from '../../users/sign-ins.ts'
 import { type Admin, type AdminFailure, failAdmin } from '../base/action.ts'
-import { type AdminCall, defineEndpoint, type Endpoint } from '../base/endpoint.ts'
+import { type AdminCall, type AdminEndpoint, defineEndpoint } from '../base/endpoint.ts'
 import { describeColumns, toJson } from '../subject/columns.ts'
 import { defineListEndpoint } from '../subject/endpoint.ts'
 import { defineOperationEndpoints, type Subject } from '../subject/operations.ts'
@@ -74,7 +74,7 @@ interface UserMembers {
   readonly related_persons?: readonly string[]
 }
 
-function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
+function defineUserEndpoints(kind: UserKind): readonly AdminEndpoint[] {
   const { path, name, example, set } = KINDS[kind]
   const columns = listColumns(kind)
   const User = Type.Object({ ...describeColumns(columns).properties, ...ABOUT_ONE }, CLOSED)

@@ -4,7 +4,7 @@ import type { Claims } from '../../../jwt/index.ts'
 import type { Sealer, Store } from '../../../store/index.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { formatFhirUser } from '../../base/user.ts'
-import { type Account, findAccount } from '../../users/sign-in/account.ts'
+import { findAccount, type MatchedAccount } from '../../users/sign-in/account.ts'
 import { makeRules } from '../../users/validity/rule.ts'
 import { makeLookupContext } from './fhir-users.ts'
 
@@ -43,9 +43,9 @@ const KINDS = {
   linked: 'linked clinician',
   provisioned: 'provisioned account',
   new: 'new account',
-} as const satisfies Record<Account['kind'], string>
+} as const satisfies Record<MatchedAccount['kind'], string>
 
-function describeAccount({ kind, username, displayName, fhirUserId, admin }: Account) {
+function describeAccount({ kind, username, displayName, fhirUserId, admin }: MatchedAccount) {
   return [
     ['Signs in as', `${username} (${displayName}), ${KINDS[kind]}`],
     ['FHIR user', formatFhirUser(fhirUserId) || 'none: the account opens no records'],

@@ -1,11 +1,11 @@
 import { isFailure } from '../../../core/index.ts'
 import type { Sealer, Store } from '../../../store/index.ts'
 import {
-  type Caller,
   createUserLookup,
   type FhirReadResult,
   type LookupContext,
   type LookupType,
+  type ReaderCaller,
 } from '../../base/fhir-reader.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { issueLookupToken } from '../../oauth/fhir-tokens.ts'
@@ -65,7 +65,7 @@ export function makeLookupContext(options: {
   const { settings, store, sealer, fetch = globalThis.fetch } = options
   const clock = Date.now
   const keys = createKeyRing({ store, sealer, clock, publishedForMs: 0 })
-  const forLookup = (type: LookupType, caller: Caller) =>
+  const forLookup = (type: LookupType, caller: ReaderCaller) =>
     issueLookupToken({ settings, keys, clock }, type, caller)
   return { settings, fetch, fhirTokens: { forLookup } }
 }

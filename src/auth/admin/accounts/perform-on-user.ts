@@ -6,12 +6,12 @@ import { NO_PASSWORD } from '../../users/passwords.ts'
 import {
   type Admin,
   type AdminFailure,
+  type AdminOperation,
   compare,
   failAdmin,
-  type Operation,
   type Properties,
   perform,
-  type SignIn,
+  type SignInRule,
 } from '../base/action.ts'
 import {
   describe,
@@ -37,11 +37,11 @@ export const RECENT_SIGN_IN = {
   remove: 'asks about administrators',
   link: 'asks',
   unlink: 'asks',
-} as const satisfies Readonly<Record<string, SignIn>>
+} as const satisfies Readonly<Record<string, SignInRule>>
 
 type UserVerb = keyof typeof RECENT_SIGN_IN
 
-export function nameOperation(kind: UserKind, verb: UserVerb): Operation {
+export function nameOperation(kind: UserKind, verb: UserVerb): AdminOperation {
   return { name: `${kind} ${verb}`, signIn: RECENT_SIGN_IN[verb] }
 }
 

@@ -8,7 +8,7 @@ import { type SignIn as FoundSignIn, toSignIn } from '../../users/sign-ins.ts'
 import { type Admin, AdminFailure, failAdmin, type ListPage, type PageRequest } from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
 import { findWantedAccounts } from '../base/find-named.ts'
-import type { Column, Columns } from '../subject/columns.ts'
+import type { SubjectColumn, SubjectColumns } from '../subject/columns.ts'
 import { defineListEndpoint } from '../subject/endpoint.ts'
 import { defineList } from '../subject/list.ts'
 import { endSignIn } from './change-sign-in.ts'
@@ -71,14 +71,14 @@ export async function endSignInById(admin: Admin, id: string): Promise<UserDescr
   return login ? endSignIn(admin, { id: login.clinician_id }, id) : failAdmin('sign-in-unknown')
 }
 
-const ID: Column<FoundSignIn> = {
+const ID: SubjectColumn<FoundSignIn> = {
   schema: Type.String(),
   about: 'Not a secret: it gives no access.',
   of: 'id',
   table: 'ID',
 }
 
-const USE: Columns<FoundSignIn> = {
+const USE: SubjectColumns<FoundSignIn> = {
   signed_in_at: { schema: Time, of: 'createdAt', page: 'Signed in', table: 'SIGNED IN' },
   last_used_at: { schema: Time, of: 'lastUsedAt', page: 'Last used', table: 'LAST USED' },
   expires_at: { schema: Time, of: 'endsAt', page: 'Ends by' },
@@ -92,7 +92,7 @@ const USE: Columns<FoundSignIn> = {
 }
 
 /** The sign-ins of one user. */
-export const SIGN_IN_COLUMNS: Columns<FoundSignIn> = {
+export const SIGN_IN_COLUMNS: SubjectColumns<FoundSignIn> = {
   from: { page: ['Browser', signIn => signIn.browser ?? 'Unknown'] },
   at: { page: ['Address', signIn => signIn.address ?? 'Unknown'] },
   id: ID,

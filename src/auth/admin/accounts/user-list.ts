@@ -2,9 +2,9 @@ import { Type } from 'typebox'
 import { CLOSED, formatTime, Time } from '../../../endpoint/index.ts'
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import type { Admin, Operation, PageRequest } from '../base/action.ts'
+import type { Admin, AdminOperation, PageRequest } from '../base/action.ts'
 import { renderLink } from '../page/shell.ts'
-import { type Columns, formatMinute } from '../subject/columns.ts'
+import { formatMinute, type SubjectColumns } from '../subject/columns.ts'
 import { defineList, type List, type States, type Wanted } from '../subject/list.ts'
 import { listUsers, UNUSED_DAYS, type UserDescription, type UserKind } from './users.ts'
 
@@ -79,7 +79,7 @@ const Link = Type.Object(
 )
 
 /** The members of users, in the order of the CSV file. */
-const COLUMNS: Columns<UserDescription> = {
+const COLUMNS: SubjectColumns<UserDescription> = {
   username: { of: 'username', schema: Type.String(), page: ['User', renderName], table: 'USERNAME' },
   display_name: { of: 'displayName', schema: Type.String(), table: 'DISPLAY NAME' },
   kind: { csv: user => user.kind, page: ['Kind', user => KINDS[user.kind]] },
@@ -152,7 +152,7 @@ const OWN: Readonly<Record<UserKind, readonly string[]>> = {
 }
 
 /** The columns of users of one kind. */
-export function listColumns(kind: UserKind): Columns<UserDescription> {
+export function listColumns(kind: UserKind): SubjectColumns<UserDescription> {
   const others = OWN[kind === 'clinician' ? 'account' : 'clinician']
   return Object.fromEntries(Object.entries(COLUMNS).filter(([name]) => !others.includes(name)))
 }
@@ -260,7 +260,7 @@ export const DONE: Readonly<Record<string, string>> = {
   removed: 'The user is removed.',
 }
 
-const EXPORT: Operation = { name: 'users export', signIn: 'never asks', isForAuditors: true }
+const EXPORT: AdminOperation = { name: 'users export', signIn: 'never asks', isForAuditors: true }
 
 const NOUNS = { clinician: 'clinician', account: 'account of a patient or of related persons' } as const
 

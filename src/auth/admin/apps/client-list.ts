@@ -5,7 +5,7 @@ import { PLAIN_FIELDS } from '../../oauth/clients/fields.ts'
 import { findLastUses } from '../access/last-uses.ts'
 import type { Admin } from '../base/action.ts'
 import { renderLink } from '../page/shell.ts'
-import type { Columns } from '../subject/columns.ts'
+import type { SubjectColumns } from '../subject/columns.ts'
 import { defineList } from '../subject/list.ts'
 import { Keys, Texts } from './client-metadata.ts'
 import { type ClientRow, describeClient, listClients } from './clients.ts'
@@ -69,7 +69,7 @@ export const KINDS: Readonly<Record<ClientRow['auth_method'], string>> = {
 
 const AUTHENTICATIONS = { none: 'public', client_secret: 'secret', private_key_jwt: 'keys' } as const
 
-export const CLIENT_COLUMNS: Columns<ListedClient> = {
+export const CLIENT_COLUMNS: SubjectColumns<ListedClient> = {
   app: {
     page: ['App', client => renderLink(buildAppPath(client.client_id), client.name)],
     table: ['ID', client => client.client_id],

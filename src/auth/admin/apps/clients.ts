@@ -22,11 +22,11 @@ import { ADMIN_SCOPE, isProgramScope } from '../../words/program-scopes.ts'
 import {
   type Admin,
   AdminFailure,
+  type AdminOperation,
   compare,
   cutPage,
   failAdmin,
   type ListPage,
-  type Operation,
   type PageRequest,
   type Properties,
   perform,
@@ -132,7 +132,7 @@ to consent again.`,
 
 type ClientVerb = keyof typeof CLIENT_OPERATIONS
 
-export function nameOperation(verb: ClientVerb): Operation {
+export function nameOperation(verb: ClientVerb): AdminOperation {
   return { name: `client ${verb}`, signIn: CLIENT_OPERATIONS[verb].signIn }
 }
 

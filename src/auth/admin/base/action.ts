@@ -13,7 +13,7 @@ import {
 } from '../../../core/index.ts'
 import type { Schema, Store } from '../../../store/index.ts'
 import { stripQuery } from '../../../web/http/index.ts'
-import type { Caller } from '../../base/fhir-reader.ts'
+import type { ReaderCaller } from '../../base/fhir-reader.ts'
 import { LIMITS, RECENT_SECONDS } from '../../base/limits.ts'
 import type { AdministrationPurpose } from '../../base/purposes.ts'
 import { runTransaction } from '../../base/transaction.ts'
@@ -57,7 +57,7 @@ export interface Admin {
   readonly issuerUrl?: string
   readonly activationLinkHours?: number
   /** Whether the actor may do this, by what is true now. Locks what it depends on until the transaction ends. */
-  readonly mayAct: (db: Kysely<Schema>, operation: Operation) => Promise<boolean>
+  readonly mayAct: (db: Kysely<Schema>, operation: AdminOperation) => Promise<boolean>
   /** Whether the actor exists on loopback only (ENDS-2): so does what it adds. */
   readonly isForLoopback?: boolean
   /** Of the HTTP request. */
@@ -137,13 +137,13 @@ export type Properties = Readonly<Record<string, unknown>>
  * Whether a clinician needs a recent sign-in for an operation (ADMIN-4). `asks`: it gives access, or decides who has it. `asks
  * about administrators`: it ends access, and could lock out other administrators. `never asks`: it ends access or reads.
  */
-export type SignIn = 'asks' | 'asks about administrators' | 'never asks'
+export type SignInRule = 'asks' | 'asks about administrators' | 'never asks'
 
 /** An operation of administrators. */
-export interface Operation {
+export interface AdminOperation {
   /** As in the audit trail and on the command line: `client disable`. */
   readonly name: string
-  readonly signIn: SignIn
+  readonly signIn: SignInRule
   /** It reads, and auditors may do it too (ADMIN-29). */
   readonly isForAuditors?: true
 }
@@ -159,7 +159,7 @@ interface Target {
 
 /** An action, which the audit trail names like the command: `client disable growth`. */
 interface Action extends Change {
-  readonly operation: Operation
+  readonly operation: AdminOperation
   /** The subject of the operation, as its command names it, or with its type and id. */
   readonly target?: string | Target
   readonly isAboutAdministrator?: boolean
@@ -214,7 +214,7 @@ export async function recordAction(
 }
 
 function describeTarget(
-  { name }: Operation,
+  { name }: AdminOperation,
   target: Action['target'],
 ): Pick<AuditRecord, 'request' | 'type' | 'id' | 'patient' | 'launch'> {
   if (target === undefined) return { request: name }
@@ -241,7 +241,7 @@ const TARGET_TYPES: Readonly<Record<string, TargetType>> = {
 export async function describeAttempt(
   { db }: Pick<Store, 'db'>,
   { method, url, params }: Pick<FastifyRequest, 'method' | 'url' | 'params'>,
-  operation: Operation | undefined,
+  operation: AdminOperation | undefined,
 ): Promise<Pick<AuditRecord, 'method' | 'request' | 'type' | 'id' | 'launch'>> {
   if (!operation) return { method, request: stripQuery(url) }
   return describeTarget(operation, await findTarget(db, operation, Object.values(params ?? {})[0]))
@@ -250,7 +250,7 @@ export async function describeAttempt(
 /** Finds the target of an operation by the parameter of its path. */
 async function findTarget(
   db: Kysely<Schema>,
-  { name }: Operation,
+  { name }: AdminOperation,
   id: string | undefined,
 ): Promise<Action['target']> {
   const type = findOwn(TARGET_TYPES, name.split(' ')[0] ?? '')
@@ -284,7 +284,7 @@ function describeActor(
 export function describeCaller(
   { actor, address }: Pick<Admin, 'actor' | 'address'>,
   purpose: AdministrationPurpose,
-): Caller {
+): ReaderCaller {
   if (actor.kind === 'command') return { purpose, address: actor.operator }
   return {
     purpose,
@@ -347,17 +347,17 @@ export function requireRecentSignIn({
  */
 export function isAllowed(
   { admin, auditor }: { readonly admin: boolean; readonly auditor: boolean },
-  operation: Operation | undefined,
+  operation: AdminOperation | undefined,
 ): boolean {
   return admin || (auditor && (operation === undefined || operation.isForAuditors === true))
 }
 
 /** Whether an operation gives access, so that its pages ask for a sign-in before they are shown. */
-export function givesAccess({ signIn }: Pick<Operation, 'signIn'>): boolean {
+export function givesAccess({ signIn }: Pick<AdminOperation, 'signIn'>): boolean {
   return signIn === 'asks'
 }
 
-function needsRecentSignIn({ signIn }: Operation, isAboutAdministrator: boolean): boolean {
+function needsRecentSignIn({ signIn }: AdminOperation, isAboutAdministrator: boolean): boolean {
   return signIn === 'asks' || (isAboutAdministrator && signIn === 'asks about administrators')
 }
 

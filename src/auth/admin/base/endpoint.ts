@@ -8,7 +8,7 @@ import {
 } from '../../../endpoint/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { type Admin, failAdmin, type ListPage, type Operation } from './action.ts'
+import { type Admin, type AdminOperation, failAdmin, type ListPage } from './action.ts'
 
 /** A request of an administrator's client, with checked members. */
 export interface AdminCall<Query extends TObject = TObject, Body extends TSchema = TSchema> {
@@ -22,21 +22,21 @@ export interface AdminCall<Query extends TObject = TObject, Body extends TSchema
 }
 
 /** An endpoint of the administration API, below `/admin/api`. */
-export type Endpoint<Query extends TObject = TObject, Body extends TSchema = TSchema> = Declared<
+export type AdminEndpoint<Query extends TObject = TObject, Body extends TSchema = TSchema> = Declared<
   Query,
   Body
 > & {
   /** Returns the result, a `StreamedText` or an `AdminFailure`. */
   handle(call: AdminCall<Query, Body>): Promise<unknown>
 } & (
-    | { readonly method: 'GET'; readonly operation?: Operation }
-    | { readonly method: 'POST' | 'PATCH' | 'PUT' | 'DELETE'; readonly operation: Operation }
+    | { readonly method: 'GET'; readonly operation?: AdminOperation }
+    | { readonly method: 'POST' | 'PATCH' | 'PUT' | 'DELETE'; readonly operation: AdminOperation }
   )
 
 /** Infers the types of the members from their schemas. */
 export function defineEndpoint<Query extends TObject, Body extends TSchema>(
-  endpoint: Endpoint<Query, Body>,
-): Endpoint {
+  endpoint: AdminEndpoint<Query, Body>,
+): AdminEndpoint {
   return endpoint
 }
 

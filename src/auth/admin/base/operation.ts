@@ -1,7 +1,7 @@
 import type { Html } from '../../../web/ui/index.ts'
 
 /** The page on which an administrator confirms an operation. */
-export interface Question<Row = never> {
+export interface OperationQuestion<Row = never> {
   title(name: string): string
   readonly text: string | ((row: Row) => Html | string)
   readonly button: string

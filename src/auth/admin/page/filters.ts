@@ -1,17 +1,17 @@
 import { type Html, html } from '../../../web/ui/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 
-export type Choice = readonly [value: string, text: string]
+export type FilterChoice = readonly [value: string, text: string]
 
-export interface Choices {
-  readonly users: readonly Choice[]
-  readonly apps: readonly Choice[]
+export interface FilterChoices {
+  readonly users: readonly FilterChoice[]
+  readonly apps: readonly FilterChoice[]
 }
 
 const OFFERED = 200
 
 /** Suggestions for two fields. Other values can be typed. */
-export async function findChoices({ store }: AuthContext): Promise<Choices> {
+export async function findChoices({ store }: AuthContext): Promise<FilterChoices> {
   const [users, apps] = await Promise.all([
     store.db
       .selectFrom('clinician')
@@ -31,7 +31,7 @@ export function renderSelect(
   name: string,
   label: string,
   all: string,
-  choices: readonly Choice[],
+  choices: readonly FilterChoice[],
   chosen: string,
 ): Html {
   return html`<p class="field"><label class="field__label" for="${name}">${label}</label><select class="input select" id="${name}" name="${name}"><option value="">${all}</option>${choices.map(
@@ -43,7 +43,7 @@ export function renderInput(
   name: string,
   label: string,
   value: string,
-  choices: readonly Choice[] = [],
+  choices: readonly FilterChoice[] = [],
   type: 'text' | 'date' = 'text',
 ): Html {
   return html`<p class="field"><label class="field__label" for="${name}">${label}</label><input class="input" id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="off" autocapitalize="none" spellcheck="false"${choices.length > 0 && html` list="${name}-choices"`}></p>${

@@ -2,7 +2,7 @@ import { isId } from '../../../fhir/index.ts'
 import { formatName, type Person } from '../../../web/person/index.ts'
 import { formatDate, type Html, html } from '../../../web/ui/index.ts'
 import {
-  type Audited,
+  type AuditedRead,
   createFhirReader,
   createNameReader,
   createUserLookup,
@@ -145,7 +145,7 @@ export function renderPatient(id: string, names: PatientNames): Html {
 }
 
 /** How the audit trail tells the requests of the administration's pages from those of the portal. */
-export function describeLookup({ ip }: AdminRequest['request'], purpose: AdministrationPurpose): Audited {
+export function describeLookup({ ip }: AdminRequest['request'], purpose: AdministrationPurpose): AuditedRead {
   return { purpose, address: ip }
 }
 

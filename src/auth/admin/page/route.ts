@@ -16,11 +16,11 @@ import type { AdminFailureCode } from '../../words/administration.ts'
 import {
   type Admin,
   type AdminFailure,
+  type AdminOperation,
   describeAttempt,
   givesAccess,
   isAllowed,
   makeAdmin,
-  type Operation,
   requireRecentSignIn,
 } from '../base/action.ts'
 
@@ -52,11 +52,11 @@ export type AdminRoute = {
   | {
       readonly method: 'GET'
       /** The operation of the form that the page shows. */
-      readonly operation?: Operation
+      readonly operation?: AdminOperation
     }
   | {
       readonly method: 'POST'
-      readonly operation: Operation
+      readonly operation: AdminOperation
       /** Of a form with a file. */
       readonly bodyBytes?: number
     }
@@ -146,7 +146,7 @@ function dropNul(params: unknown): Readonly<Record<string, string>> {
 function asClinician(context: AuthContext, request: FastifyRequest, login: Login): Admin {
   const { id, fhirUserId } = login.user
   const authTime = login.isAuthTimeKnown ? login.authTime : 0
-  const mayAct = async (db: Kysely<Schema>, operation: Operation) => {
+  const mayAct = async (db: Kysely<Schema>, operation: AdminOperation) => {
     await lockRows(db, db.selectFrom('clinician').select('id').where('id', '=', id)).execute()
     const now = await findLoginByHash(db, context, login.idHash)
     return now !== undefined && isAllowed(now, operation)
@@ -187,7 +187,7 @@ async function refuse(
   context: AuthContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  { login, operation }: { readonly login: Login; readonly operation: Operation | undefined },
+  { login, operation }: { readonly login: Login; readonly operation: AdminOperation | undefined },
 ): Promise<FastifyReply> {
   const { user, auditor } = login
   const reason = auditor ? 'Auditors change nothing' : 'Not an administrator'

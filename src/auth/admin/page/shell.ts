@@ -12,8 +12,8 @@ import {
 } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import { renderSignedInPage } from '../../pages/parts/page-parts.ts'
-import type { AdminFailure, Operation } from '../base/action.ts'
-import type { ActionLink, Question } from '../base/operation.ts'
+import type { AdminFailure, AdminOperation } from '../base/action.ts'
+import type { ActionLink, OperationQuestion } from '../base/operation.ts'
 import type { AdminRequest, AdminRoute, Answer } from './route.ts'
 
 /** The sections of the area, in the order of the navigation. */
@@ -90,7 +90,7 @@ function renderConfirmation(request: AdminRequest, asked: Confirmation): Html {
 interface Action {
   /** Below the area. */
   readonly path: string
-  readonly operation: Operation
+  readonly operation: AdminOperation
   ask(request: AdminRequest): Promise<Confirmation | AdminFailure>
   perform(request: AdminRequest): Promise<Answer | AdminFailure>
 }
@@ -184,9 +184,9 @@ export function renderActionLinks<Subject>(
   operations: Readonly<
     Record<
       string,
-      Pick<Operation, 'signIn'> & {
+      Pick<AdminOperation, 'signIn'> & {
         readonly path?: string
-        readonly page?: Pick<Question, 'button' | 'isDangerous'>
+        readonly page?: Pick<OperationQuestion, 'button' | 'isDangerous'>
         readonly link?: ActionLink<Subject>
       }
     >
@@ -202,7 +202,7 @@ export function renderActionLinks<Subject>(
 function renderActionLink(
   path: string,
   { text, isMain }: ActionLink<never>,
-  page: Pick<Question, 'button' | 'isDangerous'> | undefined,
+  page: Pick<OperationQuestion, 'button' | 'isDangerous'> | undefined,
 ): Html {
   if (page && page.isDangerous !== false) return renderDangerLink(path, text)
   return renderLink(path, text, `btn${isMain ? '' : ' btn--quiet'} btn--small`)

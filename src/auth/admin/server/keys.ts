@@ -10,12 +10,18 @@ import {
   withdrawEveryKey,
   withdrawSigningKey,
 } from '../../oauth/keys/signing-key.ts'
-import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
+import {
+  type Admin,
+  type AdminFailure,
+  type AdminOperation,
+  failAdmin,
+  recordAction,
+} from '../base/action.ts'
 import { defineList, type Filters } from '../subject/list.ts'
 import type { Subject } from '../subject/operations.ts'
 
-const ROTATE_KEYS: Operation = { name: 'keys rotate', signIn: 'asks' }
-const WITHDRAW_KEY: Operation = { name: 'keys withdraw', signIn: 'asks' }
+const ROTATE_KEYS: AdminOperation = { name: 'keys rotate', signIn: 'asks' }
+const WITHDRAW_KEY: AdminOperation = { name: 'keys withdraw', signIn: 'asks' }
 
 /** The signing keys. */
 export interface KeyDescription {

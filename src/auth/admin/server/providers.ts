@@ -5,10 +5,16 @@ import { CLOSED, NONE, OneOf } from '../../../endpoint/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { ProviderReport } from '../../users/providers/oidc/client.ts'
 import { checkProvider } from '../../users/providers/providers.ts'
-import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
+import {
+  type Admin,
+  type AdminFailure,
+  type AdminOperation,
+  failAdmin,
+  recordAction,
+} from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
 
-export const TEST_PROVIDER: Operation = { name: 'provider test', signIn: 'never asks' }
+export const TEST_PROVIDER: AdminOperation = { name: 'provider test', signIn: 'never asks' }
 
 const Provider = Type.Object(
   {

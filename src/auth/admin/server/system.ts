@@ -21,20 +21,20 @@ import type { AuthContext } from '../../oauth/context.ts'
 import {
   type Admin,
   type AdminFailure,
+  type AdminOperation,
   compare,
   failAdmin,
-  type Operation,
   type Properties,
   recordAction,
 } from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
 
-export const RELOAD_SETTINGS: Operation = { name: 'settings reload', signIn: 'asks' }
+export const RELOAD_SETTINGS: AdminOperation = { name: 'settings reload', signIn: 'asks' }
 /** A consequence of a reload. */
-export const POLICY_CHANGED: Operation = { name: 'policy changed', signIn: 'never asks' }
+export const POLICY_CHANGED: AdminOperation = { name: 'policy changed', signIn: 'never asks' }
 /** A consequence of a reload. */
-export const SETTINGS_CHANGED: Operation = { name: 'settings changed', signIn: 'never asks' }
-const SET_LOG_LEVEL: Operation = { name: 'log-level set', signIn: 'never asks' }
+export const SETTINGS_CHANGED: AdminOperation = { name: 'settings changed', signIn: 'never asks' }
+const SET_LOG_LEVEL: AdminOperation = { name: 'log-level set', signIn: 'never asks' }
 
 export interface ServerState {
   readonly name: 'auth' | 'fhir' | 'app'

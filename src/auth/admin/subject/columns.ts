@@ -3,7 +3,7 @@ import { CLOSED, formatTime, type JsonSchema } from '../../../endpoint/index.ts'
 import { type Html, renderDateTime } from '../../../web/ui/index.ts'
 
 /** A value of the rows of a list, and where it is shown. Its key is its name in JSON and CSV. */
-export interface Column<Row> {
+export interface SubjectColumn<Row> {
   /** The property of the row that it shows, or how it is read. A time is in milliseconds. */
   readonly of?: keyof Row | ((row: Row) => unknown)
   /** JSON has it if it has a schema. */
@@ -18,13 +18,13 @@ export interface Column<Row> {
   readonly table?: string | readonly [head: string, format: (row: Row) => string]
 }
 
-export type Columns<Row> = Readonly<Record<string, Column<Row>>>
+export type SubjectColumns<Row> = Readonly<Record<string, SubjectColumn<Row>>>
 
 type Cell = Html | string | number | undefined
 type CsvValue = string | number | boolean | undefined
 
 /** The schema of a row in JSON. */
-export function describeColumns<Row>(columns: Columns<Row>): TObject {
+export function describeColumns<Row>(columns: SubjectColumns<Row>): TObject {
   const members = Object.entries(columns).flatMap(([name, { schema, about }]) =>
     schema ? [[name, describeSchema(schema, about)]] : [],
   )
@@ -36,29 +36,29 @@ export function describeSchema(schema: TSchema, description: string | undefined)
 }
 
 /** A row as JSON, without the members that have no value. */
-export function toJson<Row>(columns: Columns<Row>, row: Row): Readonly<Record<string, unknown>> {
+export function toJson<Row>(columns: SubjectColumns<Row>, row: Row): Readonly<Record<string, unknown>> {
   const members = Object.entries(columns).map(
     ([name, column]) => [name, column.schema && readPlain(column, row)] as const,
   )
   return Object.fromEntries(members.filter(([, value]) => value !== undefined))
 }
 
-function readValue<Row>({ of }: Column<Row>, row: Row): unknown {
+function readValue<Row>({ of }: SubjectColumn<Row>, row: Row): unknown {
   return typeof of === 'function' ? of(row) : of !== undefined ? row[of] : undefined
 }
 
-function readPlain<Row>(column: Column<Row>, row: Row): unknown {
+function readPlain<Row>(column: SubjectColumn<Row>, row: Row): unknown {
   const value = readValue(column, row)
   return isTime(column, value) ? formatTime(value) : value
 }
 
-function isTime<Row>({ schema }: Column<Row>, value: unknown): value is number {
+function isTime<Row>({ schema }: SubjectColumn<Row>, value: unknown): value is number {
   const { format }: JsonSchema = schema ?? {}
   return typeof value === 'number' && format === 'date-time'
 }
 
 /** The headings of a CSV file, and the values of a row. */
-export function readCsv<Row>(columns: Columns<Row>) {
+export function readCsv<Row>(columns: SubjectColumns<Row>) {
   const shown = Object.entries(columns).filter(([, { csv, schema }]) => csv ?? schema)
   return {
     heads: shown.map(([name, { csv }]) => (typeof csv === 'string' ? csv : name)),
@@ -66,7 +66,7 @@ export function readCsv<Row>(columns: Columns<Row>) {
   }
 }
 
-function readCsvValue<Row>(column: Column<Row>, row: Row): CsvValue {
+function readCsvValue<Row>(column: SubjectColumn<Row>, row: Row): CsvValue {
   if (typeof column.csv === 'function') return column.csv(row)
   const value = readPlain(column, row)
   if (Array.isArray(value)) return value.join(' ')
@@ -76,13 +76,16 @@ function readCsvValue<Row>(column: Column<Row>, row: Row): CsvValue {
 }
 
 /** The headings and the rows of the table of a command. */
-export function tabulate<Row>(columns: Columns<Row>, rows: readonly Row[]): readonly (readonly string[])[] {
+export function tabulate<Row>(
+  columns: SubjectColumns<Row>,
+  rows: readonly Row[],
+): readonly (readonly string[])[] {
   const shown = Object.values(columns).filter(({ table }) => table !== undefined)
   const heads = shown.map(({ table = '' }) => (typeof table === 'string' ? table : table[0]))
   return [heads, ...rows.map(row => shown.map(column => formatText(column, row)))]
 }
 
-function formatText<Row>(column: Column<Row>, row: Row): string {
+function formatText<Row>(column: SubjectColumn<Row>, row: Row): string {
   if (typeof column.table === 'object') return column.table[1](row)
   const value = readValue(column, row)
   return isTime(column, value) ? formatMinute(value) : String(value ?? '-')
@@ -94,7 +97,7 @@ export function formatMinute(at: number): string {
 }
 
 /** The headings of a page, and the cells of a row. */
-export function readCells<Row>(columns: Columns<Row>) {
+export function readCells<Row>(columns: SubjectColumns<Row>) {
   const shown = Object.values(columns).filter(({ page }) => page !== undefined)
   return {
     heads: shown.map(({ page = '' }) => (typeof page === 'string' ? page : page[0])),
@@ -102,7 +105,7 @@ export function readCells<Row>(columns: Columns<Row>) {
   }
 }
 
-function renderCell<Row>(column: Column<Row>, row: Row): Cell {
+function renderCell<Row>(column: SubjectColumn<Row>, row: Row): Cell {
   if (typeof column.page === 'object') return column.page[1](row)
   const value = readValue(column, row)
   return isTime(column, value) ? renderDateTime(value) : String(value ?? 'None')

@@ -2,12 +2,12 @@ import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
 import { CLOSED, PageOf } from '../../../endpoint/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { defineEndpoint, type Endpoint, PAGE_QUERY } from '../base/endpoint.ts'
+import { type AdminEndpoint, defineEndpoint, PAGE_QUERY } from '../base/endpoint.ts'
 import { describeColumns, toJson } from './columns.ts'
 import { describeFilters, type List, listFilters, readList } from './list.ts'
 
 /** The endpoint of a list. */
-export function defineListEndpoint<Row>(list: List<Row>): readonly Endpoint[] {
+export function defineListEndpoint<Row>(list: List<Row>): readonly AdminEndpoint[] {
   const { api, columns } = list
   if (!api) return []
   const { isWhole, ...words } = api

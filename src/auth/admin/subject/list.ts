@@ -7,15 +7,15 @@ import { LIMITS } from '../../base/limits.ts'
 import {
   type Admin,
   type AdminFailure,
+  type AdminOperation,
   failAdmin,
   type ListPage,
-  type Operation,
   type PageRequest,
   recordAction,
 } from '../base/action.ts'
 import type { AdminRequest } from '../page/route.ts'
 import type { AdminPage } from '../page/shell.ts'
-import { type Columns, describeSchema, readCsv } from './columns.ts'
+import { describeSchema, readCsv, type SubjectColumns } from './columns.ts'
 
 /** A condition for the rows of a list. Its key is its name in the API. */
 export interface Filter {
@@ -41,7 +41,7 @@ export type Wanted<Of extends Filters = Filters> = {
   readonly [Name in keyof Of]?: Static<Of[Name]['schema']> | undefined
 }
 
-export interface Explanation {
+export interface ListExplanation {
   readonly title: string
   readonly text: string
 }
@@ -51,14 +51,14 @@ interface State<Of extends Filters> {
   readonly text: string
   readonly filter: Wanted<Of>
   /** Why it is empty, and how something gets there. */
-  readonly none: Explanation
+  readonly none: ListExplanation
 }
 
 export type States<Of extends Filters> = Readonly<Record<string, State<Of>>> & { readonly all: State<Of> }
 
 /** A list of administration. Its endpoint, page, file and command, with their filters, follow from it. */
 export interface List<Row, Of extends Filters = Filters> {
-  readonly columns: Columns<Row>
+  readonly columns: SubjectColumns<Row>
   readonly filters: Of
   /** The tabs of the page. */
   readonly states?: States<Of>
@@ -67,7 +67,7 @@ export interface List<Row, Of extends Filters = Filters> {
   /** Rows of another kind after the last page, and their name in JSON. */
   readonly others?: {
     readonly name: string
-    readonly columns: Columns<Row>
+    readonly columns: SubjectColumns<Row>
     read(admin: Admin, wanted: Wanted<Of>): Promise<readonly Row[] | AdminFailure>
   }
   readonly api?: {
@@ -84,12 +84,12 @@ export interface List<Row, Of extends Filters = Filters> {
     /** The label of the search, if there is a filter `text`. */
     readonly search?: string
     /** Why a search or a filter finds nothing. */
-    readonly notFound: Explanation
+    readonly notFound: ListExplanation
     readonly done?: Readonly<Record<string, string>>
     actions?(request: AdminRequest): AdminPage['actions']
   }
   /** A download, which is recorded: a list of users says who may be attacked. */
-  readonly csv?: { readonly path: `/${string}.csv`; readonly operation: Operation }
+  readonly csv?: { readonly path: `/${string}.csv`; readonly operation: AdminOperation }
   readonly command?: {
     /** `sign-in list`. */
     readonly name: string
@@ -205,7 +205,7 @@ export async function* readPages<Row>(
 /** Exports a list as CSV, in parts, and records the export. */
 export async function exportList<Row>(
   list: List<Row>,
-  operation: Operation,
+  operation: AdminOperation,
   admin: Admin,
   wanted: Wanted,
 ): Promise<AsyncGenerator<string> | AdminFailure> {

@@ -3,14 +3,14 @@ import { NONE } from '../../../endpoint/index.ts'
 import type { Sealer } from '../../../store/index.ts'
 import type { Html } from '../../../web/ui/index.ts'
 import type { Parameters } from '../../base/request.ts'
-import { type Admin, AdminFailure, type Operation } from '../base/action.ts'
-import { defineEndpoint, type Endpoint } from '../base/endpoint.ts'
-import type { ActionLink, CommandWords, Question } from '../base/operation.ts'
+import { type Admin, AdminFailure, type AdminOperation } from '../base/action.ts'
+import { type AdminEndpoint, defineEndpoint } from '../base/endpoint.ts'
+import type { ActionLink, CommandWords, OperationQuestion } from '../base/operation.ts'
 import type { AdminRequest, AdminRoute, Answer } from '../page/route.ts'
 import { type Confirmation, defineAction } from '../page/shell.ts'
 
 /** An operation on one row of a subject, or on all of them. The API, the pages and the command line have it if they have words for it. */
-export interface RowOperation<Row, Target, Changed, Input = object> extends Omit<Operation, 'name'> {
+export interface RowOperation<Row, Target, Changed, Input = object> extends Omit<AdminOperation, 'name'> {
   readonly isOnAll?: true
   readonly api?: {
     readonly title: string
@@ -25,7 +25,7 @@ export interface RowOperation<Row, Target, Changed, Input = object> extends Omit
   }
   /** The last part of the path of its page; by default the verb. */
   readonly path?: string
-  readonly page?: Question<Row>
+  readonly page?: OperationQuestion<Row>
   readonly link?: ActionLink<Row>
   readonly command?: CommandWords
   perform?(
@@ -59,7 +59,7 @@ export interface Subject<Row, Target, Changed> {
     /** The row of the path, if the operation is possible. */
     find(request: AdminRequest, verb: string): Promise<Row | AdminFailure>
     getName?(row: Row): string
-    listFacts?(request: AdminRequest, row: Row, page: Question<Row>): Promise<Confirmation['facts']>
+    listFacts?(request: AdminRequest, row: Row, page: OperationQuestion<Row>): Promise<Confirmation['facts']>
     getBack(request: AdminRequest, row: Row): string
     /** The page after an operation. */
     show(
@@ -82,7 +82,7 @@ export interface Form<Row> {
 function listPossible<Row, Target, Changed>({ name, operations }: Subject<Row, Target, Changed>) {
   return Object.entries(operations).flatMap(([verb, { perform, ...operation }]) => {
     const { signIn, isForAuditors } = operation
-    const named: Operation = { name: `${name} ${verb}`, signIn, ...(isForAuditors && { isForAuditors }) }
+    const named: AdminOperation = { name: `${name} ${verb}`, signIn, ...(isForAuditors && { isForAuditors }) }
     return perform ? [{ ...operation, verb, perform, operation: named }] : []
   })
 }
@@ -90,7 +90,7 @@ function listPossible<Row, Target, Changed>({ name, operations }: Subject<Row, T
 /** The endpoints of operations. */
 export function defineOperationEndpoints<Row, Target, Changed>(
   subject: Subject<Row, Target, Changed>,
-): readonly Endpoint[] {
+): readonly AdminEndpoint[] {
   const own = subject.api
   if (!own) return []
   return listPossible(subject).flatMap(({ verb, operation, api, isOnAll, perform }) => {

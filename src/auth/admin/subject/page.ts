@@ -11,7 +11,7 @@ import {
 } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { AdminFailure } from '../base/action.ts'
-import { type Choice, renderInput, renderSelect } from '../page/filters.ts'
+import { type FilterChoice, renderInput, renderSelect } from '../page/filters.ts'
 import { renderNextPage } from '../page/list.ts'
 import type { AdminRequest, AdminRoute } from '../page/route.ts'
 import { LISTED, readDone, renderAdminPage, renderLink, renderTable } from '../page/shell.ts'
@@ -164,10 +164,10 @@ export function renderFilter(
   name: string,
   { label = '', all = 'All', isDate, schema }: Omit<Filter, 'about'>,
   value: string,
-  suggested: readonly Choice[] = [],
+  suggested: readonly FilterChoice[] = [],
 ): Html {
   const { type, anyOf = [] }: JsonSchema = schema
-  const choices: readonly Choice[] =
+  const choices: readonly FilterChoice[] =
     type === 'boolean'
       ? [
           ['true', 'Yes'],

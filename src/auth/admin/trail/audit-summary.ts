@@ -19,7 +19,7 @@ import type { Admin } from '../base/action.ts'
 export type AccessUse = 'opened' | 'list' | 'lookup' | 'server'
 
 /** The FHIR requests of one person with one app from one place. */
-export interface Access {
+export interface AccessRow {
   readonly use: AccessUse
   /** The newest one. */
   readonly record: KeptRecord
@@ -32,7 +32,7 @@ export interface Access {
 
 export interface AccessSummary {
   /** The last used first. */
-  readonly accesses: readonly Access[]
+  readonly accesses: readonly AccessRow[]
   /** The accounts and apps of them that still exist. */
   readonly existing: ReadonlySet<string>
   /** Whether older records were not read. */
@@ -48,7 +48,7 @@ export async function summarizeAccess(
   { store }: Pick<Admin, 'store'>,
   filter: RecordFilter,
 ): Promise<AccessSummary> {
-  const found = new Map<string, Access>()
+  const found = new Map<string, AccessRow>()
   let after: TrailPosition | undefined
   for (let left = MOST; left > 0; left -= AT_ONCE) {
     const page = await findPage(store, {
@@ -69,7 +69,7 @@ export async function summarizeAccess(
   return { accesses, existing: await findExisting(store, accesses), isCut: after !== undefined }
 }
 
-function add(found: Map<string, Access>, record: KeptRecord, workstation: string | undefined): void {
+function add(found: Map<string, AccessRow>, record: KeptRecord, workstation: string | undefined): void {
   const use = chooseUse(record)
   const who = record.subject ?? record.fhir_user
   const place = findPurpose(record)?.place
@@ -109,7 +109,7 @@ export async function findWorkstations(
   return found
 }
 
-async function findExisting({ db }: Store, accesses: readonly Access[]): Promise<ReadonlySet<string>> {
+async function findExisting({ db }: Store, accesses: readonly AccessRow[]): Promise<ReadonlySet<string>> {
   const subjects = [...new Set(accesses.flatMap(({ record }) => record.subject ?? []))]
   const clients = [...new Set(accesses.flatMap(({ record }) => record.client_id ?? []))]
   const [users, apps] = await Promise.all([

@@ -17,9 +17,9 @@ import { LIMITS } from '../../base/limits.ts'
 import {
   type Admin,
   type AdminFailure,
+  type AdminOperation,
   failAdmin,
   type ListPage,
-  type Operation,
   type PageRequest,
   recordAction,
 } from '../base/action.ts'
@@ -34,9 +34,9 @@ import {
   type WantedRecords,
 } from './filters.ts'
 
-export const LIST_RECORDS: Operation = { name: 'audit list', signIn: 'never asks', isForAuditors: true }
-export const SHOW_RECORD: Operation = { name: 'audit show', signIn: 'never asks', isForAuditors: true }
-const EXPORT_RECORDS: Operation = { name: 'audit export', signIn: 'never asks', isForAuditors: true }
+export const LIST_RECORDS: AdminOperation = { name: 'audit list', signIn: 'never asks', isForAuditors: true }
+export const SHOW_RECORD: AdminOperation = { name: 'audit show', signIn: 'never asks', isForAuditors: true }
+const EXPORT_RECORDS: AdminOperation = { name: 'audit export', signIn: 'never asks', isForAuditors: true }
 
 /** Records that are read and written without a pause. */
 const PAGE = 100

@@ -13,10 +13,20 @@ import { isFailure, isRecord, parseJson } from '../../../core/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { parseCsv } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
+import {
+  type Admin,
+  type AdminFailure,
+  type AdminOperation,
+  failAdmin,
+  recordAction,
+} from '../base/action.ts'
 import { COLUMNS, type ExportFormat, formatCells, INCOMPLETE } from './audit.ts'
 
-export const CHECK_FILE: Operation = { name: 'audit check-file', signIn: 'never asks', isForAuditors: true }
+export const CHECK_FILE: AdminOperation = {
+  name: 'audit check-file',
+  signIn: 'never asks',
+  isForAuditors: true,
+}
 
 /** A record of a file that differs from the trail, or is not in it. */
 interface Found {

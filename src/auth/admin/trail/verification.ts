@@ -3,10 +3,20 @@ import { type Verification, verifyTrail } from '../../../audit/index.ts'
 import { describeError, HOUR_MS, isFailure } from '../../../core/index.ts'
 import { CLOSED, formatTime, OneOf, Time } from '../../../endpoint/index.ts'
 import type { Sealer, Store } from '../../../store/index.ts'
-import { type Admin, type AdminFailure, failAdmin, type Operation, recordAction } from '../base/action.ts'
+import {
+  type Admin,
+  type AdminFailure,
+  type AdminOperation,
+  failAdmin,
+  recordAction,
+} from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
 
-export const VERIFY_TRAIL: Operation = { name: 'audit verify', signIn: 'never asks', isForAuditors: true }
+export const VERIFY_TRAIL: AdminOperation = {
+  name: 'audit verify',
+  signIn: 'never asks',
+  isForAuditors: true,
+}
 
 const STATES = ['never', 'running', 'intact', 'unknown-head', 'changed', 'failed'] as const
 

@@ -1,11 +1,11 @@
 import { isRecord, parseJson } from '../../../core/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { AuthContext } from '../context.ts'
 import { checkGrantedScope, checkRequestedScope, compareScope, grantScope } from '../grants/grant-scope.ts'
 import { type KeyRing, verifyOwnJwt } from '../keys/key-ring.ts'
 import { makeScopeTerms, predictContext, readRequestedScope } from './authorized-context.ts'
-import { type Finding, PROMPTS, type Prompt, type RequestInput } from './request.ts'
+import { PROMPTS, type Prompt, type RequestFinding, type RequestInput } from './request.ts'
 
 /** None of these parameters may be repeated (RFC 6749, 3.1). */
 const READ = [
@@ -37,20 +37,20 @@ const UNSUPPORTED = [
   ['registration', 'registration-unsupported'],
 ] as const
 
-export function checkRepeated({ parameters }: RequestInput): Refusal | undefined {
+export function checkRepeated({ parameters }: RequestInput): AuthRefusal | undefined {
   const name = READ.find(one => parameters.unreadable.has(one))
   return name && refuse('parameter-unreadable', { parameter: name })
 }
 
 /** Anonymous requests are stored for ten minutes, so their parameters are limited. */
-export function checkLengths({ parameters }: Pick<RequestInput, 'parameters'>): Refusal | undefined {
+export function checkLengths({ parameters }: Pick<RequestInput, 'parameters'>): AuthRefusal | undefined {
   const found = Object.entries(LIMITS.parameters).find(
     ([name, longest]) => (parameters.get(name)?.length ?? 0) > longest,
   )
   return found && refuse('parameter-too-long', { parameter: found[0], longest: found[1] })
 }
 
-export function checkUnsupported({ parameters }: RequestInput): Refusal | undefined {
+export function checkUnsupported({ parameters }: RequestInput): AuthRefusal | undefined {
   const found = UNSUPPORTED.find(([name]) => parameters.get(name) !== undefined)
   return found && refuse(found[1])
 }
@@ -59,7 +59,7 @@ export function checkUnsupported({ parameters }: RequestInput): Refusal | undefi
 export function checkScope(
   { client, parameters }: RequestInput,
   { settings }: AuthContext,
-): Finding | Refusal {
+): RequestFinding | AuthRefusal {
   const scope = readRequestedScope({ client, parameters })
   const refused = checkRequestedScope(scope)
   if (refused) return refused
@@ -73,7 +73,7 @@ export function checkScope(
 }
 
 /** OIDC Core, 3.1.2.1. */
-export function checkPrompt({ parameters }: RequestInput): Finding | Refusal {
+export function checkPrompt({ parameters }: RequestInput): RequestFinding | AuthRefusal {
   // Without duplicates, because the request is stored.
   const values = [...new Set((parameters.get('prompt') ?? '').split(' ').filter(value => value !== ''))]
   if (!values.every(isPrompt)) return refuse('prompt-unknown')
@@ -81,14 +81,14 @@ export function checkPrompt({ parameters }: RequestInput): Finding | Refusal {
   return { prompts: values }
 }
 
-export function checkMaxAge({ parameters }: RequestInput): Finding | Refusal {
+export function checkMaxAge({ parameters }: RequestInput): RequestFinding | AuthRefusal {
   const text = parameters.get('max_age')
   if (text === undefined) return {}
   return /^\d{1,9}$/.test(text) ? { maxAge: Number(text) } : refuse('max-age-malformed')
 }
 
 /** Voluntary (OIDC Core, 3.1.2.1): passed on to the identity provider. */
-export function checkAcrValues({ parameters }: RequestInput): Finding {
+export function checkAcrValues({ parameters }: RequestInput): RequestFinding {
   const acrValues = (parameters.get('acr_values') ?? '').split(' ').filter(value => value !== '')
   return acrValues.length === 0 ? {} : { acrValues }
 }
@@ -97,7 +97,7 @@ export function checkAcrValues({ parameters }: RequestInput): Finding {
  * Of `claims` (OIDC Core, 5.5), only an essential `acr` is read. Ignoring it would give an app a weaker sign-in than it must have
  * (5.5.1.1).
  */
-export function checkEssentialAcr({ parameters }: RequestInput): Finding | Refusal {
+export function checkEssentialAcr({ parameters }: RequestInput): RequestFinding | AuthRefusal {
   const text = parameters.get('claims')
   if (text === undefined) return {}
   const claims = parseJson(text)
@@ -113,7 +113,7 @@ export async function checkIdTokenHint(
   { parameters }: RequestInput,
   keys: KeyRing,
   issuer: string,
-): Promise<Finding | Refusal> {
+): Promise<RequestFinding | AuthRefusal> {
   const hint = parameters.get('id_token_hint')
   if (hint === undefined) return {}
   const { iss, sub } = verifyOwnJwt(hint, 'JWT', await keys.listPublicKeys()) ?? {}

@@ -1,5 +1,5 @@
 import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import { opensRecords } from '../../base/user.ts'
 import { isOwnAcr, meetsAcr } from '../../users/factors/methods.ts'
 import type { Login } from '../../users/find-login.ts'
@@ -13,7 +13,7 @@ export type NextStep =
   | { readonly kind: 'pick' }
   | { readonly kind: 'consent' }
   | { readonly kind: 'issue-code'; readonly login: Login }
-  | { readonly kind: 'refuse'; readonly refusal: Refusal }
+  | { readonly kind: 'refuse'; readonly refusal: AuthRefusal }
 
 /** Everything that the next step depends on. */
 export interface AuthorizationState {

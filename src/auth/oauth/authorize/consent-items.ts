@@ -3,13 +3,13 @@ import { listCategories, OFFERED_TYPES } from '../../words/offered.ts'
 import { keepPermissions, narrowTo, ScopeIndex } from '../grants/narrow.ts'
 
 /** A checkbox on the consent page. Its parts count only while it is checked. */
-export interface Choice {
+export interface ConsentChoice {
   readonly scope: ResourceScope
-  readonly parts: readonly Choice[]
+  readonly parts: readonly ConsentChoice[]
 }
 
 /** The read or the write half of a requested scope. */
-export interface ConsentItem extends Choice {
+export interface ConsentItem extends ConsentChoice {
   readonly writes: boolean
   /** The whole scope. */
   readonly of: ResourceScope
@@ -44,7 +44,7 @@ function makeHalf(of: ResourceScope, writes: boolean): ConsentItem | undefined {
 }
 
 /** The user can limit a wildcard to types, and some types to categories. */
-function listParts(scope: ResourceScope, writes: boolean): readonly Choice[] {
+function listParts(scope: ResourceScope, writes: boolean): readonly ConsentChoice[] {
   if (scope.query.length > 0) return []
   if (scope.type === '*')
     return OFFERED_TYPES.flatMap(type => narrowTo(scope, { type }) ?? []).map(part => ({
@@ -90,7 +90,7 @@ export function applyApproval(grantable: string, approvedScopes: ReadonlySet<str
 
 /** The grantable scopes, or parts of them, that the user did not approve. */
 export function listDeclined(grantable: string, approvedScopes: ReadonlySet<string>): readonly string[] {
-  const list = ({ scope, parts }: Choice): readonly string[] =>
+  const list = ({ scope, parts }: ConsentChoice): readonly string[] =>
     approvedScopes.has(scope.text) ? parts.flatMap(list) : [scope.text]
   const plain = grantable.split(' ').filter(text => SWITCHABLE.has(text) && !approvedScopes.has(text))
   return [...listConsentItems(grantable).flatMap(list), ...plain]
@@ -107,7 +107,7 @@ function followReading(
   items: readonly ConsentItem[],
   approved: ReadonlySet<string>,
 ): readonly string[] {
-  const isCut = ({ scope, parts }: Choice) =>
+  const isCut = ({ scope, parts }: ConsentChoice) =>
     approved.has(scope.text) && parts.some(part => !approved.has(part.scope.text))
   const limit = (scope: ResourceScope): readonly string[] => {
     const cut = findCategorized(scope, items).filter(isCut)
@@ -127,7 +127,10 @@ function followReading(
 }
 
 /** The checkboxes for reading the types of a scope that have categories. */
-function findCategorized({ context, type }: ResourceScope, items: readonly ConsentItem[]): readonly Choice[] {
+function findCategorized(
+  { context, type }: ResourceScope,
+  items: readonly ConsentItem[],
+): readonly ConsentChoice[] {
   return items
     .filter(({ writes, scope }) => !writes && scope.context === context)
     .flatMap(item => [item, ...item.parts])
@@ -145,7 +148,10 @@ function joinHalves(
   return whole ? [text] : halves.flatMap(({ texts }) => texts)
 }
 
-function listApproved({ scope, parts }: Choice, approvedScopes: ReadonlySet<string>): readonly string[] {
+function listApproved(
+  { scope, parts }: ConsentChoice,
+  approvedScopes: ReadonlySet<string>,
+): readonly string[] {
   if (!approvedScopes.has(scope.text)) return []
   if (parts.length === 0) return [scope.text]
   const approved = parts.map(part => listApproved(part, approvedScopes))

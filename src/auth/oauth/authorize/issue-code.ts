@@ -2,7 +2,7 @@ import type { Kysely, Transaction } from 'kysely'
 import { type Failed, fail, isFailure } from '../../../core/index.ts'
 import { createRandomToken, prepareInsert, type Schema, sha256 } from '../../../store/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import { runTransaction } from '../../base/transaction.ts'
 import { chooseAcr } from '../../users/factors/methods.ts'
 import type { Login } from '../../users/find-login.ts'
@@ -54,7 +54,7 @@ export async function issueCode(
   context: AuthContext,
   approval: Approval,
   record: (trx: Transaction<Schema>, scopes: GrantedScopes) => Promise<void>,
-): Promise<string | Refusal | OutdatedApproval> {
+): Promise<string | AuthRefusal | OutdatedApproval> {
   return runTransaction(context.store.db, async trx => {
     const issued = await issueInTransaction(trx, context, approval)
     if (isFailure(issued)) return issued
@@ -67,7 +67,7 @@ async function issueInTransaction(
   trx: Kysely<Schema>,
   context: AuthContext,
   { request, client, login, pendingId, approvedScopes }: Approval,
-): Promise<(GrantedScopes & { readonly code: string }) | Refusal | OutdatedApproval> {
+): Promise<(GrantedScopes & { readonly code: string }) | AuthRefusal | OutdatedApproval> {
   const { settings, clock } = context
   const now = clock()
   if (pendingId !== undefined && !(await consumePendingAuthorization(trx, pendingId)))

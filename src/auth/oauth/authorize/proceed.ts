@@ -4,14 +4,14 @@ import { auditEvent, limitComparisons } from '../../base/audit.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import { isPatientUser, opensRecords } from '../../base/user.ts'
 import { readEncounters } from '../../patients/picked.ts'
 import { listFactors } from '../../users/factors/factors.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findCurrentLogin } from '../../users/login.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
-import type { Comparison } from '../../words/reason.ts'
+import type { ComparedValue } from '../../words/reason.ts'
 import { findClient } from '../clients/client.ts'
 import { isRegisteredRedirectUri } from '../clients/urls.ts'
 import type { AuthContext } from '../context.ts'
@@ -21,7 +21,7 @@ import { consumeLaunchToken, findLaunch, type Launch } from '../launch/launch-to
 import { choosePicker, type PickerChoice, resolveLaunchContext } from './authorized-context.ts'
 import { type AuthorizationState, chooseNextStep } from './choose-step.ts'
 import { type GrantedScopes, issueCode } from './issue-code.ts'
-import { recordRefusal, returnToClient, type Step } from './refuse.ts'
+import { type AuthorizationStep, recordRefusal, returnToClient } from './refuse.ts'
 import type { AuthorizationRequest, PickedContext } from './request.ts'
 import { storePendingAuthorization } from './request.ts'
 
@@ -40,7 +40,7 @@ export async function proceed(
   http: FastifyRequest,
   context: AuthContext,
   progress: RequestInProgress,
-): Promise<Step> {
+): Promise<AuthorizationStep> {
   const state = await loadState(http, context, progress)
   return isFailure(state)
     ? recordRefusal(http, context, state, { request: progress.request })
@@ -53,7 +53,7 @@ export async function takeNextStep(
   context: AuthContext,
   progress: RequestInProgress,
   state: AuthorizationState,
-): Promise<Step> {
+): Promise<AuthorizationStep> {
   const refused = await refuseByExtension(context, state)
   if (refused) return refuseRequest(http, context, progress, refused, state.login)
   const step = chooseNextStep(state)
@@ -119,10 +119,10 @@ async function explain(
   http: FastifyRequest,
   context: AuthContext,
   { request, id }: RequestInProgress,
-  refusal: Refusal,
+  refusal: AuthRefusal,
   login: Login | undefined,
   kind: 'launched-by-another' | 'opens-no-records',
-): Promise<Step> {
+): Promise<AuthorizationStep> {
   const step = await recordRefusal(http, context, refusal, { request, login, ends: id })
   return step.kind === 'refused' ? { kind } : step
 }
@@ -131,7 +131,7 @@ async function explain(
 async function refuseByExtension(
   context: AuthContext,
   { request: { launchHash }, launch }: AuthorizationState,
-): Promise<Refusal | undefined> {
+): Promise<AuthRefusal | undefined> {
   const { store, clock } = context
   const refusal = readExtension(context, launch).refuse?.('authorize')
   if (!refusal || launchHash === undefined) return undefined
@@ -154,9 +154,9 @@ export function refuseRequest(
   http: FastifyRequest,
   context: AuthContext,
   progress: RequestInProgress,
-  refusal: Refusal,
+  refusal: AuthRefusal,
   login: Login | undefined,
-): Promise<Step> {
+): Promise<AuthorizationStep> {
   const { request, id } = progress
   return recordRefusal(http, context, refusal.withReturnTo(toReturnTarget(request)), {
     request,
@@ -181,7 +181,7 @@ function keepShort(scopes: string): string | undefined {
 }
 
 /** What SMART requires of a request, but this server does without: older apps lack it. */
-function listMissing({ state }: { readonly state?: string }): readonly Comparison[] {
+function listMissing({ state }: { readonly state?: string }): readonly ComparedValue[] {
   if (state !== undefined) return []
   return [{ name: 'state', sent: undefined, expected: ['a new random value'], origin: 'required' }]
 }
@@ -191,7 +191,7 @@ export async function loadState(
   http: FastifyRequest,
   context: AuthContext,
   { request, approvedScopes, found }: RequestInProgress,
-): Promise<AuthorizationState | Refusal> {
+): Promise<AuthorizationState | AuthRefusal> {
   const client = found ? found.client : await findClient(context.store.db, context, request.clientId)
   if (!client || !isRegisteredRedirectUri(client, request.redirectUri))
     return refuse('app-no-longer-registered')
@@ -254,7 +254,7 @@ async function sendToPage(
   { id, request }: RequestInProgress,
   { login }: AuthorizationState,
   path: string,
-): Promise<Step> {
+): Promise<AuthorizationStep> {
   const anonymous = login ? undefined : http
   const stored = id === undefined ? await storePendingAuthorization(context, request, anonymous) : { id }
   return isFailure(stored)

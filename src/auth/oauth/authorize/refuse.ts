@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { auditEvent, describeRefusal, describeRefused } from '../../base/audit.ts'
-import type { KnownParties, Refusal, ReturnTarget } from '../../base/refusal.ts'
+import type { AuthRefusal, KnownParties, ReturnTarget } from '../../base/refusal.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findCurrentLogin } from '../../users/login.ts'
 import type { AuthContext } from '../context.ts'
@@ -10,10 +10,10 @@ import type { AuthorizationRequest } from './request.ts'
 import { consumePendingAuthorization } from './request.ts'
 
 /** Where an authorization request goes next: to a page of ours or back to the client, or it has ended. */
-export type Step =
+export type AuthorizationStep =
   | { readonly kind: 'redirect'; readonly url: string }
   /** The client cannot get the refusal, so the user sees it. */
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'refused'; readonly refusal: AuthRefusal }
   /** Another user than the one who launched the app signed in on one of our pages. */
   | { readonly kind: 'launched-by-another' }
   /** The user signed in with an account that opens no records. */
@@ -29,7 +29,7 @@ export function returnToClient(
   { settings }: AuthContext,
   { redirectUri, state, omitsIss }: ReturnTarget,
   response: Readonly<Record<string, string>>,
-): Step {
+): AuthorizationStep {
   const parameters = new URLSearchParams(response)
   if (state !== undefined) parameters.set('state', state)
   if (!omitsIss) parameters.set('iss', settings.issuerUrl)
@@ -48,9 +48,9 @@ interface RefusedRequest {
 export async function recordRefusal(
   http: FastifyRequest,
   context: AuthContext,
-  refusal: Refusal,
+  refusal: AuthRefusal,
   about: RefusedRequest = {},
-): Promise<Step> {
+): Promise<AuthorizationStep> {
   const { request, login = await findCurrentLogin(context, http), ends } = about
   http.log.info(
     { error: refusal.error, reason: refusal.reason, detail: refusal.detail },
@@ -94,7 +94,7 @@ async function findKnown({ store }: AuthContext, request: AuthorizationRequest):
 }
 
 /** Records that a page was opened whose request has ended. */
-export async function expire(http: FastifyRequest, context: AuthContext): Promise<Step> {
+export async function expire(http: FastifyRequest, context: AuthContext): Promise<AuthorizationStep> {
   const event = { kind: 'authorize', anonymous: true } as const
   await auditEvent(context, http, { ...event, ...describeRefused('sign-in-ended') })
   return { kind: 'expired' }

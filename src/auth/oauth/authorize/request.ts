@@ -9,7 +9,7 @@ import {
   sha256,
 } from '../../../store/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import { findRoom } from '../../users/room.ts'
 import type { Client } from '../clients/client.ts'
@@ -78,7 +78,7 @@ export interface VerifiedRequest {
 }
 
 /** What a check adds to the verified request. */
-export type Finding = Partial<AuthorizationRequest>
+export type RequestFinding = Partial<AuthorizationRequest>
 
 /** A verified request that waits for its user. Its id is in the URL of the pages that the user sees. */
 export interface PendingAuthorization {
@@ -94,7 +94,7 @@ export async function storePendingAuthorization(
   context: AuthContext,
   request: AuthorizationRequest,
   http: FastifyRequest | undefined,
-): Promise<PendingAuthorization | Refusal> {
+): Promise<PendingAuthorization | AuthRefusal> {
   const { store, clock } = context
   const networkHash = http && findRoom(context, http)
   if (networkHash !== undefined && !(await admitRow(store.db, { networkHash, now: clock() })))

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { isFailure } from '../../../core/index.ts'
 import { sha256 } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { Client } from '../clients/client.ts'
 import { findClient } from '../clients/client.ts'
@@ -24,7 +24,7 @@ import {
   checkScope,
   checkUnsupported,
 } from './checks.ts'
-import type { AuthorizationRequest, Finding, RequestInput, VerifiedRequest } from './request.ts'
+import type { AuthorizationRequest, RequestFinding, RequestInput, VerifiedRequest } from './request.ts'
 
 // A SHA-256 hash as base64url.
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
@@ -33,7 +33,7 @@ const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
  * PKCE with S256 (SMART 2.2), unless an administrator made an exception for an older client. Without a method the
  * challenge would be `plain` (RFC 7636, 4.3), which is refused.
  */
-function checkPkce({ client, parameters }: RequestInput): Finding | Refusal {
+function checkPkce({ client, parameters }: RequestInput): RequestFinding | AuthRefusal {
   const codeChallenge = parameters.get('code_challenge')
   const isLeftOut = codeChallenge === undefined && parameters.get('code_challenge_method') === undefined
   if (isLeftOut && !client.pkceRequired) return {}
@@ -52,7 +52,7 @@ function checkPkce({ client, parameters }: RequestInput): Finding | Refusal {
 type Check = (
   input: RequestInput,
   context: AuthContext,
-) => Finding | Refusal | undefined | Promise<Finding | Refusal | undefined>
+) => RequestFinding | AuthRefusal | undefined | Promise<RequestFinding | AuthRefusal | undefined>
 
 /** The checks in their order. Client and redirect URI are verified before, so that these errors may be redirected. */
 const CHECKS: readonly Check[] = [
@@ -80,7 +80,7 @@ const CHECKS: readonly Check[] = [
 export async function verifyRequest(
   context: AuthContext,
   parameters: Parameters,
-): Promise<VerifiedRequest | Refusal> {
+): Promise<VerifiedRequest | AuthRefusal> {
   const client = await checkClient(context, parameters)
   if (isFailure(client)) return client
   const redirectUri = checkRedirectUri(client, parameters)
@@ -114,8 +114,11 @@ function applyExtension(context: AuthContext, input: RequestInput): RequestInput
   return isOptional ? { ...input, client: { ...client, pkceRequired: false } } : input
 }
 
-async function runChecks(input: RequestInput, context: AuthContext): Promise<AuthorizationRequest | Refusal> {
-  let found: Finding = {}
+async function runChecks(
+  input: RequestInput,
+  context: AuthContext,
+): Promise<AuthorizationRequest | AuthRefusal> {
+  let found: RequestFinding = {}
   for (const check of CHECKS) {
     const result = await check(input, context)
     if (isFailure(result)) return result
@@ -145,14 +148,17 @@ function readPlainParameters({ client, redirectUri, parameters }: RequestInput) 
   }
 }
 
-function requireFindings({ codeChallenge, prompts = [], launchId = randomUUID() }: Finding, client: Client) {
+function requireFindings(
+  { codeChallenge, prompts = [], launchId = randomUUID() }: RequestFinding,
+  client: Client,
+) {
   if (codeChallenge === undefined && client.pkceRequired)
     throw new Error('Cannot verify request: no check looked at PKCE')
   return { prompts, launchId }
 }
 
 /** `aud` (or its synonym `resource`) must be our FHIR base, with or without a trailing slash (SMART 2.2, 7.1.4). */
-function checkAudience({ parameters }: RequestInput, fhirBaseUrl: string): Refusal | undefined {
+function checkAudience({ parameters }: RequestInput, fhirBaseUrl: string): AuthRefusal | undefined {
   const named = ['aud', 'resource'].flatMap(name => parameters.get(name) ?? [])
   const ours = [fhirBaseUrl, `${fhirBaseUrl}/`]
   const wrong = named.find(audience => !ours.includes(audience))
@@ -162,7 +168,7 @@ function checkAudience({ parameters }: RequestInput, fhirBaseUrl: string): Refus
   }).withComparison({ name: 'aud', sent: wrong, expected: [fhirBaseUrl], origin: 'required' })
 }
 
-async function checkClient(context: AuthContext, parameters: Parameters): Promise<Client | Refusal> {
+async function checkClient(context: AuthContext, parameters: Parameters): Promise<Client | AuthRefusal> {
   if (parameters.unreadable.has('client_id'))
     return refuse('parameter-unreadable', { parameter: 'client_id' })
   const id = parameters.get('client_id')
@@ -178,7 +184,7 @@ async function checkClient(context: AuthContext, parameters: Parameters): Promis
 function checkLaunch(
   { client, parameters, launch }: RequestInput,
   { clock, settings, hooks }: AuthContext,
-): Finding | Refusal {
+): RequestFinding | AuthRefusal {
   const token = parameters.get('launch')
   if (token === undefined) return {}
   if (!hasScope(readRequestedScope({ client, parameters }), 'launch')) return refuse('launch-without-scope')
@@ -196,7 +202,7 @@ function checkLaunch(
     : refuse('launch-expired')
 }
 
-function checkRedirectUri(client: Client, parameters: Parameters): string | Refusal {
+function checkRedirectUri(client: Client, parameters: Parameters): string | AuthRefusal {
   if (parameters.unreadable.has('redirect_uri'))
     return refuse('parameter-unreadable', { parameter: 'redirect_uri' })
   const redirectUri = parameters.get('redirect_uri')
@@ -217,7 +223,7 @@ function checkRedirectUri(client: Client, parameters: Parameters): string | Refu
     : refuse('redirect-uri-not-registered').withComparison(compared)
 }
 
-function checkResponseType({ parameters }: RequestInput): Refusal | undefined {
+function checkResponseType({ parameters }: RequestInput): AuthRefusal | undefined {
   const type = parameters.get('response_type')
   return type === 'code'
     ? undefined
@@ -229,7 +235,7 @@ function checkResponseType({ parameters }: RequestInput): Refusal | undefined {
       })
 }
 
-function checkResponseMode({ parameters }: RequestInput): Refusal | undefined {
+function checkResponseMode({ parameters }: RequestInput): AuthRefusal | undefined {
   const mode = parameters.get('response_mode')
   return mode === undefined || mode === 'query'
     ? undefined

@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
-import type { Refusal } from '../../base/refusal.ts'
+import type { AuthRefusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { Login } from '../../users/find-login.ts'
 import type { AuthContext } from '../context.ts'
 import { type AuthorizationState, chooseNextStep, type NextStep } from './choose-step.ts'
 import { loadState, proceed } from './proceed.ts'
-import { expire, recordRefusal, type Step } from './refuse.ts'
+import { type AuthorizationStep, expire, recordRefusal } from './refuse.ts'
 import { findPendingAuthorization, type PendingAuthorization } from './request.ts'
 
 /** A stored request whose user is on one of our pages. */
@@ -20,7 +20,7 @@ export interface Waiting {
 /** Why the page is not shown. */
 export type OtherOutcome =
   | { readonly kind: 'expired' }
-  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly pending: PendingAuthorization }
+  | { readonly kind: 'refused'; readonly refusal: AuthRefusal; readonly pending: PendingAuthorization }
   | { readonly kind: 'another-step'; readonly pending: PendingAuthorization }
 
 /** Finds the request of a page, if one of these steps is next. */
@@ -53,7 +53,7 @@ export async function resolveOtherOutcome(
   http: FastifyRequest,
   context: AuthContext,
   outcome: OtherOutcome,
-): Promise<Step> {
+): Promise<AuthorizationStep> {
   switch (outcome.kind) {
     case 'expired':
       return expire(http, context)

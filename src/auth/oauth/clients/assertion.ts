@@ -14,7 +14,7 @@ import {
 import { prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { AuthContext, KeySets } from '../context.ts'
 import { type Client, findClient } from './client.ts'
 import { assertionAlgorithms, readClientKeys, UNAVAILABLE } from './key-sets.ts'
@@ -25,7 +25,11 @@ type Header = Readonly<Record<string, unknown>>
  * Finds the key that an assertion names (SMART 2.2): `jku` must be the registered URL if it is there, and exactly one key
  * must have the `kid` and fit the `alg`.
  */
-async function findKey(keySets: KeySets, client: Client, header: Header): Promise<VerificationKey | Refusal> {
+async function findKey(
+  keySets: KeySets,
+  client: Client,
+  header: Header,
+): Promise<VerificationKey | AuthRefusal> {
   const { alg, kid, typ, jku, crit } = header
   const algorithm = assertionAlgorithms.find(it => it === alg)
   if (algorithm === undefined) return refuse('assertion-alg-unsupported')
@@ -46,7 +50,7 @@ async function loadKeys(
   keySets: KeySets,
   client: Client,
   kid: string,
-): Promise<readonly VerificationKey[] | Refusal> {
+): Promise<readonly VerificationKey[] | AuthRefusal> {
   const { jwksUrl, approved } = client
   if (jwksUrl !== undefined) return keySets.find({ jwksUrl, approved }, kid)
   return client.jwks === undefined ? UNAVAILABLE : readInlineKeys(client.jwks)
@@ -77,7 +81,7 @@ function checkClaims(
   claims: JwtClaims,
   audiences: readonly string[],
   now: number,
-): AssertionClaims | Refusal {
+): AssertionClaims | AuthRefusal {
   const { aud, exp, nbf, iat, jti } = claims
   const seconds = now / 1000
   if (!isForUs(aud, audiences)) return refuse('assertion-aud-wrong')
@@ -108,7 +112,7 @@ export interface AssertedClient {
 export async function checkAssertion(
   context: AuthContext,
   sent: { readonly assertion: string; readonly clientId: string | undefined },
-): Promise<AssertedClient | Refusal> {
+): Promise<AssertedClient | AuthRefusal> {
   const assertion = decodeAssertion(sent.assertion)
   if (!assertion) return refuse('assertion-malformed', { longest: LIMITS.assertionCharacters })
   const { iss, sub } = assertion.claims

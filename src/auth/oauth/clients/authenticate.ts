@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
 import { isSameText, type Schema, sha256 } from '../../../store/index.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
-import type { Comparison } from '../../words/reason.ts'
+import type { ComparedValue } from '../../words/reason.ts'
 import type { AuthContext } from '../context.ts'
 import { type AssertedClient, checkAssertion, consumeAssertion, decodeAssertion } from './assertion.ts'
 import { type Client, findClient, findRegisteredClient } from './client.ts'
@@ -17,13 +17,16 @@ export async function authenticateClient(
   context: AuthContext,
   authorization: string | undefined,
   form: Parameters,
-): Promise<Client | Refusal> {
+): Promise<Client | AuthRefusal> {
   const verified = await verifyClient(context, authorization, form)
   return isFailure(verified) ? verified : consumeProof(context.store.db, verified)
 }
 
 /** Consumes the assertion, if there is one, in the transaction of the request's changes. */
-export async function consumeProof(db: Kysely<Schema>, verified: VerifiedClient): Promise<Client | Refusal> {
+export async function consumeProof(
+  db: Kysely<Schema>,
+  verified: VerifiedClient,
+): Promise<Client | AuthRefusal> {
   const { client } = verified
   return verified.claims === undefined || (await consumeAssertion(db, verified))
     ? client
@@ -35,7 +38,7 @@ export async function verifyClient(
   context: AuthContext,
   authorization: string | undefined,
   form: Parameters,
-): Promise<VerifiedClient | Refusal> {
+): Promise<VerifiedClient | AuthRefusal> {
   const credentials = readCredentials(authorization, form)
   if (isFailure(credentials)) return credentials
   if (credentials.kind === 'assertion') {
@@ -64,7 +67,7 @@ export async function verifyClient(
 async function refuseUnusable(
   context: AuthContext,
   credentials: Exclude<Credentials, { readonly kind: 'assertion' }>,
-): Promise<Refusal> {
+): Promise<AuthRefusal> {
   const id = credentials.kind === 'refresh-token' ? undefined : credentials.clientId
   const registered = id === undefined ? undefined : await findRegisteredClient(context.store.db, id)
   if (registered) return refuse('client-unusable').withKnown({ clientId: registered.id })
@@ -79,7 +82,7 @@ function nameMethod({ kind }: Credentials, authorization: string | undefined): s
   return authorization === undefined ? 'client_secret_post' : 'client_secret_basic'
 }
 
-function compareMethods(sent: string, { authMethod }: Client): Comparison {
+function compareMethods(sent: string, { authMethod }: Client): ComparedValue {
   const expected =
     authMethod === 'client_secret' ? ['client_secret_basic', 'client_secret_post'] : [authMethod]
   return { name: 'client authentication', sent, expected, origin: 'registered' }
@@ -101,7 +104,7 @@ async function findClientOfRefreshToken(
 function checkCredentials(
   client: Client,
   credentials: Exclude<Credentials, { readonly kind: 'assertion' }>,
-): Client | Refusal {
+): Client | AuthRefusal {
   switch (client.authMethod) {
     case 'none':
       return credentials.kind === 'secret' ? refuse('public-client-sent-secret') : client
@@ -137,7 +140,7 @@ export type Credentials =
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 /** Reads the client's credentials. Only one method may be used (RFC 6749, 2.3). */
-function readCredentials(authorization: string | undefined, form: Parameters): Credentials | Refusal {
+function readCredentials(authorization: string | undefined, form: Parameters): Credentials | AuthRefusal {
   const methods = [authorization, form.get('client_secret'), findAssertion(form)]
   if (methods.filter(method => method !== undefined).length > 1)
     return refuse('client-authentication-repeated')
@@ -150,28 +153,28 @@ function findAssertion(form: Parameters): string | undefined {
 }
 
 // RFC 7521, 4.2.
-function readAssertion(form: Parameters): Credentials | Refusal {
+function readAssertion(form: Parameters): Credentials | AuthRefusal {
   const assertion = form.get('client_assertion')
   if (form.get('client_assertion_type') !== ASSERTION_TYPE || assertion === undefined)
     return refuse('client-assertion-type-unknown', { type: ASSERTION_TYPE })
   return { kind: 'assertion', clientId: form.get('client_id'), assertion }
 }
 
-function readFormCredentials(form: Parameters): Credentials | Refusal {
+function readFormCredentials(form: Parameters): Credentials | AuthRefusal {
   const clientId = form.get('client_id')
   if (clientId === undefined) return readRefreshToken(form)
   const secret = form.get('client_secret')
   return secret === undefined ? { kind: 'name', clientId } : { kind: 'secret', clientId, secret }
 }
 
-function readRefreshToken(form: Parameters): Credentials | Refusal {
+function readRefreshToken(form: Parameters): Credentials | AuthRefusal {
   const refreshToken = form.get('grant_type') === 'refresh_token' ? form.get('refresh_token') : undefined
   return refreshToken === undefined || form.get('client_secret') !== undefined
     ? refuse('client-not-named')
     : { kind: 'refresh-token', refreshToken }
 }
 
-function readBasic(authorization: string, form: Parameters): Credentials | Refusal {
+function readBasic(authorization: string, form: Parameters): Credentials | AuthRefusal {
   const encoded = /^Basic +([A-Za-z0-9+/=_-]+)$/i.exec(authorization)?.[1]
   const [id, secret] = encoded === undefined ? [] : splitPair(Buffer.from(encoded, 'base64').toString())
   if (id === undefined || secret === undefined) return refuse('basic-header-malformed')

@@ -1,6 +1,6 @@
 import { findNearest } from '../../../core/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { AuthContext } from '../context.ts'
 import { listRegisteredClients } from './store-client.ts'
 
@@ -9,7 +9,7 @@ export async function refuseUnregistered(
   { store, settings }: AuthContext,
   reason: 'app-not-registered' | 'client-not-registered',
   sent: string,
-): Promise<Refusal> {
+): Promise<AuthRefusal> {
   const isReadable = settings.developerTools && sent.length <= LIMITS.parameters.client_id
   const { apps } = isReadable ? await listRegisteredClients(store, {}) : { apps: [] }
   const meant = findNearest(

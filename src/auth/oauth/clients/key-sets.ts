@@ -3,7 +3,7 @@ import { isFailure, isRecord } from '../../../core/index.ts'
 import { type Algorithm, readKeySet, type VerificationKey } from '../../../jwt/index.ts'
 import type { FetchDocument } from '../../base/fetch-document.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { KeySets } from '../context.ts'
 
 /** SMART 2.2, asymmetric authentication. */
@@ -54,7 +54,7 @@ export function createKeySets(options: {
   readonly clock: () => number
   readonly onUnusable?: (url: string, reason: string) => void
 }): KeySets {
-  const cache = createCachedFetch<readonly VerificationKey[] | Refusal>({
+  const cache = createCachedFetch<readonly VerificationKey[] | AuthRefusal>({
     clock: options.clock,
     maxEntries: LIMITS.keySetsKept,
     async fetch(url, previous) {
@@ -91,7 +91,7 @@ export function createKeySets(options: {
 
 export const UNAVAILABLE = refuse('assertion-keys-unavailable')
 
-function hasKey(keys: readonly VerificationKey[] | Refusal, kid: string): boolean {
+function hasKey(keys: readonly VerificationKey[] | AuthRefusal, kid: string): boolean {
   return !isFailure(keys) && keys.some(key => key.kid === kid)
 }
 

@@ -10,8 +10,8 @@ import {
   type ScopeContext,
 } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
-import type { Comparison } from '../../words/reason.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
+import type { ComparedValue } from '../../words/reason.ts'
 import { type AllowedScopes, indexAllowedScopes, keepPermissions, toCanonical } from './narrow.ts'
 
 /** What the granted scopes depend on, except the request. */
@@ -119,19 +119,19 @@ function isContextGranted(context: ScopeContext, terms: ScopeTerms): boolean {
 export function compareScope(
   sent: string,
   expected: string,
-  origin: Comparison['origin'] = 'registered',
-): Comparison {
+  origin: ComparedValue['origin'] = 'registered',
+): ComparedValue {
   return { name: 'scope', sent, expected: [expected], origin }
 }
 
 /** Refuses a list of scopes that exceeds a limit. */
-export function checkRequestedScope(asked: string): Refusal | undefined {
+export function checkRequestedScope(asked: string): AuthRefusal | undefined {
   const fault = findScopeListFault(asked)
   return fault === undefined ? undefined : refuse('scope-list-too-large', { fault })
 }
 
 /** Refuses a grant without scopes, and one with more scopes than a token may have. */
-export function checkGrantedScope(granted: string): Refusal | undefined {
+export function checkGrantedScope(granted: string): AuthRefusal | undefined {
   if (granted === '') return refuse('scope-not-grantable')
   if (granted.split(' ').length > MAX_SCOPES)
     return refuse('scope-combinations-too-many', { most: MAX_SCOPES })

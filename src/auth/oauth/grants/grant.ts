@@ -4,7 +4,7 @@ import { DAY_MS } from '../../../core/index.ts'
 import { lockRows, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { AuthSettings } from '../../base/settings.ts'
-import { buildFhirUser, opensRecords, type User } from '../../base/user.ts'
+import { type AuthUser, buildFhirUser, opensRecords } from '../../base/user.ts'
 import { findLoginRow } from '../../users/find-login.ts'
 import { ACCOUNT_COLUMNS, isOffline, keepGood, parseBasis, readBasis } from '../../users/validity/facts.ts'
 import { type AccessRules, type Basis, computeClientMark, isUsableClient } from '../../users/validity/rule.ts'
@@ -15,7 +15,7 @@ import type { ExtraContext } from '../launch/options.ts'
 import { getStyle } from '../style.ts'
 
 /** The access that a user granted to a client. */
-export interface Grant {
+export interface UserGrant {
   readonly id: string
   readonly clientId: string
   readonly scope: string
@@ -39,7 +39,7 @@ export interface Grant {
   readonly endsAt: number | undefined
 }
 
-export type NewGrant = Omit<Grant, 'id' | 'clientId' | 'user' | 'fhirUserId' | 'endsAt'> & {
+export type NewGrant = Omit<UserGrant, 'id' | 'clientId' | 'user' | 'fhirUserId' | 'endsAt'> & {
   /** As it was when the user approved the grant. */
   readonly client: Pick<Client, 'id' | 'mark'>
   readonly fhirUserId: string | undefined
@@ -129,7 +129,7 @@ export async function findLiveGrant(
   db: Kysely<Schema>,
   { rules, clock }: GrantContext,
   id: string,
-): Promise<Grant | undefined> {
+): Promise<UserGrant | undefined> {
   const { rows } = await selectGrant(db, { id })
   const [row] = await keepGoodGrants(db, rules, rows, clock())
   return row && toGrant(row, rules)
@@ -279,7 +279,7 @@ export function hasScope(scope: string, name: string): boolean {
   return scope.split(' ').includes(name)
 }
 
-function toGrant(row: GrantRow, rules: AccessRules): Grant {
+function toGrant(row: GrantRow, rules: AccessRules): UserGrant {
   const { fromEhr = false, isForHook = false, fhirUserId, ...extraContext } = parseContext(row)
   return {
     id: row.id,
@@ -310,7 +310,7 @@ function parseContext({ context }: Pick<GrantRow, 'context'>) {
 }
 
 /** The launch context in a token response or an introspection response (SMART 2.2, launch context). */
-export function buildContextMembers(context: Pick<AuthContext, 'settings' | 'hooks'>, grant: Grant) {
+export function buildContextMembers(context: Pick<AuthContext, 'settings' | 'hooks'>, grant: UserGrant) {
   const { patientId, encounterId, needPatientBanner, fromEhr, extraContext } = grant
   const style =
     readExtension(context, grant).style ?? `${context.settings.issuerUrl}${getStyle(context.settings).path}`
@@ -326,7 +326,7 @@ export function buildContextMembers(context: Pick<AuthContext, 'settings' | 'hoo
 /** The claims about the user in an ID token and a user info response (OIDC Core, 5.1; SMART 2.2, scopes for identity). */
 export function buildUserClaims(
   { fhirBaseUrl }: Pick<AuthSettings, 'fhirBaseUrl'>,
-  { user, fhirUserId }: Grant,
+  { user, fhirUserId }: UserGrant,
   scope: string,
 ) {
   const fhirUser = hasScope(scope, 'fhirUser')
@@ -339,7 +339,7 @@ export function buildUserClaims(
 /** The owner of a grant, active or not. */
 export interface AuditedGrant {
   readonly client: string
-  readonly user: Pick<User, 'id' | 'fhirUserId'>
+  readonly user: Pick<AuthUser, 'id' | 'fhirUserId'>
   readonly patient: string | undefined
   readonly launch: string
 }

@@ -4,7 +4,7 @@ import { type Client, findClient, findLaunchableClients } from '../clients/clien
 import type { AuthContext } from '../context.ts'
 
 /** An app that the portal can launch. */
-export interface App {
+export interface LaunchableApp {
   readonly client: Client
   readonly launchUrl: string
   /** Whether a launch without `clientId` launches this app. */
@@ -13,7 +13,7 @@ export interface App {
 
 /** The apps that the portal lists. */
 export interface AppList {
-  readonly apps: readonly App[]
+  readonly apps: readonly LaunchableApp[]
   /** Whether there are more, which a search finds. */
   readonly hasMore: boolean
 }
@@ -38,7 +38,7 @@ export async function findApps(
 }
 
 /** The apps that patients and relatives can open from their start page. */
-export async function findPatientApps(context: AuthContext): Promise<readonly App[]> {
+export async function findPatientApps(context: AuthContext): Promise<readonly LaunchableApp[]> {
   const ids = context.settings.patientApps.slice(0, LIMITS.appsListed)
   const apps = await Promise.all(ids.map(id => findApp(context, id)))
   return apps.flatMap(app => (app?.client.approved ? app : []))
@@ -52,13 +52,13 @@ function toAppList(context: AuthContext, clients: readonly Client[]): AppList {
 }
 
 /** The app with this client id, or the default one, if it can be launched. */
-export async function findApp(context: AuthContext, clientId?: string): Promise<App | undefined> {
+export async function findApp(context: AuthContext, clientId?: string): Promise<LaunchableApp | undefined> {
   const client = await findClient(context.store.db, context, clientId ?? context.settings.defaultClientId)
   return client && toApp(context, client)
 }
 
 // The setting is the launch URL of a default client that has none.
-function toApp({ settings }: AuthContext, client: Client): App | undefined {
+function toApp({ settings }: AuthContext, client: Client): LaunchableApp | undefined {
   const isDefault = client.id === settings.defaultClientId
   const launchUrl = client.launchUrl ?? (isDefault ? settings.smartClientLaunchUrl : undefined)
   return launchUrl === undefined ? undefined : { client, launchUrl, isDefault }

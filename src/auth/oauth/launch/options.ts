@@ -5,7 +5,7 @@ import { LIMITS } from '../../base/limits.ts'
 import type { Parameters } from '../../base/request.ts'
 
 /** "More options" of the launch form. */
-export interface LaunchOptions {
+export interface LaunchFormOptions {
   /** Undefined: the setting decides. */
   readonly needPatientBanner: boolean | undefined
   readonly extraContext: ExtraContext
@@ -36,7 +36,7 @@ export function readEncounterChoice(body: unknown): string | undefined {
 }
 
 /** Reads the options of a form, or returns the fault. */
-export function readOptions(form: Parameters): LaunchOptions | FormFault {
+export function readOptions(form: Parameters): LaunchFormOptions | FormFault {
   const banner = form.get('needPatientBanner')
   if (banner !== undefined && banner !== 'true' && banner !== 'false')
     return makeFormFault('needPatientBanner', 'needPatientBanner must be true or false.')

@@ -5,7 +5,7 @@ import type { Schema } from '../../../store/index.ts'
 import { type Person, readPerson } from '../../../web/person/index.ts'
 import type { FhirReader, Unavailable } from '../../base/fhir-reader.ts'
 import type { AuthSettings } from '../../base/settings.ts'
-import type { User } from '../../base/user.ts'
+import type { AuthUser } from '../../base/user.ts'
 import { hasNamesake } from '../../patients/namesakes.ts'
 import { toEncounter } from '../../patients/picked.ts'
 import type { PageReason } from '../../words/reasons.ts'
@@ -13,7 +13,7 @@ import { type Client, isConfigured } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
 import { findApp } from './apps.ts'
 import { createLaunchToken, type Launch } from './launch-token.ts'
-import type { FormFault, LaunchOptions } from './options.ts'
+import type { FormFault, LaunchFormOptions } from './options.ts'
 
 export interface LaunchRequest {
   readonly patientId: string | undefined
@@ -22,7 +22,7 @@ export interface LaunchRequest {
   readonly clientId: string | undefined
   readonly repeated: boolean
   /** The options, or the fault of the form. */
-  readonly options: LaunchOptions | FormFault
+  readonly options: LaunchFormOptions | FormFault
 }
 
 interface PlainProblem<Reason extends PageReason> extends Failed {
@@ -64,7 +64,7 @@ export function issueLaunch(
 /** Checks a launch request against the FHIR server with this user's access. */
 export async function prepareLaunch(
   context: AuthContext,
-  user: User,
+  user: AuthUser,
   read: FhirReader,
   { patientId, encounterId, clientId, repeated, options }: LaunchRequest,
 ): Promise<ReadyLaunch | LaunchProblem> {

@@ -1,7 +1,7 @@
 import { isFailure, isPlainLine, isRecord, ON_PLAIN_LINE } from '../../../core/index.ts'
 import { MAX_SCOPE_LIST_CHARACTERS } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import { CLIENT_FIELDS } from '../clients/fields.ts'
 import {
   AUTH_METHODS,
@@ -27,7 +27,7 @@ export interface ClientMetadata {
 const GRANT_TYPES: readonly string[] = ['authorization_code', 'refresh_token', 'client_credentials']
 
 /** Reads the metadata of a client. Unknown members are ignored (RFC 7591, 2). */
-export function readClientMetadata(body: unknown): ClientMetadata | Refusal {
+export function readClientMetadata(body: unknown): ClientMetadata | AuthRefusal {
   const members = readMembers(body)
   if (isFailure(members)) return members
   const { texts, lists, jwks } = members
@@ -88,7 +88,7 @@ interface Members {
   readonly jwks: unknown
 }
 
-function readMembers(body: unknown): Members | Refusal {
+function readMembers(body: unknown): Members | AuthRefusal {
   if (!isRecord(body)) return refuse('metadata-malformed')
   if (Object.keys(body).length > LIMITS.metadataMembers)
     return refuse('metadata-has-too-many-members', { most: LIMITS.metadataMembers })
@@ -117,7 +117,7 @@ function isAuthMethod(text: string): text is AuthMethod {
   return Object.hasOwn(AUTH_METHODS, text)
 }
 
-function checkProperties(app: ClientProperties, grantTypes: readonly string[]): Refusal | undefined {
+function checkProperties(app: ClientProperties, grantTypes: readonly string[]): AuthRefusal | undefined {
   const fault = findClientFault(app)
   if (fault) return refuseProperty(fault)
   if (grantTypes.includes('authorization_code') && app.redirectUris.length === 0)
@@ -127,7 +127,7 @@ function checkProperties(app: ClientProperties, grantTypes: readonly string[]): 
   return hasOwnScope(app.scope) ? refuse('metadata-own-scopes') : undefined
 }
 
-function refuseProperty(fault: ClientFault): Refusal {
+function refuseProperty(fault: ClientFault): AuthRefusal {
   const { property } = fault
   const isRedirectUri = property === 'redirectUris' || property === 'postLogoutRedirectUris'
   const texts = describeClientFaults(

@@ -6,7 +6,7 @@ import { isSameText, type Schema, sha256 } from '../../../store/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import { forbidCaching, readJson, sendOAuthError } from '../../base/request.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { type BearerError, sendBearerError } from '../access-token.ts'
@@ -51,7 +51,7 @@ const needsAdministrator = refuse('metadata-system-scopes-of-stranger')
 async function checkAnonymous(
   { store }: AuthContext,
   metadata: ClientMetadata,
-): Promise<Refusal | undefined> {
+): Promise<AuthRefusal | undefined> {
   if (JSON.stringify(metadata).length > LIMITS.registrationCharacters)
     return refuse('metadata-too-long', { longest: LIMITS.registrationCharacters })
   const { count } = await store.db

@@ -5,7 +5,7 @@ import { isFailure, readText } from '../../../core/index.ts'
 import { type Schema, sha256 } from '../../../store/index.ts'
 import { auditEvent, describeRefusal } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import { forbidCaching, readForm, readParameters, sendOAuthError } from '../../base/request.ts'
 import { consumeProof, type VerifiedClient, verifyClient } from '../clients/authenticate.ts'
 import type { Client } from '../clients/client.ts'
@@ -42,7 +42,7 @@ async function handleRevocation(
   context: AuthContext,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<Refusal | undefined> {
+): Promise<AuthRefusal | undefined> {
   const form = readForm(request)
   if (isFailure(form)) return form
   const verified = await verifyClient(context, request.headers.authorization, form)
@@ -57,7 +57,7 @@ async function revokeRecorded(
   request: FastifyRequest,
   verified: VerifiedClient,
   token: string | undefined,
-): Promise<Refusal | undefined> {
+): Promise<AuthRefusal | undefined> {
   const keys = await context.keys.listPublicKeys()
   return context.store.db.transaction().execute(async trx => {
     const client = await consumeProof(trx, verified)

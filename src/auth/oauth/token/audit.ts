@@ -11,7 +11,7 @@ import {
   type TokenClaims,
   writeRecords,
 } from '../../base/audit.ts'
-import type { Refusal } from '../../base/refusal.ts'
+import type { AuthRefusal } from '../../base/refusal.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
 import type { AuthContext } from '../context.ts'
 import { findGrantForAudit } from '../grants/grant.ts'
@@ -22,7 +22,7 @@ import type { UnsignedTokens } from './token-response.ts'
 export async function auditTokens(
   context: AuthContext,
   request: FastifyRequest,
-  result: UnsignedTokens | Refusal,
+  result: UnsignedTokens | AuthRefusal,
   trx?: Transaction<Schema>,
 ): Promise<void> {
   const kind = readTokenEvent(readParameters(request.body))
@@ -53,7 +53,7 @@ async function auditRefusedTokens(
   context: AuthContext,
   request: FastifyRequest,
   kind: TokenEvent,
-  refusal: Refusal,
+  refusal: AuthRefusal,
   trx: Transaction<Schema> | undefined,
 ): Promise<void> {
   const form = readParameters(request.body)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { parseScopes } from '../../../smart/index.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { isProgramScope } from '../../words/program-scopes.ts'
 import type { Client } from '../clients/client.ts'
@@ -30,7 +30,7 @@ const EXTENSION_SCOPES: ReadonlySet<string> = new Set(['__launch-contexts.c'])
 export async function grantClientCredentials(
   context: Pick<AuthContext, 'settings' | 'clock'>,
   { client, form }: Pick<TokenRequest, 'client' | 'form'>,
-): Promise<UnsignedTokens | Refusal> {
+): Promise<UnsignedTokens | AuthRefusal> {
   const requested = form.get('scope')
   if (isProgram(client) && requested !== undefined)
     return requested === client.scope

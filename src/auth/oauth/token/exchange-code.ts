@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from 'kysely'
 import { isSameText, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, revokeGrant } from '../grants/grant.ts'
@@ -15,7 +15,7 @@ import { createRefreshToken, touchGrant } from './token-response.ts'
 export async function exchangeCode(
   context: Pick<AuthContext, 'clock' | 'rules' | 'hooks'>,
   { trx, client, form }: TokenRequest,
-): Promise<TokenGrant | Refusal> {
+): Promise<TokenGrant | AuthRefusal> {
   const { clock } = context
   const code = form.get('code')
   if (code === undefined) return refuse('parameter-missing', { parameter: 'code' })
@@ -46,7 +46,7 @@ const selectCode = prepareQuery((db, { codeHash, clientId }: { codeHash: string;
     .where('grant.client_id', '=', clientId),
 )
 
-function checkCode(row: CodeRow, form: Parameters, now: number): Refusal | undefined {
+function checkCode(row: CodeRow, form: Parameters, now: number): AuthRefusal | undefined {
   const origin = 'in the authorization request'
   const { redirect_uri, code_challenge } = row
   if (redirect_uri !== form.get('redirect_uri'))
@@ -101,7 +101,7 @@ async function redeem(
   trx: Kysely<Schema>,
   row: CodeRow,
   context: Pick<AuthContext, 'clock' | 'rules' | 'hooks'>,
-): Promise<TokenGrant | Refusal> {
+): Promise<TokenGrant | AuthRefusal> {
   const now = context.clock()
   const grant = await findLiveGrant(trx, context, row.grant_id)
   if (!grant) return refuse('code-grant-ended')

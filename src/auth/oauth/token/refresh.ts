@@ -3,9 +3,9 @@ import { isFailure } from '../../../core/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
 import { prepareQuery, type Schema, type Sealer, sha256 } from '../../../store/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { AuthContext } from '../context.ts'
-import { findLiveGrant, type Grant, revokeGrant } from '../grants/grant.ts'
+import { findLiveGrant, revokeGrant, type UserGrant } from '../grants/grant.ts'
 import { checkRequestedScope, compareScope } from '../grants/grant-scope.ts'
 import { ScopeIndex } from '../grants/narrow.ts'
 import { readExtension } from '../hooks.ts'
@@ -25,7 +25,7 @@ type TokenRow = Selectable<Schema['refresh_token']>
 export async function refreshTokens(
   context: Pick<AuthContext, 'clock' | 'sealer' | 'rules' | 'hooks'>,
   { trx, client, form }: TokenRequest,
-): Promise<TokenGrant | Refusal> {
+): Promise<TokenGrant | AuthRefusal> {
   const token = form.get('refresh_token')
   if (token === undefined) return refuse('parameter-missing', { parameter: 'refresh_token' })
   const now = context.clock()
@@ -66,7 +66,7 @@ const selectToken = prepareQuery((db, { tokenHash, clientId }: { tokenHash: stri
 )
 
 /** RFC 6749, 6: the same scopes or fewer. The grant itself does not change. */
-function narrowScope(grant: Grant, requested: string | undefined): string | Refusal {
+function narrowScope(grant: UserGrant, requested: string | undefined): string | AuthRefusal {
   // The granted scopes may exceed the limits of a request.
   if (requested === undefined || requested === grant.scope) return grant.scope
   const refused = checkRequestedScope(requested)
@@ -99,7 +99,7 @@ const setTokenUsed = prepareQuery((db, { tokenHash, hash, now }: RefreshAttempt 
 async function createSuccessor(
   trx: Kysely<Schema>,
   row: TokenRow,
-  grant: Grant,
+  grant: UserGrant,
   { sealer }: Pick<AuthContext, 'sealer'>,
   now: number,
 ): Promise<string | undefined> {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { findOwn, isFailure } from '../../../core/index.ts'
 import { paths } from '../../base/paths.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import {
   forbidCaching,
   type Parameters,
@@ -30,7 +30,7 @@ import {
   type UnsignedTokens,
 } from './token-response.ts'
 
-type GrantHandler<Response> = (context: AuthContext, request: TokenRequest) => Promise<Response | Refusal>
+type GrantHandler<Response> = (context: AuthContext, request: TokenRequest) => Promise<Response | AuthRefusal>
 
 const GRANT_TYPES: Readonly<Record<string, GrantHandler<UnsignedTokens>>> = {
   authorization_code: issueFor(exchangeCode),
@@ -58,7 +58,7 @@ export function addTokenRoutes(app: FastifyInstance, context: AuthContext): void
 
 function describeTokenRequest(
   { body }: FastifyRequest,
-  response: TokenResponse | Refusal,
+  response: TokenResponse | AuthRefusal,
 ): readonly string[] {
   const grantType = readParameters(body).get('grant_type') ?? ''
   return [
@@ -72,7 +72,7 @@ async function handleTokenRequest(
   context: AuthContext,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<TokenResponse | Refusal> {
+): Promise<TokenResponse | AuthRefusal> {
   const tokenRequest = await readRequest(context, request)
   if (isFailure(tokenRequest)) {
     await auditTokens(context, request, tokenRequest)
@@ -111,7 +111,7 @@ async function handleTokenRequest(
 async function addUserPatients(
   context: AuthContext,
   tokens: UnsignedTokens,
-): Promise<UnsignedTokens | Refusal> {
+): Promise<UnsignedTokens | AuthRefusal> {
   const { grant, accessToken } = tokens
   if (!grant || !isPatientUser(grant.user)) return tokens
   const records = await findOwnRecords(context, grant.user)
@@ -132,7 +132,7 @@ function isVouchedFor({ authMethod, approved }: Client): boolean {
 async function readRequest(
   context: AuthContext,
   request: FastifyRequest,
-): Promise<{ readonly form: Parameters; readonly verified: VerifiedClient } | Refusal> {
+): Promise<{ readonly form: Parameters; readonly verified: VerifiedClient } | AuthRefusal> {
   const form = readForm(request)
   if (isFailure(form)) return form
   const verified = await verifyClient(context, request.headers.authorization, form)

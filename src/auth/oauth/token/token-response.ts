@@ -9,7 +9,7 @@ import type { AuthSettings } from '../../base/settings.ts'
 import { buildFhirUser } from '../../base/user.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
-import { buildContextMembers, buildUserClaims, type Grant, hasScope } from '../grants/grant.ts'
+import { buildContextMembers, buildUserClaims, hasScope, type UserGrant } from '../grants/grant.ts'
 import { readExtension } from '../hooks.ts'
 import { signOwnJwt } from '../keys/key-ring.ts'
 import type { SigningKey } from '../keys/signing-key.ts'
@@ -45,7 +45,7 @@ export interface TokenResponse extends ExtraContext {
 
 /** A grant that tokens are issued for. `scope` may be narrower than the grant's. */
 export interface TokenGrant {
-  readonly grant: Grant
+  readonly grant: UserGrant
   readonly scope: string
   readonly refreshToken: string | undefined
   readonly nonce: string | undefined
@@ -57,7 +57,7 @@ export interface UnsignedTokens {
   readonly idToken?: Claims
   readonly response: Omit<TokenResponse, 'access_token' | 'id_token'>
   /** Backend services have no grant. */
-  readonly grant?: Grant
+  readonly grant?: UserGrant
 }
 
 /** Signs in other threads. Call it after the commit, because a transaction blocks other requests. */
@@ -101,12 +101,12 @@ export function buildTokens(
 }
 
 // A token must not outlive its grant.
-function computeLifetime({ endsAt }: Grant, now: number, longestSeconds: number): number {
+function computeLifetime({ endsAt }: UserGrant, now: number, longestSeconds: number): number {
   return endsAt === undefined ? longestSeconds : Math.min(longestSeconds, Math.ceil((endsAt - now) / 1000))
 }
 
 /** `online_access` ends with the login; `offline_access` has an end only by a setting. */
-function computeRenewal({ endsAt }: Grant, now: number): { refresh_token_expires_in?: number } {
+function computeRenewal({ endsAt }: UserGrant, now: number): { refresh_token_expires_in?: number } {
   return endsAt === undefined
     ? {}
     : { refresh_token_expires_in: Math.max(0, Math.floor((endsAt - now) / 1000)) }
@@ -131,7 +131,7 @@ function buildIdToken(settings: AuthSettings, { grant, scope, nonce }: TokenGran
 }
 
 /** Its `jti` begins with the grant's id, so that all tokens of a grant can be revoked. */
-function buildAccessToken(settings: AuthSettings, grant: Grant, scope: string, times: Times): Claims {
+function buildAccessToken(settings: AuthSettings, grant: UserGrant, scope: string, times: Times): Claims {
   return {
     iss: settings.issuerUrl,
     sub: grant.user.id,
@@ -158,7 +158,7 @@ export function hasUserScope(scope: string): boolean {
 /** Creates a refresh token if the grant has `online_access`, which ends with the login, or `offline_access`. */
 export async function createRefreshToken(
   db: Kysely<Schema>,
-  grant: Grant,
+  grant: UserGrant,
   now: number,
 ): Promise<string | undefined> {
   if (!hasScope(grant.scope, 'online_access') && !hasScope(grant.scope, 'offline_access')) return undefined

@@ -2,11 +2,11 @@ import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { openEventIds, type TrailPosition } from '../../../audit/index.ts'
 import { CSV_TYPE, formatCsvRow, formatDate, formatTime } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import type { User } from '../../base/user.ts'
+import type { AuthUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { type Actors, findActors } from '../parts/access-log/actors.ts'
 import { findPerson, readDays } from '../parts/access-log/read.ts'
-import type { View } from '../parts/access-log/view.ts'
+import type { AccessLogView } from '../parts/access-log/view.ts'
 import { describeByApp, listApps } from '../parts/access-log/visit-rows.ts'
 import { ACCESS_KINDS, classify, type Visit } from '../parts/access-log/visits.ts'
 import { describeLists, describeVisit } from '../parts/access-log/words.ts'
@@ -79,8 +79,8 @@ const running: string[] = []
  */
 export function writeVisits(
   context: AuthContext,
-  user: User,
-  options: { readonly view: View; readonly whose: WhoseRecord; readonly format: DownloadFormat },
+  user: AuthUser,
+  options: { readonly view: AccessLogView; readonly whose: WhoseRecord; readonly format: DownloadFormat },
 ): AsyncGenerator<string> | undefined {
   const ofUser = running.filter(id => id === user.id).length
   if (ofUser >= LIMITS.accessDownloadsPerUser || running.length >= LIMITS.accessDownloads) return undefined
@@ -89,7 +89,7 @@ export function writeVisits(
 
 async function* generate(
   context: AuthContext,
-  user: User,
+  user: AuthUser,
   { view, whose, format }: NonNullable<Parameters<typeof writeVisits>[2]>,
 ): AsyncGenerator<string> {
   running.push(user.id)

@@ -13,7 +13,7 @@ import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import type { Actors } from '../parts/access-log/actors.ts'
 import type { AccessLog } from '../parts/access-log/read.ts'
-import { buildUrl, type DayFault, isNarrowed, type View } from '../parts/access-log/view.ts'
+import { type AccessLogView, buildUrl, type DayFault, isNarrowed } from '../parts/access-log/view.ts'
 import { renderVisits } from '../parts/access-log/visit-rows.ts'
 import { ACCESS_KINDS, type Day, type Visit } from '../parts/access-log/visits.ts'
 import { renderAsk, renderSignedInPage } from '../parts/page-parts.ts'
@@ -119,7 +119,7 @@ function renderNobody({ view, older, searchedTo, whose }: AccessLog): Html {
 interface DayOptions {
   readonly actors: Actors
   readonly whose: WhoseRecord
-  readonly view: Pick<View, 'kind' | 'zone'>
+  readonly view: Pick<AccessLogView, 'kind' | 'zone'>
   readonly now: number
 }
 
@@ -146,7 +146,7 @@ function nameDay(start: number, { now, view: { zone } }: DayOptions): string {
   return `${new Date(start).toLocaleDateString('en-GB', { weekday: 'long', timeZone: zone })}, `
 }
 
-function renderDownloads(view: View): Html {
+function renderDownloads(view: AccessLogView): Html {
   const chosen = { ...view, before: undefined }
   return html`<span class="push">Download: <a href="${buildUrl(chosen, paths.accountAccessLogCsv)}" download>table (CSV)</a> or <a href="${buildUrl(chosen, paths.accountAccessLogJson)}" download>JSON</a></span>`
 }

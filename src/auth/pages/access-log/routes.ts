@@ -10,7 +10,7 @@ import type { Login } from '../../users/find-login.ts'
 import { requireLogin } from '../../users/login.ts'
 import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
 import { readAccessLog, readPeople } from '../parts/access-log/read.ts'
-import { type DayFault, findDayFault, readView, type View } from '../parts/access-log/view.ts'
+import { type AccessLogView, type DayFault, findDayFault, readView } from '../parts/access-log/view.ts'
 import { sendErrorPage } from '../parts/page-parts.ts'
 import { describeWhose } from '../parts/whose.ts'
 import { DOWNLOADS, type DownloadFormat, writeVisits } from './download.ts'
@@ -52,7 +52,7 @@ type RecordHandler = (
   reply: FastifyReply,
   login: Login,
   options: {
-    readonly view: View
+    readonly view: AccessLogView
     readonly records: readonly OwnRecord[]
     readonly fault: DayFault | undefined
   },
@@ -72,7 +72,7 @@ function requireRecord(context: AuthContext, handle: RecordHandler) {
 }
 
 /** Each record and day has another name. It tells no one whose record it is. */
-function nameFile({ clock }: AuthContext, { patient, zone }: View): string {
+function nameFile({ clock }: AuthContext, { patient, zone }: AccessLogView): string {
   return `who-looked-${formatDate(clock(), zone)}-${hash('sha256', patient, 'hex').slice(0, 6)}`
 }
 

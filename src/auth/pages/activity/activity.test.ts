@@ -12,7 +12,7 @@ import { TestAuthServer, unknownToken, VERIFIER } from '../../testing/test-auth-
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { openTestStore } from '../../testing/test-store.ts'
 import { mayViewActivity } from '../../users/login-rights.ts'
-import { describeApp, describeDecision, type Names } from '../parts/explain/describe.ts'
+import { describeApp, describeDecision, type KnownNames } from '../parts/explain/describe.ts'
 import { adviseOn } from '../parts/explain/explain.ts'
 
 const { sentence: OUTSIDE } = getFhirWords('outside-access')
@@ -769,7 +769,7 @@ describe('mayViewActivity', () => {
 })
 
 describe('describeDecision', () => {
-  const names: Names = {
+  const names: KnownNames = {
     user: () => 'Dr. Robin Ahmadi',
     app: id => (id === 'x' ? 'Helio Trends' : undefined),
   }

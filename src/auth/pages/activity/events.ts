@@ -10,17 +10,17 @@ import {
   describeApp,
   describeDecision,
   describeOrigin,
+  type KnownNames,
   type LaunchGroup,
-  type Names,
   nameKind,
 } from '../parts/explain/describe.ts'
 import { type Advice, adviseOn, findClaimedLaunch } from '../parts/explain/explain.ts'
 import type { FoundProblem } from './problems.ts'
-import { buildUrl, type View } from './view.ts'
+import { type ActivityView, buildUrl } from './view.ts'
 
 export interface EventsOptions extends Pick<AuthContext, 'explainRequest' | 'hooks'> {
-  readonly view: View
-  readonly names: Names
+  readonly view: ActivityView
+  readonly names: KnownNames
   /** The page that changes an app. */
   readonly changeApp: ((id: string) => string | undefined) | undefined
   /** How often a problem occurred. Undefined for an event among those of its launch. */

@@ -11,19 +11,19 @@ import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { renderAuditOff } from '../parts/audit-result.ts'
-import { KINDS, type LaunchGroup, type Names, nameApp } from '../parts/explain/describe.ts'
+import { KINDS, type KnownNames, type LaunchGroup, nameApp } from '../parts/explain/describe.ts'
 import { renderSignedInPage } from '../parts/page-parts.ts'
 import { renderGroup, renderProblems } from './events.ts'
 import type { FoundProblem } from './problems.ts'
-import { buildUrl, isNarrowed, showsPortal, TIMES, type View } from './view.ts'
+import { type ActivityView, buildUrl, isNarrowed, showsPortal, TIMES } from './view.ts'
 
 export interface ActivityPageOptions {
   readonly login: Login
-  readonly view: View
+  readonly view: ActivityView
   readonly groups: readonly LaunchGroup[]
   /** Shown instead of the groups. */
   readonly problems: readonly FoundProblem[]
-  readonly names: Names
+  readonly names: KnownNames
   /** The apps and patients of the newest records. */
   readonly parties: Parties
   /** Of the last hour. Undefined if there are too many to count. */
@@ -31,7 +31,7 @@ export interface ActivityPageOptions {
     | { readonly allowed: number; readonly refused: number; readonly problems: number }
     | undefined
   /** Where older records follow. */
-  readonly older: View['before']
+  readonly older: ActivityView['before']
   /** Whether the audit trail is on. */
   readonly kept: boolean
 }
@@ -69,7 +69,12 @@ ${renderTab(view, 'all', 'All', counts && counts.allowed + counts.refused)}${ren
 ${renderPickers(options)}`
 }
 
-function renderTab(view: View, result: View['result'], text: string, count: number | undefined): Html {
+function renderTab(
+  view: ActivityView,
+  result: ActivityView['result'],
+  text: string,
+  count: number | undefined,
+): Html {
   const current = view.result === result && html` aria-current="page"`
   return html`<li><a href="${buildUrl(view, { result, before: undefined, reference: undefined })}"${current}>${text}${count !== undefined && html` <span class="count">${count}</span>`}</a></li>`
 }

@@ -10,7 +10,7 @@ import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import type { Comparison } from '../../words/reason.ts'
+import type { ComparedValue } from '../../words/reason.ts'
 import {
   EXPECTED_STATUSES,
   findFirstEvents,
@@ -21,7 +21,7 @@ import {
 import { type Advice, adviseOn } from '../parts/explain/explain.ts'
 
 /** A request that was refused, failed, or did not give the app what it asked for, as the activity page explains it. */
-export interface Problem {
+export interface ActivityProblem {
   readonly at: string
   readonly kind: string
   readonly status: number
@@ -35,7 +35,7 @@ export interface Problem {
   /** The scopes of the token, if they decided. */
   readonly scope: string | undefined
   /** What was sent, beside what it was compared with. */
-  readonly compared: readonly Comparison[] | undefined
+  readonly compared: readonly ComparedValue[] | undefined
 }
 
 /** A problem with its record. */
@@ -119,7 +119,7 @@ export async function listProblems(
     client,
     ...filter
   }: { readonly since: number; readonly limit: number; readonly client?: string | undefined },
-): Promise<readonly Problem[]> {
+): Promise<readonly ActivityProblem[]> {
   const clients = client === undefined ? undefined : [client]
   const found = await findProblems(
     context,
@@ -134,7 +134,7 @@ function isSaid(text: string, { cause, action }: Advice): boolean {
   return `${cause.replace(/\.$/, '')}. ${action}`.includes(text)
 }
 
-function describe({ record, advice }: FoundProblem): Problem {
+function describe({ record, advice }: FoundProblem): ActivityProblem {
   const { at, kind, status, client_id, launch_id, method, request, reason, repeats } = record
   const { compared, detail } = readDetails(record.details)
   const count = repeats === null ? '' : ` (${formatRepeats(repeats)})`

@@ -18,7 +18,7 @@ import { findFirstEvents, findNames, groupByLaunch, limitLaunches } from '../par
 import { sendErrorPage } from '../parts/page-parts.ts'
 import { type ActivityPageOptions, renderActivityPage } from './page.ts'
 import { findDistinctProblems } from './problems.ts'
-import { buildFilter, readView, type View } from './view.ts'
+import { type ActivityView, buildFilter, readView } from './view.ts'
 
 const COUNTED_MS = HOUR_MS
 
@@ -42,13 +42,17 @@ export function addActivityRoutes(app: FastifyInstance, context: AuthContext): v
 }
 
 /** The app server does not know the launch of a request that it could not complete. The auth server's record has it. */
-function joinByReference({ reference }: View, records: readonly KeptRecord[]): readonly KeptRecord[] {
+function joinByReference({ reference }: ActivityView, records: readonly KeptRecord[]): readonly KeptRecord[] {
   const launch = records.find(({ launch_id }) => launch_id !== null)?.launch_id
   if (reference === undefined || launch === undefined) return records
   return records.map(record => ({ ...record, launch_id: record.launch_id ?? launch }))
 }
 
-async function loadPage(context: AuthContext, login: Login, view: View): Promise<ActivityPageOptions> {
+async function loadPage(
+  context: AuthContext,
+  login: Login,
+  view: ActivityView,
+): Promise<ActivityPageOptions> {
   const { store, settings, clock } = context
   const filter = buildFilter(view, clock())
   const since = Math.max(filter.since ?? 0, clock() - COUNTED_MS)
@@ -88,7 +92,7 @@ async function loadPage(context: AuthContext, login: Login, view: View): Promise
 
 const NO_RECORDS = { records: [], next: undefined }
 
-function findNewest(store: AuthContext['store'], filter: RecordFilter, { result, before }: View) {
+function findNewest(store: AuthContext['store'], filter: RecordFilter, { result, before }: ActivityView) {
   return findPage(store, {
     ...filter,
     allowed: result === 'all' ? undefined : result === 'allowed',

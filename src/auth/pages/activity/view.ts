@@ -15,7 +15,7 @@ export const TIMES = {
 const RESULTS = ['all', 'allowed', 'refused', 'problems'] as const
 
 /** The filters of the activity page. They are in the URL, so that it can be shared. */
-export interface View {
+export interface ActivityView {
   readonly result: (typeof RESULTS)[number]
   readonly kind: keyof typeof KINDS | undefined
   readonly time: keyof typeof TIMES | undefined
@@ -30,7 +30,7 @@ export interface View {
   readonly before: { readonly at: number; readonly id: number } | undefined
 }
 
-export function readView(query: Parameters): View {
+export function readView(query: Parameters): ActivityView {
   const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(query.get('before') ?? '') ?? []
   const reference = readTrimmed(query.get('reference'))
   return {
@@ -59,7 +59,7 @@ function readTrimmed(text: string | undefined): string | undefined {
 }
 
 /** Builds the URL of a view with changes. */
-export function buildUrl(view: View, change: Partial<View> = {}): string {
+export function buildUrl(view: ActivityView, change: Partial<ActivityView> = {}): string {
   const { result, portal, before, ...texts } = { ...view, ...change }
   const query = new URLSearchParams()
   if (result !== 'all') query.set('result', result)
@@ -70,7 +70,7 @@ export function buildUrl(view: View, change: Partial<View> = {}): string {
   return text === '' ? paths.activity : `${paths.activity}?${text}`
 }
 
-export function buildFilter(view: View, now: number): RecordFilter {
+export function buildFilter(view: ActivityView, now: number): RecordFilter {
   const { kind, time, app, patient, launch, reference } = view
   if (reference !== undefined) return { reference }
   const kinds = kind === undefined ? Object.keys(KINDS) : [kind]
@@ -84,12 +84,12 @@ export function buildFilter(view: View, now: number): RecordFilter {
   }
 }
 
-export function showsPortal({ portal, app }: View): boolean {
+export function showsPortal({ portal, app }: ActivityView): boolean {
   return portal || app === PORTAL_CLIENT
 }
 
 /** Whether some events of a launch may be left out. */
-export function isNarrowed({ result, kind, time, app, patient, launch, reference }: View): boolean {
+export function isNarrowed({ result, kind, time, app, patient, launch, reference }: ActivityView): boolean {
   const isPicked = [kind, time, app, patient, launch, reference].some(value => value !== undefined)
   return result !== 'all' || isPicked
 }

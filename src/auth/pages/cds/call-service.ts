@@ -7,7 +7,7 @@ import { auditEvent } from '../../base/audit.ts'
 import { readLimited } from '../../base/fetch-document.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import type { Refusal } from '../../base/refusal.ts'
+import type { AuthRefusal } from '../../base/refusal.ts'
 import { formatFhirUser } from '../../base/user.ts'
 import { makeScopeTerms } from '../../oauth/authorize/authorized-context.ts'
 import { type Client, findClient } from '../../oauth/clients/client.ts'
@@ -140,7 +140,7 @@ async function grantAccess(
 }
 
 /** Only `patient/` scopes: the hook is about one patient. */
-function chooseScope({ settings }: AuthContext, client: Client, hasEncounter: boolean): string | Refusal {
+function chooseScope({ settings }: AuthContext, client: Client, hasEncounter: boolean): string | AuthRefusal {
   const available = { launched: true, hasPatient: true, hasEncounter }
   const granted = grantScope(client.scope, makeScopeTerms(settings, client, available))
   const scope = granted

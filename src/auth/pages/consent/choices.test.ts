@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { measureGrowth } from '../../../../test/support/growth.ts'
 import { parseScopes } from '../../../smart/index.ts'
-import { applyApproval, type Choice, listConsentItems } from '../../oauth/authorize/consent-items.ts'
+import { applyApproval, type ConsentChoice, listConsentItems } from '../../oauth/authorize/consent-items.ts'
 import { ScopeIndex } from '../../oauth/grants/narrow.ts'
 import { describePermissions, describeScope, summarizeScopes } from '../../words/scopes.ts'
 import { renderReadRow } from './rows.ts'
@@ -13,7 +13,7 @@ const LAB = `patient/Observation.rs?category=${CATEGORY}|laboratory`
 const VITALS = `patient/Observation.rs?category=${CATEGORY}|vital-signs`
 const PROBLEMS = 'http://terminology.hl7.org/CodeSystem/condition-category|problem-list-item'
 
-function boxesOf(choices: readonly Choice[]): readonly string[] {
+function boxesOf(choices: readonly ConsentChoice[]): readonly string[] {
   return choices.flatMap(({ scope, parts }) => [scope.text, ...boxesOf(parts)])
 }
 

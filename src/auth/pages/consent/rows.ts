@@ -1,5 +1,5 @@
 import { type Html, html, renderBadge, renderIcon } from '../../../web/ui/index.ts'
-import type { Choice, ConsentItem } from '../../oauth/authorize/consent-items.ts'
+import type { ConsentChoice, ConsentItem } from '../../oauth/authorize/consent-items.ts'
 import {
   describeCategory,
   describeKind,
@@ -74,7 +74,7 @@ function renderScopeBadge(context: ConsentItem['scope']['context']): Html | unde
   return context === 'user' ? html`&ensp;${renderBadge('Every record you may open', 'warn')}` : undefined
 }
 
-function renderParts(type: string, parts: readonly Choice[], isChecked: IsChecked): Html | undefined {
+function renderParts(type: string, parts: readonly ConsentChoice[], isChecked: IsChecked): Html | undefined {
   if (parts.length === 0) return undefined
   const nouns = type === '*' ? 'kinds of data' : describeKind(type).noun
   return html`<details class="more scope__more"${parts.some(part => !isChecked(part.scope.text)) && html` open`}><summary>Choose which ${nouns}</summary>
@@ -83,7 +83,7 @@ ${type === '*' && html`<p class="scope__note">If you clear one, kinds that are n
 }
 
 // Only the title of the category, because its row has the title of the kind.
-function renderPart(rowType: string, { scope, parts }: Choice, isChecked: IsChecked): Html {
+function renderPart(rowType: string, { scope, parts }: ConsentChoice, isChecked: IsChecked): Html {
   const category = describeCategory(scope.type, scope.query[0]?.[1] ?? '')
   const title = rowType === '*' ? describeKind(scope.type).title : (category ?? describeScope(scope))
   return html`<div class="scope__part"><label>${renderCheckbox(scope.text, isChecked)}<span>${title}</span></label>${

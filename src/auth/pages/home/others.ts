@@ -1,6 +1,6 @@
 import { type Html, html, renderDateTime } from '../../../web/ui/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
-import type { User } from '../../base/user.ts'
+import type { AuthUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { hasScope, keepUsableGrants, selectGrants, type UsableGrant } from '../../oauth/grants/grant.ts'
 import { summarizeScopes } from '../../words/scopes.ts'
@@ -15,7 +15,7 @@ export interface GrantsOfOthers {
 
 export async function findGrantsOfOthers(
   { store, rules, clock }: AuthContext,
-  user: User,
+  user: AuthUser,
   patient: string,
 ): Promise<GrantsOfOthers> {
   const rows = await selectGrants(store.db)

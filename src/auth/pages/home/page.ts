@@ -13,16 +13,16 @@ import type { Unavailable } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
-import type { User } from '../../base/user.ts'
+import type { AuthUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { type App, findPatientApps } from '../../oauth/launch/apps.ts'
+import { findPatientApps, type LaunchableApp } from '../../oauth/launch/apps.ts'
 import { buildStandaloneUrl } from '../../oauth/launch/prepare.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
 import { joinWithAnd, summarizeScopes } from '../../words/scopes.ts'
 import { type Actors, findActors } from '../parts/access-log/actors.ts'
 import { readDays, readPeople } from '../parts/access-log/read.ts'
-import { buildUrl, readView, type View } from '../parts/access-log/view.ts'
+import { type AccessLogView, buildUrl, readView } from '../parts/access-log/view.ts'
 import { renderVisits } from '../parts/access-log/visit-rows.ts'
 import type { Visit } from '../parts/access-log/visits.ts'
 import { type AppAccess, differsByRecord, findAccess } from '../parts/app-access.ts'
@@ -37,7 +37,7 @@ import { findRepresentatives, renderRepresentatives } from './representatives.ts
 export interface Home {
   readonly access: readonly AppAccess[]
   /** Apps that the user can open. */
-  readonly apps: readonly App[]
+  readonly apps: readonly LaunchableApp[]
   readonly records: readonly OpenRecord[] | Unavailable
   /** Records that are not shown. */
   readonly others: number
@@ -48,14 +48,14 @@ interface OpenRecord {
   readonly whose: WhoseRecord
   readonly relation: string
   readonly person: Person | undefined
-  readonly view: View
+  readonly view: AccessLogView
   readonly visits: readonly Visit[]
   readonly actors: Actors
   readonly ofOthers: GrantsOfOthers
   readonly representatives: Awaited<ReturnType<typeof findRepresentatives>>
 }
 
-export async function readHome(context: AuthContext, user: User, zone: string): Promise<Home> {
+export async function readHome(context: AuthContext, user: AuthUser, zone: string): Promise<Home> {
   const [own, access, apps] = await Promise.all([
     findOwnRecords(context, user),
     findAccess(context, user.id),
@@ -71,7 +71,7 @@ export async function readHome(context: AuthContext, user: User, zone: string): 
 
 async function readRecord(
   context: AuthContext,
-  user: User,
+  user: AuthUser,
   {
     people,
     own,

@@ -3,7 +3,7 @@ import { isFailure } from '../../../core/index.ts'
 import { type Html, html } from '../../../web/ui/index.ts'
 import { createNameLookup, listResources, type Unavailable } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
-import type { User } from '../../base/user.ts'
+import type { AuthUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findNamedPatient } from '../../users/own-records.ts'
 import { readRelationship } from '../../users/relation.ts'
@@ -24,7 +24,7 @@ interface Representative {
  */
 export async function findRepresentatives(
   context: AuthContext,
-  user: User,
+  user: AuthUser,
   patient: string,
 ): Promise<readonly Representative[] | Unavailable> {
   const read = await createNameLookup(context, 'RelatedPerson', 'representatives')

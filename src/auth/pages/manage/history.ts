@@ -8,7 +8,7 @@ import {
 import { DAY_MS } from '../../../core/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
-import type { User } from '../../base/user.ts'
+import type { AuthUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { hasScope, keepUsableGrants, selectGrants } from '../../oauth/grants/grant.ts'
 import { findKnownApps } from '../../users/known.ts'
@@ -22,19 +22,19 @@ export interface PastAccess {
   readonly patient: string | undefined
   readonly allowedAt: number
   readonly endedAt: number
-  readonly end: End
+  readonly end: GrantEnd
 }
 
-export type End = 'user' | 'app' | 'misuse' | 'hospital' | 'sign-out' | 'password' | 'expired'
+export type GrantEnd = 'user' | 'app' | 'misuse' | 'hospital' | 'sign-out' | 'password' | 'expired'
 
-export interface History {
+export interface GrantHistory {
   readonly past: readonly PastAccess[]
   /** Where older entries follow. */
   readonly older: string | undefined
 }
 
 /** Reads from the audit trail what apps a user allowed whose access has ended, newest first: grants are soon deleted. */
-export async function readHistory(context: AuthContext, user: User, before = ''): Promise<History> {
+export async function readHistory(context: AuthContext, user: AuthUser, before = ''): Promise<GrantHistory> {
   const { store } = context
   const ids = await openEventIds(store)
   const page = await findOwnEvents(store, {
@@ -49,7 +49,7 @@ export async function readHistory(context: AuthContext, user: User, before = '')
 
 async function describeEnded(
   context: AuthContext,
-  user: User,
+  user: AuthUser,
   allowed: readonly KeptRecord[],
 ): Promise<readonly PastAccess[]> {
   const { store, clock } = context
@@ -129,7 +129,7 @@ const ENDING_MEMBERS = /"(?:scope|disabled|fhirUser|relatedPersons)"/
 function classifyEnd(
   event: KeptRecord,
   { launch_id, client_id, patient_id, details }: KeptRecord,
-): End | undefined {
+): GrantEnd | undefined {
   const isNamed = (grants: readonly string[] | undefined) => grants?.includes(launch_id ?? '')
   switch (event.kind) {
     case 'logout': {

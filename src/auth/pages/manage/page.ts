@@ -15,7 +15,7 @@ import {
 } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { findOwnPatient, isPatientUser, opensRecords, type User } from '../../base/user.ts'
+import { type AuthUser, findOwnPatient, isPatientUser, opensRecords } from '../../base/user.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
@@ -27,18 +27,18 @@ import { HOSPITAL_APP, renderAppIdentity, renderListedApp, renderPatientApp } fr
 import { renderSignedInPage } from '../parts/page-parts.ts'
 import { renderPermissions } from '../parts/permissions.ts'
 import { describeWhose, formatFullName } from '../parts/whose.ts'
-import type { End, History } from './history.ts'
+import type { GrantEnd, GrantHistory } from './history.ts'
 
 /** Patients by id: undefined if the user may not see the patient, absent if that could not be read now. */
-export type Names = ReadonlyMap<string, Person | undefined>
+export type KnownPatientNames = ReadonlyMap<string, Person | undefined>
 
 interface ManageView {
   readonly access: readonly AppAccess[]
-  readonly names: Names
+  readonly names: KnownPatientNames
   /** The app whose access the user has just ended, and the record if it was that of one. */
   readonly removed: { readonly client: Client; readonly patient: string | undefined } | undefined
   /** Of a patient or relative. */
-  readonly history: History | undefined
+  readonly history: GrantHistory | undefined
 }
 
 export function renderManagePage(context: AuthContext, login: Login, view: ManageView): Html {
@@ -60,7 +60,7 @@ ${history && renderHistory(login, history, names)}`,
 }
 
 /** Apps that the user allowed and whose access has ended. */
-function renderHistory(login: Login, { past, older }: History, names: Names): Html {
+function renderHistory(login: Login, { past, older }: GrantHistory, names: KnownPatientNames): Html {
   return html`<section class="after" id="earlier" aria-labelledby="s-earlier"><h2 class="section__title" id="s-earlier">Access that has ended</h2>
 <div class="card${past.length > 0 && ' card--clip'}">${
     past.length === 0
@@ -89,7 +89,7 @@ function renderHistory(login: Login, { past, older }: History, names: Names): Ht
 ${older !== undefined && html`<div class="actions after"><a class="btn btn--quiet" href="${`${paths.manage}?before=${older}#earlier`}">Show older entries</a></div>`}</section>`
 }
 
-const ENDS: Readonly<Record<End, string>> = {
+const ENDS: Readonly<Record<GrantEnd, string>> = {
   user: 'You ended it',
   app: 'The app ended it',
   misuse: 'Ended for safety: a code or token that works only once was used twice',
@@ -104,7 +104,7 @@ export function renderRemovePage(
   context: AuthContext,
   login: Login,
   access: AppAccess,
-  { names, patient }: { readonly names: Names; readonly patient: string | undefined },
+  { names, patient }: { readonly names: KnownPatientNames; readonly patient: string | undefined },
 ): Html {
   const { client, patients } = access
   const scope = (patient === undefined ? undefined : access.scopeOf.get(patient)) ?? access.scope
@@ -141,11 +141,11 @@ function describeAfterwards({ user }: Login, { firstParty }: Client): string {
   return `You can open the app again later${again}. Data that it has copied stays there: ask its makers to delete it.`
 }
 
-function describeRecord({ user }: Login, names: Names, patient: string): string {
+function describeRecord({ user }: Login, names: KnownPatientNames, patient: string): string {
   return describeWhose(user, listPeople(names), patient).record
 }
 
-function listPeople(names: Names): readonly Person[] {
+function listPeople(names: KnownPatientNames): readonly Person[] {
   return [...names.values()].filter(person => person !== undefined)
 }
 
@@ -193,7 +193,7 @@ function renderAccess(login: Login, { access, names }: ManageView): Html {
 const SEE_RECORDS = 'Different for each record'
 
 /** The records of an app. Patients and relatives can end the access to each of several. */
-function renderPatients(login: Login, access: AppAccess, names: Names, isOpen = false): Html {
+function renderPatients(login: Login, access: AppAccess, names: KnownPatientNames, isOpen = false): Html {
   const { client, patients, scopeOf } = access
   if (patients === 'every') return html`All you may see`
   if (patients.length === 0) return html`None`
@@ -215,7 +215,7 @@ function renderRecordRemoval(client: Client, id: string, person: Person | undefi
   return renderDanger(text, { href: buildRemovalUrl(client, id), size: 'small' })
 }
 
-function renderPatient({ user }: Login, id: string, names: Names): Html {
+function renderPatient({ user }: Login, id: string, names: KnownPatientNames): Html {
   const person = names.get(id)
   if (!person) return isPatientUser(user) ? html`${explainNoName(user, id, names)}` : html`FHIR id ${id}`
   const born = html`Born ${renderDate(person.born)}`
@@ -223,7 +223,7 @@ function renderPatient({ user }: Login, id: string, names: Names): Html {
   return html`${renderName(person.name)}<span class="sub">${born}${person.mrn !== undefined && html`, <span class="number">MRN ${person.mrn}</span>`}</span>`
 }
 
-function explainNoName(user: User, id: string, names: Names): string {
+function explainNoName(user: AuthUser, id: string, names: KnownPatientNames): string {
   const hasEnded = names.has(id) && findOwnPatient(user) !== id
   return hasEnded ? 'You no longer act for this person' : 'Name temporarily unavailable'
 }

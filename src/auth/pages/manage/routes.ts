@@ -14,7 +14,7 @@ import { requireLogin } from '../../users/login.ts'
 import { type AppAccess, findAccess, hasRecord, removeAccess } from '../parts/app-access.ts'
 import { listLogos } from '../parts/apps.ts'
 import { readHistory } from './history.ts'
-import { type Names, renderManagePage, renderRemovePage } from './page.ts'
+import { type KnownPatientNames, renderManagePage, renderRemovePage } from './page.ts'
 
 /** `/manage` (SMART `management_endpoint`): a user sees the apps with access and can remove it. */
 export function addManageRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -91,7 +91,7 @@ async function findPeople(
   { user }: Login,
   access: readonly AppAccess[],
   more: readonly (string | undefined)[] = [],
-): Promise<Names> {
+): Promise<KnownPatientNames> {
   const listed = access.flatMap(({ patients }) =>
     patients === 'every' ? [] : patients.slice(0, LIMITS.patientsListed),
   )

@@ -1,9 +1,9 @@
 import { type Html, html, renderAlert, renderBadge } from '../../../web/ui/index.ts'
 import type { Client } from '../../oauth/clients/client.ts'
-import type { App } from '../../oauth/launch/apps.ts'
+import type { LaunchableApp } from '../../oauth/launch/apps.ts'
 
 /** The URLs that the launch form may redirect to, for the content security policy. */
-export function listLaunchTargets({ client, launchUrl }: App): readonly string[] {
+export function listLaunchTargets({ client, launchUrl }: LaunchableApp): readonly string[] {
   return [launchUrl, ...client.redirectUris]
 }
 

@@ -3,7 +3,7 @@ import { html } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
 import type { NextStep } from '../../oauth/authorize/choose-step.ts'
-import type { Step } from '../../oauth/authorize/refuse.ts'
+import type { AuthorizationStep } from '../../oauth/authorize/refuse.ts'
 import { findWaiting, resolveOtherOutcome, type Waiting } from '../../oauth/authorize/waiting.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
@@ -36,7 +36,11 @@ export function listSignOutScripts(
 }
 
 /** Takes the browser where an authorization request goes next. */
-export async function sendStep(reply: FastifyReply, context: AuthContext, step: Step): Promise<FastifyReply> {
+export async function sendStep(
+  reply: FastifyReply,
+  context: AuthContext,
+  step: AuthorizationStep,
+): Promise<FastifyReply> {
   if (step.kind === 'redirect') return reply.redirect(step.url, 302)
   const login = await findCurrentLogin(context, reply.request)
   switch (step.kind) {

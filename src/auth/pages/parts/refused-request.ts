@@ -3,7 +3,7 @@ import { type Action, type Html, html, renderAlert } from '../../../web/ui/index
 import { describeRefusal } from '../../base/audit.ts'
 import type { DeveloperPages } from '../../base/context.ts'
 import { paths } from '../../base/paths.ts'
-import { getStatus, type Refusal } from '../../base/refusal.ts'
+import { type AuthRefusal, getStatus } from '../../base/refusal.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { renderComparisons } from './explain/compare.ts'
@@ -16,7 +16,7 @@ export const START_PAGE = { href: paths.portal, text: 'Go to the start page' }
 export async function sendRefusedRequest(
   reply: FastifyReply,
   context: AuthContext,
-  refusal: Refusal,
+  refusal: AuthRefusal,
   login: Login | undefined,
 ): Promise<FastifyReply> {
   const developer = findDeveloperPages(context, login)
@@ -49,7 +49,7 @@ function findDeveloperPages(
 
 interface Refused {
   readonly developer: DeveloperPages
-  readonly refusal: Refusal
+  readonly refusal: AuthRefusal
   readonly login: Login | undefined
 }
 
@@ -67,7 +67,7 @@ function listActions({ request }: FastifyReply, { developer, refusal, login }: R
   ]
 }
 
-function renderAdvice(refusal: Refusal): Html {
+function renderAdvice(refusal: AuthRefusal): Html {
   const { reason, details = {} } = describeRefusal(refusal)
   const { cause, action } = adviseOnReason({ kind: 'authorize', reason }, details)
   const { compared = [] } = details

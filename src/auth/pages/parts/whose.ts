@@ -1,5 +1,5 @@
 import type { Person } from '../../../web/person/index.ts'
-import { findOwnPatient, type User } from '../../base/user.ts'
+import { type AuthUser, findOwnPatient } from '../../base/user.ts'
 import type { OwnRecord } from '../../users/own-records.ts'
 
 /** A record in the words of the patient or relative who reads the page. */
@@ -13,7 +13,7 @@ export interface WhoseRecord {
 }
 
 /** The name of the patient may be unavailable. */
-export function describeWhose(user: User, people: readonly Person[], patient: string): WhoseRecord {
+export function describeWhose(user: AuthUser, people: readonly Person[], patient: string): WhoseRecord {
   if (findOwnPatient(user) === patient)
     return { patient, isOwn: true, possessive: 'your', record: 'your record' }
   const person = people.find(({ id }) => id === patient)

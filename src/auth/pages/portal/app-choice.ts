@@ -3,7 +3,7 @@ import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { Client } from '../../oauth/clients/client.ts'
-import type { App, AppList } from '../../oauth/launch/apps.ts'
+import type { AppList, LaunchableApp } from '../../oauth/launch/apps.ts'
 import type { FormFault, OptionField } from '../../oauth/launch/options.ts'
 import { renderAppIdentity, renderListedApp } from '../parts/apps.ts'
 import { buildPortalUrl, type ListView } from '../parts/patient-list.ts'
@@ -18,7 +18,7 @@ export interface EnteredLaunch {
 
 export interface AppChoiceOptions {
   readonly apps: AppList
-  readonly chosen: App
+  readonly chosen: LaunchableApp
   /** The text by which apps were searched. */
   readonly appSearch: string | undefined
   readonly patientId: string
@@ -96,12 +96,16 @@ export function renderShownAgain(options: {
   return renderHidden({ ...view, patient: patientId, encounters: allEncounters ? 'all' : undefined })
 }
 
-function renderDetails(client: Client, apps: readonly App[], render: (client: Client) => Html): Html {
+function renderDetails(
+  client: Client,
+  apps: readonly LaunchableApp[],
+  render: (client: Client) => Html,
+): Html {
   return html`<span class="choice__main">${render(client)}</span>${hasNamesake(client, apps) && html`<span class="choice__meta">Client id <code>${client.id}</code></span>`}
 ${client.description !== undefined && html`<span class="choice__meta">${client.description}</span>`}`
 }
 
 // Shows the client id only if two apps have the same name.
-function hasNamesake({ id, name }: Client, apps: readonly App[]): boolean {
+function hasNamesake({ id, name }: Client, apps: readonly LaunchableApp[]): boolean {
   return apps.some(({ client }) => client.id !== id && client.name === name)
 }

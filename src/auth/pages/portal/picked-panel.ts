@@ -10,7 +10,7 @@ import {
 } from '../../../web/ui/index.ts'
 import type { DeveloperPages } from '../../base/context.ts'
 import { paths } from '../../base/paths.ts'
-import type { App, AppList } from '../../oauth/launch/apps.ts'
+import type { AppList, LaunchableApp } from '../../oauth/launch/apps.ts'
 import type { OptionField } from '../../oauth/launch/options.ts'
 import type { Picked } from '../../patients/picked.ts'
 import { renderUnverifiedBadge, renderUnverifiedWarning } from '../parts/apps.ts'
@@ -42,7 +42,7 @@ export interface PickedOptions {
   readonly picked: Picked
   readonly apps: AppList
   /** The app that the button launches; undefined if there is none. */
-  readonly chosen: App | undefined
+  readonly chosen: LaunchableApp | undefined
   /** The text by which apps were searched. */
   readonly appSearch: string | undefined
   readonly view: ListView
@@ -82,7 +82,7 @@ function renderNoApp({ developerPages }: PickedOptions): Html {
     : html`<p>There is no app to launch yet. Ask your administrator to register one with a launch URL.</p>`
 }
 
-type LaunchFormOptions = PickedOptions & { readonly chosen: App }
+type LaunchFormOptions = PickedOptions & { readonly chosen: LaunchableApp }
 
 function renderLaunchForm(options: LaunchFormOptions, appChoice: Html): Html {
   const { picked, chosen, view, entered, developerPages, allEncounters } = options

@@ -3,7 +3,7 @@ import type { Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
-import type { User } from '../../base/user.ts'
+import type { AuthUser } from '../../base/user.ts'
 import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
@@ -17,7 +17,7 @@ import { findNextStep, type LoginStep } from '../../users/sign-in/sign-in-step.t
 /** An authenticated user, who is not logged in yet. */
 export interface AuthenticatedUser {
   /** Stores the changes of the login, in its transaction. Undefined if the account changed after the authentication. */
-  store(trx: Transaction<Schema>): Promise<Pick<User, 'id' | 'fhirUserId'> | undefined>
+  store(trx: Transaction<Schema>): Promise<Pick<AuthUser, 'id' | 'fhirUserId'> | undefined>
   readonly provider?: ProviderLogin | undefined
   /** How this server or a directory authenticated the user (RFC 8176). Undefined if an OpenID provider did. */
   readonly methods?: readonly string[] | undefined

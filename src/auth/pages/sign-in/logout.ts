@@ -4,7 +4,7 @@ import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderHidden, renderPage, renderPageHead } from '../../../web/ui/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
-import { type Refusal, refuse } from '../../base/refusal.ts'
+import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
 import { checkLengths } from '../../oauth/authorize/checks.ts'
 import { recordRefusal } from '../../oauth/authorize/refuse.ts'
@@ -199,7 +199,7 @@ interface LogoutRequest {
 async function readLogoutRequest(
   context: AuthContext,
   parameters: Parameters,
-): Promise<LogoutRequest | Refusal> {
+): Promise<LogoutRequest | AuthRefusal> {
   if (parameters.unreadable.size > 0) return refuse('some-parameter-unreadable')
   const tooLong = checkLengths({ parameters })
   if (tooLong) return tooLong
@@ -223,7 +223,10 @@ async function readHint({ keys, settings }: AuthContext, hint: string | undefine
     : refuse('id-token-hint-not-ours')
 }
 
-function readPostLogoutUrl(client: Client | undefined, parameters: Parameters): string | undefined | Refusal {
+function readPostLogoutUrl(
+  client: Client | undefined,
+  parameters: Parameters,
+): string | undefined | AuthRefusal {
   const url = parameters.get('post_logout_redirect_uri')
   if (url === undefined) return undefined
   if (!client?.postLogoutRedirectUris.includes(url)) return refuse('post-logout-uri-not-registered')

@@ -9,7 +9,7 @@ import {
   type LookupType,
   listResources,
 } from '../../base/fhir-reader.ts'
-import { formatFhirUser, isPatientUser, opensRecords, type User } from '../../base/user.ts'
+import { type AuthUser, formatFhirUser, isPatientUser, opensRecords } from '../../base/user.ts'
 import type { UsersContext } from '../context.ts'
 import { NO_PASSWORD } from '../passwords.ts'
 import { checkAllowed, isAdministratorBy } from '../providers/groups.ts'
@@ -18,7 +18,7 @@ import { SignInRefusal } from '../providers/refusal.ts'
 import { isUsableAccount } from '../validity/rule.ts'
 
 /** The account that a user of a provider signs in to. */
-export interface Account {
+export interface MatchedAccount {
   readonly issuer: string
   readonly subject: string
   /** `linked`: by an administrator, with the user's own resource. Otherwise the claims decide. */
@@ -49,7 +49,7 @@ export async function findAccount(
   provider: LoginProvider,
   subject: string,
   claims: Claims,
-): Promise<Account | SignInRefusal> {
+): Promise<MatchedAccount | SignInRefusal> {
   const found = await findOnce(context, provider, subject, claims)
   // The username may be that of the same user, whose first sign-in completed between two queries.
   const isTaken = isFailure(found) && found.reason === 'username-taken'
@@ -61,7 +61,7 @@ async function findOnce(
   provider: LoginProvider,
   subject: string,
   claims: Claims,
-): Promise<Account | SignInRefusal> {
+): Promise<MatchedAccount | SignInRefusal> {
   const refused = checkAllowed(provider, claims)
   if (refused) return refused
   const issuer = getProviderIssuer(provider)
@@ -116,7 +116,7 @@ function readMapped({ settings }: AccountContext, provider: LoginProvider, claim
 
 async function isUsernameTaken(
   db: Kysely<Schema>,
-  { username, userId }: Pick<Account, 'username' | 'userId'>,
+  { username, userId }: Pick<MatchedAccount, 'username' | 'userId'>,
 ): Promise<boolean> {
   const found = await db
     .selectFrom('clinician')
@@ -132,9 +132,9 @@ async function isUsernameTaken(
  */
 export async function storeAccount(
   trx: Kysely<Schema>,
-  account: Account,
+  account: MatchedAccount,
   now: number,
-): Promise<Pick<User, 'id' | 'fhirUserId'> | undefined> {
+): Promise<Pick<AuthUser, 'id' | 'fhirUserId'> | undefined> {
   const { userId, kind, fhirUserId, issuer, subject } = account
   if (kind === 'new' || userId === undefined)
     return { id: await createAccount(trx, account, now), fhirUserId }
@@ -153,7 +153,7 @@ export async function storeAccount(
   return isSame ? { id: userId, fhirUserId } : undefined
 }
 
-async function createAccount(trx: Kysely<Schema>, account: Account, now: number): Promise<string> {
+async function createAccount(trx: Kysely<Schema>, account: MatchedAccount, now: number): Promise<string> {
   const { id } = await trx
     .insertInto('clinician')
     .values({ ...toColumns(account), password_hash: NO_PASSWORD, created_at: now })
@@ -167,7 +167,7 @@ async function createAccount(trx: Kysely<Schema>, account: Account, now: number)
   return id
 }
 
-function toColumns({ username, displayName, fhirUserId }: Account) {
+function toColumns({ username, displayName, fhirUserId }: MatchedAccount) {
   return { username, display_name: displayName, fhir_user_id: fhirUserId }
 }
 

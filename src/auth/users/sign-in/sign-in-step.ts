@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
-import type { User } from '../../base/user.ts'
+import type { AuthUser } from '../../base/user.ts'
 import { type Account, lockAccount } from '../accounts.ts'
 import type { UsersContext } from '../context.ts'
 import { listFactors } from '../factors/factors.ts'
@@ -65,7 +65,7 @@ export async function takeStep(
   trx: Transaction<Schema>,
   found: FoundLogin,
   step: LoginStep,
-): Promise<Pick<User, 'id' | 'fhirUserId'> | undefined> {
+): Promise<Pick<AuthUser, 'id' | 'fhirUserId'> | undefined> {
   if (!(await consumePendingLogin(trx, found))) return undefined
   const account = await lockAccount(trx, found.login.userId)
   if (!account || !isUsableAccount(account, rules)) return undefined

@@ -17,7 +17,7 @@ import {
 import type { Steps } from '../search/planner/search-scope.ts'
 import { countUpTo, createProbe, type SearchScope } from '../search/planner/search-scope.ts'
 import { all, any, name, type Sql, sql } from '../search/planner/sql.ts'
-import { listSteps, type Path } from '../search/planner/walk.ts'
+import { type IndexPath, listSteps } from '../search/planner/walk.ts'
 
 export interface HistoryContext {
   readonly repository: Repository
@@ -106,7 +106,7 @@ interface Source {
   /** Whether an index finds them without reading others. */
   readonly isCheap: boolean
   /** The versions that are read in steps, because any number of them may be left out. */
-  readonly walk?: Pick<Path, 'index' | 'where'> | undefined
+  readonly walk?: Pick<IndexPath, 'index' | 'where'> | undefined
 }
 
 /** The versions of each type, or of all types for a caller who may see all. */

@@ -1,10 +1,10 @@
 import { describeError } from '../../../core/index.ts'
 import {
-  Connection,
+  type CommitGroup,
   DatabaseUnavailable,
-  type Group,
   GroupCommit,
   isBusy,
+  SqliteConnection,
   type SqlValue,
   Turns,
   WRITE_WAIT_MS,
@@ -31,7 +31,7 @@ const CONFIGURATION = `PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = W
  * The connection to `fhir.db`. A transaction is durable when it is committed (`synchronous=FULL`). Requests that write in one
  * turn of the event loop share a transaction, a group, in which the write of each is a savepoint.
  */
-export class Database extends Connection {
+export class Database extends SqliteConnection {
   readonly file: string
   readonly #waitMs: number
   readonly #groups = new GroupCommit(
@@ -41,7 +41,7 @@ export class Database extends Connection {
   readonly #openings = new Turns()
   readonly #plans = new Turns()
   /** The group in which the current plan began or was resumed, and the file as it was when it began. */
-  #planned: { readonly group: Group<void>; readonly state: string } | undefined
+  #planned: { readonly group: CommitGroup<void>; readonly state: string } | undefined
   #failures = 0
   #lastFailure: unknown
 
@@ -158,7 +158,7 @@ export class Database extends Connection {
   }
 
   /** Undefined if another process is writing. */
-  #tryToJoin(): Group<void> | undefined {
+  #tryToJoin(): CommitGroup<void> | undefined {
     try {
       return this.#groups.join()
     } catch (error) {
@@ -168,7 +168,7 @@ export class Database extends Connection {
   }
 
   /** One of the waiting writes asks for the file; the others join its group. */
-  async #waitForGroup(wait: WriteWait): Promise<Group<void>> {
+  async #waitForGroup(wait: WriteWait): Promise<CommitGroup<void>> {
     const release = await this.#openings.take(wait)
     try {
       return await wait.retryWhileBusy(() => this.#groups.join())

@@ -2,13 +2,13 @@ import { randomUUIDv7 } from 'node:crypto'
 import { type Failed, fail, isFailure } from '../../../core/index.ts'
 import {
   type ExactResource,
-  type Fault,
   failFor,
   formatExact,
   isId,
   isResourceType,
   limits,
   type Resource,
+  type ResourceFault,
   toPlain,
   validate,
 } from '../../../fhir/index.ts'
@@ -48,7 +48,7 @@ export interface RefusedResource {
   readonly index: number
   readonly type: string | undefined
   readonly id: string | undefined
-  readonly faults: readonly Fault[]
+  readonly faults: readonly ResourceFault[]
 }
 
 /** A version of a resource as stored: the current one, or an old one. */
@@ -319,7 +319,7 @@ export function parseContent(stored: Pick<Stored, 'content'>): Resource {
 }
 
 // The server serves AuditEvents from the audit trail only, so that nobody could read one that is loaded here.
-const UNREADABLE: Fault = {
+const UNREADABLE: ResourceFault = {
   path: 'AuditEvent',
   code: 'structure',
   text: 'Not imported: the server serves AuditEvents from its own audit trail, so this one could never be read',
@@ -331,7 +331,7 @@ function check(candidate: unknown): ExactResource | (Omit<RefusedResource, 'inde
   ) as Partial<ExactResource>
   const type = typeof resourceType === 'string' && isResourceType(resourceType) ? resourceType : undefined
   const named = typeof id === 'string' ? id : undefined
-  const refuse = (faults: readonly Fault[]) => fail({ type, id: named, faults })
+  const refuse = (faults: readonly ResourceFault[]) => fail({ type, id: named, faults })
   if (type === undefined)
     return refuse([{ path: 'resourceType', code: 'structure', text: 'Not an R4 resource type' }])
   if (type === 'AuditEvent') return refuse([UNREADABLE])

@@ -2,10 +2,10 @@ import { isFailure } from '../../../core/index.ts'
 import { failFor, type Work } from '../../../fhir/index.ts'
 import { SKIMMED_BYTES, UPSTREAM_CHARACTERS } from '../limits.ts'
 import { DISCONNECTED, type Upstream } from './client.ts'
-import type { Caller } from './slots.ts'
+import type { UpstreamCaller } from './slots.ts'
 
 /** Sends all requests on behalf of a caller, and none after the caller has disconnected. */
-export function bindCaller(upstream: Upstream, caller: Caller): Upstream {
+export function bindCaller(upstream: Upstream, caller: UpstreamCaller): Upstream {
   const { connection } = caller
   return {
     ...upstream,

@@ -32,25 +32,29 @@ import {
 } from './read-response.ts'
 import { addDoubt } from './response.ts'
 import { type SendOptions, sendOnce } from './send.ts'
-import { type Caller, createSlots, type NoSlot } from './slots.ts'
+import { createSlots, type NoSlot, type UpstreamCaller } from './slots.ts'
 import type { UrlRewriter } from './urls.ts'
 
 /** The HTTP client of the upstream FHIR server. */
 export interface Upstream {
   /** Sends a request and reads the whole response. Without a caller it is the gateway's own request. */
-  ask(request: UpstreamRequest, caller?: Caller): Promise<UpstreamResponse | Failure>
+  ask(request: UpstreamRequest, caller?: UpstreamCaller): Promise<UpstreamResponse | Failure>
   /** Sends a request as `ask` does, but streams a long response. */
-  pass(request: UpstreamRequest, caller?: Caller): Promise<PassedResponse | Failure>
+  pass(request: UpstreamRequest, caller?: UpstreamCaller): Promise<PassedResponse | Failure>
   /** Sends a request as `ask` does, but leaves out long strings of a long response. */
-  skim(request: UpstreamRequest, skimming: Skimming, caller?: Caller): Promise<SkimmedResponse | Failure>
+  skim(
+    request: UpstreamRequest,
+    skimming: Skimming,
+    caller?: UpstreamCaller,
+  ): Promise<SkimmedResponse | Failure>
   /**
    * Sends a request regardless of earlier failures, and waits for half of the time-out. A response closes the circuit; a
    * late one does not open it.
    */
-  probe(request: Probe): Promise<ExchangeOutcome>
+  probe(request: ProbeRequest): Promise<ExchangeOutcome>
 }
 
-export type Probe = Pick<UpstreamRequest, 'path'> & { readonly method: 'GET' | 'HEAD' }
+export type ProbeRequest = Pick<UpstreamRequest, 'path'> & { readonly method: 'GET' | 'HEAD' }
 
 export interface UpstreamOptions extends SendOptions {
   readonly connections: number
@@ -115,7 +119,7 @@ export function createClient(options: UpstreamOptions): Upstream {
     }
   }
 
-  function limitExchange(request: UpstreamRequest, { connection }: Caller): ExchangeLimits {
+  function limitExchange(request: UpstreamRequest, { connection }: UpstreamCaller): ExchangeLimits {
     const deadline = performance.now() + timeoutMs + (isStreamed(request) ? CONTENT_MS : 0)
     // The outcome of a change must become known, even if its caller does not wait for it.
     return isChange(request) ? { deadline } : { deadline, connection }
@@ -129,7 +133,7 @@ export function createClient(options: UpstreamOptions): Upstream {
 
   async function receive(
     request: UpstreamRequest,
-    caller: Caller,
+    caller: UpstreamCaller,
     attempt: Send,
   ): Promise<PassedResponse | Failure> {
     if (!circuit.allows()) return failFor('upstream-unreachable')
@@ -179,7 +183,7 @@ type ExchangeLimits = Pick<ExchangeOptions, 'deadline' | 'connection'>
 type Sent = Promise<RawResponse | TransportFailure>
 type Send = (request: UpstreamRequest, limits: ExchangeLimits) => Sent
 
-const GATEWAY: Caller = { holder: '', connection: { destroyed: false, once: () => undefined } }
+const GATEWAY: UpstreamCaller = { holder: '', connection: { destroyed: false, once: () => undefined } }
 
 export const DISCONNECTED: Failure = failFor('client-gone-from-upstream')
 

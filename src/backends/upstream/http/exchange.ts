@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Dispatcher, Pool } from 'undici'
 import { describeError, type Failed, fail, isFailure, isTimeout } from '../../../core/index.ts'
-import type { Connection } from '../../../fhir-api/index.ts'
+import type { CallerConnection } from '../../../fhir-api/index.ts'
 import { watchConnection } from './presence.ts'
 
 /** A request to the upstream. */
@@ -50,7 +50,7 @@ export interface ExchangeOptions {
   /** The longest body that is kept in memory. */
   readonly limit: number
   /** The exchange ends when this connection closes. */
-  readonly connection?: Connection | undefined
+  readonly connection?: CallerConnection | undefined
   /** If set, a longer body is streamed. Then this limits the body and each pause in it, instead of the deadline. */
   readonly stream?: StreamOptions | undefined
 }

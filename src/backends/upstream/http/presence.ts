@@ -1,12 +1,12 @@
-import type { Connection } from '../../../fhir-api/index.ts'
+import type { CallerConnection } from '../../../fhir-api/index.ts'
 
-const waiting = new WeakMap<Connection, Set<() => void>>()
+const waiting = new WeakMap<CallerConnection, Set<() => void>>()
 
 /**
  * Calls `leave` when the connection closes, unless the returned function was called before. The connection has one listener,
  * however many requests wait for it.
  */
-export function watchConnection(connection: Connection, leave: () => void): () => void {
+export function watchConnection(connection: CallerConnection, leave: () => void): () => void {
   const known = waiting.get(connection)
   const calls = known ?? new Set()
   if (!known) {

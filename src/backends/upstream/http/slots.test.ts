@@ -8,9 +8,9 @@ import { UPSTREAM_WAITING_PER_GRANT } from '../limits.ts'
 import { type HostileUpstream, json, startHostile } from '../testing/hostile-upstream.ts'
 import { startGateway, startUpstream, type UpstreamProcess } from '../testing/start-gateway.ts'
 import { createDeadlines } from './exchange.ts'
-import { type Caller, createSlots, type Release } from './slots.ts'
+import { createSlots, type Release, type UpstreamCaller } from './slots.ts'
 
-const callerOf = (holder: string): Caller => ({ holder, connection: new Socket() })
+const callerOf = (holder: string): UpstreamCaller => ({ holder, connection: new Socket() })
 
 describe('createSlots', () => {
   it('limits a grant to its share of the connections (GATEWAY-13)', () => {

@@ -1,13 +1,13 @@
-import type { Connection } from '../../../fhir-api/index.ts'
+import type { CallerConnection } from '../../../fhir-api/index.ts'
 import { UPSTREAM_WAITING_PER_GRANT } from '../limits.ts'
 import type { Deadlines, Timed } from './exchange.ts'
 import { watchConnection } from './presence.ts'
 
 /** The caller on whose behalf a request is sent. */
-export interface Caller {
+export interface UpstreamCaller {
   /** The fingerprint of the grant: all of its tokens share one part. */
   readonly holder: string
-  readonly connection: Connection
+  readonly connection: CallerConnection
 }
 
 /** Releases a slot. Called once. */
@@ -21,7 +21,7 @@ export type NoSlot = 'late' | 'abandoned' | 'crowded'
  * request that has waited too long, or whose caller has disconnected, gets no slot.
  */
 export interface Slots {
-  take(caller: Caller, timeoutMs: number): Release | NoSlot | Promise<Release | NoSlot>
+  take(caller: UpstreamCaller, timeoutMs: number): Release | NoSlot | Promise<Release | NoSlot>
 }
 
 interface Waiting extends Timed {
@@ -78,7 +78,11 @@ export function createSlots(max: number, maxOfGrant: number, deadlines: Deadline
     left.stopWatching()
   }
 
-  function wait({ holder, connection }: Caller, share: Share, timeoutMs: number): Promise<Release | NoSlot> {
+  function wait(
+    { holder, connection }: UpstreamCaller,
+    share: Share,
+    timeoutMs: number,
+  ): Promise<Release | NoSlot> {
     return new Promise(resolve => {
       const giveUp = (why: NoSlot) => {
         leave(share, waiting)

@@ -6,11 +6,11 @@ import { createLogger } from '../../../web/http/index.ts'
 import { createAuthenticator, type Fhir, patient, patientAccess } from '../../sqlite/testing/fhir.ts'
 import type { GatewayOptions } from '../index.ts'
 import {
-  type Handler,
   type HostileUpstream,
   json,
   METADATA,
   startHostile,
+  type UpstreamHandler,
 } from '../testing/hostile-upstream.ts'
 import { startGateway } from '../testing/start-gateway.ts'
 
@@ -139,7 +139,7 @@ describe('the watch over the upstream', () => {
       answer = first
       acceptedToken = 'first'
       return watched({ auth: { ...auth, clientSecret: 'hidden' }, fetch: async () => answer() }, async it => {
-        const handler: Handler = ({ headers }, response) =>
+        const handler: UpstreamHandler = ({ headers }, response) =>
           json(response, patient('ann'), headers.authorization === `Bearer ${acceptedToken}` ? 200 : 401)
         it.upstream.answerMetadata(handler)
         it.upstream.answer(handler)
@@ -219,7 +219,7 @@ describe('the watch over the upstream', () => {
 
   describe('over an idle upstream', () => {
     /** The requests for `metadata` while these minutes pass. */
-    async function countIn(minutes: number, answer: Handler): Promise<readonly string[]> {
+    async function countIn(minutes: number, answer: UpstreamHandler): Promise<readonly string[]> {
       const lines: string[] = []
       await watched({}, async ({ upstream, fhir, pass }) => {
         await fhir.app.inject({ url: '/readyz' })
@@ -245,11 +245,11 @@ describe('the watch over the upstream', () => {
     })
 
     it('requests two elements if HEAD is not supported, and all if _elements is not supported either (GATEWAY-18)', async () => {
-      const onlyGet: Handler = ({ method }, response) =>
+      const onlyGet: UpstreamHandler = ({ method }, response) =>
         json(response, METADATA, method === 'GET' ? 200 : 405)
       const some = await countIn(1, onlyGet)
       assert.deepEqual([some[0], new Set(some.slice(1))], ['HEAD /metadata', new Set([ELEMENTS])])
-      const onlyPlain: Handler = ({ method, url }, response) =>
+      const onlyPlain: UpstreamHandler = ({ method, url }, response) =>
         json(response, METADATA, method === 'GET' && !url?.includes('?') ? 200 : 400)
       const all = await countIn(1, onlyPlain)
       assert.deepEqual(all.slice(0, 3), ['HEAD /metadata', ELEMENTS, 'GET /metadata'])

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { isFailure, scrub } from '../../../core/index.ts'
 import { type Logger, NotReady, type ReadyCheck } from '../../../web/http/index.ts'
 import { PROBE_EVERY_MS } from '../limits.ts'
-import type { Probe, Upstream } from './client.ts'
+import type { ProbeRequest, Upstream } from './client.ts'
 import { type ExchangeOutcome, isFailing, isLate, isUnauthorized, type TransportFailure } from './exchange.ts'
 
 /** Knows whether the upstream is available, by the responses to requests and, while there are none, by probes. */
@@ -35,9 +35,9 @@ interface Outage {
   readonly cause?: string
 }
 
-const COUNT: Probe = { method: 'GET', path: '/Patient?_summary=count&_count=0' }
+const COUNT: ProbeRequest = { method: 'GET', path: '/Patient?_summary=count&_count=0' }
 /** HAPI answers the first three in 10 to 50 ms, and the whole `metadata` (1.8 MB) in 200 ms. */
-const PROBES: readonly Probe[] = [
+const PROBES: readonly ProbeRequest[] = [
   { method: 'HEAD', path: '/metadata' },
   { method: 'GET', path: '/metadata?_elements=status,fhirVersion' },
   COUNT,
@@ -142,7 +142,7 @@ export function watchUpstream({ clock, log, onAvailable, describe }: WatchOption
 const REFUSED: Outage = { kind: 'unusable', reason: 'it does not accept the credentials of the gateway' }
 
 /** If `metadata` is late or refused, a count shows whether other requests are: a proxy may refuse `metadata` alone. */
-function findNext(probe: Probe, answer: ExchangeOutcome): Probe | undefined {
+function findNext(probe: ProbeRequest, answer: ExchangeOutcome): ProbeRequest | undefined {
   if (isLate(answer) || isRefused(answer)) return probe === COUNT ? undefined : COUNT
   return isNotOffered(answer) ? PROBES[PROBES.indexOf(probe) + 1] : undefined
 }

@@ -11,7 +11,7 @@ import {
   readIssue,
   startFhir,
 } from '../../sqlite/testing/fhir.ts'
-import { type Handler, json, startHostile } from '../testing/hostile-upstream.ts'
+import { json, startHostile, type UpstreamHandler } from '../testing/hostile-upstream.ts'
 import { startGateway } from '../testing/start-gateway.ts'
 
 const guard = createAuthenticator({ all: fullAccess, ann: patientAccess('ann') })
@@ -37,7 +37,7 @@ const conditions = (type: 'batch' | 'transaction', count: number) => ({
 })
 
 /** Accepts every write, and answers as the request prefers. */
-const accept: Handler = (request, response, body) => {
+const accept: UpstreamHandler = (request, response, body) => {
   if (request.method === 'GET') return json(response, {}, 404)
   const sent = JSON.parse(body)
   const isMinimal = /return=minimal/.test(String(request.headers.prefer))

@@ -4,7 +4,7 @@ import {
   checkStored,
   type Failure,
   type FhirRequest,
-  type LookupContext,
+  type ResourceLookup,
 } from '../../../fhir-api/index.ts'
 import type { Access, Permission } from '../../../smart/index.ts'
 import type { GatewayContext } from '../context.ts'
@@ -31,7 +31,7 @@ export function createContentCheck(
 }
 
 /** The context of the API's lookup, for resources that the backend itself looks up. */
-export function createLookup(context: GatewayContext, request: FhirRequest): LookupContext {
+export function createLookup(context: GatewayContext, request: FhirRequest): ResourceLookup {
   return {
     baseUrl: context.baseUrl,
     accessCache: context.accessCache,

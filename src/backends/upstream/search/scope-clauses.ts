@@ -1,9 +1,9 @@
 import { DAY_MS } from '../../../core/index.ts'
 import {
-  type Comparison,
   findSearchParameter,
   type Params,
   parseUncounted,
+  type RangeComparison,
   type SearchClause,
 } from '../../../fhir/index.ts'
 import { LIST_VALUES } from '../limits.ts'
@@ -94,11 +94,11 @@ function findHull(ranges: readonly Range[]): Range {
   return ranges.length === 0 ? UNBOUNDED : { low: Math.min(...low), high: Math.max(...high) }
 }
 
-function listComparisons(clause: SearchClause | { readonly kind: 'error' }): readonly Comparison[] {
+function listComparisons(clause: SearchClause | { readonly kind: 'error' }): readonly RangeComparison[] {
   return clause.kind === 'date' || clause.kind === 'number' || clause.kind === 'quantity' ? clause.values : []
 }
 
-function findRange({ prefix, low, high }: Comparison): Range {
+function findRange({ prefix, low, high }: RangeComparison): Range {
   switch (prefix) {
     case 'eq':
     case 'ap':
@@ -156,7 +156,7 @@ function reconcile(type: string, range: Range, own: Params, baseUrl: string) {
   return { left, replaced }
 }
 
-const NO_COMPARISON: Comparison = { prefix: 'ne', low: 0, high: 0 }
+const NO_COMPARISON: RangeComparison = { prefix: 'ne', low: 0, high: 0 }
 
 function finish(
   name: string,

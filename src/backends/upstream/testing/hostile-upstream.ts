@@ -14,9 +14,9 @@ export interface HostileUpstream {
   /** All requests so far, without those for `metadata`. */
   readonly seen: readonly Seen[]
   /** Sets the responses to further requests. */
-  answer(handler: Handler): void
+  answer(handler: UpstreamHandler): void
   /** Sets the response to further requests for `metadata`; the default is a CapabilityStatement. */
-  answerMetadata(handler: Handler): void
+  answerMetadata(handler: UpstreamHandler): void
   /** Answers every further request with this JSON. */
   answerJson(body: unknown, status?: number, headers?: Readonly<Record<string, string>>): void
   /** Resolves when the next request with this method begins to arrive. */
@@ -32,13 +32,13 @@ export function describeLine({ line, headers }: Seen): string {
   return /no-store/.test(headers['cache-control'] ?? '') ? decoded.replace(/[?&]_count=20$/, '') : decoded
 }
 
-export type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
+export type UpstreamHandler = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
 /** A server whose responses a test sets. */
 export async function startHostile(): Promise<HostileUpstream> {
   const seen: Seen[] = []
-  let handler: Handler = (_request, response) => response.writeHead(404).end()
-  let metadata: Handler = (_request, response) => json(response, METADATA)
+  let handler: UpstreamHandler = (_request, response) => response.writeHead(404).end()
+  let metadata: UpstreamHandler = (_request, response) => json(response, METADATA)
   const server = createServer((request, response) => {
     let body = ''
     request.setEncoding('utf8').on('data', chunk => {

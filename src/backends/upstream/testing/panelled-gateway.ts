@@ -4,11 +4,11 @@ import type { Access, Panel } from '../../../smart/index.ts'
 import { createAuthenticator, type Fhir, patient, patientAccess } from '../../sqlite/testing/fhir.ts'
 import {
   describeLine,
-  type Handler,
   type HostileUpstream,
   json,
   searchset,
   startHostile,
+  type UpstreamHandler,
 } from './hostile-upstream.ts'
 import { startGateway } from './start-gateway.ts'
 
@@ -82,7 +82,7 @@ export async function usePanelledGateway(
   })
 
   function respondWith(answers: Readonly<Record<string, unknown>>): void {
-    const handler: Handler = (request, response) => {
+    const handler: UpstreamHandler = (request, response) => {
       const line = decodeURIComponent(request.url ?? '').slice('/up/'.length)
       const [, found] = Object.entries(answers).find(([begin]) => line.startsWith(begin)) ?? []
       const answer = typeof found === 'function' ? found(line) : found

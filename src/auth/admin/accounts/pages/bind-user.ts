@@ -37,7 +37,7 @@ import { type FhirUserRead, listUnknown, readFhirUsers } from '../fhir-users.ts'
 import type { UserDescription } from '../users.ts'
 
 /** The fields of the form of a user, as typed. */
-export type Entries = Readonly<
+export type UserFormEntries = Readonly<
   Record<
     'kind' | 'username' | 'displayName' | 'fhirUser' | 'noRecords' | 'relatedPersons' | 'password',
     string
@@ -46,7 +46,7 @@ export type Entries = Readonly<
 
 /** A page between the form of a user and its result. It keeps the entries, and posts to the same path. */
 interface Step extends Pick<AdminPage, 'section'> {
-  readonly entries: Entries
+  readonly entries: UserFormEntries
   /** Below the area. */
   readonly action: string
   /** The page of the user. Undefined for a new one, whose form is shown again. */

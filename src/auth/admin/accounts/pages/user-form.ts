@@ -14,10 +14,10 @@ import { renderAdminPage, renderLink } from '../../page/shell.ts'
 import type { UserFault } from '../check-user.ts'
 import { KINDS, SECTION } from '../user-list.ts'
 import type { UserKind } from '../users.ts'
-import { type Entries, renderPatientSearch } from './bind-user.ts'
+import { renderPatientSearch, type UserFormEntries } from './bind-user.ts'
 
 /** What the form has: a chosen patient replaces the FHIR user. */
-export function readEntries(form: Parameters): Entries {
+export function readEntries(form: Parameters): UserFormEntries {
   const read = (name: string) => form.get(name)?.trim() ?? ''
   const chosen = read('choose')
   return {
@@ -32,7 +32,7 @@ export function readEntries(form: Parameters): Entries {
 }
 
 /** `before` is the FHIR user that an account loses if it opens no records. Another one in the form is not dropped in silence. */
-export function readUser({ fhirUser, ...entries }: Entries, before = '') {
+export function readUser({ fhirUser, ...entries }: UserFormEntries, before = '') {
   const kind: UserKind = entries.kind === 'account' ? 'account' : 'clinician'
   const records = entries.noRecords === ''
   const related = entries.relatedPersons.split(/\s+/)
@@ -56,7 +56,7 @@ function completeFhirUser(kind: UserKind, named: string): string {
   return named === '' || named.includes('/') || kind === 'account' ? named : `Practitioner/${named}`
 }
 
-const NO_ENTRIES: Entries = {
+const NO_ENTRIES: UserFormEntries = {
   kind: 'clinician',
   username: '',
   displayName: '',
@@ -98,7 +98,7 @@ ${request.context.providers.passwords && renderPasswordChoice(password, ['link',
 
 /** Whether an account is for administration only. `lost` is the FHIR user that it loses by that. */
 export function renderNoRecords(
-  { noRecords = '' }: Partial<Entries>,
+  { noRecords = '' }: Partial<UserFormEntries>,
   { faults = [], lost = '' }: { readonly faults?: readonly UserFault[]; readonly lost?: string } = {},
 ): Html {
   const fault = faults.find(({ property }) => property === 'records')
@@ -139,8 +139,8 @@ export const RELATED_PERSONS = {
 } as const
 
 /** The fields of a user with their entries and faults. The first fault has the focus. */
-export function defineFields(entries: Partial<Entries>, faults: readonly UserFault[]) {
-  return (field: Field & { readonly name: keyof Entries }): Html => {
+export function defineFields(entries: Partial<UserFormEntries>, faults: readonly UserFault[]) {
+  return (field: Field & { readonly name: keyof UserFormEntries }): Html => {
     const fault = faults.find(({ property }) => property === field.name)
     return renderField({
       ...field,

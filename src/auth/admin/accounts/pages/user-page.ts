@@ -43,7 +43,7 @@ import {
 } from '../user-list.ts'
 import { USER_OPERATIONS } from '../user-operations.ts'
 import type { UserDescription } from '../users.ts'
-import { type Entries, renderPatientSearch, renderUnknown } from './bind-user.ts'
+import { renderPatientSearch, renderUnknown, type UserFormEntries } from './bind-user.ts'
 import { defineFields, RELATED_PERSONS, renderFaultAlert, renderNoRecords } from './user-form.ts'
 
 export function renderFhirUser({ fhirUser, records }: UserDescription): Html | string {
@@ -54,7 +54,7 @@ export function renderFhirUser({ fhirUser, records }: UserDescription): Html | s
 export async function renderUserPage(
   request: AdminRequest,
   user: UserDescription,
-  refused?: { readonly entries: Entries; readonly faults: readonly UserFault[] },
+  refused?: { readonly entries: UserFormEntries; readonly faults: readonly UserFault[] },
 ): Promise<Html> {
   const { entries, faults } = refused ?? {
     entries: {

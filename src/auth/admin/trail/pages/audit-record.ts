@@ -4,7 +4,7 @@ import { findOwn, isFailure } from '../../../../core/index.ts'
 import { formatName } from '../../../../web/person/index.ts'
 import { type Html, html, renderMoment } from '../../../../web/ui/index.ts'
 import { renderResult } from '../../../pages/parts/audit-result.ts'
-import type { Names } from '../../../pages/parts/explain/describe.ts'
+import type { KnownNames } from '../../../pages/parts/explain/describe.ts'
 import { findGrant, type GrantDescription } from '../../access/grants.ts'
 import { renderDetails } from '../../page/details.ts'
 import type { PatientNames } from '../../page/find-patients.ts'
@@ -28,7 +28,7 @@ export async function findUsableGrant(
 }
 
 interface RecordPage {
-  readonly names: Names
+  readonly names: KnownNames
   readonly event: object
   readonly grant: GrantDescription | undefined
   readonly workstation: string | undefined

@@ -2,18 +2,18 @@ import type { KeptRecord } from '../../../../audit/index.ts'
 import { PORTAL_CLIENT } from '../../../../smart/index.ts'
 import { type Html, html, renderBadge, renderMoment } from '../../../../web/ui/index.ts'
 import { ACCESS_KINDS } from '../../../pages/parts/access-log/visits.ts'
-import { describeApp, type Names } from '../../../pages/parts/explain/describe.ts'
+import { describeApp, type KnownNames } from '../../../pages/parts/explain/describe.ts'
 import { type PatientNames, renderPatient } from '../../page/find-patients.ts'
 import { count } from '../../page/list.ts'
 import { type Cells, type Columns, renderLink, renderTable } from '../../page/shell.ts'
-import type { Access, AccessSummary, AccessUse } from '../audit-summary.ts'
+import type { AccessRow, AccessSummary, AccessUse } from '../audit-summary.ts'
 import { describeUser } from './describe-record.ts'
 import { type AuditView, buildAuditQuery } from './view.ts'
 
 /** The list of records that is summarized. */
 interface Listed {
   readonly view: AuditView
-  readonly names: Names
+  readonly names: KnownNames
   readonly patients: PatientNames
 }
 
@@ -41,12 +41,12 @@ ${used.map(
 function renderSummary(summary: AccessSummary, page: Listed): Html {
   const { accesses, isCut } = summary
   const of = (use: AccessUse) => accesses.filter(access => access.use === use)
-  const render = (caption: string, some: readonly Access[]) => {
+  const render = (caption: string, some: readonly AccessRow[]) => {
     const rows = some.slice(0, SUMMARIZED).map(access => renderAccess(access, summary, page))
     const more = some.length - SUMMARIZED
     return html`${renderTable(caption, ACCESS_COLUMNS, rows)}${more > 0 && html`<p class="small muted">${more} more are not shown. Choose days to narrow it.</p>`}`
   }
-  const fold = (text: string, some: readonly Access[]) =>
+  const fold = (text: string, some: readonly AccessRow[]) =>
     some.length > 0 &&
     html`<details class="more after"><summary>${text}: ${count(sum(some), 'request')}</summary>${render(`${text}, most recent first`, some)}</details>`
   const opened = of('opened')
@@ -62,12 +62,12 @@ const ACCESS_COLUMNS: Columns = [
   { head: 'Links', isHidden: true },
 ]
 
-function sum(accesses: readonly Access[]): number {
+function sum(accesses: readonly AccessRow[]): number {
   return accesses.reduce((total, { requests }) => total + requests, 0)
 }
 
 function renderAccess(
-  { record, workstation, requests, hasChanged, firstAt }: Access,
+  { record, workstation, requests, hasChanged, firstAt }: AccessRow,
   { existing }: AccessSummary,
   { view, names }: Listed,
 ): Cells {

@@ -1,6 +1,6 @@
 import { type AuditKind, formatRepeats, type KeptRecord } from '../../../../audit/index.ts'
 import { type Html, html } from '../../../../web/ui/index.ts'
-import type { Names } from '../../../pages/parts/explain/describe.ts'
+import type { KnownNames } from '../../../pages/parts/explain/describe.ts'
 import { KINDS } from '../filters.ts'
 
 export function describeEvent({
@@ -22,7 +22,7 @@ export function describeEvent({
 
 export function describeUser(
   { subject, fhir_user, method, address }: KeptRecord,
-  names: Names,
+  names: KnownNames,
 ): string | undefined {
   const named = (subject === null ? undefined : names.user(subject)) ?? fhir_user ?? subject
   return named ?? (method === 'sallyport' ? address : undefined) ?? undefined

@@ -6,9 +6,9 @@ import { type Html, html, renderAlert, renderEmptyState, renderMoment } from '..
 import { LIMITS } from '../../../base/limits.ts'
 import { paths } from '../../../base/paths.ts'
 import { renderAuditOff, renderResult } from '../../../pages/parts/audit-result.ts'
-import { describeApp, findNames, type Names } from '../../../pages/parts/explain/describe.ts'
+import { describeApp, findNames, type KnownNames } from '../../../pages/parts/explain/describe.ts'
 import { type Admin, type AdminFailure, recordAction } from '../../base/action.ts'
-import { type Choice, type Choices, findChoices } from '../../page/filters.ts'
+import { type FilterChoice, type FilterChoices, findChoices } from '../../page/filters.ts'
 import {
   findPatientNames,
   isMistyped,
@@ -189,8 +189,8 @@ interface AuditPage {
   readonly records: readonly KeptRecord[]
   /** The position of older records. */
   readonly older: string | undefined
-  readonly names: Names
-  readonly choices: Choices
+  readonly names: KnownNames
+  readonly choices: FilterChoices
   readonly patients: PatientNames
 }
 
@@ -247,7 +247,10 @@ function renderNone({ context }: AdminRequest, { older, view: { meant, unknown }
 
 function renderFilters(request: AdminRequest, { view: { fields }, choices }: AuditPage): Html {
   const set = Object.keys(fields).length
-  const suggested: Readonly<Record<string, readonly Choice[]>> = { user: choices.users, app: choices.apps }
+  const suggested: Readonly<Record<string, readonly FilterChoice[]>> = {
+    user: choices.users,
+    app: choices.apps,
+  }
   const labels: Readonly<Record<string, string>> = { patient: namePatientField(request, 'audit-search') }
   return html`<details class="more filters"><summary>Filters${set > 0 && `: ${set} set`}</summary><form class="narrow narrow__form" method="get" action="${paths.admin}/audit" role="search" aria-label="Audit records">
 ${Object.entries<Filter>(PAGE_FILTERS).map(([key, { name = key, label = '', ...filter }]) =>
@@ -270,7 +273,7 @@ function renderRow(record: KeptRecord, { names, patients }: AuditPage) {
 }
 
 /** A person, or a command's operator, and the address. */
-function renderWho(record: KeptRecord, names: Names): Html {
+function renderWho(record: KeptRecord, names: KnownNames): Html {
   const who = describeUser(record, names)
   const { address } = record
   return html`${who ?? '–'}${address !== null && address !== who && html`<span class="sub">${address}</span>`}`

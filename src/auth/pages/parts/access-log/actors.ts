@@ -9,19 +9,19 @@ import { findPurpose } from '../../../base/purposes.ts'
 import type { AuthContext } from '../../../oauth/context.ts'
 import { findKnownApps } from '../../../users/known.ts'
 import { HOSPITAL_APP } from '../apps.ts'
-import { findNames, type Names, PORTAL_PAGES } from '../explain/describe.ts'
+import { findNames, type KnownNames, PORTAL_PAGES } from '../explain/describe.ts'
 import type { AccessRecord } from './people.ts'
 import { isOfAdministration, isOfPatientUser } from './visits.ts'
 
 /** Who acted, for patients: never by an id. */
-export interface Actor {
+export interface NamedActor {
   readonly name: string
   /** The role and department of a clinician, or whose app it is. */
   readonly detail: string | undefined
 }
 
 export interface Actors {
-  describe(record: AccessRecord): Actor
+  describe(record: AccessRecord): NamedActor
   nameApp(clientId: string): string
   /** The app or page that was used, in a sentence: `the patient list`. */
   nameMeans(record: AccessRecord & { readonly client_id: string }): string
@@ -72,7 +72,7 @@ export async function findActors(
 }
 
 /** A person of the administration, a program of its API, or whoever ran a command. */
-function describeAdministrator({ subject }: AccessRecord, names: Names): Actor {
+function describeAdministrator({ subject }: AccessRecord, names: KnownNames): NamedActor {
   const known = subject === null ? undefined : (names.user(subject) ?? names.app(subject))
   return { name: known ?? 'An administrator', detail: 'In the administration' }
 }
@@ -80,12 +80,12 @@ function describeAdministrator({ subject }: AccessRecord, names: Names): Actor {
 function describePatientUser(
   { subject, client_id, person, patient_id }: AccessRecord,
   options: {
-    readonly names: Names
+    readonly names: KnownNames
     readonly nameApp: Actors['nameApp']
     readonly readerId: string
     readonly hospitalApps: ReadonlySet<string>
   },
-): Actor {
+): NamedActor {
   const { names, nameApp, readerId, hospitalApps } = options
   const user = subject === null ? undefined : names.user(subject)
   const role = person === `Patient/${patient_id}` ? 'the patient' : 'a relative'

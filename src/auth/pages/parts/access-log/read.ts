@@ -10,19 +10,19 @@ import type { Person } from '../../../../web/person/index.ts'
 import { parseDay } from '../../../../web/ui/index.ts'
 import { createNameReader } from '../../../base/fhir-reader.ts'
 import { LIMITS } from '../../../base/limits.ts'
-import type { User } from '../../../base/user.ts'
+import type { AuthUser } from '../../../base/user.ts'
 import type { AuthContext } from '../../../oauth/context.ts'
 import { findByIds } from '../../../patients/patients.ts'
 import type { OwnRecord } from '../../../users/own-records.ts'
 import type { WhoseRecord } from '../whose.ts'
 import { type Actors, findActors } from './actors.ts'
 import { type AccessRecord, identifyPeople } from './people.ts'
-import { type DayFault, isNarrowed, type View } from './view.ts'
+import { type AccessLogView, type DayFault, isNarrowed } from './view.ts'
 import { CHANGING, classify, type Day, groupByDay, identifyActor, isShown } from './visits.ts'
 
 /** Who looked at a record, by day and visit, newest first. */
 export interface AccessLog {
-  readonly view: View
+  readonly view: AccessLogView
   readonly whose: WhoseRecord
   /** All records of the user, to choose from. */
   readonly people: readonly Person[]
@@ -30,7 +30,7 @@ export interface AccessLog {
   readonly fault: DayFault | undefined
   readonly days: readonly Day[]
   readonly actors: Actors
-  readonly choices: Choices
+  readonly choices: AccessLogChoices
   /** Where older entries follow. */
   readonly older: string | undefined
   /** Up to when entries were compared with the filters, if others follow. */
@@ -38,7 +38,7 @@ export interface AccessLog {
 }
 
 /** The people and apps of the newest entries, to filter by. */
-export interface Choices {
+export interface AccessLogChoices {
   readonly people: readonly Choice[]
   readonly apps: readonly Choice[]
 }
@@ -48,7 +48,7 @@ type Choice = readonly [value: string, text: string]
 /** The people whose records a user may open. */
 export async function readPeople(
   context: AuthContext,
-  user: User,
+  user: AuthUser,
   patients: readonly string[],
 ): Promise<readonly Person[]> {
   return findByIds(await createNameReader(context, user, { purpose: 'own-pages' }), patients)
@@ -57,8 +57,8 @@ export async function readPeople(
 /** Reads a page of the log with a bounded amount of work, however long the trail is. */
 export async function readAccessLog(
   context: AuthContext,
-  user: User,
-  view: View,
+  user: AuthUser,
+  view: AccessLogView,
 ): Promise<Omit<AccessLog, 'people' | 'records' | 'whose' | 'fault'>> {
   const ids = await openEventIds(context.store)
   const person = await findPerson(context, ids, view)
@@ -104,8 +104,8 @@ interface DaysPage {
 /** Reads whole days, newest first. Only a day with very many visits is divided. */
 export async function readDays(
   context: AuthContext,
-  user: User,
-  view: View,
+  user: AuthUser,
+  view: AccessLogView,
   { person, after, withoutOwn = false, isUnpaged = false }: ReadDaysOptions = {},
 ): Promise<DaysPage> {
   const filter = { ...makeFilter(view), ...narrow(view, person) }
@@ -163,7 +163,7 @@ function compareNewest(a: TrailPosition, b: TrailPosition): number {
 }
 
 /** FHIR requests about the patient that succeeded. */
-function makeFilter({ patient, since, until, zone }: View): RecordFilter {
+function makeFilter({ patient, since, until, zone }: AccessLogView): RecordFilter {
   return {
     events: [{ kind: 'fhir' }],
     allowed: true,
@@ -174,7 +174,7 @@ function makeFilter({ patient, since, until, zone }: View): RecordFilter {
   }
 }
 
-function narrow({ app, kind }: View, person: AccessRecord | undefined): RecordFilter {
+function narrow({ app, kind }: AccessLogView, person: AccessRecord | undefined): RecordFilter {
   return {
     clients: app === undefined ? undefined : [app],
     ...(person?.subject && { actor: { subjects: [person.subject] } }),
@@ -186,7 +186,7 @@ function narrow({ app, kind }: View, person: AccessRecord | undefined): RecordFi
 
 async function findAccesses(
   { store }: AuthContext,
-  { id }: User,
+  { id }: AuthUser,
   filter: RecordFilter,
   after: TrailPosition | undefined,
 ) {
@@ -204,7 +204,7 @@ async function findAccesses(
 export async function findPerson(
   { store }: AuthContext,
   ids: EventIds,
-  { person, patient }: View,
+  { person, patient }: AccessLogView,
 ): Promise<AccessRecord | undefined> {
   const position = ids.parse(person ?? '')
   if (!position) return undefined
@@ -214,7 +214,7 @@ export async function findPerson(
 }
 
 /** Each person is named by their newest event, and each app by its id. */
-function listChoices(records: readonly AccessRecord[], actors: Actors, ids: EventIds): Choices {
+function listChoices(records: readonly AccessRecord[], actors: Actors, ids: EventIds): AccessLogChoices {
   const people = new Map<string, AccessRecord>()
   for (const record of records) {
     const actor = identifyActor(record)

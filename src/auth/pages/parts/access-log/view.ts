@@ -4,7 +4,7 @@ import type { Parameters } from '../../../base/request.ts'
 import { ACCESS_KINDS, type AccessKind } from './visits.ts'
 
 /** The filters of the page, which are in its URL, and the time zone of its days. */
-export interface View {
+export interface AccessLogView {
   readonly patient: string
   /** An event of the person. It names nobody by itself. */
   readonly person: string | undefined
@@ -17,8 +17,12 @@ export interface View {
   readonly zone: string
 }
 
-export function readView(query: Parameters, patients: readonly [string, ...string[]], zone: string): View {
-  const read = (name: keyof View) => query.get(name)?.trim() || undefined
+export function readView(
+  query: Parameters,
+  patients: readonly [string, ...string[]],
+  zone: string,
+): AccessLogView {
+  const read = (name: keyof AccessLogView) => query.get(name)?.trim() || undefined
   const kind = read('kind') ?? ''
   return {
     patient: patients.find(id => id === read('patient')) ?? patients[0],
@@ -55,7 +59,7 @@ function isKind(text: string): text is AccessKind {
   return Object.hasOwn(ACCESS_KINDS, text)
 }
 
-export function isNarrowed({ person, app, kind, since, until }: View): boolean {
+export function isNarrowed({ person, app, kind, since, until }: AccessLogView): boolean {
   return [person, app, kind, since, until].some(value => value !== undefined)
 }
 
@@ -64,7 +68,10 @@ function keepDay(text: string | undefined): string | undefined {
 }
 
 /** The URL of a page with these filters. The zone is that of the browser. */
-export function buildUrl({ zone: _, ...view }: Partial<View>, path: string = paths.accountAccessLog): string {
+export function buildUrl(
+  { zone: _, ...view }: Partial<AccessLogView>,
+  path: string = paths.accountAccessLog,
+): string {
   const query = new URLSearchParams(
     Object.entries(view).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   )

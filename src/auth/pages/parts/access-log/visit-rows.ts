@@ -3,7 +3,7 @@ import { joinWithAnd } from '../../../words/scopes.ts'
 import type { WhoseRecord } from '../whose.ts'
 import type { Actors } from './actors.ts'
 import type { AccessRecord } from './people.ts'
-import type { View } from './view.ts'
+import type { AccessLogView } from './view.ts'
 import { classify, isOfAdministration, isOfPatientUser, type Visit } from './visits.ts'
 import { describeLists, describeVisit } from './words.ts'
 
@@ -15,7 +15,7 @@ export function renderVisits(visits: readonly Visit[], options: VisitOptions, wi
 interface VisitOptions {
   readonly actors: Actors
   readonly whose: WhoseRecord
-  readonly view: Pick<View, 'zone'>
+  readonly view: Pick<AccessLogView, 'zone'>
 }
 
 function renderVisit(visit: Visit, { actors, whose, view: { zone } }: VisitOptions, withDay: boolean): Html {

@@ -1,14 +1,14 @@
 import { type Html, html } from '../../../../web/ui/index.ts'
 import { findDifference, type Piece } from '../../../words/difference.ts'
-import type { Comparison } from '../../../words/reason.ts'
+import type { ComparedValue } from '../../../words/reason.ts'
 
 /** Renders sent values beside those that they were compared with. */
-export function renderComparisons(compared: readonly Comparison[]): Html {
+export function renderComparisons(compared: readonly ComparedValue[]): Html {
   return html`<table class="table compare" role="table"><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Parameter</th><th role="columnheader" scope="col">Sent</th><th role="columnheader" scope="col">Compared with</th></tr></thead>
 <tbody role="rowgroup">${compared.map(renderComparison)}</tbody></table>`
 }
 
-function renderComparison({ name, sent, expected, origin }: Comparison): Html {
+function renderComparison({ name, sent, expected, origin }: ComparedValue): Html {
   // Scopes are lists, and some values are descriptions.
   const difference = COMPARED.has(name) && sent !== undefined ? findDifference(sent, expected) : undefined
   const renderExpected = (value: string) =>

@@ -9,7 +9,7 @@ import { isPatientUser } from '../../../base/user.ts'
 import type { Hooks } from '../../../oauth/hooks.ts'
 import { findKnownAccounts, findKnownApps, type KnownAccount } from '../../../users/known.ts'
 import { nameOldRefusal } from '../../../words/old-texts.ts'
-import type { Comparison } from '../../../words/reason.ts'
+import type { ComparedValue } from '../../../words/reason.ts'
 
 /** The scope that decided on a request, and why, for app developers. */
 interface DecisionText {
@@ -31,12 +31,12 @@ export const KINDS = {
 } as const
 
 /** Names of users and apps by their ids. */
-export interface Names {
+export interface KnownNames {
   readonly user: (id: string) => string | undefined
   readonly app: (id: string) => string | undefined
 }
 
-export function describeDecision(record: KeptRecord, names: Names, hooks?: Hooks): DecisionText {
+export function describeDecision(record: KeptRecord, names: KnownNames, hooks?: Hooks): DecisionText {
   const { kind, allowed, decided_by: by, reason } = record
   if (kind !== 'fhir') return { why: reason ?? describeOutcome(record) }
   if (!allowed)
@@ -60,7 +60,7 @@ function describeOutcome({ kind, details }: KeptRecord): string {
   return isLess ? 'The app got a code, but not all requested scopes' : (DONE[kind] ?? '')
 }
 
-export function isWithoutState(compared: readonly Comparison[]): boolean {
+export function isWithoutState(compared: readonly ComparedValue[]): boolean {
   return compared.some(({ name, sent }) => name === 'state' && sent === undefined)
 }
 
@@ -105,7 +105,7 @@ export function nameFhirReason({ reason, details }: Pick<KeptRecord, 'reason' | 
   return named !== undefined && isFhirReason(named) ? named : nameOldRefusal(reason)
 }
 
-function describeAccess(record: KeptRecord, scope: string, names: Names): string {
+function describeAccess(record: KeptRecord, scope: string, names: KnownNames): string {
   const verb = chooseVerb(record.interaction ?? '')
   if (scope.startsWith('patient/')) {
     return record.resource_type === 'Patient' && record.resource_id === record.patient_id
@@ -143,7 +143,7 @@ export const PORTAL_PAGES = 'Pages of this server'
 /** Names the app of a record, or the page of this server. */
 export function describeApp(
   record: Pick<KeptRecord, 'client_id' | 'reason' | 'fhir_user'>,
-  names: Names,
+  names: KnownNames,
 ): string {
   const { client_id: client, fhir_user: user } = record
   if (client !== PORTAL_CLIENT) return nameApp(client, names)
@@ -154,7 +154,7 @@ export function describeApp(
   return alone.slice(0, 1).toUpperCase() + alone.slice(1)
 }
 
-export function nameApp(client: string | null, names: Names): string {
+export function nameApp(client: string | null, names: KnownNames): string {
   if (client === null) return 'No app'
   return client === PORTAL_CLIENT ? PORTAL_PAGES : (names.app(client) ?? client)
 }
@@ -171,7 +171,7 @@ export async function findNames(
   { db }: Store,
   records: readonly Pick<KeptRecord, 'subject' | 'client_id'>[],
   { clients = [], hidesPatients = false }: FindNamesOptions = {},
-): Promise<Names> {
+): Promise<KnownNames> {
   const [users, apps] = await Promise.all([
     findKnownAccounts(
       db,
@@ -221,7 +221,7 @@ interface GroupOptions {
   readonly addsFirst: boolean
   /** Whether the events of a launch are newest first too. */
   readonly isNewestFirst: boolean
-  readonly names: Names
+  readonly names: KnownNames
 }
 
 /** Groups records, which are newest first, by their launch. The launch with the newest record comes first. */
@@ -244,7 +244,7 @@ function chooseKey({ launch_id, client_id }: KeptRecord): string {
   return launch_id ?? (client_id === PORTAL_CLIENT ? 'portal' : 'none')
 }
 
-function chooseTitle(key: string, events: readonly KeptRecord[], names: Names): string {
+function chooseTitle(key: string, events: readonly KeptRecord[], names: KnownNames): string {
   if (key === 'none') return 'Without a launch'
   return nameApp(events.find(({ client_id }) => client_id !== null)?.client_id ?? null, names)
 }

@@ -8,7 +8,7 @@ import { isForSystemsOnly } from '../../../oauth/clients/validate.ts'
 import type { AuthContext } from '../../../oauth/context.ts'
 import { endSentence, explainReason } from '../../../words/explanation.ts'
 import { explainOldText } from '../../../words/old-texts.ts'
-import type { Comparison } from '../../../words/reason.ts'
+import type { ComparedValue } from '../../../words/reason.ts'
 import { OAUTH_REASONS } from '../../../words/reasons.ts'
 import { describeDeclined } from '../../../words/scopes.ts'
 import { MISSING_BY_LAUNCH, SHORTFALLS } from '../../../words/shortfalls.ts'
@@ -80,7 +80,7 @@ export function adviseOnReason(
   return { cause, action: [...hints, action].join(' ') }
 }
 
-function findScopes(compared: readonly Comparison[] = []): Comparison | undefined {
+function findScopes(compared: readonly ComparedValue[] = []): ComparedValue | undefined {
   return compared.find(({ name }) => name === 'scope')
 }
 
@@ -117,7 +117,7 @@ function adviseOnCode({ kind, patient_id, details }: KeptRecord): Advice | undef
 }
 
 interface GrantedScopes extends Pick<EventDetails, 'declined' | 'grantable'> {
-  readonly compared: Comparison | undefined
+  readonly compared: ComparedValue | undefined
   readonly hasPatient: boolean
 }
 

@@ -2,7 +2,7 @@ import { encode } from 'uqr'
 import { type Failed, fail, isFailure } from '../../../../core/index.ts'
 import { type Html, html, renderCopyable, renderField, renderHidden } from '../../../../web/ui/index.ts'
 import type { Parameters } from '../../../base/request.ts'
-import type { User } from '../../../base/user.ts'
+import type { AuthUser } from '../../../base/user.ts'
 import type { AuthContext } from '../../../oauth/context.ts'
 import {
   openEnrolment,
@@ -17,7 +17,7 @@ import { renderPasskeyForm } from './passkey-form.ts'
 
 /** A form that adds a second factor. */
 interface EnrolmentForm {
-  readonly user: Pick<User, 'id' | 'username' | 'displayName'>
+  readonly user: Pick<AuthUser, 'id' | 'username' | 'displayName'>
   /** The path that the form is sent to. */
   readonly action: string
   readonly hidden?: Readonly<Record<string, string | undefined>>

@@ -7,7 +7,7 @@ import { type Schema, sha256 } from '../../../../store/index.ts'
 import { auditEvent, describeRefusal } from '../../../base/audit.ts'
 import { CLOCK_TOLERANCE_SECONDS } from '../../../base/limits.ts'
 import { paths } from '../../../base/paths.ts'
-import { getStatus, type Refusal, refuse } from '../../../base/refusal.ts'
+import { type AuthRefusal, getStatus, refuse } from '../../../base/refusal.ts'
 import { readParameters } from '../../../base/request.ts'
 import type { UsersContext } from '../../context.ts'
 import { endProviderLogins } from '../../login.ts'
@@ -38,7 +38,12 @@ export function addBackchannelLogoutRoute(app: FastifyInstance, context: UsersCo
     await auditEvent(context, request, { ...event, reason: description })
     return reply.code(getStatus(error)).send({ error, error_description: description })
 
-    function endSession({ provider, jti, expiresAt, session }: LogoutToken): Promise<Refusal | undefined> {
+    function endSession({
+      provider,
+      jti,
+      expiresAt,
+      session,
+    }: LogoutToken): Promise<AuthRefusal | undefined> {
       return context.store.db.transaction().execute(async trx => {
         if (!(await consumeToken(trx, provider, jti, expiresAt))) return refuse('logout-token-used')
         const logins = await endProviderLogins(trx, session)
@@ -52,7 +57,7 @@ export function addBackchannelLogoutRoute(app: FastifyInstance, context: UsersCo
 }
 
 /** OIDC Back-Channel Logout, 2.6. */
-async function readLogoutToken(context: UsersContext, text: string): Promise<LogoutToken | Refusal> {
+async function readLogoutToken(context: UsersContext, text: string): Promise<LogoutToken | AuthRefusal> {
   const provider = context.rules.findByIssuer(decodeJwt(text)?.claims.iss)
   if (!isRedirecting(provider)) return refuse('logout-token-issuer-unknown')
   const claims = await context.providers.getClient(provider).verify(text)
@@ -75,7 +80,7 @@ async function readLogoutToken(context: UsersContext, text: string): Promise<Log
   }
 }
 
-function checkClaims({ clientId }: OidcProvider, claims: Claims, now: number): Refusal | undefined {
+function checkClaims({ clientId }: OidcProvider, claims: Claims, now: number): AuthRefusal | undefined {
   const { aud, iat, jti, sub, sid, events, nonce } = claims
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
   if (!audiences.includes(clientId)) return refuse('logout-token-of-another-audience')

@@ -1,8 +1,8 @@
 import { isFailure } from '../../../../core/index.ts'
 import {
-  type Comparison,
   type EntryClause,
   parseUncounted,
+  type RangeComparison,
   type SearchClause,
   type TypeQuery,
 } from '../../../../fhir/index.ts'
@@ -208,7 +208,7 @@ function listUriRanges(match: 'exact' | 'below', uri: string): readonly Range[] 
   ]
 }
 
-function findComparisonRange(table: 'date' | 'quantity', value: Comparison): Range | undefined {
+function findComparisonRange(table: 'date' | 'quantity', value: RangeComparison): Range | undefined {
   const { from, to } = boundComparison(value)
   const low = { index: `${table}_low`, position: ['w.low', 'w.rid'] }
   const high = {

@@ -2,7 +2,7 @@ import type { TypeQuery } from '../../../../fhir/index.ts'
 import { findShortest } from './clause-walk.ts'
 import { isDecidedByValues } from './current-condition.ts'
 import { divideStart, findLargeStart } from './find-rows.ts'
-import { buildSourceCondition, findsAll, openStart, openWalk, type Source } from './row-source.ts'
+import { buildSourceCondition, findsAll, openStart, openWalk, type RowSource } from './row-source.ts'
 import { countUpTo, fitStep, type SearchScope, type Steps } from './search-scope.ts'
 import { selectCurrent } from './select-current.ts'
 import { name, type Sql, sql } from './sql.ts'
@@ -41,7 +41,7 @@ export function* divideFound(whole: SearchScope, query: TypeQuery): Steps<Iterab
   )
 }
 
-function* listWalked(scope: SearchScope, query: TypeQuery, walk: Walk): Generator<Source> {
+function* listWalked(scope: SearchScope, query: TypeQuery, walk: Walk): Generator<RowSource> {
   const isCurrent = isDecidedByValues(scope, query)
   const step = findsAll(scope, query) ? scope.step * ROWS_COUNTED_AT_ONCE : scope.step
   for (const range of listSteps({ ...scope, step }, walk))

@@ -1,8 +1,8 @@
 import {
-  type Comparison,
   type EntryClause,
   normalize,
   type QuantityValue,
+  type RangeComparison,
   type ReferenceValue,
   type TokenValue,
 } from '../../../../fhir/index.ts'
@@ -140,7 +140,7 @@ function matchReferenceType(value: ReferenceValue | undefined): Sql {
 }
 
 /** The first condition follows from the second one, because `low` is never after `high`: it lets SQLite use an index. */
-function matchRange(value: Comparison): Sql {
+function matchRange(value: RangeComparison): Sql {
   const comparison = buildComparison(value, 'e.low', 'e.high')
   switch (value.prefix) {
     case 'eq':
@@ -202,7 +202,7 @@ export function findFirstAfter(prefix: string): string | undefined {
 
 /** Compares a stored range (two columns, both ends inclusive) with the requested one (R4 search.html#prefix). */
 export function buildComparison(
-  { prefix, low, high }: Comparison,
+  { prefix, low, high }: RangeComparison,
   lowColumn: string,
   highColumn: string,
 ): Sql {

@@ -2,7 +2,7 @@ import type { ChainClause, HasClause, SortKey, TypeQuery } from '../../../../fhi
 import type { SqlValue } from '../../repository/database.ts'
 import { findShortest } from './clause-walk.ts'
 import { toQuery } from './current-condition.ts'
-import { buildSourceCondition, findsAll, openStart, openWalk, type Source } from './row-source.ts'
+import { buildSourceCondition, findsAll, openStart, openWalk, type RowSource } from './row-source.ts'
 import { fitStep, type SearchScope, type Steps } from './search-scope.ts'
 import { FEW_LINKS, findStart, type Start, selectReferred, selectReferring } from './select-current.ts'
 import { buildAfter, buildOrder, compareRows, selectSortValue } from './sort-order.ts'
@@ -10,7 +10,7 @@ import { all, join, name, type Sql, sql, union } from './sql.ts'
 import { listSteps, listWalks, type Walk } from './walk.ts'
 
 /** `rid`, then the values of the sort keys. */
-export type Row = readonly SqlValue[]
+export type SortedRow = readonly SqlValue[]
 
 /** A search of one type. */
 export interface TypeSearch extends TypeQuery {
@@ -33,7 +33,7 @@ const MAX_START_RESOURCES = 10_000
  * reads the index of the first sort key, or all resources of the type, in steps until the page is full. If the page does
  * not become full, because matches are rare, it reads the matches of the most selective clause instead.
  */
-export function* findRows(whole: SearchScope, search: TypeSearch): Steps<readonly Row[]> {
+export function* findRows(whole: SearchScope, search: TypeSearch): Steps<readonly SortedRow[]> {
   const scope = fitStep(whole, search)
   const few = findStart(scope, search, scope.compartment)
   if (few) return yield* readParts(scope, search, few)
@@ -56,7 +56,7 @@ function* collectRows(
   scope: SearchScope,
   search: TypeSearch,
   most: number,
-): Steps<readonly Row[] | undefined> {
+): Steps<readonly SortedRow[] | undefined> {
   const many = yield* findLargeStart(scope, search)
   if (many) return yield* readParts(scope, search, many)
   const walks = yield* findShortest(scope, search, most)
@@ -105,8 +105,8 @@ function* findLinked(
 export function confirmRows(
   scope: SearchScope,
   types: readonly TypeQuery[],
-  rows: readonly Row[],
-): readonly Row[] {
+  rows: readonly SortedRow[],
+): readonly SortedRow[] {
   const rids = selectNumbers(rows.map(([rid]) => Number(rid)))
   const found = new Set<SqlValue>()
   for (const query of types) {
@@ -126,14 +126,14 @@ function* withoutProgress<T>({ stepWork }: SearchScope, steps: Generator<number,
   }
 }
 
-function readFew(scope: SearchScope, search: TypeSearch, start: Start): readonly Row[] {
+function readFew(scope: SearchScope, search: TypeSearch, start: Start): readonly SortedRow[] {
   const keys = search.sort.map(key => selectSortValue(scope.names, search.type, key))
   const source = openStart(scope, search, start, search.sort)
   return readRows(scope, search, { ...source, columns: selectColumns(source.rid, keys), hasFirst: false })
 }
 
-function* readParts(scope: SearchScope, search: TypeSearch, start: Start): Steps<readonly Row[]> {
-  let rows: readonly Row[] | undefined
+function* readParts(scope: SearchScope, search: TypeSearch, start: Start): Steps<readonly SortedRow[]> {
+  let rows: readonly SortedRow[] | undefined
   for (const part of divideStart(scope, start)) {
     if (rows) yield scope.stepWork
     const found = readFew(scope, search, part)
@@ -178,8 +178,8 @@ function* readWalks(
   scope: SearchScope,
   search: TypeSearch,
   walks: readonly Walk[],
-): Generator<number, readonly Row[]> {
-  let rows: readonly Row[] | undefined
+): Generator<number, readonly SortedRow[]> {
+  let rows: readonly SortedRow[] | undefined
   for (const walk of walks)
     for (const range of listPageSteps(scope, search, walk)) {
       if (rows) yield walk.isSorted ? rows.length : 0
@@ -197,13 +197,17 @@ function listPageSteps(scope: SearchScope, search: TypeSearch, walk: Walk): Iter
 }
 
 /** The first rows of both, each once. */
-function mergeRows({ sort, limit }: TypeSearch, rows: readonly Row[], found: readonly Row[]): readonly Row[] {
+function mergeRows(
+  { sort, limit }: TypeSearch,
+  rows: readonly SortedRow[],
+  found: readonly SortedRow[],
+): readonly SortedRow[] {
   const known = new Set(rows.map(([rid]) => rid))
   const fresh = found.filter(([rid = null]) => !known.has(rid))
   return [...rows, ...fresh].toSorted(compareRows(sort)).slice(0, limit)
 }
 
-function readStep(scope: SearchScope, search: TypeSearch, walk: Walk, range: Sql): readonly Row[] {
+function readStep(scope: SearchScope, search: TypeSearch, walk: Walk, range: Sql): readonly SortedRow[] {
   const [first, ...others] = search.sort.map(key => selectSortValue(scope.names, search.type, key))
   const keys = first ? [walk.value === undefined ? first : name(walk.value), ...others] : []
   return readRows(scope, search, {
@@ -214,7 +218,7 @@ function readStep(scope: SearchScope, search: TypeSearch, walk: Walk, range: Sql
   })
 }
 
-interface SortedSource extends Source {
+interface SortedSource extends RowSource {
   readonly columns: Sql
   /** Whether every row has a value of the first sort key. */
   readonly hasFirst: boolean
@@ -228,7 +232,7 @@ function readRows(
   scope: SearchScope,
   { type, sort, after, limit }: TypeSearch,
   source: SortedSource,
-): readonly Row[] {
+): readonly SortedRow[] {
   const { columns, from, rid, hasFirst } = source
   const { text, values } = sql`SELECT ${columns} FROM ${from} AND ${all([
     buildSourceCondition(scope, type, source),

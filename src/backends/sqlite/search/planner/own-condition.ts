@@ -1,10 +1,10 @@
 import {
-  type Comparison,
   type DateClause,
   type EntryClause,
   findSearchParameter,
   type MissingClause,
   normalize,
+  type RangeComparison,
   type SearchClause,
   type SearchParameterType,
   type TokenClause,
@@ -101,7 +101,7 @@ function buildUpdatedCondition(clause: DateClause, row: string): Sql {
 }
 
 /** Compares a time as `buildComparison` compares a range, without `OR`, so that SQLite uses the index. */
-function compareTime(value: Comparison, column: string): Sql {
+function compareTime(value: RangeComparison, column: string): Sql {
   switch (value.prefix) {
     case 'ge':
       return sql`${name(column)} >= ${value.low}`
@@ -193,7 +193,7 @@ export function boundText(match: 'starts' | 'contains' | 'exact', text: string):
 }
 
 /** The bounds of the ranges for which `buildComparison` holds. */
-export function boundComparison({ prefix, low, high }: Comparison, width = 0): Bounds {
+export function boundComparison({ prefix, low, high }: RangeComparison, width = 0): Bounds {
   switch (prefix) {
     case 'eq':
       return { first: low, last: high, to: high, from: low }

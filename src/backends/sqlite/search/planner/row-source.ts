@@ -13,7 +13,7 @@ import { all, list, name, type Sql, sql } from './sql.ts'
 import type { Walk } from './walk.ts'
 
 /** Rows of the index, or of `resource`, that a statement reads. */
-export interface Source {
+export interface RowSource {
   /** The tables, and the conditions that find the rows. The row `r` is that of the resource. */
   readonly from: Sql
   readonly rid: string
@@ -29,7 +29,7 @@ export function openStart(
   query: TypeQuery,
   { rids, clause }: Start,
   sort: readonly SortKey[] = [],
-): Source {
+): RowSource {
   const hasValues = clause && clause.kind !== 'chain' && clause.kind !== 'has'
   const isSorted = sort.some(({ parameter }) => isColumn(parameter))
   const isCurrent = hasValues === true && !isSorted && isDecidedByValues(scope, query)
@@ -44,7 +44,7 @@ export function openStart(
   }
 }
 
-export function openWalk(clauses: readonly SearchClause[], walk: Walk, range: Sql): Source {
+export function openWalk(clauses: readonly SearchClause[], walk: Walk, range: Sql): RowSource {
   const { index, join, where, rid, condition, clause } = walk
   return {
     from: sql`${index} ${join} WHERE ${all([where, range])}`,
@@ -56,7 +56,7 @@ export function openWalk(clauses: readonly SearchClause[], walk: Walk, range: Sq
 }
 
 /** All conditions that the rows of a source must still meet. */
-export function buildSourceCondition(scope: SearchScope, type: string, source: Source): Sql {
+export function buildSourceCondition(scope: SearchScope, type: string, source: RowSource): Sql {
   const { clauses, rid, condition, isCurrent } = source
   const { compartment } = scope
   return all([

@@ -1,7 +1,7 @@
 import { limits, type Query, type TypeQuery } from '../../../../fhir/index.ts'
 import type { SqlValue } from '../../repository/database.ts'
 import { countRows, divideFound } from './count-rows.ts'
-import { confirmRows, findRows, type Row } from './find-rows.ts'
+import { confirmRows, findRows, type SortedRow } from './find-rows.ts'
 import { resolveLinks } from './resolve-links.ts'
 import { fitStep, noticePauses, type SearchScope, type Steps } from './search-scope.ts'
 import { isBounded } from './select-current.ts'
@@ -44,9 +44,9 @@ function* findFirst(
   scope: SearchScope,
   { types, sort, count }: Query,
   after: readonly SqlValue[] | undefined,
-): Steps<readonly Row[]> {
+): Steps<readonly SortedRow[]> {
   const limit = count + 1
-  let found: readonly Row[] = []
+  let found: readonly SortedRow[] = []
   for (const query of types) {
     const rows = yield* findRows(scope, { ...query, sort, after, limit })
     found = found.length === 0 ? rows : [...found, ...rows].toSorted(compareRows(sort)).slice(0, limit)
@@ -61,10 +61,10 @@ function* findFirst(
 function* loadPage(
   scope: SearchScope,
   types: readonly TypeQuery[],
-  all: readonly Row[],
+  all: readonly SortedRow[],
   hasPaused: boolean,
   mostCharacters: number,
-): Steps<{ readonly hits: readonly Hit[]; readonly last: Row | undefined }> {
+): Steps<{ readonly hits: readonly Hit[]; readonly last: SortedRow | undefined }> {
   const fitted = types.map(query => fitStep(scope, query))
   const step = Math.min(scope.step, ...fitted.map(it => it.step))
   const stepWork = Math.max(...fitted.map(it => it.stepWork))
@@ -72,7 +72,7 @@ function* loadPage(
   // A resource whose position has changed during a pause may be in two rows.
   const known = new Set<number>()
   let charactersLeft = mostCharacters
-  let last: Row | undefined
+  let last: SortedRow | undefined
   for (let at = 0; at < all.length; at += hasPaused ? step : all.length) {
     if (at > 0) yield stepWork
     const some = hasPaused ? all.slice(at, at + step) : all

@@ -8,7 +8,7 @@ import { findSortColumn, isReversed } from './sort-order.ts'
 import { list, name, type Sql, sql } from './sql.ts'
 
 /** Rows of an index that are read in steps. */
-export interface Path {
+export interface IndexPath {
   /** The index, its rows of the type, and the columns in whose order it is read. */
   readonly index: Sql
   readonly where: Sql
@@ -20,7 +20,7 @@ export interface Path {
 }
 
 /** A path by which a search finds resources of a type. */
-export interface Walk extends Path {
+export interface Walk extends IndexPath {
   /** Joins the row `r` of the resource, if the index is of another table. */
   readonly join: Sql
   readonly rid: string
@@ -158,7 +158,7 @@ function walkValues(names: Names, type: string, key: SortKey): Along | undefined
 }
 
 /** The rows of the references to one resource. */
-export function walkReferences(where: Sql): Path {
+export function walkReferences(where: Sql): IndexPath {
   return {
     index: name('reference w INDEXED BY reference_id'),
     where,
@@ -228,7 +228,7 @@ function limitValue(
 /** The steps of a walk as conditions. The end of a step is found when the step is requested. */
 export function* listSteps(
   { database, step }: Pick<SearchScope, 'database' | 'step'>,
-  walk: Path,
+  walk: IndexPath,
 ): Generator<Sql, void> {
   const columns = name(walk.position.join(', '))
   const order = name(walk.position.map(it => `${it}${walk.descending ? ' DESC' : ''}`).join(', '))

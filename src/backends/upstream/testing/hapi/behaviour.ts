@@ -18,7 +18,7 @@ export interface HapiResponse {
 }
 
 /** The embedded server without these behaviours. */
-export interface Stored {
+export interface StoredServer {
   readonly baseUrl: string
   readonly clock: () => number
   send(request: HapiRequest): Promise<HapiResponse>
@@ -30,7 +30,7 @@ export interface Stored {
 export type Next = (request: HapiRequest) => Promise<HapiResponse>
 
 /** Changes one behaviour of the embedded server. */
-export type Behaviour = (stored: Stored) => (request: HapiRequest, next: Next) => Promise<HapiResponse>
+export type Behaviour = (stored: StoredServer) => (request: HapiRequest, next: Next) => Promise<HapiResponse>
 
 /** A refusal in the format of HAPI. */
 export function refuse(status: number, code: string, text: string): HapiResponse {
@@ -52,7 +52,7 @@ export function parseBody(text: string): Readonly<Record<string, unknown>> {
   return isRecord(body) ? body : {}
 }
 
-export interface Entry {
+export interface HapiEntry {
   readonly fullUrl?: string
   readonly resource?: Readonly<Record<string, unknown>>
   readonly request: Readonly<Record<string, string>>
@@ -63,7 +63,7 @@ export function isTransaction({ method, path, body }: HapiRequest): boolean {
   return method === 'POST' && path === '' && parseBody(body).type === 'transaction'
 }
 
-export function listEntries(bundle: Readonly<Record<string, unknown>>): readonly Entry[] {
+export function listEntries(bundle: Readonly<Record<string, unknown>>): readonly HapiEntry[] {
   return Array.isArray(bundle.entry) ? bundle.entry : []
 }
 

@@ -1,7 +1,7 @@
-import type { Target } from '../../../../fhir-api/testing/target.ts'
+import type { TestTarget } from '../../../../fhir-api/testing/target.ts'
 
 /** The capabilities of the conformance suite that HAPI FHIR (JPA starter 8.8.0, default settings) does not have. */
-export const HAPI_LACKS: NonNullable<Target['lacks']> = {
+export const HAPI_LACKS: NonNullable<TestTarget['lacks']> = {
   validation: 'HAPI parses content, and does not validate it; unreadable content is 400',
   exponents: '1.0e3 becomes 1000',
   'partial-dates': 'ge and le leave a named year or month out; ap is 400',

@@ -18,7 +18,7 @@ import {
   parseBody,
   refuse,
   respond,
-  type Stored,
+  type StoredServer,
 } from './behaviour.ts'
 import { findVersion } from './write-behaviours.ts'
 
@@ -139,7 +139,7 @@ export const pagesByOffset: Behaviour = stored => async (request, next) => {
 
 /** The entries of a page of the embedded server and of all further pages. */
 async function readFurther(
-  stored: Stored,
+  stored: StoredServer,
   first: Readonly<Record<string, unknown>>,
 ): Promise<readonly FoundEntry[]> {
   const entries = [...entriesOf(first)]
@@ -237,7 +237,7 @@ function toKey({ path, params }: HapiRequest): string {
     .join('&')}`
 }
 
-async function showPresent(stored: Stored, bundle: Readonly<Record<string, unknown>>): Promise<object> {
+async function showPresent(stored: StoredServer, bundle: Readonly<Record<string, unknown>>): Promise<object> {
   const entry: FoundEntry[] = []
   for (const it of entriesOf(bundle)) {
     const present = it.resource && (await stored.get(`${it.resource.resourceType}/${it.resource.id}`))

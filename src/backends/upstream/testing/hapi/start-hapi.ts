@@ -10,7 +10,7 @@ import {
   type Next,
   refuse,
   respond,
-  type Stored,
+  type StoredServer,
 } from './behaviour.ts'
 import * as searches from './search-behaviours.ts'
 import * as writes from './write-behaviours.ts'
@@ -184,7 +184,7 @@ function describe(isCompressed: boolean, body: string): Readonly<Record<string, 
 async function openStored(
   options: FhirServerOptions,
   clock: () => number,
-): Promise<Omit<Stored, 'betweenSteps'> & { close(): Promise<void> }> {
+): Promise<Omit<StoredServer, 'betweenSteps'> & { close(): Promise<void> }> {
   const app = await fhirServer(options)
   const { pathname } = new URL(options.baseUrl)
   async function send({ method, path, params, headers, body }: HapiRequest): Promise<HapiResponse> {
@@ -199,7 +199,7 @@ async function openStored(
     const { connection: _, 'content-length': __, 'transfer-encoding': ___, ...rest } = reply.headers
     return { status: reply.statusCode, headers: rest as HapiResponse['headers'], body: reply.body }
   }
-  const get: Stored['get'] = (path, params = []) =>
+  const get: StoredServer['get'] = (path, params = []) =>
     send({ method: 'GET', path, params, headers: { accept: 'application/fhir+json' }, body: '' })
   return { baseUrl: options.baseUrl, clock, send, get, close: async () => app.close() }
 }
@@ -227,7 +227,7 @@ async function readRequest(incoming: IncomingMessage): Promise<HapiRequest> {
 }
 
 /** The server names itself by another URL than the one that it has. */
-function otherUrl({ baseUrl }: Stored): ReturnType<Behaviour> {
+function otherUrl({ baseUrl }: StoredServer): ReturnType<Behaviour> {
   return async (request, next) => {
     const response = await next(request)
     return { ...response, body: response.body.replaceAll(baseUrl, 'http://hapi.internal:8080/fhir') }

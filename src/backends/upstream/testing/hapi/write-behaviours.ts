@@ -5,7 +5,7 @@ import { isRecord } from '../../../../core/index.ts'
 import { formatExact, parseExact } from '../../../../fhir/index.ts'
 import {
   type Behaviour,
-  type Entry,
+  type HapiEntry,
   type HapiRequest,
   type HapiResponse,
   isTransaction,
@@ -15,22 +15,22 @@ import {
   parseBody,
   refuse,
   respond,
-  type Stored,
+  type StoredServer,
 } from './behaviour.ts'
 
-async function exists(stored: Stored, path: string): Promise<boolean> {
+async function exists(stored: StoredServer, path: string): Promise<boolean> {
   return (await stored.get(path)).status === 200
 }
 
 /** The version of a resource or of its deletion. */
-export async function findVersion(stored: Stored, path: string): Promise<string | undefined> {
+export async function findVersion(stored: StoredServer, path: string): Promise<string | undefined> {
   const { status, body } = await stored.get(`${path}/_history`, [['_count', '1']])
   const [newest] = status === 200 ? listEntries(parseBody(body)) : []
   return /"(.*)"/.exec(newest?.response?.etag ?? '')?.[1]
 }
 
 /** Changes the entries of a transaction; the digits of its decimals stay. */
-function mapEntries(request: HapiRequest, change: (entry: Entry) => Entry): HapiRequest {
+function mapEntries(request: HapiRequest, change: (entry: HapiEntry) => HapiEntry): HapiRequest {
   const bundle = parseExact(request.body)
   if (!isRecord(bundle) || !Array.isArray(bundle.entry)) return request
   return { ...request, body: formatExact({ ...bundle, entry: bundle.entry.map(change) }) }
@@ -129,7 +129,7 @@ function toEntry({ method, path, params }: HapiRequest): Readonly<Record<string,
   return { method, url: query === '' ? path : `${path}?${query}` }
 }
 
-async function findDeleted(stored: Stored, url: string): Promise<readonly string[]> {
+async function findDeleted(stored: StoredServer, url: string): Promise<readonly string[]> {
   const [path = '', query] = url.split('?')
   if (query === undefined) return path.includes('/') ? [path.replace(/\/_history\/.*/, '')] : []
   return listFound((await stored.get(path, [...new URLSearchParams(query)])).body)
@@ -314,7 +314,7 @@ export const batchesSendEntries: Behaviour =
     return { ...respond(200, {}), body }
   }
 
-function toRequest({ headers }: HapiRequest, { resource, request }: Entry): HapiRequest {
+function toRequest({ headers }: HapiRequest, { resource, request }: HapiEntry): HapiRequest {
   const { method = '', url = '', ifMatch, ifNoneMatch, ifNoneExist } = request
   const [path = '', query = ''] = url.split('?')
   return {
