@@ -48,7 +48,11 @@ export {
   normalizeScope,
   readRegisteredKeys,
 } from './oauth/clients/validate.ts'
-export { buildSmartConfiguration, type SmartConfigurationSettings } from './oauth/discovery.ts'
+export {
+  buildResourceDocuments,
+  buildSmartConfiguration,
+  type SmartConfigurationSettings,
+} from './oauth/discovery.ts'
 export { listScopeNotes } from './oauth/grants/scope-notes.ts'
 export { canOpenSigningKeys, makeNextSigningKey, withdrawSigningKey } from './oauth/keys/signing-key.ts'
 export type { ActivityProblem } from './pages/activity/problems.ts'

@@ -4,7 +4,7 @@ import { createSerialize } from '../cache/index.ts'
 import { createHostCheck, makePalette, readLogo } from '../config/index.ts'
 import { DAY_MS, isFailure } from '../core/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
-import { createDocument, createServer, type Logger, Registry, type ServerOptions } from '../web/http/index.ts'
+import { createServer, type Logger, Registry, type ServerOptions, serveDocuments } from '../web/http/index.ts'
 import { createBrand } from '../web/ui/index.ts'
 import { addAdminApi } from './admin/api.ts'
 import type { AdminEndpoint } from './admin/base/endpoint.ts'
@@ -292,17 +292,11 @@ function isForClients(path: string): boolean {
 
 /** The public discovery documents. */
 function addDiscoveryRoutes(app: FastifyInstance, settings: SmartConfigurationSettings): void {
-  const documents = {
+  serveDocuments(app, {
     [paths.openidConfiguration]: buildOpenidConfiguration(settings),
     [paths.serverMetadata]: buildServerMetadata(settings),
     [paths.smartConfiguration]: buildSmartConfiguration(settings),
-  }
-  for (const [path, document] of Object.entries(documents)) {
-    const send = createDocument(document)
-    app.get(path, (_request, reply) =>
-      send(reply.headers({ 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' })),
-    )
-  }
+  })
 }
 
 /** `GET /oauth2/jwks`. */

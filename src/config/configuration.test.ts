@@ -75,6 +75,13 @@ describe('readSettings', () => {
         colour: undefined,
         darkColour: undefined,
       },
+      agents: {
+        enabled: true,
+        accessMinutes: 15,
+        offlineAccess: false,
+        scopeContexts: ['patient'],
+        clientHosts: [],
+      },
       cds: {
         services: [],
         single: { id: undefined, name: undefined, url: undefined, clientId: undefined },
@@ -466,6 +473,9 @@ describe('listEffectiveSettings', () => {
       SMART_LOGIN_PROVIDERS: '[{"id":"a","issuer":"http://localhost:1","client-id":"c"}]',
       SMART_LOGIN_ISSUER: 'http://localhost:1',
       SMART_LOGIN_USERS: 'patients',
+      SMART_AGENTS_ENABLED: 'false',
+      SMART_AGENTS_OFFLINE_ACCESS: 'true',
+      SMART_AGENTS_SCOPE_CONTEXTS: 'user',
       SMART_CDS_SERVICES: '[{"id":"a","url":"http://localhost:1","client-id":"c"}]',
       SMART_CDS_URL: 'http://localhost:1',
       SMART_LOGIN_ALLOW: 'groups=a',

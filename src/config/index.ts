@@ -36,6 +36,7 @@ export {
   type LoginProvider,
 } from './providers/providers.ts'
 export type { ProviderTraits } from './providers/traits.ts'
+export { getMcpUrl, getResourceMetadataUrl, MCP_SCOPES, RESOURCE_METADATA_PATH } from './resources.ts'
 export { ensureSecret } from './secret-file.ts'
 export { findSecurityWarnings } from './security-warnings.ts'
 export { LOG_LEVELS, type LogLevel } from './setting-types.ts'

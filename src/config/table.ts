@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { agentsTable } from './agents-table.ts'
 import { appTable, authTable } from './auth-table.ts'
 import { brandTable } from './brand-table.ts'
 import { cdsServices, serviceId } from './cds-services.ts'
@@ -155,6 +156,7 @@ export const settingsTable = {
   ...brandTable,
   ...loginTable,
   ...cdsTable,
+  ...agentsTable,
   ...fhirTable,
   ...upstreamTable,
   ...appTable,
@@ -169,6 +171,7 @@ export const settingGroups: Readonly<Record<string, Readonly<Record<string, Sett
   'Auth server: your organization': brandTable,
   'Auth server: sign-in providers': loginTable,
   'Auth server: decision support': cdsTable,
+  'Auth server and FHIR server: assistants': agentsTable,
   'FHIR server': fhirTable,
   'FHIR server: gateway': upstreamTable,
   'App server': appTable,

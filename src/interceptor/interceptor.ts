@@ -16,7 +16,7 @@ import { decide } from './decision/decide.ts'
 import type { Decision } from './decision/decision.ts'
 import { type Refusal, refuse } from './refuse.ts'
 import { readGrant, removeTrailingSlash } from './token/check-claims.ts'
-import { createKeySet } from './token/key-set.ts'
+import { createKeySet, type KeySet } from './token/key-set.ts'
 import { computeRevocationKeys, createRevocations } from './token/revocations.ts'
 import {
   createVerifier,
@@ -25,6 +25,7 @@ import {
   TRUSTED_ALGORITHMS,
   type TrustedIssuer,
   type Verified,
+  type Verifier,
   type Verify,
 } from './token/verifier.ts'
 
@@ -70,13 +71,22 @@ export interface Caller extends Authenticated {
 
 type KnownCaller = Caller & { readonly revocationKeys: readonly string[] }
 
-export interface Interceptor extends Authenticator {
+/** Authenticates the requests to one resource of a server. */
+export interface AudienceAuthenticator extends Authenticator {
   authenticate(authorization: string | undefined): AuthFailure | Caller | Promise<AuthFailure | Caller>
+}
+
+export interface Interceptor extends AudienceAuthenticator {
   readonly policy: EnforcementPolicy
   /** Whether the key set of any issuer is in the cache. */
   ready(): boolean
   /** Fetches key sets and revocations, and keeps them fresh until `close`. Never fails: it retries unreachable servers. */
   start(): Promise<void>
+  /**
+   * Authenticates the requests to another resource of this server by the auth server's tokens for it (RFC 8707), which the
+   * FHIR base does not accept. Its tokens are also refused while the auth server refuses the whole audience.
+   */
+  forAudience(audience: string): AudienceAuthenticator
   /** Forgets the tokens that were verified, with their access. Call it when the user filter has changed. */
   forget(): void
   close(): void
@@ -100,7 +110,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       fetch: fetchKeys,
       clock,
       refreshMs,
-      onRemoval: () => tokens.forget(),
+      onRemoval: forget,
       onUnusable: reason => reportKeySet(url, reason),
     })
   const authUrl = options.authUrl === undefined ? undefined : removeTrailingSlash(options.authUrl)
@@ -108,17 +118,21 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     authUrl === undefined
       ? undefined
       : createRevocations({ url: `${authUrl}/oauth2/revocations`, fetch: fetchKeys, clock })
-  const describeOwn = (authUrl: string): Issuer<KnownCaller> => ({
-    issuer: authUrl,
-    audiences: [fhirBaseUrl],
+  const describeOwn = (issuer: string, audience: string, keys: KeySet): Issuer<KnownCaller> => ({
+    issuer,
+    audiences: [audience],
     algorithms: OWN_ALGORITHMS,
-    keys: openKeySet(`${authUrl}/oauth2/jwks`, OWN_ALGORITHMS, OWN_KEYS_MS),
+    keys,
     readGrant: claims => readGrant(claims, fhirBaseUrl),
     createCaller: grant => ({
       ...createCaller(grant, policy, reportError),
-      revocationKeys: computeRevocationKeys(grant.tokenId),
+      revocationKeys: computeRevocationKeys(grant.tokenId, audience),
     }),
   })
+  const own =
+    authUrl === undefined
+      ? undefined
+      : describeOwn(authUrl, fhirBaseUrl, openKeySet(`${authUrl}/oauth2/jwks`, OWN_ALGORITHMS, OWN_KEYS_MS))
   const others = (options.trustedIssuers ?? []).map(
     (trusted): Issuer<KnownCaller> => ({
       issuer: trusted.issuer,
@@ -131,13 +145,10 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     }),
   )
   // No trusted issuer can replace our auth server.
-  const [first, ...rest] = [
-    ...(authUrl === undefined ? [] : [describeOwn(authUrl)]),
-    ...others.filter(it => it.issuer !== authUrl),
-  ]
+  const [first, ...rest] = [...(own ? [own] : []), ...others.filter(it => it.issuer !== authUrl)]
   if (!first) throw new TypeError('Option authUrl: expected a URL, or trustedIssuers')
   const issuers = [first, ...rest] as const
-  const tokens = createVerifier<KnownCaller>({ issuers, clock, verify: options.verify })
+  const verifiers: Verifier<KnownCaller>[] = []
   const keepFresh = () => Promise.all([...issuers.map(it => it.keys.keepFresh()), revocations?.keepFresh()])
 
   function reportKeySet(url: string, reason: string): void {
@@ -159,31 +170,43 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     return options.revoked ? checkRevokedByHost(caller, options.revoked) : caller
   }
 
-  function verifyCaller(
-    authorization: string | undefined,
-  ): AuthFailure | Caller | Promise<AuthFailure | Caller> {
-    const found = tokens.verify(authorization)
-    return found instanceof Promise ? found.then(checkRevoked) : checkRevoked(found)
+  function forget(): void {
+    for (const verifier of verifiers) verifier.forget()
+  }
+
+  function createAuthenticator(
+    issuers: readonly [Issuer<KnownCaller>, ...Issuer<KnownCaller>[]],
+  ): AudienceAuthenticator {
+    const tokens = createVerifier<KnownCaller>({ issuers, clock, verify: options.verify })
+    verifiers.push(tokens)
+    return {
+      authenticate(authorization) {
+        try {
+          const found = tokens.verify(authorization)
+          const result = found instanceof Promise ? found.then(checkRevoked) : checkRevoked(found)
+          return result instanceof Promise ? result.catch(error => refuse(reportError(error))) : result
+        } catch (error) {
+          return refuse(reportError(error))
+        }
+      },
+    }
   }
 
   let timer: NodeJS.Timeout | undefined
   return {
+    ...createAuthenticator(issuers),
     policy,
+    forAudience(audience) {
+      if (!own) throw new TypeError('Option authUrl: needed to accept tokens for another audience')
+      return createAuthenticator([describeOwn(own.issuer, audience, own.keys)])
+    },
     ready: () => issuers.some(it => it.keys.ready()),
     async start() {
       timer ??= setInterval(() => void keepFresh(), TICK_MS).unref()
       await keepFresh()
     },
-    forget: () => tokens.forget(),
+    forget,
     close: () => clearInterval(timer),
-    authenticate(authorization) {
-      try {
-        const result = verifyCaller(authorization)
-        return result instanceof Promise ? result.catch(error => refuse(reportError(error))) : result
-      } catch (error) {
-        return refuse(reportError(error))
-      }
-    },
   }
 }
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { MCP_SCOPES } from '../../config/index.ts'
 import { testSettings } from '../testing/settings.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
-import { buildSmartConfiguration } from './discovery.ts'
+import { buildResourceDocuments, buildSmartConfiguration } from './discovery.ts'
 
 const ENDPOINTS = {
   introspection_endpoint: '/oauth2/introspect',
@@ -125,5 +126,34 @@ describe('buildSmartConfiguration', () => {
       body.scopes_supported.some(scope => scope.startsWith('user/')),
       false,
     )
+  })
+})
+
+describe('buildResourceDocuments', () => {
+  const [fhir, mcp] = ['http://localhost:8080/fhir', 'http://localhost:8080/fhir/mcp'] as const
+  const listResources = (documents: Readonly<Record<string, object>>) =>
+    Object.entries(documents).map(([path, document]) => [path, 'resource' in document && document.resource])
+
+  it('describes the endpoint of assistants and the FHIR base at their paths (RFC 9728)', () => {
+    const documents = buildResourceDocuments(testSettings)
+    assert.deepEqual(listResources(documents), [
+      ['/.well-known/oauth-protected-resource', mcp],
+      ['/.well-known/oauth-protected-resource/fhir', fhir],
+      ['/.well-known/oauth-protected-resource/fhir/mcp', mcp],
+    ])
+    assert.deepEqual(documents['/.well-known/oauth-protected-resource/fhir/mcp'], {
+      resource: mcp,
+      authorization_servers: ['http://localhost:9000'],
+      scopes_supported: MCP_SCOPES,
+      bearer_methods_supported: ['header'],
+    })
+  })
+
+  it('describes no endpoint of assistants that is off', () => {
+    const agents = { ...testSettings.agents, enabled: false }
+    assert.deepEqual(listResources(buildResourceDocuments({ ...testSettings, agents })), [
+      ['/.well-known/oauth-protected-resource', fhir],
+      ['/.well-known/oauth-protected-resource/fhir', fhir],
+    ])
   })
 })

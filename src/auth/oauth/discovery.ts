@@ -1,3 +1,4 @@
+import { getMcpUrl, getResourceMetadataUrl, MCP_SCOPES, RESOURCE_METADATA_PATH } from '../../config/index.ts'
 import { paths } from '../base/paths.ts'
 import type { AuthSettings } from '../base/settings.ts'
 import { ACR_VALUES } from '../users/factors/methods.ts'
@@ -108,5 +109,43 @@ export function buildSmartConfiguration({ fhir, ...settings }: SmartConfiguratio
       ...fhir.scopeContexts.flatMap(context => [`${context}/*.rs`, `${context}/*.cruds`]),
     ],
     capabilities: [...CAPABILITIES, ...capabilities.map(context => `permission-${context}`)],
+  }
+}
+
+type ResourceSettings = Pick<AuthSettings, 'issuerUrl' | 'fhirBaseUrl' | 'fhir' | 'agents'>
+
+/**
+ * The documents in which the FHIR server says whose tokens its resources accept (RFC 9728), by path. Without the path of a
+ * resource it is the endpoint of assistants: their clients look there.
+ */
+export function buildResourceDocuments(settings: ResourceSettings): Readonly<Record<string, object>> {
+  const { fhirBaseUrl, fhir, agents } = settings
+  const base = describeResource(
+    settings,
+    fhirBaseUrl,
+    fhir.scopeContexts.map(context => `${context}/*.rs`),
+  )
+  const mcp = describeResource(settings, getMcpUrl(settings), MCP_SCOPES)
+  return {
+    [RESOURCE_METADATA_PATH]: agents.enabled ? mcp : base,
+    [getPath(fhirBaseUrl)]: base,
+    ...(agents.enabled && { [getPath(getMcpUrl(settings))]: mcp }),
+  }
+}
+
+function getPath(resource: string): string {
+  return new URL(getResourceMetadataUrl(resource)).pathname
+}
+
+function describeResource(
+  { issuerUrl }: ResourceSettings,
+  resource: string,
+  scopes: readonly string[],
+): object {
+  return {
+    resource,
+    authorization_servers: [issuerUrl],
+    scopes_supported: scopes,
+    bearer_methods_supported: ['header'],
   }
 }

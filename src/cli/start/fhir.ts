@@ -38,13 +38,16 @@ export async function openFhir(
 ): Promise<OpenedFhir> {
   const { settings, trustedIssuers, live, logger } = parts
   const { upstreamUrl } = settings.fhir
-  const [{ createInterceptor, applyTokenFailures }, { buildSmartConfiguration }, { store, audit }] =
-    await Promise.all([
-      import('../../interceptor/index.ts'),
-      import('../../auth/index.ts'),
-      storage,
-      prepared,
-    ])
+  const [
+    { createInterceptor, applyTokenFailures },
+    { buildResourceDocuments, buildSmartConfiguration },
+    { store, audit },
+  ] = await Promise.all([
+    import('../../interceptor/index.ts'),
+    import('../../auth/index.ts'),
+    storage,
+    prepared,
+  ])
   const interceptor = createInterceptor({
     authUrl: settings.issuerUrl,
     trustedIssuers,
@@ -69,6 +72,7 @@ export async function openFhir(
     guard: settings.developerTools ? applyTokenFailures(interceptor) : interceptor,
     audit: createFhirAudit({ auditor: audit, store, fhirBaseUrl: settings.fhirBaseUrl }),
     smartConfiguration: relayed ? relayed.current : buildSmartConfiguration(settings),
+    documents: buildResourceDocuments(settings),
     checks: [
       { name: 'key set', check: async () => requireKeySet(interceptor.ready()) },
       ...(relayed ? [{ name: 'identity provider', check: async () => void relayed.current() }] : []),

@@ -10,6 +10,7 @@ import {
   type ReadyCheck,
   Registry,
   type ServerOptions,
+  serveDocuments,
 } from '../../web/http/index.ts'
 import type { CacheCounts } from '../access-cache.ts'
 import type { FhirBackend } from '../backend.ts'
@@ -30,6 +31,8 @@ export interface FhirApiOptions {
   readonly versionAccess?: VersionAccess
   /** The content of `.well-known/smart-configuration`; `metadata` repeats its URLs. */
   readonly smartConfiguration: object | (() => object)
+  /** Further public documents, by path. */
+  readonly documents?: Readonly<Record<string, object>>
   readonly logger?: Logger
   readonly clock?: () => number
   readonly metrics?: Registry
@@ -94,6 +97,7 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
     smartConfiguration: evaluateLate(smartConfiguration),
   }
   await app.register(async scope => addRoutes(scope, api), { prefix: basePath })
+  serveDocuments(app, options.documents ?? {})
   return app
 }
 

@@ -24,6 +24,7 @@ export function createRevocations(options: {
 }): Revocations {
   const { url, fetch, clock } = options
   const revoked = new Map<string, number>()
+  let refused: ReadonlySet<string> = new Set()
   let since = 0
 
   async function fetchList(): Promise<void> {
@@ -35,6 +36,7 @@ export function createRevocations(options: {
     const list = response.ok ? readList(await response.json()) : undefined
     if (!list) return
     since = list.next
+    refused = new Set(list.refused)
     for (const [mark, until] of revoked) if (until < clock()) revoked.delete(mark)
     for (const mark of list.revoked) revoked.set(mark, clock() + list.lifetime * 1000)
   }
@@ -49,16 +51,16 @@ export function createRevocations(options: {
   })
 
   return {
-    isRevoked: keys => keys.some(key => revoked.has(key)),
+    isRevoked: keys => keys.some(key => revoked.has(key) || refused.has(key)),
     async keepFresh() {
       await cache.get(url)
     },
   }
 }
 
-/** Computes the keys of a token in the list: of its `jti`, and of the grant id that its `jti` begins with. */
-export function computeRevocationKeys(jti: string | undefined): readonly string[] {
-  return jti === undefined ? [] : [jti, jti.replace(/\..*/s, '')].map(computeKey)
+/** Computes the keys of a token in the list: of its audience, its `jti`, and the grant id that its `jti` begins with. */
+export function computeRevocationKeys(jti: string | undefined, audience: string): readonly string[] {
+  return [audience, ...(jti === undefined ? [] : [jti, jti.replace(/\..*/s, '')])].map(computeKey)
 }
 
 function computeKey(id: string): string {
@@ -67,12 +69,18 @@ function computeKey(id: string): string {
 
 interface RevocationList {
   readonly revoked: readonly string[]
+  /** The audiences whose tokens are all refused now. Unlike the revocations, every list has them. */
+  readonly refused: readonly string[]
   readonly lifetime: number
   readonly next: number
 }
 
 function readList(document: unknown): RevocationList | undefined {
-  const { revoked, lifetime, next } = Object(document) as Readonly<Record<string, unknown>>
+  const { revoked, refused, lifetime, next } = Object(document) as Readonly<Record<string, unknown>>
   if (!Array.isArray(revoked) || typeof lifetime !== 'number' || typeof next !== 'number') return undefined
-  return { revoked: revoked.filter(mark => typeof mark === 'string'), lifetime, next }
+  return { revoked: readTexts(revoked), refused: readTexts(refused), lifetime, next }
+}
+
+function readTexts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter(one => typeof one === 'string') : []
 }

@@ -35,7 +35,7 @@ export type Verified<Caller> =
       readonly isExpired: boolean
     }
 
-interface Verifier<Caller> {
+export interface Verifier<Caller> {
   /** Verifies the token of an Authorization header; synchronously if the token was seen before. */
   verify(authorization: string | undefined): Verified<Caller> | Promise<Verified<Caller>>
   /** Forgets every verified token. */

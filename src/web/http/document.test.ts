@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { createDocument } from './document.ts'
+import { createDocument, serveDocuments } from './document.ts'
 import { useServers } from './testing/make-server.ts'
 
 const make = useServers()
@@ -14,4 +14,13 @@ it('a document is serialized once, however often it is sent (HTTP-12)', async ()
     const { body, headers } = await app.inject('/document')
     assert.deepEqual([body, headers['content-type']], ['{"times":1}', 'application/json; charset=utf-8'])
   }
+})
+
+it('public documents are sent to pages of every origin, and may be cached', async () => {
+  const { app } = await make()
+  serveDocuments(app, { '/.well-known/one': { name: 'one' } })
+  const { body, headers } = await app.inject('/.well-known/one')
+  assert.equal(body, '{"name":"one"}')
+  assert.equal(headers['access-control-allow-origin'], '*')
+  assert.equal(headers['cache-control'], 'public, max-age=300')
 })

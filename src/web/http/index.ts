@@ -4,7 +4,7 @@
  * none of the servers' own routes.
  */
 
-export { createDocument } from './document.ts'
+export { createDocument, serveDocuments } from './document.ts'
 export {
   answerPreflight,
   type CookieDefinition,
