@@ -1,8 +1,9 @@
 import { compileCodes, listRequiredBindings, type Terminology } from './codes.ts'
 import { compileInvariants } from './invariants.ts'
-import { compileSearchParameters } from './search-parameters.ts'
+import { compileSearchParameters, type SearchParameterSource } from './search-parameters.ts'
 import { readPublished } from './source.ts'
 import { compileStructure, type StructureSource, shortValueSet } from './structures.ts'
+import { groupProfiles, readUsCore, selectAdded } from './us-core.ts'
 
 /** The text of `src/fhir/definitions/r4.json`. */
 export function compileR4(): string {
@@ -12,15 +13,19 @@ export function compileR4(): string {
     .filter(it => it.kind === 'resource' && !it.abstract)
     .map(it => it.type)
     .toSorted()
+  const usCore = readUsCore()
+  const parameters = readPublished<SearchParameterSource>('SearchParameter')
   const definitions = {
-    source: 'HL7 FHIR R4 (4.0.1), https://hl7.org/fhir/R4, CC0-1.0',
+    source:
+      'HL7 FHIR R4 (4.0.1), https://hl7.org/fhir/R4, CC0-1.0; HL7 US Core 6.1.0 to 9.0.0, https://hl7.org/fhir/us/core, CC0-1.0',
     resources,
     structures: Object.fromEntries(structures.flatMap(it => [...compileStructure(it)])),
     codes: Object.fromEntries(
       listRequiredBindings(structures).flatMap(it => compileValueSet(it, terminology)),
     ),
     invariants: compileInvariants(structures),
-    search: compileSearchParameters(readPublished('SearchParameter'), resources),
+    search: compileSearchParameters([...parameters, ...selectAdded(usCore, parameters)], resources),
+    profiles: groupProfiles(usCore),
     patientCompartment: readCompartment(),
   }
   return `${JSON.stringify(definitions)}\n`

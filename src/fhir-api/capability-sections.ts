@@ -1,4 +1,4 @@
-import { listSearchParameters } from '../fhir/index.ts'
+import { listProfiles, listSearchParameters } from '../fhir/index.ts'
 
 const OAUTH_URIS = 'http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris'
 const SERVICES = 'http://terminology.hl7.org/CodeSystem/restful-security-service'
@@ -63,6 +63,15 @@ export function describeParameters(
   return listSearchParameters(type)
     .filter(it => it.type !== 'composite' && it.type !== 'special')
     .map(({ code, type: kind }) => ({ name: code, type: kind }))
+}
+
+/** The statement of US Core whose requirements the embedded server meets. */
+export const US_CORE_SERVER = 'http://hl7.org/fhir/us/core/CapabilityStatement/us-core-server'
+
+/** FHIR has no empty lists. */
+export function describeProfiles(type: string): { readonly supportedProfile?: readonly string[] } {
+  const profiles = listProfiles(type)
+  return profiles.length > 0 ? { supportedProfile: profiles } : {}
 }
 
 /** The audit trail serves AuditEvents: only the server writes them (AUDIT-6), and each has one version. */

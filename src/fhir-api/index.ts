@@ -39,8 +39,10 @@ export {
   COMPARTMENTS,
   createSecuritySection,
   describeParameters,
+  describeProfiles,
   SYSTEM_INTERACTIONS,
   TYPE_INTERACTIONS,
+  US_CORE_SERVER,
 } from './capability-sections.ts'
 export type { Context, Handler } from './context.ts'
 export { handle } from './handle.ts'

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { compileR4 } from '../../scripts/compile-r4/compile.ts'
+import { readUsCore } from '../../scripts/compile-r4/us-core.ts'
 import {
   definitions,
   findSearchParameter,
   isResourceType,
+  listProfiles,
   listSearchParameters,
   resourceTypes,
 } from './definitions.ts'
@@ -84,6 +86,13 @@ describe('findSearchParameter', () => {
 })
 
 describe('listSearchParameters', () => {
+  it('has every search parameter of US Core 6.1.0, 7.0.0, 8.0.0 and 9.0.0, with its type (FHIR-19)', () => {
+    const { search } = readUsCore()
+    assert.equal(search.length, 112)
+    for (const { base = [], code, type } of search)
+      for (const on of base) assert.equal(findSearchParameter(on, code)?.type, type, `${on}.${code}`)
+  })
+
   it('lists only supported parameters', () => {
     const types = new Set(resourceTypes.flatMap(it => listSearchParameters(it)).map(it => it.type))
     assert.deepEqual([...types].toSorted(), [
@@ -99,5 +108,17 @@ describe('listSearchParameters', () => {
 
   it('lists nothing for an unknown type', () => {
     assert.deepEqual(listSearchParameters('Nonsense'), [])
+  })
+})
+
+describe('listProfiles', () => {
+  it('lists the profiles of US Core of a type', () => {
+    const profile = (name: string) => `http://hl7.org/fhir/us/core/StructureDefinition/us-core-${name}`
+    assert.deepEqual(listProfiles('Condition'), [
+      profile('condition-encounter-diagnosis'),
+      profile('condition-problems-health-concerns'),
+    ])
+    assert.equal(resourceTypes.flatMap(listProfiles).length, 56)
+    for (const type of ['Basic', 'Nonsense', 'constructor']) assert.deepEqual(listProfiles(type), [], type)
   })
 })

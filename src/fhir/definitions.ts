@@ -16,6 +16,8 @@ interface Definitions {
   readonly search: Readonly<
     Record<string, readonly (readonly [string, SearchParameterType, string, (readonly string[])?])[]>
   >
+  /** The URLs of US Core's profiles, by resource type. */
+  readonly profiles: Readonly<Record<string, readonly string[]>>
   readonly patientCompartment: Readonly<Record<string, readonly string[]>>
 }
 
@@ -62,6 +64,11 @@ function readParameters(type: string): Parameters {
       { code, type: kind, expression, ...(target === undefined ? {} : { target }) },
     ]),
   )
+}
+
+/** The URLs of the US Core profiles of a type. */
+export function listProfiles(type: string): readonly string[] {
+  return known.has(type) ? (definitions.profiles[type] ?? []) : []
 }
 
 /** An element of a resource, a data type or a backbone element. A choice (`value[x]`) has several types. */

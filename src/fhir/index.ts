@@ -15,7 +15,13 @@ export {
   UNKNOWN_PATIENT,
 } from './compartment.ts'
 export type { DateRange } from './date-range.ts'
-export { findSearchParameter, isResourceType, listSearchParameters, resourceTypes } from './definitions.ts'
+export {
+  findSearchParameter,
+  isResourceType,
+  listProfiles,
+  listSearchParameters,
+  resourceTypes,
+} from './definitions.ts'
 export {
   type EverythingType,
   findEverythingProblem,

@@ -33,13 +33,29 @@ const leftOut: Readonly<Record<string, readonly string[]>> = {
   'Timing.repeat': ['when', 'offset'],
 }
 
-/** What one element must be because of another (con-4, bdl-3). */
+const RACE = { system: 'urn:oid:2.16.840.1.113883.6.238', code: '2028-9', display: 'Asian' }
+const usCore = 'http://hl7.org/fhir/us/core/StructureDefinition'
+
+/** What one element must be because of another (con-4, bdl-3), and the extensions by which US Core searches. */
 const fixed: Readonly<Record<string, Values>> = {
   Bundle: { type: 'history' },
   Condition: {
+    extension: [
+      {
+        url: 'http://hl7.org/fhir/StructureDefinition/condition-assertedDate',
+        valueDateTime: '2021-03-04',
+      },
+    ],
     clinicalStatus: {
       coding: [{ system: 'http://terminology.hl7.org/CodeSystem/condition-clinical', code: 'resolved' }],
     },
+  },
+  Patient: {
+    extension: [
+      { url: `${usCore}/us-core-race`, extension: [{ url: 'ombCategory', valueCoding: RACE }] },
+      { url: `${usCore}/us-core-ethnicity`, extension: [{ url: 'detailed', valueCoding: RACE }] },
+      { url: `${usCore}/us-core-genderIdentity`, valueCodeableConcept: { coding: [RACE] } },
+    ],
   },
 }
 

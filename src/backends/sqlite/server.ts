@@ -17,6 +17,7 @@ import {
   createPages,
   createSecuritySection,
   describeParameters,
+  describeProfiles,
   evaluateLate,
   type FhirApiOptions,
   type FhirBackend,
@@ -24,6 +25,7 @@ import {
   type Pages,
   SYSTEM_INTERACTIONS,
   TYPE_INTERACTIONS,
+  US_CORE_SERVER,
 } from '../../fhir-api/index.ts'
 import { type Authenticated, type Authenticator, fullAccess } from '../../smart/index.ts'
 import { createSealer, makeSpaceText, watchAvailability } from '../../store/index.ts'
@@ -157,6 +159,7 @@ function describeCapabilities(baseUrl: string, smartConfiguration: object): obje
     status: 'active',
     date: DATE,
     kind: 'instance',
+    instantiates: [US_CORE_SERVER],
     software: { name: 'Sallyport', version },
     implementation: { description: 'Sallyport FHIR R4 server', url: baseUrl },
     fhirVersion: '4.0.1',
@@ -180,6 +183,7 @@ function describeType(type: string): object {
   const references = listSearchParameters(type).filter(it => it.type === 'reference')
   return {
     type,
+    ...describeProfiles(type),
     interaction: TYPE_INTERACTIONS.map(code => ({ code })),
     versioning: 'versioned-update',
     readHistory: true,

@@ -11,6 +11,7 @@ interface Section {
   readonly searchInclude?: readonly string[]
   readonly searchRevInclude?: readonly string[]
   readonly conditionalDelete?: string
+  readonly supportedProfile?: readonly string[]
 }
 interface Rest {
   readonly resource: readonly Section[]
@@ -33,11 +34,16 @@ const PATIENT = {
   'name-of-friend': 'name-of-friend=a',
 }
 const OBSERVATION = { code: 'code=a', 'code-value-quantity': 'code-value-quantity=a$1', mrn: 'mrn=1' }
+const US_CORE_PATIENT = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient'
 const list = (parameters: object) => Object.keys(parameters).map(name => ({ name, type: 'string' }))
 
 const [server] = METADATA.rest
 const metadata = {
   ...METADATA,
+  instantiates: [
+    'http://hl7.org/fhir/us/core/CapabilityStatement/us-core-server|7.0.0',
+    'http://hospital.example.org/CapabilityStatement/everything',
+  ],
   rest: [
     {
       ...server,
@@ -46,6 +52,7 @@ const metadata = {
       resource: [
         {
           type: 'Patient',
+          supportedProfile: [US_CORE_PATIENT],
           conditionalDelete: 'multiple',
           searchParam: list(PATIENT),
           searchInclude: ['*', 'Patient:link', 'Patient:friend'],
@@ -97,6 +104,14 @@ describe('the CapabilityStatement of the gateway', () => {
 
   it('lists the search parameters of a search of all types that the gateway evaluates', async () => {
     assert.deepEqual(names(await readRest()), ['_id'])
+  })
+
+  it('names US Core and its profiles as the upstream does, and no other statement (FHIR-19)', async () => {
+    const statement = (await fhir('GET metadata')).body as unknown as { readonly instantiates: unknown }
+    assert.deepEqual(statement.instantiates, metadata.instantiates.slice(0, 1))
+    const rest = await readRest()
+    assert.deepEqual(find(rest, 'Patient')?.supportedProfile, [US_CORE_PATIENT])
+    assert.equal(find(rest, 'Observation')?.supportedProfile, undefined)
   })
 
   it('lists includes that the gateway performs (GATEWAY-29)', async () => {

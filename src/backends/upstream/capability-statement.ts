@@ -19,6 +19,7 @@ import {
   failBroken,
   SYSTEM_INTERACTIONS,
   TYPE_INTERACTIONS,
+  US_CORE_SERVER,
 } from '../../fhir-api/index.ts'
 import type { GatewayContext } from './context.ts'
 import type { Upstream } from './http/client.ts'
@@ -54,10 +55,11 @@ export function createStatement(
  * parameters and operations that the gateway refuses to a limited caller: the statement is public, and the same for all.
  */
 function buildStatement(upstream: Json, gateway: Gateway, smartConfiguration: object): object {
-  const { messaging: _, document: __, instantiates: ___, implementation, rest, ...kept } = upstream
+  const { messaging: _, document: __, instantiates, implementation, rest, ...kept } = upstream
   return {
     ...kept,
     kind: 'instance',
+    ...omitEmpty({ instantiates: listOf(instantiates, isUsCoreServer) }),
     implementation: {
       description: 'FHIR R4 server behind Sallyport',
       ...(isRecord(implementation) &&
@@ -125,6 +127,11 @@ function buildResourceSection(
 /** Whether a limited caller may search by a parameter: the gateway evaluates it, or leaves it to the upstream. */
 function isUsable({ isUpstreamParameter }: Gateway, type: string, name: string): boolean {
   return name === '_has' || findSearchParameter(type, name) !== undefined || isUpstreamParameter(type, name)
+}
+
+/** Of any version, as in `…/us-core-server|7.0.0`. */
+function isUsCoreServer(url: unknown): url is string {
+  return typeof url === 'string' && url.split('|')[0] === US_CORE_SERVER
 }
 
 function listIncludes(name: string, includes: unknown, type: string): readonly string[] {

@@ -5,10 +5,12 @@ import {
   condition,
   createAuthenticator,
   type Fhir,
+  NOT_WITHIN,
   observation,
   patient,
   type Reply,
   readIds,
+  readIssue,
   readNextLink,
 } from '../../backends/sqlite/testing/fhir.ts'
 import { fullAccess } from '../../smart/index.ts'
@@ -60,6 +62,82 @@ export const SEARCH_DATA = [
     prediction: [{ probabilityDecimal: 0.25 }],
   },
 ]
+
+const usCore = 'http://hl7.org/fhir/us/core/StructureDefinition'
+const CDC = 'urn:oid:2.16.840.1.113883.6.238'
+const SNOMED = 'http://snomed.info/sct'
+const coded = (code: string) => ({ coding: [{ system: SNOMED, code }] })
+const raceOf = (code: string) => ({
+  url: `${usCore}/us-core-race`,
+  extension: [
+    { url: 'ombCategory', valueCoding: { system: CDC, code } },
+    { url: 'text', valueString: 'As reported' },
+  ],
+})
+
+const US_CORE_DATA = [
+  patient('dot', {
+    extension: [
+      raceOf('2028-9'),
+      {
+        url: `${usCore}/us-core-ethnicity`,
+        extension: [{ url: 'ombCategory', valueCoding: { system: CDC, code: '2186-5' } }],
+      },
+      { url: `${usCore}/us-core-genderIdentity`, valueCodeableConcept: coded('446141000124107') },
+    ],
+  }),
+  patient('eve', { extension: [raceOf('2106-3')] }),
+  condition('c-dot', 'dot', {
+    extension: [
+      {
+        url: 'http://hl7.org/fhir/StructureDefinition/condition-assertedDate',
+        valueDateTime: '2024-05-06',
+      },
+    ],
+  }),
+  condition('c-eve', 'eve'),
+  {
+    resourceType: 'Encounter',
+    id: 'e-dot',
+    status: 'finished',
+    class: { code: 'IMP' },
+    subject: { reference: 'Patient/dot' },
+    hospitalization: { dischargeDisposition: coded('home') },
+  },
+  {
+    resourceType: 'CareTeam',
+    id: 't-dot',
+    status: 'active',
+    subject: { reference: 'Patient/dot' },
+    participant: [{ role: [coded('17561000')], member: { reference: 'Practitioner/dr' } }],
+  },
+  {
+    resourceType: 'Goal',
+    id: 'g-dot',
+    lifecycleStatus: 'active',
+    description: coded('135840009'),
+    subject: { reference: 'Patient/dot' },
+  },
+]
+
+const US_CORE_FINDS: Readonly<Record<string, string>> = {
+  'Patient?race=2028-9': 'dot',
+  [`Patient?race=${CDC}|2028-9,${CDC}|2106-3`]: 'dot eve',
+  'Patient?race=urn:other|2028-9': '',
+  'Patient?race=2186-5': '',
+  'Patient?race:not=2028-9&_id=dot,eve': 'eve',
+  'Patient?race:missing=true&_id=dot,eve': '',
+  [`Patient?ethnicity=${CDC}|2186-5`]: 'dot',
+  [`Patient?gender-identity=${SNOMED}|446141000124107`]: 'dot',
+  'Condition?asserted-date=2024-05-06': 'c-dot',
+  'Condition?asserted-date=ge2024-05-01&asserted-date=lt2024-06-01': 'c-dot',
+  'Condition?asserted-date=lt2024': '',
+  'Condition?patient.race=2028-9': 'c-dot',
+  'Patient?_has:Condition:patient:asserted-date=ge2024-05-01': 'dot',
+  'Encounter?discharge-disposition=home': 'e-dot',
+  [`CareTeam?role=${SNOMED}|17561000`]: 't-dot',
+  'Goal?description=135840009&patient=Patient/dot': 'g-dot',
+}
 
 /** A search, and what it finds, in any order. */
 const FINDS: Readonly<Record<string, string>> = {
@@ -184,6 +262,42 @@ export function testSearches(target: TestTarget): void {
           assert.equal(reply.body.total, readIds(reply).length)
         }
       })
+  })
+
+  describe('search by a parameter of US Core', () => {
+    const itSearches = needs(target, 'us-core', 'modifiers', 'chains')
+    const granular = {
+      ...fullAccess,
+      filterFor: (type: string) =>
+        type === 'Patient' ? [{ query: [['race', '2028-9']] as const }] : ('everything' as const),
+    }
+    let usCoreServer: Fhir
+    before(async () => {
+      const guard = createAuthenticator({ all: fullAccess, most, granular })
+      usCoreServer = await target.start({ guard })
+      const all = usCoreServer.as('all')
+      const [dr] = SEARCH_DATA
+      for (const it of [dr, ...US_CORE_DATA])
+        assert.ok((await all(`PUT ${it?.resourceType}/${it?.id}`, it)).status < 300)
+    })
+    after(() => usCoreServer.close())
+
+    for (const [url, found] of Object.entries(US_CORE_FINDS))
+      itSearches(`finds ${found || 'nothing'} by ${url}`, async () => {
+        for (const caller of ['most', 'all']) {
+          const reply = await usCoreServer.as(caller)(`GET ${url}`)
+          assert.equal(reply.status, 200, reply.text)
+          assert.deepEqual(readIds(reply).toSorted(), found.split(' ').filter(Boolean), caller)
+        }
+      })
+
+    itSearches('finds only what a granular scope by it permits', async () => {
+      const caller = usCoreServer.as('granular')
+      assert.deepEqual(readIds(await caller('GET Patient')), ['dot'])
+      assert.equal((await caller('GET Patient/dot')).status, 200)
+      assert.equal(readIssue(await caller('GET Patient/eve')), NOT_WITHIN)
+      assert.deepEqual(readIds(await caller('GET Condition?_include=Condition:patient'), 'include'), ['dot'])
+    })
   })
 
   describe('_sort', () => {

@@ -31,6 +31,7 @@ export const CAPABILITIES = {
   everything: '$everything',
   'dangling-references': 'a reference may name a resource that does not exist',
   'reference-lists': 'a search by several references, separated by commas',
+  'us-core': 'the search parameters that US Core adds to R4',
   'same-responses': 'reads with _elements, and Prefer, as the embedded server has them',
   'etag-of-304': 'a 304 has the ETag of the version',
   'same-refusals': 'the server refuses requests with the same status and text as the embedded server',

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
+import { listProfiles } from '../../../fhir/index.ts'
 import { fullAccess } from '../../../smart/index.ts'
 import { createAuthenticator, type Fhir, patient, readIssue, startFhir } from '../testing/fhir.ts'
 
@@ -219,7 +220,7 @@ describe('cross-origin requests', () => {
 })
 
 describe('metadata', () => {
-  it('is a CapabilityStatement that matches the behaviour of the server (FHIR-1)', async () => {
+  it('is a CapabilityStatement that matches the behaviour of the server (FHIR-1, FHIR-19)', async () => {
     const server = await startFhir({
       smartConfiguration: () => ({
         authorization_endpoint: 'https://a.test/authorize',
@@ -234,13 +235,20 @@ describe('metadata', () => {
     )
     const [rest] = body.rest as readonly {
       security: { extension: readonly { extension: readonly { url: string; valueUri: string }[] }[] }
-      resource: readonly { type: string; searchParam: readonly { name: string }[] }[]
+      resource: readonly {
+        type: string
+        supportedProfile?: readonly string[]
+        searchParam: readonly { name: string }[]
+      }[]
     }[]
     assert.deepEqual(rest?.security.extension[0]?.extension, [
       { url: 'authorize', valueUri: 'https://a.test/authorize' },
       { url: 'token', valueUri: 'https://a.test/token' },
     ])
+    assert.deepEqual(body.instantiates, ['http://hl7.org/fhir/us/core/CapabilityStatement/us-core-server'])
     const condition = rest?.resource.find(it => it.type === 'Condition')
+    assert.deepEqual(condition?.supportedProfile, listProfiles('Condition'))
+    assert.ok(rest?.resource.every(it => it.supportedProfile?.length !== 0))
     for (const { name } of condition?.searchParam ?? [])
       assert.equal((await server(`GET Condition?${name}:missing=true`)).status, 200, name)
     assert.equal((await server('GET Condition?nothing:missing=true')).status, 400)

@@ -13,7 +13,7 @@ import type { Names } from './names.ts'
 import { VALUE_COLUMNS, VALUE_TABLES, type ValueTable, WIDTHS } from './schema.ts'
 
 /** Increase it whenever the same content is indexed differently: the index is then rebuilt. */
-export const INDEX_EDITION = 5
+export const INDEX_EDITION = 6
 
 /** Writes the search values and compartments of resources. */
 export interface IndexWriter {

@@ -10,5 +10,6 @@ export const HAPI_LACKS: NonNullable<TestTarget['lacks']> = {
   'whole-compartments': 'HAPI has no compartment searches',
   'dangling-references': 'a reference to an absent resource is 400',
   'etag-of-304': 'a 304 has no ETag',
+  'us-core': 'without a package of US Core, HAPI refuses these parameters',
   'same-refusals': 'HAPI has its own texts, and reads _history/01 as version 1',
 }
