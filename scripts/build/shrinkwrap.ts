@@ -17,7 +17,7 @@ export function makeShrinkwrap(manifest: Manifest, { lockfileVersion, packages }
     version,
     lockfileVersion,
     requires: true,
-    packages: { '': own, ...Object.fromEntries(listInstalled(packages)) },
+    packages: { '': own, ...Object.fromEntries(placeInstalled(packages)) },
   }
 }
 
@@ -26,7 +26,7 @@ export function makeShrinkwrap(manifest: Manifest, { lockfileVersion, packages }
  * a registry, and ignores that of a file. Of a package that is there in two versions, the one below another package is left to npm.
  */
 export function pinDependencies({ packages }: Lock): Manifest {
-  const pinned = listInstalled(packages).flatMap(([path, { version, optional }]) => {
+  const pinned = placeInstalled(packages).flatMap(([path, { version, optional }]) => {
     const [, name = '', ...below] = path.split('node_modules/')
     return below.length === 0 ? [{ name, version, isOptional: optional === true }] : []
   })
@@ -37,7 +37,27 @@ export function pinDependencies({ packages }: Lock): Manifest {
   return { dependencies: choose(false), optionalDependencies: choose(true) }
 }
 
-function listInstalled(packages: Lock['packages']): readonly (readonly [path: string, Manifest])[] {
+type Entry = readonly [path: string, Manifest]
+
+/**
+ * The packages by the folders that npm installs them in. A package is below another one in the lock file if a package of the same name
+ * that only developers install is above: it moves up, with those below it.
+ */
+function placeInstalled(packages: Lock['packages']): readonly Entry[] {
+  const installed = listInstalled(packages)
+  const taken = new Set(installed.map(([path]) => path))
+  const moved = new Map<string, string>()
+  return installed.map(([path, manifest]) => {
+    const [, parent = '', own = path] = /^(.*)\/(node_modules\/.*)$/.exec(path) ?? []
+    const isFirst = !parent.includes('/node_modules/') && !taken.has(own)
+    const target = parent === '' || isFirst ? own : `${moved.get(parent) ?? parent}/${own}`
+    moved.set(path, target)
+    taken.add(target)
+    return [target, manifest]
+  })
+}
+
+function listInstalled(packages: Lock['packages']): readonly Entry[] {
   // The packages with a Node, which the launcher installs.
   const left = new Set(Object.keys(packages['']?.optionalDependencies ?? {}).map(it => `node_modules/${it}`))
   return Object.entries(packages).filter(([path, { dev }]) => path !== '' && dev !== true && !left.has(path))

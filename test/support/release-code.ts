@@ -1,6 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, symlinkSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { makeShrinkwrap, pinDependencies } from '../../scripts/build/shrinkwrap.ts'
+import { installProject } from './binaries.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
@@ -26,11 +28,17 @@ export function findLastRelease(): Release | undefined {
   return undefined
 }
 
-/** The code of a release in a new folder, with the packages of this version. Its `main.ts`. */
-export function checkOut({ commit }: Release, folder: string): string {
+/** The code of a release in a new folder, with the packages of its lock file. Its `main.ts`. */
+export function checkOut({ version, commit }: Release, folder: string): string {
   mkdirSync(folder, { recursive: true })
   const archive = execFileSync('git', ['archive', commit], { cwd: ROOT, maxBuffer: 1 << 30 })
   execFileSync('tar', ['-x', '-C', folder], { input: archive })
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  const lock = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'))
+  const manifest = { name: 'sallyport', version, ...pinDependencies(lock) }
+  const project = {
+    'package.json': JSON.stringify(manifest),
+    'package-lock.json': JSON.stringify(makeShrinkwrap(manifest, lock)),
+  }
+  symlinkSync(installProject(`release-${version}`, project), join(folder, 'node_modules'))
   return join(folder, 'src/cli/main.ts')
 }
