@@ -60,7 +60,7 @@ export async function completeLogin(
     }
     const id = await beginLogin(context, trx, { userId: user.id, before, provider, methods, request })
     if (before && before.user.id !== user.id) await auditEvent(context, request, replace(before), trx)
-    const browser = provider ? undefined : await rememberSender(context, trx, request, user.id)
+    const browser = methods && (await rememberSender(context, trx, request, user.id))
     await auditEvent(context, request, { ...event, reason }, trx)
     return { id, userId: user.id, browser }
   })

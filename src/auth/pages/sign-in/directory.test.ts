@@ -216,6 +216,33 @@ describe('sign-in at a directory (LDAP)', () => {
     assert.match(await logIn('grace', 'password of grace', limited), /^403/)
   })
 
+  it('keeps no browser of its user out, whatever others of its network try (SIGNIN-14, LOGIN-6)', async () => {
+    const limited = await openSignInServer(await open(), [makeProvider()], {
+      settings: { loginFailureLimitPerAddress: 15 },
+    })
+    const own = limited.openBrowser()
+    const logInAgain = async (password = 'password of ada') =>
+      describeSignIn(await own.post('/login', { username: 'ada', password, provider: 'staff' }))
+    assert.equal(await logInAgain(), '302 /portal')
+    const others = ['ada', 'grace'].flatMap(name => Array.from({ length: 10 }, () => name))
+    await guess(others, limited)
+    assert.match(await logIn('ada', 'password of ada', limited), /^429/)
+    assert.equal(await logInAgain(), '302 /portal')
+    // The browser is known to this account only, and its own guesses count.
+    assert.match(
+      describeSignIn(
+        await own.post('/login', {
+          username: 'grace',
+          password: 'password of grace',
+          provider: 'staff',
+        }),
+      ),
+      /^429/,
+    )
+    for (let count = 0; count < 10; count++) assert.match(await logInAgain('wrong'), /^401/)
+    assert.match(await logInAgain(), /^429/)
+  })
+
   it('counts all spellings of one account together (SIGNIN-14)', async () => {
     const limited = await openServer()
     assert.equal(await guess([...SPELLINGS, ...SPELLINGS], limited), 10)

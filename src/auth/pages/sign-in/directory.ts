@@ -11,10 +11,12 @@ import { readNames } from '../../users/providers/identity.ts'
 import {
   authenticateAtDirectory,
   type BindResult,
+  type DirectoryAccount,
   type GuardBind,
   type RefusedBind,
 } from '../../users/providers/ldap/directory.ts'
 import { SignInRefusal } from '../../users/providers/refusal.ts'
+import { findSender } from '../../users/senders.ts'
 import { findLink, findSubject } from '../../users/sign-in/account.ts'
 import { describeLaunch } from './complete.ts'
 import { completeSignIn, refuseSignIn } from './provider-routes.ts'
@@ -44,9 +46,14 @@ export async function logInAtDirectory(
   return result.reason
 
   /** One attempt at an account at a time: those that wait see whether the attempts before them failed. */
-  function guardBind(account: string, bind: () => Promise<BindResult>): ReturnType<GuardBind> {
-    const username = `${provider.id}/${account}`
-    const limit = createAttemptLimit(context, { username, address: attempt.address })
+  async function guardBind(
+    { name, claims }: DirectoryAccount,
+    bind: () => Promise<BindResult>,
+  ): ReturnType<GuardBind> {
+    const username = `${provider.id}/${name}`
+    const user = await findUser(claims)
+    const { browser: apart } = await findSender(context.store.db, user?.id ?? '', attempt)
+    const limit = createAttemptLimit(context, { username, address: attempt.address, apart })
     return context.takeDirectoryTurn([username], async () => {
       const reservation = await limit.reserve()
       if (!reservation) return 'too-many'
@@ -73,14 +80,20 @@ export async function logInAtDirectory(
   async function recordFailure({ reason: refusal, claims }: RefusedBind): Promise<void> {
     const { reason, ...refused } = describeRefused(refusal)
     const event = { kind: 'login', anonymous: true, ...refused } as const
-    const subject = claims && findSubject(provider, claims)
-    const user = subject && (await findLink(context.store.db, getProviderIssuer(provider), subject))
+    const user = await findUser(claims)
     return auditEvent(context, request, {
       ...event,
       ...(user ? { user: { id: user.id, fhirUserId: user.fhir_user_id } } : { subject: nameUser(claims) }),
       reason: `${provider.id}: ${reason}`,
       ...describeLaunch(pending),
     })
+  }
+
+  function findUser(claims: Claims | undefined) {
+    const subject = claims && findSubject(provider, claims)
+    return subject === undefined
+      ? undefined
+      : findLink(context.store.db, getProviderIssuer(provider), subject)
   }
 
   /** A user who never signed in has no account, and is recorded by the directory's own spelling of the username. */

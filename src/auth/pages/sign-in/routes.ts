@@ -83,7 +83,8 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
   ): Promise<FastifyReply> {
     const username = form.get('username') ?? ''
     const password = form.get('password') ?? ''
-    const attempt = { username, password, address: reply.request.ip }
+    const browser = readBrowser(context, reply.request)
+    const attempt = { username, password, address: reply.request.ip, browser }
     const result = await logInAtDirectory(context, reply, directory, pending, attempt)
     if (typeof result !== 'string') return result
     if (result === 'password-wrong')

@@ -10,7 +10,17 @@ const TIMEOUT_MS = 5_000
 const BINARY = ['objectGUID']
 
 /** Decides whether a password of an account may be checked, and counts the check. */
-export type GuardBind = (account: string, bind: () => Promise<BindResult>) => Promise<BindResult | 'too-many'>
+export type GuardBind = (
+  account: DirectoryAccount,
+  bind: () => Promise<BindResult>,
+) => Promise<BindResult | 'too-many'>
+
+export interface DirectoryAccount {
+  /** The name that the directory gives it, because a directory accepts many spellings of one username. */
+  readonly name: string
+  /** Undefined if there is none. */
+  readonly claims: Claims | undefined
+}
 
 export type BindResult = 'right' | 'wrong'
 
@@ -22,8 +32,7 @@ export interface RefusedBind extends Failed {
 
 /**
  * Checks a username and password at a directory, and returns the attributes of the user as claims, with the names of the
- * groups as `groups`. The password is never compared here: the directory decides by a bind. The guard gets the account by
- * the name that the directory gives it, because a directory accepts many spellings of one username.
+ * groups as `groups`. The password is never compared here: the directory decides by a bind.
  */
 export async function authenticateAtDirectory(
   provider: LdapProvider,
@@ -35,14 +44,16 @@ export async function authenticateAtDirectory(
   return withClient(provider, async directory => {
     await bindService(provider, directory)
     const entry = await findEntry(provider, directory, username)
-    const result = await guardBind(entry?.dn ?? normalizeUsername(username), () =>
+    const account = { name: entry?.dn ?? normalizeUsername(username), claims: entry && toClaims(entry) }
+    const result = await guardBind(account, () =>
       withClient(provider, client => tryBind(client, entry?.dn ?? UNKNOWN(provider), password)),
     )
     const reason = result === 'too-many' ? 'password-too-many' : 'password-wrong'
-    if (!entry) return fail({ reason })
-    if (result !== 'right') return fail({ reason, claims: toClaims(entry) })
+    const { claims } = account
+    if (!entry || !claims) return fail({ reason })
+    if (result !== 'right') return fail({ reason, claims })
     const groups = await listGroups(provider, directory, entry.dn, username)
-    return { claims: { ...toClaims(entry), groups } }
+    return { claims: { ...claims, groups } }
   })
 }
 
