@@ -46,7 +46,7 @@ function describeState(user: UserDescription): string {
 }
 
 export function renderState(user: UserDescription): Html {
-  return html`${listStateWords(user).map(({ text, tone }, at) => html`${at > 0 && ' '}${renderBadge(text, tone)}`)}${user.isForLoopback && html`<span class="sub">Its password was set on loopback: when the server has a public URL, the account works only after it gets a new password there.</span>`}`
+  return html`${listStateWords(user).map(({ text, tone }, at) => html`${at > 0 && ' '}${renderBadge(text, tone)}`)}${user.isForLoopback && html`<span class="sub">On a server with a public URL, the account works only after it gets a new password there.</span>`}`
 }
 
 /** Accounts that are older than the record of sign-ins may have been used before. */

@@ -56,7 +56,7 @@ eachDatabaseIfThorough((_name, open) => {
           .replace(/ +/g, ' ')
       const { body } = await browser.get('/admin/clinicians?search=sample')
       const marked =
-        /^Active Loopback only Its password was set on loopback: when the server has a public URL, the account works only after it gets a new password there\. $/
+        /^Active Loopback only On a server with a public URL, the account works only after it gets a new password there\. $/
       assert.match(readState(body) ?? '', marked)
       assert.match(readState((await browser.get('/admin/clinicians/sample-id')).body) ?? '', marked)
       assert.doesNotMatch((await browser.get('/admin/clinicians?search=ada')).body, /Loopback only/)
