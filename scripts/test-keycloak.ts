@@ -20,13 +20,18 @@ describe('sign-in with Keycloak', () => {
   before(async () => {
     const [port = 0] = await freePorts(1)
     place = await newPlace({
-      SMART_LOGIN_ISSUER: `http://localhost:${port}/realms/staff`,
-      SMART_LOGIN_CLIENT_ID: 'sallyport',
-      SMART_LOGIN_CLIENT_SECRET: SECRET,
-      SMART_LOGIN_NAME: 'Hospital account',
-      SMART_LOGIN_FHIR_USER: 'Practitioner/{employee_number}',
-      SMART_LOGIN_ALLOW: 'groups=clinicians',
-      SMART_LOGIN_PROVISION: 'true',
+      SMART_LOGIN_PROVIDERS: JSON.stringify([
+        {
+          id: 'hospital',
+          name: 'Hospital account',
+          issuer: `http://localhost:${port}/realms/staff`,
+          'client-id': 'sallyport',
+          'client-secret': SECRET,
+          'fhir-user': { template: 'Practitioner/{employee_number}' },
+          allow: { claim: 'groups', values: ['clinicians'] },
+          provision: true,
+        },
+      ]),
     })
     // Sallyport starts first: it does not need the provider to start.
     sallyport = startProcess(['start'], place)

@@ -13,10 +13,9 @@ before(async () => {
   advice = await startCdsService()
   stack = await startStack({
     env: {
-      SMART_CDS_URL: advice.url,
-      SMART_CDS_SERVICE: 'heart',
-      SMART_CDS_NAME: 'Heart advice',
-      SMART_CDS_CLIENT_ID: 'app-0',
+      SMART_CDS_SERVICES: JSON.stringify([
+        { id: 'heart', name: 'Heart advice', url: advice.url, 'client-id': 'app-0' },
+      ]),
     },
   })
   const { db } = stack.store

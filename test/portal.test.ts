@@ -27,17 +27,22 @@ before(async () => {
   advice = await startCdsService()
   stack = await startStack({
     env: {
-      SMART_CDS_URL: advice.url,
-      SMART_CDS_SERVICE: 'heart',
-      SMART_CDS_NAME: 'Heart advice',
-      SMART_CDS_CLIENT_ID: 'advice',
+      SMART_CDS_SERVICES: JSON.stringify([
+        { id: 'heart', name: 'Heart advice', url: advice.url, 'client-id': 'advice' },
+      ]),
       SMART_SAMPLE_PATIENTS: '30',
       SMART_ISSUER_URL: issuerUrl,
-      SMART_LOGIN_ISSUER: hospital.issuer,
-      SMART_LOGIN_CLIENT_ID: HOSPITAL_CLIENT.id,
-      SMART_LOGIN_CLIENT_SECRET: HOSPITAL_CLIENT.secret,
-      SMART_LOGIN_NAME: 'Hospital account',
-      SMART_LOGIN_PROVISION: 'true',
+      SMART_LOGIN_PROVIDERS: JSON.stringify([
+        {
+          id: 'hospital',
+          name: 'Hospital account',
+          issuer: hospital.issuer,
+          'client-id': HOSPITAL_CLIENT.id,
+          'client-secret': HOSPITAL_CLIENT.secret,
+          'fhir-user': { claim: 'fhirUser' },
+          provision: true,
+        },
+      ]),
     },
   })
   const app = {

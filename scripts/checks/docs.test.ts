@@ -84,7 +84,7 @@ describe('findAssignmentFaults', () => {
   for (const line of [
     'SMART_SECRET=a+b/c=',
     "SMART_DATABASE_URL='postgres://a?b&c'",
-    'SMART_LOGIN_NAME="Hospital account"',
+    'SMART_BRAND_NAME="Hospital account"',
     'SMART_WORKERS=2 npm start   # a comment',
     'TOKEN=$(curl -s "$AUTH/token" | jq -r .access_token)',
   ])

@@ -10,11 +10,17 @@ import { commandNames, getSummary } from './commands/index.ts'
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 const claims = join(folder, 'claims.json')
+const ISSUER = 'http://localhost:1'
 const ENV = {
   SMART_DATA_DIR: folder,
-  SMART_LOGIN_ISSUER: 'http://localhost:1',
-  SMART_LOGIN_CLIENT_ID: 'sallyport',
-  SMART_LOGIN_ALLOW: 'groups=clinicians',
+  SMART_LOGIN_PROVIDERS: JSON.stringify([
+    {
+      id: 'hospital',
+      issuer: ISSUER,
+      'client-id': 'sallyport',
+      allow: { claim: 'groups', values: ['clinicians'] },
+    },
+  ]),
 }
 
 /** The arguments of every command that lists or shows something, and the members of its result. */
@@ -39,7 +45,7 @@ const READING: Readonly<Record<string, { readonly args: readonly string[]; reado
 
 describe('--json', () => {
   before(async () => {
-    writeFileSync(claims, JSON.stringify({ iss: ENV.SMART_LOGIN_ISSUER, sub: 'ada' }))
+    writeFileSync(claims, JSON.stringify({ iss: ISSUER, sub: 'ada' }))
     const redirect = ['--redirect-uri', 'https://growth.example/callback', '--scope', 'patient/Patient.rs']
     const added = await sallyport(['client', 'add', '--id', 'growth', '--public', ...redirect], { env: ENV })
     assert.equal(added.exitCode, 0, added.stderr)

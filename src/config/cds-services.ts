@@ -31,7 +31,7 @@ export const cdsServices: SettingType<readonly CdsService[]> = {
   show: showIds,
 }
 
-export const serviceId: SettingType<string> = {
+const serviceId: SettingType<string> = {
   expected: 'letters, digits, dots, hyphens and underscores',
   parse: text => (/^[\w-][\w.-]{0,99}$/.test(text) ? text : undefined),
 }

@@ -79,10 +79,10 @@ function readVariable(row: SettingRow<unknown>, env: Environment, cwd: string) {
 }
 
 function refuseFormer(row: SettingRow<unknown>, env: Environment): void {
-  const variables = listVariables(row)
-  const former = listFormerVariables(row)
-  const at = former.findIndex(variable => findGiven(variable, env))
-  if (at >= 0) throw new SettingsError(`Cannot use ${former[at]}: set ${variables[at]} instead`)
+  const former = listFormerVariables(row).find(variable => findGiven(variable, env))
+  if (former === undefined) return
+  const [variable, file = variable] = listVariables(row)
+  throw new SettingsError(`Cannot use ${former}: set ${former.endsWith('_FILE') ? file : variable} instead`)
 }
 
 /** A compose file or a shell leaves a variable empty to unset it. */

@@ -1,8 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
-import type { CdsService } from './cds-services.ts'
-import { DEFAULT_SCOPES, OIDC_CLAIMS, type OidcProvider } from './providers/oidc.ts'
-import { SINGLE_PROVIDER_ID } from './providers/providers.ts'
 import type { BaseSettings } from './setting-row.ts'
 import type { SettingKey, Settings, SettingTree } from './settings.ts'
 import { settingRows } from './table.ts'
@@ -18,12 +15,10 @@ export function deriveSettings(values: Values, telemetry: Settings['telemetry'],
     return [key, resolved] as const
   })
   const tree = plant(entries)
-  const { metrics, login, cds } = tree
+  const { metrics } = tree
   return {
     ...tree,
     metrics: { ...metrics, access: chooseMetricsAccess(metrics) },
-    login: { ...login, providers: [...makeSingleProvider(login.single), ...login.providers] },
-    cds: { ...cds, services: [...makeSingleService(cds.single), ...cds.services] },
     telemetry,
     onLoopback: base.onLoopback,
     developerTools: tree.lab,
@@ -72,32 +67,6 @@ export function getValue(settings: Settings, key: SettingKey): unknown {
 
 function chooseMetricsAccess({ port, isOpen }: SettingTree['metrics']): Settings['metrics']['access'] {
   return port !== undefined ? 'nobody' : isOpen ? 'everyone' : 'loopback'
-}
-
-function makeSingleService({ id, name, url, clientId }: SettingTree['cds']['single']): readonly CdsService[] {
-  const isWhole = id !== undefined && url !== undefined && clientId !== undefined
-  return isWhole ? [{ id, name: name ?? id, url, clientId }] : []
-}
-
-function makeSingleProvider(single: Settings['login']['single']): readonly OidcProvider[] {
-  const { issuer, clientId, name = 'Single sign-on', ...rest } = single
-  if (issuer === undefined || clientId === undefined) return []
-  return [
-    {
-      ...OIDC_CLAIMS,
-      ...rest,
-      kind: 'oidc',
-      id: SINGLE_PROVIDER_ID,
-      name,
-      issuer,
-      clientId,
-      scopes: DEFAULT_SCOPES,
-      fhirUser: rest.fhirUser ?? { kind: 'claim', claim: 'fhirUser' },
-      clientSecretFile: undefined,
-      clientKeyFile: undefined,
-      maxAge: undefined,
-    },
-  ]
 }
 
 export function isLoopbackHost(host: string): boolean {

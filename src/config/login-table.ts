@@ -1,7 +1,20 @@
-import { claimRule, fhirUserRule } from './providers/fields.ts'
 import { loginProviders } from './providers/providers.ts'
-import { defineDerived, defineFixed, defineOpen, none } from './setting-row.ts'
+import { defineDerived, defineFixed, none } from './setting-row.ts'
 import * as types from './setting-types.ts'
+
+/** Ends of the names of settings that described a provider without a list. */
+const SINGLE_PROVIDER = [
+  'issuer',
+  'client-id',
+  'client-secret',
+  'name',
+  'fhir-user',
+  'allow',
+  'admin',
+  'users',
+  'acr-values',
+  'provision',
+]
 
 export const loginTable = {
   'login.passwords': defineFixed({
@@ -38,7 +51,9 @@ export const loginTable = {
     type: loginProviders,
     otherwise: 'none',
     about:
-      'Sign-in providers of the hospital (OpenID Connect or LDAP), as a [list](how-to/sign-in.md#settings-of-a-provider).',
+      'Sign-in providers of the hospital (OpenID Connect or LDAP), as a [list](how-to/sign-in.md#settings-of-a-provider). A variable or a file has it as JSON.',
+    hasPassword: true,
+    replaces: SINGLE_PROVIDER.map(name => `smart.login.${name}`),
     derive: none,
   }),
   'login.order': defineDerived({
@@ -48,71 +63,5 @@ export const loginTable = {
     about:
       'Order of the sign-in methods on the sign-in page: ids of providers, and `password` for the passwords of the clinician table. Methods that are not named follow in their usual order.',
     derive: none,
-  }),
-  'login.single.issuer': defineOpen({
-    name: 'smart.login.issuer',
-    type: types.issuer,
-    otherwise: 'none',
-    about: 'Issuer of a single OpenID Connect provider, which needs no list. Its id is `default`.',
-  }),
-  'login.single.clientId': defineOpen({
-    name: 'smart.login.client-id',
-    type: types.clientId,
-    otherwise: 'none',
-    about: 'Client id of this server at the single provider.',
-  }),
-  'login.single.clientSecret': defineOpen({
-    name: 'smart.login.client-secret',
-    type: types.headerText,
-    otherwise: 'none: a public client',
-    about: 'Client secret of this server at the single provider.',
-    secret: true,
-  }),
-  'login.single.name': defineOpen({
-    name: 'smart.login.name',
-    type: types.headerText,
-    otherwise: '`Single sign-on`',
-    about: 'Name of the single provider on the sign-in page.',
-  }),
-  'login.single.fhirUser': defineOpen({
-    name: 'smart.login.fhir-user',
-    type: fhirUserRule,
-    otherwise: '`fhirUser`',
-    about:
-      "How the Practitioner of a user follows from the claims of the single provider: a claim's name, a template if it has `{` and no `?`, a search if it has `?`.",
-  }),
-  'login.single.allow': defineOpen({
-    name: 'smart.login.allow',
-    type: claimRule,
-    otherwise: 'every user of the provider',
-    about: 'Users of the single provider who may sign in: one of the values must be in the claim.',
-  }),
-  'login.single.admin': defineOpen({
-    name: 'smart.login.admin',
-    type: claimRule,
-    otherwise: 'none',
-    about: 'Users of the single provider who are administrators: one of the values must be in the claim.',
-  }),
-  'login.single.users': defineFixed({
-    name: 'smart.login.users',
-    type: types.oneOf('clinicians', 'patients'),
-    initial: 'clinicians',
-    about:
-      'Whom the single provider signs in: `clinicians`, or `patients` with related persons, which needs `smart.login.acr-values`.',
-  }),
-  'login.single.acrValues': defineDerived({
-    name: 'smart.login.acr-values',
-    type: types.acrValues,
-    otherwise: 'none',
-    derive: none,
-    about:
-      'Accepted authentication classes (`acr`) of the single provider. If empty, every class is accepted.',
-  }),
-  'login.single.provision': defineFixed({
-    name: 'smart.login.provision',
-    type: types.flag,
-    initial: 'false',
-    about:
-      'Whether an unknown user of the single provider gets an account. Otherwise only users that were linked (`clinician link`) may sign in.',
   }),
 }

@@ -27,6 +27,8 @@ export interface SettingRow<T> {
   readonly secret?: true
   /** The value may contain a password, and is shown without it. */
   readonly hasPassword?: true
+  /** Names of settings of earlier releases that are refused in its favour. */
+  readonly replaces?: readonly string[]
 }
 
 /** The variable of a setting, and the one that names a file with its value. */
@@ -34,10 +36,12 @@ export function listVariables(row: SettingRow<unknown>): readonly string[] {
   return mayBeFile(row) ? [row.env, `${row.env}_FILE`] : [row.env]
 }
 
-/** The variables that 0.3 also read, because they follow from the name of the setting. */
+/** Variables of earlier releases: those that follow from the name of the setting, and those of settings that it replaces. */
 export function listFormerVariables(row: SettingRow<unknown>): readonly string[] {
-  const env = deriveVariable(row.name)
-  return env === row.env ? [] : listVariables({ ...row, env })
+  return [row.name, ...(row.replaces ?? [])]
+    .map(deriveVariable)
+    .filter(env => env !== row.env)
+    .flatMap(env => listVariables({ ...row, env }))
 }
 
 function deriveVariable(name: string): string {

@@ -54,6 +54,10 @@ function findKey(name: string, shownAs: string): { readonly key: SettingKey; rea
   if (named) return { key: named[0], isFile: false }
   const filed = settingRows.find(([, row]) => mayBeFile(row) && `${row.name}-file` === name)
   if (filed) return { key: filed[0], isFile: true }
+  const [, replacement] =
+    settingRows.find(([, row]) => row.replaces?.includes(name.replace(/-file$/, ''))) ?? []
+  if (replacement)
+    throw new SettingsError(`Cannot use ${name} in ${shownAs}: set ${replacement.name} instead`)
   if (name === '') throw new SettingsError(`Cannot use ${shownAs}: expected names with values`)
   const meant = findNearest(
     name,

@@ -68,21 +68,15 @@ describe('start problems and warnings', () => {
   })
 
   it('refuses an incomplete CDS service, and one that would get tokens over http (CDS-8)', () => {
-    const whole = { SMART_CDS_SERVICE: 'bp', SMART_CDS_CLIENT_ID: 'advice' }
-    assert.deepEqual(problems({ ...whole, SMART_CDS_URL: 'http://localhost:5000' }), [])
-    assert.deepEqual(problems(whole), [
-      'SMART_CDS_URL, SMART_CDS_SERVICE and SMART_CDS_CLIENT_ID belong together',
-    ])
-    assert.deepEqual(problems({ ...whole, SMART_CDS_URL: 'http://cds.example' }), [
+    const listed = { id: 'bp', url: 'https://cds.example', 'client-id': 'advice' }
+    const problemsOf = (...services: unknown[]) => problems({ SMART_CDS_SERVICES: JSON.stringify(services) })
+    assert.deepEqual(problemsOf({ ...listed, url: 'http://localhost:5000' }), [])
+    assert.deepEqual(problemsOf({ ...listed, url: 'http://cds.example' }), [
       'CDS service bp must use https, or set SMART_ALLOW_HTTP=true',
     ])
-    const listed = { id: 'bp', url: 'https://cds.example', 'client-id': 'advice' }
     for (const wrong of [{ ...listed, id: 'a/b' }, { ...listed, url: 'x' }, { ...listed, secret: 'y' }, 'bp'])
-      assert.throws(
-        () => problems({ SMART_CDS_SERVICES: JSON.stringify([wrong]) }),
-        /^SettingsError: Cannot use SMART_CDS_SERVICES/,
-      )
-    assert.deepEqual(problems({ SMART_CDS_SERVICES: JSON.stringify([listed]) }), [])
+      assert.throws(() => problemsOf(wrong), /^SettingsError: Cannot use SMART_CDS_SERVICES/)
+    assert.deepEqual(problemsOf(listed), [])
   })
 
   it('is off loopback if one bind address is (SETTING-6)', () => {
@@ -164,14 +158,18 @@ describe('start problems and warnings', () => {
     }
     assert.deepEqual(find({ ...secure, ...limits }), [])
     assert.deepEqual(find({ ...secure, SMART_AUDIT: 'false', SMART_AUDIT_DAYS: '30' }), ['audit-off'])
-    const provider = { SMART_LOGIN_ISSUER: 'https://idp.example', SMART_LOGIN_CLIENT_ID: 'x' }
+    const provide = (more: object) => ({
+      SMART_LOGIN_PROVIDERS: JSON.stringify([
+        { id: 'idp', issuer: 'https://idp.example', 'client-id': 'x', ...more },
+      ]),
+    })
     const rows: readonly (readonly [Environment, string])[] = [
       [{ SMART_AUDIT: 'false' }, 'audit-off'],
       [{ SMART_AUDIT_FAILURE: 'allow' }, 'audit-failure'],
       [{ SMART_AUDIT_SYSLOG_URL: undefined }, 'audit-feed'],
       [{ SMART_LOGIN_SECOND_FACTOR: 'none' }, 'second-factor'],
-      [{ ...provider, SMART_LOGIN_ADMIN: 'groups=admins' }, 'admin-provider'],
-      [{ ...provider, SMART_OFFLINE_ACCESS_MAX_DAYS: '0' }, 'offline-access'],
+      [provide({ admin: { claim: 'groups', values: ['admins'] } }), 'admin-provider'],
+      [{ ...provide({}), SMART_OFFLINE_ACCESS_MAX_DAYS: '0' }, 'offline-access'],
       [{ SMART_OFFLINE_ACCESS_MAX_DAYS: '0' }, 'offline-access-local'],
       [{ SMART_ACCESS_TOKEN_TTL_SECONDS: '3601' }, 'access-token'],
       [{ SMART_AUDIT_DAYS: '364' }, 'audit-days'],

@@ -2,13 +2,7 @@ import { accessSync, constants } from 'node:fs'
 import { findColourProblems } from './brand-colours.ts'
 import { isLoopbackUrl } from './derive.ts'
 import { findLogoProblems } from './logo-file.ts'
-import {
-  describeProvider,
-  findProviderConflicts,
-  findUsersFault,
-  type LoginProvider,
-  SINGLE_PROVIDER_ID,
-} from './providers/providers.ts'
+import { describeProvider, findProviderConflicts, type LoginProvider } from './providers/providers.ts'
 import type { SettingKey, SettingSource, Settings, UpstreamSettings } from './settings.ts'
 import { settingsTable } from './table.ts'
 
@@ -89,7 +83,7 @@ function findFeedProblems({ auditFeeds, allowHttp }: Settings): readonly string[
 }
 
 function findLoginProblems({ login, allowHttp }: Settings): readonly string[] {
-  const { providers, passwords, single, order } = login
+  const { providers, passwords, order } = login
   const known = new Set([...(passwords ? ['password'] : []), ...providers.map(({ id }) => id)])
   return [
     ...when(
@@ -104,18 +98,6 @@ function findLoginProblems({ login, allowHttp }: Settings): readonly string[] {
       ),
     ...findProviderConflicts(providers),
     ...when(!passwords && providers.length === 0, 'SMART_LOGIN_PASSWORDS=false needs a sign-in provider'),
-    ...when(
-      single.issuer !== undefined && single.clientId === undefined,
-      'SMART_LOGIN_ISSUER needs SMART_LOGIN_CLIENT_ID',
-    ),
-    ...when(
-      single.issuer === undefined && isSingleUsed(single),
-      'SMART_LOGIN_ISSUER must be set, because other settings of its sign-in provider (SMART_LOGIN_*) are set',
-    ),
-    ...providers
-      .filter(({ id }) => id === SINGLE_PROVIDER_ID)
-      .flatMap(provider => findUsersFault(provider) ?? [])
-      .map(fault => `SMART_LOGIN_* of a provider: ${fault}`),
     ...providers.flatMap(provider => [
       ...findFileProblems(provider),
       ...when(
@@ -127,24 +109,12 @@ function findLoginProblems({ login, allowHttp }: Settings): readonly string[] {
 }
 
 function findCdsProblems({ cds, allowHttp }: Settings): readonly string[] {
-  const { id, name, url, clientId } = cds.single
-  const isUsed = [id, name, url, clientId].some(value => value !== undefined)
-  const isWhole = [id, url, clientId].every(value => value !== undefined)
-  return [
-    ...when(isUsed && !isWhole, 'SMART_CDS_URL, SMART_CDS_SERVICE and SMART_CDS_CLIENT_ID belong together'),
-    ...cds.services.flatMap(service =>
-      when(
-        !allowHttp && isClear(service.url),
-        `CDS service ${service.id} must use https, or set SMART_ALLOW_HTTP=true`,
-      ),
+  return cds.services.flatMap(service =>
+    when(
+      !allowHttp && isClear(service.url),
+      `CDS service ${service.id} must use https, or set SMART_ALLOW_HTTP=true`,
     ),
-  ]
-}
-
-function isSingleUsed(single: Settings['login']['single']): boolean {
-  const { issuer: _, provision, users, acrValues, ...texts } = single
-  const isChanged = provision || users !== 'clinicians' || acrValues.length > 0
-  return isChanged || Object.values(texts).some(value => value !== undefined)
+  )
 }
 
 /** Whether whatever is sent to a URL is not encrypted on its way. */

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { agentsTable } from './agents-table.ts'
 import { appTable, authTable } from './auth-table.ts'
 import { brandTable } from './brand-table.ts'
-import { cdsServices, serviceId } from './cds-services.ts'
+import { cdsServices } from './cds-services.ts'
 import { fhirTable, upstreamTable } from './fhir-table.ts'
 import { loginTable } from './login-table.ts'
 import { networkTable, serverTable } from './server-table.ts'
@@ -14,33 +14,10 @@ const cdsTable = {
     name: 'smart.cds.services',
     type: cdsServices,
     otherwise: 'none',
+    replaces: ['smart.cds.url', 'smart.cds.service', 'smart.cds.name', 'smart.cds.client-id'],
     about:
-      'CDS services that the portal calls when a clinician picks a patient, as a [list](how-to/cds-hooks.md).',
+      'CDS services that the portal calls when a clinician picks a patient, as a [list](how-to/cds-hooks.md). A variable has it as JSON.',
     derive: none,
-  }),
-  'cds.single.url': defineOpen({
-    name: 'smart.cds.url',
-    type: types.baseAddress,
-    otherwise: 'none',
-    about: 'Base URL of a single CDS service, which needs no list.',
-  }),
-  'cds.single.id': defineOpen({
-    name: 'smart.cds.service',
-    type: serviceId,
-    otherwise: 'none',
-    about: 'Id of the single service: it is called at `{url}/cds-services/{id}`.',
-  }),
-  'cds.single.name': defineOpen({
-    name: 'smart.cds.name',
-    type: types.headerText,
-    otherwise: 'the id',
-    about: 'Name of the single service in the portal.',
-  }),
-  'cds.single.clientId': defineOpen({
-    name: 'smart.cds.client-id',
-    type: types.clientId,
-    otherwise: 'none',
-    about: 'Client whose registered `patient/` scopes the single service gets.',
   }),
 }
 

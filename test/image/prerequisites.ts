@@ -2,11 +2,20 @@ import { randomBytes } from 'node:crypto'
 import type { Values } from './chart.ts'
 import type { Cluster } from './cluster.ts'
 
+/** The identity provider of the values that name one. */
+export const PROVIDER = new URL('https://idp.ehr.example')
 const DATABASE_URL = 'postgres://sallyport@db.ehr.example/sallyport'
 const SECRETS: Readonly<Record<string, string>> = {
   SMART_SECRET: randomBytes(32).toString('base64'),
   SMART_DATABASE_URL: DATABASE_URL,
-  SMART_LOGIN_CLIENT_SECRET: 'a secret of the provider',
+  SMART_LOGIN_PROVIDERS: JSON.stringify([
+    {
+      id: 'hospital',
+      issuer: PROVIDER.origin,
+      'client-id': 'sallyport',
+      'client-secret': 'a secret of the provider',
+    },
+  ]),
   SMART_SEED_CLINICIAN_PASSWORD: 'a password that nobody prints',
 }
 const POLICY = 'rules:\n  - clinicians: all\n    careTeams: own\n'

@@ -13,11 +13,9 @@ import {
 import { openCluster } from './cluster.ts'
 import { addAdministrator, launchAs, splitCommand, stopAll } from './journey.ts'
 import { MACHINE } from './machine.ts'
-import { createPrerequisites } from './prerequisites.ts'
+import { createPrerequisites, PROVIDER } from './prerequisites.ts'
 import { type Surroundings, UPSTREAM } from './surroundings.ts'
 import { startIngress, startProvider } from './world.ts'
-
-const PROVIDER = new URL('https://idp.ehr.example')
 
 /** Installs the chart with a values file, and types the commands of its notes. */
 export async function tryChart(given: Surroundings, file: ValuesFile): Promise<void> {
@@ -47,7 +45,7 @@ export async function tryChart(given: Surroundings, file: ValuesFile): Promise<v
     })),
     { host: PROVIDER.host, path: '/', backend: { host: MACHINE, port: 8091 } },
   ]
-  if (settings.SMART_LOGIN_ISSUER === PROVIDER.origin)
+  if (values.secretKeys?.includes('SMART_LOGIN_PROVIDERS'))
     atEnd((await startProvider(PROVIDER.origin, { host: MACHINE, port: 8091 })).close)
   atEnd((await startIngress(certificate, { host: MACHINE, port: 443 }, listRoutes)).close)
   await cluster.install(objects)

@@ -34,11 +34,16 @@ describe('sallyport login explain', () => {
     env = {
       SMART_SECRET: 'the secret of these tests',
       SMART_FHIR_BASE_URL: `http://127.0.0.1:${(fhir.address() as AddressInfo).port}/fhir`,
-      SMART_LOGIN_ISSUER: ISSUER,
-      SMART_LOGIN_CLIENT_ID: 'sallyport',
-      SMART_LOGIN_FHIR_USER: 'Practitioner/{employee}',
-      SMART_LOGIN_ALLOW: 'groups=clinicians',
-      SMART_LOGIN_PROVISION: 'true',
+      SMART_LOGIN_PROVIDERS: JSON.stringify([
+        {
+          id: 'default',
+          issuer: ISSUER,
+          'client-id': 'sallyport',
+          'fhir-user': { template: 'Practitioner/{employee}' },
+          allow: { claim: 'groups', values: ['clinicians'] },
+          provision: true,
+        },
+      ]),
     }
     const settings = readSettings(env, cwd)
     const store = await openStore(settings.databaseUrl)

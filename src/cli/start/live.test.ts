@@ -104,11 +104,11 @@ describe('a reload of the settings', () => {
     const { live, controls, lines } = open()
     const before = live.current
     writeFileSync(policyFile, 'rules: [{clinicians: [Practitioner/kim], patients: [1]}]')
-    writeFileSync(settingsFile, 'smart.server.workers: many\nsmart.login.issuer: nowhere')
+    writeFileSync(settingsFile, 'smart.server.workers: many\nsmart.app.timeout-seconds: no')
     const { problems = [] } = await controls.reload()
     assert.deepEqual(
       problems.map(problem => problem.split(':')[0]),
-      ['Cannot use smart.server.workers', 'Cannot use smart.login.issuer'],
+      ['Cannot use smart.server.workers', 'Cannot use smart.app.timeout-seconds'],
     )
     writeFileSync(settingsFile, '')
     writeFileSync(policyFile, 'rules: everybody')

@@ -9,8 +9,7 @@ import type { Parts } from './parts.ts'
 
 const NONE = {
   SMART_LOGIN_PASSWORDS: 'false',
-  SMART_LOGIN_ISSUER: 'http://localhost:7',
-  SMART_LOGIN_CLIENT_ID: 'a',
+  SMART_LOGIN_PROVIDERS: '[{"id":"a","issuer":"http://localhost:7","client-id":"a"}]',
 }
 const GATEWAY = { SMART_FHIR_UPSTREAM_URL: 'http://localhost:7/r4' }
 

@@ -15,25 +15,6 @@ export type FhirUserRule =
   | { readonly kind: 'template'; readonly template: string }
   | { readonly kind: 'search'; readonly search: string }
 
-/** `claim=value,value`. */
-export const claimRule: SettingType<ClaimRule> = {
-  expected: 'claim=value,value',
-  parse: text => {
-    const [, claim, values] = /^([^=]+)=(.+)$/.exec(text) ?? []
-    return claim === undefined || values === undefined ? undefined : makeClaimRule(claim, values.split(','))
-  },
-}
-
-/** A template has `{`, a search also has `?`. */
-export const fhirUserRule: SettingType<FhirUserRule> = {
-  expected:
-    "a claim's name, a template such as Practitioner/{claim}, or a search such as Practitioner?identifier=urn:x|{claim}",
-  parse: text => {
-    if (text.includes('?')) return makeFhirUserRule('search', text)
-    return makeFhirUserRule(text.includes('{') ? 'template' : 'claim', text)
-  },
-}
-
 export interface ProviderField<T> {
   readonly expected: string
   read(value: unknown): T | undefined

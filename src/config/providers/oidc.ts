@@ -2,20 +2,16 @@ import * as types from '../setting-types.ts'
 import { COMMON, createFault, defineOptional, defineRequired, type Read, readFields } from './fields.ts'
 import type { ProviderTraits } from './traits.ts'
 
-export const DEFAULT_SCOPES = 'openid profile'
-
-export const OIDC_CLAIMS = { usernameClaim: 'preferred_username', displayNameClaim: 'name' } as const
-
 const OIDC = {
   ...COMMON,
-  'username-claim': defineOptional(types.claimName, OIDC_CLAIMS.usernameClaim),
-  'display-name-claim': defineOptional(types.claimName, OIDC_CLAIMS.displayNameClaim),
+  'username-claim': defineOptional(types.claimName, 'preferred_username'),
+  'display-name-claim': defineOptional(types.claimName, 'name'),
   issuer: defineRequired(types.issuer),
   'client-id': defineRequired(types.clientId),
   'client-secret': defineOptional(types.headerText),
   'client-secret-file': defineOptional(types.path),
   'client-key-file': defineOptional(types.path),
-  scopes: defineOptional(types.oidcScopes, DEFAULT_SCOPES),
+  scopes: defineOptional(types.oidcScopes, 'openid profile'),
   /** Patients and related persons, or clinicians. */
   users: defineOptional(types.oneOf('clinicians', 'patients'), 'clinicians'),
   'acr-values': defineOptional(types.acrValues, []),

@@ -149,88 +149,47 @@ smart.login.providers:
   })
 })
 
-describe('the variables of a single provider', () => {
-  const env = {
-    SMART_LOGIN_ISSUER: 'https://idp.ehr.example/',
-    SMART_LOGIN_CLIENT_ID: 'sallyport',
-    SMART_LOGIN_CLIENT_SECRET: 'a secret',
-  }
-  const single = (more: Record<string, string> = {}) =>
-    read('', { ...env, ...more }).settings.login.providers[0]
+describe('SMART_LOGIN_PROVIDERS', () => {
+  const entry = { id: 'hospital', issuer: 'https://idp.ehr.example/', 'client-id': 'sallyport' }
+  const secret = { ...entry, 'client-secret': 'hush hush' }
+  const readList = (env: Record<string, string>) => read('', env).settings.login.providers
+  const list = JSON.stringify([secret])
 
-  it('suffice, and keep the issuer as written (SIGNIN-1)', () => {
-    assert.deepEqual(
-      single({
-        SMART_LOGIN_ALLOW: 'groups=a,b',
-        SMART_LOGIN_ADMIN: 'roles=c',
-        SMART_LOGIN_PROVISION: 'true',
-        SMART_LOGIN_NAME: 'Hospital',
-      }),
-      {
-        kind: 'oidc',
-        id: 'default',
-        name: 'Hospital',
-        issuer: 'https://idp.ehr.example/',
-        clientId: 'sallyport',
-        clientSecret: 'a secret',
-        clientSecretFile: undefined,
-        clientKeyFile: undefined,
-        scopes: 'openid profile',
-        usernameClaim: 'preferred_username',
-        displayNameClaim: 'name',
-        fhirUser: { kind: 'claim', claim: 'fhirUser' },
-        allow: { claim: 'groups', values: ['a', 'b'] },
-        admin: { claim: 'roles', values: ['c'] },
-        users: 'clinicians',
-        acrValues: [],
-        maxAge: undefined,
-        provision: true,
-      },
+  it('has the list as JSON, or names a file with it, and keeps the issuer as written (SIGNIN-1)', () => {
+    const [provider] = readList({ SMART_LOGIN_PROVIDERS: list })
+    assert.equal(provider?.kind === 'oidc' && provider.issuer, 'https://idp.ehr.example/')
+    const file = join(folder, 'providers.json')
+    writeFileSync(file, list)
+    assert.deepEqual(readList({ SMART_LOGIN_PROVIDERS_FILE: file }), [provider])
+    assert.deepEqual(read(`smart.login.providers-file: ${file}`).settings.login.providers, [provider])
+  })
+
+  it('is not repeated in an error, because it may contain a secret', () => {
+    assert.throws(
+      () => readList({ SMART_LOGIN_PROVIDERS: `${list}]` }),
+      error => !String(error).includes('hush') && /expected a list of sign-in providers/.test(String(error)),
     )
   })
 
-  it('sign patients in, as a provider of a list does, with a class and without administrators (SIGNIN-1)', () => {
-    const patients = { SMART_LOGIN_USERS: 'patients', SMART_LOGIN_ACR_VALUES: 'urn:high,urn:higher' }
-    const provider = single(patients)
-    assert.deepEqual(provider?.kind === 'oidc' && [provider.users, provider.acrValues], [
-      'patients',
-      ['urn:high', 'urn:higher'],
-    ])
-    const explain = (more: Record<string, string>) => read('', { ...env, ...more }).problems.join()
-    assert.equal(explain(patients), '')
-    assert.match(explain({ SMART_LOGIN_USERS: 'patients' }), /users: patients needs acr-values/)
-    assert.match(
-      explain({ ...patients, SMART_LOGIN_ADMIN: 'groups=it' }),
-      /patients cannot be administrators/,
+  it('replaces the settings of a single provider, which are refused with its name', () => {
+    assert.throws(
+      () => readList({ SMART_LOGIN_ISSUER: 'https://a.example' }),
+      /Cannot use SMART_LOGIN_ISSUER: set SMART_LOGIN_PROVIDERS instead/,
     )
-    const practitioner = { SMART_LOGIN_FHIR_USER: 'Practitioner/{nr}' }
-    assert.match(explain({ ...patients, ...practitioner }), /fhir-user must name a Patient/)
-    assert.match(
-      read('', { SMART_LOGIN_USERS: 'patients' }).problems.join(),
-      /^SMART_LOGIN_ISSUER must be set, /,
+    assert.throws(
+      () => readList({ SMART_LOGIN_CLIENT_SECRET_FILE: '/secret' }),
+      /Cannot use SMART_LOGIN_CLIENT_SECRET_FILE: set SMART_LOGIN_PROVIDERS_FILE instead/,
+    )
+    assert.throws(
+      () => read('smart.cds.url: https://a.example'),
+      /Cannot use smart.cds.url in sallyport.yaml: set smart.cds.services instead/,
     )
   })
 
-  it('distinguish a claim, a template and a search by its characters (SIGNIN-1)', () => {
-    const rule = (text: string) => single({ SMART_LOGIN_FHIR_USER: text })?.fhirUser
-    assert.deepEqual(rule('smart.user'), { kind: 'claim', claim: 'smart.user' })
-    assert.deepEqual(rule('Practitioner/{nr}'), { kind: 'template', template: 'Practitioner/{nr}' })
-    const search = 'Practitioner?identifier=urn:x|{nr}'
-    assert.deepEqual(rule(search), { kind: 'search', search })
-    assert.throws(() => rule('Practitioner?identifier=7'), /SMART_LOGIN_FHIR_USER: expected a claim/)
-  })
-
-  it('are reported if they are incomplete', () => {
-    const problems = (variables: Record<string, string>) => read('', variables).problems
-    assert.deepEqual(problems({ SMART_LOGIN_ISSUER: 'https://a.example' }), [
-      'SMART_LOGIN_ISSUER needs SMART_LOGIN_CLIENT_ID',
-    ])
-    assert.deepEqual(problems({ SMART_LOGIN_CLIENT_ID: 'x' }), [
-      'SMART_LOGIN_ISSUER must be set, because other settings of its sign-in provider (SMART_LOGIN_*) are set',
-    ])
-    assert.deepEqual(problems({ SMART_LOGIN_PASSWORDS: 'false' }), [
-      'SMART_LOGIN_PASSWORDS=false needs a sign-in provider',
-    ])
-    assert.deepEqual(problems({ ...env, SMART_LOGIN_PASSWORDS: 'false' }), [])
+  it('is needed without passwords', () => {
+    const problems = (env: Record<string, string>) =>
+      read('', { SMART_LOGIN_PASSWORDS: 'false', ...env }).problems
+    assert.deepEqual(problems({}), ['SMART_LOGIN_PASSWORDS=false needs a sign-in provider'])
+    assert.deepEqual(problems({ SMART_LOGIN_PROVIDERS: list }), [])
   })
 })

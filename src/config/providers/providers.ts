@@ -51,9 +51,6 @@ export function showIds(list: readonly { readonly id: string }[]): readonly stri
   return list.length === 0 ? undefined : list.map(({ id }) => id)
 }
 
-/** The provider of `SMART_LOGIN_ISSUER` and the settings beside it. */
-export const SINGLE_PROVIDER_ID = 'default'
-
 /** Reasons why the providers cannot be used together, one phrase each. */
 export function findProviderConflicts(providers: readonly LoginProvider[]): readonly string[] {
   const ids = providers.map(provider => provider.id)
@@ -94,7 +91,7 @@ function readProvider(entry: unknown, index: number): LoginProvider {
 }
 
 /** A provider is for clinicians or for patients. For patients it must say how sure it is of them: `acr-values`. */
-export function findUsersFault(provider: LoginProvider): string | undefined {
+function findUsersFault(provider: LoginProvider): string | undefined {
   const { users, acrValues } = describeProvider(provider)
   const isForPatients = users === 'patients'
   const { fhirUser, admin } = provider
