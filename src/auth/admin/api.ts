@@ -87,7 +87,7 @@ export function addAdminApi(
       const admin = await findAdmin(context, request, endpoint)
       if (!isFailure(admin)) return void admins.set(request, admin)
       await recordRefusal(context, request, endpoint, admin)
-      return sendBearerError(reply, admin.error, getScope(endpoint))
+      return sendBearerError(reply, admin.reason, getScope(endpoint))
     }
     return {
       exposeHeadRoute: false,
@@ -120,7 +120,7 @@ async function findAdmin(
   const token = await authenticateBearer(context, request.headers.authorization, settings.issuerUrl)
   if (isFailure(token)) return token
   const client = await findProgram(store.db, context, token, endpoint.operation)
-  if (!client) return fail({ error: 'insufficient-scope', client: token.clientId })
+  if (!client) return fail({ reason: 'insufficient-scope', client: token.clientId })
   const { id, isForLoopback } = client
   const mayAct = async (db: Kysely<Schema>, operation: AdminOperation) => {
     await lockRows(db, db.selectFrom('client').select('name').where('client_id', '=', id)).execute()
@@ -146,11 +146,15 @@ async function recordRefusal(
   context: AuthContext,
   request: FastifyRequest,
   { operation }: AdminEndpoint,
-  { error, client }: Refused,
+  { reason, client }: Refused,
 ): Promise<void> {
-  const status = error === 'insufficient-scope' ? 403 : 401
-  const reason = `Administration API: ${error}`
-  const refused = { kind: 'admin', allowed: false, status, reason } as const
+  const status = reason === 'insufficient-scope' ? 403 : 401
+  const refused = {
+    kind: 'admin',
+    allowed: false,
+    status,
+    reason: `Administration API: ${reason}`,
+  } as const
   if (client === undefined) return auditEvent(context, request, { ...refused, anonymous: true })
   const attempted = await describeAttempt(context.store, request, operation)
   const event = { ...refused, client, subject: client, method: 'admin-api', ...attempted }

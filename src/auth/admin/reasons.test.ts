@@ -15,7 +15,7 @@ import { revokeGrantById } from './access/grants.ts'
 import { explainPatientAccess } from './access/policy.ts'
 import { linkUser, resetSecondFactor, unlinkUser, unlockUser } from './accounts/change-sign-in.ts'
 import { addUser, removeUser } from './accounts/change-user.ts'
-import { checkLink, checkPassword, listUserFaults } from './accounts/check-user.ts'
+import { checkLink, checkPassword, listFaultsOfNew, listUserFaults } from './accounts/check-user.ts'
 import { refuseOwnAccount } from './accounts/perform-on-user.ts'
 import { endSignInById } from './accounts/sign-ins.ts'
 import { addClient, removeClient, rotateClientSecret } from './apps/clients.ts'
@@ -47,6 +47,8 @@ const NEW = {
   fhirUser: 'Practitioner/1',
 } as const
 
+const ACCOUNT = { ...NEW, kind: 'account', fhirUser: 'Patient/1' } as const
+
 const WAYS: Readonly<Record<AdminReason, (world: World) => unknown>> = {
   'not-an-administrator': ({ admin }) =>
     recordAction({ ...admin, mayAct: async () => false }, { operation: OPERATION }),
@@ -70,7 +72,18 @@ const WAYS: Readonly<Record<AdminReason, (world: World) => unknown>> = {
       'disable',
     ),
   'username-taken': ({ admin }) => addUser(admin, { ...NEW, username: 'clinician' }),
-  'user-property-invalid': () => listUserFaults({ ...NEW, fhirUser: 'Patient/1' })[0],
+  'username-malformed': () => listFaultsOfNew({ ...NEW, username: ' ' })[0],
+  'display-name-malformed': () => listUserFaults({ ...NEW, displayName: '' })[0],
+  'fhir-user-malformed': () => listUserFaults({ ...NEW, fhirUser: 'Patient/1' })[0],
+  'records-needed': () => listUserFaults({ ...NEW, kind: 'account', fhirUser: '', records: false })[0],
+  'fhir-user-without-records': () => listUserFaults({ ...NEW, records: false })[0],
+  'too-many-related-persons': () =>
+    listUserFaults({ ...ACCOUNT, relatedPersons: Array.from({ length: 1000 }, (_, at) => `r-${at}`) })[0],
+  'related-person-malformed': () => listUserFaults({ ...ACCOUNT, relatedPersons: ['?'] })[0],
+  'clinician-with-related-persons': () => listUserFaults({ ...NEW, relatedPersons: ['r-1'] })[0],
+  'administrator-not-clinician': () => listUserFaults({ ...ACCOUNT, admin: true })[0],
+  'auditor-not-clinician': () => listUserFaults({ ...ACCOUNT, auditor: true })[0],
+  'two-roles': () => listUserFaults({ ...NEW, admin: true, auditor: true })[0],
   'password-unfit': ({ admin }) =>
     checkPassword({ ...admin, minPasswordLength: 8 }, { username: 'u', displayName: 'U' }, 'short'),
   'password-and-link': ({ admin }) => checkLink(admin, { withLink: true, password: 'x' }),

@@ -84,7 +84,7 @@ export type BearerError =
   | 'insufficient-scope'
 
 export interface BearerFailure extends Failed {
-  readonly error: BearerError
+  readonly reason: BearerError
 }
 
 /** Verifies the access token of an Authorization header (RFC 6750, 2.1); never one in a query or a form. */
@@ -93,9 +93,9 @@ export async function authenticateBearer(
   authorization: string | undefined,
   audience?: string,
 ): Promise<AccessToken | BearerFailure> {
-  if (authorization === undefined || !isBearer(authorization)) return fail({ error: 'no-token' })
+  if (authorization === undefined || !isBearer(authorization)) return fail({ reason: 'no-token' })
   const found = await checkAccessToken(context, readBearer(authorization), audience)
-  return isFailure(found) ? fail({ error: 'invalid-token' }) : found
+  return isFailure(found) ? fail({ reason: 'invalid-token' }) : found
 }
 
 export function isBearer(authorization: string | undefined): boolean {

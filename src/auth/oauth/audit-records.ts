@@ -31,7 +31,7 @@ export function addAuditRecordRoutes(app: FastifyInstance, context: AuthContext)
       // Before the body is read.
       async (request, reply) => {
         const sender = await findSender(context, request)
-        if (isFailure(sender)) return sendBearerError(reply, sender.error, AUDIT_SCOPE)
+        if (isFailure(sender)) return sendBearerError(reply, sender.reason, AUDIT_SCOPE)
         if (!takeRecords(sender, LIMITS.auditRequestCost)) return sendTooMany(reply)
         return void senders.set(request, sender)
       },
@@ -58,7 +58,7 @@ async function findSender(context: AuthContext, request: FastifyRequest): Promis
   const client = await findClient(store.db, context, token.clientId)
   return !token.grant && token.scope === AUDIT_SCOPE && client?.scope === AUDIT_SCOPE
     ? client.id
-    : fail({ error: 'insufficient-scope' })
+    : fail({ reason: 'insufficient-scope' })
 }
 
 /** Returns the records with their ids, which are not read yet. */

@@ -48,10 +48,10 @@ export function addIntrospectRoutes(app: FastifyInstance, context: AuthContext):
     const server = await authenticateResourceServer(context, authorization)
     if (!isFailure(server)) return answer(server)
     await record({
-      ...describeRefused('introspection-token-refused', { error: server.error }),
+      ...describeRefused('introspection-token-refused', { error: server.reason }),
       anonymous: true,
     })
-    return sendBearerError(reply, server.error, 'system/*.rs', 401)
+    return sendBearerError(reply, server.reason, 'system/*.rs', 401)
   })
 }
 
@@ -94,7 +94,7 @@ async function authenticateResourceServer(
   if (isFailure(bearer)) return bearer
   return readsAsSystem(bearer.scope)
     ? { clientId: bearer.clientId, isResourceServer: true }
-    : fail({ error: 'insufficient-scope' })
+    : fail({ reason: 'insufficient-scope' })
 }
 
 async function authenticateOwner(

@@ -99,7 +99,7 @@ type Problem = LaunchProblem | RequestProblem
 export function addLaunchContextRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(paths.launchContexts, async (request, reply) => {
     const bearer = await authenticateBearer(context, request.headers.authorization)
-    if (isFailure(bearer)) return sendBearerError(reply, bearer.error, SCOPE)
+    if (isFailure(bearer)) return sendBearerError(reply, bearer.reason, SCOPE)
     if (bearer.grant || !hasScope(bearer.scope, SCOPE))
       return sendBearerError(reply, 'insufficient-scope', SCOPE)
     const json = readJson(request)

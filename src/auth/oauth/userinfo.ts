@@ -16,8 +16,8 @@ export function addUserinfoRoutes(app: FastifyInstance, context: AuthContext): v
     const { authorization } = request.headers
     const bearer = await authenticateBearer(context, authorization)
     if (isFailure(bearer)) {
-      const isOver = bearer.error === 'invalid-token' && (await hasGrantEnded(context, authorization))
-      return sendBearerError(reply, isOver ? 'grant-ended' : bearer.error, 'openid')
+      const isOver = bearer.reason === 'invalid-token' && (await hasGrantEnded(context, authorization))
+      return sendBearerError(reply, isOver ? 'grant-ended' : bearer.reason, 'openid')
     }
     const { grant, scope, clientId } = bearer
     const use = await reportAppUse(context, bearer, request.headers[IDLE_HEADER])

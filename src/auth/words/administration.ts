@@ -98,10 +98,61 @@ export const ADMINISTRATION = {
     sentence: 'the username is taken',
     remedy: 'Choose another username.',
   },
-  'user-property-invalid': {
+  'username-malformed': {
     code: 'invalid',
-    sentence: '{fault}',
-    remedy: 'Correct the property that the error names.',
+    sentence: 'a username has {rule}',
+    remedy: 'Choose a username by this rule.',
+  },
+  'display-name-malformed': {
+    code: 'invalid',
+    sentence: 'a display name has 1 to {longest} characters {form}',
+    remedy: 'Correct the name.',
+  },
+  'fhir-user-malformed': {
+    code: 'invalid',
+    sentence: 'a FHIR user of this kind is a reference to a {types}',
+    remedy: 'Write the type and the id, for example Practitioner/1.',
+  },
+  'records-needed': {
+    code: 'invalid',
+    sentence: 'only the account of a clinician can be for administration only, without patient records',
+    remedy: 'Name the Patient or the RelatedPersons of the account.',
+  },
+  'fhir-user-without-records': {
+    code: 'invalid',
+    sentence:
+      'an account that opens no patient records has no FHIR user: leave it out, or let the account open records',
+    remedy: 'Leave out one of the two.',
+  },
+  'too-many-related-persons': {
+    code: 'invalid',
+    sentence: 'an account has at most {most} RelatedPersons',
+    remedy: 'Name fewer RelatedPersons.',
+  },
+  'related-person-malformed': {
+    code: 'invalid',
+    sentence: 'not an id of a RelatedPerson: {ids}',
+    remedy: 'Correct these ids, or remove them.',
+  },
+  'clinician-with-related-persons': {
+    code: 'invalid',
+    sentence: 'only the account of a patient or of related persons acts for patients',
+    remedy: 'Add an account of that kind for the person.',
+  },
+  'administrator-not-clinician': {
+    code: 'invalid',
+    sentence: 'only a clinician can be an administrator',
+    remedy: 'Add the account of a clinician for the person.',
+  },
+  'auditor-not-clinician': {
+    code: 'invalid',
+    sentence: 'only a clinician can be an auditor',
+    remedy: 'Add the account of a clinician for the person.',
+  },
+  'two-roles': {
+    code: 'invalid',
+    sentence: 'a user is an administrator or an auditor, not both',
+    remedy: 'Choose one of the two.',
   },
   'password-unfit': {
     code: 'invalid',

@@ -231,7 +231,7 @@ function createUpstream(
 }
 
 function describeOutcome(answer: ExchangeOutcome): string {
-  return isFailure(answer) ? answer.failure : `${Math.floor(answer.status / 100)}xx`
+  return isFailure(answer) ? answer.reason : `${Math.floor(answer.status / 100)}xx`
 }
 
 const PATIENT_COMPARTMENT = 'http://hl7.org/fhir/CompartmentDefinition/patient'

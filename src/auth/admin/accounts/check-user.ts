@@ -34,12 +34,8 @@ export class UserFault extends AdminFailure {
     | 'relatedPersons'
     | 'admin'
     | 'auditor'
-  constructor(
-    property: UserFault['property'],
-    fault: string,
-    reason: 'user-property-invalid' | 'username-taken' = 'user-property-invalid',
-  ) {
-    super(reason, { fault })
+  constructor(property: UserFault['property'], failure: AdminFailure) {
+    super(failure.reason, failure.facts)
     this.property = property
   }
 }
@@ -55,55 +51,53 @@ export function listUserFaults(
   const [type = '', id = '', ...more] = user.fhirUser.split('/')
   const types: readonly string[] = FHIR_USERS[user.kind]
   const wrongIds = relatedPersons.filter(id => !isId(id))
-  const rules: readonly (readonly [isKept: boolean, property: UserFault['property'], reason: string])[] = [
+  const rules: readonly (readonly [isKept: boolean, property: UserFault['property'], AdminFailure])[] = [
     [
       isPlainLine(user.displayName, LIMITS.nameCharacters),
       'displayName',
-      `a display name has 1 to ${LIMITS.nameCharacters} characters ${ON_PLAIN_LINE}`,
+      failAdmin('display-name-malformed', { longest: LIMITS.nameCharacters, form: ON_PLAIN_LINE }),
     ],
     [
       !records || (types.includes(type) && isId(id) && more.length === 0),
       'fhirUser',
-      `a FHIR user of this kind is a reference to a ${types.join(' or ')}`,
+      failAdmin('fhir-user-malformed', { types: types.join(' or ') }),
     ],
-    [
-      records || user.kind === 'clinician',
-      'records',
-      'only the account of a clinician can be for administration only, without patient records',
-    ],
-    [
-      records || user.fhirUser === '',
-      'fhirUser',
-      'an account that opens no patient records has no FHIR user: leave it out, or let the account open records',
-    ],
+    [records || user.kind === 'clinician', 'records', failAdmin('records-needed')],
+    [records || user.fhirUser === '', 'fhirUser', failAdmin('fhir-user-without-records')],
     [
       relatedPersons.length <= LIMITS.relatedPersons,
       'relatedPersons',
-      `an account has at most ${LIMITS.relatedPersons} RelatedPersons`,
+      failAdmin('too-many-related-persons', { most: LIMITS.relatedPersons }),
     ],
-    [wrongIds.length === 0, 'relatedPersons', `not an id of a RelatedPerson: ${wrongIds.join(', ')}`],
+    [
+      wrongIds.length === 0,
+      'relatedPersons',
+      failAdmin('related-person-malformed', { ids: wrongIds.join(', ') }),
+    ],
     [
       relatedPersons.length === 0 || user.kind === 'account',
       'relatedPersons',
-      'only the account of a patient or of related persons acts for patients',
+      failAdmin('clinician-with-related-persons'),
     ],
-    [!user.admin || user.kind === 'clinician', 'admin', 'only a clinician can be an administrator'],
-    [!user.auditor || user.kind === 'clinician', 'auditor', 'only a clinician can be an auditor'],
-    [!user.admin || !user.auditor, 'auditor', 'a user is an administrator or an auditor, not both'],
+    [!user.admin || user.kind === 'clinician', 'admin', failAdmin('administrator-not-clinician')],
+    [!user.auditor || user.kind === 'clinician', 'auditor', failAdmin('auditor-not-clinician')],
+    [!user.admin || !user.auditor, 'auditor', failAdmin('two-roles')],
   ]
-  return rules.flatMap(([isKept, property, reason]) => (isKept ? [] : new UserFault(property, reason)))
+  return rules.flatMap(([isKept, property, failure]) => (isKept ? [] : new UserFault(property, failure)))
 }
 
 /** Why a new user cannot have these properties. The username of an existing one is not judged: it does not change. */
 export function listFaultsOfNew(user: Parameters<typeof listUserFaults>[0]): readonly UserFault[] {
   const isKept = isNewUsername(user.username)
   return [
-    ...(isKept ? [] : [new UserFault('username', `a username has ${NEW_USERNAME_RULE}`)]),
+    ...(isKept
+      ? []
+      : [new UserFault('username', failAdmin('username-malformed', { rule: NEW_USERNAME_RULE }))]),
     ...listUserFaults(user),
   ]
 }
 
-export const USERNAME_TAKEN = new UserFault('username', 'the username is taken', 'username-taken')
+export const USERNAME_TAKEN = new UserFault('username', failAdmin('username-taken'))
 
 /** Why a user cannot be added, as far as is known now: somebody else may take the username. */
 export async function listNewUserFaults({ store }: Admin, user: NewUser): Promise<readonly UserFault[]> {

@@ -195,7 +195,7 @@ const NO_SLOT = {
 
 /** Only reads are sent again, and only where there was no response. */
 function isRetryable({ method }: UpstreamRequest, answer: ExchangeOutcome): boolean {
-  return method === 'GET' && isFailure(answer) && answer.failure === 'unreachable'
+  return method === 'GET' && isFailure(answer) && answer.reason === 'unreachable'
 }
 
 function observe(answer: ExchangeOutcome, circuit: Breaker, { credentials }: UpstreamOptions): void {
@@ -219,7 +219,7 @@ function logRefusal(
 }
 
 function explainTransportFailure(failure: TransportFailure, options: UpstreamOptions): Failure {
-  switch (failure.failure) {
+  switch (failure.reason) {
     case 'unreachable':
       options.warn(`Cannot reach the upstream: ${failure.cause}`)
       return failFor('upstream-unreachable')

@@ -29,13 +29,13 @@ export type TransportFailure = Failed & TransportReason
 
 type TransportReason =
   /** No response; `unsent` if the upstream cannot have received the request. */
-  | { readonly failure: 'unreachable'; readonly unsent: boolean; readonly cause: string }
-  | { readonly failure: 'late' }
+  | { readonly reason: 'unreachable'; readonly unsent: boolean; readonly cause: string }
+  | { readonly reason: 'late' }
   /** The request was not sent: the gateway has no credentials for it. */
-  | { readonly failure: 'unsigned'; readonly cause: string }
-  | { readonly failure: 'too-large' }
+  | { readonly reason: 'unsigned'; readonly cause: string }
+  | { readonly reason: 'too-large' }
   /** The caller has disconnected. */
-  | { readonly failure: 'abandoned' }
+  | { readonly reason: 'abandoned' }
 
 /** How much of a response is streamed, and for how long. */
 export interface StreamLimit {
@@ -73,15 +73,15 @@ export function exchange(
 ): Promise<RawResponse | TransportFailure> {
   const { method, headers, content, body = content ?? null } = request
   const { connection, stream } = options
-  if (connection?.destroyed) return Promise.resolve(fail({ failure: 'abandoned' }))
+  if (connection?.destroyed) return Promise.resolve(fail({ reason: 'abandoned' }))
   return new Promise(resolve => {
     const collecting = new ResponseCollector(resolve, options)
     // The caller's content has ended with an error, which says nothing about the upstream.
-    content?.once('error', () => collecting.fail({ failure: 'abandoned' }))
+    content?.once('error', () => collecting.fail({ reason: 'abandoned' }))
     try {
       pool.dispatch({ method, path, headers, body, bodyTimeout: stream?.pauseMs ?? 0 }, collecting)
     } catch (error) {
-      collecting.fail({ failure: 'unreachable', unsent: true, cause: describeError(error) })
+      collecting.fail({ reason: 'unreachable', unsent: true, cause: describeError(error) })
     }
   })
 }
@@ -110,11 +110,11 @@ class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
     this.deadline = options.deadline
     options.deadlines.add(this)
     const { connection } = options
-    this.#stopWatching = connection && watchConnection(connection, () => this.fail({ failure: 'abandoned' }))
+    this.#stopWatching = connection && watchConnection(connection, () => this.fail({ reason: 'abandoned' }))
   }
 
   expire(): void {
-    this.fail({ failure: 'late' })
+    this.fail({ reason: 'late' })
   }
 
   #finish(): void {
@@ -143,7 +143,7 @@ class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#size += chunk.length
     if (this.#stream) {
-      if (this.#size > (this.#options.stream?.bytes ?? 0)) this.fail({ failure: 'too-large' })
+      if (this.#size > (this.#options.stream?.bytes ?? 0)) this.fail({ reason: 'too-large' })
       else if (!this.#stream.push(chunk)) controller.pause()
       return
     }
@@ -168,23 +168,23 @@ class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
     else
       this.fail(
         isTimeout(error)
-          ? { failure: 'late' }
-          : { failure: 'unreachable', unsent, cause: describeError(error) },
+          ? { reason: 'late' }
+          : { reason: 'unreachable', unsent, cause: describeError(error) },
       )
   }
 
   /** Only the first failure counts. */
-  fail(reason: TransportReason): void {
+  fail(failure: TransportReason): void {
     this.#hasFailed = true
     this.#finish()
-    this.#resolve(fail(reason))
-    this.#stream?.destroy(new Error(`the response is ${reason.failure}`))
+    this.#resolve(fail(failure))
+    this.#stream?.destroy(new Error(`the response is ${failure.reason}`))
     this.#control?.abort(ENDED)
   }
 
   #exceed(controller: Dispatcher.DispatchController): void {
     const { stream } = this.#options
-    if (!stream) this.fail({ failure: 'too-large' })
+    if (!stream) this.fail({ reason: 'too-large' })
     else {
       this.#extendDeadline(stream)
       this.#stream = createStream(controller)
@@ -228,7 +228,7 @@ export function isChange({ method, path }: UpstreamRequest): boolean {
 /** Whether a request may have been carried out. One with a 4xx was not (RFC 9110, 15.5). */
 export function mayBeDone(answer: ExchangeOutcome): boolean {
   if (!isFailure(answer)) return answer.status < 400 || answer.status >= 500
-  switch (answer.failure) {
+  switch (answer.reason) {
     case 'unreachable':
       return !answer.unsent
     case 'unsigned':
@@ -248,12 +248,12 @@ export function mayRepeat(request: UpstreamRequest, answer: ExchangeOutcome): bo
 /** Whether the upstream, or a proxy before it, failed. */
 export function isFailing(answer: ExchangeOutcome): boolean {
   if (!isFailure(answer)) return answer.status >= 502
-  return answer.failure !== 'too-large' && answer.failure !== 'abandoned'
+  return answer.reason !== 'too-large' && answer.reason !== 'abandoned'
 }
 
 /** Whether the exchange says nothing about the upstream, because its caller has ended it. */
 export function isAbandoned(answer: ExchangeOutcome): boolean {
-  return isFailure(answer) && answer.failure === 'abandoned'
+  return isFailure(answer) && answer.reason === 'abandoned'
 }
 
 export function isUnauthorized(answer: ExchangeOutcome): boolean {
@@ -261,7 +261,7 @@ export function isUnauthorized(answer: ExchangeOutcome): boolean {
 }
 
 export function isLate(answer: ExchangeOutcome): boolean {
-  return isFailure(answer) && answer.failure === 'late'
+  return isFailure(answer) && answer.reason === 'late'
 }
 
 /** Work with a deadline. */

@@ -39,7 +39,7 @@ function authorize(
   if (!(held instanceof Promise)) return addAuthorization(request, held)
   return held.then(
     it => addAuthorization(request, it),
-    error => fail({ failure: 'unsigned', cause: describeError(error) }),
+    error => fail({ reason: 'unsigned', cause: describeError(error) }),
   )
 }
 

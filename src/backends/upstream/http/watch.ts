@@ -166,7 +166,7 @@ function readOutage(answer: ExchangeOutcome): Outage | undefined {
 }
 
 function explainOutage(failure: TransportFailure): Outage | undefined {
-  switch (failure.failure) {
+  switch (failure.reason) {
     case 'unreachable':
       return { kind: 'unreachable', reason: 'it does not answer', cause: failure.cause }
     case 'late':

@@ -73,7 +73,7 @@ export function renderNewUser(
 ): Html {
   const { kind, password } = entries
   const renderOwn = defineFields(entries, faults)
-  const isRuleSaid = faults.some(({ sentence }) => sentence.includes(NEW_USERNAME_RULE))
+  const isRuleSaid = faults.some(({ reason }) => reason === 'username-malformed')
   return renderAdminPage(
     request,
     { section: SECTION, title: 'Add a user' },
