@@ -115,6 +115,19 @@ const ELSEWHERE = {
   'no-version': 'src/backends/upstream/hapi.test.ts',
   'excluded-type': 'src/backends/upstream/conformance-medplum.test.ts',
   'absent-job': 'src/backends/upstream/operations/operations.test.ts',
+  'export-needs-service': 'test/bulk-export.test.ts',
+  'export-type-not-covered': 'test/bulk-export.test.ts',
+  'export-of-nothing': 'test/bulk-export.test.ts',
+  'export-parameter-unknown': 'test/bulk-export.test.ts',
+  'export-parameter-malformed': 'test/bulk-export.test.ts',
+  'export-filter-unsupported': 'test/bulk-export.test.ts',
+  'export-type-unsupported': 'test/bulk-export.test.ts',
+  'export-patient-unknown': 'test/bulk-export.test.ts',
+  'export-group-unknown': 'test/bulk-export.test.ts',
+  'export-unknown': 'test/bulk-export.test.ts',
+  'export-polled-early': 'test/bulk-export.test.ts',
+  'export-jobs-too-many': 'test/bulk-export.test.ts',
+  'export-downloads-too-many': 'test/bulk-export.test.ts',
 } as const satisfies Partial<Record<FhirReason, string>>
 
 type Outcome = Refusal | Reply

@@ -48,7 +48,7 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   config: { imports: ['smart', 'store'], importsTypesOf: ['web/ui', 'web/http'] },
   'audit-record': { imports: [...DOMAIN, 'cache'] },
   audit: { imports: [...DOMAIN, 'cache', 'store', 'audit-record'] },
-  'fhir-api': { imports: [...DOMAIN, 'turns', ...WEB, 'audit'] },
+  'fhir-api': { imports: [...DOMAIN, 'turns', ...WEB, 'store', 'audit'] },
   // A library that other FHIR servers mount: it brings no server and no database.
   interceptor: { imports: [...DOMAIN, 'cache', 'jwt', 'turns', 'audit-record'] },
   'backends/sqlite': { imports: [...SHARED, 'sqlite', 'fhir-api'] },

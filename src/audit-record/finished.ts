@@ -135,6 +135,7 @@ export function createPatientRecord(
   finished: FinishedRequest,
   patients: readonly string[],
   fhirBaseUrl: string,
+  reason = 'Patients of a long response, recorded while it was sent',
 ): AuditRecord {
   const [record] = createRecords({ ...finished, requestBody: undefined, decided: undefined }, fhirBaseUrl)
   return {
@@ -142,7 +143,7 @@ export function createPatientRecord(
     patient: undefined,
     patients: undefined,
     ...fileUnder(listOnce(patients)),
-    reason: 'Patients of a long response, recorded while it was sent',
+    reason,
   }
 }
 

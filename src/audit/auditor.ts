@@ -243,7 +243,7 @@ export interface FhirAudit extends AuditEventServer, Pick<Auditor, 'prepare' | '
   /** Await before sending the response. Rejects if the record cannot be stored: then the response must not be sent. */
   record(finished: FinishedRequest, work: Work): Promise<void>
   /** Records the patients of a response that was too long to be read before it was sent. */
-  recordPatients(finished: FinishedRequest, patients: readonly string[]): Promise<void>
+  recordPatients(finished: FinishedRequest, patients: readonly string[], reason?: string): Promise<void>
   /** For a server that stores the records with the change and delivers them. */
   createRecords(finished: FinishedRequest, work: Work): Promise<readonly AuditRecord[]>
   /** The record of a change whose outcome is not yet known. */
@@ -268,8 +268,8 @@ export function createFhirAudit({ auditor, store, fhirBaseUrl }: FhirAuditOption
     deliver: auditor.deliver,
     redeliver: auditor.redeliver,
     record: async (finished, work) => auditor.record(...(await create(finished, work))),
-    recordPatients: (finished, patients) =>
-      auditor.record(createPatientRecord(finished, patients, fhirBaseUrl)),
+    recordPatients: (finished, patients, reason) =>
+      auditor.record(createPatientRecord(finished, patients, fhirBaseUrl, reason)),
     createRecords: async (finished, work) => (auditor.keeps ? create(finished, work) : []),
     createBegunRecords: async (begun, work) =>
       auditor.keeps ? [withUnknownOutcome((await create(begun, work))[0])] : [],

@@ -19,7 +19,6 @@ export {
   type ClientRow,
   changeClient,
   describeClient,
-  ensureClient,
   findClientRow,
   listClients,
 } from './admin/apps/clients.ts'

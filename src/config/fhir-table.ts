@@ -74,6 +74,18 @@ export const fhirTable = {
     about:
       'Largest number of entries of a transaction; a batch may have twice as many. The embedded FHIR server, which processes a transaction without yielding, accepts at most `1000`.',
   }),
+  'fhir.exportHours': defineFixed({
+    name: 'smart.fhir.export-hours',
+    type: types.wholeNumber(1, 168),
+    initial: '24',
+    about: 'How long the files of a [bulk export](how-to/export-data.md) can be downloaded, in hours.',
+  }),
+  'fhir.exportFileResources': defineFixed({
+    name: 'smart.fhir.export-file-resources',
+    type: types.wholeNumber(1, 10_000_000),
+    initial: '100000',
+    about: 'Largest number of resources in a file of a bulk export of the embedded FHIR server.',
+  }),
   'fhir.smartConfigurationUrl': defineOpen({
     name: 'smart.fhir.smart-configuration-url',
     type: types.pageAddress,
@@ -133,6 +145,13 @@ export const upstreamTable = {
     about:
       'Upstream operations that callers with access to all data may call, for example `$meta` or `Patient/$match`. With `POST` the caller also needs permission to write all data, unless the name ends in `:read` ([gateway](gateway.md#operations)).',
     derive: none,
+  }),
+  'fhir.upstream.export': defineFixed({
+    name: 'smart.fhir.upstream-export',
+    type: types.oneOf('search', 'relay', 'off'),
+    initial: 'search',
+    about:
+      "How the gateway exports bulk data: `search` makes the files from the upstream's searches, `relay` passes `$export` on for callers who may see all data, `off` does not export ([gateway](gateway.md#bulk-export)).",
   }),
   'fhir.upstream.searchParameters': defineDerived({
     name: 'smart.fhir.upstream-search-parameters',

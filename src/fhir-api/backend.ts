@@ -78,8 +78,65 @@ export interface BackendSession extends BackendWrites {
   panelMembers(panels: readonly Panel[], patients: ReadonlySet<string>): Awaitable<PanelMembership | Failure>
   /** Resolves when everything that this session has read or written is durable. */
   flush?(): Awaitable<void>
+  /** The rows of bulk exports. */
+  readonly rows: ExportSource
   /** Performs an operation that the API does not implement; undefined where the backend does not offer it. */
   operation?(request: FhirRequest<Operation>): Awaitable<FhirResponse | Failure> | undefined
+}
+
+/** The rows of bulk exports, as they were at a moment. It checks no access: the export does, row by row. */
+export interface ExportSource {
+  /** The present moment, when everything that was written until then is durable. */
+  now(): Promise<ExportMoment>
+  /**
+   * The next range of a type, with at most `limit` rows, or undefined after the last one. A call does a limited amount of
+   * work: a range may have fewer rows than it could have.
+   */
+  divide(rows: ExportSelection, after: number, limit: number): Promise<ExportRange | undefined | Failure>
+  /** The rows of a range, a few at a time. A failure ends them: rows are missing then. */
+  read(rows: ExportSelection, range: ExportRange): AsyncIterable<readonly ExportRow[] | Failure>
+  /** Whether `deleted` is supported. */
+  readonly knowsDeletions: boolean
+}
+
+/** `mark` is the backend's own. */
+export interface ExportMoment {
+  /** Milliseconds since 1970. */
+  readonly time: number
+  readonly mark: number
+}
+
+/** Positions of the backend's own: after `from`, up to `to`. */
+export interface ExportRange {
+  readonly from: number
+  readonly to: number
+  /** The rows of the range; undefined if they are not counted. */
+  readonly rows?: number | undefined
+}
+
+export interface ExportSelection {
+  readonly type: string
+  readonly moment: ExportMoment
+  /** The last content of resources that were deleted. */
+  readonly isDeleted: boolean
+  /** Milliseconds: resources that were written at this time or later. */
+  readonly since?: number | undefined
+  /** Milliseconds: resources that were written before. */
+  readonly until?: number | undefined
+  /** Only the compartments of these patients. A backend may return more. */
+  readonly patients?: readonly string[] | undefined
+  /** Search parameters; all of one list must match. A backend may return more. */
+  readonly filters: readonly Params[]
+}
+
+export interface ExportRow {
+  readonly type: string
+  readonly id: string
+  /** JSON as stored. */
+  readonly text: string
+  parse(): Resource
+  /** See `StoredVersion`. */
+  findPatients?(): readonly string[] | undefined
 }
 
 export interface CollectLimit {

@@ -74,6 +74,20 @@ export function describeProfiles(type: string): { readonly supportedProfile?: re
   return profiles.length > 0 ? { supportedProfile: profiles } : {}
 }
 
+const BULK_BASE = 'http://hl7.org/fhir/uv/bulkdata'
+
+/** The statement that servers with bulk exports instantiate. */
+export const BULK_DATA = `${BULK_BASE}/CapabilityStatement/bulk-data`
+
+const EXPORTS: Readonly<Record<string, string>> = { Patient: 'patient-export', Group: 'group-export' }
+
+/** The export of a type, if it has one, or of the system. */
+export function describeExport(type?: string): readonly object[] {
+  const operation = type === undefined ? 'export' : EXPORTS[type]
+  if (operation === undefined) return []
+  return [{ name: 'export', definition: `${BULK_BASE}/OperationDefinition/${operation}` }]
+}
+
 /** The audit trail serves AuditEvents: only the server writes them (AUDIT-6), and each has one version. */
 export const AUDIT_SECTION = {
   type: 'AuditEvent',

@@ -1,6 +1,7 @@
 import type { VersionAccess } from '../smart/index.ts'
 import type { AccessCache } from './access-cache.ts'
 import type { Audited, BackendSession, FhirBackend } from './backend.ts'
+import type { Exports } from './exports.ts'
 import type { Pages } from './paging.ts'
 import type { FhirRequest, InteractionOf, Kind } from './request.ts'
 import type { Failure, FhirResponse } from './response.ts'
@@ -21,6 +22,8 @@ export interface Context {
   /** The content of `.well-known/smart-configuration`. */
   readonly smartConfiguration: () => object
   readonly clock: () => number
+  /** Only if bulk exports are offered. */
+  readonly exports?: Exports | undefined
   /** Creates the audit records that a backend stores in the same transaction as a change, if it can. */
   readonly audited?: Audited | undefined
   /** `handle`: the entries of a Bundle are handled like requests. */

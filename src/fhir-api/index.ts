@@ -28,6 +28,11 @@ export type {
   Committed,
   ConditionMatch,
   EverythingTarget,
+  ExportMoment,
+  ExportRange,
+  ExportRow,
+  ExportSelection,
+  ExportSource,
   FhirBackend,
   LocalWrites,
   VersionedWrite,
@@ -36,8 +41,10 @@ export { decideEntries, RESPONSE_TOO_LARGE } from './bundle/entry.ts'
 export { type BundleParts, buildUrl, bundleJson, entryJson, type Link } from './bundle-json.ts'
 export {
   AUDIT_SECTION,
+  BULK_DATA,
   COMPARTMENTS,
   createSecuritySection,
+  describeExport,
   describeParameters,
   describeProfiles,
   SYSTEM_INTERACTIONS,
@@ -45,6 +52,7 @@ export {
   US_CORE_SERVER,
 } from './capability-sections.ts'
 export type { Context, Handler } from './context.ts'
+export type { ExportOptions } from './exports.ts'
 export { handle } from './handle.ts'
 export { createFhirApi, evaluateLate, type FhirApiOptions } from './http/create-fhir-api.ts'
 export { addPostedParams, findNamedTypes } from './interactions/operations.ts'

@@ -110,7 +110,9 @@ export function findExcludedType(
 ): string | undefined {
   if ('type' in interaction && interaction.type !== undefined && excluded.has(interaction.type))
     return interaction.type
-  if (!('params' in interaction)) return undefined
+  // An export looks at its own types.
+  if (!('params' in interaction) || ('name' in interaction && interaction.name === '$export'))
+    return undefined
   return interaction.params
     .filter(([name]) => name === '_type' || /^_(?:rev)?include(?::|$)/.test(name))
     .flatMap(([, value]) => value.split(/[,:]/))

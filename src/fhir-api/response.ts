@@ -33,6 +33,8 @@ export interface FhirResponse {
   readonly content?: NativeContent | undefined
   /** For the audit trail: the resources in `body`, so that it is not parsed again. */
   readonly contents?: readonly SentContent[] | undefined
+  /** For the audit trail: what a stream has sent. */
+  readonly streamed?: StreamRecord | undefined
   /** For the audit trail: the resource after a change, and before it. */
   readonly after?: SentContent | undefined
   readonly before?: SentContent | undefined
@@ -46,6 +48,14 @@ export interface FhirResponse {
   readonly isRecorded?: boolean | undefined
   /** Resolves when the change is durable; rejects when it was lost. The response is sent only then. */
   readonly durable?: Promise<void> | undefined
+}
+
+/** What a stream has sent until now. */
+export interface StreamRecord {
+  /** The number of patients that were not taken yet. */
+  readonly waiting: number
+  takePatients(): readonly string[]
+  describe(): string
 }
 
 const JSON_TYPE = 'application/fhir+json; charset=utf-8'

@@ -14,7 +14,7 @@ export {
   namesOtherPatient,
   UNKNOWN_PATIENT,
 } from './compartment.ts'
-export type { DateRange } from './date-range.ts'
+export { type DateRange, parseDateRange } from './date-range.ts'
 export {
   findSearchParameter,
   isResourceType,
@@ -57,6 +57,7 @@ export {
 export * as limits from './limits.ts'
 export { GRANULAR_SCOPES, TOKEN_CHARACTERS } from './limits.ts'
 export {
+  exportOperations,
   findOperation,
   getOperationDefinition,
   listGatewayOperations,

@@ -30,6 +30,8 @@ type OperationNeeds =
   | { readonly kind: 'whole-type' }
   /** Permission to read all data and, for a POST of an operation that does not only read, to write all data. */
   | { readonly kind: 'all-data'; readonly readsOnly: boolean }
+  /** Scopes of a backend service. What it exports is checked against the grant. */
+  | { readonly kind: 'export' }
 
 const RECORD: OperationNeeds = { kind: 'all', permissions: ['r', 's'] }
 const TERMINOLOGY: OperationNeeds = { kind: 'whole-type' }
@@ -46,6 +48,17 @@ export const operations: readonly OperationRule[] = [
     needs: { kind: 'any', permissions: ['c', 'r', 'u', 'd', 's'] },
   },
   { name: '$validate', levels: ['instance'], types: 'any', needs: { kind: 'all', permissions: ['r'] } },
+]
+
+const EXPORT: OperationNeeds = { kind: 'export' }
+
+/** A bulk export, its status and its files. Not among `operations`: a host of the library would have to check its files. */
+export const exportOperations: readonly OperationRule[] = [
+  { name: '$export', levels: ['system'], types: 'any', needs: EXPORT },
+  { name: '$export', levels: ['type'], types: ['Patient'], needs: EXPORT },
+  { name: '$export', levels: ['instance'], types: ['Group'], needs: EXPORT },
+  { name: '$export-status', levels: ['system'], types: 'any', needs: EXPORT },
+  { name: '$export-file', levels: ['system'], types: 'any', needs: EXPORT },
 ]
 
 /** Operations of the upstream: every resource in the response is checked, or the response cannot contain patient data. */

@@ -45,6 +45,7 @@ export interface Schema {
   audit_key: AuditKeyTable
   lease: LeaseTable
   runtime_value: RuntimeValueTable
+  export_job: ExportJobTable
 }
 
 /** LOGIN-1. `id`, `disabled` and `admin` have defaults, so that one plain INSERT adds a clinician. */
@@ -562,4 +563,28 @@ interface RuntimeValueTable {
   changed_at: Instant
   /** Null: it holds until it is changed. */
   expires_at: Instant | null
+}
+
+/** A bulk export. */
+interface ExportJobTable {
+  id: string
+  /** Of the tokens that may use it; empty for our auth server. */
+  issuer: string
+  client_id: string
+  level: string
+  /** The exported types, separated by spaces. */
+  types: string
+  /** Resources that changed later are not in it. */
+  started_at: Instant
+  expires_at: Instant
+  /** The client was told to ask for the status at this time or later. */
+  next_poll_at: Instant
+  /** Counts the changes of the plan: two processes that continue it at once do not both write. */
+  revision: number
+  /** Null until all files are known. */
+  files: number | null
+  /** What it selects, as JSON, encrypted: it may name patients. */
+  order_sealed: string
+  /** Its files as far as they are known, as JSON, encrypted. */
+  plan_sealed: string | null
 }

@@ -52,6 +52,7 @@ const EXPIRING = [
   ['refresh_token', 'expires_at', 0],
   ['revocation', 'expires_at', 0],
   ['used_assertion', 'expires_at', 0],
+  ['export_job', 'expires_at', 0],
   ['signing_key', 'retired_at', KEPT.signingKey],
 ] as const satisfies readonly (readonly [keyof Schema, string, number])[]
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { FhirAudit } from '../../src/audit/index.ts'
-import { fhirServer } from '../../src/backends/sqlite/index.ts'
+import { type FhirServerOptions, fhirServer } from '../../src/backends/sqlite/index.ts'
 import { createGateway } from '../../src/backends/upstream/index.ts'
 import { NO_WAIT, startUpstream } from '../../src/backends/upstream/testing/start-gateway.ts'
 import type { Authenticator } from '../../src/smart/index.ts'
@@ -10,20 +10,29 @@ export type OpenGuarded = (
   guard: Authenticator,
   baseUrl: string,
   audit?: FhirAudit,
+  more?: Pick<FhirServerOptions, 'exports' | 'clock'>,
 ) => Promise<FastifyInstance>
 
 /** The two FHIR servers that a guard stands before: what holds on one holds on the other. */
 export const GUARDED_SERVERS: Readonly<Record<string, OpenGuarded>> = {
-  'the embedded FHIR server': (guard, baseUrl, audit) =>
-    fhirServer({ baseUrl, dataFile: ':memory:', guard, audit, smartConfiguration: {} }),
+  'the embedded FHIR server': (guard, baseUrl, audit, more) =>
+    fhirServer({ baseUrl, dataFile: ':memory:', guard, audit, smartConfiguration: {}, ...more }),
 
-  'the gateway': async (guard, baseUrl, audit) => {
+  'the gateway': async (guard, baseUrl, audit, more) => {
     const [port = 0] = await freePorts(1)
     const upstreamUrl = `http://127.0.0.1:${port}/upstream`
     const upstream = await fhirServer({ baseUrl: upstreamUrl, dataFile: ':memory:', smartConfiguration: {} })
     await upstream.listen({ port, host: '127.0.0.1' })
     const options = { profile: 'strict', smartConfiguration: {} } as const
-    const app = await createGateway({ baseUrl, upstreamUrl, guard, audit, conceal: NO_WAIT, ...options })
+    const app = await createGateway({
+      baseUrl,
+      upstreamUrl,
+      guard,
+      audit,
+      conceal: NO_WAIT,
+      ...options,
+      ...more,
+    })
     app.addHook('onClose', () => upstream.close())
     return app
   },

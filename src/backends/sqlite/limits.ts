@@ -22,3 +22,8 @@ export const ROWS_OF_PARAMETER = 1.5
 export const ROWS_OF_VALUE = 0.3
 /** Index rows that the search of a conditional write may read: the file is locked meanwhile. */
 export const CONDITION_ROWS = 20_000
+
+/** Versions that a step of a bulk export reads. */
+export const EXPORT_STEP_ROWS = 500
+/** Characters after which such a step sends what it has read. */
+export const EXPORT_CHARACTERS = 1024 * 1024

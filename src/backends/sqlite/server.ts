@@ -10,12 +10,14 @@ import {
 } from '../../fhir/index.ts'
 import {
   AUDIT_SECTION,
+  BULK_DATA,
   COMPARTMENTS,
   createAccessCache,
   createFhirApi,
   createOnce,
   createPages,
   createSecuritySection,
+  describeExport,
   describeParameters,
   describeProfiles,
   evaluateLate,
@@ -93,17 +95,17 @@ function createDataCheck({ database }: Repository, clock: () => number): ReadyCh
 
 /** The resources in one SQLite file as a backend of the FHIR API. */
 function createBackend(
-  { baseUrl, smartConfiguration, versionAccess = 'current' }: FhirServerOptions,
+  { baseUrl, smartConfiguration, versionAccess = 'current', clock = Date.now, exports }: FhirServerOptions,
   repository: Repository,
   outbox: Outbox | undefined,
 ): FhirBackend {
   const { database } = repository
   const local = createLocalWrites(repository, outbox)
   const membership = createMembership(repository)
-  const context: SqliteContext = { repository, outbox, local, membership, versionAccess }
+  const context: SqliteContext = { repository, outbox, local, membership, versionAccess, clock }
   return {
     forRequest: request => new SqliteSession(context, request),
-    capabilities: createCapabilities(baseUrl, evaluateLate(smartConfiguration)),
+    capabilities: createCapabilities(baseUrl, evaluateLate(smartConfiguration), exports !== undefined),
     pages: openPages(database),
     accessCache: createAccessCache(),
   }
@@ -145,21 +147,25 @@ function openPageKey(database: Database): Uint8Array {
 const DATE = '2026-01-01'
 
 /** The CapabilityStatement as JSON, built again only when the SMART configuration has changed. */
-function createCapabilities(baseUrl: string, smartConfiguration: () => object): () => string {
+function createCapabilities(
+  baseUrl: string,
+  smartConfiguration: () => object,
+  exports: boolean,
+): () => string {
   const format = createOnce((configuration: object) =>
-    JSON.stringify(describeCapabilities(baseUrl, configuration)),
+    JSON.stringify(describeCapabilities(baseUrl, configuration, exports)),
   )
   return () => format(smartConfiguration())
 }
 
 /** All types are alike except AuditEvent; each has the search parameters that are indexed. */
-function describeCapabilities(baseUrl: string, smartConfiguration: object): object {
+function describeCapabilities(baseUrl: string, smartConfiguration: object, exports: boolean): object {
   return {
     resourceType: 'CapabilityStatement',
     status: 'active',
     date: DATE,
     kind: 'instance',
-    instantiates: [US_CORE_SERVER],
+    instantiates: [US_CORE_SERVER, ...(exports ? [BULK_DATA] : [])],
     software: { name: 'Sallyport', version },
     implementation: { description: 'Sallyport FHIR R4 server', url: baseUrl },
     fhirVersion: '4.0.1',
@@ -169,16 +175,17 @@ function describeCapabilities(baseUrl: string, smartConfiguration: object): obje
       {
         mode: 'server',
         security: createSecuritySection(smartConfiguration),
-        resource: resourceTypes.map(describeType),
+        resource: resourceTypes.map(type => describeType(type, exports)),
         interaction: SYSTEM_INTERACTIONS.map(code => ({ code })),
         searchParam: describeParameters('Basic').filter(({ name }) => name.startsWith('_')),
+        ...(exports && { operation: describeExport() }),
         compartment: COMPARTMENTS,
       },
     ],
   }
 }
 
-function describeType(type: string): object {
+function describeType(type: string, exports: boolean): object {
   if (type === AUDIT_SECTION.type) return AUDIT_SECTION
   const references = listSearchParameters(type).filter(it => it.type === 'reference')
   return {
@@ -195,9 +202,12 @@ function describeType(type: string): object {
     referencePolicy: ['literal', 'local'],
     ...(references.length > 0 && { searchInclude: references.map(({ code }) => `${type}:${code}`) }),
     searchParam: describeParameters(type),
-    operation: listOperations(operations, type).map(name => ({
-      name,
-      definition: getOperationDefinition(type, name),
-    })),
+    operation: [
+      ...listOperations(operations, type).map(name => ({
+        name,
+        definition: getOperationDefinition(type, name),
+      })),
+      ...(exports ? describeExport(type) : []),
+    ],
   }
 }

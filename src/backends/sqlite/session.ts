@@ -8,6 +8,7 @@ import type {
   ConditionMatch,
   Cursor,
   EverythingTarget,
+  ExportSource,
   Failure,
   FhirRequest,
   History,
@@ -22,6 +23,7 @@ import type {
 } from '../../fhir-api/index.ts'
 import type { AccessFilter, PanelMembership } from '../../smart/index.ts'
 import { commit } from './commit.ts'
+import { SqliteRows } from './export-rows.ts'
 import { findWithin } from './find-within.ts'
 import { findHistory } from './history/find-history.ts'
 import type { HistoryContext } from './history/versions.ts'
@@ -41,6 +43,7 @@ import { OutsideVersion, SqliteVersion } from './stored-version.ts'
 export interface SqliteContext extends HistoryContext {
   readonly outbox: Outbox | undefined
   readonly local: LocalWrites
+  readonly clock: () => number
 }
 
 /** The resources of one file on behalf of one request. */
@@ -57,6 +60,11 @@ export class SqliteSession implements BackendSession {
 
   get local(): LocalWrites {
     return this.#context.local
+  }
+
+  get rows(): ExportSource {
+    const { repository, clock } = this.#context
+    return new SqliteRows(repository, clock, this.#request.work)
   }
 
   read(

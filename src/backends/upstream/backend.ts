@@ -6,6 +6,7 @@ import {
   mayChange,
   type Params,
   type Resource,
+  type Work,
 } from '../../fhir/index.ts'
 import type {
   BackendSession,
@@ -32,6 +33,7 @@ import { EXCLUDED_TYPES } from './read/access.ts'
 import { readLast, readVersion } from './read/read-version.ts'
 import { buildStrictSearch, visitMatches } from './search/chains.ts'
 import { collectEntries, findMatch } from './search/collect.ts'
+import { UpstreamRows } from './search/export-rows.ts'
 import { findEverything } from './search/find-everything.ts'
 import { findHistory } from './search/find-history.ts'
 import { performSearch } from './search/search.ts'
@@ -43,9 +45,13 @@ export function createBackend(context: GatewayContext): FhirBackend {
   return {
     forRequest(request) {
       const caller = { holder: grantFingerprint(request.authenticated.grant), connection: request.connection }
-      const upstream = countRequests(bindCaller(context.upstream, caller), request.work)
       const concealment = createConcealment(context.conceal)
-      return new UpstreamSession({ ...context, upstream, deletions: new Map(), concealment }, request)
+      const bound = { ...context, deletions: new Map(), concealment }
+      const bind = (work: Work) => ({
+        ...bound,
+        upstream: countRequests(bindCaller(context.upstream, caller), work),
+      })
+      return new UpstreamSession(bind, request)
     },
     capabilities: context.capabilities,
     pages: context.pages,
@@ -59,10 +65,12 @@ export function createBackend(context: GatewayContext): FhirBackend {
 class UpstreamSession implements BackendSession {
   readonly #context: GatewayContext
   readonly #request: FhirRequest
+  readonly rows: UpstreamRows
 
-  constructor(context: GatewayContext, request: FhirRequest) {
-    this.#context = context
+  constructor(bind: (work: Work) => GatewayContext, request: FhirRequest) {
+    this.#context = bind(request.work)
     this.#request = request
+    this.rows = new UpstreamRows(bind, request, this.#context)
   }
 
   read(type: string, id: string, version?: string) {

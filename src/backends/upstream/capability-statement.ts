@@ -13,8 +13,10 @@ import {
 } from '../../fhir/index.ts'
 import {
   AUDIT_SECTION,
+  BULK_DATA,
   COMPARTMENTS,
   createSecuritySection,
+  describeExport,
   type Failure,
   failBroken,
   SYSTEM_INTERACTIONS,
@@ -28,7 +30,11 @@ import { EXCLUDED_TYPES } from './read/access.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-type Gateway = Pick<GatewayContext, 'baseUrl' | 'isRecorded' | 'isUpstreamParameter' | 'operations'>
+interface Gateway
+  extends Pick<GatewayContext, 'baseUrl' | 'isRecorded' | 'isUpstreamParameter' | 'operations'> {
+  /** Whether the gateway makes the files of bulk exports. */
+  readonly exports: boolean
+}
 
 /** The CapabilityStatement as JSON, built again only when that of the upstream or the SMART configuration has changed. */
 export function createStatement(
@@ -59,7 +65,9 @@ function buildStatement(upstream: Json, gateway: Gateway, smartConfiguration: ob
   return {
     ...kept,
     kind: 'instance',
-    ...omitEmpty({ instantiates: listOf(instantiates, isUsCoreServer) }),
+    ...omitEmpty({
+      instantiates: [...listOf(instantiates, isUsCoreServer), ...(gateway.exports ? [BULK_DATA] : [])],
+    }),
     implementation: {
       description: 'FHIR R4 server behind Sallyport',
       ...(isRecord(implementation) &&
@@ -81,9 +89,10 @@ function buildRestSection(
   gateway: Gateway,
   smartConfiguration: object,
 ): object {
-  const passed = listRecords(operation).filter(it =>
-    findOperation(gateway.operations, { name: getOperationName(it) }),
+  const theirs = listRecords(operation).filter(
+    it => findOperation(gateway.operations, { name: getOperationName(it) }) && !isOwnExport(gateway, it),
   )
+  const passed = [...theirs, ...(gateway.exports ? describeExport() : [])]
   const parameters = listRecords(searchParam).filter(({ name }) => isOfAllTypes(String(name)))
   return {
     ...kept,
@@ -119,7 +128,10 @@ function buildResourceSection(
       searchInclude: listIncludes('_include', searchInclude, type),
       searchRevInclude: listIncludes('_revinclude', searchRevInclude, type),
       searchParam: listRecords(searchParam).filter(({ name }) => isUsable(gateway, type, String(name))),
-      operation: listOffered(operation, type, gateway.operations),
+      operation: [
+        ...listOffered(operation, type, gateway.operations).filter(it => !isOwnExport(gateway, it)),
+        ...(gateway.exports ? describeExport(type) : []),
+      ],
     }),
   }
 }
@@ -144,7 +156,12 @@ function listIncludes(name: string, includes: unknown, type: string): readonly s
 // The gateway performs them itself.
 const OWN = ownOperations.filter(({ name }) => name === '$validate' || name === '$lastn')
 
-function listOffered(operation: unknown, type: string, rules: readonly OperationRule[]): readonly object[] {
+/** The gateway's own takes the place of the upstream's. */
+function isOwnExport({ exports }: Gateway, operation: Json): boolean {
+  return exports && getOperationName(operation) === '$export'
+}
+
+function listOffered(operation: unknown, type: string, rules: readonly OperationRule[]): readonly Json[] {
   const own = listOperations(OWN, type)
   const theirs = listRecords(operation).filter(it => {
     const name = getOperationName(it).slice(1)

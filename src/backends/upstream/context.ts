@@ -12,6 +12,7 @@ import type { MemberLookups } from './team.ts'
 export interface GatewayContext {
   /** The FHIR base URL as clients know it. */
   readonly baseUrl: string
+  readonly clock: () => number
   readonly urls: UrlRewriter
   readonly upstream: Upstream
   /** The versions in which resources were deleted, as this session has read them, by `Type/id`. */

@@ -59,3 +59,8 @@ export const CARE_TEAMS = 1_000
 export const INCLUDES_REMEMBERED = 300
 /** Values in the JSON of an inspected response. */
 export const RESPONSE_VALUES = 500_000
+
+/** Resources that a search of a bulk export asks for. */
+export const EXPORT_PAGE = '200'
+/** Patients of one search of a bulk export. */
+export const EXPORT_PATIENTS_AT_ONCE = 20

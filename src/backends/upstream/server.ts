@@ -156,19 +156,26 @@ function createContext(
   { statement, profile, ...connection }: Connection,
 ): GatewayContext {
   const { baseUrl, smartConfiguration, narrowing = 'auto', operations = listGatewayOperations() } = options
-  const { conceal = waitForStep } = options
+  const { conceal = waitForStep, clock = Date.now } = options
   const isUpstreamParameter = createUpstreamParameters(options.searchParameters ?? [])
-  const gateway = { baseUrl, operations, isUpstreamParameter, isRecorded: options.audit !== undefined }
+  const gateway = {
+    baseUrl,
+    operations,
+    isUpstreamParameter,
+    isRecorded: options.audit !== undefined,
+    exports: options.exports !== undefined,
+  }
   const toJson = createStatement(gateway, evaluateLate(smartConfiguration))
   return {
     ...connection,
     ...gateway,
+    clock,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     accessCache: createAccessCache(),
     versionAccess: options.versionAccess ?? 'current',
     memberLookups: new Map(),
     findMembers,
-    followsChains: createChainSupport(connection.upstream, options.clock ?? Date.now),
+    followsChains: createChainSupport(connection.upstream, clock),
     deletions: new Map(),
     concealment: createConcealment(conceal),
     conceal,

@@ -2,13 +2,14 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import { createFhirAudit } from '../../audit/index.ts'
 import type { FhirServerOptions } from '../../backends/sqlite/index.ts'
-import { createHostCheck, type Settings } from '../../config/index.ts'
-import { describeError } from '../../core/index.ts'
+import { createHostCheck, ensureSecret, type Settings } from '../../config/index.ts'
+import { describeError, HOUR_MS } from '../../core/index.ts'
 import { givesAccessByCareTeam } from '../../smart/index.ts'
+import { createSealer } from '../../store/index.ts'
 import { NotReady } from '../../web/http/index.ts'
 import { CommandFailure } from '../command.ts'
 import { prepareDataFile } from '../with-store.ts'
-import { findOfferedOperations } from './files.ts'
+import { exportsData, findOfferedOperations } from './files.ts'
 import { openGateway } from './gateway.ts'
 import { createLiveFilter } from './live.ts'
 import type { Closing, Parts, PrintLine, Storage } from './parts.ts'
@@ -80,6 +81,14 @@ export async function openFhir(
         ? [{ name: 'audit', check: () => store.ping() }]
         : []),
     ],
+    ...(exportsData(settings.fhir) && {
+      exports: {
+        store,
+        sealer: createSealer(ensureSecret(settings)),
+        lifetimeMs: settings.fhir.exportHours * HOUR_MS,
+        fileResources: settings.fhir.exportFileResources,
+      },
+    }),
     versionAccess: settings.fhir.versionAccess,
     bodyLimit: toBytes(settings.fhir.bodyLimitMegabytes),
     contentLimit: toBytes(settings.fhir.binaryLimitMegabytes),

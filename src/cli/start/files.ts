@@ -5,6 +5,7 @@ import type { UpstreamTls } from '../../backends/upstream/index.ts'
 import { parsePolicyText, type Settings } from '../../config/index.ts'
 import { describeError, findCode, isFailure } from '../../core/index.ts'
 import {
+  exportOperations,
   isId,
   listGatewayOperations,
   type OperationRule,
@@ -188,9 +189,20 @@ function readPolicyFile(path: string): string {
 }
 
 export function findOfferedOperations({ fhir }: Settings): readonly OperationRule[] {
-  return fhir.upstreamUrl === undefined
-    ? operations
-    : listGatewayOperations(fhir.upstream.operations.map(readOperation))
+  const { upstream, upstreamUrl } = fhir
+  const exporting = exportsData(fhir) ? exportOperations : []
+  if (upstreamUrl === undefined) return [...exporting, ...operations]
+  const relayed = upstream.export === 'relay' ? RELAYED_EXPORT : []
+  return [...exporting, ...listGatewayOperations([...relayed, ...upstream.operations].map(readOperation))]
+}
+
+/** `$export-poll-status` is HAPI's. */
+const RELAYED_EXPORT = ['$export:read', '$export-poll-status:read']
+
+/** Whether the FHIR server makes the files of bulk exports itself. A site may still list the upstream's operation. */
+export function exportsData({ upstreamUrl, upstream }: Settings['fhir']): boolean {
+  if (upstreamUrl === undefined) return true
+  return upstream.export === 'search' && !upstream.operations.some(it => /^\$export(?::read)?$/.test(it))
 }
 
 function readOperation(text: string): OperationRule {

@@ -17,6 +17,9 @@ function makeContext(handle: Context['handle'], more: Partial<BackendSession> = 
     throw new Error('Not expected in this test')
   }
   const session: BackendSession = {
+    get rows() {
+      return nothing()
+    },
     read: nothing,
     panelMembers: nothing,
     findMatch: nothing,

@@ -7,7 +7,7 @@ import { listDecided } from '../bundle/entry.ts'
 import type { FhirRequest } from '../request.ts'
 import { type Failure, type FhirResponse, isOutside } from '../response.ts'
 import { toResponse } from '../to-response.ts'
-import { recordPatients } from './audit-stream.ts'
+import { recordPatients, recordStream } from './audit-stream.ts'
 import type { FhirApi } from './fhir-api.ts'
 
 /** The request, as far as it is known. */
@@ -33,7 +33,12 @@ export async function recordOutcome(
   outcome: FhirResponse | Failure,
 ): Promise<FhirResponse> {
   const response = toCountedResponse(api, outcome)
-  if (api.audit) await writeRecord(api, request, input, toAuditOutcome(response), getFailure(outcome))
+  try {
+    if (api.audit) await writeRecord(api, request, input, toAuditOutcome(response), getFailure(outcome))
+  } catch (error) {
+    if (typeof response.body === 'object') response.body.destroy()
+    throw error
+  }
   return recordStreamed(api, request, input, response)
 }
 
@@ -45,12 +50,16 @@ export function recordStreamed(
   response: FhirResponse,
 ): FhirResponse {
   const { audit, baseUrl } = api
-  const { body, contents } = response
+  const { body, contents, streamed } = response
   if (!audit || body === undefined || typeof body === 'string' || contents) return response
   const finished = describeFinished(api, request, input, toAuditOutcome(response))
   return {
     ...response,
-    body: recordPatients(body, baseUrl, patients => audit.recordPatients(finished, patients)),
+    body: streamed
+      ? recordStream(body, streamed, patients =>
+          audit.recordPatients(finished, patients, streamed.describe()),
+        )
+      : recordPatients(body, baseUrl, patients => audit.recordPatients(finished, patients)),
   }
 }
 

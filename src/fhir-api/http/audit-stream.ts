@@ -1,4 +1,5 @@
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
+import type { StreamRecord } from '../response.ts'
 
 /** The longest match of the pattern, and a character after it. */
 const MAX_MATCH_CHARACTERS = 1_000
@@ -62,4 +63,43 @@ export function recordPatients(
 /** JSON may write `/` as `\/`. */
 function toPattern(url: string): string {
   return RegExp.escape(url).replaceAll('\\/', '\\\\?\\/')
+}
+
+/**
+ * Records what a stream has sent, with its patients. The last part is sent when the record is stored; if it cannot be stored,
+ * the response breaks off. If the client leaves, the part that was sent is recorded.
+ */
+export function recordStream(
+  body: Readable,
+  sent: StreamRecord,
+  record: (patients: readonly string[]) => Promise<void>,
+): Readable {
+  const passOn = (work: Promise<void>, done: TransformCallback, chunk?: Buffer) =>
+    work.then(() => done(null, chunk), done)
+  let last: Buffer | undefined
+  let isRecorded = false
+  const recordAll = () => {
+    if (isRecorded) return Promise.resolve()
+    isRecorded = true
+    return record(sent.takePatients())
+  }
+  const stream = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      const before = last
+      last = chunk
+      if (sent.waiting < PATIENTS_AT_ONCE) done(null, before)
+      else void passOn(record(sent.takePatients()), done, before)
+    },
+    flush: done => void passOn(recordAll(), done, last),
+    destroy(error, done) {
+      body.destroy()
+      // The auditor reports the failure, with the record.
+      recordAll().then(
+        () => done(error),
+        () => done(error),
+      )
+    },
+  })
+  body.on('error', error => stream.destroy(error))
+  return body.pipe(stream)
 }

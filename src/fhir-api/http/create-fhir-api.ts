@@ -14,6 +14,8 @@ import {
 } from '../../web/http/index.ts'
 import type { CacheCounts } from '../access-cache.ts'
 import type { FhirBackend } from '../backend.ts'
+import { openExports } from '../export/open-exports.ts'
+import type { ExportOptions } from '../exports.ts'
 import { authenticate, authenticateCaller } from './authenticate.ts'
 import type { CountingAuthenticator, FhirApi } from './fhir-api.ts'
 import { readBodies, readContents } from './read-bodies.ts'
@@ -29,6 +31,8 @@ export interface FhirApiOptions {
   readonly audit?: FhirAudit | undefined
   /** The version that decides about access to old versions; `current` by default. */
   readonly versionAccess?: VersionAccess
+  /** Only if bulk exports are offered. */
+  readonly exports?: ExportOptions | undefined
   /** The content of `.well-known/smart-configuration`; `metadata` repeats its URLs. */
   readonly smartConfiguration: object | (() => object)
   /** Further public documents, by path. */
@@ -87,6 +91,7 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
     audit,
     backend,
     clock,
+    exports: options.exports && openExports(options.exports),
     baseUrl,
     basePath,
     bodyLimits,

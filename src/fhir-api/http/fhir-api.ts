@@ -12,6 +12,7 @@ import type { Authenticated, Authenticator, VersionAccess } from '../../smart/in
 import type { Counter, Origins } from '../../web/http/index.ts'
 import type { CacheCounts } from '../access-cache.ts'
 import type { FhirBackend } from '../backend.ts'
+import type { Exports } from '../exports.ts'
 
 /** Everything that the handling of a request needs. */
 export interface FhirApi extends BaseLocation {
@@ -22,6 +23,7 @@ export interface FhirApi extends BaseLocation {
   readonly versionAccess: VersionAccess
   readonly smartConfiguration: () => object
   readonly clock: () => number
+  readonly exports: Exports | undefined
   readonly bodyLimits: BodyLimits
   /** The work that one request may cause. */
   readonly createWork: () => Work

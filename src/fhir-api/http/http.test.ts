@@ -101,6 +101,9 @@ async function open(setting: Setting = {}): Promise<TestApi> {
           return perform(it)
         }
         return {
+          get rows() {
+            return notHere()
+          },
           read: notHere,
           search: notHere,
           collect: notHere,

@@ -118,6 +118,7 @@ function createContext(api: FhirApi, request: FhirRequest): Context {
     isRecorded: api.audit !== undefined,
     smartConfiguration: api.smartConfiguration,
     clock: api.clock,
+    exports: api.exports,
     handle,
   }
 }

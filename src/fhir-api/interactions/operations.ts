@@ -18,6 +18,9 @@ import {
 import { findResource } from '../access/find-resource.ts'
 import { buildUrl, bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
+import { sendFile } from '../export/file.ts'
+import { startExport } from '../export/kick-off.ts'
+import { showStatus } from '../export/status.ts'
 import { resumePage } from '../paging.ts'
 import { type FhirRequest, getPath, type Operation } from '../request.ts'
 import type { Failure, FhirResponse } from '../response.ts'
@@ -210,9 +213,17 @@ const OPERATIONS: Readonly<Record<string, Handler<'operation'>>> = {
   'type/id/$validate': validateResource,
 }
 
+const EXPORTS: Readonly<Record<string, Handler<'operation'>>> = {
+  $export: startExport,
+  '$export-status': showStatus,
+  '$export-file': sendFile,
+}
+
 export const operation: Handler<'operation'> = async (context, request) => {
   const { name, type, id } = request.interaction
   const level = id === undefined ? '' : '/id'
+  const exporting = context.exports && EXPORTS[name]
+  if (exporting) return exporting(context, request)
   const handler = OPERATIONS[`${type}${level}/${name}`] ?? (type && OPERATIONS[`type${level}/${name}`])
   if (handler) return handler(context, request)
   return context.session.operation?.(request) ?? failFor('unsupported-operation', { name })

@@ -11,6 +11,7 @@ import { INSUFFICIENT_SCOPE, NOT_WITHIN, REFUSALS, TOKENS } from './access.ts'
 import { BUNDLES } from './bundles.ts'
 import { BODIES, MALFORMED_PATCHES, RESOURCES, UNUSABLE_PATCHES } from './content.ts'
 import { EXCESSES } from './excesses.ts'
+import { EXPORTS } from './exports.ts'
 import { REQUESTS } from './requests.ts'
 import { SEARCHES } from './searches.ts'
 import { UPSTREAM } from './upstream.ts'
@@ -27,6 +28,7 @@ export const FHIR_REASON_TABLES = {
   'FHIR server: resources': RESOURCES,
   'FHIR server: searches': SEARCHES,
   'FHIR server: Bundles': BUNDLES,
+  'FHIR server: bulk export': EXPORTS,
   'FHIR server: too much for one request': EXCESSES,
   'FHIR server: the upstream': UPSTREAM,
 } as const
@@ -42,6 +44,7 @@ export const FHIR_REASONS = {
   ...RESOURCES,
   ...SEARCHES,
   ...BUNDLES,
+  ...EXPORTS,
   ...EXCESSES,
   ...UPSTREAM,
 } as const

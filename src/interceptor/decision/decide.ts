@@ -21,6 +21,7 @@ import {
   isProtected,
   noAccess,
   type Permission,
+  type ResourceScope,
 } from '../../smart/index.ts'
 import type { Method } from '../refuse.ts'
 import {
@@ -191,6 +192,7 @@ function decideOperation(context: DecisionContext, operation: Operation): Decisi
   if (!rule) return deny(failFor('unsupported-operation', { name }))
   const { needs } = rule
   if (needs.kind === 'all-data') return checkAllData(context, mayChange(operation) && !needs.readsOnly)
+  if (needs.kind === 'export') return checkExport(context)
   if (type === undefined) return deny(failFor('unsupported-operation', { name }))
   if (needs.kind === 'whole-type') return checkWholeType(context, type)
   const [head, ...tail] = needs.permissions
@@ -207,6 +209,21 @@ function checkWholeType(context: DecisionContext, type: string): Decision {
   const decision = requireEither(checkType(context, type, 'r'), checkType(context, type, 's'))
   if (!decision.allowed || decision.within === 'everything') return decision
   return deny(failFor('operation-needs-whole-type', { type }))
+}
+
+/** Only a backend service exports, within its `system/` scopes. What is in a file is checked line by line. */
+function checkExport({ access, grant }: DecisionContext): Decision {
+  const scopes = grant.scopes.filter(scope => scope.kind === 'resource')
+  const isService = scopes.every(scope => scope.context === 'system') && grant.patient === undefined
+  const by = isService ? findExportScope(access) : undefined
+  if (!by) return deny(failFor('export-needs-service'))
+  return { allowed: true, by, access, within: [] }
+}
+
+function findExportScope(access: GrantedAccess): ResourceScope | undefined {
+  for (const type of resourceTypes)
+    for (const { by } of access.explainFilter(type, 's').sources) if (by !== 'fhirUser') return by
+  return undefined
 }
 
 const READING: readonly Permission[] = ['r', 's']

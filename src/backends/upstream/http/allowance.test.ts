@@ -28,6 +28,7 @@ function endless(resources: readonly object[] = []) {
   const nothing = () => Promise.reject(new Error('not asked for'))
   const context: GatewayContext = {
     baseUrl,
+    clock: Date.now,
     urls: createUrlRewriter(baseUrl, [upstreamUrl]),
     responseLimit: 1e6,
     isRecorded: false,

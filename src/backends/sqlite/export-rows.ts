@@ -1,0 +1,135 @@
+import { setImmediate } from 'node:timers/promises'
+import type { Resource, Work } from '../../fhir/index.ts'
+import type {
+  ExportMoment,
+  ExportRange,
+  ExportRow,
+  ExportSelection,
+  ExportSource,
+} from '../../fhir-api/index.ts'
+import { EXPORT_CHARACTERS, EXPORT_STEP_ROWS } from './limits.ts'
+import type { SqlValue } from './repository/database.ts'
+import type { Repository } from './repository/repository.ts'
+import { name, type Sql, sql } from './search/planner/sql.ts'
+import { findVersionPatients } from './stored-version.ts'
+
+/**
+ * The rows of bulk exports. Versions are numbered in the order in which they are committed, so that the number of the last
+ * one is a moment: a resource is in an export with its last version up to that number.
+ */
+export class SqliteRows implements ExportSource {
+  readonly knowsDeletions = true
+  readonly #repository: Repository
+  readonly #clock: () => number
+  readonly #work: Work
+
+  constructor(repository: Repository, clock: () => number, work: Work) {
+    this.#repository = repository
+    this.#clock = clock
+    this.#work = work
+  }
+
+  /** No other process writes meanwhile: every version up to the number is older than the time, and every other one is not. */
+  now(): Promise<ExportMoment> {
+    const { database } = this.#repository
+    return database.group(() => {
+      const [row] = database.rows('SELECT coalesce(max(seq), 0) FROM version', [])
+      return { time: this.#clock(), mark: Number(row?.[0]) }
+    })
+  }
+
+  async divide(selection: ExportSelection, after: number, limit: number): Promise<ExportRange | undefined> {
+    let to = after
+    let rows = 0
+    for (;;) {
+      const end = this.#findEnd(selection, to, Math.min(EXPORT_STEP_ROWS, limit))
+      if (end === undefined) break
+      const counted = this.#count(selection, to, end)
+      if (rows + counted > limit) break
+      rows += counted
+      to = end
+      await this.#work.pause()
+    }
+    return to === after ? undefined : { from: after, to, rows }
+  }
+
+  async *read(selection: ExportSelection, { from, to }: ExportRange): AsyncIterable<readonly ExportRow[]> {
+    for (let after = from; ; ) {
+      const end = this.#findEnd(selection, after, EXPORT_STEP_ROWS, to)
+      if (end === undefined) return
+      while (after < end) {
+        const { rows, last } = this.#readSome(selection, after, end)
+        yield rows
+        after = last
+      }
+      await setImmediate()
+    }
+  }
+
+  /** The number of the version that ends a step of so many versions; undefined if there are none. */
+  #findEnd(
+    { type, moment }: ExportSelection,
+    after: number,
+    step: number,
+    to = moment.mark,
+  ): number | undefined {
+    const { database, names } = this.#repository
+    const { text, values } = sql`SELECT max(seq) FROM (SELECT seq FROM version INDEXED BY version_tid
+      WHERE tid = ${names.typeId(type)} AND seq > ${after} AND seq <= ${to} ORDER BY seq LIMIT ${step})`
+    const [row] = database.rows(text, values)
+    return typeof row?.[0] === 'number' ? row[0] : undefined
+  }
+
+  #count(selection: ExportSelection, after: number, to: number): number {
+    const { text, values } = this.#select(selection, after, to, name('count(*)'))
+    return Number(this.#repository.database.rows(text, values)[0]?.[0])
+  }
+
+  /** Rows of a step, until they are large together. */
+  #readSome(
+    selection: ExportSelection,
+    after: number,
+    to: number,
+  ): { readonly rows: readonly ExportRow[]; readonly last: number } {
+    const columns = name('v.seq, v.rid, v.version, r.id, coalesce(v.content, r.content)')
+    const { text, values } = this.#select(selection, after, to, columns)
+    const rows: ExportRow[] = []
+    let characters = 0
+    for (const row of this.#repository.database.each(text, values)) {
+      const found = this.#toRow(selection.type, row)
+      rows.push(found)
+      characters += found.text.length
+      if (characters >= EXPORT_CHARACTERS) return { rows, last: Number(row[0]) }
+    }
+    return { rows, last: to }
+  }
+
+  /** The last versions of their resources at the moment. */
+  #select(
+    { type, moment, isDeleted, since, until }: ExportSelection,
+    after: number,
+    to: number,
+    columns: Sql,
+  ): Sql {
+    const tid = this.#repository.names.typeId(type)
+    return sql`SELECT ${columns} FROM version v INDEXED BY version_tid CROSS JOIN resource r ON r.rid = v.rid
+      WHERE v.tid = ${tid} AND v.seq > ${after} AND v.seq <= ${to} AND v.method ${name(isDeleted ? '=' : '<>')} 'DELETE'
+        AND v.updated >= ${since ?? 0} AND v.updated < ${until ?? Number.MAX_SAFE_INTEGER}
+        AND (v.content IS NULL OR NOT EXISTS (SELECT 1 FROM version n
+          WHERE n.rid = v.rid AND n.version = v.version + 1 AND n.seq <= ${moment.mark}))
+      ORDER BY v.seq`
+  }
+
+  #toRow(type: string, [, rid, version, id, content]: readonly SqlValue[]): ExportRow {
+    const { database } = this.#repository
+    const text = String(content)
+    const indexed = { type, rid: Number(rid), version: Number(version), content: text }
+    return {
+      type,
+      id: String(id),
+      text,
+      parse: () => JSON.parse(text) as Resource,
+      findPatients: () => findVersionPatients(database, indexed),
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import { Readable } from 'node:stream'
+import { isFailure } from '../../core/index.ts'
+import { createOutcome, failFor } from '../../fhir/index.ts'
+import type { Context, Handler } from '../context.ts'
+import type { ExportFile, ExportJob } from '../exports.ts'
+import type { FhirRequest, Operation } from '../request.ts'
+import type { StreamRecord } from '../response.ts'
+import { openFileUrl } from './file-url.ts'
+import { EXPORT_CHECK_MS, EXPORT_DOWNLOADS } from './limits.ts'
+import { formatDeletion, formatLine } from './line.ts'
+import { createRowCheck, listPatients, selectRows } from './rows.ts'
+import { findJob } from './status.ts'
+
+const HEADERS = { 'content-type': 'application/fhir+ndjson' }
+
+/**
+ * A file of an export, which is made while it is sent: the rows of the backend as they were at the start of the export, each
+ * checked with the token of this request (Output File Request).
+ */
+export const sendFile: Handler<'operation'> = async (context, request) => {
+  const { exports } = context
+  const sealed = request.interaction.params.find(([name]) => name === 'of')?.[1]
+  const content = exports && sealed !== undefined ? openFileUrl(exports.sealer, sealed) : undefined
+  const job = await findJob(context, request, content?.job)
+  if (!exports || !content || !job) return failFor('export-unknown')
+  if (!content.file)
+    return {
+      status: 200,
+      headers: HEADERS,
+      body: Readable.from([Buffer.from(formatNotes(job))]),
+      contents: [],
+    }
+  const release = exports.downloads.take(job.owner)
+  if (!release) return failFor('export-downloads-too-many', { most: EXPORT_DOWNLOADS })
+  const sent = new SentRows(context.baseUrl)
+  const lines = writeLines(context, request, { job, file: content.file, sent })
+  const body = Readable.from(lines, { objectMode: false }).once('close', release)
+  return { status: 200, headers: HEADERS, body, streamed: sent }
+}
+
+/** OperationOutcomes about what the client asked for and does not get. */
+function formatNotes({ order }: ExportJob): string {
+  const lines = order.notes.map(text => {
+    const { resourceType, issue } = createOutcome('informational', text)
+    return `${JSON.stringify({ resourceType, issue: issue.map(it => ({ ...it, severity: 'warning' })) })}\n`
+  })
+  return lines.join('')
+}
+
+/** What was sent, for the audit trail. */
+class SentRows implements StreamRecord {
+  readonly #baseUrl: string
+  readonly #known = new Set<string>()
+  #found: string[] = []
+  #count = 0
+  isWhole = false
+
+  constructor(baseUrl: string) {
+    this.#baseUrl = baseUrl
+  }
+
+  add(row: Parameters<typeof listPatients>[0]): void {
+    this.#count++
+    for (const id of listPatients(row, this.#baseUrl)) {
+      if (this.#known.has(id)) continue
+      this.#known.add(id)
+      this.#found.push(id)
+    }
+  }
+
+  get waiting(): number {
+    return this.#found.length
+  }
+
+  takePatients(): readonly string[] {
+    const found = this.#found
+    this.#found = []
+    return found
+  }
+
+  describe(): string {
+    const lines = `${this.#count} ${this.#count === 1 ? 'line' : 'lines'}`
+    return this.isWhole ? `Exported file with ${lines}` : `Exported file that broke off after ${lines}`
+  }
+}
+
+interface SentFile {
+  readonly job: ExportJob
+  readonly file: ExportFile
+  readonly sent: SentRows
+}
+
+/** Characters that are sent at once. */
+const CHUNK = 65_536
+
+/** Throws if rows are missing, or if the export has ended: the response then breaks off, and is never taken for a whole file. */
+async function* writeLines(
+  context: Context,
+  request: FhirRequest<Operation>,
+  { job, file, sent }: SentFile,
+): AsyncGenerator<Buffer> {
+  const { session, exports, baseUrl, clock } = context
+  const { order } = job
+  const check = createRowCheck(context, request, order, file)
+  let checkedAt = clock()
+  let chunk = ''
+  for await (const rows of session.rows.read(selectRows(order, file), file)) {
+    const kept = isFailure(rows) ? rows : await check(rows)
+    if (isFailure(kept)) throw new Error(`Cannot go on with a file of an export: ${kept.reason}`)
+    for (const row of kept) {
+      sent.add(row)
+      chunk += `${file.kind === 'deleted' ? formatDeletion(row) : formatLine(row, order, baseUrl)}\n`
+    }
+    if (chunk.length >= CHUNK) {
+      yield Buffer.from(chunk)
+      chunk = ''
+    }
+    await request.work.pause()
+    if (clock() - checkedAt < EXPORT_CHECK_MS) continue
+    checkedAt = clock()
+    if (!(await exports?.jobs.isOpen(job.id, checkedAt)))
+      throw new Error('Cannot go on with a file: its export has ended')
+  }
+  sent.isWhole = true
+  if (chunk !== '') yield Buffer.from(chunk)
+}

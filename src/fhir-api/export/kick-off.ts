@@ -1,0 +1,172 @@
+import { isFailure, isRecord } from '../../core/index.ts'
+import { type FhirProblem, failFor, parseReference, type Resource, resourceTypes } from '../../fhir/index.ts'
+import { type Access, hasCompartment } from '../../smart/index.ts'
+import { findResource } from '../access/find-resource.ts'
+import { buildUrl } from '../bundle-json.ts'
+import type { Context, Handler } from '../context.ts'
+import type { ExportLevel, ExportOwner } from '../exports.ts'
+import { type FhirRequest, getPath, type Operation } from '../request.ts'
+import type { Failure } from '../response.ts'
+import { EXPORT_JOBS, EXPORT_PATIENTS } from './limits.ts'
+import { describeProblem, readParameters, type WantedExport } from './parameters.ts'
+
+/** `$export` of the system, of all patients and of a Group (Bulk Data Access 3.0.0, Kick-off Request). */
+export const startExport: Handler<'operation'> = async (context, request) => {
+  const { baseUrl, exports, session, clock } = context
+  const owner = findOwner(request)
+  if (!exports || !owner) return failFor('export-needs-service')
+  const now = clock()
+  if ((await exports.jobs.count(owner, now)) >= EXPORT_JOBS)
+    return failFor('export-jobs-too-many', { most: EXPORT_JOBS })
+  const { interaction } = request
+  const level = interaction.type === undefined ? 'system' : interaction.type === 'Group' ? 'group' : 'patient'
+  const members = level === 'group' ? await findMembers(context, request) : undefined
+  if (isFailure(members)) return members
+  const wanted = readParameters(request, { level, baseUrl })
+  if (isFailure(wanted)) return wanted
+  const selected = await selectPatients(context, request, wanted, members)
+  if (isFailure(selected)) return selected
+  const chosen = chooseTypes(context, request, level, selected)
+  if (isFailure(chosen)) return chosen
+  const { hasProvenance, patients, ...rest } = chosen
+  const isProvenanceAdded =
+    hasProvenance && wanted.types !== undefined && !wanted.types.includes('Provenance')
+  const id = await exports.jobs.add(
+    {
+      ...rest,
+      level,
+      // The parameters of a POST are in its body.
+      url: buildUrl(baseUrl + getPath(interaction), interaction.params),
+      moment: await session.rows.now(),
+      ...(patients && { patients }),
+      ...(isProvenanceAdded && { isProvenanceAdded }),
+    },
+    owner,
+    now + exports.lifetimeMs,
+  )
+  return { status: 202, headers: { 'content-location': formatStatusUrl(baseUrl, id) } }
+}
+
+export function formatStatusUrl(baseUrl: string, id: string): string {
+  return `${baseUrl}/$export-status?job=${id}`
+}
+
+/** The client of the token. Others cannot use its exports. */
+export function findOwner({ authenticated: { grant } }: FhirRequest): ExportOwner | undefined {
+  const client = grant?.clientId ?? grant?.subject
+  return client === undefined ? undefined : { issuer: grant?.issuer ?? '', client }
+}
+
+/** The active patients of the Group, if the client may read it. */
+async function findMembers(
+  context: Context,
+  request: FhirRequest<Operation>,
+): Promise<readonly string[] | Failure> {
+  const { id = '' } = request.interaction
+  const found = await findResource(context, request, { permission: 'r', type: 'Group', id })
+  const isHidden = isFailure(found) && (found.reason === 'outside-access' || found.reason === 'absent')
+  if (isHidden || (!isFailure(found) && found.deleted)) return failFor('export-group-unknown', { id })
+  if (isFailure(found)) return found
+  const group = found.parse()
+  return isFailure(group) ? group : listMembers(group, context.baseUrl)
+}
+
+function listMembers({ member }: Resource, baseUrl: string): readonly string[] {
+  const members = Array.isArray(member) ? member.filter(isRecord) : []
+  const patients = members
+    .filter(({ inactive }) => inactive !== true)
+    .flatMap(({ entity }) => {
+      const text = isRecord(entity) ? entity.reference : undefined
+      const reference = typeof text === 'string' ? parseReference(text, baseUrl) : undefined
+      return reference?.type === 'Patient' ? [reference.id] : []
+    })
+  return [...new Set(patients)]
+}
+
+/** The patients that are exported: those of the Group, of which a request may name some. */
+async function selectPatients(
+  context: Context,
+  request: FhirRequest<Operation>,
+  wanted: WantedExport,
+  members: readonly string[] | undefined,
+): Promise<WantedExport | Failure> {
+  if (!wanted.patients) return { ...wanted, patients: members }
+  if (wanted.patients.length > EXPORT_PATIENTS)
+    return failFor('export-parameter-malformed', {
+      parameter: 'patient',
+      expected: `no more than ${EXPORT_PATIENTS} patients`,
+    })
+  const known: string[] = []
+  const notes = [...wanted.notes]
+  for (const id of wanted.patients) {
+    const isKnown = members ? members.includes(id) : await isPatient(context, request, id)
+    const problem = isKnown ? undefined : failFor('export-patient-unknown', { patient: `Patient/${id}` })
+    if (!problem) known.push(id)
+    else if (request.preferences.lenient) notes.push(describeProblem(problem))
+    else return problem
+  }
+  return { ...wanted, patients: known, notes }
+}
+
+async function isPatient(context: Context, request: FhirRequest<Operation>, id: string): Promise<boolean> {
+  const found = await findResource(context, request, { permission: 'r', type: 'Patient', id })
+  return !isFailure(found) && !found.deleted
+}
+
+/** Types outside the Patient compartment that help to understand its resources. */
+const SUPPORTING: ReadonlySet<string> = new Set([
+  'HealthcareService',
+  'Location',
+  'Medication',
+  'Organization',
+  'Practitioner',
+  'PractitionerRole',
+])
+
+/** A Binary is the attachment of its DocumentReference; AuditEvents are in the audit trail. A Group lists other patients. */
+function isExported({ excludedTypes }: Context, type: string, level: ExportLevel): boolean {
+  if (type === 'AuditEvent' || type === 'Binary' || excludedTypes?.has(type)) return false
+  return level === 'system' || (hasCompartment(type) && type !== 'Group') || SUPPORTING.has(type)
+}
+
+/** Whether the token may read and search some resources of a type. */
+function covers(access: Access, type: string): boolean {
+  return access.filterFor(type, 'r').length > 0 && access.filterFor(type, 's').length > 0
+}
+
+/** The types that the token covers, or those of `_type`, which it must cover. */
+function chooseTypes(
+  context: Context,
+  { access, preferences }: FhirRequest,
+  level: ExportLevel,
+  wanted: WantedExport,
+): (WantedExport & { readonly types: readonly string[] }) | FhirProblem {
+  const notes = [...wanted.notes]
+  const types: string[] = []
+  for (const type of wanted.types ?? []) {
+    const problem = findTypeProblem(context, access, level, type)
+    if (!problem) types.push(type)
+    else if (preferences.lenient) notes.push(describeProblem(problem))
+    else return problem
+  }
+  const possible = wanted.types ? types : resourceTypes
+  const chosen = possible.filter(type => isExported(context, type, level) && covers(access, type))
+  if (wanted.hasProvenance && !chosen.includes('Provenance')) {
+    const problem = findTypeProblem(context, access, level, 'Provenance')
+    if (!problem) chosen.push('Provenance')
+    else if (preferences.lenient) notes.push(describeProblem(problem))
+    else return problem
+  }
+  if (chosen.length === 0 && !preferences.lenient) return failFor('export-of-nothing')
+  return { ...wanted, types: chosen, notes }
+}
+
+function findTypeProblem(
+  context: Context,
+  access: Access,
+  level: ExportLevel,
+  type: string,
+): FhirProblem | undefined {
+  if (!isExported(context, type, level)) return failFor('export-type-unsupported', { type })
+  return covers(access, type) ? undefined : failFor('export-type-not-covered', { type })
+}

@@ -1,0 +1,16 @@
+/** Limits of bulk exports (docs/limits.md). */
+
+/** `_typeFilter` parameters of an export. */
+export const EXPORT_FILTERS = 50
+/** Patients that the parameter `patient` of an export may name. */
+export const EXPORT_PATIENTS = 1_000
+/** Exports of a client that have not ended or expired. */
+export const EXPORT_JOBS = 100
+/** Files that a process sends to one client at the same time. */
+export const EXPORT_DOWNLOADS = 2
+/** Milliseconds that a request for the status works on the list of files. */
+export const EXPORT_STATUS_MS = 500
+/** Seconds that a client is told to wait before it asks for the status again. */
+export const EXPORT_POLL_SECONDS = 1
+/** Milliseconds after which a file that is being sent notices the end of its export. */
+export const EXPORT_CHECK_MS = 5_000

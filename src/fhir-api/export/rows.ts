@@ -1,0 +1,137 @@
+import { isFailure } from '../../core/index.ts'
+import { createMatcher, findContentPatients, parseReference, type Resource } from '../../fhir/index.ts'
+import { type Access, hasCompartment } from '../../smart/index.ts'
+import { listReferenceTexts } from '../access/check-references.ts'
+import { checkStored } from '../access/find-resource.ts'
+import type { ExportRow, ExportSelection } from '../backend.ts'
+import type { Context } from '../context.ts'
+import type { ExportFile, ExportOrder } from '../exports.ts'
+import type { FhirRequest } from '../request.ts'
+import type { Failure } from '../response.ts'
+
+type Part = Pick<ExportFile, 'type' | 'kind'>
+
+/** The rows that the backend reads for a part of an export. */
+export function selectRows(order: ExportOrder, { type, kind }: Part): ExportSelection {
+  const { moment, since, until, patients } = order
+  return {
+    type,
+    moment,
+    isDeleted: kind === 'deleted',
+    filters: listFilters(order, type),
+    ...(since !== undefined && { since }),
+    ...(until !== undefined && { until }),
+    ...(patients && isOfPatients(type) && { patients }),
+  }
+}
+
+function listFilters({ filters }: ExportOrder, type: string) {
+  return filters.filter(it => it.type === type).map(({ params }) => params)
+}
+
+/** A Provenance belongs to the patients of its targets. */
+function isOfPatients(type: string): boolean {
+  return hasCompartment(type) && type !== 'Provenance'
+}
+
+/** Whether every row of a part is exported, so that none has to be checked. */
+export function isPlain(access: Access, order: ExportOrder, { type }: Part): boolean {
+  return (
+    isWhole(access, type) &&
+    listFilters(order, type).length === 0 &&
+    (order.level === 'system' || !hasCompartment(type)) &&
+    !isOfTargets(order, type)
+  )
+}
+
+function isWhole(access: Access, type: string): boolean {
+  return access.filterFor(type, 'r') === 'everything' && access.filterFor(type, 's') === 'everything'
+}
+
+function isOfTargets({ level, isProvenanceAdded }: ExportOrder, type: string): boolean {
+  return type === 'Provenance' && (level !== 'system' || isProvenanceAdded === true)
+}
+
+type CheckRows = (rows: readonly ExportRow[]) => Promise<readonly ExportRow[] | Failure>
+
+/**
+ * Returns the check of the rows of a part: those that the token of this request may read and search, and that the export
+ * selects.
+ */
+export function createRowCheck(
+  context: Context,
+  request: FhirRequest,
+  order: ExportOrder,
+  part: Part,
+): CheckRows {
+  const { baseUrl } = context
+  const { access } = request
+  if (isPlain(access, order, part)) return async rows => rows
+  const { type } = part
+  const patients = order.patients && new Set(order.patients)
+  const filters = listFilters(order, type)
+  const needsPatient = order.level !== 'system' && isOfPatients(type)
+
+  function isOfSelected(row: ExportRow): boolean {
+    if (!needsPatient) return true
+    const found = listPatients(row, baseUrl)
+    if (!patients) return found.length > 0
+    return (
+      found.some(id => patients.has(id)) && (!order.isOnlyPatients || found.every(id => patients.has(id)))
+    )
+  }
+
+  function matchesFilters(resource: Resource): boolean {
+    if (filters.length === 0) return true
+    const matches = createMatcher(resource, baseUrl)
+    return filters.some(params => params.every(pair => matches(pair) === true))
+  }
+
+  async function hasExportedTarget(resource: Resource): Promise<boolean | Failure> {
+    for (const text of listReferenceTexts(resource.target)) {
+      const target = parseReference(text, baseUrl)
+      if (!target || target.type === 'Provenance' || !order.types.includes(target.type)) continue
+      const stored = await context.session.read(target.type, target.id)
+      if (isFailure(stored)) return stored
+      if (!stored || stored.deleted || stored.text === undefined) continue
+      const row = createTargetRow(stored, stored.text)
+      if (isFailure(row)) return row
+      const found = await createRowCheck(context, request, order, { type: row.type, kind: 'output' })([row])
+      if (isFailure(found)) return found
+      if (found.length > 0) return true
+    }
+    return false
+  }
+
+  return async rows => {
+    const selected = rows.filter(isOfSelected)
+    if (filters.length === 0 && isWhole(access, type) && !isOfTargets(order, type)) return selected
+    const parsed = selected
+      .map(row => ({ row, resource: row.parse() }))
+      .filter(({ resource }) => matchesFilters(resource))
+    const resources = parsed.map(({ resource }) => resource)
+    const check = isWhole(access, type) ? undefined : await checkStored(context, request, resources)
+    if (isFailure(check)) return check
+    const kept: ExportRow[] = []
+    for (const { row, resource } of parsed) {
+      if (check && !(check.allows('r', resource) && check.allows('s', resource))) continue
+      const isWanted = isOfTargets(order, type) ? await hasExportedTarget(resource) : true
+      if (isFailure(isWanted)) return isWanted
+      if (isWanted) kept.push(row)
+    }
+    return kept
+  }
+}
+
+/** The patients that a row is about. */
+export function listPatients(row: ExportRow, baseUrl: string): readonly string[] {
+  return row.findPatients?.() ?? [...findContentPatients(row.parse(), baseUrl)]
+}
+
+function createTargetRow(
+  stored: { readonly type: string; readonly id: string; parse(): Resource | Failure },
+  text: string,
+): ExportRow | Failure {
+  const resource = stored.parse()
+  return isFailure(resource) ? resource : { type: stored.type, id: stored.id, text, parse: () => resource }
+}

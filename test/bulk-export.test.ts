@@ -1,0 +1,472 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { createAuditor, createFhirAudit, findRecords } from '../src/audit/index.ts'
+import { exportOperations, listGatewayOperations } from '../src/fhir/index.ts'
+import { createSealer, type Store } from '../src/store/index.ts'
+import { createBulkClient } from './support/bulk-client.ts'
+import {
+  ADMIN,
+  bearerOf,
+  type GuardedFhir,
+  startGuardedFhir,
+  type TestCaller,
+} from './support/guarded-fhir.ts'
+import { GUARDED_SERVERS, type OpenGuarded } from './support/guarded-servers.ts'
+import { openSqliteStore } from './support/sqlite-store.ts'
+
+const of = (patient: string) => ({ subject: { reference: `Patient/${patient}` } })
+const category = (code: string) => ({
+  category: [{ coding: [{ system: 'http://terminology.hl7.org/CodeSystem/observation-category', code }] }],
+})
+const observation = (id: string, patient: string, code: string) => ({
+  resourceType: 'Observation',
+  id,
+  status: 'final',
+  code: { text: 'x' },
+  ...category(code),
+  ...of(patient),
+})
+const provenance = (id: string, target: string) => ({
+  resourceType: 'Provenance',
+  id,
+  target: [{ reference: target }],
+  recorded: '2026-01-01T00:00:00Z',
+  agent: [{ who: { reference: 'Practitioner/dr' } }],
+})
+
+const DATA = [
+  { resourceType: 'Practitioner', id: 'dr', name: [{ family: 'Who' }] },
+  { resourceType: 'Patient', id: 'ann', name: [{ family: 'Ann' }], birthDate: '1980-01-01' },
+  { resourceType: 'Patient', id: 'bob', name: [{ family: 'Bob' }] },
+  {
+    resourceType: 'Group',
+    id: 'g',
+    type: 'person',
+    actual: true,
+    member: [
+      { entity: { reference: 'Patient/ann' } },
+      { entity: { reference: 'Patient/bob' }, inactive: true },
+    ],
+  },
+  observation('oa-vital', 'ann', 'vital-signs'),
+  observation('oa-lab', 'ann', 'laboratory'),
+  observation('ob-vital', 'bob', 'vital-signs'),
+  provenance('pa', 'Observation/oa-lab'),
+  provenance('pb', 'Observation/ob-vital'),
+  { resourceType: 'Binary', id: 'b', contentType: 'text/plain', data: 'aGk=' },
+  {
+    resourceType: 'DocumentReference',
+    id: 'da',
+    status: 'current',
+    ...of('ann'),
+    content: [{ attachment: { contentType: 'text/plain', url: 'Binary/b' } }],
+  },
+]
+
+const SERVICE: TestCaller = { scope: 'system/*.rs', patient: null, client_id: 'service' }
+const OF_ANN = ['DocumentReference/da', 'Observation/oa-lab', 'Observation/oa-vital', 'Patient/ann']
+
+const patients = (...ids: readonly string[]) => ({
+  resourceType: 'Parameters',
+  parameter: ids.map(id => ({ name: 'patient', valueReference: { reference: `Patient/${id}` } })),
+})
+
+interface Server {
+  readonly fhir: GuardedFhir
+  readonly store: Store
+  /** Milliseconds by which the clock of the server is ahead. */
+  readonly clock: { ahead: number; step: number }
+  as(caller: Partial<TestCaller>): ReturnType<typeof createBulkClient>
+  close(): Promise<void>
+}
+
+async function startServer(open: OpenGuarded, fileResources = 2): Promise<Server> {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-export-'))
+  const store = await openSqliteStore(`sqlite:${join(folder, 'store.db')}`)
+  const clock = { ahead: 0, step: 0 }
+  const auditor = createAuditor({ store })
+  const fhir = await startGuardedFhir(
+    DATA,
+    { operations: [...exportOperations, ...listGatewayOperations()] },
+    (guard, baseUrl) =>
+      open(guard, baseUrl, createFhirAudit({ auditor, store, fhirBaseUrl: baseUrl }), {
+        clock() {
+          clock.ahead += clock.step
+          return Date.now() + clock.ahead
+        },
+        exports: { store, sealer: createSealer('secret'), lifetimeMs: 3_600_000, fileResources },
+      }),
+  )
+  return {
+    fhir,
+    store,
+    clock,
+    as: caller =>
+      createBulkClient(fhir.app, { ...SERVICE, ...caller }, seconds => {
+        clock.ahead += seconds * 1000
+      }),
+    async close() {
+      await fhir.close()
+      await store.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+for (const [name, open] of Object.entries(GUARDED_SERVERS)) {
+  const isEmbedded = name.includes('embedded')
+
+  describe(`a bulk export of ${name}`, () => {
+    let server: Server
+    before(async () => {
+      server = await startServer(open)
+    })
+    after(() => server.close())
+    const asService = () => server.as({})
+
+    it('has every resource that the token covers, once (EXPORT-1)', async () => {
+      const manifest = await asService().run('GET $export')
+      const all = DATA.filter(it => it.resourceType !== 'Binary').map(it => `${it.resourceType}/${it.id}`)
+      assert.deepEqual(await asService().list(manifest), all.sort())
+      assert.equal(manifest.requiresAccessToken, true)
+      assert.equal(manifest.request, 'http://localhost:8080/fhir/$export')
+      assert.deepEqual([manifest.deleted, manifest.error], [[], []])
+    })
+
+    it('of a Group has the records of its active patients, their Provenance, and what these share (EXPORT-2)', async () => {
+      const manifest = await asService().run('GET Group/g/$export')
+      assert.deepEqual(
+        await asService().list(manifest),
+        [...OF_ANN, 'Practitioner/dr', 'Provenance/pa'].sort(),
+      )
+    })
+
+    it('of all patients has what belongs to a patient (EXPORT-2)', async () => {
+      const manifest = await asService().run('GET Patient/$export?_type=Patient,Observation')
+      assert.deepEqual(await asService().list(manifest), [
+        'Observation/oa-lab',
+        'Observation/oa-vital',
+        'Observation/ob-vital',
+        'Patient/ann',
+        'Patient/bob',
+      ])
+    })
+
+    it('by POST has the named patients only, and no other parameter names them (EXPORT-2)', async () => {
+      const body = patients('bob')
+      const manifest = await asService().run('POST Patient/$export', { body })
+      assert.deepEqual(await asService().list(manifest), [
+        'Observation/ob-vital',
+        'Patient/bob',
+        'Practitioner/dr',
+        'Provenance/pb',
+      ])
+      for (const [line, more, why] of [
+        ['POST $export', { body }, 'Cannot export with the parameter patient: it is not supported here'],
+        ['POST Group/g/$export', { body }, 'Cannot export Patient/bob: it is not a patient of this export'],
+        [
+          'POST Patient/$export',
+          { body: patients('nobody') },
+          'Cannot export Patient/nobody: it is not a patient of this export',
+        ],
+        [
+          'GET Patient/$export?patient=Patient/bob',
+          {},
+          'Cannot read patient: expected references to patients (valueReference) in the body of a POST',
+        ],
+      ] as const) {
+        const [method, url] = line.split(' ')
+        const reply = await asService().ask(method === 'POST' ? 'POST' : 'GET', url ?? '', more)
+        assert.deepEqual([reply.status, reply.why], [400, why])
+      }
+    })
+
+    it('refuses parameters that are wrong or not supported; a lenient client learns of them in the manifest (EXPORT-3)', async () => {
+      for (const query of [
+        '_foo=1',
+        '_outputFormat=csv',
+        '_since=yesterday',
+        '_since=2026-01-01',
+        '_type=Nothing',
+        '_type=AuditEvent',
+        '_typeFilter=Observation',
+        '_typeFilter=Observation%3F_sort=date',
+        '_typeFilter=Observation%3Fpatient.name=ann',
+        '_elements=Patient.name.family',
+        'includeAssociatedData=_other',
+        'allowPartialManifests=maybe',
+      ]) {
+        const reply = await asService().ask('GET', `$export?${query}`)
+        assert.equal(reply.status, 400, query)
+        assert.match(
+          reply.why ?? '',
+          new RegExp(query.startsWith('_type=A') ? 'AuditEvent' : (/^\w+/.exec(query)?.[0] ?? '')),
+        )
+        const headers = { prefer: 'respond-async, handling=lenient' }
+        const manifest = await asService().run(`GET Patient/$export?${query}`, { headers })
+        const [error, ...more] = manifest.error
+        assert.equal(more.length, 0)
+        const lines = await asService().download(error?.url ?? '')
+        assert.deepEqual(
+          lines.map(it => it.resourceType),
+          ['OperationOutcome'],
+        )
+      }
+    })
+
+    it('accepts the three spellings of NDJSON and lists in repeated parameters (EXPORT-3)', async () => {
+      for (const format of [
+        'application/fhir%2Bndjson',
+        'application/fhir+ndjson',
+        'application/ndjson',
+        'ndjson',
+      ]) {
+        const manifest = await asService().run(
+          `GET $export?_outputFormat=${format}&_type=Patient&_type=Practitioner,Patient`,
+        )
+        assert.deepEqual(await asService().list(manifest), ['Patient/ann', 'Patient/bob', 'Practitioner/dr'])
+      }
+    })
+
+    it('filters by queries, of which any may match (EXPORT-3)', async () => {
+      const line =
+        'GET $export?_type=Observation,Patient&_typeFilter=Observation%3Fcategory=laboratory&_typeFilter=Observation%3Fcategory=vital-signs%26subject=Patient/bob&_typeFilter=Observation%3F_id=oa-lab'
+      assert.deepEqual(await asService().list(await asService().run(line)), [
+        'Observation/oa-lab',
+        'Observation/ob-vital',
+        'Patient/ann',
+        'Patient/bob',
+      ])
+    })
+
+    it('leaves out elements, and says so (EXPORT-3)', async () => {
+      const manifest = await asService().run(
+        'GET $export?_type=Patient&_elements=birthDate,Practitioner.name',
+      )
+      const lines = await asService().download(manifest.output[0]?.url ?? '')
+      const ann = lines.find(it => it.id === 'ann')
+      assert.deepEqual([ann?.birthDate, ann?.name], ['1980-01-01', undefined])
+      assert.match(JSON.stringify(ann?.meta), /SUBSETTED/)
+    })
+
+    it('has only the Provenance of what is exported (EXPORT-2)', async () => {
+      const line =
+        'GET $export?_type=DocumentReference,Observation&_typeFilter=Observation%3Fcategory=laboratory&includeAssociatedData=RelevantProvenanceResources'
+      const found = await asService().list(await asService().run(line))
+      assert.deepEqual(found, ['DocumentReference/da', 'Observation/oa-lab', 'Provenance/pa'])
+    })
+
+    it('has attachments by URLs that the same token opens (EXPORT-2)', async () => {
+      const manifest = await asService().run('GET $export?_type=DocumentReference')
+      const [document] = await asService().download(manifest.output[0]?.url ?? '')
+      const [url = ''] = JSON.stringify(document).match(/http[^"]*Binary\/b/) ?? []
+      assert.equal((await asService().ask('GET', url)).text, 'hi')
+    })
+
+    it('has what the token may read and search, by type and by filter (EXPORT-1)', async () => {
+      const granular = server.as({ scope: 'system/Observation.rs?category=laboratory system/Patient.rs' })
+      const manifest = await granular.run('GET $export')
+      assert.deepEqual(await granular.list(manifest), ['Observation/oa-lab', 'Patient/ann', 'Patient/bob'])
+      const reply = await granular.ask('GET', '$export?_type=Observation,Practitioner')
+      assert.deepEqual(
+        [reply.status, reply.why],
+        [403, 'Cannot export Practitioner: no scope of the token permits to read and search it'],
+      )
+      const headers = { prefer: 'handling=lenient' }
+      const lenient = await granular.run('GET $export?_type=Patient,Practitioner', { headers })
+      assert.deepEqual(await granular.list(lenient), ['Patient/ann', 'Patient/bob'])
+      assert.match(
+        JSON.stringify(await granular.download(lenient.error[0]?.url ?? '')),
+        /Cannot export Practitioner/,
+      )
+    })
+
+    it('checks each line with the token of the download (EXPORT-4)', async () => {
+      const manifest = await asService().run('GET $export?_type=Observation')
+      const granular = server.as({ scope: 'system/Observation.rs?category=laboratory' })
+      const lines: string[] = []
+      for (const { url } of manifest.output)
+        lines.push(...(await granular.download(url)).map(it => String(it.id)))
+      assert.deepEqual(lines, ['oa-lab'])
+      const other = server.as({ scope: 'system/Condition.rs' })
+      for (const { url } of manifest.output) assert.deepEqual(await other.download(url), [])
+    })
+
+    it('is for backend services: other tokens get a 403 that says so (EXPORT-5)', async () => {
+      for (const caller of [
+        { scope: 'patient/*.rs', patient: 'ann' },
+        { scope: 'user/*.rs', fhirUser: 'Practitioner/dr' },
+        { scope: 'system/*.rs patient/*.rs', patient: 'ann' },
+        { scope: 'system/Patient.c' },
+      ])
+        for (const url of [
+          '$export',
+          'Patient/$export',
+          'Group/g/$export',
+          '$export-status?job=1',
+          '$export-file?of=1',
+        ]) {
+          const reply = await server.as(caller).ask('GET', url)
+          assert.equal(reply.status, 403, url)
+          assert.match(reply.why ?? '', /^Cannot export: a bulk export needs the token of a backend service/)
+        }
+    })
+
+    it('does not show Groups that are absent or outside the scopes (EXPORT-2)', async () => {
+      for (const [caller, id] of [
+        [{}, 'none'],
+        [{ scope: 'system/Patient.rs' }, 'g'],
+        [{ scope: 'system/*.rs?_id=x' }, 'g'],
+      ] as const) {
+        const reply = await server.as(caller).ask('GET', `Group/${id}/$export`)
+        assert.deepEqual([reply.status, reply.why], [404, `Cannot find Group/${id}`])
+      }
+    })
+
+    it('ends with a DELETE; it and its files are a 404 then, and for every other client (EXPORT-6)', async () => {
+      const status = await asService().start('GET $export?_type=Patient')
+      const manifest = await asService().poll(status)
+      const file = manifest.output[0]?.url ?? ''
+      const other = server.as({ client_id: 'other' })
+      for (const url of [status, file]) assert.equal((await other.ask('GET', url)).status, 404)
+      assert.equal((await other.ask('DELETE', status)).status, 404)
+      assert.equal((await asService().ask('DELETE', status)).status, 202)
+      for (const [method, url] of [
+        ['GET', status],
+        ['GET', file],
+        ['DELETE', status],
+      ] as const) {
+        const reply = await asService().ask(method, url)
+        assert.deepEqual(
+          [reply.status, reply.why],
+          [404, 'Cannot find this export: it has ended or expired, or another client has started it'],
+        )
+      }
+      const forged = await asService().ask('GET', `${file.slice(0, -2)}xx`)
+      assert.equal(forged.status, 404)
+    })
+
+    it('shows its progress, refuses a client that asks too soon, and expires (EXPORT-6)', async () => {
+      const status = await asService().start('GET $export')
+      server.clock.step = 200
+      const first = await asService().ask('GET', status)
+      server.clock.step = 0
+      assert.deepEqual([first.status, first.headers['retry-after']], [202, '1'])
+      assert.match(String(first.headers['x-progress']), /^\d+% prepared$/)
+      const early = await asService().ask('GET', status)
+      assert.deepEqual([early.status, early.headers['retry-after']], [429, '1'])
+      server.clock.ahead += 1_000
+      const ready = await asService().ask('GET', status)
+      assert.equal(ready.status, 200)
+      assert.equal((await asService().ask('GET', status)).status, 200)
+      const expires = Date.parse(String(ready.headers.expires))
+      assert.equal(Math.round((expires - Date.now() - server.clock.ahead) / 60_000), 60)
+      server.clock.ahead += 3_600_000
+      assert.equal((await asService().ask('GET', status)).status, 404)
+    })
+
+    it('is compressed for a client that accepts it (EXPORT-4)', async () => {
+      const manifest = await asService().run('GET $export?_type=Patient')
+      const { pathname, search } = new URL(manifest.output[0]?.url ?? '')
+      const authorization = bearerOf(SERVICE)
+      const reply = await server.fhir.app.inject({
+        url: pathname + search,
+        headers: { authorization, 'accept-encoding': 'gzip' },
+      })
+      assert.equal(reply.headers['content-encoding'], 'gzip')
+      assert.match(gunzipSync(reply.rawPayload).toString(), /"id":"ann"/)
+    })
+
+    it('is in the audit trail: its start, each file with its lines and patients, its end, and refusals (EXPORT-7)', async () => {
+      const status = await asService().start(
+        'GET $export?_type=Observation&_typeFilter=Observation%3Fsubject=Patient/ann',
+      )
+      for (const { url } of (await asService().poll(status)).output) await asService().download(url)
+      await asService().ask('DELETE', status)
+      await server.as({ scope: 'user/*.rs', fhirUser: 'Practitioner/dr' }).ask('GET', '$export')
+      const records = await findRecords(server.store, { limit: 20 })
+      const of = (name: string) => records.filter(it => it.request?.startsWith(name))
+      assert.equal(of('$export?')[0]?.status, 202)
+      assert.equal(of('$export')[0]?.status, 403)
+      const files = of('$export-file').filter(it => it.reason !== undefined)
+      assert(
+        files.some(it => /^Exported file with [12] lines?$/.test(it.reason ?? '') && it.patient_id === 'ann'),
+      )
+      assert(
+        records.some(
+          it => it.request?.startsWith('$export-status') && it.method === 'DELETE' && it.status === 202,
+        ),
+      )
+      assert(!JSON.stringify(records).includes('Patient/ann%'))
+    })
+
+    it('sends two files at once to a client, and starts a limited number of exports (EXPORT-9)', async () => {
+      const { app } = server.fhir
+      await app.listen({ port: 0, host: '127.0.0.1' })
+      const address = app.server.address()
+      const client = server.as({ client_id: 'greedy' })
+      const { output } = await client.run('GET $export?_type=Patient')
+      const { pathname, search } = new URL(output[0]?.url ?? '')
+      const file = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}${pathname}${search}`
+      const headers = { authorization: bearerOf({ ...SERVICE, client_id: 'greedy' }), host: 'localhost:8080' }
+      const ask = () => fetch(file, { headers })
+      const replies = await Promise.all([ask(), ask(), ask(), ask()])
+      const statuses = replies.map(it => it.status)
+      await Promise.all(replies.map(it => it.text()))
+      assert(statuses.includes(200))
+      assert.equal((await ask()).status, 200)
+      for (let at = 0; at < 99; at++) await client.start('GET $export?_type=Patient')
+      const reply = await client.ask('GET', '$export')
+      assert.deepEqual([reply.status, reply.why], [429, 'Cannot export: the client has 100 exports already'])
+    })
+
+    it('is in the CapabilityStatement (EXPORT-8)', async () => {
+      const { body } = await server.fhir.ask('GET /metadata', ADMIN)
+      assert.match(JSON.stringify(body.instantiates), /uv\/bulkdata\/CapabilityStatement\/bulk-data/)
+      assert.match(JSON.stringify(body), /OperationDefinition\/group-export/)
+      assert.match(JSON.stringify(body), /OperationDefinition\/patient-export/)
+    })
+
+    if (isEmbedded)
+      it('has the data as they were at its start, and the deletions since another one (EXPORT-4)', async () => {
+        const put = (resource: { readonly resourceType: string; readonly id: string }) =>
+          server.fhir.ask(`PUT /${resource.resourceType}/${resource.id}`, ADMIN, resource)
+        const basic = (id: string, text: string) => ({ resourceType: 'Basic', id, code: { text } })
+        for (const id of ['b1', 'b2', 'b3']) await put(basic(id, 'old'))
+        const first = await asService().run('GET $export?_type=Basic')
+        server.clock.ahead += 10
+        await put(basic('b1', 'new'))
+        await put(basic('b1', 'newer'))
+        await put(basic('b4', 'new'))
+        await server.fhir.ask('DELETE /Basic/b2', ADMIN)
+        const texts = async (manifest: typeof first) => {
+          const lines = await Promise.all(manifest.output.map(({ url }) => asService().download(url)))
+          return lines
+            .flat()
+            .map(it => `${it.id} ${(it.code as { text: string }).text}`)
+            .sort()
+        }
+        assert.deepEqual(await texts(first), ['b1 old', 'b2 old', 'b3 old'])
+        assert.deepEqual(
+          first.output.map(({ count }) => count),
+          [2, 1],
+        )
+        const later = await asService().run(`GET $export?_type=Basic&_since=${first.transactionTime}`)
+        assert.deepEqual(
+          (await texts(later)).filter(it => !it.endsWith('old')),
+          ['b1 newer', 'b4 new'],
+        )
+        const [deleted] = await asService().download(later.deleted[0]?.url ?? '')
+        assert.deepEqual(deleted?.entry, [{ request: { method: 'DELETE', url: 'Basic/b2' } }])
+        const until = await asService().run(`GET $export?_type=Basic&_until=${first.transactionTime}`)
+        assert.deepEqual(
+          (await texts(until)).filter(it => it.includes('new')),
+          [],
+        )
+      })
+  })
+}
