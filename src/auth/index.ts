@@ -19,6 +19,7 @@ export {
   type ClientRow,
   changeClient,
   describeClient,
+  ensureClient,
   findClientRow,
   listClients,
 } from './admin/apps/clients.ts'

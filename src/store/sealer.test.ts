@@ -2,9 +2,16 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createSealer } from './index.ts'
 
-const { seal, open } = createSealer('the secret of these tests')
+const { seal, open, derive } = createSealer('the secret of these tests')
 
 describe('createSealer', () => {
+  it('derives a secret for each purpose, the same each time', () => {
+    assert.equal(derive('a'), derive('a'))
+    assert.match(derive('a'), /^[\w-]{43}$/)
+    const others = [derive('b'), createSealer('another').derive('a')]
+    assert.ok(!others.includes(derive('a')))
+  })
+
   it('decrypts what it encrypted', () => {
     assert.equal(open(seal('Ärztin 🩺', 'tokens'), 'tokens'), 'Ärztin 🩺')
     assert.equal(open(seal('', 'tokens'), 'tokens'), '')

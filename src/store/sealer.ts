@@ -32,6 +32,8 @@ export interface Sealer {
   /** Throws unless the text was sealed for the same cell or purpose, with the same secret. */
   open(sealed: string, sealedFor: SealedFor): string
   tryOpen(sealed: string, sealedFor: SealedFor): string | undefined
+  /** A secret of 43 characters for a purpose, always the same. */
+  derive(purpose: string): string
 }
 
 /** The beginning of a sealed text. */
@@ -55,6 +57,7 @@ export function createSealer(secret: string): Sealer {
   return {
     seal: (text, sealedFor) => encrypt(text, deriveKey(describePurpose(sealedFor)), sealedFor),
     tryOpen,
+    derive: purpose => deriveKey(`derived ${purpose}`).toString('base64url'),
     open(sealed, sealedFor) {
       const text = tryOpen(sealed, sealedFor)
       if (text === undefined) throw makeOpenError(sealedFor)

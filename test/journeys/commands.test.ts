@@ -96,6 +96,7 @@ const STEPS = {
     args: '--url /Condition?patient=1 --scope patient/Condition.rs --patient 1',
     prints: /patient\/Condition\.rs/,
   },
+  inferno: { prints: /"test_suite_id": "g10_certification"/ },
   problems: { prints: /^$/ },
   'data import': {
     args: () => write('import.json', { resourceType: 'Patient', id: 'imported' }),

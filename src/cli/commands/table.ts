@@ -23,6 +23,7 @@ const data = () => import('./data.ts')
 const checkSetup = () => import('./check-setup.ts')
 const checkUpstream = () => import('./check.ts')
 const upgrade = () => import('./upgrade.ts')
+const inferno = () => import('./inferno.ts')
 const health = () => import('./health.ts')
 
 /** By the heading in `--help`, in the order in which a newcomer needs them. */
@@ -46,6 +47,7 @@ export const groups = {
     },
     'data export': { summary: 'Export the FHIR resources of the embedded server as NDJSON', load: data },
     'data reset': { summary: 'Remove all FHIR resources and create the sample patients again', load: data },
+    inferno: { summary: 'Register the apps of the Inferno test kits, and print a preset', load: inferno },
   },
   Apps: {
     'client list': { summary: 'List the registered apps', load: lists },

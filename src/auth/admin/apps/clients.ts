@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Selectable, Transaction } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
-import { containsText, isPresent, type Schema } from '../../../store/index.ts'
+import { containsText, isPresent, type Schema, sha256 } from '../../../store/index.ts'
 import { type Client, findStoredRow, toClient } from '../../oauth/clients/client.ts'
 import { CLIENT_FIELDS, describeApp, PLAIN_FIELDS } from '../../oauth/clients/fields.ts'
 import {
@@ -11,6 +12,7 @@ import {
   updateClient,
 } from '../../oauth/clients/store-client.ts'
 import {
+  CLIENT_DEFAULTS,
   type ClientFault,
   type ClientProperties,
   describeClientFaults,
@@ -151,9 +153,15 @@ export async function addClient(
   admin: Admin,
   id: string,
   app: ClientProperties,
+  secret?: string,
 ): Promise<ChangedClient | AdminFailure> {
   return perform(admin, async trx => {
-    const added = await insertClient(trx, id, { app, now: admin.clock(), ...describeRegistrar(admin) })
+    const added = await insertClient(trx, id, {
+      app,
+      secret,
+      now: admin.clock(),
+      ...describeRegistrar(admin),
+    })
     if (isFailure(added)) return failProperty(added)
     const client = await getRow(trx, id)
     return {
@@ -177,6 +185,34 @@ export async function changeClient(
     if (isFailure(changed)) return failProperty(changed)
     return { secret: changed?.secret }
   })
+}
+
+/**
+ * Registers a client, or gives it these properties and this secret if one has the id. Without a difference nothing changes,
+ * and nothing is recorded.
+ */
+export async function ensureClient(
+  admin: Admin,
+  id: string,
+  app: Pick<ClientProperties, 'authMethod' | 'scope'> & Partial<ClientProperties>,
+  secret: string,
+): Promise<'added' | 'changed' | 'unchanged' | AdminFailure> {
+  const row = await findStoredRow(admin.store.db, id)
+  if (!row) {
+    const added = await addClient(admin, id, { ...CLIENT_DEFAULTS, ...app }, secret)
+    return isFailure(added) ? added : 'added'
+  }
+  const client = toClient(row)
+  const stored = new Map<string, unknown>(Object.entries(client))
+  const differing = Object.entries(app).filter(([name, value]) => !isDeepStrictEqual(stored.get(name), value))
+  const hasOtherSecret = app.authMethod === 'client_secret' && client.secretHash !== sha256(secret)
+  if (differing.length === 0 && !hasOtherSecret) return 'unchanged'
+  const changes: ClientChanges = {
+    ...Object.fromEntries(differing),
+    ...(hasOtherSecret && { newSecret: secret }),
+  }
+  const changed = await changeClient(admin, id, changes)
+  return isFailure(changed) ? changed : 'changed'
 }
 
 /** Approves a client that registered itself (CLIENT-3). */

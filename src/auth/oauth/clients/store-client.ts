@@ -28,19 +28,28 @@ export interface StoredClient {
 }
 
 export type ClientChanges = Partial<ClientProperties> & {
-  /** Replaces the secret of an app that has one. */
-  readonly newSecret?: boolean
+  /** Replaces the secret of an app that has one: by this one, or by a random one. */
+  readonly newSecret?: boolean | string
 }
 
 /** Registers an app. */
 export async function insertClient(
   trx: Transaction<Schema>,
   id: string,
-  { app, now, ...registrar }: { readonly app: ClientProperties; readonly now: number } & Registrar,
+  {
+    app,
+    now,
+    secret: chosen,
+    ...registrar
+  }: {
+    readonly app: ClientProperties
+    readonly now: number
+    readonly secret?: string | undefined
+  } & Registrar,
 ): Promise<StoredClient | ClientFault> {
   const fault = findClientIdFault(id) ?? findClientFault(app, registrar)
   if (fault) return fault
-  const secret = app.authMethod === 'client_secret' ? createRandomToken() : undefined
+  const secret = app.authMethod === 'client_secret' ? (chosen ?? createRandomToken()) : undefined
   const added = await trx
     .insertInto('client')
     .values({
@@ -77,9 +86,10 @@ export async function updateClient(
   }
   const fault = findClientFault(app, registrar)
   if (fault) return fault
+  const { newSecret = false } = changes
   const keepsSecret =
-    app.authMethod === 'client_secret' && client.authMethod === 'client_secret' && changes.newSecret !== true
-  const secret = app.authMethod === 'client_secret' && !keepsSecret ? createRandomToken() : undefined
+    app.authMethod === 'client_secret' && client.authMethod === 'client_secret' && newSecret === false
+  const secret = app.authMethod === 'client_secret' && !keepsSecret ? createSecret(newSecret) : undefined
   await trx
     .updateTable('client')
     .set({ ...toColumns(app, id), ...(!keepsSecret && hashSecret(secret)) })
@@ -172,6 +182,10 @@ export async function listRegisteredClients(
     .orderBy('client_id')
     .execute()
   return { apps: rows.slice(0, LIMITS.appsPerPage).map(toClient), hasMore: rows.length > LIMITS.appsPerPage }
+}
+
+function createSecret(chosen: boolean | string): string {
+  return typeof chosen === 'string' ? chosen : createRandomToken()
 }
 
 function hashSecret(secret: string | undefined) {
