@@ -60,7 +60,6 @@ interface Branch {
   [name: string]: unknown
 }
 
-/** The value of a setting. */
 export function getValue(settings: Settings, key: SettingKey): unknown {
   return key.split('.').reduce<unknown>((value, name) => (value as Branch)[name], settings)
 }

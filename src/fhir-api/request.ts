@@ -20,7 +20,6 @@ export type History = InteractionOf<'history-instance' | 'history-type' | 'histo
 
 export type Operation = InteractionOf<'operation'>
 
-/** The connection of a caller. */
 export interface CallerConnection {
   /** Whether it is closed. */
   readonly destroyed: boolean

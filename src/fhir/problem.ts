@@ -73,7 +73,6 @@ export interface AnyProblem extends Failed {
   readonly reason: string
 }
 
-/** An OperationOutcome with the faults of a resource. */
 export function createFaultsOutcome(faults: readonly ResourceFault[]): OperationOutcome {
   return {
     resourceType: 'OperationOutcome',

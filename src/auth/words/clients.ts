@@ -7,7 +7,6 @@ const ONE_WAY = 'Authenticate in one way only: the Authorization header, the for
 const REGISTER_AGAIN =
   'Correct the member of the registration that the reason names, and register the app again.'
 
-/** The authentication of clients. */
 export const CLIENT_AUTHENTICATION = {
   'client-not-named': {
     error: 'invalid_client',

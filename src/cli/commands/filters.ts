@@ -11,7 +11,6 @@ export interface OptionText {
 /** Placeholders of values, by the type of the filter. */
 const VALUES: Readonly<Record<string, string>> = { boolean: 'true|false', integer: 'number' }
 
-/** The filters of a list as options. */
 export function listOptions(filters: Filters) {
   return Object.entries(filters).map(
     ([key, { name = key, option = name, schema, about: described, help: about = described }]) => {

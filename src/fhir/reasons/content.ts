@@ -58,7 +58,6 @@ export const BODIES = {
   },
 } as const
 
-/** Patches that are malformed. */
 export const MALFORMED_PATCHES = share(
   {
     status: 400,

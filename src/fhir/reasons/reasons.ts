@@ -76,7 +76,6 @@ export function failFor<const Reason extends FhirReason>(
   return fail({ reason, facts: facts ?? NONE })
 }
 
-/** The words of a reason. */
 export function getFhirWords(reason: FhirReason): FhirWords {
   return FHIR_REASONS[reason]
 }

@@ -31,7 +31,6 @@ const ERRORS = {
   504: 'The FHIR server or the auth server did not respond in time (`transient`).',
 } as const
 
-/** The session API. */
 export function defineSessionApi(appUrl: string, cookieName: string): Api<SessionEndpoint> {
   return {
     title: 'Sallyport session API',

@@ -22,7 +22,6 @@ import {
 } from './perform-on-user.ts'
 import { describe, isAdministrator, type UserDescription, type UserTarget } from './users.ts'
 
-/** Adds a user. */
 export async function addUser(admin: Admin, user: NewUser): Promise<ChangedUser | AdminFailure> {
   const fault =
     listFaultsOfNew(user)[0] ?? checkPassword(admin, user, user.password) ?? checkLink(admin, user)

@@ -10,7 +10,6 @@ import { makeLookupContext } from './fhir-users.ts'
 
 interface SignInExplanation {
   readonly allowed: boolean
-  /** Labels and values. */
   readonly rows: readonly (readonly [label: string, value: string])[]
 }
 

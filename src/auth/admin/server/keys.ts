@@ -132,7 +132,6 @@ async function requireSameSecret({ store }: Admin, sealer: Sealer): Promise<Admi
   return (await canOpenSigningKeys(store, sealer)) ? undefined : failAdmin('keys-of-another-secret')
 }
 
-/** The signing keys. */
 export const SIGNING_KEYS: Subject<KeyDescription | undefined, string, object> = {
   name: 'keys',
   operations: {

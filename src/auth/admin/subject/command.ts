@@ -3,7 +3,6 @@ import type { Admin, AdminFailure } from '../base/action.ts'
 import { tabulate, toJson } from './columns.ts'
 import { type Filters, type List, listFilters, readPages, type Wanted } from './list.ts'
 
-/** The command of a list. */
 export interface ListCommand extends NonNullable<List<never>['command']> {
   readonly filters: Filters
   /** All rows: as JSON, and as a table with its headings. */

@@ -6,7 +6,6 @@ import { type AdminEndpoint, defineEndpoint, PAGE_QUERY } from '../base/endpoint
 import { describeColumns, toJson } from './columns.ts'
 import { describeFilters, type List, listFilters, readList } from './list.ts'
 
-/** The endpoint of a list. */
 export function defineListEndpoint<Row>(list: List<Row>): readonly AdminEndpoint[] {
   const { api, columns } = list
   if (!api) return []

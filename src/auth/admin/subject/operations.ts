@@ -87,7 +87,6 @@ function listPossible<Row, Target, Changed>({ name, operations }: Subject<Row, T
   })
 }
 
-/** The endpoints of operations. */
 export function defineOperationEndpoints<Row, Target, Changed>(
   subject: Subject<Row, Target, Changed>,
 ): readonly AdminEndpoint[] {

@@ -21,7 +21,6 @@ export interface LaunchRequest {
   /** The app, if it is not the default one. */
   readonly clientId: string | undefined
   readonly repeated: boolean
-  /** The options, or the fault of the form. */
   readonly options: LaunchFormOptions | FormFault
 }
 

@@ -58,7 +58,6 @@ function readTrimmed(text: string | undefined): string | undefined {
   return plain === '' ? undefined : plain
 }
 
-/** Builds the URL of a view with changes. */
 export function buildUrl(view: ActivityView, change: Partial<ActivityView> = {}): string {
   const { result, portal, before, ...texts } = { ...view, ...change }
   const query = new URLSearchParams()

@@ -5,7 +5,6 @@ import { describeError, type Failed, fail, isFailure, isTimeout } from '../../..
 import type { CallerConnection } from '../../../fhir-api/index.ts'
 import { watchConnection } from './presence.ts'
 
-/** A request to the upstream. */
 export interface UpstreamRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below the upstream's base: empty, or with a leading slash or question mark. */
@@ -217,7 +216,6 @@ function createStream(controller: Dispatcher.DispatchController): Readable {
   })
 }
 
-/** The outcome of an exchange. */
 export type ExchangeOutcome = Pick<RawResponse, 'status' | 'headers'> | TransportFailure
 
 /** Whether a request changes data. */

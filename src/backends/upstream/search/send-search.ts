@@ -28,7 +28,6 @@ import { LONG_STRING, LONG_STRING_OF_PAGE } from '../limits.ts'
 /** The assumed size of a page that was requested without `_count`, where it may be too large. */
 const ASSUMED_COUNT = 100
 
-/** A page of the upstream. */
 export interface RequestedPage extends UpstreamBundle {
   readonly paging: Paging
   /** The number of resources that fit on a page, if those of the first request were too large. */
@@ -100,7 +99,6 @@ export interface SearchExchange<Response> {
   isRefused(response: Response): boolean
 }
 
-/** The response to a search. */
 interface SentSearch<Response> {
   readonly response: Response
   readonly paging: Paging

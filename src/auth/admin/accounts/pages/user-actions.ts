@@ -16,7 +16,6 @@ import { findUser, type UserDescription, type UserTarget } from '../users.ts'
 import { renderNoRecords, renderPasswordChoice } from './user-form.ts'
 import { renderFhirUser } from './user-page.ts'
 
-/** The form of a role. */
 const ROLE: Form<ShownUser> = {
   render: (_, user) =>
     user.records
