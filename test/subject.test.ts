@@ -7,6 +7,8 @@ import { after, before, describe, it } from 'node:test'
 import { Type } from 'typebox'
 import { createAuditor, findRecords } from '../src/audit/index.ts'
 import { failAdmin, recordAction } from '../src/auth/admin/base/action.ts'
+import { renderFacts } from '../src/auth/admin/page/shell.ts'
+import { listDetails } from '../src/auth/admin/subject/columns.ts'
 import { defineListCommand } from '../src/auth/admin/subject/command.ts'
 import { defineListEndpoint } from '../src/auth/admin/subject/endpoint.ts'
 import { defineList } from '../src/auth/admin/subject/list.ts'
@@ -43,7 +45,9 @@ const FILTERS = {
 
 /** One column, one filter. */
 const doors = defineList<Door, typeof FILTERS>({
-  columns: { colour: { of: 'colour', schema: Type.String(), page: 'Colour', table: 'COLOUR' } },
+  columns: {
+    colour: { of: 'colour', schema: Type.String(), page: 'Colour', detail: 'Colour', table: 'COLOUR' },
+  },
   filters: FILTERS,
   read: async (_admin, { colour }) => ({
     items: all.filter(door => colour === undefined || door.colour === colour),
@@ -116,7 +120,16 @@ describe('a subject with one column, one filter and one operation', () => {
     auth = await TestAuthServer.open(store, {
       audit: createAuditor({ store }),
       administration: {
-        routes: [...defineListRoutes(doors), ...defineOperationRoutes(door)],
+        routes: [
+          ...defineListRoutes(doors),
+          ...defineOperationRoutes(door),
+          {
+            method: 'GET',
+            path: '/doors/:id',
+            handle: async request =>
+              renderFacts(all.slice(0, 1).flatMap(one => listDetails(doors.columns, one, request))),
+          },
+        ],
         endpoints: [...defineListEndpoint(doors), ...defineOperationEndpoints(door)],
       },
     })
@@ -135,7 +148,7 @@ describe('a subject with one column, one filter and one operation', () => {
   after(() => auth.store.close())
   const findLast = async () => (await findRecords(auth.store, { limit: 1 }))[0]?.request
 
-  it('has them on its page and in its file', async () => {
+  it('has them on its pages and in its file', async () => {
     const browser = await auth.logIn('root')
     const { body } = await browser.get('/admin/doors')
     assert.match(body, /<th[^>]*>Colour<\/th>[\s\S]*red[\s\S]*blue/)
@@ -144,6 +157,7 @@ describe('a subject with one column, one filter and one operation', () => {
     assert.match(blue, /<th role="rowheader" scope="row">blue/)
     assert.doesNotMatch(blue, /<th role="rowheader" scope="row">red/)
     assert.equal((await browser.get('/admin/doors?colour=green')).statusCode, 400)
+    assert.match((await browser.get('/admin/doors/north')).body, /<dt>Colour<\/dt><dd>red<\/dd>/)
     const locked = (await browser.get('/admin/clinicians?locked=true')).body
     assert.match(locked, /No user found[\s\S]*Nothing matches these filters\./)
     assert.equal((await browser.get('/admin/doors.csv?colour=red')).body, 'colour\r\nred\r\n')

@@ -45,18 +45,29 @@ function describeState(user: UserDescription): string {
     .join(', ')
 }
 
-export function renderState(user: UserDescription): Html {
+function renderState(user: UserDescription): Html {
   return html`${listStateWords(user).map(({ text, tone }, at) => html`${at > 0 && ' '}${renderBadge(text, tone)}`)}${user.isForLoopback && html`<span class="sub">On a server with a public URL, the account works only after it gets a new password there.</span>`}`
 }
 
 /** Accounts that are older than the record of sign-ins may have been used before. */
-export function renderLastSignIn({ signedInAt, createdAt }: UserDescription): Html | string {
+function renderLastSignIn({ signedInAt, createdAt }: UserDescription): Html | string {
   if (signedInAt !== undefined) return renderDateTime(signedInAt)
   return createdAt === undefined ? 'Not known' : 'Never'
 }
 
-export function renderCreated({ createdAt }: UserDescription): Html | string {
+function renderCreated({ createdAt }: UserDescription): Html | string {
   return createdAt === undefined ? 'Not known' : renderDateTime(createdAt)
+}
+
+export function renderFhirUser({ fhirUser, records }: UserDescription): Html | string {
+  return records ? html`<code>${fhirUser}</code>` : 'None: opens no patient records'
+}
+
+function describePassword({ hasPassword, activationEndsAt }: UserDescription): Html | string {
+  if (hasPassword) return 'Yes'
+  return activationEndsAt === undefined
+    ? 'None. The user signs in with an identity provider, or needs an activation link: reset the password.'
+    : html`Not chosen yet. The activation link works until ${renderDateTime(activationEndsAt)}.`
 }
 
 function renderName(user: UserDescription): Html {
@@ -79,15 +90,23 @@ const Link = Type.Object(
 )
 
 /** The members of users, in the order of the CSV file. */
-const COLUMNS: SubjectColumns<UserDescription> = {
-  username: { of: 'username', schema: Type.String(), page: ['User', renderName], table: 'USERNAME' },
+export const USER_COLUMNS: SubjectColumns<UserDescription> = {
+  username: {
+    of: 'username',
+    schema: Type.String(),
+    page: ['User', renderName],
+    detail: ['Username', user => html`<code>${user.username}</code>`],
+    table: 'USERNAME',
+  },
   display_name: { of: 'displayName', schema: Type.String(), table: 'DISPLAY NAME' },
-  kind: { csv: user => user.kind, page: ['Kind', user => KINDS[user.kind]] },
+  kind: { csv: user => user.kind, page: ['Kind', user => KINDS[user.kind]], detail: 'Kind' },
   fhir_user: {
     of: user => (user.records ? user.fhirUser : undefined),
     schema: Type.Optional(Type.String()),
     about: 'For example `Practitioner/1`. Absent for an account that opens no records.',
     page: ['FHIR user', user => (user.records ? html`<code>${user.fhirUser}</code>` : 'None')],
+    // An administrator has a field for it on the page.
+    detail: ['FHIR user', (user, { mayChange }) => (mayChange ? undefined : renderFhirUser(user))],
     table: ['FHIR USER', user => user.fhirUser],
   },
   records: {
@@ -107,12 +126,17 @@ const COLUMNS: SubjectColumns<UserDescription> = {
     schema: Type.Array(Type.String()),
     about: 'The providers that name the user an administrator, in current sign-ins.',
   },
-  state: { page: ['State', renderState], table: ['STATE', describeState] },
+  state: { page: ['State', renderState], detail: 'State', table: ['STATE', describeState] },
   factors: {
     page: ['Second factors', user => user.secondFactors || 'None'],
+    detail: 'Second factors',
     table: ['SECOND FACTORS', user => String(user.secondFactors || 'none')],
   },
-  signed_in: { page: ['Last sign-in', renderSignIns], table: ['LAST SIGN-IN', describeLastSignIn] },
+  signed_in: {
+    page: ['Last sign-in', renderSignIns],
+    detail: ['Last sign-in', renderLastSignIn],
+    table: ['LAST SIGN-IN', describeLastSignIn],
+  },
   disabled: { of: 'disabled', schema: Type.Boolean() },
   locked_at: {
     of: 'lockedAt',
@@ -125,9 +149,14 @@ const COLUMNS: SubjectColumns<UserDescription> = {
     schema: Type.Optional(Time),
     about: 'Absent if the account is older than this record.',
     page: ['Created', renderCreated],
+    detail: 'Created',
   },
   last_sign_in_at: { of: 'signedInAt', schema: Type.Optional(Time), about: 'Absent if no sign-in is known.' },
-  has_password: { of: 'hasPassword', schema: Type.Boolean() },
+  has_password: {
+    of: 'hasPassword',
+    schema: Type.Boolean(),
+    detail: ['Password', describePassword],
+  },
   activation_ends_at: {
     of: 'activationEndsAt',
     schema: Type.Optional(Time),
@@ -154,7 +183,7 @@ const OWN: Readonly<Record<UserKind, readonly string[]>> = {
 /** The columns of users of one kind. */
 export function listColumns(kind: UserKind): SubjectColumns<UserDescription> {
   const others = OWN[kind === 'clinician' ? 'account' : 'clinician']
-  return Object.fromEntries(Object.entries(COLUMNS).filter(([name]) => !others.includes(name)))
+  return Object.fromEntries(Object.entries(USER_COLUMNS).filter(([name]) => !others.includes(name)))
 }
 
 const FILTERS = {
@@ -266,7 +295,7 @@ const NOUNS = { clinician: 'clinician', account: 'account of a patient or of rel
 
 /** `/admin/clinicians`: users of both kinds. */
 export const ALL_USERS = defineList({
-  columns: COLUMNS,
+  columns: USER_COLUMNS,
   filters: FILTERS,
   states: STATES,
   read: readUsers,

@@ -1,11 +1,15 @@
 import { Type } from 'typebox'
 import { Time } from '../../../endpoint/index.ts'
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
-import { PLAIN_FIELDS } from '../../oauth/clients/fields.ts'
+import { isConfigured } from '../../oauth/clients/client.ts'
+import { PLAIN_FIELDS, TEXT_FIELDS } from '../../oauth/clients/fields.ts'
+import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
+import { summarizeScopes } from '../../words/scopes.ts'
 import { findLastUses } from '../access/last-uses.ts'
 import type { Admin } from '../base/action.ts'
+import type { AdminRequest } from '../page/route.ts'
 import { renderLink } from '../page/shell.ts'
-import type { SubjectColumns } from '../subject/columns.ts'
+import type { SubjectColumn, SubjectColumns } from '../subject/columns.ts'
 import { defineList } from '../subject/list.ts'
 import { Keys, Texts } from './client-metadata.ts'
 import { type ClientRow, describeClient, listClients } from './clients.ts'
@@ -61,7 +65,7 @@ const METADATA = {
   disabled: Type.Boolean(),
 }
 
-export const KINDS: Readonly<Record<ClientRow['auth_method'], string>> = {
+const KINDS: Readonly<Record<ClientRow['auth_method'], string>> = {
   none: 'Public',
   client_secret: 'With a secret',
   private_key_jwt: 'With keys',
@@ -76,23 +80,72 @@ export const CLIENT_COLUMNS: SubjectColumns<ListedClient> = {
   },
   id: {
     page: ['Client id', client => html`<code class="url">${client.client_id}</code>`],
+    detail: ['Client id', client => html`<code>${client.client_id}</code>`],
     table: ['NAME', client => client.name],
   },
+  authentication: { table: ['AUTHENTICATION', client => AUTHENTICATIONS[client.auth_method]] },
+  consent: { table: ['CONSENT', client => (client.first_party ? 'not asked' : 'asked')] },
+  state: {
+    page: ['State', renderState],
+    detail: ['State', renderOwnState],
+    table: ['STATE', describeClientState],
+  },
+  kind: {
+    page: ['Kind', client => KINDS[client.auth_method]],
+    detail: [
+      'Kind',
+      client =>
+        html`${KINDS[client.auth_method]}${client.first_party && ', first-party: no consent page'}${!client.pkce_required && ', PKCE is optional'}`,
+    ],
+  },
+  permissions: { detail: ['Permissions', renderPermissions] },
   ...Object.fromEntries(
     Object.entries(METADATA).map(([name, schema]) => [
       name,
-      { schema, of: ({ metadata }: ListedClient) => metadata[name] },
+      { schema, of: ({ metadata }: ListedClient) => metadata[name], ...describeField(name) },
     ]),
   ),
-  authentication: { table: ['AUTHENTICATION', client => AUTHENTICATIONS[client.auth_method]] },
-  consent: { table: ['CONSENT', client => (client.first_party ? 'not asked' : 'asked')] },
-  state: { page: ['State', renderState], table: ['STATE', describeClientState] },
-  kind: { page: ['Kind', client => KINDS[client.auth_method]] },
+  keys: {
+    detail: [
+      'Key set',
+      ({ jwks, jwks_url }) =>
+        jwks_url === null ? (jwks === null ? undefined : 'Registered here') : renderLines([jwks_url]),
+    ],
+  },
   launch_url: { table: ['LAUNCH URL', client => client.launch_url ?? ''] },
-  last_used_at: { schema: Type.Optional(Time), of: 'lastUse', page: ['Last used', renderLastUse] },
+  created_at: { detail: ['Registered', client => renderDateTime(client.created_at)] },
+  last_used_at: {
+    schema: Type.Optional(Time),
+    of: 'lastUse',
+    page: ['Last used', renderLastUse],
+    detail: 'Last used',
+  },
 }
 
-export function renderState({ disabled, approved }: ClientRow): Html {
+/** Of a property with one text or several. The head of the page has the name and the description. */
+function describeField(name: string): Pick<SubjectColumn<ListedClient>, 'detail'> {
+  const { label, property } = TEXT_FIELDS.find(({ member }) => member === name) ?? {}
+  if (label === undefined || property === 'name' || property === 'description') return {}
+  return { detail: [label, ({ metadata }) => renderLines([metadata[name] ?? []].flat())] }
+}
+
+function renderLines(texts: readonly unknown[]): Html | undefined {
+  return texts.length === 0
+    ? undefined
+    : html`${texts.map(text => html`<span class="url url--block">${String(text)}</span>`)}`
+}
+
+function renderOwnState(client: ListedClient, { context }: AdminRequest): Html {
+  const isFixed = isConfigured(context.settings, { id: client.client_id })
+  return html`${renderState(client)}${isFixed && html`<span class="sub">The settings of the server describe this app.</span>`}`
+}
+
+function renderPermissions({ scope }: ListedClient, { context }: AdminRequest): Html {
+  const notes = listScopeNotes(scope, context.settings.fhir.searchPermission)
+  return html`${summarizeScopes(scope, 'its users')}<details class="more"><summary>Exact scopes</summary><p class="url url--block">${scope}</p></details>${notes.map(note => html`<span class="sub">${note}${!note.endsWith('?') && '.'}</span>`)}`
+}
+
+function renderState({ disabled, approved }: ClientRow): Html {
   if (disabled) return renderBadge('Disabled', 'bad')
   return approved ? renderBadge('Active', 'ok') : renderBadge('Unverified', 'warn')
 }
@@ -103,7 +156,7 @@ export function describeClientState({ disabled, approved, for_loopback }: Client
   return approved ? 'approved' : 'unverified'
 }
 
-export function renderLastUse({ lastUse }: ListedClient): Html | string {
+function renderLastUse({ lastUse }: ListedClient): Html | string {
   return lastUse === undefined ? 'Never' : renderDateTime(lastUse)
 }
 

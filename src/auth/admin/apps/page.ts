@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import { isFailure } from '../../../core/index.ts'
-import { type Html, html, renderDateTime } from '../../../web/ui/index.ts'
+import { type Html, html } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import { type Client, isConfigured } from '../../oauth/clients/client.ts'
 import { CLIENT_DEFAULTS, type ClientFault } from '../../oauth/clients/validate.ts'
-import { listScopeNotes } from '../../oauth/grants/scope-notes.ts'
 import {
   type AppFormOptions,
   fillAppForm,
@@ -16,22 +15,13 @@ import {
   renderFaultAlert,
 } from '../../pages/parts/app-form/form.ts'
 import { isProgramScope } from '../../words/program-scopes.ts'
-import { summarizeScopes } from '../../words/scopes.ts'
 import { REVOKED, renderGrants } from '../access/grants-page.ts'
 import type { AdminRequest, AdminRoute } from '../page/route.ts'
 import { readDone, renderActionLinks, renderAdminPage, renderAuditLinks, renderFacts } from '../page/shell.ts'
+import { listDetails } from '../subject/columns.ts'
 import { defineOperationRoutes } from '../subject/operations.ts'
 import { defineListRoutes } from '../subject/page.ts'
-import {
-  buildAppPath,
-  CLIENTS,
-  DONE,
-  findListed,
-  KINDS,
-  renderLastUse,
-  renderState,
-  SECTION,
-} from './client-list.ts'
+import { buildAppPath, CLIENT_COLUMNS, CLIENTS, DONE, findListed, SECTION } from './client-list.ts'
 import {
   addClient,
   CLIENT_OPERATIONS,
@@ -131,10 +121,8 @@ ${renderAppForm({ ...options, action: `${paths.admin}${path}`, cancel, isAdminis
 
 async function renderAppPage(request: AdminRequest, client: Client, row: ClientRow): Promise<Html> {
   const { admin, context } = request
-  const [listed] = await findListed(admin, [row])
+  const listed = await findListed(admin, [row])
   const isFixed = isConfigured(context.settings, client)
-  const list = (urls: readonly string[]) =>
-    urls.length === 0 ? undefined : html`${urls.map(url => html`<span class="url url--block">${url}</span>`)}`
   return renderAdminPage(
     request,
     {
@@ -150,28 +138,7 @@ async function renderAppPage(request: AdminRequest, client: Client, row: ClientR
       done: readDone(request, { ...DONE, revoked: REVOKED }),
     },
     html`${renderFacts([
-      [
-        'State',
-        html`${renderState(row)}${isFixed && html`<span class="sub">The settings of the server describe this app.</span>`}`,
-      ],
-      ['Client id', html`<code>${client.id}</code>`],
-      ['Kind', html`${KINDS[client.authMethod]}${client.firstParty && ', first-party: no consent page'}`],
-      [
-        'Permissions',
-        html`${summarizeScopes(client.scope, 'its users')}<details class="more"><summary>Exact scopes</summary><p class="url url--block">${client.scope}</p></details>${listScopeNotes(client.scope, context.settings.fhir.searchPermission).map(note => html`<span class="sub">${note}${!note.endsWith('?') && '.'}</span>`)}`,
-      ],
-      ['Redirect URIs', list(client.redirectUris)],
-      ['Launch URL', list(client.launchUrl === undefined ? [] : [client.launchUrl])],
-      [
-        'Key set',
-        client.jwksUrl === undefined
-          ? client.jwks === undefined
-            ? undefined
-            : 'Registered here'
-          : list([client.jwksUrl]),
-      ],
-      ['Registered', renderDateTime(client.createdAt)],
-      ['Last used', listed && renderLastUse(listed)],
+      ...listed.flatMap(one => listDetails(CLIENT_COLUMNS, one, request)),
       [
         'Audit',
         renderAuditLinks(

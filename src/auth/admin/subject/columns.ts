@@ -1,6 +1,7 @@
 import { type TObject, type TSchema, Type } from 'typebox'
 import { CLOSED, formatTime, type JsonSchema } from '../../../endpoint/index.ts'
 import { type Html, renderDateTime } from '../../../web/ui/index.ts'
+import type { AdminRequest } from '../page/route.ts'
 
 /** A value of the rows of a list, and where it is shown. Its key is its name in JSON and CSV. */
 export interface SubjectColumn<Row> {
@@ -14,6 +15,8 @@ export interface SubjectColumn<Row> {
   readonly csv?: false | string | ((row: Row) => CsvValue)
   /** The page has it: its heading, and how it is shown. */
   readonly page?: string | readonly [head: string, render: (row: Row) => Cell]
+  /** The details page has it: its label, and how it is shown. What has no value is left out. */
+  readonly detail?: string | readonly [label: string, render: (row: Row, request: AdminRequest) => Cell]
   /** The table of the command has it: its heading, and how it is written. */
   readonly table?: string | readonly [head: string, format: (row: Row) => string]
 }
@@ -103,6 +106,21 @@ export function readCells<Row>(columns: SubjectColumns<Row>) {
     heads: shown.map(({ page = '' }) => (typeof page === 'string' ? page : page[0])),
     renderRow: (row: Row) => shown.map(column => renderCell(column, row)),
   }
+}
+
+/** The labels and values of a details page. */
+export function listDetails<Row>(
+  columns: SubjectColumns<Row>,
+  row: Row,
+  request: AdminRequest,
+): readonly (readonly [label: string, value: Cell])[] {
+  return Object.values(columns).flatMap(column => {
+    const { detail } = column
+    if (detail === undefined) return []
+    const [label, value] =
+      typeof detail === 'string' ? [detail, renderCell(column, row)] : [detail[0], detail[1](row, request)]
+    return value === undefined ? [] : [[label, value] as const]
+  })
 }
 
 function renderCell<Row>(column: SubjectColumn<Row>, row: Row): Cell {

@@ -10,11 +10,10 @@ import { renderSecret } from '../../page/shell.ts'
 import type { Form, Subject } from '../../subject/operations.ts'
 import type { ChangedUser } from '../change-sign-in.ts'
 import { refuseOwnAccount } from '../perform-on-user.ts'
-import { buildUserPath, SECTION } from '../user-list.ts'
+import { buildUserPath, renderFhirUser, SECTION } from '../user-list.ts'
 import { type ShownUser, USER_OPERATIONS } from '../user-operations.ts'
 import { findUser, type UserDescription, type UserTarget } from '../users.ts'
 import { renderNoRecords, renderPasswordChoice } from './user-form.ts'
-import { renderFhirUser } from './user-page.ts'
 
 const ROLE: Form<ShownUser> = {
   render: (_, user) =>

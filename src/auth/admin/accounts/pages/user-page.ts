@@ -27,28 +27,16 @@ import {
   renderFacts,
   renderLink,
 } from '../../page/shell.ts'
-import { readCells } from '../../subject/columns.ts'
+import { listDetails, readCells } from '../../subject/columns.ts'
 import type { UserFault } from '../check-user.ts'
 import { type FhirUserRead, listFhirUsers, listUnknown, readFhirUsers } from '../fhir-users.ts'
 import { describeSharing } from '../shared-fhir-users.ts'
 import { SIGN_IN_COLUMNS } from '../sign-ins.ts'
-import {
-  buildUserPath,
-  DONE,
-  KINDS,
-  renderCreated,
-  renderLastSignIn,
-  renderState,
-  SECTION,
-} from '../user-list.ts'
+import { buildUserPath, DONE, SECTION, USER_COLUMNS } from '../user-list.ts'
 import { USER_OPERATIONS } from '../user-operations.ts'
 import type { UserDescription } from '../users.ts'
 import { renderPatientSearch, renderUnknown, type UserFormEntries } from './bind-user.ts'
 import { defineFields, RELATED_PERSONS, renderFaultAlert, renderNoRecords } from './user-form.ts'
-
-export function renderFhirUser({ fhirUser, records }: UserDescription): Html | string {
-  return records ? html`<code>${fhirUser}</code>` : 'None: opens no patient records'
-}
 
 /** `refused`: changes that cannot be saved. */
 export async function renderUserPage(
@@ -103,14 +91,7 @@ ${records}
     },
     html`${renderFaultAlert('Not saved.', faults)}${warnings}
 ${renderFacts([
-  ['State', renderState(user)],
-  ['Username', html`<code>${user.username}</code>`],
-  ['Kind', KINDS[user.kind]],
-  ...(request.mayChange ? [] : [['FHIR user', renderFhirUser(user)] as const]),
-  ['Password', describePassword(user)],
-  ['Second factors', user.secondFactors],
-  ['Created', renderCreated(user)],
-  ['Last sign-in', renderLastSignIn(user)],
+  ...listDetails(USER_COLUMNS, user, request),
   ...(guesses ? [['Wrong passwords', renderGuesses(user, guesses)] as const] : []),
   ...(wrongProofs ? [['Wrong codes and passkeys', renderWrongProofs(wrongProofs)] as const] : []),
   [
@@ -129,13 +110,6 @@ ${renderLinks(request, user)}
 <h2 class="section__title subhead">Apps with access</h2>
 ${grants}`,
   )
-}
-
-function describePassword({ hasPassword, activationEndsAt }: UserDescription): Html | string {
-  if (hasPassword) return 'Yes'
-  return activationEndsAt === undefined
-    ? 'None. The user signs in with an identity provider, or needs an activation link: reset the password.'
-    : html`Not chosen yet. The activation link works until ${renderDateTime(activationEndsAt)}.`
 }
 
 /** The audit trail has each of them. */

@@ -11,6 +11,7 @@ import {
 } from '../../../../web/ui/index.ts'
 import { joinRepeated, type Parameters, readParameters } from '../../../base/request.ts'
 import type { Client } from '../../../oauth/clients/client.ts'
+import { CLIENT_FIELDS, type PlainProperty, TEXT_FIELDS } from '../../../oauth/clients/fields.ts'
 import type { ClientChanges } from '../../../oauth/clients/store-client.ts'
 import {
   CLIENT_DEFAULTS,
@@ -27,35 +28,11 @@ import {
 import { ALL_SCOPES, renderScopePicker } from './scope-picker.ts'
 
 /** The properties of a form, and whether the secret is replaced. Only an administrator states `firstParty`. */
-export type FormProperties = Omit<ClientProperties, 'approved' | 'firstParty'> &
-  Pick<ClientChanges, 'approved' | 'firstParty' | 'newSecret'>
+export type FormProperties = ClientChanges & Pick<ClientProperties, 'scope' | 'authMethod'>
 
 interface FormOptions {
   readonly isAdministrator: boolean
 }
-
-/** The field of each property, and its label. */
-const FIELDS = {
-  id: ['client_id', 'Client id'],
-  name: ['name', 'Name'],
-  redirectUris: ['redirect_uris', 'Redirect URIs'],
-  launchUrl: ['launch_url', 'Launch URL'],
-  scope: ['scope', 'Scopes'],
-  authMethod: ['auth_method', 'Kind of app'],
-  jwksUrl: ['jwks_url', 'URL of the key set'],
-  jwks: ['jwks', 'Key set'],
-  description: ['description', 'Description'],
-  logoUrl: ['logo_url', 'Logo URL'],
-  websiteUrl: ['website_url', 'Website of the maker'],
-  policyUrl: ['policy_url', 'Privacy notice'],
-  termsUrl: ['terms_url', 'Terms of service'],
-  contacts: ['contacts', 'Contacts'],
-  postLogoutRedirectUris: ['post_logout_redirect_uris', 'Redirect URIs after sign-out'],
-  pkceRequired: ['pkce', 'PKCE'],
-  issParameter: ['iss', 'iss'],
-  firstParty: ['first_party', 'First-party'],
-  approved: ['approved', 'Approved'],
-} as const satisfies Record<ClientFault['property'], readonly [name: string, label: string]>
 
 /** The parameters of a sent form, which has a `scope` for each box. */
 export function readAppParameters(body: unknown): Parameters {
@@ -84,7 +61,7 @@ export function listFormFaults(
     ...(idFault ? [idFault] : []),
     ...listClientFaults({ ...CLIENT_DEFAULTS, ...app }, registrar),
   ]
-  const byField = Map.groupBy(all, fault => FIELDS[fault.property][0])
+  const byField = Map.groupBy(all, fault => CLIENT_FIELDS[fault.property].field)
   return new Map([...byField].map(([name, faults]) => [name, describeFaults(faults)]))
 }
 
@@ -94,8 +71,12 @@ interface ParsedForm {
 }
 
 function parseAppForm(form: Parameters, { isAdministrator }: FormOptions): ParsedForm {
-  const text = (property: keyof typeof FIELDS) => form.get(FIELDS[property][0])?.trim() || undefined
-  const lines = (property: keyof typeof FIELDS) => [...new Set(text(property)?.split(/\s+/))]
+  const text = (property: keyof typeof CLIENT_FIELDS) =>
+    form.get(CLIENT_FIELDS[property].field)?.trim() || undefined
+  const stated = TEXT_FIELDS.map(({ property, kind, separator = /\s+/ }) => [
+    property,
+    kind === 'list' ? [...new Set(text(property)?.split(separator))] : text(property),
+  ])
   const authMethod = METHODS.find(([value]) => value === text('authMethod'))?.[0]
   const scope = normalizeScope(text('scope') ?? '')
   const keys = authMethod === 'private_key_jwt' ? readKeys(text('jwks')) : undefined
@@ -115,16 +96,7 @@ function parseAppForm(form: Parameters, { isAdministrator }: FormOptions): Parse
     isFailure(keys) && keys,
   ].filter(fault => fault !== false)
   const app = {
-    name: text('name'),
-    description: text('description'),
-    logoUrl: text('logoUrl'),
-    websiteUrl: text('websiteUrl'),
-    policyUrl: text('policyUrl'),
-    termsUrl: text('termsUrl'),
-    contacts: [...new Set(text('contacts')?.split(/\s*\n\s*/))],
-    launchUrl: text('launchUrl'),
-    redirectUris: lines('redirectUris'),
-    postLogoutRedirectUris: lines('postLogoutRedirectUris'),
+    ...Object.fromEntries(stated),
     scope,
     authMethod: authMethod ?? 'none',
     // Not undefined if it is unreadable, so that the URL is not missing.
@@ -164,16 +136,7 @@ export const NEW_APP: Parameters = {
 /** The form of a registered app. */
 export function fillAppForm(client: Client): Parameters {
   const values: Readonly<Record<string, string | undefined>> = {
-    name: client.name,
-    description: client.description,
-    logo_url: client.logoUrl,
-    website_url: client.websiteUrl,
-    policy_url: client.policyUrl,
-    terms_url: client.termsUrl,
-    contacts: client.contacts.join('\n'),
-    launch_url: client.launchUrl,
-    redirect_uris: client.redirectUris.join('\n'),
-    post_logout_redirect_uris: client.postLogoutRedirectUris.join('\n'),
+    ...Object.fromEntries(TEXT_FIELDS.map(({ field, property }) => [field, formatText(client[property])])),
     scope: client.scope,
     auth_method: client.authMethod,
     jwks: client.jwks,
@@ -183,6 +146,10 @@ export function fillAppForm(client: Client): Parameters {
     first_party: client.firstParty ? '1' : undefined,
   }
   return { get: name => (Object.hasOwn(values, name) ? values[name] : undefined), unreadable: new Set() }
+}
+
+function formatText(value: Client[PlainProperty]): string | undefined {
+  return typeof value === 'object' ? value.join('\n') : value?.toString()
 }
 
 export interface AppFormOptions extends FormOptions {
@@ -202,16 +169,17 @@ type FieldOptions = Partial<Pick<Field, 'hint' | 'required' | 'rows'>>
 /** The form of an app. Works without scripts. */
 export function renderAppForm(options: AppFormOptions): Html {
   const { action, client, cancel, isAdministrator, form, faults } = options
-  const [faulty] = Object.values(FIELDS).filter(([name]) => faults?.has(name))
+  const inOrder = [...MAIN.map(property => CLIENT_FIELDS[property]), ...Object.values(CLIENT_FIELDS)]
+  const faulty = inOrder.find(one => faults?.has(one.field))
   const field = (property: ClientFault['property'], more: FieldOptions = {}) => {
-    const [name, label] = FIELDS[property]
+    const { field: name, label } = CLIENT_FIELDS[property]
     const value = form.get(name) ?? ''
     return renderField({
       name,
       label,
       value,
       error: faults?.get(name),
-      autofocus: faulty?.[0] === name,
+      autofocus: faulty?.field === name,
       ...more,
     })
   }
@@ -223,7 +191,7 @@ ${field('name', { required: true })}
 ${field('redirectUris', { rows: 2, hint: html`Where the browser returns after the sign-in, such as <code>http://localhost:3000/callback</code>, or <code>http://localhost:3000/index.html</code> for an app of one page. One per line, compared exactly: https, http on loopback, or a private-use scheme.` })}
 ${field('launchUrl', { hint: html`The portal sends the browser here with iss and launch, such as <code>http://localhost:3000/launch</code>. Leave it empty for an app that starts by itself.` })}
 ${renderScopePicker({
-  legend: FIELDS.scope[1],
+  legend: CLIENT_FIELDS.scope.label,
   hint: `The scopes that the app may request. Users allow them, or some of them.${client ? '' : ' Those that a first launch needs are selected. Add scopes for the data that the app reads.'}`,
   groups: ALL_SCOPES,
   chosen: form.get('scope') ?? '',
@@ -236,13 +204,7 @@ ${field('jwks', { rows: 3, hint: 'Or the key set itself, as JSON: public keys on
 </div>
 <details class="more"${hasFaultBelow(options) && html` open`}><summary>More options</summary><div class="stack stack--tight launch__more">
 ${!client && field('id', { hint: 'If empty, the server generates an id.' })}
-${field('description')}
-${field('logoUrl')}
-${field('websiteUrl', { hint: 'An https URL. Users see it, and the next three entries, when they decide whether to allow the app.' })}
-${field('policyUrl', { hint: 'An https URL of a page that says what the maker does with the data.' })}
-${field('termsUrl', { hint: 'An https URL.' })}
-${field('contacts', { rows: 2, hint: 'E-mail addresses or telephone numbers of the maker, one per line.' })}
-${field('postLogoutRedirectUris', { rows: 2 })}
+${BELOW.map(({ property, hint, kind }) => field(property, { hint, ...(kind === 'list' && { rows: 2 }) }))}
 <div class="choices">${box('pkce', 'optional', 'PKCE is optional', 'The app may omit code_challenge, as apps written for SMART 1 do.')}${box('iss', 'omit', 'Omit iss from authorization responses', 'For apps that mistake this parameter (RFC 9207) for the start of a launch.')}${isAdministrator && box('first_party', '1', 'First-party', 'An app of your own organization: its users are not asked for consent.')}</div>
 </div></details>
 <div class="actions"><button class="btn">${client ? 'Save changes' : 'Register app'}</button><a class="btn btn--quiet" href="${cancel}">Cancel</a></div>
@@ -260,7 +222,7 @@ const METHODS = [
 ] as const
 
 function renderMethods({ form, faults, client }: AppFormOptions): Html {
-  const [name, label] = FIELDS.authMethod
+  const { field: name, label } = CLIENT_FIELDS.authMethod
   const replacesSecret =
     client?.authMethod === 'client_secret' &&
     html`<label class="choice appform__secret"><input type="checkbox" name="new_secret" value="1"${form.get('new_secret') === '1' && html` checked`}><span class="choice__main">Replace the secret</span><span class="choice__meta">The app cannot authenticate with the old one from then on.</span></label>`
@@ -272,19 +234,13 @@ function renderMethods({ form, faults, client }: AppFormOptions): Html {
   }</fieldset>`
 }
 
-const BELOW: readonly ClientFault['property'][] = [
-  'id',
-  'description',
-  'logoUrl',
-  'websiteUrl',
-  'policyUrl',
-  'termsUrl',
-  'contacts',
-  'postLogoutRedirectUris',
-]
+const MAIN: readonly PlainProperty[] = ['name', 'redirectUris', 'launchUrl']
+
+/** Below "More options". */
+const BELOW = TEXT_FIELDS.filter(({ property }) => !MAIN.includes(property))
 
 function hasFaultBelow({ faults }: AppFormOptions): boolean {
-  return BELOW.some(property => faults?.has(FIELDS[property][0]))
+  return [CLIENT_FIELDS.id, ...BELOW].some(({ field }) => faults?.has(field))
 }
 
 export function renderFaultAlert({ client, faults }: Pick<AppFormOptions, 'client' | 'faults'>): Html {
