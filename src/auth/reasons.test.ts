@@ -55,6 +55,7 @@ const WAYS: Readonly<Record<HereReason, (world: World) => Promise<Outcome | unde
   'code-challenge-malformed': world => world.authorize({ code_challenge: 'short' }),
   'aud-missing': world => world.authorize({ aud: undefined }),
   'aud-of-another-server': world => world.authorize({ aud: 'https://other.example/fhir' }),
+  'resource-unknown': world => world.authorize({ resource: 'https://other.example/fhir' }),
   'client-id-missing': world => world.authorize({ client_id: undefined }),
   'app-not-registered': world => world.authorize({ client_id: 'nobody' }),
   'redirect-uri-missing': world => world.authorize({ redirect_uri: undefined }),
@@ -242,6 +243,10 @@ const WAYS: Readonly<Record<HereReason, (world: World) => Promise<Outcome | unde
     const { refresh_token: next } = (await world.auth.refresh(refresh_token)).json()
     await world.auth.refresh(next)
     return world.auth.refresh(refresh_token)
+  },
+  'resource-not-granted': async world => {
+    const { refresh_token = '' } = await world.getTokens()
+    return world.auth.refresh(refresh_token, { resource: 'https://other.example' })
   },
   'scope-exceeds-grant': async world => {
     const { refresh_token = '' } = await world.getTokens()

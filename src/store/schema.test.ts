@@ -91,6 +91,7 @@ const SHAPE: Shape = {
     disabled: 'required',
     enabled_at: 'nullable',
     for_loopback: 'required',
+    document_until: 'nullable',
   },
   client_origin: { client_id: 'required', origin: 'required' },
   signing_key: {
@@ -167,6 +168,7 @@ const SHAPE: Shape = {
     account_mark: 'required',
     client_mark: 'required',
     basis: 'required',
+    resource: 'nullable',
   },
   authorization_code: {
     code_hash: 'required',

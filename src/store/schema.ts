@@ -194,6 +194,8 @@ interface ClientTable {
   disabled: Generated<boolean>
   /** When it was last enabled again. Its earlier tokens stay revoked. */
   enabled_at: Instant | null
+  /** A client without a registration: until when its metadata document, whose URL is its id, is fresh. Null for all others. */
+  document_until: Instant | null
   /** A client that registered itself on loopback, or a temporary one there: it does not exist for a server with a public URL. */
   for_loopback: Generated<boolean>
 }
@@ -358,6 +360,8 @@ interface GrantTable {
   client_mark: Generated<string>
   /** What else was true then, as JSON (`Basis`). */
   basis: Generated<string>
+  /** The endpoint of assistants, if its tokens are for that. Null: the FHIR base. */
+  resource: string | null
 }
 
 interface AuthorizationCodeTable {

@@ -117,7 +117,7 @@ function chooseScope(
   if (tooLarge) return tooLarge
   const hasEncounter = request.encounterId !== undefined
   const available = { launched: true, hasPatient: patientId !== undefined, hasEncounter }
-  const granted = grantScope(requested, makeScopeTerms(settings, client, available))
+  const granted = grantScope(requested, makeScopeTerms(settings, { client }, available))
     .split(' ')
     .filter(scope => !FOR_REFRESH.has(scope))
     .join(' ')

@@ -23,18 +23,20 @@ export interface AccessToken {
 
 /**
  * Checks an access token of this server: it has not expired or been revoked, and its client and grant still exist. By default
- * for the FHIR server. The fault is for the log.
+ * for the FHIR base. The fault is for the log.
  */
 export async function checkAccessToken(
   context: AuthContext,
   token: string,
-  audience = context.settings.fhirBaseUrl,
+  ...audiences: readonly string[]
 ): Promise<AccessToken | Fault> {
   const { settings, keys, clock } = context
   const claims = verifyOwnJwt(token, 'at+jwt', await keys.listPublicKeys())
   if (!claims) return makeFault('it is not an access token that this server signed')
   if (claims.iss !== settings.issuerUrl) return makeFault(`iss, expected ${settings.issuerUrl}`)
-  if (claims.aud !== audience) return makeFault(`aud, expected ${audience}`)
+  const expected = audiences.length === 0 ? [settings.fhirBaseUrl] : audiences
+  if (!expected.some(audience => claims.aud === audience))
+    return makeFault(`aud, expected ${expected.join(' or ')}`)
   const { jti, client_id: clientId, scope, exp } = claims
   if (typeof jti !== 'string' || typeof clientId !== 'string' || typeof scope !== 'string')
     return makeFault('jti, client_id or scope, expected strings')
@@ -91,10 +93,10 @@ export interface BearerFailure extends Failed {
 export async function authenticateBearer(
   context: AuthContext,
   authorization: string | undefined,
-  audience?: string,
+  ...audiences: readonly string[]
 ): Promise<AccessToken | BearerFailure> {
   if (authorization === undefined || !isBearer(authorization)) return fail({ reason: 'no-token' })
-  const found = await checkAccessToken(context, readBearer(authorization), audience)
+  const found = await checkAccessToken(context, readBearer(authorization), ...audiences)
   return isFailure(found) ? fail({ reason: 'invalid-token' }) : found
 }
 

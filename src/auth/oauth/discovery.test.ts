@@ -134,7 +134,7 @@ describe('buildResourceDocuments', () => {
   const listResources = (documents: Readonly<Record<string, object>>) =>
     Object.entries(documents).map(([path, document]) => [path, 'resource' in document && document.resource])
 
-  it('describes the endpoint of assistants and the FHIR base at their paths (RFC 9728)', () => {
+  it('describes the endpoint of assistants and the FHIR base at their paths (AGENT-3)', () => {
     const documents = buildResourceDocuments(testSettings)
     assert.deepEqual(listResources(documents), [
       ['/.well-known/oauth-protected-resource', mcp],

@@ -18,6 +18,7 @@ import {
   isBearer,
   sendBearerError,
 } from './access-token.ts'
+import { listResources } from './agents/resource.ts'
 import { authenticateClient } from './clients/authenticate.ts'
 import type { AuthContext } from './context.ts'
 import { buildContextMembers, findLiveGrant, hasScope, type UserGrant } from './grants/grant.ts'
@@ -124,7 +125,7 @@ async function introspect(
   { clientId, isResourceServer }: Caller,
   token: string,
 ): Promise<Introspection | Fault> {
-  const access = await checkAccessToken(context, token)
+  const access = await checkAccessToken(context, token, ...listResources(context.settings))
   if (isResourceServer) return isFailure(access) ? access : describeAccessToken(context, access)
   const found = isFailure(access)
     ? ((await describeRefreshToken(context, token)) ??

@@ -3,6 +3,7 @@ import { isFailure } from '../../core/index.ts'
 import { paths } from '../base/paths.ts'
 import { forbidCaching } from '../base/request.ts'
 import { authenticateBearer, hasGrantEnded, sendBearerError } from './access-token.ts'
+import { listResources } from './agents/resource.ts'
 import { IDLE_HEADER, reportAppUse } from './app-use.ts'
 import { findClient } from './clients/client.ts'
 import { answerPreflight, createOriginHook, limitToClientOrigins } from './clients/origins.ts'
@@ -14,7 +15,7 @@ export function addUserinfoRoutes(app: FastifyInstance, context: AuthContext): v
   const onRequest = [forbidCaching, createOriginHook(context.store)]
   const sendUserinfo = async (request: FastifyRequest, reply: FastifyReply) => {
     const { authorization } = request.headers
-    const bearer = await authenticateBearer(context, authorization)
+    const bearer = await authenticateBearer(context, authorization, ...listResources(context.settings))
     if (isFailure(bearer)) {
       const isOver = bearer.reason === 'invalid-token' && (await hasGrantEnded(context, authorization))
       return sendBearerError(reply, isOver ? 'grant-ended' : bearer.reason, 'openid')

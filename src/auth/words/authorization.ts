@@ -118,6 +118,14 @@ export const AUTHORIZATION = {
     cause: 'The request names another FHIR server.',
     remedy: SEND_AUD,
   },
+  'resource-unknown': {
+    error: 'invalid_target',
+    sentence: 'This server issues no tokens for the resource.',
+    compares: 'resource',
+    cause: 'The request names another resource, or the endpoint of assistants, which is off.',
+    remedy:
+      'Send “resource” with the URL of the server that gets the token, as its metadata names it. For the FHIR server it is {fhirBase}, or omit “resource” and send “aud”.',
+  },
   'client-id-missing': {
     error: 'invalid_request',
     sentence: 'The parameter client_id is missing.',

@@ -1,9 +1,10 @@
-/** RFC 6749, 4.1.2.1 and 5.2; RFC 7591, 3.2.2; OIDC Core, 3.1.2.6; OIDC Unmet Authentication Requirements. */
+/** RFC 6749, 4.1.2.1 and 5.2; RFC 7591, 3.2.2; RFC 8707, 2; OIDC Core, 3.1.2.6; OIDC Unmet Authentication Requirements. */
 export type RefusalCode =
   | 'invalid_request'
   | 'invalid_client'
   | 'invalid_grant'
   | 'invalid_scope'
+  | 'invalid_target'
   | 'unauthorized_client'
   | 'unsupported_grant_type'
   | 'unsupported_response_type'

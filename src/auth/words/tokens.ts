@@ -113,6 +113,13 @@ export const TOKENS = {
     remedy:
       'Store the new refresh token of each response, and send one refresh at a time. Then launch the app again.',
   },
+  'resource-not-granted': {
+    error: 'invalid_target',
+    sentence: 'The resource is not that of the authorization.',
+    compares: 'resource',
+    cause: 'The token request names another resource than the authorization request.',
+    remedy: 'Send the same “resource” in both requests, or omit it in the token request.',
+  },
   'scope-exceeds-grant': {
     error: 'invalid_scope',
     sentence: 'The scope exceeds the granted scope.',

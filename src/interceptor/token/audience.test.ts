@@ -18,7 +18,7 @@ function stand() {
 }
 
 describe('Interceptor.forAudience', () => {
-  it('accepts only tokens for its audience, and the FHIR base none of them', async () => {
+  it('accepts only tokens for its audience, and the FHIR base none of them (AGENT-1)', async () => {
     const { base, other, getReason } = stand()
     assert.equal(await getReason(other, { aud: OTHER }), 'accepted')
     assert.equal(await getReason(base), 'accepted')

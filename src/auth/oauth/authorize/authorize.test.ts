@@ -117,7 +117,7 @@ describe('GET /oauth2/authorize', () => {
         'invalid_request',
       ],
       ['an aud below the FHIR base URL', { aud: 'http://localhost:8080/fhir/Patient' }, 'invalid_request'],
-      ['another resource beside our aud', { resource: 'https://evil.example' }, 'invalid_request'],
+      ['another resource beside our aud', { resource: 'https://evil.example' }, 'invalid_target'],
       ['unknown scopes', { scope: 'frob patient/Nonsense.rs patient/Patient.sr' }, 'invalid_scope'],
       ['scopes that the client may not have', { scope: 'user/*.cruds system/*.rs' }, 'invalid_scope'],
       ['patient scopes without a patient (AUTHORIZE-6)', { scope: 'patient/Patient.rs' }, 'invalid_scope'],

@@ -54,16 +54,33 @@ export type AvailableContext = Pick<ScopeTerms, 'launched' | 'hasPatient' | 'has
 
 const NO_CONTEXT: AvailableContext = { launched: false, hasPatient: false, hasEncounter: false }
 
+/** A client, and what it asks to use. */
+export interface Asking {
+  readonly client: Client
+  /** As in the request. */
+  readonly resource?: string | undefined
+}
+
 export function makeScopeTerms(
   settings: AuthSettings,
-  client: Client,
+  { client, resource }: Asking,
   available: AvailableContext,
 ): ScopeTerms {
-  return {
+  const terms = {
     ...available,
     allowed: listAllowedScopes(client),
     searchPermission: settings.fhir.searchPermission,
     contexts: settings.fhir.scopeContexts,
+  }
+  return resource === undefined ? terms : limitAgent(settings, terms)
+}
+
+/** An assistant gets less than an app: one patient, and no access that lasts, unless settings allow more. */
+function limitAgent({ agents }: AuthSettings, terms: ScopeTerms): ScopeTerms {
+  return {
+    ...terms,
+    contexts: terms.contexts.filter(context => agents.scopeContexts.includes(context)),
+    withheld: agents.offlineAccess ? [] : ['offline_access'],
   }
 }
 
@@ -84,21 +101,24 @@ export function readRequestedScope({
 export type PickerChoice = 'nothing' | 'patient' | 'encounter'
 
 /** Whether a standalone launch needs a picker, by the scopes that can be granted to the client. */
-export function choosePicker(settings: AuthSettings, client: Client, scope: string): PickerChoice {
+export function choosePicker(settings: AuthSettings, asking: Asking, scope: string): PickerChoice {
   const everything = { launched: false, hasPatient: true, hasEncounter: true }
-  const granted = grantScope(scope, makeScopeTerms(settings, client, everything)).split(' ')
+  const granted = grantScope(scope, makeScopeTerms(settings, asking, everything)).split(' ')
   const asks = (name: string) => granted.some(one => one === name || one.startsWith(`${name}?`))
-  return asks('launch/encounter') ? 'encounter' : asks('launch/patient') ? 'patient' : 'nothing'
+  if (asks('launch/encounter')) return 'encounter'
+  // Clients of the Model Context Protocol do not know the scopes of launches.
+  const needsPatient = asking.resource !== undefined && granted.some(one => one.startsWith('patient/'))
+  return needsPatient || asks('launch/patient') ? 'patient' : 'nothing'
 }
 
 /** Predicts the context after the user's choice, to decide early whether any scope can be granted. */
 export function predictContext(
   settings: AuthSettings,
-  client: Client,
+  asking: Asking,
   { scope, launched }: { readonly scope: string; readonly launched: boolean },
 ): AvailableContext {
   if (launched) return { launched, hasPatient: true, hasEncounter: true }
-  const picker = choosePicker(settings, client, scope)
+  const picker = choosePicker(settings, asking, scope)
   return { launched, hasPatient: picker !== 'nothing', hasEncounter: picker === 'encounter' }
 }
 

@@ -57,15 +57,15 @@ export function checkUnsupported({ parameters }: RequestInput): AuthRefusal | un
 
 /** At least one scope must be grantable (RFC 6749, 3.3). Which ones are granted is decided when the code is issued. */
 export function checkScope(
-  { client, parameters }: RequestInput,
+  { client, parameters, resource }: RequestInput,
   { settings }: AuthContext,
 ): RequestFinding | AuthRefusal {
   const scope = readRequestedScope({ client, parameters })
   const refused = checkRequestedScope(scope)
   if (refused) return refused
   const launched = parameters.get('launch') !== undefined
-  const available = predictContext(settings, client, { scope, launched })
-  const terms = makeScopeTerms(settings, client, available)
+  const available = predictContext(settings, { client, resource }, { scope, launched })
+  const terms = makeScopeTerms(settings, { client, resource }, available)
   const granted = grantScope(scope, terms)
   const lacksPatient = granted === '' && grantScope(scope, { ...terms, hasPatient: true }) !== ''
   const notGranted = lacksPatient ? refuse('scope-without-patient') : checkGrantedScope(granted)

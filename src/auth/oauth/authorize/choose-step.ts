@@ -6,7 +6,7 @@ import type { Login } from '../../users/find-login.ts'
 import type { Client } from '../clients/client.ts'
 import type { Launch } from '../launch/launch-token.ts'
 import type { PickerChoice } from './authorized-context.ts'
-import type { AuthorizationRequest, Prompt } from './request.ts'
+import type { AuthorizationRequest } from './request.ts'
 
 export type NextStep =
   | { readonly kind: 'login' }
@@ -51,14 +51,16 @@ export function chooseNextStep({
   if (launch && launch.username !== login.user.username) return makeRefusal('launch-of-another-user')
   if (picker !== 'nothing' && request.picked?.userId !== login.user.id)
     return silent ? makeRefusal('patient-choice-required') : { kind: 'pick' }
-  if (consented || skipsConsent || !needsConsent(client, request.prompts))
-    return { kind: 'issue-code', login }
+  if (consented || skipsConsent || !needsConsent(client, request)) return { kind: 'issue-code', login }
   return silent ? makeRefusal('consent-required') : { kind: 'consent' }
 }
 
-/** Whether the user is asked what the client may use. */
-export function needsConsent(client: Pick<Client, 'firstParty'>, prompts: readonly Prompt[]): boolean {
-  return !client.firstParty || prompts.includes('consent')
+/** Whether the user is asked what the client may use: an assistant always asks. */
+export function needsConsent(
+  client: Pick<Client, 'firstParty'>,
+  { prompts, resource }: Pick<AuthorizationRequest, 'prompts' | 'resource'>,
+): boolean {
+  return !client.firstParty || resource !== undefined || prompts.includes('consent')
 }
 
 /** Whether the login is as recent as `prompt` and `max_age` require (OIDC Core, 3.1.2.1). */

@@ -72,12 +72,12 @@ async function issueInTransaction(
   const now = clock()
   if (pendingId !== undefined && !(await consumePendingAuthorization(trx, pendingId)))
     return refuse('request-completed')
-  const { launchHash } = request
+  const { launchHash, resource } = request
   const launch = launchHash === undefined ? undefined : await consumeLaunchToken(trx, launchHash, now)
   if (launchHash !== undefined && !launch) return refuse('launch-used')
   const launchContext = resolveLaunchContext(launch, request.picked)
   const available = describeAvailableContext(context, launchContext)
-  const grantable = grantScope(request.scope, makeScopeTerms(settings, client, available))
+  const grantable = grantScope(request.scope, makeScopeTerms(settings, { client, resource }, available))
   if (grantable === '') return refuse('scope-not-grantable-in-launch')
   const scope = approvedScopes ? applyApproval(grantable, approvedScopes) : grantable
   if (scope === '') return refuse('nothing-approved')
@@ -90,6 +90,7 @@ async function issueInTransaction(
     amr: login.amr,
     scope,
     launchId: request.launchId,
+    resource,
     fhirUserId: request.picked?.fhirUserId,
   })
   return grantId === undefined

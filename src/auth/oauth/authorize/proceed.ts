@@ -198,7 +198,7 @@ export async function loadState(
   const launch = found ? found.launch : await findLaunchOf(context, request)
   const { findLogin, skipsConsent = false } = readExtension(context, launch)
   const login = (await findLogin?.(request.arrivedAt)) ?? (await findCurrentLogin(context, http))
-  const picker = launch ? 'nothing' : choosePicker(context.settings, client, request.scope)
+  const picker = launch ? 'nothing' : choosePicker(context.settings, { client, ...request }, request.scope)
   const picked = request.picked ?? (login && (await findOnlyChoice(context, login, picker)))
   return {
     request: picked ? { ...request, picked } : request,

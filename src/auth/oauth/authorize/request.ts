@@ -23,6 +23,8 @@ export interface AuthorizationRequest {
   readonly state?: string
   /** The requested scopes; by default the registered scopes of the client. */
   readonly scope: string
+  /** The endpoint of assistants, if the token is for that (RFC 8707): the client is then an assistant. Otherwise the FHIR base. */
+  readonly resource?: string
   /** Undefined if PKCE is optional for the client and was not used. */
   readonly codeChallenge?: string
   /** Whether the response to this client has no `iss` parameter. */
@@ -66,6 +68,7 @@ export interface RequestInput {
   readonly client: Client
   readonly redirectUri: string
   readonly parameters: Parameters
+  readonly resource: string | undefined
   /** The launch that the request names, valid or not. */
   readonly launch: FoundLaunch | undefined
 }

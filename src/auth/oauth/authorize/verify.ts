@@ -4,6 +4,8 @@ import { sha256 } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
+import type { AuthSettings } from '../../base/settings.ts'
+import { findAgentResource, isOneOf, listResources } from '../agents/resource.ts'
 import type { Client } from '../clients/client.ts'
 import { findClient } from '../clients/client.ts'
 import { refuseUnregistered } from '../clients/compare-id.ts'
@@ -62,7 +64,7 @@ const CHECKS: readonly Check[] = [
   checkResponseType,
   checkResponseMode,
   checkPkce,
-  (input, { settings }) => checkAudience(input, settings.fhirBaseUrl),
+  (input, { settings }) => checkAudience(input, settings),
   checkPrompt,
   checkMaxAge,
   checkAcrValues,
@@ -87,7 +89,16 @@ export async function verifyRequest(
   const launch = await findNamedLaunch(context, parameters)
   const result = isFailure(redirectUri)
     ? redirectUri
-    : await runChecks(applyExtension(context, { client, redirectUri, parameters, launch }), context)
+    : await runChecks(
+        applyExtension(context, {
+          client,
+          redirectUri,
+          parameters,
+          launch,
+          resource: findAgentResource(context.settings, parameters),
+        }),
+        context,
+      )
   if (!isFailure(result)) return { request: result, client, launch }
   const known = { clientId: client.id, launchId: launch?.id, patientId: launch?.patientId }
   const refusal = result.withKnown(known)
@@ -132,7 +143,7 @@ async function runChecks(
   }
 }
 
-function readPlainParameters({ client, redirectUri, parameters }: RequestInput) {
+function readPlainParameters({ client, redirectUri, parameters, resource }: RequestInput) {
   const readOptional = (name: 'state' | 'nonce' | 'loginHint', wireName: string) => {
     const value = parameters.get(wireName)
     return value === undefined ? {} : { [name]: value }
@@ -141,6 +152,7 @@ function readPlainParameters({ client, redirectUri, parameters }: RequestInput) 
     clientId: client.id,
     redirectUri,
     scope: readRequestedScope({ client, parameters }),
+    ...(resource === undefined ? {} : { resource }),
     ...(client.issParameter ? {} : { omitsIss: true }),
     ...readOptional('state', 'state'),
     ...readOptional('nonce', 'nonce'),
@@ -157,15 +169,20 @@ function requireFindings(
   return { prompts, launchId }
 }
 
-/** `aud` (or its synonym `resource`) must be our FHIR base, with or without a trailing slash (SMART 2.2, 7.1.4). */
-function checkAudience({ parameters }: RequestInput, fhirBaseUrl: string): AuthRefusal | undefined {
-  const named = ['aud', 'resource'].flatMap(name => parameters.get(name) ?? [])
-  const ours = [fhirBaseUrl, `${fhirBaseUrl}/`]
-  const wrong = named.find(audience => !ours.includes(audience))
-  if (named.length > 0 && wrong === undefined) return undefined
-  return refuse(named.length === 0 ? 'aud-missing' : 'aud-of-another-server', {
-    fhirBase: fhirBaseUrl,
-  }).withComparison({ name: 'aud', sent: wrong, expected: [fhirBaseUrl], origin: 'required' })
+/** `aud` (SMART 2.2, 7.1.4) or `resource` (RFC 8707) must be there, and each of them one of our resources. */
+function checkAudience({ parameters }: RequestInput, settings: AuthSettings): AuthRefusal | undefined {
+  const [aud, resource] = [parameters.get('aud'), parameters.get('resource')]
+  const expected = listResources(settings)
+  const compare = (name: string, sent: string | undefined) =>
+    ({ name, sent, expected, origin: 'required' }) as const
+  const facts = { fhirBase: settings.fhirBaseUrl }
+  if (resource !== undefined && !isOneOf(expected, resource))
+    return refuse('resource-unknown', facts).withComparison(compare('resource', resource))
+  if (aud !== undefined && !isOneOf(expected, aud))
+    return refuse('aud-of-another-server', facts).withComparison(compare('aud', aud))
+  return aud === undefined && resource === undefined
+    ? refuse('aud-missing', facts).withComparison(compare('aud', aud))
+    : undefined
 }
 
 async function checkClient(context: AuthContext, parameters: Parameters): Promise<Client | AuthRefusal> {

@@ -25,6 +25,8 @@ export interface ScopeTerms {
   readonly searchPermission: 'r' | 's'
   /** The contexts that the FHIR server enforces. */
   readonly contexts: readonly ScopeContext[]
+  /** Plain scopes that are not granted. */
+  readonly withheld?: readonly string[]
   /** A further limit, by an extension of the launch. */
   readonly atMost?: string | undefined
 }
@@ -92,7 +94,7 @@ function grantOne(scope: Scope, allowed: AllowedScopes, terms: ScopeTerms): read
 function isPlainGranted(scope: PlainScope, allowed: AllowedScopes, terms: ScopeTerms): boolean {
   const [name = ''] = scope.text.split('?')
   const isAllowed = allowed.covers(scope) || allowed.covers({ kind: 'plain', text: name })
-  return isAllowed && PLAIN.get(name)?.(terms) === true
+  return isAllowed && !terms.withheld?.includes(name) && PLAIN.get(name)?.(terms) === true
 }
 
 /** The scope as text. If `r` includes the search, `s` without `r` would grant nothing. */

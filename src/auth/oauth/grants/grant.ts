@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
-import { DAY_MS } from '../../../core/index.ts'
+import { DAY_MS, MINUTE_MS } from '../../../core/index.ts'
 import { lockRows, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import type { AuthSettings } from '../../base/settings.ts'
@@ -27,6 +27,8 @@ export interface UserGrant {
   /** Whether a CDS service has it for one call. Nobody allowed it, and it ends with the response. */
   readonly isForHook?: boolean
   readonly extraContext: ExtraContext
+  /** The endpoint of assistants, if its tokens are for that. Otherwise the FHIR base. */
+  readonly resource?: string | undefined
   /** Of the launch; only hooks read it. */
   readonly extension?: string | undefined
   readonly authTime: number
@@ -86,6 +88,7 @@ export async function createGrant(
     created_at: now,
     last_used_at: now,
     revoked_at: null,
+    resource: grant.resource ?? null,
   })
   return id
 }
@@ -188,10 +191,18 @@ export function keepGoodGrants(
 
 /** When a grant ends at the latest: undefined means never, 0 that its login has ended. */
 function findLatestEnd(
-  { scope, created_at, login_expires_at }: Pick<GrantRow, 'scope' | 'created_at' | 'login_expires_at'>,
-  { offlineAccessMaxDays }: AccessRules,
+  {
+    scope,
+    created_at,
+    login_expires_at,
+    resource,
+  }: Pick<GrantRow, 'scope' | 'created_at' | 'login_expires_at' | 'resource'>,
+  { offlineAccessMaxDays, agents }: AccessRules,
 ): number | undefined {
-  if (!hasScope(scope, 'offline_access')) return login_expires_at ?? 0
+  if (resource !== null && !agents.enabled) return 0
+  const login = login_expires_at ?? 0
+  if (!hasScope(scope, 'offline_access'))
+    return resource === null ? login : Math.min(login, created_at + agents.accessMinutes * MINUTE_MS)
   return offlineAccessMaxDays === 0 ? undefined : created_at + offlineAccessMaxDays * DAY_MS
 }
 
@@ -219,8 +230,9 @@ export async function keepUsableGrants(
   return good
     .filter(({ id }) => !tokenless.has(id))
     .map(row => {
-      const isOffline = hasScope(row.scope, 'offline_access')
-      return { ...row, ends_at: isOffline ? findLatestEnd(row, rules) : findLastUse(row, rules) }
+      const latest = findLatestEnd(row, rules)
+      if (hasScope(row.scope, 'offline_access')) return { ...row, ends_at: latest }
+      return { ...row, ends_at: Math.min(latest ?? Infinity, findLastUse(row, rules)) }
     })
 }
 
@@ -292,6 +304,7 @@ function toGrant(row: GrantRow, rules: AccessRules): UserGrant {
     isForHook,
     extraContext,
     extension: row.extension ?? undefined,
+    resource: row.resource ?? undefined,
     authTime: row.auth_time,
     acr: row.acr ?? undefined,
     amr: row.amr === null ? undefined : JSON.parse(row.amr),

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
+import { isFailure } from '../../../core/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
 import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { isProgramScope } from '../../words/program-scopes.ts'
+import { chooseServiceResource } from '../agents/resource.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
 import {
@@ -51,7 +53,8 @@ export async function grantClientCredentials(
   const scope = grantSystemScope(requested, client.scope, context.settings.fhir)
   const notGranted = checkGrantedScope(scope)
   if (notGranted) return notGranted.withComparison(compareScope(requested, client.scope))
-  return buildResponse(context, client, scope, context.settings.fhirBaseUrl)
+  const resource = chooseServiceResource(form, context.settings)
+  return isFailure(resource) ? resource : buildResponse(context, client, scope, resource)
 }
 
 /** A program that administers this server or adds to its trail (ADMIN-1, AUDIT-24). Its token is for this server alone. */

@@ -2,6 +2,7 @@ import type { Kysely, Selectable } from 'kysely'
 import { isSameText, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
 import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
+import { checkTokenResource } from '../agents/resource.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, revokeGrant } from '../grants/grant.ts'
 import { readExtension } from '../hooks.ts'
@@ -13,7 +14,7 @@ import { createRefreshToken, touchGrant } from './token-response.ts'
  * it is exchanged for. A second use revokes the grant (RFC 6749, 4.1.2).
  */
 export async function exchangeCode(
-  context: Pick<AuthContext, 'clock' | 'rules' | 'hooks'>,
+  context: Pick<AuthContext, 'clock' | 'rules' | 'hooks' | 'settings'>,
   { trx, client, form }: TokenRequest,
 ): Promise<TokenGrant | AuthRefusal> {
   const { clock } = context
@@ -24,7 +25,8 @@ export async function exchangeCode(
   const isPkceRequired = client.pkceRequired && !readExtension(context, row).isPkceOptional
   if (isPkceRequired && form.get('code_verifier') === undefined) return refuse('code-verifier-missing')
   if (!row) return refuse('code-unknown')
-  const refusal = checkCode(row, form, clock())
+  const refusal =
+    checkCode(row, form, clock()) ?? checkTokenResource(form, row.resource ?? context.settings.fhirBaseUrl)
   if (refusal) return refusal
   if (row.used_at !== null || !(await consumeCode(trx, row.code_hash, clock()))) {
     const refusal = refuse('code-used')
@@ -34,14 +36,15 @@ export async function exchangeCode(
   return redeem(trx, row, context)
 }
 
-type CodeRow = Selectable<Schema['authorization_code']> & { readonly extension: string | null }
+type CodeRow = Selectable<Schema['authorization_code']> &
+  Pick<Selectable<Schema['grant']>, 'extension' | 'resource'>
 
 const selectCode = prepareQuery((db, { codeHash, clientId }: { codeHash: string; clientId: string }) =>
   db
     .selectFrom('authorization_code')
     .innerJoin('grant', 'grant.id', 'authorization_code.grant_id')
     .selectAll('authorization_code')
-    .select('grant.extension')
+    .select(['grant.extension', 'grant.resource'])
     .where('code_hash', '=', codeHash)
     .where('grant.client_id', '=', clientId),
 )

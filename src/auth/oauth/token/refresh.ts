@@ -4,6 +4,7 @@ import { parseScopes } from '../../../smart/index.ts'
 import { prepareQuery, type Schema, type Sealer, sha256 } from '../../../store/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
 import { type AuthRefusal, refuse } from '../../base/refusal.ts'
+import { checkTokenResource } from '../agents/resource.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, revokeGrant, type UserGrant } from '../grants/grant.ts'
 import { checkRequestedScope, compareScope } from '../grants/grant-scope.ts'
@@ -23,7 +24,7 @@ type TokenRow = Selectable<Schema['refresh_token']>
  * successor is unused. A retry gets the same successor, so a grant never has two valid refresh tokens.
  */
 export async function refreshTokens(
-  context: Pick<AuthContext, 'clock' | 'sealer' | 'rules' | 'hooks'>,
+  context: Pick<AuthContext, 'clock' | 'sealer' | 'rules' | 'hooks' | 'settings'>,
   { trx, client, form }: TokenRequest,
 ): Promise<TokenGrant | AuthRefusal> {
   const token = form.get('refresh_token')
@@ -32,7 +33,9 @@ export async function refreshTokens(
   const [row] = (await selectToken(trx, { tokenHash: sha256(token), clientId: client.id })).rows
   const grant = row && row.expires_at > now ? await findLiveGrant(trx, context, row.grant_id) : undefined
   if (!row || !grant) return refuse('refresh-token-unknown')
-  const refused = readExtension(context, grant).refuse?.('refresh')
+  const refused =
+    readExtension(context, grant).refuse?.('refresh') ??
+    checkTokenResource(form, grant.resource ?? context.settings.fhirBaseUrl)
   if (refused) return refused
   const scope = narrowScope(grant, form.get('scope'))
   if (isFailure(scope)) return scope

@@ -135,7 +135,7 @@ function buildAccessToken(settings: AuthSettings, grant: UserGrant, scope: strin
   return {
     iss: settings.issuerUrl,
     sub: grant.user.id,
-    aud: settings.fhirBaseUrl,
+    aud: grant.resource ?? settings.fhirBaseUrl,
     client_id: grant.clientId,
     scope,
     jti: `${grant.id}.${randomBytes(12).toString('base64url')}`,

@@ -142,7 +142,7 @@ async function grantAccess(
 /** Only `patient/` scopes: the hook is about one patient. */
 function chooseScope({ settings }: AuthContext, client: Client, hasEncounter: boolean): string | AuthRefusal {
   const available = { launched: true, hasPatient: true, hasEncounter }
-  const granted = grantScope(client.scope, makeScopeTerms(settings, client, available))
+  const granted = grantScope(client.scope, makeScopeTerms(settings, { client }, available))
   const scope = granted
     .split(' ')
     .filter(part => part.startsWith('patient/'))

@@ -166,7 +166,7 @@ async function findPatient(
 function computeGrantable(context: AuthContext, { request, client, launch }: AuthorizationState) {
   const terms = makeScopeTerms(
     context.settings,
-    client,
+    { client, ...request },
     describeAvailableContext(context, resolveLaunchContext(launch, request.picked)),
   )
   return {

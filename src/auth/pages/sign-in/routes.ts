@@ -64,7 +64,7 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
       brand: context.brand,
       offersPasskeys: offersPasskeys(context),
       app: client,
-      asksConsent: client && needsConsent(client, pending.request.prompts),
+      asksConsent: client && needsConsent(client, pending.request),
       pendingId: pending?.id,
       username: shown.username ?? pending?.request.loginHint,
       testLogin: directory ? undefined : await readTestLogin(),

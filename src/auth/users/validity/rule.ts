@@ -16,6 +16,8 @@ export interface AccessRules {
   readonly accessTokenTtlSeconds: number
   /** 0: access with `offline_access` has no maximum age. */
   readonly offlineAccessMaxDays: number
+  /** Whether assistants may be used, and for how long after each consent. */
+  readonly agents: Pick<Settings['agents'], 'enabled' | 'accessMinutes'>
   /** Who needs a second factor besides a password. */
   readonly secondFactor: Settings['login']['secondFactor']
   findByIssuer(issuer: unknown): LoginProvider | undefined
@@ -25,16 +27,17 @@ export interface AccessRules {
 export function makeRules(
   settings: Pick<
     Settings,
-    'onLoopback' | 'developerTools' | 'accessTokenTtlSeconds' | 'offlineAccessMaxDays'
+    'onLoopback' | 'developerTools' | 'accessTokenTtlSeconds' | 'offlineAccessMaxDays' | 'agents'
   >,
   getLogin: () => Pick<Settings['login'], 'passwords' | 'secondFactor' | 'providers'>,
 ): AccessRules {
-  const { onLoopback, developerTools, accessTokenTtlSeconds, offlineAccessMaxDays } = settings
+  const { onLoopback, developerTools, accessTokenTtlSeconds, offlineAccessMaxDays, agents } = settings
   return {
     onLoopback,
     developerTools,
     accessTokenTtlSeconds,
     offlineAccessMaxDays,
+    agents,
     get passwords() {
       return getLogin().passwords
     },
