@@ -171,7 +171,8 @@ function requireFindings(
 
 /** `aud` (SMART 2.2, 7.1.4) or `resource` (RFC 8707) must be there, and each of them one of our resources. */
 function checkAudience({ parameters }: RequestInput, settings: AuthSettings): AuthRefusal | undefined {
-  const [aud, resource] = [parameters.get('aud'), parameters.get('resource')]
+  const aud = parameters.get('aud')
+  const resource = parameters.get('resource')
   const expected = listResources(settings)
   const compare = (name: string, sent: string | undefined) =>
     ({ name, sent, expected, origin: 'required' }) as const
