@@ -10,7 +10,8 @@ describe('computeWait', () => {
   it('makes every time a multiple of the same one', () => {
     for (const elapsed of [0, 0.1, 11, 50, UNSEEN_MS - 0.1, UNSEEN_MS, 117, 1_234.5])
       assert.equal((elapsed + computeWait(elapsed)) % UNSEEN_MS, 0, String(elapsed))
-    for (const elapsed of [0, 11, 60, UNSEEN_MS - 1])
+    // HAPI: an absent resource, one of 3 MB and one of 8 MB.
+    for (const elapsed of [0, 11, 117, 350, UNSEEN_MS - 1])
       assert.equal(elapsed + computeWait(elapsed), UNSEEN_MS, String(elapsed))
   })
 })

@@ -64,7 +64,7 @@ export interface GatewayOptions extends FhirApiOptions {
   /** Encrypts paging links. Gateways with the same secret open each other's links; by default each process has its own. */
   readonly sealer?: Sealer
   readonly fetch?: Fetch
-  /** Waits before a response that shows a limited caller nothing; by default for a multiple of 100 ms. */
+  /** Waits before a response that shows a limited caller nothing; by default until a multiple of 500 ms. */
   readonly conceal?: Conceal
   /** Serializes conditional writes with equal conditions; by default among the requests of this process. */
   readonly serialize?: Serialize
