@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { deflateRawSync } from 'node:zlib'
 import { fail, isFailure } from '../core/index.ts'
 import { createOutcome, failFor, type Params, type Refused, Work } from '../fhir/index.ts'
 import { fullAccess, grantFingerprint, noAccess } from '../smart/index.ts'
@@ -60,6 +61,13 @@ describe('createPages', () => {
     assert.equal(createPages(sealer, '_page', 'another test', ROOM).open(pages.seal(page)), undefined)
   })
 
+  it('opens the pages of 0.3.1, which compressed all positions', () => {
+    const { cursor, ...request } = page
+    const packed = deflateRawSync(JSON.stringify([cursor, []])).toString('base64url')
+    const sealed = sealer.seal(`${JSON.stringify(request)}\n${packed.padEnd(ROOM)}`, 'a test')
+    assert.deepEqual(pages.open(sealed), page)
+  })
+
   it('opens no page of a version that sealed one part', () => {
     assert.equal(pages.open(sealer.seal(JSON.stringify(page).padEnd(512), 'a test')), undefined)
   })
@@ -71,6 +79,7 @@ describe('createPages', () => {
     null,
     [7],
     [7_654_321, 'Smith', 'Ann', '2024-01-01T00:00:00.000Z'],
+    [7_654_321, 'Þórsdóttir', 'Ægir', '2024-01-01T00:00:00.000Z'],
     { link: '' },
     { link: '', skip: 99 },
     link('_getpages=0b3c1c9e-7d0e-4c52-9d64-0c7d0e0f1a2b&_getpagesoffset=100&_bundletype=searchset'),

@@ -38,21 +38,20 @@ interface TextSealer {
 
 /**
  * The length of a link depends on the request alone: positions depend on resources outside the access, and take the same
- * room, whatever they are. `room` is the number of characters for them.
+ * room, whatever they are. `room` is the number of bytes for them.
  */
 export function createPages(sealer: TextSealer, parameter: string, purpose: string, room: number): Pages {
   return {
     parameter,
     seal({ cursor, before, ...request }) {
       const shown = padTo(JSON.stringify(request), BLOCK)
-      const hidden = padTo(packPositions(cursor, before ?? [], room), room)
-      return sealer.seal(`${shown}\n${hidden}`, purpose)
+      return sealer.seal(shown + formatPositions(cursor, before ?? [], room), purpose)
     },
     open(text) {
-      const [shown, hidden] = sealer.tryOpen(text, purpose)?.split('\n') ?? []
+      const [shown, separator, hidden] = sealer.tryOpen(text, purpose)?.split(SEPARATOR) ?? []
       // Releases up to 0.3.0 sealed one part.
       if (shown === undefined || hidden === undefined) return undefined
-      const [cursor, before] = unpack(hidden)
+      const [cursor, before] = separator === PACKED ? unpack(hidden) : JSON.parse(hidden)
       return { ...JSON.parse(shown), cursor, ...(before.length > 0 && { before }) }
     },
   }
@@ -65,6 +64,19 @@ function padTo(text: string, multiple: number): string {
 }
 
 type Positions = readonly [cursor: Cursor | null, before: PageTrail]
+
+/** Before positions: as they are, or compressed. JSON contains neither, and 0.3.1 opens only compressed ones. */
+const PLAIN = '\t'
+const PACKED = '\n'
+const SEPARATOR = /([\t\n])/
+
+/** Compresses positions only if they have no room otherwise: it takes longer than everything else about a link. */
+function formatPositions(cursor: Cursor | null, before: PageTrail, room: number): string {
+  const plain = JSON.stringify([cursor, before])
+  const bytes = Buffer.byteLength(plain)
+  if (bytes <= room) return PLAIN + plain + ' '.repeat(room - bytes)
+  return PACKED + padTo(packPositions(cursor, before, room), room)
+}
 
 /** Leaves out the oldest pages that have no room. The links of some upstreams are long and cannot be compressed. */
 function packPositions(cursor: Cursor | null, before: PageTrail, room: number): string {

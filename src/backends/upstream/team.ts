@@ -4,15 +4,17 @@ import type { Panel } from '../../smart/index.ts'
 /** An active care team. A team with another status gives no access. */
 export interface Team {
   readonly id: string | undefined
-  readonly patients: ReadonlySet<string>
-  readonly members: ReadonlySet<string>
+  /** Their ids. */
+  readonly patients: readonly string[]
+  /** `Practitioner/1` */
+  readonly members: readonly string[]
 }
 
-export function isTeamOfPanel({ id, members }: Team, { careTeams, member }: Panel): boolean {
-  return (
-    (id !== undefined && careTeams.includes(id)) ||
-    (member !== undefined && members.has(`${member.type}/${member.id}`))
-  )
+/** The test of whether a team gives a panel its patients. */
+export function createTeamTest({ careTeams, member }: Panel): (team: Team) => boolean {
+  const name = member && `${member.type}/${member.id}`
+  return ({ id, members }) =>
+    (id !== undefined && careTeams.includes(id)) || (name !== undefined && members.includes(name))
 }
 
 /** All care teams of a member. */

@@ -2,7 +2,6 @@ import { isFailure } from '../../../core/index.ts'
 import {
   failFor,
   findSearchParameter,
-  indexResource,
   isId,
   matches,
   type Params,
@@ -18,6 +17,7 @@ import { failTooCostly } from '../http/response.ts'
 import { LIST_VALUES } from '../limits.ts'
 import { createLookup, hasAccess } from '../read/access.ts'
 import { type TakePage, visitPages } from './check-page.ts'
+import { listTargets } from './list-targets.ts'
 import { planSearch } from './plan.ts'
 import { findTypes, type SearchRequest } from './search-request.ts'
 
@@ -210,9 +210,8 @@ async function resolveHas(
   const ids = new Set<string>()
   const search = buildStrictSearch(request, source, [[name.split(':').slice(3).join(':'), value], page])
   const visited = await visitMatches(context, search, Number.POSITIVE_INFINITY, ({ matches }) => {
-    for (const entry of matches.flatMap(it => indexResource(it.resource, context.baseUrl)))
-      if (entry.kind === 'reference' && entry.parameter === parameter && entry.type === type && entry.id)
-        ids.add(entry.id)
+    for (const { resource } of matches)
+      for (const id of listTargets(resource, parameter, type, context.baseUrl)) ids.add(id)
     return ids.size === possible || ids.size > LIST_VALUES ? 'enough' : undefined
   })
   if (isFailure(visited)) return visited

@@ -1,5 +1,5 @@
-import { isFailure } from '../../../core/index.ts'
-import { indexResource, isExcess, type Params, type Resource } from '../../../fhir/index.ts'
+import { isFailure, remember } from '../../../core/index.ts'
+import { isExcess, type Params, type Resource } from '../../../fhir/index.ts'
 import { type Failure, type FhirRequest, failBroken } from '../../../fhir-api/index.ts'
 import { fullAccess, grantFingerprint, type Panel, type PanelMembership } from '../../../smart/index.ts'
 import { chunk } from '../chunk.ts'
@@ -7,8 +7,9 @@ import type { GatewayContext } from '../context.ts'
 import { failTooCostly } from '../http/response.ts'
 import { buildSearch, NO_STORE, setCacheControl } from '../http/upstream-search.ts'
 import { CARE_TEAMS, LIST_VALUES } from '../limits.ts'
-import { type FewTeams, isTeamOfPanel, type KnownTeams, type Team } from '../team.ts'
+import { createTeamTest, type FewTeams, type KnownTeams, type Team } from '../team.ts'
 import { fetchPage, type PageCheck, visitPages } from './check-page.ts'
+import { listTargetNames, listTargets } from './list-targets.ts'
 
 /**
  * Finds which patients are on the panels, by the upstream's current data. Nothing is cached, so that a clinician who
@@ -22,7 +23,7 @@ export async function findMembers(
   known: readonly KnownTeams[] = [],
 ): Promise<PanelMembership | Failure> {
   const unlisted = [...patients].filter(id => !panels.every(panel => panel.patients.has(id)))
-  const managers = new Map<string, ReadonlySet<string>>()
+  const managers = new Map<string, readonly string[]>()
   const teams: Team[] = known.flatMap(it => it.teams)
   const wanted = buildTeamParams(panels).filter(([, value]) => !known.some(it => it.member === value))
   for (const ids of chunk(unlisted, LIST_VALUES)) {
@@ -35,13 +36,15 @@ export async function findMembers(
     if (isFailure(managed)) return managed
     if (isFailure(caring)) return caring
     for (const patient of managed)
-      managers.set(String(patient.id), listReferences(patient, 'organization', context.baseUrl))
+      managers.set(String(patient.id), listTargets(patient, 'organization', 'Organization', context.baseUrl))
     for (const team of caring) teams.push(team)
   }
+  const teamsOf = new Map<string, Team[]>()
+  for (const team of teams) for (const id of team.patients) remember(teamsOf, id, () => []).push(team)
   return {
     includes: (panel, patient) =>
-      panel.organizations.some(id => managers.get(patient)?.has(`Organization/${id}`)) ||
-      teams.some(team => team.patients.has(`Patient/${patient}`) && isTeamOfPanel(team, panel)),
+      panel.organizations.some(id => managers.get(patient)?.includes(id)) ||
+      (teamsOf.get(patient)?.some(createTeamTest(panel)) ?? false),
   }
 }
 
@@ -145,8 +148,8 @@ function listTeams(resources: readonly Resource[], baseUrl: string): readonly Te
     .filter(it => it.status === 'active')
     .map(it => ({
       id: it.id,
-      patients: listReferences(it, 'patient', baseUrl),
-      members: listReferences(it, 'participant', baseUrl),
+      patients: listTargets(it, 'patient', 'Patient', baseUrl),
+      members: listTargetNames(it, 'participant', baseUrl),
     }))
 }
 
@@ -188,14 +191,4 @@ function planForPolicy(context: GatewayContext, request: FhirRequest, type: stri
     outgoing: setCacheControl(buildSearch(request, `/${type}`, sent, false, context.urls), NO_STORE),
     check,
   }
-}
-
-function listReferences(resource: Resource, parameter: string, baseUrl: string): ReadonlySet<string> {
-  return new Set(
-    indexResource(resource, baseUrl).flatMap(entry =>
-      entry.kind === 'reference' && entry.parameter === parameter && entry.type !== undefined
-        ? [`${entry.type}/${entry.id}`]
-        : [],
-    ),
-  )
 }

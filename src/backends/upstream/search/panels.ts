@@ -5,7 +5,7 @@ import type { AccessFilter, Constraint, Panel, PanelMembership } from '../../../
 import { chunk } from '../chunk.ts'
 import type { GatewayContext } from '../context.ts'
 import { LIST_VALUES, LISTED_PATIENTS } from '../limits.ts'
-import { isTeamOfPanel, type KnownTeams, type Team } from '../team.ts'
+import { createTeamTest, type KnownTeams, type Team } from '../team.ts'
 import {
   buildTeamParams,
   findAllTeams,
@@ -173,9 +173,9 @@ async function divideTeams(
 /** Panels by the ids of teams, and by the member whose teams are too many. */
 function listTeamPanels(panel: Panel, few: readonly Team[] | 'too-many'): readonly Panel[] {
   const { careTeams, member } = panel
-  const own = few === 'too-many' ? [] : few.filter(it => isTeamOfPanel(it, panel))
+  const own = few === 'too-many' ? [] : few.filter(createTeamTest(panel))
   const patients = new Map<string, readonly string[]>(careTeams.map(id => [id, []]))
-  for (const team of own) if (team.id !== undefined) patients.set(team.id, listPatients([team]))
+  for (const team of own) if (team.id !== undefined) patients.set(team.id, team.patients)
   const byIds = chunk([...patients], LIST_VALUES).map(some => ({
     ...NOBODY,
     patients: new Set(some.flatMap(([, ids]) => ids)),
@@ -202,7 +202,7 @@ async function listTeamPatients(
   )
   if (isFailure(found)) return found
   const teams = few === 'too-many' ? found : [...few, ...found]
-  return { patients: listPatients(teams.filter(it => isTeamOfPanel(it, panel))), panels: [] }
+  return { patients: teams.filter(createTeamTest(panel)).flatMap(it => it.patients), panels: [] }
 }
 
 async function divideOrganizations(
@@ -217,8 +217,4 @@ async function divideOrganizations(
   const byOrganization = [['organization', organizations.map(id => `Organization/${id}`).join()]] as const
   const patients = await findForPolicy(context, request, 'Patient', byOrganization, LISTED_PATIENTS)
   return isFailure(patients) ? patients : { patients: patients.flatMap(({ id }) => id ?? []), panels: [] }
-}
-
-function listPatients(teams: readonly Team[]): readonly string[] {
-  return teams.flatMap(({ patients }) => [...patients].map(it => it.slice('Patient/'.length)))
 }

@@ -1,6 +1,4 @@
 import {
-  findSearchParameter,
-  indexParameter,
   isId,
   isInCompartment,
   matches,
@@ -21,6 +19,7 @@ import {
 import { chunk } from '../chunk.ts'
 import type { GatewayContext } from '../context.ts'
 import { LIST_VALUES, PORTIONS } from '../limits.ts'
+import { listTargets } from './list-targets.ts'
 import {
   buildMembershipParams,
   buildPanelParams,
@@ -248,10 +247,6 @@ function createPortion(
 
 /** The patients by whom a membership parameter finds a resource. */
 function listPatients(resource: Resource, code: string | undefined, baseUrl: string): readonly string[] {
-  const { resourceType: type, id = '' } = resource
-  if (type === 'Patient') return [id]
-  const parameter = code === undefined ? undefined : findSearchParameter(type, code)
-  return (parameter ? indexParameter(resource, parameter, baseUrl) : []).flatMap(entry =>
-    entry.kind === 'reference' && entry.type === 'Patient' && entry.id !== undefined ? [entry.id] : [],
-  )
+  if (resource.resourceType === 'Patient') return [resource.id ?? '']
+  return code === undefined ? [] : listTargets(resource, code, 'Patient', baseUrl)
 }
