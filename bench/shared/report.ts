@@ -20,13 +20,31 @@ interface Goal {
   readonly least: number
 }
 
+/** A further column of a table. */
+interface Column<T> {
+  readonly heading: string
+  format(row: T): string
+}
+
 /** Servers beside the first one of the same request. The bench fails if a goal is not reached. */
-export function reportServers(name: string, all: readonly Measured[]): Promise<void> {
+export function reportServers<T extends Measured>(
+  name: string,
+  all: readonly T[],
+  ...columns: readonly Column<T>[]
+): Promise<void> {
   if (all.some(({ goal }) => goal && goal.value < goal.least)) process.exitCode = 1
   return report({
     name,
-    header: ['request', 'server', 'CPU (µs)', 'requests/s', 'CPU ratio', 'rate ratio', 'goal'],
-    rows: all.map(it => formatServer(it, all.find(({ request }) => request === it.request) ?? it)),
+    header: [
+      ...['request', 'server', 'CPU (µs)', 'requests/s', 'CPU ratio', 'rate ratio'],
+      ...columns.map(it => it.heading),
+      'goal',
+    ],
+    rows: all.map(it => [
+      ...formatServer(it, all.find(({ request }) => request === it.request) ?? it),
+      ...columns.map(column => column.format(it)),
+      it.goal ? formatGoal(it.goal) : '',
+    ]),
   })
 }
 
@@ -38,7 +56,6 @@ function formatServer(it: Measured, first: Measured): readonly string[] {
     formatInteger(it.rate),
     (it.cpu / first.cpu).toFixed(2),
     (it.rate / first.rate).toFixed(2),
-    it.goal ? formatGoal(it.goal) : '',
   ]
 }
 

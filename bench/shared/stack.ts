@@ -15,16 +15,26 @@ export interface Stack {
   readonly patient: string
 }
 
-export async function startStack(workers: number, upstreamUrl?: string): Promise<Stack> {
+interface StackOptions {
+  readonly upstreamUrl?: string | undefined
+  /** SQLite without one. */
+  readonly databaseUrl?: string | undefined
+}
+
+export async function startStack(
+  workers: number,
+  { upstreamUrl, databaseUrl }: StackOptions = {},
+): Promise<Stack> {
   const place = await newPlace({
     SMART_WORKERS: String(workers),
     SMART_APP_AUTH_METHOD: 'none',
     SMART_LOG_LEVEL: 'error',
     ...(upstreamUrl !== undefined && { SMART_FHIR_UPSTREAM_URL: upstreamUrl }),
+    ...(databaseUrl !== undefined && { SMART_DATABASE_URL: databaseUrl }),
   })
   const started = startProcess(['start'], place)
   await started.printed(/is running/)
-  const store = await openStore(`sqlite:${place.env.SMART_DATA_DIR}/sallyport.db`)
+  const store = await openStore(databaseUrl ?? `sqlite:${place.env.SMART_DATA_DIR}/sallyport.db`)
   const patient = upstreamUrl === undefined ? 'patient-1' : 'p'
   return { workers, place, started, store, patient }
 }

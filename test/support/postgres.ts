@@ -13,6 +13,8 @@ const NOBODY = 65534
 
 export interface Postgres {
   readonly url: string
+  /** The process that has started the server. */
+  readonly pid: number
   stop(): Promise<void>
 }
 
@@ -27,15 +29,15 @@ interface Runner {
  * Starts a real PostgreSQL from the binaries of an npm package, in a separate folder, in about a second. It ends with this process,
  * however that ends.
  */
-export async function startPostgres(dataFolder = tmpdir()): Promise<Postgres> {
+export async function startPostgres(dataFolder = tmpdir(), settings = QUICK): Promise<Postgres> {
   const runner = copyBinaries(dataFolder)
   try {
     makeCluster(runner)
     const port = await freePort()
-    const server = startServer(runner, port)
+    const server = startServer(runner, port, [...settings, ...SETTINGS])
     const url = `postgres://postgres@127.0.0.1:${port}/postgres`
     await answers(url, server.exited)
-    return { url, stop: server.stop }
+    return { url, pid: server.pid, stop: server.stop }
   } catch (error) {
     for (const folder of [runner.folder, runner.cluster]) rmSync(folder, { recursive: true, force: true })
     throw error
@@ -133,18 +135,14 @@ const KEEPER =
   'cluster=$1; shift; "$@" >log 2>&1 & server=$!; cat >/dev/null; kill -INT $server; wait $server; rm -rf "$PWD" "$cluster"'
 
 /** Nothing needs to survive a crash, and no table lives long enough for a vacuum. */
-const SETTINGS = [
-  'fsync=off',
-  'full_page_writes=off',
-  'autovacuum=off',
-  'max_connections=300',
-  'shared_buffers=64MB',
-]
+const QUICK: readonly string[] = ['fsync=off', 'full_page_writes=off', 'autovacuum=off']
+const SETTINGS = ['max_connections=300', 'shared_buffers=64MB']
 
 function startServer(
   { folder, cluster, user }: Runner,
   port: number,
-): { exited: Promise<string>; stop(): Promise<void> } {
+  settings: readonly string[],
+): { pid: number; exited: Promise<string>; stop(): Promise<void> } {
   const command = [
     join(folder, 'native/bin/postgres'),
     '-D',
@@ -153,7 +151,7 @@ function startServer(
     String(port),
     '-k',
     '',
-    ...SETTINGS.flatMap(setting => ['-c', setting]),
+    ...settings.flatMap(setting => ['-c', setting]),
   ]
   const keeper = spawn('/bin/sh', ['-c', KEEPER, basename(folder), cluster, ...command], {
     ...user,
@@ -165,6 +163,7 @@ function startServer(
   keeper.unref()
   const exited = new Promise<string>(resolve => keeper.once('exit', code => resolve(`exit code ${code}`)))
   return {
+    pid: keeper.pid ?? 0,
     exited,
     async stop() {
       keeper.ref()
