@@ -43,6 +43,7 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   'web/http': { imports: ['fhir', 'store', 'turns', 'web/ui'] },
   'web/person': { imports: ['fhir', 'web/ui'] },
   endpoint: { imports: ['web/http', 'web/ui'] },
+  mcp: { imports: [...DOMAIN, 'endpoint', 'fhir-api', 'web/person'] },
   sqlite: { imports: [] },
   store: { imports: ['sqlite'] },
   config: { imports: ['smart', 'store'], importsTypesOf: ['web/ui', 'web/http'] },
@@ -59,7 +60,7 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   'app-reasons': { imports: [] },
   auth: { imports: SHARED },
   session: { imports: SHARED },
-  cli: { imports: [...SHARED, ...SERVERS, 'import', 'sample-patients'] },
+  cli: { imports: [...SHARED, ...SERVERS, 'mcp', 'import', 'sample-patients'] },
   // Runs on an older Node than everything else.
   launcher: { imports: [] },
   // A library for the tests of apps, which starts the launcher.

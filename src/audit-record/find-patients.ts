@@ -24,6 +24,7 @@ import { OTHERS } from './record.ts'
 export interface AuditedRequest {
   readonly at: number
   readonly method: string
+  readonly tool?: string | undefined
   readonly interaction: Interaction | Misunderstood
   /** Raw, below the base. If it is not a FHIR interaction, only the parts that look like FHIR are stored. */
   readonly address?: string | undefined

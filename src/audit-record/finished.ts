@@ -22,6 +22,8 @@ import { createRecord } from './to-record.ts'
 export interface FinishedRequest {
   readonly at: number
   readonly method: string
+  /** The tool that made the request for an assistant. */
+  readonly tool?: string | undefined
   readonly address: string
   readonly interaction: Interaction | Misunderstood
   readonly authenticated?: Authenticated | undefined

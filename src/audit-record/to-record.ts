@@ -41,13 +41,14 @@ export function createRecord(request: AuditedRequest, fhirBaseUrl: string): Audi
   }
 }
 
-/** The reason of a refusal or failure by its name, with its facts, and what a refused token says about itself. */
+/** The reason of a refusal or failure by its name, with its facts, what a refused token says about itself, and the tool of an assistant. */
 function describeDetails(request: AuditedRequest): Pick<AuditRecord, 'details'> {
   const { refusal, failure } = request
   const { reason = undefined, facts = undefined } = refusal ?? failure ?? {}
   const claimed = refusal && !isFailure(refusal) ? refusal.claimed : undefined
   const mark = refusal ? undefined : request.grant?.mark
-  if (reason === undefined && claimed === undefined && mark === undefined) return {}
+  const { tool } = request
+  if ([reason, claimed, mark, tool].every(it => it === undefined)) return {}
   const isShown = facts && Object.keys(facts).length > 0 && (refusal || mayName(request))
   return {
     details: {
@@ -55,6 +56,7 @@ function describeDetails(request: AuditedRequest): Pick<AuditRecord, 'details'> 
       ...(isShown && { facts }),
       ...(claimed && { claimed }),
       ...(mark !== undefined && { mark }),
+      ...(tool !== undefined && { tool }),
     },
   }
 }

@@ -38,4 +38,11 @@ export const agentsTable = {
       'Hosts whose client ID metadata documents the auth server accepts: an assistant then needs no registration, because its client id is the https URL of its document.',
     derive: none,
   }),
+  'agents.callsPerMinute': defineFixed({
+    name: 'smart.agents.calls-per-minute',
+    type: types.wholeNumber(1, 10_000),
+    initial: '120',
+    about:
+      'How many requests an assistant may send in a minute with one grant, to each process of the FHIR server.',
+  }),
 }

@@ -2,11 +2,22 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import { createFhirAudit } from '../../audit/index.ts'
 import type { FhirServerOptions } from '../../backends/sqlite/index.ts'
-import { createHostCheck, ensureSecret, type Settings } from '../../config/index.ts'
+import {
+  createHostCheck,
+  ensureSecret,
+  getMcpUrl,
+  getResourceMetadataUrl,
+  isLoopbackHost,
+  MCP_SCOPES,
+  type Settings,
+} from '../../config/index.ts'
 import { describeError, HOUR_MS } from '../../core/index.ts'
+import type { WayIn } from '../../fhir-api/index.ts'
+import type { Interceptor } from '../../interceptor/index.ts'
 import { givesAccessByCareTeam } from '../../smart/index.ts'
 import { createSealer } from '../../store/index.ts'
 import { NotReady } from '../../web/http/index.ts'
+import { version } from '../../web/ui/index.ts'
 import { CommandFailure } from '../command.ts'
 import { prepareDataFile } from '../with-store.ts'
 import { exportsData, findOfferedOperations } from './files.ts'
@@ -74,6 +85,7 @@ export async function openFhir(
     audit: createFhirAudit({ auditor: audit, store, fhirBaseUrl: settings.fhirBaseUrl }),
     smartConfiguration: relayed ? relayed.current : buildSmartConfiguration(settings),
     documents: buildResourceDocuments(settings),
+    ways: settings.agents.enabled ? [await openMcp(settings, interceptor)] : [],
     checks: [
       { name: 'key set', check: async () => requireKeySet(interceptor.ready()) },
       ...(relayed ? [{ name: 'identity provider', check: async () => void relayed.current() }] : []),
@@ -107,6 +119,27 @@ export async function openFhir(
       void relayed?.refresh()
     },
   }
+}
+
+async function openMcp(settings: Settings, interceptor: Interceptor): Promise<WayIn> {
+  const { createCallCounter, createMcp } = await import('../../mcp/index.ts')
+  const { agents, fhirBaseUrl, onLoopback } = settings
+  const url = getMcpUrl(settings)
+  const { origin } = new URL(url)
+  return createMcp({
+    baseUrl: fhirBaseUrl,
+    version,
+    guard: interceptor.forAudience(url),
+    metadataUrl: getResourceMetadataUrl(url),
+    scopes: MCP_SCOPES,
+    acceptsOrigin: sent => sent === origin || (onLoopback && isLoopbackOrigin(sent)),
+    calls: createCallCounter(agents.callsPerMinute),
+  })
+}
+
+function isLoopbackOrigin(origin: string): boolean {
+  const url = URL.parse(origin)
+  return url !== null && isLoopbackHost(url.hostname)
 }
 
 function toBytes(megabytes: number | undefined): number | undefined {

@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import type { FinishedRequest } from '../../audit/index.ts'
 import { isFailure } from '../../core/index.ts'
 import type { Interaction, Misunderstood } from '../../fhir/index.ts'
@@ -8,7 +7,7 @@ import type { FhirRequest } from '../request.ts'
 import { type Failure, type FhirResponse, isOutside } from '../response.ts'
 import { toResponse } from '../to-response.ts'
 import { recordPatients, recordStream } from './audit-stream.ts'
-import type { FhirApi } from './fhir-api.ts'
+import type { ApiRequest, FhirApi } from './fhir-api.ts'
 
 /** The request, as far as it is known. */
 interface AuditInput {
@@ -28,7 +27,7 @@ export type AuditOutcome = Pick<
 /** Returns the response once the audit trail has recorded it, so that it may be sent. */
 export async function recordOutcome(
   api: FhirApi,
-  request: FastifyRequest,
+  request: ApiRequest,
   input: AuditInput,
   outcome: FhirResponse | Failure,
 ): Promise<FhirResponse> {
@@ -45,7 +44,7 @@ export async function recordOutcome(
 /** Records the patients of a response that is sent as a stream, unless its contents are known. */
 export function recordStreamed(
   api: FhirApi,
-  request: FastifyRequest,
+  request: ApiRequest,
   input: AuditInput,
   response: FhirResponse,
 ): FhirResponse {
@@ -81,7 +80,7 @@ function makeResponse(outcome: FhirResponse | Failure): FhirResponse {
 /** Resolves when `audit/auditor.ts`, which makes the record, has it on disk. */
 export function writeRecord(
   api: FhirApi,
-  request: FastifyRequest,
+  request: ApiRequest,
   input: AuditInput,
   outcome: AuditOutcome,
   failure?: Failure,
@@ -91,7 +90,7 @@ export function writeRecord(
 
 export function describeResponse(
   api: FhirApi,
-  request: FastifyRequest,
+  request: ApiRequest,
   input: AuditInput,
   outcome: FhirResponse | Failure,
 ): FinishedRequest {
@@ -100,7 +99,7 @@ export function describeResponse(
 
 export function describeFinished(
   api: FhirApi,
-  request: FastifyRequest,
+  request: ApiRequest,
   { interaction, by, body, entries, rejectedGrant }: AuditInput,
   outcome: AuditOutcome,
   failure?: Failure,
@@ -115,6 +114,7 @@ export function describeFinished(
     rejectedGrant,
     at: api.clock(),
     method: request.method,
+    tool: request.tool,
     address: (request.raw.url ?? '').slice(api.basePath.length),
     authenticated: request.authenticated,
     requestId: String(request.id),

@@ -1,33 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../core/index.ts'
-import {
-  getAuthorizationHeader,
-  type Interaction,
-  isPublic,
-  type Misunderstood,
-  type Work,
-} from '../../fhir/index.ts'
+import { getAuthorizationHeader, isPublic } from '../../fhir/index.ts'
 import type { Authenticated, AuthFailure } from '../../smart/index.ts'
 import { answerPreflight, setCors } from '../../web/http/index.ts'
-import type { StreamedContent } from '../request.ts'
-import { type Failure, failRefused } from '../response.ts'
+import { failRefused } from '../response.ts'
 import { recordOutcome } from './audit-request.ts'
-import { type FhirApi, findInteraction } from './fhir-api.ts'
+import { type ApiRequest, type FhirApi, findInteraction } from './fhir-api.ts'
 import { sendResponse } from './send-response.ts'
 
 declare module 'fastify' {
-  interface FastifyRequest {
-    /** The work that is left for the request. */
-    work: Work
-    /** The caller, once its token is verified; undefined for public interactions. */
-    authenticated: Authenticated | undefined
-    /** The meaning of the request. That of a POST may depend on its form, which is read with the body. */
-    interaction: Interaction | Misunderstood | undefined
-    /** The content of a Binary that is too large for memory. */
-    content: StreamedContent | undefined
-    /** Why the body could not be decoded. */
-    bodyProblem: Failure | undefined
-  }
+  interface FastifyRequest
+    extends Pick<ApiRequest, 'work' | 'authenticated' | 'interaction' | 'content' | 'bodyProblem'> {}
 }
 
 type Done = (error?: Error) => void

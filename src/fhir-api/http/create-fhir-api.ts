@@ -21,6 +21,7 @@ import type { CountingAuthenticator, FhirApi } from './fhir-api.ts'
 import { readBodies, readContents } from './read-bodies.ts'
 import { respondTo } from './respond.ts'
 import { sendResponse } from './send-response.ts'
+import { createEntrance, type WayIn } from './way-in.ts'
 
 export interface FhirApiOptions {
   /** The FHIR base as clients know it, without a trailing slash. */
@@ -48,6 +49,8 @@ export interface FhirApiOptions {
   readonly contentLimit?: number | undefined
   /** The largest number of entries of a transaction; a batch may have twice as many. */
   readonly entryLimit?: number | undefined
+  /** Other ways in for requests, beside the FHIR base. */
+  readonly ways?: readonly WayIn[]
   /** The origins whose pages may read responses; all by default. */
   readonly origins?: Origins
   /** Options of every server: TLS, proxies, metrics. */
@@ -57,7 +60,7 @@ export interface FhirApiOptions {
 /** The FHIR HTTP API on a backend, not yet listening. */
 export async function createFhirApi(options: FhirApiOptions, backend: FhirBackend): Promise<FastifyInstance> {
   const { baseUrl, guard, audit, logger, checks = [], origins = '*', smartConfiguration } = options
-  const { clock = Date.now, versionAccess = 'current' } = options
+  const { clock = Date.now, versionAccess = 'current', ways = [] } = options
   const bodyLimits = createBodyLimits(options.bodyLimit, options.entryLimit)
   const bodyLimit = bodyLimits.bytes
   // A site that allows larger Bundles allows the work for them.
@@ -101,8 +104,17 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
     versionAccess,
     smartConfiguration: evaluateLate(smartConfiguration),
   }
+  app.decorateRequest('work')
+  app.decorateRequest('authenticated', undefined)
+  app.decorateRequest('interaction', undefined)
+  app.decorateRequest('content', undefined)
+  app.decorateRequest('bodyProblem', undefined)
   await app.register(async scope => addRoutes(scope, api), { prefix: basePath })
   serveDocuments(app, options.documents ?? {})
+  for (const { path, guard, serve } of ways) {
+    const entrance = createEntrance(api, countDecisions(guard, decisions))
+    await app.register(async scope => serve(scope, entrance), { prefix: basePath + path })
+  }
   return app
 }
 
@@ -125,11 +137,6 @@ const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE',
 /** Serves every URL below the FHIR base by one route: `parseInteraction` alone parses URLs. */
 function addRoutes(app: FastifyInstance, api: FhirApi): void {
   readBodies(app, api)
-  app.decorateRequest('work')
-  app.decorateRequest('authenticated', undefined)
-  app.decorateRequest('interaction', undefined)
-  app.decorateRequest('content', undefined)
-  app.decorateRequest('bodyProblem', undefined)
   // With a callback: a cached token is verified at once, and a promise would only cost time.
   app.addHook('onRequest', (request, reply, done) => authenticate(api, request, reply, done))
   // The token may expire or be revoked while the body arrives.

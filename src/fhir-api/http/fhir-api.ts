@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FhirAudit } from '../../audit/index.ts'
 import {
   type BodyLimits,
@@ -13,6 +13,8 @@ import type { Counter, Origins } from '../../web/http/index.ts'
 import type { CacheCounts } from '../access-cache.ts'
 import type { FhirBackend } from '../backend.ts'
 import type { Exports } from '../exports.ts'
+import type { CallerConnection, StreamedContent } from '../request.ts'
+import type { Failure } from '../response.ts'
 
 /** Everything that the handling of a request needs. */
 export interface FhirApi extends BaseLocation {
@@ -40,6 +42,30 @@ export interface CountingAuthenticator extends Authenticator {
   mayAllow(caller: Authenticated, interaction: Interaction, work: Work): boolean
 }
 
+/** A request to the API: an HTTP request, or one that another way in makes (`way-in.ts`). */
+export interface ApiRequest {
+  readonly method: string
+  readonly headers: IncomingHttpHeaders
+  /** The id of the HTTP request. */
+  readonly id: string
+  readonly ip: string
+  readonly raw: { readonly url?: string | undefined; readonly socket: CallerConnection }
+  readonly log: { error(details: object, text: string): void }
+  /** For the audit trail: the tool that makes the request. */
+  readonly tool?: string | undefined
+  body: unknown
+  /** The work that is left for the request. */
+  work: Work
+  /** The caller, once its token is verified; undefined for public interactions. */
+  authenticated: Authenticated | undefined
+  /** The meaning of the request. That of a POST may depend on its form, which is read with the body. */
+  interaction: Interaction | Misunderstood | undefined
+  /** The content of a Binary that is too large for memory. */
+  content: StreamedContent | undefined
+  /** Why the body could not be decoded. */
+  bodyProblem: Failure | undefined
+}
+
 interface BaseLocation {
   /** As clients know it, without a trailing slash. */
   readonly baseUrl: string
@@ -48,7 +74,7 @@ interface BaseLocation {
 
 /** Parses the interaction from the parts of the request that have been read. */
 export function findInteraction(
-  request: FastifyRequest,
+  request: Pick<ApiRequest, 'method' | 'headers' | 'raw' | 'body'>,
   { baseUrl, basePath }: BaseLocation,
 ): Interaction | Misunderstood {
   const { url = '' } = request.raw
@@ -63,6 +89,6 @@ export function findInteraction(
   })
 }
 
-export function readBytes(request: FastifyRequest): Uint8Array | undefined {
+export function readBytes(request: Pick<ApiRequest, 'body'>): Uint8Array | undefined {
   return request.body instanceof Uint8Array ? request.body : undefined
 }

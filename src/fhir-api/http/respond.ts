@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import { AuditUnavailable, type FhirAudit, isAboutAudit, OUTCOME_UNKNOWN } from '../../audit/index.ts'
 import { isFailure } from '../../core/index.ts'
 import {
@@ -32,7 +31,7 @@ import {
   toCountedResponse,
   writeRecord,
 } from './audit-request.ts'
-import { type FhirApi, findInteraction, readBytes } from './fhir-api.ts'
+import { type ApiRequest, type FhirApi, findInteraction, readBytes } from './fhir-api.ts'
 
 // The responses of public interactions are the same for everybody, and contain no patient data.
 const anonymous: Authenticated = {
@@ -44,7 +43,7 @@ const anonymous: Authenticated = {
 async function readRequest(
   { bodyLimits, baseUrl }: FhirApi,
   interaction: Interaction,
-  request: FastifyRequest,
+  request: ApiRequest,
 ): Promise<FhirRequest | Failure> {
   const { headers, work } = request
   const authenticated = isPublic(interaction) ? anonymous : request.authenticated
@@ -81,7 +80,7 @@ async function readRequest(
 }
 
 /** The response to an authenticated request, ready to be sent: its changes are durable and its audit records stored. */
-export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<FhirResponse> {
+export async function respondTo(api: FhirApi, request: ApiRequest): Promise<FhirResponse> {
   const { interaction = findInteraction(request, api) } = request
   if (request.bodyProblem) return recordOutcome(api, request, { interaction }, request.bodyProblem)
   if (isFailure(interaction)) return recordOutcome(api, request, { interaction }, interaction)
@@ -100,7 +99,7 @@ export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<
   }
 }
 
-function readProvenance({ headers }: FastifyRequest): string | undefined {
+function readProvenance({ headers }: ApiRequest): string | undefined {
   const header = headers['x-provenance']
   return header === undefined ? undefined : String(header)
 }
@@ -136,7 +135,7 @@ async function performDurably(context: Context, request: FhirRequest): Promise<F
 /** Records an error, which the error handler then answers. */
 async function recordError(
   api: FhirApi,
-  request: FastifyRequest,
+  request: ApiRequest,
   allowed: FhirRequest,
   error: unknown,
 ): Promise<never> {
@@ -172,7 +171,7 @@ function perform(context: Context, audit: FhirAudit, request: FhirRequest): Prom
 async function performWrite(
   api: FhirApi,
   audit: FhirAudit,
-  request: FastifyRequest,
+  request: ApiRequest,
   context: Context,
   allowed: FhirRequest,
 ): Promise<FhirResponse> {

@@ -1,0 +1,97 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { isFailure } from '../../core/index.ts'
+import { getAuthorizationHeader, type Refused } from '../../fhir/index.ts'
+import type { Authenticated, Authenticator } from '../../smart/index.ts'
+import { type FhirResponse, failRefused } from '../response.ts'
+import { recordOutcome } from './audit-request.ts'
+import { type ApiRequest, type FhirApi, findInteraction } from './fhir-api.ts'
+import { respondTo } from './respond.ts'
+
+/**
+ * Another way in for requests: a path below the FHIR base with access tokens of its own audience. Its requests are decided,
+ * performed and recorded like those that arrive at the FHIR base.
+ */
+export interface WayIn {
+  /** Below the FHIR base. */
+  readonly path: `/${string}`
+  readonly guard: Authenticator
+  /** Adds its routes. */
+  serve(app: FastifyInstance, entrance: Entrance): void
+}
+
+export interface Entrance {
+  readonly clock: () => number
+  /** The parameter of page links. */
+  readonly pageParameter: string
+  /** Verifies the token of an HTTP request. A refusal is recorded. */
+  authenticate(request: FastifyRequest): Promise<Authenticated | Refused>
+  /** Performs a FHIR request of the caller. */
+  perform(request: FastifyRequest, caller: Authenticated, inner: InnerRequest): Promise<Performed>
+}
+
+/** A FHIR request that one HTTP request makes. */
+export interface InnerRequest {
+  readonly method: 'GET' | 'POST'
+  /** Below the FHIR base, with its query. */
+  readonly url: string
+  readonly body?: object
+  readonly headers?: IncomingHttpHeaders
+  /** For the audit trail: the tool that makes it. */
+  readonly tool: string
+}
+
+/** The response, and the refusal if no scope permits the request. */
+export interface Performed {
+  readonly response: FhirResponse
+  readonly refused?: Refused
+}
+
+export function createEntrance(api: FhirApi, guard: Authenticator): Entrance {
+  return {
+    clock: api.clock,
+    pageParameter: api.backend.pages.parameter,
+    async authenticate(request) {
+      request.work = api.createWork()
+      const found = await guard.authenticate(getAuthorizationHeader(request.raw.rawHeaders))
+      if (found.allowed) return found
+      const input = { interaction: findInteraction(request, api), rejectedGrant: found.rejectedGrant }
+      await recordOutcome(api, request, input, failRefused(found))
+      return found
+    },
+    async perform(request, caller, inner) {
+      const made = createRequest(api, request, caller, inner)
+      const interaction = findInteraction(made, api)
+      if (isFailure(interaction)) return { response: await respondTo(api, made) }
+      made.interaction = interaction
+      const decision = caller.decide(interaction, made.work)
+      if (decision.allowed) return { response: await respondTo(api, made) }
+      const refused = failRefused(decision)
+      return { response: await recordOutcome(api, made, { interaction }, refused), refused: decision }
+    },
+  }
+}
+
+/** The FHIR requests of one HTTP request share its work. */
+function createRequest(
+  { basePath }: FhirApi,
+  { id, ip, raw, log, work }: FastifyRequest,
+  caller: Authenticated,
+  { method, url, body, headers = {}, tool }: InnerRequest,
+): ApiRequest {
+  return {
+    method,
+    headers: body ? { ...headers, 'content-type': 'application/fhir+json' } : headers,
+    id: String(id),
+    ip,
+    raw: { url: basePath + url, socket: raw.socket },
+    log,
+    tool,
+    body: body && Buffer.from(JSON.stringify(body)),
+    work,
+    authenticated: caller,
+    interaction: undefined,
+    content: undefined,
+    bodyProblem: undefined,
+  }
+}

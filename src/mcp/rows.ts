@@ -1,0 +1,227 @@
+import { isRecord, toPlainLine } from '../core/index.ts'
+import { formatDose } from '../web/person/index.ts'
+import { CELL_CHARACTERS } from './limits.ts'
+import type { FhirJson } from './tool.ts'
+
+/** What a resource says, in one line. */
+export interface Row {
+  readonly reference: string
+  readonly date?: string
+  readonly what: string
+  readonly value?: string
+  readonly status?: string
+}
+
+export function describeRow(resource: FhirJson): Row {
+  const date = readFirst(resource, DATES)
+  const value = shorten(describeValue(resource))
+  const status = describeStatus(resource)
+  return {
+    reference: `${resource.resourceType}/${resource.id}`,
+    ...(date !== undefined && { date }),
+    what: shorten(describeSubject(resource)),
+    ...(value !== '' && { value }),
+    ...(status !== '' && { status }),
+  }
+}
+
+/** One line for each row. The texts are those of the record, without characters that change the line. */
+export function formatRow({ reference, date = 'no date', what, value, status }: Row): string {
+  return [date, what, value, status, reference].filter(it => it !== undefined).join(' | ')
+}
+
+/** A text of the record on one line, cut off if it is long. */
+export function shorten(text: string): string {
+  const line = toPlainLine(text).replace(/\s+/g, ' ')
+  return line.length <= CELL_CHARACTERS ? line : `${line.slice(0, CELL_CHARACTERS)}…`
+}
+
+/** The first of these that a resource has, as recorded. */
+const DATES: readonly string[] = [
+  'effectiveDateTime',
+  'effectivePeriod.start',
+  'effectiveInstant',
+  'onsetDateTime',
+  'onsetPeriod.start',
+  'occurrenceDateTime',
+  'occurrencePeriod.start',
+  'performedDateTime',
+  'performedPeriod.start',
+  'authoredOn',
+  'period.start',
+  'recordedDate',
+  'whenHandedOver',
+  'started',
+  'start',
+  'date',
+  'created',
+  'issued',
+  'recorded',
+  'birthDate',
+]
+
+const SUBJECTS: readonly string[] = [
+  'code',
+  'vaccineCode',
+  'medicationCodeableConcept',
+  'medicationReference',
+  'description',
+  'type',
+  'serviceType',
+  'category',
+  'name',
+  'title',
+  'class',
+  'questionnaire',
+]
+
+function describeSubject(resource: FhirJson): string {
+  for (const path of SUBJECTS) {
+    const text = sayAny(read(resource, path))
+    if (text !== '') return text
+  }
+  return String(resource.resourceType)
+}
+
+function describeStatus(resource: FhirJson): string {
+  const { status, clinicalStatus, verificationStatus } = resource
+  const verified = readCode(verificationStatus)
+  return [
+    typeof status === 'string' ? status : readCode(clinicalStatus),
+    verified === 'confirmed' ? '' : verified,
+  ]
+    .filter(it => it !== '')
+    .join(', ')
+}
+
+function readCode(concept: unknown): string {
+  const [coding] = listRecords(isRecord(concept) ? concept.coding : undefined)
+  return typeof coding?.code === 'string' ? coding.code : ''
+}
+
+function describeValue(resource: FhirJson): string {
+  switch (resource.resourceType) {
+    case 'Observation':
+      return describeResult(resource)
+    case 'MedicationRequest':
+    case 'MedicationDispense':
+    case 'MedicationStatement':
+      return listRecords(resource.dosageInstruction ?? resource.dosage)
+        .map(dosage => formatDose(sayAny(dosage)))
+        .filter(it => it !== '')
+        .join('; ')
+    case 'AllergyIntolerance':
+      return [
+        typeof resource.criticality === 'string' ? `criticality ${resource.criticality}` : '',
+        ...listRecords(resource.reaction).flatMap(({ manifestation }) =>
+          listRecords(manifestation).map(sayPlainly),
+        ),
+      ]
+        .filter(it => it !== '')
+        .join('; ')
+    case 'Condition':
+      return sayPlainly(resource.severity)
+    case 'DiagnosticReport':
+      return typeof resource.conclusion === 'string' ? resource.conclusion : ''
+    case 'Encounter':
+      return [readPeriodEnd(resource), ...listRecords(resource.reasonCode).map(sayPlainly)]
+        .filter(it => it !== '')
+        .join('; ')
+    default:
+      return ''
+  }
+}
+
+function readPeriodEnd(resource: FhirJson): string {
+  const end = read(resource, 'period.end')
+  return typeof end === 'string' ? `until ${end}` : ''
+}
+
+/** The value of an Observation with unit, interpretation and reference range, and those of its components. */
+function describeResult(observation: FhirJson): string {
+  const own = describeMeasured(observation)
+  const parts = listRecords(observation.component).map(
+    component => `${sayPlainly(component.code)} ${describeMeasured(component)}`,
+  )
+  return [own, ...parts].filter(it => it !== '').join('; ')
+}
+
+function describeMeasured(measured: FhirJson): string {
+  const [, value] = Object.entries(measured).find(([name]) => name.startsWith('value')) ?? []
+  const said = sayAny(value)
+  const known = said === '' ? sayPlainly(measured.dataAbsentReason) : said
+  const notes = [
+    ...listRecords(measured.interpretation).map(sayPlainly),
+    ...listRecords(measured.referenceRange).map(describeRange),
+  ].filter(it => it !== '')
+  return notes.length === 0 ? known : `${known} (${notes.join('; ')})`
+}
+
+function describeRange({ low, high, text }: FhirJson): string {
+  if (typeof text === 'string') return `range ${text}`
+  const from = sayAny(low)
+  const to = sayAny(high)
+  if (from !== '' && to !== '') return `range ${from} to ${to}`
+  return from === '' ? (to === '' ? '' : `range up to ${to}`) : `range from ${from}`
+}
+
+const SYSTEMS: Readonly<Record<string, string>> = {
+  'http://loinc.org': 'LOINC',
+  'http://snomed.info/sct': 'SNOMED CT',
+  'http://www.nlm.nih.gov/research/umls/rxnorm': 'RxNorm',
+  'http://hl7.org/fhir/sid/cvx': 'CVX',
+  'http://hl7.org/fhir/sid/icd-10-cm': 'ICD-10-CM',
+}
+
+/** A value of any data type: text, number with unit, concept with its code, period, reference, name. */
+function sayAny(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  if (Array.isArray(value)) return value.map(sayAny).find(it => it !== '') ?? ''
+  if (!isRecord(value)) return ''
+  if (Array.isArray(value.coding)) return sayConcept(value)
+  if (typeof value.value === 'number') return sayQuantity(value)
+  const { start, end, numerator, denominator, low, high } = value
+  if (start !== undefined || end !== undefined) return `${start ?? '…'} to ${end ?? '…'}`
+  if (numerator !== undefined) return `${sayAny(numerator)} / ${sayAny(denominator)}`
+  if (low !== undefined || high !== undefined) return `${sayAny(low)} to ${sayAny(high)}`
+  return (
+    [value.text, value.display, value.code, value.family, value.reference].find(
+      it => typeof it === 'string',
+    ) ?? ''
+  ).toString()
+}
+
+function sayQuantity({ value, comparator = '', unit, code }: FhirJson): string {
+  const measured = unit ?? code
+  return `${comparator}${value}${typeof measured === 'string' ? ` ${measured}` : ''}`
+}
+
+function sayConcept(concept: FhirJson): string {
+  const text = sayPlainly(concept)
+  const coding = listRecords(concept.coding).find(it => SYSTEMS[String(it.system)] !== undefined)
+  return coding === undefined ? text : `${text} [${SYSTEMS[String(coding.system)]} ${coding.code}]`
+}
+
+/** A concept without its code. */
+function sayPlainly(concept: unknown): string {
+  if (!isRecord(concept)) return ''
+  const [coding] = listRecords(concept.coding)
+  return (
+    [concept.text, coding?.display, coding?.code].find(it => typeof it === 'string' && it !== '') ?? ''
+  ).toString()
+}
+
+function readFirst(resource: FhirJson, paths: readonly string[]): string | undefined {
+  return paths.flatMap(path => read(resource, path) ?? []).find(it => typeof it === 'string')
+}
+
+function read(resource: FhirJson, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>((inner, name) => (isRecord(inner) ? inner[name] : undefined), resource)
+}
+
+export function listRecords(value: unknown): readonly FhirJson[] {
+  return Array.isArray(value) ? value.filter(isRecord) : []
+}

@@ -1,0 +1,177 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { fail, isFailure, isRecord, parseJson } from '../core/index.ts'
+import type { Entrance, Performed, WayIn } from '../fhir-api/index.ts'
+import type { Authenticated, Authenticator, Grant } from '../smart/index.ts'
+import { listTexts } from './bundle.ts'
+import type { CallCounter } from './count-calls.ts'
+import { MESSAGE_BYTES } from './limits.ts'
+import { answer } from './methods.ts'
+import { describeFault, failProtocol, type Message, type ProtocolFault, readMessage } from './protocol.ts'
+import { type Call, type FhirJson, failCall, type LackingScopes, type ToolFault } from './tool.ts'
+
+export interface McpOptions {
+  readonly baseUrl: string
+  readonly version: string
+  /** Accepts tokens for the URL of the endpoint only. */
+  readonly guard: Authenticator
+  /** The URL of the protected resource metadata (RFC 9728). */
+  readonly metadataUrl: string
+  /** The scopes that a client should request first. */
+  readonly scopes: readonly string[]
+  /** Whether pages of an origin may send messages. Requests of other programs have none. */
+  readonly acceptsOrigin: (origin: string) => boolean
+  readonly calls: CallCounter
+}
+
+/** The MCP endpoint below the FHIR base. */
+export function createMcp(options: McpOptions): WayIn {
+  return { path: '/mcp', guard: options.guard, serve: (app, entrance) => addRoutes(app, entrance, options) }
+}
+
+function addRoutes(app: FastifyInstance, entrance: Entrance, options: McpOptions): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'string', bodyLimit: MESSAGE_BYTES },
+    (_request, body, done) => done(null, body),
+  )
+  app.addHook('onRequest', async (request, reply) => {
+    const { origin } = request.headers
+    if (origin === undefined) return
+    if (!options.acceptsOrigin(origin))
+      return sendFault(reply, failProtocol('forbidden', 'This origin is not allowed'))
+    reply
+      .header('access-control-allow-origin', origin)
+      .header('vary', 'Origin')
+      .header('access-control-expose-headers', 'WWW-Authenticate, Retry-After')
+  })
+  app.options('/', (_request, reply) =>
+    reply
+      .code(204)
+      .header('access-control-allow-methods', 'POST')
+      .header(
+        'access-control-allow-headers',
+        'Accept, Authorization, Content-Type, Mcp-Method, Mcp-Name, MCP-Protocol-Version',
+      )
+      .send(),
+  )
+  app.route({
+    method: ['GET', 'DELETE'],
+    url: '/',
+    handler: (_request, reply) =>
+      sendFault(reply.header('allow', 'POST'), failProtocol('not-allowed', 'Send messages by POST')),
+  })
+  app.post('/', (request, reply) => respond(entrance, options, request, reply))
+}
+
+async function respond(
+  entrance: Entrance,
+  options: McpOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const caller = await entrance.authenticate(request)
+  if (!caller.allowed) return sendUnauthorized(reply, options, caller.status)
+  const { grant } = caller
+  if (!grant) throw new Error('Cannot serve a caller without a grant')
+  const body = parseJson(String(request.body ?? ''))
+  const message =
+    body === undefined ? failProtocol('not-json', 'Expected JSON') : readMessage(body, request.headers)
+  if (isFailure(message)) return sendFault(reply, message)
+  // Nothing follows from a notification.
+  if (message.id === undefined) return reply.code(202).send()
+  const wait = options.calls.count(grant, entrance.clock())
+  if (wait !== undefined)
+    return sendFault(
+      reply.header('retry-after', wait),
+      failProtocol('too-many-calls', `Too many calls. Wait ${wait} seconds.`, { id: message.id }),
+    )
+  const context = {
+    baseUrl: options.baseUrl,
+    version: options.version,
+    grant,
+    startCall: (tool: string) => startCall(entrance, options, request, { caller, grant, tool }),
+  }
+  const result = await answer(context, message)
+  if (!isFailure(result)) return reply.send({ jsonrpc: '2.0', id: message.id, result })
+  return result.reason === 'lacking-scopes'
+    ? sendForbidden(reply, options, message, result)
+    : sendFault(reply, result, message)
+}
+
+function startCall(
+  entrance: Entrance,
+  { baseUrl }: McpOptions,
+  request: FastifyRequest,
+  { caller, grant, tool }: { readonly caller: Authenticated; readonly grant: Grant; readonly tool: string },
+): Call {
+  return {
+    baseUrl,
+    grant,
+    now: entrance.clock(),
+    pageParameter: entrance.pageParameter,
+    async fetch(url, body) {
+      const performed = await entrance.perform(request, caller, {
+        method: body ? 'POST' : 'GET',
+        url,
+        tool,
+        ...(body && { body }),
+      })
+      return readResource(performed)
+    },
+  }
+}
+
+/** The resource of a response, or why there is none. */
+async function readResource({ response, refused }: Performed): Promise<FhirJson | ToolFault> {
+  const { status, body } = response
+  if (refused) {
+    const { narrow } = refused.facts ?? {}
+    const text = refused.outcome.issue[0]?.diagnostics ?? 'Not allowed.'
+    return typeof narrow === 'string'
+      ? fail({ reason: 'lacking-scopes', text, scopes: [narrow] })
+      : failCall(text)
+  }
+  const parsed = parseJson(
+    typeof body === 'string' || body === undefined ? (body ?? '') : await readWhole(body),
+  )
+  const resource = isRecord(parsed) ? parsed : {}
+  if (status < 400) return resource
+  return failCall(listTexts(resource).join(' ') || `The FHIR server answered with status ${status}.`)
+}
+
+async function readWhole(stream: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk))
+  return Buffer.concat(chunks).toString()
+}
+
+function sendFault(reply: FastifyReply, fault: ProtocolFault, message?: Message): FastifyReply {
+  const { status, body } = describeFault({ ...fault, id: fault.id ?? message?.id }, message?.isModern)
+  return reply.code(status).send(body)
+}
+
+function sendUnauthorized(
+  reply: FastifyReply,
+  { metadataUrl, scopes }: McpOptions,
+  status: number,
+): FastifyReply {
+  if (status !== 401)
+    return sendFault(reply.code(status), failProtocol('broken', 'The access token cannot be checked'))
+  const challenge = `Bearer resource_metadata="${metadataUrl}", scope="${scopes.join(' ')}"`
+  return sendFault(
+    reply.header('www-authenticate', challenge),
+    failProtocol('unauthorized', 'Expected an access token for this endpoint'),
+  )
+}
+
+/** The client may ask the person for more (step-up). */
+function sendForbidden(
+  reply: FastifyReply,
+  { metadataUrl }: McpOptions,
+  { id }: Message,
+  { text, scopes }: LackingScopes,
+): FastifyReply {
+  const challenge = `Bearer error="insufficient_scope", scope="${scopes.join(' ')}", resource_metadata="${metadataUrl}"`
+  return sendFault(reply.header('www-authenticate', challenge), failProtocol('forbidden', text, { id }))
+}

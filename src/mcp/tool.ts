@@ -1,0 +1,59 @@
+import type { Static, TObject } from 'typebox'
+import { type Failed, fail } from '../core/index.ts'
+import type { Grant } from '../smart/index.ts'
+
+/** A tool: its name and schemas, the FHIR requests that it makes, and how it says the result. */
+export interface Tool<Arguments extends TObject = TObject> {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly input: Arguments
+  /** Of the content of a result. */
+  readonly output: TObject
+  /** Whether a token can use it. */
+  isUsableBy(grant: Grant): boolean
+  call(call: Call, given: Static<Arguments>): Promise<ToolResult | ToolFault>
+}
+
+/** The same twice: for programs, and as short text for a model. */
+export interface ToolResult {
+  readonly content: object
+  readonly text: string
+}
+
+/** Why a tool has no result, in words that help a model to call it right. */
+export type ToolFault = Misused | LackingScopes
+
+interface Misused extends Failed {
+  readonly reason: 'misused'
+  readonly text: string
+}
+
+export interface LackingScopes extends Failed {
+  readonly reason: 'lacking-scopes'
+  readonly text: string
+  /** The scopes that the call needs. */
+  readonly scopes: readonly string[]
+}
+
+export function failCall(text: string): Misused {
+  return fail({ reason: 'misused', text })
+}
+
+export type FhirJson = Readonly<Record<string, unknown>>
+
+/** A call of a tool. */
+export interface Call {
+  readonly baseUrl: string
+  readonly grant: Grant
+  readonly now: number
+  /** The parameter of page links. */
+  readonly pageParameter: string
+  /** Sends a request below the FHIR base for the caller, and returns the resource of the response. */
+  fetch(url: string, body?: object): Promise<FhirJson | ToolFault>
+}
+
+/** Checks the types of a tool's arguments, and makes it one of the list. */
+export function defineTool<Arguments extends TObject>(tool: Tool<Arguments>): Tool {
+  return tool as unknown as Tool
+}

@@ -1,0 +1,14 @@
+import type { Grant } from '../smart/index.ts'
+import type { Tool } from './tool.ts'
+import { describeType } from './tools/describe-type.ts'
+import { listTypes } from './tools/list-types.ts'
+import { read } from './tools/read.ts'
+import { search } from './tools/search.ts'
+import { summary } from './tools/summary.ts'
+
+/** In the order in which clients see them. */
+export const TOOLS: readonly Tool[] = [summary, search, read, describeType, listTypes]
+
+export function listUsableTools(grant: Grant): readonly Tool[] {
+  return TOOLS.filter(tool => tool.isUsableBy(grant))
+}

@@ -1,0 +1,93 @@
+import { Type } from 'typebox'
+import { isFailure } from '../../core/index.ts'
+import { CLOSED } from '../../endpoint/index.ts'
+import { isResourceType } from '../../fhir/index.ts'
+import { readPage } from '../bundle.ts'
+import { mayUse } from '../grants.ts'
+import { MAX_ROWS } from '../limits.ts'
+import { describeRow, formatRow } from '../rows.ts'
+import { defineTool, failCall } from '../tool.ts'
+
+const ROW = Type.Object(
+  {
+    reference: Type.String(),
+    date: Type.Optional(Type.String()),
+    what: Type.String(),
+    value: Type.Optional(Type.String()),
+    status: Type.Optional(Type.String()),
+  },
+  CLOSED,
+)
+
+/** Parameters that would change what is returned into something else than rows. */
+const UNUSABLE: ReadonlySet<string> = new Set(['_format', '_summary', '_elements', '_count', '_pretty'])
+
+export const search = defineTool({
+  name: 'search',
+  title: 'Search the record',
+  description:
+    'Finds resources of one type by FHIR search parameters, newest first with {"_sort": "-date"}. Returns one row each: reference, date, what, value, status. describe_type lists the parameters.',
+  input: Type.Object(
+    {
+      type: Type.String({ description: 'FHIR R4 resource type, such as Observation' }),
+      parameters: Type.Optional(
+        Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 20 })]), {
+          description: 'Such as {"category": "laboratory", "date": ["ge2025-01-01", "lt2026-01-01"]}',
+        }),
+      ),
+      count: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_ROWS, default: 20 })),
+      cursor: Type.Optional(Type.String({ description: 'Of the page before. Send the same type.' })),
+    },
+    CLOSED,
+  ),
+  output: Type.Object(
+    {
+      rows: Type.Array(ROW),
+      total: Type.Optional(Type.Integer()),
+      cursor: Type.Optional(Type.String()),
+      notes: Type.Optional(Type.Array(Type.String())),
+    },
+    CLOSED,
+  ),
+  isUsableBy: grant => mayUse(grant, 's') || mayUse(grant, 'r'),
+  async call({ fetch, pageParameter }, { type, parameters = {}, count = 20, cursor }) {
+    if (!isResourceType(type)) return failCall(`${JSON.stringify(type)} is not a FHIR R4 resource type.`)
+    const unusable = Object.keys(parameters).find(name => UNUSABLE.has(name))
+    if (unusable !== undefined) return failCall(`Leave out ${unusable}; use count for the rows.`)
+    const bundle = await fetch(
+      cursor === undefined
+        ? `/${type}?${formatQuery(parameters, count)}`
+        : `/${type}?${new URLSearchParams({ [pageParameter]: cursor })}`,
+    )
+    if (isFailure(bundle)) return bundle
+    const { resources, total, next, notes } = readPage(bundle)
+    const nextCursor = next && new URL(next).searchParams.get(pageParameter)
+    const rows = resources.map(describeRow)
+    const content = {
+      rows,
+      ...(total !== undefined && { total }),
+      ...(nextCursor && { cursor: nextCursor }),
+      ...(notes.length > 0 && { notes }),
+    }
+    return {
+      content,
+      text: [...rows.map(formatRow), describeRest(rows.length, total, next), ...notes].join('\n'),
+    }
+  },
+})
+
+function formatQuery(
+  parameters: Readonly<Record<string, string | readonly string[]>>,
+  count: number,
+): string {
+  const pairs = Object.entries(parameters).flatMap(([name, values]) =>
+    [values].flat().map(value => [name, value]),
+  )
+  return new URLSearchParams([...pairs, ['_count', String(count)]]).toString()
+}
+
+function describeRest(shown: number, total: number | undefined, next: string | undefined): string {
+  const known = total === undefined ? '' : ` of ${total}`
+  if (shown === 0) return 'Nothing found.'
+  return next === undefined ? `${shown}${known}, no more.` : `${shown}${known}; for more, send the cursor.`
+}
