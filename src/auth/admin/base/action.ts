@@ -14,7 +14,7 @@ import {
 import type { Schema, Store } from '../../../store/index.ts'
 import { stripQuery } from '../../../web/http/index.ts'
 import type { ReaderCaller } from '../../base/fhir-reader.ts'
-import { LIMITS, RECENT_SECONDS } from '../../base/limits.ts'
+import { RECENT_SECONDS } from '../../base/limits.ts'
 import type { AdministrationPurpose } from '../../base/purposes.ts'
 import { runTransaction } from '../../base/transaction.ts'
 import { formatFhirUser } from '../../base/user.ts'
@@ -370,20 +370,6 @@ export interface ListPage<Item> {
 export interface PageRequest {
   readonly after?: string | undefined
   readonly limit: number
-}
-
-/** Reads the items of all pages. */
-export async function listAll<Item>(
-  readPage: (page: PageRequest) => Promise<ListPage<Item>>,
-): Promise<readonly Item[]> {
-  const items: Item[] = []
-  let after: string | undefined
-  do {
-    const page = await readPage({ after, limit: LIMITS.adminPage })
-    items.push(...page.items)
-    after = page.next
-  } while (after !== undefined)
-  return items
 }
 
 /** Takes the first items of one more than the page has. */

@@ -70,11 +70,7 @@ export async function findOverview(
     findTrailMatters(admin, context),
     findUserMatters(context),
     findSharedMatters(context),
-    findConditionMatters(context, ONE_FACTOR),
-    findConditionMatters(context, AUDITS_AND_OPENS),
-    findCodeMatters(admin),
-    findConditionMatters(context, LOCKED),
-    findUnusedMatters(context),
+    ...CONDITIONS.map(condition => findConditionMatters(context, condition)),
     findLoopbackMatters(context),
     findSecurityMatters(context),
   ])
@@ -311,98 +307,76 @@ async function findSharedMatters(context: AuthContext): Promise<readonly Matter[
   ]
 }
 
+/** Wrong second factors of a day that are more than typing errors: somebody may know the password. */
+const MANY_WRONG_CODES = 5
+
 /** Accounts that meet a condition, and what is said about them. */
 interface Condition {
   readonly code: string
   /** It does not matter on loopback. */
   readonly isOffLoopback?: true
-  readonly isMet: RawBuilder<boolean>
+  isMet(context: Pick<AuthContext, 'clock' | 'rules'>): RawBuilder<boolean>
   describe(count: number, names: string): string
   /** By default a search for the first of them. */
   readonly path?: string
 }
 
-/** Administrators whose password alone signs them in. */
-const ONE_FACTOR: Condition = {
-  code: 'administrators-one-factor',
-  isOffLoopback: true,
-  isMet: sql`(admin and not disabled and password_hash <> ${NO_PASSWORD}
-    and not exists (select 1 from factor where factor.clinician_id = clinician.id))`,
-  describe: (count, names) =>
-    `${count === 1 ? 'An administrator has' : `${count} administrators have`} no second factor: ${names}.`,
-}
-
-/** Auditors whom nobody keeps from opening records. */
-const AUDITS_AND_OPENS: Condition = {
-  code: 'auditors-open-records',
-  isOffLoopback: true,
-  isMet: sql`(auditor and not admin and not disabled and fhir_user_id <> '')`,
-  describe: (count, names) =>
-    `${count === 1 ? 'An auditor can' : `${count} auditors can`} open patient records: ${names}.`,
-  path: '/clinicians?state=auditors',
-}
-
-const LOCKED: Condition = {
-  code: 'users-locked',
-  isMet: isLocked,
-  describe: (count, names) =>
-    `${count === 1 ? 'An account is' : `${count} accounts are`} locked after too many wrong passwords: ${names}.`,
-  path: '/clinicians?state=locked',
-}
+const CONDITIONS: readonly Condition[] = [
+  {
+    code: 'administrators-one-factor',
+    isOffLoopback: true,
+    isMet: () => sql`(admin and not disabled and password_hash <> ${NO_PASSWORD}
+      and not exists (select 1 from factor where factor.clinician_id = clinician.id))`,
+    describe: (count, names) =>
+      `${count === 1 ? 'An administrator has' : `${count} administrators have`} no second factor: ${names}.`,
+  },
+  {
+    code: 'auditors-open-records',
+    isOffLoopback: true,
+    isMet: () => sql`(auditor and not admin and not disabled and fhir_user_id <> '')`,
+    describe: (count, names) =>
+      `${count === 1 ? 'An auditor can' : `${count} auditors can`} open patient records: ${names}.`,
+    path: '/clinicians?state=auditors',
+  },
+  {
+    code: 'users-wrong-codes',
+    isMet: ({ clock }) => sql`id in (select clinician_id from wrong_code where at > ${clock() - DAY_MS}
+      group by clinician_id having count(*) > ${MANY_WRONG_CODES})`,
+    describe: (_, names) =>
+      `More than ${MANY_WRONG_CODES} wrong codes or passkeys in the last 24 hours: ${names}. Somebody may know the password.`,
+  },
+  {
+    code: 'users-locked',
+    isMet: () => isLocked,
+    describe: (count, names) =>
+      `${count === 1 ? 'An account is' : `${count} accounts are`} locked after too many wrong passwords: ${names}.`,
+    path: '/clinicians?state=locked',
+  },
+  {
+    code: 'users-unused',
+    isMet: ({ clock, rules }) => sql`(not disabled and ${lastUse} < ${clock() - UNUSED_DAYS * DAY_MS}
+      and not (for_loopback and ${!rules.onLoopback}))`,
+    describe: count =>
+      `Nobody has signed in to ${count === 1 ? 'an account' : `${count} accounts`} for ${UNUSED_DAYS} days.`,
+    path: '/clinicians?state=unused',
+  },
+]
 
 async function findConditionMatters(
-  { store, rules }: AuthContext,
+  context: AuthContext,
   { code, isOffLoopback, isMet, describe, path }: Condition,
 ): Promise<readonly Matter[]> {
-  if (isOffLoopback && rules.onLoopback) return []
-  const query = store.db.selectFrom('clinician').select('username').where(isMet)
-  const names = (await query.orderBy('username').limit(COMPARED).execute()).map(({ username }) => username)
-  return names.length === 0
-    ? []
-    : [{ code, text: describe(names.length, shortenList(names)), path: path ?? buildSearch(names) }]
+  if (isOffLoopback && context.rules.onLoopback) return []
+  const found = context.store.db.selectFrom('clinician').where(isMet(context))
+  const rows = await found.select('username').orderBy('username').limit(COMPARED).execute()
+  if (rows.length === 0) return []
+  const { count } = await found.select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow()
+  const names = rows.map(({ username }) => username)
+  return [{ code, text: describe(Number(count), shortenList(names)), path: path ?? buildSearch(names) }]
 }
 
 function buildSearch([first = '']: readonly string[]): string {
   return `/clinicians?${new URLSearchParams({ search: first })}`
-}
-
-/** Wrong second factors of a day that are more than typing errors: somebody may know the password. */
-const MANY_WRONG_CODES = 5
-
-async function findCodeMatters({ store, clock }: Admin): Promise<readonly Matter[]> {
-  const rows = await store.db
-    .selectFrom('wrong_code')
-    .innerJoin('clinician', 'clinician.id', 'wrong_code.clinician_id')
-    .select('clinician.username')
-    .where('wrong_code.at', '>', clock() - DAY_MS)
-    .groupBy('clinician.username')
-    .having(({ fn }) => fn.countAll(), '>', MANY_WRONG_CODES)
-    .orderBy('clinician.username')
-    .limit(COMPARED)
-    .execute()
-  const names = rows.map(({ username }) => username)
-  if (names.length === 0) return []
-  return [
-    {
-      code: 'users-wrong-codes',
-      text: `More than ${MANY_WRONG_CODES} wrong codes or passkeys in the last 24 hours: ${shortenList(names)}. Somebody may know the password.`,
-      path: buildSearch(names),
-    },
-  ]
-}
-
-/** Accounts that nobody may need. */
-async function findUnusedMatters({ store, rules, clock }: AuthContext): Promise<readonly Matter[]> {
-  const { count } = await store.db
-    .selectFrom('clinician')
-    .select(({ fn }) => fn.countAll().as('count'))
-    .where('disabled', '=', false)
-    .$if(!rules.onLoopback, query => query.where('for_loopback', '=', false))
-    .where(lastUse, '<', clock() - UNUSED_DAYS * DAY_MS)
-    .executeTakeFirstOrThrow()
-  if (Number(count) === 0) return []
-  const text = `Nobody has signed in to ${Number(count) === 1 ? 'an account' : `${count} accounts`} for ${UNUSED_DAYS} days.`
-  return [{ code: 'users-unused', text, path: '/clinicians?state=unused' }]
 }
 
 /** Undefined if the FHIR server does not say. */
