@@ -2,21 +2,7 @@ import type { Settings } from './settings.ts'
 import { findLabProblems } from './start-problems.ts'
 
 /** Parts of the servers that a setting turns on: the name of the setting, as in the administration API, and a title. */
-const FEATURES = [{ name: 'lab', title: 'Lab' }] as const
-
-export type FeatureName = (typeof FEATURES)[number]['name']
-
-interface Feature {
-  readonly name: FeatureName
-  readonly title: string
-  readonly isOn: boolean
-}
-
-export const FEATURE_NAMES: readonly FeatureName[] = FEATURES.map(({ name }) => name)
-
-export function listFeatures(settings: Pick<Settings, FeatureName>): readonly Feature[] {
-  return FEATURES.map(feature => ({ ...feature, isOn: settings[feature.name] }))
-}
+export const FEATURES = [{ name: 'lab', title: 'Lab' }] as const
 
 /** In the help of commands that need developer tools. */
 export const FOR_TESTS = 'Only for tests: while the lab is on (see SMART_LAB).'

@@ -17,11 +17,9 @@ export {
 } from './configuration.ts'
 export { createHostCheck, isLoopbackHost } from './derive.ts'
 export {
-  FEATURE_NAMES,
-  type FeatureName,
+  FEATURES,
   FOR_TESTS,
   findDeveloperToolsProblem,
-  listFeatures,
 } from './developer-tools.ts'
 export { type LogoFile, readLogo } from './logo-file.ts'
 export { parsePolicyText } from './policy-text.ts'

@@ -15,7 +15,8 @@ import {
 } from '../page/find-patients.ts'
 import type { AdminRequest, AdminRoute } from '../page/route.ts'
 import { renderAdminPage, renderTable } from '../page/shell.ts'
-import { describePolicy, renderReloadLink } from '../server/system-page.ts'
+import { describePolicy } from '../server/describe-system.ts'
+import { renderReloadLink } from '../server/system-page.ts'
 import {
   checkPolicy,
   explainPatientAccess,

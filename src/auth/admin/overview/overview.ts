@@ -18,6 +18,7 @@ import { findShared } from '../accounts/shared-fhir-users.ts'
 import { lastUse, UNUSED_DAYS } from '../accounts/users.ts'
 import type { Admin } from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
+import { isReady } from '../server/describe-system.ts'
 import { listKeys } from '../server/keys.ts'
 import { findServers } from '../server/system.ts'
 import { findVerification, type VerificationReport } from '../trail/verification.ts'
@@ -100,7 +101,7 @@ async function findCounts({ store, clock }: Admin): Promise<Overview['counts']> 
 async function findServerMatters(app: FastifyInstance, context: AuthContext): Promise<readonly Matter[]> {
   const servers = await findServers(app, context)
   return servers
-    .filter(({ checks }) => !checks?.every(({ ok }) => ok))
+    .filter(server => !isReady(server))
     .map(({ name, checks }) => ({
       code: `server-${name}`,
       text: `The ${name} server ${checks ? 'is not ready' : 'does not respond'}.`,

@@ -4,17 +4,14 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import {
   describeProvider as describeTraits,
-  FEATURE_NAMES,
   LOG_LEVELS,
   type LoginProvider,
   type LogLevel,
-  listFeatures,
 } from '../../../config/index.ts'
 import { isFailure, isRecord } from '../../../core/index.ts'
-import { CLOSED, formatTime, NONE, OneOf, Time } from '../../../endpoint/index.ts'
+import { CLOSED, NONE, OneOf } from '../../../endpoint/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { type CheckResult, getGatherer } from '../../../web/http/index.ts'
-import { version } from '../../../web/ui/index.ts'
 import type { Applied, Controls, Reloaded } from '../../base/context.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -28,6 +25,8 @@ import {
   recordAction,
 } from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
+import { describeColumns, toJson } from '../subject/columns.ts'
+import { SERVER_COLUMNS, type ServerState, SYSTEM_COLUMNS } from './describe-system.ts'
 
 export const RELOAD_SETTINGS: AdminOperation = { name: 'settings reload', signIn: 'asks' }
 /** A consequence of a reload. */
@@ -35,15 +34,6 @@ export const POLICY_CHANGED: AdminOperation = { name: 'policy changed', signIn: 
 /** A consequence of a reload. */
 export const SETTINGS_CHANGED: AdminOperation = { name: 'settings changed', signIn: 'never asks' }
 const SET_LOG_LEVEL: AdminOperation = { name: 'log-level set', signIn: 'never asks' }
-
-export interface ServerState {
-  readonly name: 'auth' | 'fhir' | 'app'
-  readonly url: string
-  /** Undefined if the server did not answer as Sallyport does. */
-  readonly checks: readonly CheckResult[] | undefined
-  /** Processes that serve the port. Undefined for a server that may be on another host. */
-  readonly processes: number | undefined
-}
 
 /** The state of the three servers now. The others are asked over HTTP. */
 export async function findServers(
@@ -84,24 +74,6 @@ async function readReadiness(
 function isCheckResult(value: unknown): value is CheckResult {
   if (!isRecord(value) || typeof value.name !== 'string' || typeof value.ok !== 'boolean') return false
   return value.note === undefined || typeof value.note === 'string'
-}
-
-/** The versions and settings of the servers. */
-export function describeSystem({ settings, store, providers, controls, clock }: AuthContext) {
-  const { fhir, audit } = settings
-  return {
-    version,
-    node: process.version,
-    startedAt: clock() - process.uptime() * 1000,
-    database: store.dialect,
-    upstreamUrl: fhir.upstreamUrl,
-    passwords: providers.passwords,
-    providers: providers.all.map(({ id }) => id),
-    policyRules: controls.getPolicy()?.rules.length,
-    audit: audit.kept,
-    features: listFeatures(settings),
-    logLevel: controls.getLogLevel(),
-  }
 }
 
 type LiveLogin = Pick<AuthSettings['login'], 'passwords' | 'secondFactor' | 'providers'>
@@ -274,77 +246,22 @@ export const reloadEndpoint = defineEndpoint({
 
 const Level = Type.Object({ level: OneOf(LOG_LEVELS) }, CLOSED)
 
-const System = Type.Object(
-  {
-    version: Type.String(),
-    node: Type.String(),
-    started_at: Time,
-    database: Type.Union([Type.Literal('sqlite'), Type.Literal('postgres')]),
-    upstream_url: Type.Optional(Type.String()),
-    policy_rules: Type.Optional(Type.Integer()),
-    audit: Type.Boolean(),
-    ...Object.fromEntries(FEATURE_NAMES.map(name => [name, Type.Boolean()])),
-    servers: Type.Array(
-      Type.Object(
-        {
-          name: Type.String(),
-          url: Type.String(),
-          reachable: Type.Boolean(),
-          ready: Type.Boolean(),
-          processes: Type.Optional(Type.Integer()),
-          checks: Type.Array(
-            Type.Object(
-              {
-                name: Type.String(),
-                ok: Type.Boolean(),
-                reason: Type.Optional(Type.String()),
-                note: Type.Optional(Type.String({ description: 'The profile of the upstream in use.' })),
-              },
-              CLOSED,
-            ),
-          ),
-        },
-        CLOSED,
-      ),
-    ),
-  },
-  CLOSED,
-)
-
 export const systemEndpoints = [
   defineEndpoint({
     method: 'GET',
     path: '/system',
     title: 'Servers, database, upstream and versions',
-    result: System,
-    async handle({ app, context }) {
-      const { version, node, startedAt, database, upstreamUrl, policyRules, audit, features } =
-        describeSystem(context)
-      const servers = await findServers(app, context)
-      return {
-        version,
-        node,
-        started_at: formatTime(startedAt),
-        database,
-        audit,
-        ...Object.fromEntries(features.map(({ name, isOn }) => [name, isOn])),
-        ...(upstreamUrl !== undefined && { upstream_url: upstreamUrl }),
-        ...(policyRules !== undefined && { policy_rules: policyRules }),
-        servers: servers.map(({ name, url, checks, processes }) => ({
-          name,
-          url,
-          reachable: checks !== undefined,
-          ready: checks?.every(({ ok }) => ok) ?? false,
-          ...(processes !== undefined && { processes }),
-          checks: (checks ?? []).map(({ name: check, ok, reason, note }) => ({
-            name: check,
-            ok,
-            ...(reason !== undefined && { reason }),
-            ...(note !== undefined && { note }),
-          })),
-        })),
-      }
-    },
+    result: Type.Object(
+      {
+        ...describeColumns(SYSTEM_COLUMNS).properties,
+        servers: Type.Array(describeColumns(SERVER_COLUMNS)),
+      },
+      CLOSED,
+    ),
+    handle: async ({ app, context }) => ({
+      ...toJson(SYSTEM_COLUMNS, context),
+      servers: (await findServers(app, context)).map(server => toJson(SERVER_COLUMNS, server)),
+    }),
   }),
   defineEndpoint({
     method: 'GET',
