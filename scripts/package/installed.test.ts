@@ -80,6 +80,10 @@ describe('the installed package', () => {
     const notice = readFileSync(join(installed.root, 'NOTICE'), 'utf8')
     for (const path of ['src/auth/users/common-passwords.txt', 'src/fhir/definitions/r4.json'])
       assert.ok(notice.includes(path), path)
+    const definitions = readFileSync(join(installed.root, 'src/fhir/definitions/r4.json'), 'utf8')
+    const sources: readonly string[] = JSON.parse(definitions).source.match(/https:[^,]+/g)
+    assert.ok(sources.length > 1)
+    for (const source of sources) assert.ok(notice.includes(source), source)
   })
 
   it('brings the packages of the tests, in their versions (PACKAGE-10)', () => {
