@@ -12,6 +12,9 @@ export interface Plan {
 
 /** One round each: shows that a bench works, and no more. */
 export const isQuick = process.env.BENCH_QUICK !== undefined
+/** A turn of `npm run bench -- --against`: few rounds, and only of our own servers. */
+const isTurn = process.env.BENCH_TURN !== undefined
+const ROUNDS_OF_TURN = 3
 
 type Round = Usage & Pick<Measured, 'rate'>
 interface Compared extends Measured, Usage {
@@ -22,10 +25,12 @@ interface Compared extends Measured, Usage {
 
 /** Measures all servers, which take turns, so that other load on the machine affects all of them alike, and stops them. */
 export async function compare(contenders: readonly Contender[], plan: Plan): Promise<readonly Compared[]> {
+  const measuredOnes = contenders.filter(({ name }) => !isTurn || name.startsWith('Sallyport'))
   const pairs = Object.keys(plan.requests).flatMap(request =>
-    contenders.map(contender => ({ request, contender, measured: [] as Round[] })),
+    measuredOnes.map(contender => ({ request, contender, measured: [] as Round[] })),
   )
-  const [warmRounds, rounds] = isQuick ? [1, 1] : [plan.warmRounds, plan.rounds]
+  const rounds = isTurn ? ROUNDS_OF_TURN : isQuick ? 1 : plan.rounds
+  const warmRounds = isQuick ? 1 : plan.warmRounds
   try {
     for (let at = 0; at < warmRounds + rounds; at++)
       for (const { request, contender, measured } of pairs) {

@@ -77,7 +77,7 @@ export function reportValues(values: readonly Value[]): Promise<void> {
     header: ['measured', 'value', 'limit'],
     rows: values.map(({ measured, value, most = '' }) => [
       measured,
-      value < 100 ? value.toFixed(1) : formatInteger(value),
+      formatNumber(value),
       value > Number(most || Number.POSITIVE_INFINITY) ? `**${most}**` : `${most}`,
     ]),
   })
@@ -91,6 +91,11 @@ async function report(table: Table): Promise<void> {
 export function formatTable({ header, rows }: Pick<Table, 'header' | 'rows'>): string {
   const lines = [header, header.map(() => '---'), ...rows]
   return lines.map(cells => `| ${cells.join(' | ')} |\n`).join('')
+}
+
+/** Three digits at least. */
+export function formatNumber(value: number): string {
+  return value < 100 ? value.toPrecision(3) : formatInteger(value)
 }
 
 function formatInteger(value: number): string {

@@ -9,10 +9,15 @@ export function releaseChanges(
 ): { readonly changelog: string } | string {
   const start = changelog.indexOf(UNRELEASED)
   if (start < 0) return 'CHANGELOG.md has no heading "## Unreleased"'
-  const rest = changelog.slice(start + UNRELEASED.length)
-  if (readSection(rest) === '') return 'CHANGELOG.md has no unreleased changes'
+  if (findUnreleased(changelog) === '') return 'CHANGELOG.md has no unreleased changes'
   const heading = `${UNRELEASED}\n## ${version} (${date})\n`
-  return { changelog: changelog.slice(0, start) + heading + rest }
+  return { changelog: changelog.slice(0, start) + heading + changelog.slice(start + UNRELEASED.length) }
+}
+
+/** The changes that no release has yet. */
+export function findUnreleased(changelog: string): string {
+  const start = changelog.indexOf(UNRELEASED)
+  return start < 0 ? '' : readSection(changelog.slice(start + UNRELEASED.length))
 }
 
 /** The changes of a released version. */

@@ -14,25 +14,36 @@ export interface Release {
 
 /** The last release before this commit. Undefined without history, as in a shallow clone. */
 export function findLastRelease(): Release | undefined {
-  const { stdout, status } = spawnSync(
-    'git',
-    ['log', '--format=%H %s', '--extended-regexp', '--grep=^release: [0-9]', '-2'],
-    { cwd: ROOT, encoding: 'utf8' },
+  const head = readGit('rev-parse', 'HEAD')
+  return listReleases().find(({ commit }) => commit !== head)
+}
+
+/** A commit by a name that git knows (a tag, a branch, a part of its hash) or by the version that it released. */
+export function findCommit(name: string): string | undefined {
+  return (
+    readGit('rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`) ||
+    listReleases().find(({ version }) => version === name)?.commit
   )
-  const head = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' }).stdout.trim()
-  const releases = status === 0 ? stdout.split('\n') : []
-  for (const line of releases) {
-    const [, commit = '', version = ''] = /^(\w+) release: (\S+)$/.exec(line) ?? []
-    if (commit !== '' && commit !== head) return { version, commit }
-  }
-  return undefined
+}
+
+/** The newest first. */
+function listReleases(): readonly Release[] {
+  const log = readGit('log', '--format=%H %s', '--extended-regexp', '--grep=^release: [0-9]')
+  return [...log.matchAll(/^(\w+) release: (\S+)$/gm)].map(([, commit = '', version = '']) => ({
+    version,
+    commit,
+  }))
+}
+
+/** Empty if git refuses. */
+function readGit(...args: readonly string[]): string {
+  const { stdout, status } = spawnSync('git', args, { cwd: ROOT, encoding: 'utf8' })
+  return status === 0 ? stdout.trim() : ''
 }
 
 /** The code of a release in a new folder, with the packages of its lock file. Its `main.ts`. */
 export function checkOut({ version, commit }: Release, folder: string): string {
-  mkdirSync(folder, { recursive: true })
-  const archive = execFileSync('git', ['archive', commit], { cwd: ROOT, maxBuffer: 1 << 30 })
-  execFileSync('tar', ['-x', '-C', folder], { input: archive })
+  extractCommit(commit, folder)
   const lock = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'))
   const manifest = { name: 'sallyport', version, ...pinDependencies(lock) }
   const project = {
@@ -41,4 +52,11 @@ export function checkOut({ version, commit }: Release, folder: string): string {
   }
   symlinkSync(installProject(`release-${version}`, project), join(folder, 'node_modules'))
   return join(folder, 'src/cli/main.ts')
+}
+
+/** Writes the files of a commit to a new folder. */
+export function extractCommit(commit: string, folder: string): void {
+  mkdirSync(folder, { recursive: true })
+  const archive = execFileSync('git', ['archive', commit], { cwd: ROOT, maxBuffer: 1 << 30 })
+  execFileSync('tar', ['-x', '-C', folder], { input: archive })
 }
