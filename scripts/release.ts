@@ -1,7 +1,8 @@
 /**
- * `npm run release -- 0.2.0 [--checked]`: releases what is committed. Checks everything, sets version and CHANGELOG, keeps the databases
- * of this version for tests of later upgrades, makes packages, chart (by Helm), image (if Buildah is installed), bills of materials and
- * checksums in `release/`, and commits and tags the release. Pushing the tag and publishing are left to a person.
+ * `npm run release -- 0.2.0 [--checked]`: releases what is committed. Checks everything, compares the speed with that of the last
+ * release (on a machine that does nothing else), sets version and CHANGELOG, keeps the databases of this version for tests of later
+ * upgrades, makes packages, chart (by Helm), image (if Buildah is installed), bills of materials and checksums in `release/`, and
+ * commits and tags the release. Pushing the tag and publishing are left to a person.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -30,6 +31,8 @@ async function release(): Promise<void> {
     run('npm', 'run', '--silent', 'check')
     run('npm', 'run', '--silent', 'test:package')
   }
+  // Stops on a figure that rose by more than a tenth without a reason in the CHANGELOG.
+  run('npm', 'run', '--silent', 'bench', '--', '--against', 'release', '--write-docs')
 
   run('npm', 'version', version, '--no-git-tag-version')
   writeFileSync(join(ROOT, 'CHANGELOG.md'), changes.changelog)

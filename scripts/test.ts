@@ -16,7 +16,7 @@ import { groupTests, readTexts, type TestGroup, writeEntry } from './test-groups
 import { type Report, report } from './test-report.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
-const FOLDERS = ['src', 'test', 'scripts', 'examples']
+const FOLDERS = ['src', 'test', 'scripts', 'examples', 'bench']
 
 function findFiles(path: string): readonly string[] {
   const whole = resolve(path)
