@@ -8,7 +8,7 @@ import {
   KINDS_COUNTED,
 } from '../audit-record/index.ts'
 import type { Work } from '../fhir/index.ts'
-import { isDatabaseUnavailable, prepareInsert, type Schema, type Store } from '../store/index.ts'
+import { isDatabaseUnavailable, type Schema, type Store } from '../store/index.ts'
 import { type AuditEventServer, serveAuditEvents } from './fhir/serve-events.ts'
 import { doLater } from './later.ts'
 import { toRow } from './to-row.ts'
@@ -160,7 +160,7 @@ export function createAuditor(options: AuditorOptions): StoreAuditor {
 
   async function addIn(trx: Transaction<Schema>, records: readonly AuditRecord[]): Promise<void> {
     try {
-      await (failure === 'allow' ? insertOrSkip(trx, records) : insert(trx, records))
+      await (failure === 'allow' ? insertOrSkip(trail, trx, records) : insert(trail, trx, records))
     } catch (cause) {
       refuse(cause, records)
     }
@@ -219,17 +219,23 @@ export function createAuditor(options: AuditorOptions): StoreAuditor {
   }
 }
 
-async function insert(trx: Transaction<Schema>, records: readonly AuditRecord[]): Promise<void> {
-  for (const record of records) await insertRow(trx, toRow(record))
+async function insert(
+  trail: Store['trail'],
+  trx: Transaction<Schema>,
+  records: readonly AuditRecord[],
+): Promise<void> {
+  for (const record of records) await trail.appendIn(trx, toRow(record))
 }
 
-const insertRow = prepareInsert('audit_event')
-
 /** A savepoint protects the transaction: PostgreSQL aborts all of it if one statement fails. */
-async function insertOrSkip(trx: Transaction<Schema>, records: readonly AuditRecord[]): Promise<void> {
+async function insertOrSkip(
+  trail: Store['trail'],
+  trx: Transaction<Schema>,
+  records: readonly AuditRecord[],
+): Promise<void> {
   await sql`savepoint audit`.execute(trx)
   try {
-    await insert(trx, records)
+    await insert(trail, trx, records)
   } catch (error) {
     await sql`rollback to savepoint audit`.execute(trx)
     throw error

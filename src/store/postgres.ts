@@ -5,7 +5,7 @@ import { DatabaseUnavailable } from '../sqlite/index.ts'
 import { listProbeStatements, listSpaceStatements, watchAvailability } from './availability.ts'
 import { formatIndex, type Index } from './migration.ts'
 import type { Schema } from './schema.ts'
-import type { OpenedDatabase, StoreOptions } from './store.ts'
+import { type OpenedDatabase, prepareInsert, type StoreOptions } from './store.ts'
 import { writeTogether } from './trail.ts'
 
 /** A slow database on a busy machine still responds within this time. */
@@ -62,7 +62,12 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
     begin: availability.begin,
     buildIndexes: indexes => buildIndexes(url, indexes),
     ping: availability.probe,
-    trail: { append: append('audit_event'), announce: append('audit_intent'), read: async () => db },
+    trail: {
+      append: append('audit_event'),
+      appendIn: async (trx, record) => void (await insertEvent(trx, record)),
+      announce: append('audit_intent'),
+      read: async () => db,
+    },
     pool: () => ({
       idle: pool.idleCount,
       busy: pool.totalCount - pool.idleCount,
@@ -156,6 +161,8 @@ function getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string)
 }
 
 /** The text of the statement does not depend on the number of rows, and there is one commit. */
+const insertEvent = prepareInsert('audit_event')
+
 async function insert(pool: pg.Pool, table: string, rows: readonly object[]): Promise<void> {
   const [first] = rows
   if (!first) return

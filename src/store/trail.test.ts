@@ -41,6 +41,22 @@ eachDatabase((name, open, create) => {
       assert.deepEqual(rows, [{ at: 5 }])
     })
 
+    it('adds a record with the change of its transaction, or not at all (AUDIT-8)', async () => {
+      const store = await open()
+      const change = (at: number, fault?: Error) =>
+        store.db.transaction().execute(async trx => {
+          await trx.insertInto('login_failure').values({ username_address_hash: `${at}`, at }).execute()
+          await store.trail.appendIn(trx, row(at))
+          if (fault) throw fault
+        })
+      await change(1)
+      await assert.rejects(change(2, new Error('The change failed')), /The change failed/)
+      const bad = { ...row(3), status: null as unknown as number }
+      await assert.rejects(store.db.transaction().execute(trx => store.trail.appendIn(trx, bad)))
+      const rows = await (await store.trail.read()).selectFrom('audit_event').select('at').execute()
+      assert.deepEqual(rows, [{ at: 1 }])
+    })
+
     it('accepts thousands of records, in parallel with transactions and other calls', async () => {
       const store = await open()
       const many = Array.from({ length: 4000 }, (_, at) => row(at))

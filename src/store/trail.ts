@@ -1,4 +1,4 @@
-import type { Insertable, Kysely } from 'kysely'
+import type { Insertable, Kysely, Transaction } from 'kysely'
 import { GroupCommit } from '../sqlite/index.ts'
 import { isDatabaseUnavailable } from './availability.ts'
 import type { Schema } from './schema.ts'
@@ -10,7 +10,9 @@ export interface Trail {
    * records, unless the database is unavailable.
    */
   append(records: readonly Insertable<Schema['audit_event']>[]): Promise<void>
-  /** Adds announcements of changes in the same way. */
+  /** Adds a record to a transaction: it is stored with the change that it records, or not at all. */
+  appendIn(trx: Transaction<Schema>, record: Insertable<Schema['audit_event']>): Promise<void>
+  /** Adds announcements of changes in the same way as `append`. */
   announce(intents: readonly Insertable<Schema['audit_intent']>[]): Promise<void>
   /**
    * The database, for queries of the trail: all records that any process has appended are in `audit_event`. On SQLite they

@@ -291,7 +291,7 @@ describe('a FHIR server whose audit store is unavailable', () => {
   const fail = () => Promise.reject(new DatabaseUnavailable('Cannot filter database'))
   const unreachable: Store = {
     dialect: 'sqlite',
-    trail: { append: fail, announce: fail, read: fail },
+    trail: { append: fail, appendIn: fail, announce: fail, read: fail },
     ping: fail,
     close: async () => {},
     get db(): never {

@@ -14,7 +14,7 @@ import {
 } from '../../sqlite/index.ts'
 import { type Availability, isDatabaseUnavailable } from '../availability.ts'
 import type { Schema } from '../schema.ts'
-import type { StoreOptions } from '../store.ts'
+import { prepareInsert, type StoreOptions } from '../store.ts'
 import { type Trail, writeTogether } from '../trail.ts'
 import { moveBatch } from './move-batch.ts'
 
@@ -120,6 +120,12 @@ export function openTrail(file: DatabaseFile, options: TrailOptions): SqliteTrai
 
   return {
     append: writeTogether(append),
+    async appendIn(trx, row) {
+      checkRow(row)
+      if (row.delivery_id) await insertEvent(trx, row)
+      else await insertWaiting(trx, { record: JSON.stringify(row) })
+      appended++
+    },
     announce: writeTogether(rows => write(() => insertRows(file.writes, 'audit_intent', rows))),
     async read() {
       await use(() => moves.join().durable)
@@ -140,14 +146,21 @@ export function openTrail(file: DatabaseFile, options: TrailOptions): SqliteTrai
 
 /** A record with a delivery id does not wait: the trail refuses a second one with the same id. */
 function addRow(connection: SqliteConnection, row: SqliteRow): void {
-  const missing = REQUIRED.find(column => row[column] === undefined || row[column] === null)
-  if (missing) throw new TypeError(`Cannot store audit record: it has no ${missing}`)
+  checkRow(row)
   if (row.delivery_id) insertRows(connection, 'audit_event', [row])
   else connection.write('insert into audit_waiting (record) values (?)', JSON.stringify(row))
 }
 
+const insertWaiting = prepareInsert('audit_waiting')
+const insertEvent = prepareInsert('audit_event')
+
 /** The trail would refuse a record without these, but only after it was acknowledged. */
 const REQUIRED = ['at', 'server', 'kind', 'allowed', 'status'] as const
+
+function checkRow(row: SqliteRow): void {
+  const missing = REQUIRED.find(column => row[column] === undefined || row[column] === null)
+  if (missing) throw new TypeError(`Cannot store audit record: it has no ${missing}`)
+}
 
 interface Mover {
   /** Moves all waiting records. */
