@@ -45,7 +45,10 @@ eachDatabase((name, open, create) => {
       const store = await open()
       const change = (at: number, fault?: Error) =>
         store.db.transaction().execute(async trx => {
-          await trx.insertInto('login_failure').values({ username_address_hash: `${at}`, at }).execute()
+          await trx
+            .insertInto('login_failure')
+            .values({ username_address_hash: `${at}`, at })
+            .execute()
           await store.trail.appendIn(trx, row(at))
           if (fault) throw fault
         })
