@@ -327,6 +327,7 @@ export const CALLED: ReadonlySet<string> = new Set([
   'isClinician',
   'mergeValues',
   'checkPatch',
+  'failAt',
   'failHidden',
   'findUpdateConflict',
   'grantsBinary',
