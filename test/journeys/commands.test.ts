@@ -149,6 +149,8 @@ const STEPS = {
     prints: /clinician/,
   },
   'grant revoke': { args: () => findInJson('id', 'grant', 'list'), prints: /^Revoked grant /m },
+  'bulk-export list': { prints: /^No app exports data\.$/m },
+  'bulk-export end': { args: 'none', exitCode: 1, prints: /there is no export none/ },
   'sign-in list': { prints: /clinician/ },
   'sign-in end': { args: () => findInJson('id', 'sign-in', 'list'), prints: /^Ended the sign-in of / },
   audit: { args: '--kind admin --limit 5', prints: /grant revoke/ },

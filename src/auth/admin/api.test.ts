@@ -270,6 +270,30 @@ describe('the administration API', () => {
     await auth.exchange(await auth.getCode(await auth.logIn()))
     const [grant] = (await call('GET', '/grants?client_id=sallyport-app', [])).json().items
     await call('DELETE', '/grants/{id}', [grant.id])
+    await auth.store.db
+      .insertInto('export_job')
+      .values({
+        id: 'job-1',
+        issuer: '',
+        client_id: 'nightly',
+        level: 'group',
+        types: 'Condition Patient',
+        started_at: auth.time.now,
+        expires_at: auth.time.now + 60_000,
+        next_poll_at: 0,
+        revision: 1,
+        files: 2,
+        order_sealed: 'x',
+        plan_sealed: null,
+      })
+      .execute()
+    const exported = (await call('GET', '/exports?client_id=nightly', [])).json().items
+    assert.deepEqual(
+      exported.map((it: { readonly id: string; readonly files: number }) => [it.id, it.files]),
+      [['job-1', 2]],
+    )
+    await call('DELETE', '/exports/{id}', ['job-1'])
+    assert.deepEqual((await call('GET', '/exports', [])).json().items, [])
     await auth.addClient({
       client_id: 'nightly',
       name: 'Nightly',
@@ -295,7 +319,8 @@ describe('the administration API', () => {
     const filter = `kind=admin&outcome=allowed&since=${since}`
     const { items } = (await call('GET', `/audit?${filter}&limit=5`, [])).json()
     assert.equal(items[0].request, 'audit list')
-    assert.equal(items[2].details.before.client_id, 'sallyport-app')
+    assert.equal(items[2].details.before.client_id, 'nightly')
+    assert.equal(items[3].details.before.client_id, 'sallyport-app')
     await call('GET', '/audit/export', [])
     assert.deepEqual((await call('GET', '/audit/verification', [])).json(), { state: 'never' })
     assert.equal((await call('POST', '/audit/verification', [], {})).json().state, 'intact')

@@ -1,4 +1,5 @@
 import { GRANTS } from './access/access-list.ts'
+import { EXPORTS } from './access/exports.ts'
 import { SIGN_INS } from './accounts/sign-ins.ts'
 import { USER_LISTS } from './accounts/user-list.ts'
 import { CLIENTS } from './apps/client-list.ts'
@@ -11,6 +12,7 @@ export const LIST_COMMANDS: readonly ListCommand[] = [
   ...defineListCommand(USER_LISTS.clinician),
   ...defineListCommand(USER_LISTS.account),
   ...defineListCommand(GRANTS),
+  ...defineListCommand(EXPORTS),
   ...defineListCommand(SIGN_INS),
   ...defineListCommand(KEYS),
 ]

@@ -1,4 +1,5 @@
 import { EXPORT_ACCESS, GRANT } from './access/access-list.ts'
+import { EXPORT, EXPORTS } from './access/exports.ts'
 import { USERS } from './accounts/pages/user-actions.ts'
 import { RECENT_SIGN_IN } from './accounts/perform-on-user.ts'
 import { ALL_USERS } from './accounts/user-list.ts'
@@ -24,7 +25,7 @@ export const OPERATIONS: readonly AdminOperation[] = [
   SETTINGS_CHANGED,
   SHOW_RECORD,
   CHECK_FILE,
-  ...[ALL_USERS].flatMap(({ csv }) => csv?.operation ?? []),
+  ...[ALL_USERS, EXPORTS].flatMap(({ csv }) => csv?.operation ?? []),
   EXPORT_ACCESS,
 ]
 
@@ -38,6 +39,7 @@ export const OPERATION_COMMANDS: readonly OperationCommand[] = [
   ...listUserCommands('clinician'),
   ...listUserCommands('account'),
   ...listOperationCommands(GRANT),
+  ...listOperationCommands(EXPORT),
 ]
 
 function listUserCommands(kind: UserKind): readonly OperationCommand[] {

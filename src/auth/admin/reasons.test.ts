@@ -11,6 +11,7 @@ import type { AuthContext } from '../oauth/context.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 import { ADMINISTRATION, type AdminReason } from '../words/administration.ts'
+import { endExport } from './access/exports.ts'
 import { revokeGrantById } from './access/grants.ts'
 import { explainPatientAccess } from './access/policy.ts'
 import { linkUser, resetSecondFactor, unlinkUser, unlockUser } from './accounts/change-sign-in.ts'
@@ -97,6 +98,7 @@ const WAYS: Readonly<Record<AdminReason, (world: World) => unknown>> = {
     unlinkUser(admin, { username: 'clinician' }, { issuer: 'https://x.example', subject: 'x' }),
   'sign-in-unknown': ({ admin }) => endSignInById(admin, 'x'),
   'grant-unknown': ({ admin }) => revokeGrantById(admin, 'x'),
+  'export-unknown': ({ admin }) => endExport(admin, 'x'),
   'patient-id-malformed': ({ admin }) => explainPatientAccess(admin, {} as AuthContext, '?'),
   'key-unknown': ({ admin }) => withdrawKey(admin, sealer, 'x'),
   'keys-of-another-secret': ({ admin }) => rotateKeys(admin, createSealer('another secret')),

@@ -9,6 +9,7 @@ import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { addWrongPasswords } from '../testing/wrong-passwords.ts'
 import { createProviders } from '../users/providers/providers.ts'
 import { ADMIN_SCOPE } from '../words/program-scopes.ts'
+import { endExport } from './access/exports.ts'
 import { revokeGrantById } from './access/grants.ts'
 import { endSessions, linkUser, setPassword, unlinkUser } from './accounts/change-sign-in.ts'
 import { addUser, changeUser, removeUser } from './accounts/change-user.ts'
@@ -31,6 +32,7 @@ import { startVerification } from './trail/verification.ts'
 const READ_ONLY = [
   'audit list',
   'audit show',
+  'bulk-export download',
   'grant export',
   'policy changed',
   'policy explain',
@@ -121,6 +123,25 @@ function makeUserAttempts<Kind extends UserKind>(kind: Kind) {
 }
 
 /** Every other operation. */
+async function addExport({ store, clock }: Admin): Promise<string> {
+  await store.db
+    .insertInto('export_job')
+    .values({
+      id: 'job',
+      issuer: '',
+      client_id: 'service',
+      level: 'system',
+      types: 'Patient',
+      started_at: clock(),
+      expires_at: clock() + 1,
+      next_poll_at: 0,
+      revision: 0,
+      order_sealed: 'x',
+    })
+    .execute()
+  return 'job'
+}
+
 const ATTEMPTS = {
   ...makeUserAttempts('clinician'),
   ...makeUserAttempts('account'),
@@ -134,6 +155,7 @@ const ATTEMPTS = {
   'client rotate-secret': rotateClientSecret,
   'client remove': removeClient,
   'grant revoke': revokeGrantById,
+  'bulk-export end': async admin => endExport(admin, await addExport(admin)),
   'keys rotate': admin => rotateKeys(admin, sealer),
   'keys withdraw': async admin => withdrawKey(admin, sealer, (await listKeys(admin))[0]?.kid ?? ''),
   'settings reload': admin => reloadSettings(admin, { controls, providers }),
@@ -158,6 +180,8 @@ const WITHOUT_RECENT_SIGN_IN: readonly string[] = [
   'audit list',
   'audit show',
   'audit verify',
+  'bulk-export download',
+  'bulk-export end',
   'client disable',
   'client remove',
   'clinician disable',

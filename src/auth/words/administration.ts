@@ -205,6 +205,11 @@ export const ADMINISTRATION = {
     sentence: 'there is no grant {id}',
     remedy: LIST_AGAIN,
   },
+  'export-unknown': {
+    code: 'not_found',
+    sentence: 'there is no export {id}',
+    remedy: LIST_AGAIN,
+  },
   'filter-unknown': {
     code: 'invalid',
     sentence: '{faults}',

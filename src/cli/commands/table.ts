@@ -104,6 +104,8 @@ export const groups = {
     },
   },
   Access: {
+    'bulk-export list': { summary: 'List the bulk exports of backend services', load: lists },
+    'bulk-export end': { summary: 'End a bulk export', load: operations },
     'grant list': { summary: 'List who has access now: grants of users, and backend services', load: lists },
     'grant revoke': { summary: 'Revoke the access of an app on behalf of a user', load: operations },
     'sign-in list': { summary: 'List the browsers in which users are signed in', load: lists },
