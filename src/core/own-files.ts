@@ -12,6 +12,7 @@ export const OWN_FILES = [
   'src/fhir/definitions/r4.json',
   'src/sample-patients/hospital.ndjson',
   'src/sample-patients/patients.ndjson',
+  'src/sample-patients/us-core.ndjson',
   'src/web/ui/assets',
 ] as const
 

@@ -1,6 +1,8 @@
 /** The ids of a patient and of their resources, without those of the hospital. */
 const IDS =
-  /("id":"|"reference":"(?!Practitioner\/|Location\/|Organization\/|Medication\/)\w+\/|"value":")([a-z]+)-\d+/g
+  /("id":"|"reference":"(?!Practitioner(?:Role)?\/|Location\/|Organization\/|Medication\/)\w+\/|"url":"Binary\/|"value":")([a-z]+)-\d+/g
+/** A group of several patients is no part of a history. */
+const GROUPS = /^\{"resourceType":"Group".*\n/gm
 
 /**
  * Makes the lines of patients beyond the recorded ones, by number: the history of a recorded patient with other ids, another
@@ -40,7 +42,7 @@ function readPerson(lines: string): Person {
   const { name, gender, _birthDate } = JSON.parse(lines.slice(0, lines.indexOf('\n')))
   const [{ family, given }] = name
   return {
-    lines,
+    lines: lines.replace(GROUPS, ''),
     family,
     given: `"given":${JSON.stringify(given)}`,
     gender,

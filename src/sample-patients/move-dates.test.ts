@@ -116,7 +116,8 @@ function* listPast(sample: Sample, id: string): Generator<string> {
     yield it.period?.start ?? ''
     if (it.period?.end !== undefined) yield it.period.end
   }
-  for (const it of sample.of(id, 'Observation')) yield* [it.effectiveDateTime ?? '', it.issued ?? '']
+  for (const it of sample.of(id, 'Observation'))
+    yield* [it.effectiveDateTime ?? it.effectivePeriod?.end ?? '', it.issued ?? '']
   for (const it of sample.of(id, 'DiagnosticReport')) yield* [it.effectiveDateTime ?? '', it.issued ?? '']
   for (const it of sample.of(id, 'Condition'))
     yield* [it.onsetDateTime ?? '', it.recordedDate ?? it.onsetDateTime ?? '']

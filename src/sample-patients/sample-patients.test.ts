@@ -89,7 +89,8 @@ describe('a copy', () => {
 
   it('has the history of its original', () => {
     const types = ['Condition', 'Encounter', 'Observation', 'MedicationRequest', 'CareTeam'] as const
-    const omitIds = (key: string, value: unknown) => (key === 'id' || key === 'reference' ? undefined : value)
+    const ids = new Set(['id', 'identifier', 'reference'])
+    const omitIds = (key: string, value: unknown) => (ids.has(key) ? undefined : value)
     const history = (number: number) =>
       types
         .flatMap(type => sample.of(`patient-${number}`, type))
