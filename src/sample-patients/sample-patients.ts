@@ -22,9 +22,8 @@ export function* samplePatients({ count = 60, now }: SampleOptions): Generator<R
 
 /** The lines of each patient, in the order of their numbers. An empty line is between two patients. */
 function readRecorded(): readonly string[] {
-  return ['src/sample-patients/patients.ndjson', 'src/sample-patients/us-core.ndjson'].flatMap(file =>
-    readOwnFile(file).split('\n\n'),
-  )
+  const files = ['src/sample-patients/patients.ndjson', 'src/sample-patients/us-core.ndjson'] as const
+  return files.flatMap(file => readOwnFile(file).split('\n\n'))
 }
 
 function* parseLines(lines: string): Generator<Resource> {
