@@ -1,9 +1,7 @@
 import { isFailure, remember } from '../../core/index.ts'
 import {
-  findCompartmentPatients,
-  findContainedPatients,
+  findContentPatients,
   findReferredPatients,
-  namesOtherPatient,
   type Resource,
   UNKNOWN_PATIENT,
 } from '../../fhir/index.ts'
@@ -42,7 +40,7 @@ interface CheckedContent {
   /** The id to look up if the resources name no patient, so that the time reveals nothing. */
   readonly standIn?: string | undefined
   /** The patients that a check of a resource may involve; by default those of stored content. */
-  readonly findCompartmentPatients?: (resource: Resource, baseUrl: string) => ReadonlySet<string>
+  readonly findPatients?: (resource: Resource, baseUrl: string) => ReadonlySet<string>
   readonly panelMembers: (
     panels: readonly Panel[],
     patients: ReadonlySet<string>,
@@ -54,10 +52,11 @@ interface CheckedContent {
  * resources.
  */
 export function createAccessCheck(content: CheckedContent): AccessCheck | Promise<AccessCheck | Failure> {
-  const { access, resources, baseUrl, standIn, findCompartmentPatients = findStoredPatients } = content
+  const { access, resources, baseUrl, standIn, findPatients = findContentPatients } = content
   const panels = findPanels(access, resources)
   if (panels.size === 0) return createCheckWith(content, undefined)
-  const patients = new Set(resources.flatMap(it => [...findCompartmentPatients(it, baseUrl)]))
+  const patients = new Set(resources.flatMap(it => [...findPatients(it, baseUrl)]))
+  patients.delete(UNKNOWN_PATIENT)
   if (patients.size === 0 && standIn !== undefined) patients.add(standIn)
   return createPanelCheck(content, [...panels], patients)
 }
@@ -113,21 +112,5 @@ function findPanelsOfType(access: Access, type: string): readonly Panel[] {
 
 /** All patients that a check of new content may involve. */
 export function findWrittenPatients(resource: Resource, baseUrl: string): ReadonlySet<string> {
-  const named = new Set([
-    ...findStoredPatients(resource, baseUrl),
-    ...findReferredPatients(resource, baseUrl),
-  ])
-  named.delete(UNKNOWN_PATIENT)
-  return named
-}
-
-/** All patients that a check of stored content may involve. */
-function findStoredPatients(resource: Resource, baseUrl: string): ReadonlySet<string> {
-  const named = new Set([
-    ...findCompartmentPatients(resource, baseUrl),
-    ...findContainedPatients(resource, baseUrl),
-  ])
-  namesOtherPatient(resource, id => named.add(id).has(id), baseUrl)
-  named.delete(UNKNOWN_PATIENT)
-  return named
+  return new Set([...findContentPatients(resource, baseUrl), ...findReferredPatients(resource, baseUrl)])
 }

@@ -40,7 +40,7 @@ export async function checkNewContent(
       baseUrl,
       excludedTypes,
       resources: [resource],
-      findCompartmentPatients: findWrittenPatients,
+      findPatients: findWrittenPatients,
       async panelMembers(panels, patients) {
         const membership = await session.panelMembers(panels, patients)
         return isFailure(membership) ? membership : includeNewPatients(membership, newPatients, baseUrl)
