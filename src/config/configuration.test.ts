@@ -78,6 +78,7 @@ describe('readSettings', () => {
       agents: {
         enabled: true,
         accessMinutes: 15,
+        callsPerMinute: 120,
         offlineAccess: false,
         scopeContexts: ['patient'],
         clientHosts: [],
