@@ -314,6 +314,7 @@ export const CALLED: ReadonlySet<string> = new Set([
   'describeInsufficientScope',
   'isChained',
   'requireEach',
+  'failAt',
   'findPatientConstraint',
   'getImpliedKeys',
   'getQueryKey',
