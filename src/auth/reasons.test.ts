@@ -8,10 +8,12 @@ import { isFailure, type StoredFacts } from '../core/index.ts'
 import { FHIR_REASONS } from '../fhir/index.ts'
 import { createSealer, sha256 } from '../store/index.ts'
 import { readDetails } from './base/audit.ts'
+import type { FetchedDocument } from './base/fetch-document.ts'
 import { LIMITS } from './base/limits.ts'
 import type { AuthRefusal } from './base/refusal.ts'
 import { issueLaunchByCommand, issueTokenByCommand } from './lab/command-line.ts'
 import { MAX_CLIENTS } from './lab/limits.ts'
+import { createDescribedClients } from './oauth/agents/client-document.ts'
 import { type Approval, issueCode } from './oauth/authorize/issue-code.ts'
 import { findClient } from './oauth/clients/client.ts'
 import { createKeySets } from './oauth/clients/key-sets.ts'
@@ -56,6 +58,33 @@ const WAYS: Readonly<Record<HereReason, (world: World) => Promise<Outcome | unde
   'aud-missing': world => world.authorize({ aud: undefined }),
   'aud-of-another-server': world => world.authorize({ aud: 'https://other.example/fhir' }),
   'resource-unknown': world => world.authorize({ resource: 'https://other.example/fhir' }),
+  'agent-resource-missing': async world => {
+    const client = {
+      client_id: 'https://agent.example/known',
+      redirect_uri: 'https://agent.example/callback',
+    }
+    await world.auth.addClient({
+      client_id: client.client_id,
+      redirect_uris: JSON.stringify([client.redirect_uri]),
+      document_until: world.auth.time.now + 60_000,
+    })
+    return world.auth.authorize(world.browser, client)
+  },
+  'client-host-not-allowed': async world => {
+    const deployed = await world.openDeployed()
+    const agents = { ...deployed.settings.agents, enabled: true }
+    return describeClient(world, undefined, { ...deployed.settings, agents })
+  },
+  'client-document-unavailable': world => describeClient(world, undefined),
+  'client-document-invalid': world => describeClient(world, { json: [], freshForMs: 0 }),
+  'client-documents-too-many': async ({ auth: { store, settings } }) => {
+    const fetchDocument = () => new Promise<undefined>(() => {})
+    const clients = createDescribedClients({ store, settings, clock: () => 0, fetchDocument })
+    for (let at = 0; at < LIMITS.keySetFetchesOfStrangers; at++)
+      void clients.refresh(`https://agent.example/${at}`)
+    // The others have looked into the database before this one.
+    return clients.refresh('https://agent.example/last')
+  },
   'client-id-missing': world => world.authorize({ client_id: undefined }),
   'app-not-registered': world => world.authorize({ client_id: 'nobody' }),
   'redirect-uri-missing': world => world.authorize({ redirect_uri: undefined }),
@@ -441,6 +470,21 @@ const CONSENTING = { client_id: 'asking', redirect_uri: 'https://asking.example/
 const LAUNCH_SCOPE = '__launch-contexts.c'
 
 /** A server with apps and users, and what the ways need of it. */
+/** Asks for a client that this document describes. */
+function describeClient(
+  { auth }: World,
+  document: FetchedDocument | undefined,
+  settings = auth.settings,
+): Promise<AuthRefusal | undefined> {
+  const clients = createDescribedClients({
+    store: auth.store,
+    settings,
+    clock: () => auth.time.now,
+    fetchDocument: async () => document,
+  })
+  return clients.refresh('https://agent.example/client')
+}
+
 class World {
   readonly auth: TestAuthServer
   readonly browser: TestBrowser

@@ -14,6 +14,7 @@ import { type Controls, createAuthMetrics, NO_CONTROLS } from './base/context.ts
 import { createDocumentFetcher, type OutgoingPolicy } from './base/fetch-document.ts'
 import { paths } from './base/paths.ts'
 import type { AuthSettings } from './base/settings.ts'
+import { createDescribedClients } from './oauth/agents/client-document.ts'
 import { addAuditRecordRoutes } from './oauth/audit-records.ts'
 import { createKeySets, makeAppKeySetUrl } from './oauth/clients/key-sets.ts'
 import type { AuthContext } from './oauth/context.ts'
@@ -131,6 +132,12 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
     clock,
     onUnusable: (url, reason) => options.logger?.warn({ url, reason }, 'Cannot use the key set of a client'),
   })
+  const describedClients = createDescribedClients({
+    store,
+    settings,
+    clock,
+    fetchDocument: outgoing.fetchDocument,
+  })
   const providers = createProviders(settings.login, {
     clock,
     onFailure: (provider, error) =>
@@ -156,6 +163,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
     sealer,
     keys,
     keySets,
+    describedClients,
     clock,
     fetch,
     rules,
@@ -256,7 +264,7 @@ function makeOutgoingPolicy({ settings, logger }: AuthServerOptions, clock: () =
     privateHosts: settings.privateJwksHosts,
     privateUrl: makeAppKeySetUrl(settings),
     clock,
-    onFailure: (reason, url) => logger?.warn({ url, reason }, 'Cannot fetch the key set of a client'),
+    onFailure: (reason, url) => logger?.warn({ url, reason }, 'Cannot fetch a document of a client'),
   }
 }
 

@@ -1,6 +1,7 @@
 import type { VerificationKey } from '../../jwt/index.ts'
 import type { AuthRefusal } from '../base/refusal.ts'
 import type { UsersContext } from '../users/context.ts'
+import type { DescribedClients } from './agents/client-document.ts'
 import type { Hooks } from './hooks.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 
@@ -8,6 +9,7 @@ import type { KeyRing } from './keys/key-ring.ts'
 export interface AuthContext extends UsersContext {
   readonly keys: KeyRing
   readonly keySets: KeySets
+  readonly describedClients: DescribedClients
   /** Adds everything that has ended to the list of revocations. */
   readonly settle: () => Promise<void>
   readonly hooks?: Hooks | undefined

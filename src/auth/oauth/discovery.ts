@@ -5,7 +5,10 @@ import { ACR_VALUES } from '../users/factors/methods.ts'
 import { assertionAlgorithms } from './clients/key-sets.ts'
 import { plainScopes } from './grants/grant-scope.ts'
 
-type MetadataSettings = Pick<AuthSettings, 'issuerUrl' | 'openRegistration' | 'registrationToken'>
+type MetadataSettings = Pick<
+  AuthSettings,
+  'issuerUrl' | 'openRegistration' | 'registrationToken' | 'agents' | 'onLoopback'
+>
 
 const CONFIDENTIAL_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 
@@ -20,6 +23,7 @@ export function buildServerMetadata(settings: MetadataSettings) {
     introspection_endpoint: issuerUrl + paths.introspect,
     revocation_endpoint: issuerUrl + paths.revoke,
     ...(canRegister(settings) ? { registration_endpoint: issuerUrl + paths.register } : {}),
+    ...(acceptsDocuments(settings) ? { client_id_metadata_document_supported: true } : {}),
     scopes_supported: plainScopes,
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
@@ -38,6 +42,11 @@ export function buildServerMetadata(settings: MetadataSettings) {
 /** An endpoint that refuses everyone is not advertised. */
 function canRegister({ openRegistration, registrationToken }: MetadataSettings): boolean {
   return openRegistration || registrationToken !== undefined
+}
+
+/** Client ID metadata documents of some host. */
+function acceptsDocuments({ agents, onLoopback }: MetadataSettings): boolean {
+  return agents.enabled && (onLoopback || agents.clientHosts.length > 0)
 }
 
 export function buildOpenidConfiguration(settings: MetadataSettings) {

@@ -126,6 +126,38 @@ export const AUTHORIZATION = {
     remedy:
       'Send “resource” with the URL of the server that gets the token, as its metadata names it. For the FHIR server it is {fhirBase}, or omit “resource” and send “aud”.',
   },
+  'agent-resource-missing': {
+    error: 'invalid_target',
+    sentence: 'An app without a registration gets tokens for the endpoint of assistants only.',
+    compares: 'resource',
+    cause: 'The app is described by a document, and asks for the FHIR server.',
+    remedy: 'Send “resource={mcp}”, or register the app.',
+  },
+  'client-host-not-allowed': {
+    error: 'invalid_request',
+    sentence: 'This server does not accept apps that {host} describes.',
+    cause: 'The client_id is the URL of a document, and its host {host} is not in smart.agents.client-hosts.',
+    remedy: 'Register the app, or add {host} to the setting smart.agents.client-hosts.',
+  },
+  'client-document-unavailable': {
+    error: 'invalid_request',
+    sentence: 'The document of the app cannot be fetched.',
+    cause:
+      'The client_id is the URL of a document that this server cannot fetch as JSON: at a public https address, without a redirect, in 3 seconds and 256 kB. The log has the reason.',
+    remedy: 'Serve the document, or register the app.',
+  },
+  'client-document-invalid': {
+    error: 'invalid_request',
+    sentence: 'The document of the app is not valid. {fault}',
+    cause: 'The document that the client_id names does not describe an app. {fault}',
+    remedy: 'Correct the document: client_id (its URL), client_name and redirect_uris are needed.',
+  },
+  'client-documents-too-many': {
+    error: 'temporarily_unavailable',
+    sentence: 'The server is fetching the documents of too many other apps, or knows {most} unverified ones.',
+    cause: 'Too many documents of apps are being fetched, or too many unverified apps are stored.',
+    remedy: 'Try again. If it persists, remove unverified apps, or register the app.',
+  },
   'client-id-missing': {
     error: 'invalid_request',
     sentence: 'The parameter client_id is missing.',

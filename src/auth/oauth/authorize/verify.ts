@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { getMcpUrl } from '../../../config/index.ts'
 import { isFailure } from '../../../core/index.ts'
 import { sha256 } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
@@ -170,7 +171,10 @@ function requireFindings(
 }
 
 /** `aud` (SMART 2.2, 7.1.4) or `resource` (RFC 8707) must be there, and each of them one of our resources. */
-function checkAudience({ parameters }: RequestInput, settings: AuthSettings): AuthRefusal | undefined {
+function checkAudience(
+  { client, parameters, resource: ofAgent }: RequestInput,
+  settings: AuthSettings,
+): AuthRefusal | undefined {
   const aud = parameters.get('aud')
   const resource = parameters.get('resource')
   const expected = listResources(settings)
@@ -181,6 +185,10 @@ function checkAudience({ parameters }: RequestInput, settings: AuthSettings): Au
     return refuse('resource-unknown', facts).withComparison(compare('resource', resource))
   if (aud !== undefined && !isOneOf(expected, aud))
     return refuse('aud-of-another-server', facts).withComparison(compare('aud', aud))
+  if (client.isDescribed && ofAgent === undefined)
+    return refuse('agent-resource-missing', { mcp: getMcpUrl(settings) }).withComparison(
+      compare('resource', resource),
+    )
   return aud === undefined && resource === undefined
     ? refuse('aud-missing', facts).withComparison(compare('aud', aud))
     : undefined
@@ -191,6 +199,8 @@ async function checkClient(context: AuthContext, parameters: Parameters): Promis
     return refuse('parameter-unreadable', { parameter: 'client_id' })
   const id = parameters.get('client_id')
   if (id === undefined) return refuse('client-id-missing')
+  const refused = await context.describedClients.refresh(id)
+  if (refused) return refused
   const client = await findClient(context.store.db, context, id)
   return client ?? refuseUnregistered(context, 'app-not-registered', id)
 }

@@ -2,6 +2,7 @@ import type { Kysely, Selectable } from 'kysely'
 import { containsText, isPresent, prepareQuery, type Schema } from '../../../store/index.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { computeClientMark, isUsableClient } from '../../users/validity/rule.ts'
+import { mayDescribe } from '../agents/client-host.ts'
 import type { AuthContext } from '../context.ts'
 
 /** A registered app. */
@@ -42,6 +43,8 @@ export interface Client {
   readonly mark: string
   /** Whether it was made for loopback: so is what it adds. */
   readonly isForLoopback: boolean
+  /** Whether nobody registered it: a document describes it, whose URL is its id. */
+  readonly isDescribed: boolean
 }
 
 type ClientContext = Pick<AuthContext, 'rules' | 'clock'>
@@ -53,7 +56,9 @@ export async function findClient(
   id: string,
 ): Promise<Client | undefined> {
   const [row] = (await selectClient(db, { id })).rows
-  return row && isUsableClient(row, rules, clock()) ? toClient(row) : undefined
+  if (!row || !isUsableClient(row, rules, clock())) return undefined
+  const client = toClient(row)
+  return client.isDescribed && !mayDescribe(id, rules.agents, rules) ? undefined : client
 }
 
 const selectClient = prepareQuery((db, { id }: { id: string }) =>
@@ -124,6 +129,7 @@ export function toClient(row: Selectable<Schema['client']>): Client {
     enabledAt: row.enabled_at ?? undefined,
     mark: computeClientMark(row),
     isForLoopback: Boolean(row.for_loopback),
+    isDescribed: row.document_until !== null,
   }
 }
 

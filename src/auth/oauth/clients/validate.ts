@@ -22,7 +22,15 @@ import {
 /** The properties of an app that its registration states. */
 export type ClientProperties = Omit<
   Client,
-  'id' | 'name' | 'secretHash' | 'createdAt' | 'expiresAt' | 'enabledAt' | 'mark' | 'isForLoopback'
+  | 'id'
+  | 'name'
+  | 'secretHash'
+  | 'createdAt'
+  | 'expiresAt'
+  | 'enabledAt'
+  | 'mark'
+  | 'isForLoopback'
+  | 'isDescribed'
 > & {
   /** Undefined: the client id. */
   readonly name: string | undefined

@@ -82,7 +82,7 @@ export function renderConsentPage(options: ConsentPageOptions): Html {
     html`${options.hasChoice && renderBack(buildPickUrl(options.pendingId), `Choose another ${isPatientUser(login.user) ? 'person' : 'patient'}`)}
 ${renderPageHead(`Allow ${client.name}${use}?`, html`The app at <b>${readHost(options.redirectUri)}</b> requests the access below. ${describeChoice(options)}`)}
 ${options.selectedNothing && renderAlert('Nothing is selected.', 'Select what the app may use, or choose “Don’t allow”. Nothing has been shared yet.', 'bad')}
-${renderUnverifiedWarning(client)}
+${renderUnverifiedWarning(client, options.redirectUri)}
 ${renderPatient(options)}
 <div class="consent">${renderForm(options)}${renderAbout(options)}</div>`,
   )

@@ -36,14 +36,22 @@ export function renderUnverifiedBadge({ approved }: Client): Html | undefined {
 }
 
 /** For every page on which a user decides about an app. */
-export function renderUnverifiedWarning({ approved }: Client): Html | undefined {
-  return approved
-    ? undefined
-    : renderAlert(
-        'Unverified app.',
-        'It registered itself, and no administrator has verified it. Its name may be false. Continue only if you expected it.',
-        'warn',
-      )
+export function renderUnverifiedWarning(client: Client, redirectUri?: string): Html | undefined {
+  if (client.approved) return undefined
+  const text = client.isDescribed ? describeDocument(client, redirectUri) : 'It registered itself'
+  return renderAlert(
+    'Unverified app.',
+    `${text}, and no administrator has verified it. Its name may be false. Continue only if you expected it.`,
+    'warn',
+  )
+}
+
+/** The host names are what nobody can invent. A program on the user's own device has none. */
+function describeDocument({ id }: Client, redirectUri: string | undefined): string {
+  const described = `${readHost(id)} describes it`
+  if (redirectUri === undefined) return described
+  const isWeb = URL.parse(redirectUri)?.protocol === 'https:'
+  return `${described}, it returns to ${isWeb ? readHost(redirectUri) : 'a program on this device, which may be any'}`
 }
 
 function renderIdentity(tile: Html, name: Html, client: Client): Html {

@@ -118,7 +118,7 @@ function renderShell(options: PickerOptions, heading: string, body: Html): Html 
       scripts: options.scripts,
     },
     html`${renderPageHead(heading, html`The app at <b>${readHost(redirectUri)}</b> ${extent}.`)}
-${renderUnverifiedWarning(client)}
+${renderUnverifiedWarning(client, redirectUri)}
 ${body}`,
   )
 }

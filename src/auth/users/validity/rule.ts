@@ -16,8 +16,8 @@ export interface AccessRules {
   readonly accessTokenTtlSeconds: number
   /** 0: access with `offline_access` has no maximum age. */
   readonly offlineAccessMaxDays: number
-  /** Whether assistants may be used, and for how long after each consent. */
-  readonly agents: Pick<Settings['agents'], 'enabled' | 'accessMinutes'>
+  /** Whether agents may be used, for how long after each consent, and whose documents may describe them. */
+  readonly agents: Pick<Settings['agents'], 'enabled' | 'accessMinutes' | 'clientHosts'>
   /** Who needs a second factor besides a password. */
   readonly secondFactor: Settings['login']['secondFactor']
   findByIssuer(issuer: unknown): LoginProvider | undefined
