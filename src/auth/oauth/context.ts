@@ -1,7 +1,6 @@
 import type { VerificationKey } from '../../jwt/index.ts'
 import type { AuthRefusal } from '../base/refusal.ts'
 import type { UsersContext } from '../users/context.ts'
-import type { DescribedClients } from './agents/client-document.ts'
 import type { Hooks } from './hooks.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 
@@ -15,6 +14,12 @@ export interface AuthContext extends UsersContext {
   readonly hooks?: Hooks | undefined
   /** Whether the FHIR server has the records of the sample accounts. */
   readonly hasSampleRecords: boolean
+}
+
+/** Clients without a registration: the id of such a client is the URL of a document that describes it. */
+export interface DescribedClients {
+  /** Stores the client that a document describes, if the id is the URL of one, and it is not stored or no longer fresh. */
+  refresh(id: string): Promise<AuthRefusal | undefined>
 }
 
 /** The key sets that clients publish. */

@@ -7,17 +7,12 @@ import { LIMITS } from '../../base/limits.ts'
 import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { findStoredRow, toClient } from '../clients/client.ts'
+import { mayDescribe } from '../clients/client-host.ts'
 import { insertClient, updateClient } from '../clients/store-client.ts'
 import { findJwksUrlFault, findRedirectUriFault } from '../clients/urls.ts'
 import type { ClientProperties } from '../clients/validate.ts'
+import type { DescribedClients } from '../context.ts'
 import { readClientMetadata } from '../register/metadata.ts'
-import { mayDescribe } from './client-host.ts'
-
-/** Clients without a registration: the id of such a client is the URL of a document that describes it. */
-export interface DescribedClients {
-  /** Stores the client that a document describes, if the id is the URL of one, and it is not stored or no longer fresh. */
-  refresh(id: string): Promise<AuthRefusal | undefined>
-}
 
 /**
  * Reads client ID metadata documents (draft-ietf-oauth-client-id-metadata-document) by the rules of `jwks_uri`. A document that

@@ -2,8 +2,8 @@ import type { Kysely, Selectable } from 'kysely'
 import { containsText, isPresent, prepareQuery, type Schema } from '../../../store/index.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { computeClientMark, isUsableClient } from '../../users/validity/rule.ts'
-import { mayDescribe } from '../agents/client-host.ts'
 import type { AuthContext } from '../context.ts'
+import { mayDescribe } from './client-host.ts'
 
 /** A registered app. */
 export interface Client {
