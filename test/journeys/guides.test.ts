@@ -34,6 +34,8 @@ const ELSEWHERE: readonly (readonly [command: RegExp, reason: string])[] = [
   [/<command>|--follow|--open/, 'does not end, or opens a browser'],
   [/REFRESH_TOKEN|OTHER_TOKEN/, 'needs a token of an app'],
   [/…/, 'needs an id that an earlier command printed'],
+  [/respond-async|STATUS_URL|FILE_URL/, 'needs a token of a backend service, and URLs that a response names'],
+  [/^(git clone|cd onc-|cp \.\.\/sallyport\.json|run\b|\}$)/, 'the certification kit, in containers'],
   [/localhost:3000\/fhir/, 'the server of the reader'],
   [
     /FREE_PORT|FHIR_URL|^TOKEN=\$\(npx|^set -euo|^echo "The app can/,
