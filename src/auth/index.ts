@@ -26,6 +26,7 @@ export {
 export { type Admin, AdminFailure, makeCommandLine } from './admin/base/action.ts'
 export { LIST_COMMANDS } from './admin/lists.ts'
 export { OPERATION_COMMANDS } from './admin/operations.ts'
+export { setAgents } from './admin/server/agents.ts'
 export { rotateKeys, withdrawKey, withdrawKeys } from './admin/server/keys.ts'
 export { followAnnouncements, reloadHere } from './admin/server/system.ts'
 export type { ListCommand } from './admin/subject/command.ts'

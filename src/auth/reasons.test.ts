@@ -18,6 +18,7 @@ import { type Approval, issueCode } from './oauth/authorize/issue-code.ts'
 import { findClient } from './oauth/clients/client.ts'
 import { createKeySets } from './oauth/clients/key-sets.ts'
 import type { AuthContext } from './oauth/context.ts'
+import { switchAgents } from './oauth/grants/agents-switch.ts'
 import { checkGrantedScope } from './oauth/grants/grant-scope.ts'
 import { addBackend, requestBackendToken } from './testing/backend.ts'
 import { readForm } from './testing/read-form.ts'
@@ -69,6 +70,12 @@ const WAYS: Readonly<Record<HereReason, (world: World) => Promise<Outcome | unde
       document_until: world.auth.time.now + 60_000,
     })
     return world.auth.authorize(world.browser, client)
+  },
+  'agents-off': async world => {
+    await switchAgents(world.auth.store.db, 'off', world.auth.time.now)
+    const refused = await world.authorize({ resource: 'http://localhost:8080/fhir/mcp' })
+    await switchAgents(world.auth.store.db, 'on', world.auth.time.now)
+    return refused
   },
   'client-host-not-allowed': async world => {
     const deployed = await world.openDeployed()

@@ -162,6 +162,8 @@ const STEPS = {
   'check upstream': { args: () => `--url ${upstream.url}`, prints: /\bok\b/ },
   'upgrade check': { prints: /./, exitCode: 3 },
   'upgrade apply': { prints: /./ },
+  'agents off': { prints: /^Assistants are off/ },
+  'agents on': { prints: /^Assistants are on/ },
   'keys list': { prints: /./ },
   'keys rotate': { prints: /^New tokens are signed with a new key from / },
   'keys withdraw': { args: () => findInJson('kid', 'keys', 'list'), prints: /^Withdrew key / },

@@ -353,6 +353,8 @@ describe('the administration API', () => {
     await call('GET', '/providers', [])
     const tested = (await call('POST', '/providers/{id}/test', ['hospital'])).json()
     assert.deepEqual([tested.ok, typeof tested.reason], [false, 'string'])
+    assert.equal((await call('POST', '/agents/off', [], {})).json().agents, 'off')
+    assert.equal((await call('POST', '/agents/on', [], {})).json().agents, 'on')
     assert.equal((await call('PUT', '/log-level', [], { level: 'debug' })).json().level, 'debug')
     await call('GET', '/log-level', [])
     const system = (await call('GET', '/system', [])).json()

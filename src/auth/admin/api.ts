@@ -36,6 +36,7 @@ import {
 } from './base/action.ts'
 import { type AdminCall, type AdminEndpoint, readMembers } from './base/endpoint.ts'
 import { overviewEndpoints } from './overview/overview.ts'
+import { AGENTS } from './server/agents.ts'
 import { KEYS, SIGNING_KEYS } from './server/keys.ts'
 import { providerEndpoints } from './server/providers.ts'
 import { systemEndpoints } from './server/system.ts'
@@ -51,6 +52,7 @@ export const ENDPOINTS: readonly AdminEndpoint[] = [
   ...userEndpoints,
   ...defineListEndpoint(KEYS),
   ...defineOperationEndpoints(SIGNING_KEYS),
+  ...defineOperationEndpoints(AGENTS),
   ...defineListEndpoint(SERVICES),
   ...defineListEndpoint(GRANTS),
   ...defineOperationEndpoints(GRANT),

@@ -12,6 +12,7 @@ import { appRoutes } from './apps/page.ts'
 import { overviewRoutes } from './overview/page.ts'
 import { type AdminRoute, addAdminRoutes } from './page/route.ts'
 import { renderAdminPage } from './page/shell.ts'
+import { AGENTS } from './server/agents.ts'
 import { SIGNING_KEYS } from './server/keys.ts'
 import { keyRoutes } from './server/keys-page.ts'
 import { providerRoutes } from './server/providers-page.ts'
@@ -65,6 +66,7 @@ export const adminRoutes: readonly AdminRoute[] = [
   ...defineOperationRoutes(EXPORT),
   ...keyRoutes,
   ...defineOperationRoutes(SIGNING_KEYS),
+  ...defineOperationRoutes(AGENTS),
   ...providerRoutes,
   ...policyRoutes,
   ...auditRoutes,

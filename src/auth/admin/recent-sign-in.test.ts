@@ -20,6 +20,7 @@ import { changeByMetadata, registerByMetadata } from './apps/client-metadata.ts'
 import { approveClient, removeClient, rotateClientSecret, setClientDisabled } from './apps/clients.ts'
 import { type Admin, AdminFailure, makeCommandLine, recordAction } from './base/action.ts'
 import { OPERATIONS } from './operations.ts'
+import { setAgents } from './server/agents.ts'
 import { listKeys, rotateKeys, withdrawKey } from './server/keys.ts'
 import { testProvider } from './server/providers.ts'
 import { reloadSettings, setLogLevel } from './server/system.ts'
@@ -156,6 +157,8 @@ const ATTEMPTS = {
   'client remove': removeClient,
   'grant revoke': revokeGrantById,
   'bulk-export end': async admin => endExport(admin, await addExport(admin)),
+  'agents off': admin => setAgents(admin, 'off'),
+  'agents on': admin => setAgents(admin, 'on'),
   'keys rotate': admin => rotateKeys(admin, sealer),
   'keys withdraw': async admin => withdrawKey(admin, sealer, (await listKeys(admin))[0]?.kid ?? ''),
   'settings reload': admin => reloadSettings(admin, { controls, providers }),
@@ -175,6 +178,7 @@ const WITHOUT_RECENT_SIGN_IN: readonly string[] = [
   'account end-sessions',
   'account end-sign-in',
   'account remove',
+  'agents off',
   'audit check-file',
   'audit export',
   'audit list',

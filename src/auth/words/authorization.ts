@@ -133,6 +133,12 @@ export const AUTHORIZATION = {
     cause: 'The app is described by a document, and asks for the FHIR server.',
     remedy: 'Send “resource={mcp}”, or register the app.',
   },
+  'agents-off': {
+    error: 'access_denied',
+    sentence: 'Assistants are switched off.',
+    cause: 'An administrator switched all assistants off.',
+    remedy: 'Ask an administrator to switch them on again: “agents on”, or the page System.',
+  },
   'client-host-not-allowed': {
     error: 'invalid_request',
     sentence: 'This server does not accept apps that {host} describes.',

@@ -207,6 +207,16 @@ const WRITING: typeof ACTIONS = [
   ['deleting', ['d']],
 ]
 
+/** What an app may read, in a sentence: "problems and measurements". Empty: nothing. */
+export function describeReading(scope: string): string {
+  return joinWithAnd(
+    listNouns(
+      parseScopes(scope).filter(part => part.kind === 'resource'),
+      ['r', 's'],
+    ),
+  )
+}
+
 /** Combines verbs about the same data: "adds and changes measurements". */
 function listActions(scopes: readonly ResourceScope[], actions = ACTIONS): readonly string[] {
   const verbs = Map.groupBy(actions, ([, permissions]) => joinWithAnd(listNouns(scopes, permissions)))

@@ -14,6 +14,7 @@ const clientRegistration = () => import('./client-registration.ts')
 const client = () => import('./client.ts')
 const signIn = () => import('./sign-in.ts')
 const keys = () => import('./keys.ts')
+const agents = () => import('./agents.ts')
 const audit = () => import('./audit.ts')
 const explain = () => import('./explain.ts')
 const problems = () => import('./problems.ts')
@@ -131,6 +132,8 @@ export const groups = {
       load: upgrade,
     },
     'upgrade apply': { summary: 'Apply the migrations of this version to the database', load: upgrade },
+    'agents off': { summary: 'Refuse every AI assistant at once', load: agents },
+    'agents on': { summary: 'Let AI assistants ask for access again', load: agents },
     'keys list': { summary: 'List the signing keys', load: lists },
     'keys rotate': { summary: 'Replace the signing key without failed requests', load: keys },
     'keys withdraw': { summary: 'Remove a leaked signing key at once', load: keys },

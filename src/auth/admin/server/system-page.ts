@@ -1,8 +1,16 @@
 import { isFailure } from '../../../core/index.ts'
 import { type Html, html } from '../../../web/ui/index.ts'
 import type { Applied } from '../../base/context.ts'
+import { areAgentsOff } from '../../oauth/grants/agents-switch.ts'
 import type { AdminRequest, AdminRoute } from '../page/route.ts'
-import { defineAction, renderAdminPage, renderFacts, renderLink, renderTable } from '../page/shell.ts'
+import {
+  defineAction,
+  readDone,
+  renderAdminPage,
+  renderFacts,
+  renderLink,
+  renderTable,
+} from '../page/shell.ts'
 import { listDetails, readCells } from '../subject/columns.ts'
 import { SERVER_COLUMNS, SYSTEM_COLUMNS } from './describe-system.ts'
 import { findServers, RELOAD_SETTINGS, reloadSettings } from './system.ts'
@@ -13,7 +21,10 @@ export const systemRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/system',
     async handle(request) {
-      const servers = await findServers(request.request.server, request.context)
+      const { context, mayChange } = request
+      const servers = await findServers(request.request.server, context)
+      const hasAgents = context.settings.agents.enabled
+      const next = hasAgents && (await areAgentsOff(context.store.db)) ? 'on' : 'off'
       return renderAdminPage(
         request,
         {
@@ -21,10 +32,12 @@ export const systemRoutes: readonly AdminRoute[] = [
           title: 'System',
           lead: 'State, versions and settings of the servers.',
           actions: renderReloadLink(request),
+          done: readDone(request, DONE),
         },
         html`${renderTable('Servers', heads, servers.map(renderRow))}
 <h2 class="section__title subhead">Versions and settings</h2>
-${renderFacts(listDetails(SYSTEM_COLUMNS, request.context, request))}`,
+${renderFacts(listDetails(SYSTEM_COLUMNS, context, request))}
+${hasAgents && renderAgents(next, mayChange)}`,
       )
     },
   },
@@ -45,6 +58,20 @@ ${renderFacts(listDetails(SYSTEM_COLUMNS, request.context, request))}`,
     },
   }),
 ]
+
+const DONE: Readonly<Record<string, string>> = {
+  'agents-off': 'Assistants are off. Within seconds, every server refuses them.',
+  'agents-on': 'Assistants are on. They may ask for access again.',
+}
+
+function renderAgents(next: 'on' | 'off', mayChange: boolean): Html {
+  const state =
+    next === 'on'
+      ? 'They are switched off: every server refuses them.'
+      : 'They may ask people for access to records.'
+  return html`<h2 class="section__title subhead">Assistants</h2>
+<p>${state}</p>${mayChange && html`<p>${renderLink(`/agents/${next}`, `Switch assistants ${next}`, 'btn btn--quiet btn--small')}</p>`}`
+}
 
 export function renderReloadLink({ mayChange }: AdminRequest): Html | undefined {
   return mayChange ? renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small') : undefined

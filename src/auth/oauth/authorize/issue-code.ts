@@ -8,6 +8,7 @@ import { chooseAcr } from '../../users/factors/methods.ts'
 import type { Login } from '../../users/find-login.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
+import { areAgentsOff } from '../grants/agents-switch.ts'
 import { createGrant } from '../grants/grant.ts'
 import { grantScope } from '../grants/grant-scope.ts'
 import { consumeLaunchToken } from '../launch/launch-token.ts'
@@ -78,6 +79,7 @@ async function issueInTransaction(
   const launchContext = resolveLaunchContext(launch, request.picked)
   const available = describeAvailableContext(context, launchContext)
   const grantable = grantScope(request.scope, makeScopeTerms(settings, { client, resource }, available))
+  if (resource !== undefined && (await areAgentsOff(trx))) return refuse('agents-off')
   if (grantable === '') return refuse('scope-not-grantable-in-launch')
   const scope = approvedScopes ? applyApproval(grantable, approvedScopes) : grantable
   if (scope === '') return refuse('nothing-approved')

@@ -12,6 +12,7 @@ import { findClient } from '../clients/client.ts'
 import { refuseUnregistered } from '../clients/compare-id.ts'
 import { isRegisteredRedirectUri } from '../clients/urls.ts'
 import type { AuthContext } from '../context.ts'
+import { areAgentsOff } from '../grants/agents-switch.ts'
 import { hasScope } from '../grants/grant.ts'
 import { readExtension } from '../hooks.ts'
 import { type FoundLaunch, findLaunch } from '../launch/launch-token.ts'
@@ -66,6 +67,7 @@ const CHECKS: readonly Check[] = [
   checkResponseMode,
   checkPkce,
   (input, { settings }) => checkAudience(input, settings),
+  checkAgentsOn,
   checkPrompt,
   checkMaxAge,
   checkAcrValues,
@@ -192,6 +194,10 @@ function checkAudience(
   return aud === undefined && resource === undefined
     ? refuse('aud-missing', facts).withComparison(compare('aud', aud))
     : undefined
+}
+
+async function checkAgentsOn({ resource }: RequestInput, { store }: AuthContext) {
+  return resource !== undefined && (await areAgentsOff(store.db)) ? refuse('agents-off') : undefined
 }
 
 async function checkClient(context: AuthContext, parameters: Parameters): Promise<Client | AuthRefusal> {

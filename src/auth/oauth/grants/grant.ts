@@ -13,6 +13,7 @@ import type { AuthContext } from '../context.ts'
 import { readExtension } from '../hooks.ts'
 import type { ExtraContext } from '../launch/options.ts'
 import { getStyle } from '../style.ts'
+import { areAgentsOff } from './agents-switch.ts'
 
 /** The access that a user granted to a client. */
 export interface UserGrant {
@@ -135,6 +136,7 @@ export async function findLiveGrant(
 ): Promise<UserGrant | undefined> {
   const { rows } = await selectGrant(db, { id })
   const [row] = await keepGoodGrants(db, rules, rows, clock())
+  if (row?.resource != null && (await areAgentsOff(db))) return undefined
   return row && toGrant(row, rules)
 }
 

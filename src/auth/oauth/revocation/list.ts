@@ -1,15 +1,19 @@
 import { hash } from 'node:crypto'
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { createCachedFetch } from '../../../cache/index.ts'
+import { getMcpUrl } from '../../../config/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../context.ts'
+import { areAgentsOff } from '../grants/agents-switch.ts'
 import { computeMaxTokenSeconds } from '../hooks.ts'
 
 /** The list that FHIR servers fetch every two seconds, so that they need no introspection for each request. */
 export interface RevocationList {
   /** Hashes of a `jti` or of the grant id that it begins with. */
   readonly revoked: readonly string[]
+  /** Hashes of the audiences whose tokens are all refused now. */
+  readonly refused: readonly string[]
   /** Seconds after which the revoked tokens have expired. */
   readonly lifetime: number
   /** The next value of `since`. */
@@ -45,7 +49,8 @@ async function serializeRevocations(
   await settle()
   const lifetimeMs = (computeMaxTokenSeconds(settings) + 60) * 1000
   const list = await listRevocations(store, { now: clock(), lifetimeMs, rangeMs })
-  return Buffer.from(JSON.stringify(list))
+  const refused = (await areAgentsOff(store.db)) ? [computeRevocationKey(getMcpUrl(settings))] : []
+  return Buffer.from(JSON.stringify({ ...list, refused } satisfies RevocationList))
 }
 
 /**
@@ -55,7 +60,7 @@ async function serializeRevocations(
 async function listRevocations(
   { db }: Pick<Store, 'db'>,
   { now, lifetimeMs, rangeMs }: { now: number; lifetimeMs: number; rangeMs: number | undefined },
-): Promise<RevocationList> {
+): Promise<Omit<RevocationList, 'refused'>> {
   const [grants, others] = await Promise.all([
     db
       .selectFrom('grant')

@@ -7,6 +7,7 @@ import { isProgramScope } from '../../words/program-scopes.ts'
 import { chooseServiceResource } from '../agents/resource.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
+import { areAgentsOff } from '../grants/agents-switch.ts'
 import {
   checkGrantedScope,
   checkRequestedScope,
@@ -31,7 +32,7 @@ const EXTENSION_SCOPES: ReadonlySet<string> = new Set(['__launch-contexts.c'])
  */
 export async function grantClientCredentials(
   context: Pick<AuthContext, 'settings' | 'clock'>,
-  { client, form }: Pick<TokenRequest, 'client' | 'form'>,
+  { client, form, trx }: TokenRequest,
 ): Promise<UnsignedTokens | AuthRefusal> {
   const requested = form.get('scope')
   if (isProgram(client) && requested !== undefined)
@@ -54,7 +55,11 @@ export async function grantClientCredentials(
   const notGranted = checkGrantedScope(scope)
   if (notGranted) return notGranted.withComparison(compareScope(requested, client.scope))
   const resource = chooseServiceResource(form, context.settings)
-  return isFailure(resource) ? resource : buildResponse(context, client, scope, resource)
+  if (isFailure(resource)) return resource
+  const isAgent = resource !== context.settings.fhirBaseUrl
+  return isAgent && (await areAgentsOff(trx))
+    ? refuse('agents-off')
+    : buildResponse(context, client, scope, resource)
 }
 
 /** A program that administers this server or adds to its trail (ADMIN-1, AUDIT-24). Its token is for this server alone. */

@@ -1,4 +1,10 @@
-import { type Person, renderAlikeWarning, renderPatientBanner } from '../../../web/person/index.ts'
+import { parseScopes } from '../../../smart/index.ts'
+import {
+  type Person,
+  renderAlikeWarning,
+  renderName,
+  renderPatientBanner,
+} from '../../../web/person/index.ts'
 import {
   type Brand,
   type Html,
@@ -21,9 +27,10 @@ import {
 } from '../../oauth/authorize/consent-items.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import { hasScope } from '../../oauth/grants/grant.ts'
+import { ScopeIndex } from '../../oauth/grants/narrow.ts'
 import type { Login } from '../../users/find-login.ts'
 import { OFFERED_TYPES } from '../../words/offered.ts'
-import { describeKind, describePermissions } from '../../words/scopes.ts'
+import { describeKind, describePermissions, describeReading } from '../../words/scopes.ts'
 import { readHost, renderAppName, renderAppTile, renderUnverifiedWarning } from '../parts/apps.ts'
 import { renderBack } from '../parts/page-parts.ts'
 import { buildPickUrl } from '../parts/pick-url.ts'
@@ -46,6 +53,8 @@ export interface ConsentPageOptions {
   readonly searchPermission: 'r' | 's'
   readonly accessTokenTtlSeconds: number
   readonly offlineAccessMaxDays: number
+  /** Of an agent: how long its access lasts, and the scopes that it already has for the record. */
+  readonly agent: { readonly minutes: number; readonly may: string } | undefined
   /** Whether the user has just picked the patient. */
   readonly picked: boolean
   /** Whether the user can go back and choose somebody else. */
@@ -80,7 +89,8 @@ export function renderConsentPage(options: ConsentPageOptions): Html {
   return renderPage(
     { title: `Allow ${client.name}`, brand, bar, width: 'mid', sampleData, after, scripts: options.scripts },
     html`${options.hasChoice && renderBack(buildPickUrl(options.pendingId), `Choose another ${isPatientUser(login.user) ? 'person' : 'patient'}`)}
-${renderPageHead(`Allow ${client.name}${use}?`, html`The app at <b>${readHost(options.redirectUri)}</b> requests the access below. ${describeChoice(options)}`)}
+${renderPageHead(`Allow ${client.name}${use}?`, html`The ${options.agent ? 'assistant' : 'app'} at <b>${readHost(options.redirectUri)}</b> requests the access below. ${describeChoice(options)}`)}
+${options.agent && renderAgent(options, options.agent)}
 ${options.selectedNothing && renderAlert('Nothing is selected.', 'Select what the app may use, or choose “Don’t allow”. Nothing has been shared yet.', 'bad')}
 ${renderUnverifiedWarning(client, options.redirectUri)}
 ${renderPatient(options)}
@@ -88,10 +98,34 @@ ${renderPatient(options)}
   )
 }
 
-/** Patients and relatives select themselves what goes beyond reading now. */
-function describeChoice({ login, scope }: ConsentPageOptions): string {
+/** What an assistant asks for, in one sentence, and what is added to the access that it has. */
+function renderAgent(
+  { scope, patient }: ConsentPageOptions,
+  { minutes, may }: NonNullable<ConsentPageOptions['agent']>,
+): Html {
+  const whose = patient?.person ? renderName(patient.person.name) : 'this record'
+  const duration = minutes === 1 ? '1 minute' : `${minutes} minutes`
+  const isWriting = listConsentItems(scope).some(item => item.writes)
+  const change = isWriting ? 'It may change something only if you select that.' : 'It cannot change anything.'
+  const reads = describeReading(scope)
+  const before = describeReading(may)
+  const added = describeReading(listAdded(scope, may))
+  return html`<p class="consent__agent">This assistant may read ${reads === '' ? 'nothing' : reads} of <b>${whose}</b> for ${duration}. ${change}</p>
+${before !== '' && renderAlert('It asks for more.', `It already may read ${before}. ${added === '' ? 'It asks for no other kind of data.' : `This adds ${added}.`}`, 'warn')}`
+}
+
+function listAdded(scope: string, may: string): string {
+  const known = new ScopeIndex(parseScopes(may))
+  return parseScopes(scope)
+    .filter(one => !known.covers(one))
+    .map(({ text }) => text)
+    .join(' ')
+}
+
+/** Patients and relatives, and everybody for an assistant, select themselves what goes beyond reading now. */
+function describeChoice({ login, scope, agent }: ConsentPageOptions): string {
   const clear = 'Clear anything that it should not have.'
-  if (!isPatientUser(login.user)) return clear
+  if (!isPatientUser(login.user) && !agent) return clear
   const isWriting = listConsentItems(scope).some(item => item.writes)
   const more = [
     ...(isWriting ? ['change the record'] : []),
@@ -141,7 +175,7 @@ function renderForm(options: ConsentPageOptions): Html {
 ${NO_IMPLICIT_SUBMISSION}
 ${renderHidden({ interaction: pendingId, clinician: login.user.id, patient: patient?.id ?? '', encounter: encounterId ?? '' })}
 ${renderReadSections(options, items)}
-${writes.length > 0 && renderSection('write', describeWrites(writes), html`${writes.map(item => renderWriteRow(item, isChecked, { isOptional: isPatientUser(login.user), isLimitedByReading: isLimitedByReading(item, items) }))}`)}
+${writes.length > 0 && renderSection('write', describeWrites(writes), html`${writes.map(item => renderWriteRow(item, isChecked, { isOptional: isPatientUser(login.user) || options.agent !== undefined, isLimitedByReading: isLimitedByReading(item, items) }))}`)}
 ${renderSection('stay', 'When you are away', renderOfflineRow(options))}
 </form>`
 }
@@ -190,10 +224,11 @@ function describeWrites(writes: readonly ConsentItem[]): string {
 function renderOfflineRow(options: ConsentPageOptions): Html {
   const { scope, wanted, login, accessTokenTtlSeconds, offlineAccessMaxDays, isChecked } = options
   const latest = renderMoment(login.createdAt + LIFETIME.login, { form: 'time' })
-  const minutes = Math.ceil(accessTokenTtlSeconds / 60)
-  const otherwise = hasScope(scope, 'online_access')
-    ? html`its access ends when you sign out, and at ${latest} at the latest.`
-    : `its access ends after ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`
+  const minutes = options.agent?.minutes ?? Math.ceil(accessTokenTtlSeconds / 60)
+  const otherwise =
+    !options.agent && hasScope(scope, 'online_access')
+      ? html`its access ends when you sign out, and at ${latest} at the latest.`
+      : `its access ends after ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`
   if (!hasScope(scope, 'offline_access')) {
     const [state, why] = hasScope(wanted, 'offline_access')
       ? ['Not registered', 'The app requested it but is not registered for it']

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { DAY_MS } from '../../../core/index.ts'
 import { readPerson } from '../../../web/person/index.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
@@ -15,6 +16,7 @@ import { applyApproval, listConsentItems } from '../../oauth/authorize/consent-i
 import { refuseRequest, takeNextStep } from '../../oauth/authorize/proceed.ts'
 import type { Waiting } from '../../oauth/authorize/waiting.ts'
 import type { AuthContext } from '../../oauth/context.ts'
+import { keepUsableGrants, selectGrants } from '../../oauth/grants/grant.ts'
 import { grantScope } from '../../oauth/grants/grant-scope.ts'
 import { findNamesakes } from '../../patients/namesakes.ts'
 import type { Login } from '../../users/find-login.ts'
@@ -103,7 +105,11 @@ async function sendConsentPage(
     offlineAccessMaxDays: settings.offlineAccessMaxDays,
     picked: request.picked !== undefined,
     hasChoice: await findWhetherChoice(context, pending, login),
-    isChecked: isChecked ?? chooseFirst(login, grantable.scope),
+    isChecked: isChecked ?? chooseFirst(login, grantable.scope, request.resource),
+    agent:
+      request.resource === undefined
+        ? undefined
+        : { minutes: settings.agents.accessMinutes, may: await findPresentScope(context, state, login) },
     selectedNothing,
     now: clock(),
     scripts: listSignOutScripts(reply.request, context, login),
@@ -115,12 +121,29 @@ async function sendConsentPage(
   })
 }
 
+/** The scopes of the access that the assistant already has to the record, for this user. */
+async function findPresentScope(
+  { store, rules, clock }: AuthContext,
+  { client, launch, request }: AuthorizationState,
+  { user }: Login,
+): Promise<string> {
+  const rows = await selectGrants(store.db)
+    .where('grant.clinician_id', '=', user.id)
+    .where('grant.client_id', '=', client.id)
+    .where('grant.resource', 'is not', null)
+    .where('grant.patient_id', '=', resolveLaunchContext(launch, request.picked)?.patientId ?? '')
+    .where('grant.created_at', '>', clock() - DAY_MS)
+    .execute()
+  const usable = await keepUsableGrants(store.db, rules, rows, clock())
+  return usable.map(({ scope }) => scope).join(' ')
+}
+
 /**
- * The boxes that are checked at first (CONSENT-6). Patients and relatives check themselves what an app may change, and whether
- * it keeps access. The parts of such a row are checked: they count only with it.
+ * The boxes that are checked at first (CONSENT-6). Patients and relatives, and everybody for an agent, check themselves what it
+ * may change, and whether it keeps access. The parts of such a row are checked: they count only with it.
  */
-function chooseFirst({ user }: Login, scope: string): IsChecked {
-  if (!isPatientUser(user)) return () => true
+function chooseFirst({ user }: Login, scope: string, resource: string | undefined): IsChecked {
+  if (!isPatientUser(user) && resource === undefined) return () => true
   const writes = new Set(listConsentItems(scope).flatMap(item => (item.writes ? item.scope.text : [])))
   return box => box !== 'offline_access' && !writes.has(box)
 }
