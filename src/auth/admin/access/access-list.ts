@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
 import { CLOSED, Time } from '../../../endpoint/index.ts'
 import { formatName } from '../../../web/person/index.ts'
-import { type Html, html, renderDateTime, renderHidden } from '../../../web/ui/index.ts'
+import { type Html, html, renderBadge, renderDateTime, renderHidden } from '../../../web/ui/index.ts'
 import type { Admin, AdminFailure, AdminOperation } from '../base/action.ts'
 import { findWantedAccounts, findWantedApps } from '../base/find-named.ts'
 import { findPatientNames, type PatientNames, renderPatient } from '../page/find-patients.ts'
@@ -40,7 +40,8 @@ export const ACCESS_COLUMNS: SubjectColumns<GivenAccess> = {
     of: 'clientId',
     page: [
       'App',
-      ({ clientId, clientName }) => renderLink(`/apps/${encodeURIComponent(clientId)}`, clientName),
+      ({ clientId, clientName, isAgent }) =>
+        html`${renderLink(`/apps/${encodeURIComponent(clientId)}`, clientName)}${isAgent === true && html`&ensp;${renderBadge('Assistant')}`}`,
     ],
     table: 'APP',
   },

@@ -35,6 +35,8 @@ export interface GrantDescription {
   readonly patientId: string | undefined
   /** It opens every patient whom the user may see. */
   readonly opensEvery: boolean
+  /** Of an agent: its tokens are for the MCP endpoint. */
+  readonly isAgent: boolean
   readonly createdAt: number
   readonly lastUsedAt: number
   /** Undefined: until it is revoked. */
@@ -206,6 +208,7 @@ function toDescription(row: UsableGrant): GrantDescription {
     scope: row.scope,
     patientId: row.patient_id ?? undefined,
     opensEvery: hasUserScope(row.scope),
+    isAgent: row.resource !== null,
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,
     endsAt: row.ends_at,

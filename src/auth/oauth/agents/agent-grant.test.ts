@@ -92,6 +92,18 @@ describe('the grant of an agent', () => {
     assert.match(page.body, /It asks for more\.<\/b> It already may read [a-z ]+\. This adds [a-z ]+\./)
   })
 
+  it('is shown as that of an assistant, to its person and to administrators', async () => {
+    await auth.addUser('boss', { admin: true })
+    await allow('patient/Observation.rs')
+    assert.match((await browser.get('/manage')).body, /Scribe[\s\S]*?<span class="badge[^>]*>Assistant</)
+    const boss = await auth.logIn('boss')
+    assert.match(
+      (await boss.get('/admin/access')).body,
+      /Scribe<\/a>&ensp;<span class="badge[^>]*>Assistant</,
+    )
+    assert.match((await boss.get('/admin/system')).body, /href="\/admin\/agents\/off"/)
+  })
+
   it('leaves the consent page of apps as it is', async () => {
     const launch = await auth.launch(browser)
     const page = await browser.get(

@@ -177,7 +177,7 @@ function renderAccess(login: Login, { access, names }: ManageView): Html {
       ],
     },
     access.map(one => [
-      isPatientUser(login.user) ? renderPatientApp(one.client) : renderListedApp(one.client),
+      html`${isPatientUser(login.user) ? renderPatientApp(one.client) : renderListedApp(one.client)}${one.isAgent && html` ${renderBadge('Assistant')}`}`,
       renderPermissions(one.client, one.scope, {
         summary: differsByRecord(one) ? SEE_RECORDS : undefined,
         details: isPatientUser(login.user) ? 'Details for developers' : undefined,

@@ -21,6 +21,8 @@ export interface AppAccess {
   readonly endsAt: number | undefined
   /** Whether it goes on after the sign-in. */
   readonly isOffline: boolean
+  /** Whether it acts as an agent: its tokens are for the MCP endpoint. */
+  readonly isAgent: boolean
 }
 
 /** Finds the apps with current access on behalf of this user, last used first. */
@@ -90,6 +92,7 @@ function summarizeAccess(client: Client, grants: readonly UsableGrant[]): AppAcc
     client,
     scope,
     patients: coversEveryPatient(scope) ? 'every' : [...byPatient.keys()],
+    isAgent: grants.some(({ resource }) => resource !== null),
     scopeOf: new Map([...byPatient].map(([patient, own]) => [patient, uniteScopes(own)])),
     lastUsedAt: grants[0]?.last_used_at ?? 0,
     endsAt: ends.length < grants.length ? undefined : ends.reduce((last, end) => Math.max(last, end), 0),
