@@ -66,7 +66,7 @@ describe('the grant of an agent', () => {
       client_id: 'own',
       scope: 'patient/Condition.rs patient/Patient.rs',
     })
-    assert.match(asked.page.body, /This assistant may read/)
+    assert.match(asked.page.body, /This assistant<\/b> may read/)
     const { code = '' } = readRedirect(await asked.allow())
     const tokens = (await auth.exchange(code, { ...AGENT, client_id: 'own' })).json()
     assert.equal(tokens.scope, 'patient/Condition.rs')

@@ -90,9 +90,9 @@ export function renderConsentPage(options: ConsentPageOptions): Html {
     { title: `Allow ${client.name}`, brand, bar, width: 'mid', sampleData, after, scripts: options.scripts },
     html`${options.hasChoice && renderBack(buildPickUrl(options.pendingId), `Choose another ${isPatientUser(login.user) ? 'person' : 'patient'}`)}
 ${renderPageHead(`Allow ${client.name}${use}?`, html`The ${options.agent ? 'assistant' : 'app'} at <b>${readHost(options.redirectUri)}</b> requests the access below. ${describeChoice(options)}`)}
-${options.agent && renderAgent(options, options.agent)}
 ${options.selectedNothing && renderAlert('Nothing is selected.', 'Select what the app may use, or choose “Don’t allow”. Nothing has been shared yet.', 'bad')}
 ${renderUnverifiedWarning(client, options.redirectUri)}
+${options.agent && renderAgent(options, options.agent)}
 ${renderPatient(options)}
 <div class="consent">${renderForm(options)}${renderAbout(options)}</div>`,
   )
@@ -110,7 +110,8 @@ function renderAgent(
   const reads = describeReading(scope)
   const before = describeReading(may)
   const added = describeReading(listAdded(scope, may))
-  return html`<p class="consent__agent">This assistant may read ${reads === '' ? 'nothing' : reads} of <b>${whose}</b> for ${duration}. ${change}</p>
+  const sentence = html`may read ${reads === '' ? 'nothing' : reads} of ${whose} for ${duration}. ${change}`
+  return html`${renderAlert('This assistant', sentence)}
 ${before !== '' && renderAlert('It asks for more.', `It already may read ${before}. ${added === '' ? 'It asks for no other kind of data.' : `This adds ${added}.`}`, 'warn')}`
 }
 
