@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { createAuditor, createFhirAudit, findRecords } from '../src/audit/index.ts'
-import { exportOperations, listGatewayOperations } from '../src/fhir/index.ts'
+import { fhirServer } from '../src/backends/sqlite/index.ts'
+import { exportOperations, listGatewayOperations, type Resource } from '../src/fhir/index.ts'
 import { createSealer, type Store } from '../src/store/index.ts'
 import { createBulkClient } from './support/bulk-client.ts'
 import {
@@ -470,3 +471,49 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS)) {
       })
   })
 }
+
+describe('two instances of the embedded FHIR server', () => {
+  it('serve each other’s exports, also after a download that broke off with the first one (EXPORT-6)', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sallyport-export-'))
+    const store = await openSqliteStore(`sqlite:${join(folder, 'store.db')}`)
+    const start = (resources: readonly Resource[]) =>
+      startGuardedFhir(resources, { operations: exportOperations }, (guard, baseUrl) =>
+        fhirServer({
+          baseUrl,
+          guard,
+          dataFile: join(folder, 'fhir.db'),
+          smartConfiguration: {},
+          exports: { store, sealer: createSealer('secret'), lifetimeMs: 60_000, fileResources: 1_000 },
+        }),
+      )
+    const long = { text: 'x'.repeat(20_000) }
+    const many = Array.from({ length: 100 }, (_, at) => ({
+      resourceType: 'Basic',
+      id: `b${at}`,
+      code: long,
+    }))
+    const first = await start(many)
+    const second = await start([])
+    try {
+      const client = createBulkClient(first.app, SERVICE, () => undefined)
+      const status = await client.start('GET $export?_type=Basic')
+      const [file] = (await client.poll(status)).output
+      const { pathname, search } = new URL(file?.url ?? '')
+      await first.app.listen({ port: 0, host: '127.0.0.1' })
+      const address = first.app.server.address()
+      const port = typeof address === 'object' && address ? address.port : 0
+      const reply = await fetch(`http://127.0.0.1:${port}${pathname}${search}`, {
+        headers: { authorization: bearerOf(SERVICE) },
+      })
+      await reply.body?.getReader().cancel()
+      await first.close()
+      const other = createBulkClient(second.app, SERVICE, () => undefined)
+      assert.equal((await other.download(file?.url ?? '')).length, 100)
+      assert.equal((await other.poll(status)).output.length, 1)
+    } finally {
+      await second.close()
+      await store.close()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+})

@@ -8,10 +8,10 @@ import type {
   ExportSource,
 } from '../../fhir-api/index.ts'
 import { EXPORT_CHARACTERS, EXPORT_STEP_ROWS } from './limits.ts'
-import type { SqlValue } from './repository/database.ts'
+import type { Database, SqlValue } from './repository/database.ts'
 import type { Repository } from './repository/repository.ts'
 import { name, type Sql, sql } from './search/planner/sql.ts'
-import { findVersionPatients } from './stored-version.ts'
+import { COLLECTIONS, findContained } from './stored-version.ts'
 
 /**
  * The rows of bulk exports. Versions are numbered in the order in which they are committed, so that the number of the last
@@ -91,12 +91,12 @@ export class SqliteRows implements ExportSource {
     after: number,
     to: number,
   ): { readonly rows: readonly ExportRow[]; readonly last: number } {
-    const columns = name('v.seq, v.rid, v.version, r.id, coalesce(v.content, r.content)')
+    const columns = name(COLUMNS)
     const { text, values } = this.#select(selection, after, to, columns)
     const rows: ExportRow[] = []
     let characters = 0
     for (const row of this.#repository.database.each(text, values)) {
-      const found = this.#toRow(selection.type, row)
+      const found = new SqliteRow(selection.type, row, this.#repository.database)
       rows.push(found)
       characters += found.text.length
       if (characters >= EXPORT_CHARACTERS) return { rows, last: Number(row[0]) }
@@ -119,17 +119,40 @@ export class SqliteRows implements ExportSource {
           WHERE n.rid = v.rid AND n.version = v.version + 1 AND n.seq <= ${moment.mark}))
       ORDER BY v.seq`
   }
+}
 
-  #toRow(type: string, [, rid, version, id, content]: readonly SqlValue[]): ExportRow {
-    const { database } = this.#repository
-    const text = String(content)
-    const indexed = { type, rid: Number(rid), version: Number(version), content: text }
-    return {
-      type,
-      id: String(id),
-      text,
-      parse: () => JSON.parse(text) as Resource,
-      findPatients: () => findVersionPatients(database, indexed),
-    }
+/** A class, because there is one for every line of a file. */
+class SqliteRow implements ExportRow {
+  readonly type: string
+  readonly id: string
+  readonly text: string
+  readonly #columns: readonly SqlValue[]
+  readonly #database: Database
+
+  constructor(type: string, columns: readonly SqlValue[], database: Database) {
+    this.type = type
+    this.id = String(columns[3])
+    this.text = String(columns[4])
+    this.#columns = columns
+    this.#database = database
+  }
+
+  parse(): Resource {
+    return JSON.parse(this.text)
+  }
+
+  findPatients(): readonly string[] | undefined {
+    if (COLLECTIONS.has(this.type)) return undefined
+    const [, rid, version, , , patients] = this.#columns
+    const own = patients === null ? NONE : String(patients).split(' ')
+    if (!this.text.includes('"contained"')) return own
+    const indexed = { rid: Number(rid), version: Number(version), content: this.text }
+    return [...own, ...findContained(this.#database, indexed)]
   }
 }
+
+const NONE: readonly string[] = []
+
+// With the patients of the version, so that no further statement is needed for each.
+const COLUMNS = `v.seq, v.rid, v.version, r.id, coalesce(v.content, r.content), (SELECT group_concat(c.patient, ' ')
+  FROM compartment c WHERE c.rid = v.rid AND c.version = v.version)`

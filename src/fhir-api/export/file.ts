@@ -110,8 +110,7 @@ async function* writeLines(
     for (const row of kept) {
       sent.add(row)
       chunk += `${file.kind === 'deleted' ? formatDeletion(row) : formatLine(row, order, baseUrl)}\n`
-    }
-    if (chunk.length >= CHUNK) {
+      if (chunk.length < CHUNK) continue
       yield Buffer.from(chunk)
       chunk = ''
     }
