@@ -24,7 +24,8 @@ const OPEN = new Set(
 /** Actions of administrators that give no access, and need no recent sign-in, unless they are about an administrator (ADMIN-4). */
 const WITHOUT_STEP_UP = new Set(
   `/admin/agents/off /admin/policy /admin/providers/:id/test /admin/grants/:id/revoke /admin/apps/:id/disable /admin/apps/:id/remove
-  /admin/clinicians/:id/disable /admin/clinicians/:id/end-sessions /admin/clinicians/:id/end-sign-in /admin/clinicians/:id/remove /admin/audit/verify /admin/audit/check-file`.split(
+  /admin/clinicians/:id/disable /admin/clinicians/:id/end-sessions /admin/clinicians/:id/end-sign-in /admin/clinicians/:id/remove /admin/audit/verify /admin/audit/check-file
+  /admin/exports/:id/end`.split(
     /\s+/,
   ),
 )
