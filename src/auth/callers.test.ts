@@ -25,9 +25,7 @@ const OPEN = new Set(
 const WITHOUT_STEP_UP = new Set(
   `/admin/agents/off /admin/policy /admin/providers/:id/test /admin/grants/:id/revoke /admin/apps/:id/disable /admin/apps/:id/remove
   /admin/clinicians/:id/disable /admin/clinicians/:id/end-sessions /admin/clinicians/:id/end-sign-in /admin/clinicians/:id/remove /admin/audit/verify /admin/audit/check-file
-  /admin/exports/:id/end`.split(
-    /\s+/,
-  ),
+  /admin/exports/:id/end`.split(/\s+/),
 )
 
 /** Actions that auditors perform too: they read, and are recorded (ADMIN-29). */

@@ -180,8 +180,14 @@ function checkAudience(
   const aud = parameters.get('aud')
   const resource = parameters.get('resource')
   const expected = listResources(settings)
-  const compare = (name: string, sent: string | undefined) =>
-    ({ name, sent, expected, origin: 'required' }) as const
+  // SMART's `aud` is the FHIR base: whoever means the endpoint of assistants sends `resource`.
+  const compare = (name: 'aud' | 'resource', sent: string | undefined) =>
+    ({
+      name,
+      sent,
+      expected: name === 'aud' ? [settings.fhirBaseUrl] : expected,
+      origin: 'required',
+    }) as const
   const facts = { fhirBase: settings.fhirBaseUrl }
   if (resource !== undefined && !isOneOf(expected, resource))
     return refuse('resource-unknown', facts).withComparison(compare('resource', resource))
