@@ -132,7 +132,7 @@ describe('every page', () => {
   })
 
   it('has a red button for what ends or removes something, and for nothing else', () => {
-    const ENDS = /^(End|Remove|Revoke|Withdraw|Disable|Delete|Reset|Rotate secret|Unlink)\b/
+    const ENDS = /^(End|Remove|Revoke|Withdraw|Disable|Delete|Reset|Rotate secret|Unlink|Switch off)\b/
     const reds = new Set<string>()
     for (const [url, body] of [...pages.administrator, ...pages.clinician, ...pages.patient])
       for (const [, , kind = '', content = ''] of body.matchAll(

@@ -72,6 +72,18 @@ describe('the grant of an agent', () => {
     assert.equal(tokens.scope, 'patient/Condition.rs')
   })
 
+  it('lasts 15 minutes also without online_access, although an access token lasts 5 (AGENT-7)', async () => {
+    const tokens = await allow('patient/Patient.rs')
+    assert.deepEqual([tokens.scope, tokens.expires_in], ['patient/Patient.rs', 300])
+    auth.time.now += 10 * 60_000
+    const later = await auth.refresh(tokens.refresh_token, { client_id: AGENT.client_id })
+    assert.equal(later.statusCode, 200)
+    auth.time.now += 5 * 60_000 + 1
+    const refused = await auth.refresh(later.json().refresh_token, { client_id: AGENT.client_id })
+    assert.equal(refused.json().error, 'invalid_grant')
+    browser = await auth.logIn()
+  })
+
   it('ends 15 minutes after the consent, however often its token is refreshed (AGENT-7)', async () => {
     const tokens = await allow('online_access patient/Patient.rs')
     assert.ok(tokens.refresh_token_expires_in <= 900)

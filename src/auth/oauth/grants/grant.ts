@@ -267,13 +267,13 @@ async function findTokenless(db: Kysely<Schema>, grants: readonly GrantRow[]): P
   return found
 }
 
-const isRefreshable = sql<boolean>`(${isOffline} or ' ' || scope || ' ' like '% online_access %')`
+const isRefreshable = sql<boolean>`(${isOffline} or resource is not null or ' ' || scope || ' ' like '% online_access %')`
 
 /** When the last token of a grant expires: a refresh token, or without one the access token. */
 function findLastUse(row: GrantRow, { accessTokenTtlSeconds }: AccessRules): number {
   if (hasScope(row.scope, 'offline_access')) return row.last_used_at + LIFETIME.offlineRefresh
   const login = row.login_expires_at ?? 0
-  if (hasScope(row.scope, 'online_access')) return login
+  if (hasScope(row.scope, 'online_access') || row.resource !== null) return login
   const seconds = row.extension === null ? 0 : LIMITS.extensionTokenSeconds
   return Math.min(login, row.last_used_at + Math.max(accessTokenTtlSeconds, seconds) * 1000)
 }

@@ -155,13 +155,17 @@ export function hasUserScope(scope: string): boolean {
   return parseScopes(scope).some(one => one.kind === 'resource' && one.context === 'user')
 }
 
-/** Creates a refresh token if the grant has `online_access`, which ends with the login, or `offline_access`. */
+/**
+ * Creates a refresh token if the grant has `online_access`, which ends with the login, or `offline_access`, or is that of an
+ * assistant, whose access lasts longer than a token.
+ */
 export async function createRefreshToken(
   db: Kysely<Schema>,
   grant: UserGrant,
   now: number,
 ): Promise<string | undefined> {
-  if (!hasScope(grant.scope, 'online_access') && !hasScope(grant.scope, 'offline_access')) return undefined
+  const isLasting = hasScope(grant.scope, 'online_access') || hasScope(grant.scope, 'offline_access')
+  if (!isLasting && grant.resource === undefined) return undefined
   const token = createRandomToken()
   const expiresAt = Math.min(grant.endsAt ?? Number.POSITIVE_INFINITY, now + LIFETIME.offlineRefresh)
   await insertRefreshToken(db, {
