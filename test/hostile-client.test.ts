@@ -40,7 +40,7 @@ describe('an authorization request', () => {
     '44 aud twice': [ask({}, '&aud=https://evil.example/fhir'), ...redirectWith('invalid_request')],
     '44 another resource beside aud': [
       ask({ resource: 'https://evil.example' }),
-      ...redirectWith('invalid_request'),
+      ...redirectWith('invalid_target'),
     ],
     '45 another address': [ask({ redirect_uri: 'https://evil.example/callback' }), ...page],
     '45 a longer address': [ask({ redirect_uri: `${CALLBACK}/x` }), ...page],

@@ -45,6 +45,7 @@ eachDatabase((_name, open, create) => {
           created_at: 1,
           expires_at: null,
           disabled: false,
+          document_until: null,
           enabled_at: null,
           for_loopback: false,
         },

@@ -108,7 +108,7 @@ export function startProcess(
     child,
     stdout: () => text.stdout,
     stderr: () => text.stderr,
-    printed: pattern => printed(child, () => text.stdout, pattern),
+    printed: pattern => printed(child, text, pattern),
     ended: async () => {
       const [exitCode, signal] = await closed
       return { exitCode, signal }
@@ -116,10 +116,14 @@ export function startProcess(
   }
 }
 
-async function printed(child: ChildProcess, text: () => string, pattern: RegExp): Promise<void> {
-  while (!pattern.test(text())) {
+async function printed(
+  child: ChildProcess,
+  text: Readonly<Record<'stdout' | 'stderr', string>>,
+  pattern: RegExp,
+): Promise<void> {
+  while (!pattern.test(text.stdout)) {
     if (child.exitCode !== null || child.signalCode !== null)
-      throw new Error(`Cannot see ${pattern}: the process has ended`)
+      throw new Error(`Cannot see ${pattern}: the process has ended. ${text.stderr}`)
     const waiting = new AbortController()
     const { signal } = waiting
     await Promise.race([once(child.stdout ?? child, 'data', { signal }), once(child, 'close', { signal })])
