@@ -6,7 +6,9 @@ import { after, before, describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { createAuditor, createFhirAudit, findRecords } from '../src/audit/index.ts'
 import { fhirServer } from '../src/backends/sqlite/index.ts'
-import { exportOperations, listGatewayOperations, type Resource } from '../src/fhir/index.ts'
+import { exportOperations, failFor, listGatewayOperations, type Resource } from '../src/fhir/index.ts'
+import { refuse } from '../src/interceptor/index.ts'
+import type { Authenticator } from '../src/smart/index.ts'
 import { createSealer, type Store } from '../src/store/index.ts'
 import { createBulkClient } from './support/bulk-client.ts'
 import {
@@ -81,6 +83,8 @@ interface Server {
   readonly store: Store
   /** Milliseconds by which the clock of the server is ahead. */
   readonly clock: { ahead: number; step: number }
+  /** The number of checks of a token after which it is revoked. */
+  readonly token: { checksLeft: number }
   as(caller: Partial<TestCaller>): ReturnType<typeof createBulkClient>
   close(): Promise<void>
 }
@@ -89,12 +93,13 @@ async function startServer(open: OpenGuarded, fileResources = 2): Promise<Server
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-export-'))
   const store = await openSqliteStore(`sqlite:${join(folder, 'store.db')}`)
   const clock = { ahead: 0, step: 0 }
+  const token = { checksLeft: Number.POSITIVE_INFINITY }
   const auditor = createAuditor({ store })
   const fhir = await startGuardedFhir(
     DATA,
     { operations: [...exportOperations, ...listGatewayOperations()] },
     (guard, baseUrl) =>
-      open(guard, baseUrl, createFhirAudit({ auditor, store, fhirBaseUrl: baseUrl }), {
+      open(revokeLate(guard, token), baseUrl, createFhirAudit({ auditor, store, fhirBaseUrl: baseUrl }), {
         clock() {
           clock.ahead += clock.step
           return Date.now() + clock.ahead
@@ -106,6 +111,7 @@ async function startServer(open: OpenGuarded, fileResources = 2): Promise<Server
     fhir,
     store,
     clock,
+    token,
     as: caller =>
       createBulkClient(fhir.app, { ...SERVICE, ...caller }, seconds => {
         clock.ahead += seconds * 1000
@@ -115,6 +121,14 @@ async function startServer(open: OpenGuarded, fileResources = 2): Promise<Server
       await store.close()
       rmSync(folder, { recursive: true, force: true })
     },
+  }
+}
+
+/** Accepts the tokens of a guard until they are revoked. */
+function revokeLate(guard: Authenticator, token: { checksLeft: number }): Authenticator {
+  return {
+    authenticate: authorization =>
+      token.checksLeft-- > 0 ? guard.authenticate(authorization) : refuse(failFor('token-revoked')),
   }
 }
 
@@ -403,6 +417,19 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS)) {
         ),
       )
       assert(!JSON.stringify(records).includes('Patient/ann%'))
+    })
+
+    it('breaks a download off if its token is revoked meanwhile (EXPORT-4)', async () => {
+      const { output } = await asService().run('GET $export?_type=Patient')
+      const [file] = output
+      assert(file)
+      server.clock.step = 6_000
+      server.token.checksLeft = 1
+      await assert.rejects(asService().download(file.url))
+      server.token.checksLeft = 100
+      await asService().download(file.url)
+      server.token.checksLeft = Number.POSITIVE_INFINITY
+      server.clock.step = 0
     })
 
     it('sends two files at once to a client, and starts a limited number of exports (EXPORT-9)', async () => {

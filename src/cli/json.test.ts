@@ -29,6 +29,7 @@ const READING: Readonly<Record<string, { readonly args: readonly string[]; reado
   'account list': { args: [], members: 'items' },
   'clinician list': { args: [], members: 'items' },
   'login explain': { args: ['--claims', claims], members: 'allowed rows' },
+  'bulk-export list': { args: [], members: 'items' },
   'client list': { args: [], members: 'items' },
   'client show': { args: ['--id', 'growth'], members: 'client_id redirect_uris scope approved disabled' },
   'keys list': { args: [], members: 'items' },

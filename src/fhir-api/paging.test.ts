@@ -30,6 +30,7 @@ function makeRequest(params: Params, isAllowed = true, by = grant) {
     access: fullAccess,
     preconditions: {},
     work: new Work(),
+    isRevoked: async () => false,
     requestId: '1',
     report: () => {},
     preferences: { answer: 'minimal', lenient: false } as const,

@@ -54,6 +54,8 @@ export interface FhirRequest<I extends Interaction = Interaction> {
   readonly by?: string | undefined
   /** Decides the interactions within this one: the entries of a Bundle, the search of a page. */
   readonly authenticated: Authenticated
+  /** Whether the token was revoked after the request had begun. */
+  readonly isRevoked: () => Promise<boolean>
   readonly requestId: string
   readonly connection: CallerConnection
   /** Logs an error that does not become the response to the whole request. */

@@ -679,9 +679,28 @@ describe('the administration API', () => {
       String(many.changes[0].after.redirect_uris),
       /^https:\/\/growth.example\/x+…,.*… and 15 more$/,
     )
+    const job = {
+      issuer: '',
+      level: 'system',
+      types: 'Patient',
+      started_at: auth.time.now,
+      expires_at: auth.time.now + 60_000,
+      next_poll_at: 0,
+      revision: 0,
+      files: null,
+      order_sealed: 'x',
+      plan_sealed: null,
+    }
+    for (const client_id of ['growth', 'nightly'])
+      await auth.store.db
+        .insertInto('export_job')
+        .values({ ...job, id: client_id, client_id })
+        .execute()
     assert.deepEqual((await changed('POST', '/clients/growth/disable')).changes, [
       { before: { disabled: false }, after: { disabled: true } },
     ])
+    const exports = await auth.store.db.selectFrom('export_job').select('client_id').execute()
+    assert.deepEqual(exports, [{ client_id: 'nightly' }])
     const { id } = JSON.parse((await changed('POST', '/clinicians', user)).body)
     assert.deepEqual((await changed('PATCH', `/clinicians/${id}`, { display_name: 'After' })).changes, [
       { before: { displayName: 'Before' }, after: { displayName: 'After' } },

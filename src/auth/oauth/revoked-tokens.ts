@@ -22,7 +22,7 @@ const CLIENT_PREFIX = 'client-'
 // Longer than the token of a backend service is valid.
 const BACKEND_TOKEN_MS = 600_000
 
-/** Revokes the tokens of a backend service. */
+/** Revokes the tokens of a backend service, and ends its bulk exports, whose files are sent for longer than a token is valid. */
 export async function revokeClientTokens(
   db: Kysely<Schema>,
   client: Pick<Selectable<Schema['client']>, 'client_id' | 'created_at' | 'enabled_at'>,
@@ -31,6 +31,7 @@ export async function revokeClientTokens(
   const { client_id: id, created_at: createdAt, enabled_at } = client
   const prefix = makeClientTokenPrefix({ id, createdAt, enabledAt: enabled_at ?? undefined })
   await revokeTokens(db, prefix, now, now + BACKEND_TOKEN_MS)
+  await db.deleteFrom('export_job').where('client_id', '=', id).where('issuer', '=', '').execute()
 }
 
 /** False for the id of a grant, which is a UUID. */

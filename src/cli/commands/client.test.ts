@@ -94,6 +94,7 @@ eachDatabaseIfThorough((_, __, create) => {
         created_at: row.created_at,
         expires_at: null,
         disabled: false,
+        document_until: null,
         enabled_at: null,
         for_loopback: false,
       })

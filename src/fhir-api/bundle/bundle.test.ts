@@ -56,6 +56,7 @@ function makeBundleRequest(report: (error: unknown) => void = () => {}): FhirReq
     preferences: { answer: 'representation', lenient: false },
     authenticated: { allowed: true, decide: () => ({ allowed: true, access: fullAccess }) },
     work: new Work(),
+    isRevoked: async () => false,
     requestId: '1',
     connection: { destroyed: false, once: () => undefined },
   }

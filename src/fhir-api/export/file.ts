@@ -93,7 +93,7 @@ interface SentFile {
 /** Characters that are sent at once. */
 const CHUNK = 65_536
 
-/** Throws if rows are missing, or if the export has ended: the response then breaks off, and is never taken for a whole file. */
+/** Throws if rows are missing, or if the token was revoked or the export has ended: the response then breaks off, and is never taken for a whole file. */
 async function* writeLines(
   context: Context,
   request: FhirRequest<Operation>,
@@ -117,8 +117,8 @@ async function* writeLines(
     await request.work.pause()
     if (clock() - checkedAt < EXPORT_CHECK_MS) continue
     checkedAt = clock()
-    if (!(await exports?.jobs.isOpen(job.id, checkedAt)))
-      throw new Error('Cannot go on with a file: its export has ended')
+    if (!(await exports?.jobs.isOpen(job.id, checkedAt)) || (await request.isRevoked()))
+      throw new Error('Cannot go on with a file: its export has ended, or its token was revoked')
   }
   sent.isWhole = true
   if (chunk !== '') yield Buffer.from(chunk)

@@ -49,7 +49,11 @@ export interface ApiRequest {
   /** The id of the HTTP request. */
   readonly id: string
   readonly ip: string
-  readonly raw: { readonly url?: string | undefined; readonly socket: CallerConnection }
+  readonly raw: {
+    readonly url?: string | undefined
+    readonly rawHeaders: string[]
+    readonly socket: CallerConnection
+  }
   readonly log: { error(details: object, text: string): void }
   /** For the audit trail: the tool that makes the request. */
   readonly tool?: string | undefined

@@ -4,6 +4,7 @@ import {
   ANY_ENTRIES,
   acceptsJson,
   failFor,
+  getAuthorizationHeader,
   type Interaction,
   isPublic,
   mayWrite,
@@ -15,7 +16,7 @@ import {
   runInTurns,
   wantsContent,
 } from '../../fhir/index.ts'
-import { type Authenticated, noAccess } from '../../smart/index.ts'
+import { type Authenticated, type Authenticator, noAccess } from '../../smart/index.ts'
 import { toProblem } from '../../web/http/index.ts'
 import { addProvenance } from '../bundle/add-provenance.ts'
 import type { Context } from '../context.ts'
@@ -41,7 +42,7 @@ const anonymous: Authenticated = {
 
 /** Decides the request before its body is parsed. */
 async function readRequest(
-  { bodyLimits, baseUrl }: FhirApi,
+  { bodyLimits, baseUrl, guard }: FhirApi,
   interaction: Interaction,
   request: ApiRequest,
 ): Promise<FhirRequest | Failure> {
@@ -73,10 +74,17 @@ async function readRequest(
     access: decision.access,
     by: decision.by,
     authenticated,
+    isRevoked: () => isRevoked(guard, request),
     requestId: String(request.id),
     connection: request.raw.socket,
     report: error => request.log.error({ err: error }, 'Entry of a batch failed'),
   }
+}
+
+/** A token that expires meanwhile has been valid for this request. */
+async function isRevoked(guard: Authenticator, { raw }: ApiRequest): Promise<boolean> {
+  const found = await guard.authenticate(getAuthorizationHeader(raw.rawHeaders))
+  return !found.allowed && found.reason === 'token-revoked'
 }
 
 /** The response to an authenticated request, ready to be sent: its changes are durable and its audit records stored. */

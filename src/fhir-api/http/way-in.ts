@@ -84,7 +84,7 @@ function createRequest(
     headers: body ? { ...headers, 'content-type': 'application/fhir+json' } : headers,
     id: String(id),
     ip,
-    raw: { url: basePath + url, socket: raw.socket },
+    raw: { url: basePath + url, rawHeaders: raw.rawHeaders, socket: raw.socket },
     log,
     tool,
     body: body && Buffer.from(JSON.stringify(body)),

@@ -75,6 +75,7 @@ function bundleOf(entries: number, type = 'batch', url = 'Condition?_summary=cou
     access,
     preferences: { answer: 'representation', lenient: false },
     authenticated: { allowed: true, decide: () => ({ allowed: true, access }) },
+    isRevoked: async () => false,
     requestId: '1',
     connection: { destroyed: false, once: () => undefined },
     report: () => {},
