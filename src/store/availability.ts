@@ -63,7 +63,7 @@ function readCode(error: Error): unknown {
 }
 
 /** True if another writer caused the error, which says nothing about the database itself. */
-function isConflict(error: unknown): boolean {
+export function isConflict(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return CONFLICTS.has(readCode(error)) || (error.cause !== undefined && isConflict(error.cause))
 }

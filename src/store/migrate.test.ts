@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
+import pg from 'pg'
 import { eachDatabase } from '../../test/support/databases.ts'
 import { query } from '../../test/support/postgres.ts'
 import { inspectMigrations } from './migrate.ts'
@@ -177,6 +179,35 @@ eachDatabase((name, open, create) => {
       )
       await store.close()
     })
+
+    if (name === 'PostgreSQL')
+      it('fails no transaction of a server that uses the same tables in another order (STORE-8)', async () => {
+        const url = await create()
+        const store = await openStore(url)
+        const server = new pg.Client(url)
+        await server.connect()
+        await server.query('begin')
+        await server.query('select 1 from client')
+        const steps = [
+          ...migrations,
+          {
+            name: '9997-two-tables',
+            needs: '0001-schema',
+            list: () => [
+              'alter table clinician add column hint text',
+              'alter table client add column hint text',
+            ],
+          },
+        ]
+        const migrated = migrateStore(store, steps)
+        while ((await query(url, 'select from pg_locks where not granted')).length === 0) await pause(10)
+        await server.query('select 1 from clinician')
+        await server.query('commit')
+        await migrated
+        await server.query('select hint from client')
+        await server.end()
+        await store.close()
+      })
 
     it('keeps the rows of earlier migrations', async () => {
       const store = await open()

@@ -4,6 +4,12 @@ import { type Dialect, formatIndex, type Migration, type Script } from './migrat
 // An arbitrary constant: the bytes of "sallypor".
 const TAKE_ADVISORY_LOCK = 'select pg_advisory_xact_lock(8313759869310561394)'
 
+/**
+ * Servers that use the database now must not wait for a migration that waits for them: it gives up, and is tried again
+ * (`migrateStore`). Less than PostgreSQL's `deadlock_timeout`, after which a request of a server could be the one that fails.
+ */
+const LIMIT_LOCK_WAIT = "set local lock_timeout = '300ms'"
+
 const CREATE_TABLE =
   'create table schema_migration (name text primary key, needs text not null, applied_at bigint not null)'
 
@@ -24,7 +30,7 @@ export function* migrate(steps: readonly Migration[], dialect: Dialect): Script 
   if (isNew) {
     yield* refuseForeignTables(steps, dialect)
     yield CREATE_TABLE
-  }
+  } else if (dialect === 'postgres' && pending.length > 0) yield LIMIT_LOCK_WAIT
   for (const step of pending) {
     yield* step.list(dialect)
     // Those that were not built before: the tables are new, or the database is SQLite.

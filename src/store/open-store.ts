@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { describeError } from '../core/index.ts'
 import type { SqliteRow } from '../sqlite/index.ts'
-import { describeUnavailable } from './availability.ts'
+import { describeUnavailable, isConflict } from './availability.ts'
 import { checkSchema } from './check-schema.ts'
 import { inspectMigrations, migrate, type State } from './migrate.ts'
 import type { Script } from './migration.ts'
@@ -96,8 +97,19 @@ export async function migrateStore(store: ToMigrate, steps = migrations): Promis
     const indexes = isNew ? [] : pending.flatMap(({ listIndexes }) => listIndexes?.(dialect) ?? [])
     if (indexes.length > 0) await buildIndexes(indexes)
   }
-  await db.transaction().execute(trx => run(trx, migrate(steps, dialect)))
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await db.transaction().execute(trx => run(trx, migrate(steps, dialect)))
+    } catch (error) {
+      // On SQLite a writer waits for its turn.
+      if (dialect === 'sqlite' || attempt === MAX_ATTEMPTS || !isConflict(error)) throw error
+      await pause(ATTEMPT_PAUSE_MS)
+    }
 }
+
+/** About a minute in which other transactions never leave a table to the migration. */
+const MAX_ATTEMPTS = 100
+const ATTEMPT_PAUSE_MS = 200
 
 export async function run<Result>(db: Kysely<Schema>, script: Script<Result>): Promise<Result> {
   let next = script.next([])
