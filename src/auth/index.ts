@@ -4,11 +4,13 @@
  * has no app sessions. It accesses the FHIR server over HTTP only.
  */
 
-export { type ChangedUser, linkUser, setPassword } from './admin/accounts/change-sign-in.ts'
+export { setPassword } from './admin/accounts/change-sign-in.ts'
 export { addUser, changeUser, type UserChanges } from './admin/accounts/change-user.ts'
 export type { NewUser } from './admin/accounts/check-user.ts'
 export { explainSignIn } from './admin/accounts/explain-sign-in.ts'
 export { findUnknown, listFhirUsers, makeLookupContext } from './admin/accounts/fhir-users.ts'
+export { linkUser } from './admin/accounts/link-user.ts'
+export type { ChangedUser } from './admin/accounts/perform-on-user.ts'
 export { describeSharing } from './admin/accounts/shared-fhir-users.ts'
 export { endSignInById } from './admin/accounts/sign-ins.ts'
 export { listUsers, type UserDescription } from './admin/accounts/users.ts'

@@ -1,8 +1,8 @@
 import { EXPORT_ACCESS, GRANT } from './access/access-list.ts'
 import { EXPORT, EXPORTS } from './access/exports.ts'
 import { USERS } from './accounts/pages/user-actions.ts'
-import { RECENT_SIGN_IN } from './accounts/perform-on-user.ts'
 import { ALL_USERS } from './accounts/user-list.ts'
+import { listUserOperations } from './accounts/user-operations.ts'
 import type { UserKind } from './accounts/users.ts'
 import { ENDPOINTS } from './api.ts'
 import { APPS } from './apps/subject.ts'
@@ -28,10 +28,6 @@ export const OPERATIONS: readonly AdminOperation[] = [
   ...[ALL_USERS, EXPORTS].flatMap(({ csv }) => csv?.operation ?? []),
   EXPORT_ACCESS,
 ]
-
-function listUserOperations(kind: UserKind): readonly AdminOperation[] {
-  return Object.entries(RECENT_SIGN_IN).map(([verb, signIn]) => ({ name: `${kind} ${verb}`, signIn }))
-}
 
 /** The operations that are also commands. */
 export const OPERATION_COMMANDS: readonly OperationCommand[] = [

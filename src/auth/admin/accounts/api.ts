@@ -8,14 +8,14 @@ import { type AdminCall, type AdminEndpoint, defineEndpoint } from '../base/endp
 import { describeColumns, toJson } from '../subject/columns.ts'
 import { defineListEndpoint } from '../subject/endpoint.ts'
 import { defineOperationEndpoints, type Subject } from '../subject/operations.ts'
-import type { ChangedUser } from './change-sign-in.ts'
+import { NewLink, Password, WithLink } from './change-sign-in.ts'
 import { addUser, changeUser } from './change-user.ts'
 import { findUnknown, listFhirUsers } from './fhir-users.ts'
-import { nameOperation } from './perform-on-user.ts'
+import type { ChangedUser, ShownUser } from './perform-on-user.ts'
 import { describeSharing } from './shared-fhir-users.ts'
 import { SIGN_IN_COLUMNS } from './sign-ins.ts'
 import { listColumns, USER_LISTS } from './user-list.ts'
-import { NewLink, Password, type ShownUser, USER_OPERATIONS, WithLink } from './user-operations.ts'
+import { getUserOperation, USER_OPERATIONS } from './user-operations.ts'
 import { findUser, type UserDescription, type UserKind, type UserTarget } from './users.ts'
 
 /** Only in responses about one user. */
@@ -115,7 +115,7 @@ function defineUserEndpoints(kind: UserKind): readonly AdminEndpoint[] {
         CLOSED,
       ),
       status: 201,
-      operation: nameOperation(kind, 'add'),
+      operation: getUserOperation(kind, 'add'),
       result: Type.Object({ ...User.properties, activation_link: Type.Optional(NewLink) }, CLOSED),
       async handle({
         admin,
@@ -163,7 +163,7 @@ function defineUserEndpoints(kind: UserKind): readonly AdminEndpoint[] {
         },
         CLOSED,
       ),
-      operation: nameOperation(kind, 'set'),
+      operation: getUserOperation(kind, 'set'),
       result: User,
       handle: async ({ admin, context, params: { id = '' }, body }) =>
         describeOne({ context, admin }, await changeUser(admin, { id, kind }, readChanges(body))),

@@ -1,5 +1,7 @@
 import type { Transaction } from 'kysely'
+import { Type } from 'typebox'
 import { HOUR_MS, isFailure } from '../../../core/index.ts'
+import { CLOSED, Time } from '../../../endpoint/index.ts'
 import { createRandomToken, type Schema } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type ActivationLink, createActivationLink, keepActivationLink } from '../../users/activation.ts'
@@ -12,13 +14,153 @@ import { keepAccess } from '../../users/validity/facts.ts'
 import { computeAccountMark } from '../../users/validity/rule.ts'
 import { type Admin, type AdminFailure, failAdmin } from '../base/action.ts'
 import { checkLink, checkPassword, isIssued, type NewUser } from './check-user.ts'
-import { performOnUser } from './perform-on-user.ts'
-import type { UserDescription, UserLink, UserRow, UserTarget } from './users.ts'
+import {
+  type ChangedUser,
+  performOnUser,
+  type UserOperation,
+  type UserOperations,
+} from './perform-on-user.ts'
+import type { UserDescription, UserRow, UserTarget } from './users.ts'
 
-/** A user, and a new password or link if the operation made one. Only its hash is stored, so show it now. */
-export interface ChangedUser extends UserDescription {
+export const Password = Type.Optional(
+  Type.String({
+    description:
+      'At least as many characters as `SMART_LOGIN_MIN_PASSWORD_LENGTH` requires, and at most 72 bytes. The user replaces it at the first sign-in.',
+  }),
+)
+
+export const WithLink = Type.Optional(
+  Type.Boolean({
+    description:
+      'Instead of a password the user gets a link, and chooses a password there. Until then no password signs the user in.',
+  }),
+)
+
+/** A new activation link, in a response. */
+export const NewLink = Type.Object({ url: Type.String(), expires_at: Time }, CLOSED)
+
+const KEEP_APPS = {
+  keep_apps: Type.Optional(Type.Boolean({ description: 'Keep the access of apps with offline_access.' })),
+}
+
+const SignInId = Type.Object({ sign_in: Type.String({ description: 'The id of a sign-in.' }) }, CLOSED)
+
+interface Input {
   readonly password?: string
-  readonly activationLink?: ActivationLink
+  readonly activation_link?: boolean
+  readonly keep_apps?: boolean
+  readonly sign_in?: string
+}
+
+export const SIGN_IN_OPERATIONS = {
+  'set-password': {
+    signIn: 'asks',
+    api: {
+      path: 'password',
+      title: 'Reset the password',
+      description:
+        'The old password stops working, and all sign-ins and the access of apps end. If the body has neither a password nor a link, the server generates a password.',
+      input: Type.Object({ password: Password, activation_link: WithLink, ...KEEP_APPS }, CLOSED),
+      result: Type.Object(
+        {
+          password: Type.Optional(Type.String({ description: 'The new password. It is not shown again.' })),
+          activation_link: Type.Optional(NewLink),
+        },
+        CLOSED,
+      ),
+    },
+    path: 'reset-password',
+    page: {
+      title: name => `Reset the password of ${name}?`,
+      text: 'The current password stops working at once. All sign-ins end, and apps lose the access that the user gave them. Make sure that the request comes from the user.',
+      button: 'Reset password',
+      endsAccess: true,
+    },
+    link: { text: 'Reset password', isOffered: user => user.hasPasswords },
+    perform: (admin, target, { password, activation_link, keep_apps }) =>
+      setPassword(admin, target, { password, withLink: activation_link, keepApps: keep_apps }),
+  },
+  'end-sessions': {
+    signIn: 'never asks',
+    api: {
+      path: 'end-sessions',
+      title: 'End all sign-ins and the access of apps',
+      input: Type.Object(KEEP_APPS, CLOSED),
+    },
+    page: {
+      title: name => `End the sign-ins of ${name}?`,
+      text: 'All sign-ins end, and apps lose the access that the user gave them. The user can sign in again.',
+      button: 'End sign-ins',
+      endsAccess: true,
+    },
+    link: { text: 'End sign-ins', isOffered: () => true },
+    perform: (admin, target, { keep_apps }) => endSessions(admin, target, { keepApps: keep_apps }),
+  },
+  'end-sign-in': {
+    signIn: 'never asks',
+    api: {
+      method: 'DELETE',
+      path: 'sign-ins',
+      title: 'End one sign-in',
+      description: 'Apps that were launched in it lose their access, except with `offline_access`.',
+      input: SignInId,
+    },
+    page: {
+      title: name => `End a sign-in of ${name}?`,
+      text: 'The user is signed out in this browser. Apps that were launched there lose their access, except those that work while the user is away.',
+      button: 'End sign-in',
+    },
+    perform: (admin, target, { sign_in = '' }) => endSignIn(admin, target, sign_in),
+  },
+  'reset-second-factor': {
+    signIn: 'asks',
+    api: {
+      path: 'reset-second-factor',
+      title: 'Remove all second factors and recovery codes',
+      description: 'Ends all sign-ins and the access of apps.',
+      input: Type.Object(KEEP_APPS, CLOSED),
+    },
+    page: {
+      title: name => `Reset the second factor of ${name}?`,
+      text: 'All second factors and recovery codes are removed. All sign-ins end, and apps lose the access that the user gave them. Anyone who knows the password can then sign in and add a second factor, so make sure that the request comes from the user.',
+      button: 'Reset second factor',
+      endsAccess: true,
+    },
+    link: { text: 'Reset second factor', isOffered: user => user.secondFactors > 0 },
+    command: {
+      done: 'Reset the second factor of',
+      help: `
+Removes all second factors and recovery codes of a user who lost them. All sign-ins end, and apps lose their access. Set a new
+password too if someone else may know the old one.`,
+    },
+    perform: (admin, target, { keep_apps }) => resetSecondFactor(admin, target, { keepApps: keep_apps }),
+  },
+  unlock: {
+    signIn: 'asks',
+    api: {
+      path: 'unlock',
+      title: 'Accept passwords again after too many wrong ones',
+      input: Type.Object({}, CLOSED),
+    },
+    page: {
+      title: name => `Unlock ${name}?`,
+      text: 'The wrong passwords are forgotten, and passwords are accepted from everywhere again. If someone may be guessing the password, set a new one instead, or ask the user to add a second factor.',
+      button: 'Unlock',
+      isDangerous: false,
+    },
+    link: { text: 'Unlock', isOffered: user => user.lockedAt !== undefined, isMain: true },
+    command: {
+      done: 'Unlocked',
+      help: `
+After ${LIMITS.wrongPasswords} wrong passwords in a row, from all addresses together, a password is accepted only from browsers and networks
+where the user has signed in before. This accepts it from everywhere again.`,
+    },
+    perform: unlockUser,
+  },
+} as const satisfies UserOperations<Input>
+
+function operation(verb: keyof typeof SIGN_IN_OPERATIONS): UserOperation {
+  return { verb, signIn: SIGN_IN_OPERATIONS[verb].signIn }
 }
 
 export function makeLink(admin: Admin, trx: Transaction<Schema>, row: UserRow): Promise<ActivationLink> {
@@ -43,7 +185,7 @@ export async function setPassword(
   const password = withLink ? undefined : (chosen ?? createPassword())
   const password_hash = password === undefined ? NO_PASSWORD : await hashPassword(password)
   let activationLink: ActivationLink | undefined
-  const user = await performOnUser(admin, target, 'set-password', async (trx, row) => {
+  const user = await performOnUser(admin, target, operation('set-password'), async (trx, row) => {
     const fault = checkPassword(admin, { username: row.username, displayName: row.display_name }, password)
     if (fault) return fault
     // With a password that only its owner knows, a sample account is one like others.
@@ -77,7 +219,7 @@ export function endSessions(
   target: UserTarget,
   { keepApps = false }: { readonly keepApps?: boolean | undefined } = {},
 ): Promise<UserDescription | AdminFailure> {
-  return performOnUser(admin, target, 'end-sessions', (trx, row) =>
+  return performOnUser(admin, target, operation('end-sessions'), (trx, row) =>
     storeAndEnd(trx, row, { access_version: row.access_version + 1 }, keepApps),
   )
 }
@@ -88,7 +230,7 @@ export function endSignIn(
   target: UserTarget,
   id: string,
 ): Promise<UserDescription | AdminFailure> {
-  return performOnUser(admin, target, 'end-sign-in', async (trx, row) => {
+  return performOnUser(admin, target, operation('end-sign-in'), async (trx, row) => {
     const { numDeletedRows } = await trx
       .deleteFrom('login')
       .where('clinician_id', '=', row.id)
@@ -104,7 +246,7 @@ export function resetSecondFactor(
   target: UserTarget,
   { keepApps = false }: { readonly keepApps?: boolean | undefined },
 ): Promise<UserDescription | AdminFailure> {
-  return performOnUser(admin, target, 'reset-second-factor', async (trx, row, before) => {
+  return performOnUser(admin, target, operation('reset-second-factor'), async (trx, row, before) => {
     if (before.secondFactors === 0) return failAdmin('no-second-factor')
     await removeFactors(trx, row.id)
     await forgetWrongProofs(trx, row.id)
@@ -114,7 +256,7 @@ export function resetSecondFactor(
 
 /** Forgets the wrong passwords of a user, so that a password is accepted from everywhere again. */
 export function unlockUser(admin: Admin, target: UserTarget): Promise<UserDescription | AdminFailure> {
-  return performOnUser(admin, target, 'unlock', async (trx, row, { lockedAt }) => {
+  return performOnUser(admin, target, operation('unlock'), async (trx, row, { lockedAt }) => {
     if (lockedAt === undefined) return failAdmin('account-not-locked')
     await forgetWrongPasswords(trx, row.id)
     return row
@@ -139,41 +281,4 @@ async function storeAndEnd(
   const changed = { ...row, ...columns }
   if (columns.password_hash === undefined) await keepActivationLink(trx, row, changed)
   return changed
-}
-
-/** Links a user of an identity provider, who then signs in as this user. Replaces a link to another user (SIGNIN-6). */
-export async function linkUser(
-  admin: Admin,
-  target: UserTarget,
-  { issuer, subject }: Pick<UserLink, 'issuer' | 'subject'>,
-): Promise<UserDescription | AdminFailure> {
-  if (![issuer, subject].every(text => text !== '' && text.length <= LIMITS.urlCharacters))
-    return failAdmin('identity-malformed', { longest: LIMITS.urlCharacters })
-  return performOnUser(admin, target, 'link', async (trx, row) => {
-    const link = { clinician_id: row.id, provisioned: false, created_at: admin.clock() }
-    await trx
-      .insertInto('clinician_link')
-      .values({ issuer, subject, ...link })
-      .onConflict(conflict => conflict.columns(['issuer', 'subject']).doUpdateSet(link))
-      .execute()
-    return row
-  })
-}
-
-/** Removes a link. The logins that it allowed end. */
-export async function unlinkUser(
-  admin: Admin,
-  target: UserTarget,
-  { issuer, subject }: Pick<UserLink, 'issuer' | 'subject'>,
-): Promise<UserDescription | AdminFailure> {
-  return performOnUser(admin, target, 'unlink', async (trx, row) => {
-    const { numDeletedRows } = await trx
-      .deleteFrom('clinician_link')
-      .where('clinician_id', '=', row.id)
-      .where('issuer', '=', issuer)
-      .where('subject', '=', subject)
-      .executeTakeFirst()
-    if (numDeletedRows === 0n) return failAdmin('link-unknown')
-    return row
-  })
 }

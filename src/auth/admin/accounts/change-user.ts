@@ -1,8 +1,10 @@
 import { sql, type Transaction } from 'kysely'
+import { Type } from 'typebox'
+import { CLOSED } from '../../../endpoint/index.ts'
 import { revokeGrantTokens, type Schema } from '../../../store/index.ts'
 import { hashPassword, NO_PASSWORD } from '../../users/passwords.ts'
 import { type Admin, type AdminFailure, failAdmin, perform } from '../base/action.ts'
-import { type ChangedUser, makeLink } from './change-sign-in.ts'
+import { makeLink } from './change-sign-in.ts'
 import {
   checkLink,
   checkPassword,
@@ -13,14 +15,132 @@ import {
   USERNAME_TAKEN,
 } from './check-user.ts'
 import {
+  type ChangedUser,
   failUnknown,
   lockRow,
   nameOperation,
   performOnUser,
   refuseOwnAccount,
   toProperties,
+  type UserOperation,
+  type UserOperations,
 } from './perform-on-user.ts'
 import { describe, isAdministrator, type UserDescription, type UserTarget } from './users.ts'
+
+export const CHANGE_OPERATIONS = {
+  add: { signIn: 'asks' },
+  set: { signIn: 'asks' },
+  'make-administrator': {
+    recordedAs: 'set',
+    signIn: 'asks',
+    page: {
+      title: name => `Make ${name} an administrator?`,
+      text: 'Administrators use this area: they change apps, users and keys, and read the audit trail.',
+      button: 'Make administrator',
+      isDangerous: false,
+    },
+    link: { text: 'Make administrator', isOffered: user => user.kind === 'clinician' && !user.admin },
+    perform: (admin, target, { records }) => changeUser(admin, target, { admin: true, records }),
+  },
+  'remove-administrator': {
+    recordedAs: 'set',
+    signIn: 'asks',
+    page: {
+      title: name => `Remove ${name} from the administrators?`,
+      text: 'The user keeps the account. If no administrator is left, the command line can add one.',
+      button: 'Remove administrator',
+    },
+    link: {
+      text: 'Remove administrator',
+      isOffered: user => user.kind === 'clinician' && user.admin && !user.isSelf,
+    },
+    perform: (admin, target) => changeUser(admin, target, { admin: false }),
+  },
+  'make-auditor': {
+    recordedAs: 'set',
+    signIn: 'asks',
+    page: {
+      title: name => `Make ${name} an auditor?`,
+      text: 'Auditors see the lists of this area, and search, export and verify the audit trail. They change nothing. This role replaces that of an administrator.',
+      button: 'Make auditor',
+      isDangerous: false,
+    },
+    link: {
+      text: 'Make auditor',
+      isOffered: user => user.kind === 'clinician' && !user.auditor && !user.isSelf,
+    },
+    perform: (admin, target, { records }) => changeUser(admin, target, { auditor: true, records }),
+  },
+  'remove-auditor': {
+    recordedAs: 'set',
+    signIn: 'asks',
+    page: {
+      title: name => `Remove ${name} from the auditors?`,
+      text: 'The user keeps the account, and can no longer see this area.',
+      button: 'Remove auditor',
+    },
+    link: { text: 'Remove auditor', isOffered: user => user.auditor },
+    perform: (admin, target) => changeUser(admin, target, { auditor: false }),
+  },
+  disable: {
+    signIn: 'asks about administrators',
+    page: {
+      title: name => `Disable ${name}?`,
+      text: 'The user cannot sign in. All sign-ins end, and apps lose the access that the user gave them.',
+      button: 'Disable user',
+      endsAccess: true,
+    },
+    link: { text: 'Disable', isOffered: user => !user.isSelf && !user.disabled },
+    command: {
+      done: 'Disabled',
+      help: `
+FHIR servers refuse the user's access tokens within 5 seconds. Once enabled, the user can sign in again, but apps do not get
+their access back.`,
+    },
+    perform: (admin, target) => changeUser(admin, target, { disabled: true }),
+  },
+  enable: {
+    signIn: 'asks',
+    page: {
+      title: name => `Enable ${name}?`,
+      text: 'The user can sign in again. Apps do not get their access back.',
+      button: 'Enable user',
+      isDangerous: false,
+    },
+    link: { text: 'Enable', isOffered: user => !user.isSelf && user.disabled },
+    command: { done: 'Enabled' },
+    perform: (admin, target) => changeUser(admin, target, { disabled: false }),
+  },
+  remove: {
+    signIn: 'asks about administrators',
+    api: {
+      method: 'DELETE',
+      path: '',
+      title: 'Remove a user, all sign-ins and the access of apps',
+      description: 'An identity provider that creates accounts creates it again at the next sign-in.',
+      input: Type.Object({}, CLOSED),
+    },
+    page: {
+      title: name => `Remove ${name}?`,
+      text: 'The account is deleted, all sign-ins end, and apps lose the access that the user gave them. This cannot be undone. Audit records stay. If an identity provider creates accounts, it creates this one again at the next sign-in: to keep the user out, disable the account.',
+      button: 'Remove user',
+      endsAccess: true,
+    },
+    link: { text: 'Remove', isOffered: user => !user.isSelf },
+    command: {
+      done: 'Removed',
+      help: `
+Deletes the account with its links, sign-ins and the access that the user gave apps. FHIR servers refuse the access tokens
+within 5 seconds. Audit records stay. An identity provider that creates accounts creates it again at the next sign-in: to keep
+the user out, disable the account.`,
+    },
+    perform: removeUser,
+  },
+} as const satisfies UserOperations<{ readonly records?: false }>
+
+function operation(verb: keyof typeof CHANGE_OPERATIONS): UserOperation {
+  return { verb, signIn: CHANGE_OPERATIONS[verb].signIn }
+}
 
 export async function addUser(admin: Admin, user: NewUser): Promise<ChangedUser | AdminFailure> {
   const fault =
@@ -49,7 +169,7 @@ export async function addUser(admin: Admin, user: NewUser): Promise<ChangedUser 
     const activationLink = user.withLink ? await makeLink(admin, trx, row) : undefined
     const result = await describe(trx, admin.rules, row, admin.clock())
     return {
-      operation: nameOperation(user.kind, 'add'),
+      operation: nameOperation(user.kind, operation('add')),
       target: { type: 'account', id: row.id, name: user.username },
       result: { ...result, ...(activationLink && { activationLink }) },
       after: toProperties(result),
@@ -98,7 +218,7 @@ export function changeUser(
 ): Promise<UserDescription | AdminFailure> {
   const changes = replaceRole(asked)
   const verb = chooseVerb(changes)
-  return performOnUser(admin, target, verb, async (trx, row, before) => {
+  return performOnUser(admin, target, operation(verb), async (trx, row, before) => {
     const wanted = {
       ...before,
       displayName: changes.displayName ?? before.displayName,
@@ -170,7 +290,7 @@ export function removeUser(admin: Admin, target: UserTarget): Promise<UserDescri
     await revokeGrantTokens(trx, sql`clinician_id = ${row.id}`, admin.clock())
     await trx.deleteFrom('clinician').where('id', '=', row.id).execute()
     return {
-      operation: nameOperation(user.kind, 'remove'),
+      operation: nameOperation(user.kind, operation('remove')),
       target: { type: 'account', id: row.id, name: row.username },
       isAboutAdministrator: isAdministrator(user),
       result: user,

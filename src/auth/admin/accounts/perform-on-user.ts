@@ -2,7 +2,9 @@ import type { Transaction } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { lockAccount } from '../../users/accounts.ts'
+import type { ActivationLink } from '../../users/activation.ts'
 import { NO_PASSWORD } from '../../users/passwords.ts'
+import type { SignIn } from '../../users/sign-ins.ts'
 import {
   type Admin,
   type AdminFailure,
@@ -11,8 +13,8 @@ import {
   failAdmin,
   type Properties,
   perform,
-  type SignInRule,
 } from '../base/action.ts'
+import type { RowOperations } from '../subject/operations.ts'
 import {
   describe,
   findRow,
@@ -23,26 +25,31 @@ import {
   type UserTarget,
 } from './users.ts'
 
-/** Whether an operation on a user needs a recent sign-in, by its verb in the audit trail (ADMIN-4). */
-export const RECENT_SIGN_IN = {
-  add: 'asks',
-  set: 'asks',
-  'set-password': 'asks',
-  'end-sessions': 'never asks',
-  'end-sign-in': 'never asks',
-  'reset-second-factor': 'asks',
-  unlock: 'asks',
-  disable: 'asks about administrators',
-  enable: 'asks',
-  remove: 'asks about administrators',
-  link: 'asks',
-  unlink: 'asks',
-} as const satisfies Readonly<Record<string, SignInRule>>
+/** What pages offer depends on it. */
+export interface ShownUser extends UserDescription {
+  readonly isSelf: boolean
+  /** Whether users of this server sign in with passwords. */
+  readonly hasPasswords: boolean
+  /** The one that an operation ends. */
+  readonly signIn?: SignIn | undefined
+}
 
-type UserVerb = keyof typeof RECENT_SIGN_IN
+/** A user, and a new password or link if the operation made one. Only its hash is stored, so show it now. */
+export interface ChangedUser extends UserDescription {
+  readonly password?: string
+  readonly activationLink?: ActivationLink
+}
 
-export function nameOperation(kind: UserKind, verb: UserVerb): AdminOperation {
-  return { name: `${kind} ${verb}`, signIn: RECENT_SIGN_IN[verb] }
+export type UserOperations<Input = object> = RowOperations<ShownUser, UserTarget, ChangedUser, Input>
+
+/** An operation on users, by its verb in the audit trail and on the command line. */
+export interface UserOperation extends Pick<AdminOperation, 'signIn'> {
+  readonly verb: string
+}
+
+/** `clinician disable`, `account disable`. */
+export function nameOperation(kind: UserKind, { verb, signIn }: UserOperation): AdminOperation {
+  return { name: `${kind} ${verb}`, signIn }
 }
 
 /** Operations after which an administrator who performs them on the own account would no longer be one. */
@@ -66,7 +73,7 @@ export function refuseOwnAccount({ actor }: Admin, userId: string, verb: string)
 export function performOnUser(
   admin: Admin,
   target: UserTarget,
-  verb: UserVerb,
+  operation: UserOperation,
   change: (
     trx: Transaction<Schema>,
     row: UserRow,
@@ -83,7 +90,7 @@ export function performOnUser(
     const isNewPassword = changed.password_hash !== row.password_hash
     const { before: old, after } = compare(toProperties(before), toProperties(result))
     return {
-      operation: nameOperation(before.kind, verb),
+      operation: nameOperation(before.kind, operation),
       target: { type: 'account', id: row.id, name: row.username },
       isAboutAdministrator: isAdministrator(before),
       result,

@@ -12,7 +12,7 @@ import type { SubjectColumn, SubjectColumns } from '../subject/columns.ts'
 import { defineListEndpoint } from '../subject/endpoint.ts'
 import { defineList } from '../subject/list.ts'
 import { endSignIn } from './change-sign-in.ts'
-import { nameOperation } from './perform-on-user.ts'
+import { getUserOperation } from './user-operations.ts'
 import type { UserDescription } from './users.ts'
 
 /** A sign-in, and who signed in. */
@@ -142,7 +142,7 @@ export const signInEndpoints = [
     path: '/sign-ins/:id',
     title: 'End a sign-in',
     description: 'Apps that were launched in it lose their access, except with `offline_access`.',
-    operation: nameOperation('clinician', 'end-sign-in'),
+    operation: getUserOperation('clinician', 'end-sign-in'),
     result: Type.Object({ id: Type.String() }, CLOSED),
     async handle({ admin, params: { id = '' } }) {
       const user = await endSignInById(admin, id)

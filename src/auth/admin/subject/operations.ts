@@ -12,6 +12,8 @@ import { type Confirmation, defineAction } from '../page/shell.ts'
 /** An operation on one row of a subject, or on all of them. The API, the pages and the command line have it if they have words for it. */
 export interface RowOperation<Row, Target, Changed, Input = object> extends Omit<AdminOperation, 'name'> {
   readonly isOnAll?: true
+  /** The verb of its record, if it performs another operation. */
+  readonly recordedAs?: string
   readonly api?: {
     readonly title: string
     readonly description?: string

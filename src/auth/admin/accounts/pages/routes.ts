@@ -6,8 +6,8 @@ import { createPassword } from '../change-sign-in.ts'
 import { addUser, changeUser } from '../change-user.ts'
 import { listNewUserFaults, listUserFaults, UserFault } from '../check-user.ts'
 import { findUnknown, listFhirUsers } from '../fhir-users.ts'
-import { nameOperation } from '../perform-on-user.ts'
 import { ALL_USERS, buildUserPath, SECTION } from '../user-list.ts'
+import { getUserOperation } from '../user-operations.ts'
 import { askWhoIsBound, readSearch, renderPatientChoice } from './bind-user.ts'
 import { requireUser, showChanged, USERS } from './user-actions.ts'
 import { readEntries, readUser, renderNewUser } from './user-form.ts'
@@ -19,13 +19,13 @@ export const userRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/clinicians/new',
-    operation: nameOperation('clinician', 'add'),
+    operation: getUserOperation('clinician', 'add'),
     handle: async request => renderNewUser(request),
   },
   {
     method: 'POST',
     path: '/clinicians/new',
-    operation: nameOperation('clinician', 'add'),
+    operation: getUserOperation('clinician', 'add'),
     async handle(request) {
       const { admin, form, reply } = request
       const entries = readEntries(form)
@@ -61,7 +61,7 @@ export const userRoutes: readonly AdminRoute[] = [
   {
     method: 'POST',
     path: '/clinicians/:id',
-    operation: nameOperation('clinician', 'set'),
+    operation: getUserOperation('clinician', 'set'),
     async handle(request) {
       const user = await requireUser(request)
       if (isFailure(user)) return user
