@@ -65,6 +65,7 @@ export const SLOW_TESTS: readonly string[] = [
   'test/failures.test.ts',
   'test/hostile-names.test.ts',
   'test/launch-form.test.ts',
+  'test/mcp-client.test.ts',
   'test/pages.test.ts',
   'test/patients.test.ts',
   'test/portal.test.ts',
