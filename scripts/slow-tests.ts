@@ -32,6 +32,7 @@ export const SLOW_TESTS: readonly string[] = [
   'src/backends/upstream/pass/large-bodies.test.ts',
   'src/backends/upstream/read/large-resources.test.ts',
   'test/enforcement.property.test.ts',
+  'test/mcp-vectors.test.ts',
   // The rules of the FHIR API again, in front of another server, and of those that behave as HAPI and Medplum do.
   'src/backends/upstream/conformance-hapi.test.ts',
   'src/backends/upstream/conformance-medplum.test.ts',

@@ -10,7 +10,7 @@ import type { OpenGuarded } from './guarded-servers.ts'
 /** Claims of an access token; `headers` go into the request. */
 export interface TestCaller {
   readonly scope: string
-  readonly patient?: string | null
+  readonly patient?: string | null | undefined
   readonly fhirUser?: string
   readonly user_patients?: readonly string[]
   readonly client_id?: string

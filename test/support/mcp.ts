@@ -6,10 +6,12 @@ import type { FastifyInstance } from 'fastify'
 import { Value } from 'typebox/value'
 import { createAuditor, createFhirAudit, findRecords, type KeptRecord } from '../../src/audit/index.ts'
 import { fhirServer } from '../../src/backends/sqlite/index.ts'
-import type { Resource } from '../../src/fhir/index.ts'
-import { createInterceptor } from '../../src/interceptor/index.ts'
+import { listGatewayOperations, type Resource } from '../../src/fhir/index.ts'
+import type { WayIn } from '../../src/fhir-api/index.ts'
+import { createInterceptor, type Interceptor } from '../../src/interceptor/index.ts'
 import { authUrl, fhirBaseUrl, TestIssuer } from '../../src/interceptor/testing/test-issuer.ts'
 import { createCallCounter, createMcp, TOOLS } from '../../src/mcp/index.ts'
+import type { EnforcementPolicy } from '../../src/smart/index.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 
 export const MCP_URL = `${fhirBaseUrl}/mcp`
@@ -51,7 +53,12 @@ export interface McpServer {
 
 export async function startMcp(
   resources: readonly Resource[],
-  options: { readonly callsPerMinute?: number } = {},
+  options: {
+    readonly callsPerMinute?: number
+    readonly policy?: Partial<EnforcementPolicy>
+    /** Further ways in, by the interceptor. */
+    readonly ways?: (interceptor: Interceptor) => readonly WayIn[]
+  } = {},
 ): Promise<McpServer> {
   const issuer = new TestIssuer()
   const { fetch, clock } = issuer
@@ -64,6 +71,8 @@ export async function startMcp(
     fetch,
     clock,
     contexts: ['patient', 'user', 'system'],
+    operations: listGatewayOperations(),
+    ...options.policy,
   })
   const app = await fhirServer({
     baseUrl: fhirBaseUrl,
@@ -82,6 +91,7 @@ export async function startMcp(
         acceptsOrigin: origin => origin === 'http://localhost:8080',
         calls: createCallCounter(options.callsPerMinute ?? 100_000),
       }),
+      ...(options.ways?.(interceptor) ?? []),
     ],
   })
   const bearers = new Map<string, string>()
