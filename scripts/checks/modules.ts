@@ -28,6 +28,7 @@ const SHARED = [
   'audit-record',
   'audit',
   'app-reasons',
+  'proposals',
 ]
 const SERVERS = ['interceptor', 'fhir-api', 'backends/sqlite', 'backends/upstream', 'auth', 'session']
 
@@ -43,7 +44,8 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   'web/http': { imports: ['fhir', 'store', 'turns', 'web/ui'] },
   'web/person': { imports: ['fhir', 'web/ui'] },
   endpoint: { imports: ['web/http', 'web/ui'] },
-  mcp: { imports: [...DOMAIN, 'endpoint', 'fhir-api', 'web/person'] },
+  proposals: { imports: ['store'] },
+  mcp: { imports: [...DOMAIN, 'endpoint', 'store', 'fhir-api', 'proposals', 'web/person'] },
   sqlite: { imports: [] },
   store: { imports: ['sqlite'] },
   config: { imports: ['smart', 'store'], importsTypesOf: ['web/ui', 'web/http'] },

@@ -25,6 +25,7 @@ export interface AuditedRequest {
   readonly at: number
   readonly method: string
   readonly tool?: string | undefined
+  readonly isTrial?: true | undefined
   readonly interaction: Interaction | Misunderstood
   /** Raw, below the base. If it is not a FHIR interaction, only the parts that look like FHIR are stored. */
   readonly address?: string | undefined

@@ -24,6 +24,8 @@ export interface FinishedRequest {
   readonly method: string
   /** The tool that made the request for an assistant. */
   readonly tool?: string | undefined
+  /** Whether a change was only tried: nothing was written. */
+  readonly isTrial?: true | undefined
   readonly address: string
   readonly interaction: Interaction | Misunderstood
   readonly authenticated?: Authenticated | undefined

@@ -25,6 +25,7 @@ export function createRecord(request: AuditedRequest, fhirBaseUrl: string): Audi
     status: request.status,
     method: request.method,
     request: formatRequest(interaction, request.address),
+    ...(request.isTrial && describeTrial(interaction)),
     type: 'type' in interaction ? interaction.type : undefined,
     id: findId(request, fhirBaseUrl),
     ...fileUnder(findPatients(request, fhirBaseUrl)),
@@ -39,6 +40,16 @@ export function createRecord(request: AuditedRequest, fhirBaseUrl: string): Audi
     anonymous: request.anonymous,
     ...describeDetails(request),
   }
+}
+
+/** A change that is tried reads, and writes nothing: it is what FHIR calls `$validate` with a mode. */
+function describeTrial(
+  interaction: AuditedRequest['interaction'],
+): Pick<AuditRecord, 'interaction' | 'method' | 'request'> {
+  const place =
+    'type' in interaction ? [interaction.type, 'id' in interaction ? interaction.id : undefined] : []
+  const path = [...place, '$validate'].filter(it => it !== undefined).join('/')
+  return { interaction: 'operation', method: 'POST', request: `${path}?mode=${interaction.kind}` }
 }
 
 /** The reason of a refusal or failure by its name, with its facts, what a refused token says about itself, and the tool of an assistant. */

@@ -38,6 +38,12 @@ export const agentsTable = {
       'Hosts whose client ID metadata documents the auth server accepts: an assistant then needs no registration, because its client id is the https URL of its document.',
     derive: none,
   }),
+  'agents.proposalDays': defineFixed({
+    name: 'smart.agents.proposal-days',
+    type: types.wholeNumber(1, 90),
+    initial: '7',
+    about: 'How long a person can sign a change that an assistant proposes.',
+  }),
   'agents.callsPerMinute': defineFixed({
     name: 'smart.agents.calls-per-minute',
     type: types.wholeNumber(1, 10_000),

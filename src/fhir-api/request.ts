@@ -62,6 +62,8 @@ export interface FhirRequest<I extends Interaction = Interaction> {
   readonly report: (error: unknown) => void
   /** An entry of a Bundle. Its response becomes part of another one, so that it must not be a stream. */
   readonly isEntry?: true
+  /** A change that is planned and checked, but not made: an assistant proposes it. */
+  readonly isTrial?: true
   /** A transaction that the API has made of one write. Its response is that to the first entry. */
   readonly isComposed?: true
 }

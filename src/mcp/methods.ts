@@ -97,8 +97,13 @@ function describeServer(version: string) {
   return { name: 'sallyport', title: 'Sallyport', version }
 }
 
-function describeTool({ name, title, description, input, output }: Tool): object {
-  const annotations = { title, readOnlyHint: true, openWorldHint: false }
+function describeTool({ name, title, description, input, output, keeps }: Tool): object {
+  const annotations = {
+    title,
+    readOnlyHint: keeps !== true,
+    ...(keeps && { destructiveHint: false }),
+    openWorldHint: false,
+  }
   return { name, title, description, inputSchema: input, outputSchema: output, annotations }
 }
 

@@ -1,13 +1,22 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail, isFailure, isRecord, parseJson } from '../core/index.ts'
+import { parseExact } from '../fhir/index.ts'
 import type { Entrance, Performed, WayIn } from '../fhir-api/index.ts'
 import type { Authenticated, Authenticator, Grant } from '../smart/index.ts'
 import { listTexts } from './bundle.ts'
 import type { CallCounter } from './count-calls.ts'
 import { MESSAGE_BYTES } from './limits.ts'
 import { answer } from './methods.ts'
+import { findProposer, openProposals, type ProposalOptions } from './proposals.ts'
 import { describeFault, failProtocol, type Message, type ProtocolFault, readMessage } from './protocol.ts'
-import { type Call, type FhirJson, failCall, type LackingScopes, type ToolFault } from './tool.ts'
+import {
+  type Call,
+  type FhirJson,
+  failCall,
+  type LackingScopes,
+  type ToolFault,
+  type TriedChange,
+} from './tool.ts'
 
 export interface McpOptions {
   readonly baseUrl: string
@@ -21,6 +30,7 @@ export interface McpOptions {
   /** Whether pages of an origin may send messages. Requests of other programs have none. */
   readonly acceptsOrigin: (origin: string) => boolean
   readonly calls: CallCounter
+  readonly proposals: ProposalOptions
 }
 
 /** The MCP endpoint below the FHIR base. */
@@ -101,15 +111,34 @@ async function respond(
 
 function startCall(
   entrance: Entrance,
-  { baseUrl }: McpOptions,
+  { baseUrl, proposals }: McpOptions,
   request: FastifyRequest,
   { caller, grant, tool }: { readonly caller: Authenticated; readonly grant: Grant; readonly tool: string },
 ): Call {
+  const now = entrance.clock()
   return {
     baseUrl,
     grant,
-    now: entrance.clock(),
+    now,
     pageParameter: entrance.pageParameter,
+    proposals: openProposals(proposals, findProposer(grant), now),
+    readExact: () => readExactArguments(String(request.body)),
+    async tryChange(change) {
+      const performed = await entrance.perform(request, caller, {
+        ...makeRequest(change),
+        tool,
+        isTrial: true,
+      })
+      const found = await readResource(performed)
+      const { status, version } = performed.response
+      if (status === 204) return failCall('There is nothing to delete.')
+      if (!isFailure(found)) {
+        const isSeen = change.action === 'create' || version?.etag !== undefined
+        return isSeen ? { ...(version?.etag !== undefined && { version: version.etag }) } : failUnseen(change)
+      }
+      const isHidden = !performed.refused && (status === 403 || status === 404 || status === 410)
+      return isHidden ? failUnseen(change) : found
+    },
     async fetch(url, body) {
       const performed = await entrance.perform(request, caller, {
         method: body ? 'POST' : 'GET',
@@ -120,6 +149,34 @@ function startCall(
       return readResource(performed)
     },
   }
+}
+
+const METHODS = { create: 'POST', update: 'PUT', patch: 'PATCH', delete: 'DELETE' } as const
+
+/** The request that would make a change. */
+function makeRequest({ action, type, id, body }: TriedChange) {
+  return {
+    method: METHODS[action],
+    url: id === undefined ? `/${type}` : `/${type}/${id}`,
+    ...(body !== undefined && { body }),
+    ...(action === 'patch' && { headers: { 'content-type': 'application/json-patch+json' } }),
+  }
+}
+
+/** The same words whether the resource does not exist or is outside the grant (MCP-6). */
+function failUnseen({ type, id }: TriedChange): ToolFault {
+  return failCall(
+    id === undefined
+      ? `The new ${type} is outside of your access. It must be about your patient.`
+      : `There is no ${type}/${id} that you may change in this way, or the new content is outside of your access.`,
+  )
+}
+
+/** The message was read before, so that it has this shape. */
+function readExactArguments(text: string): FhirJson {
+  const message = parseExact(text)
+  const params = isRecord(message) && isRecord(message.params) ? message.params : {}
+  return isRecord(params.arguments) ? params.arguments : {}
 }
 
 /** The resource of a response, or why there is none. */

@@ -1,6 +1,8 @@
 import type { Static, TObject } from 'typebox'
 import { type Failed, fail } from '../core/index.ts'
+import type { ProposedChange } from '../proposals/index.ts'
 import type { Grant } from '../smart/index.ts'
+import type { OwnProposals } from './proposals.ts'
 
 /** A tool: its name and schemas, the FHIR requests that it makes, and how it says the result. */
 export interface Tool<Arguments extends TObject = TObject> {
@@ -12,6 +14,8 @@ export interface Tool<Arguments extends TObject = TObject> {
   readonly output: TObject
   /** Whether a token can use it. */
   isUsableBy(grant: Grant): boolean
+  /** Whether it keeps something. */
+  readonly keeps?: true
   call(call: Call, given: Static<Arguments>): Promise<ToolResult | ToolFault>
 }
 
@@ -51,6 +55,21 @@ export interface Call {
   readonly pageParameter: string
   /** Sends a request below the FHIR base for the caller, and returns the resource of the response. */
   fetch(url: string, body?: object): Promise<FhirJson | ToolFault>
+  /** Decides, validates and checks a change as the request that would make it, and makes nothing. */
+  tryChange(change: TriedChange): Promise<SeenVersion | ToolFault>
+  readonly proposals: OwnProposals
+  /** The arguments as exact JSON (`parseExact`). */
+  readExact(): FhirJson
+}
+
+export interface TriedChange extends Pick<ProposedChange, 'action' | 'type' | 'id'> {
+  /** Exact JSON. */
+  readonly body: unknown
+}
+
+export interface SeenVersion {
+  /** The `ETag` of the version that the change would replace. */
+  readonly version?: string
 }
 
 /** Checks the types of a tool's arguments, and makes it one of the list. */

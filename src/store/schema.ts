@@ -46,6 +46,7 @@ export interface Schema {
   lease: LeaseTable
   runtime_value: RuntimeValueTable
   export_job: ExportJobTable
+  proposal: ProposalTable
 }
 
 /** LOGIN-1. `id`, `disabled` and `admin` have defaults, so that one plain INSERT adds a clinician. */
@@ -591,4 +592,26 @@ interface ExportJobTable {
   order_sealed: string
   /** Its files as far as they are known, as JSON, encrypted. */
   plan_sealed: string | null
+}
+
+/** A change that an assistant proposes (PROPOSAL-1). */
+interface ProposalTable {
+  id: string
+  /** The person who may sign it. */
+  clinician_id: string
+  client_id: string
+  grant_id: string
+  patient_id: string | null
+  action: 'create' | 'update' | 'patch' | 'delete'
+  resource_type: string
+  /** `signing`: it may have been written, and the answer is not known. An open one also ends with its time. */
+  state: 'open' | 'signing' | 'signed' | 'rejected' | 'withdrawn' | 'expired'
+  created_at: Instant
+  expires_at: Instant
+  /** When its state changed. */
+  decided_at: Instant | null
+  /** The resource, its version, the content and the reason, as JSON, encrypted. */
+  change_sealed: string
+  /** What was written, or why it was rejected, as JSON, encrypted. */
+  outcome_sealed: string | null
 }

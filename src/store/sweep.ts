@@ -22,6 +22,8 @@ const KEPT = {
   knownSender: 180 * DAY_MS,
   /** So that the audit trail names the account of an expired link. */
   activationLink: 30 * DAY_MS,
+  /** So that the person and the assistant see what became of it. */
+  proposal: 30 * DAY_MS,
   code: MAX_TOKEN_MS,
   grant: 2 * DAY_MS,
   signingKey: 7 * DAY_MS,
@@ -53,6 +55,7 @@ const EXPIRING = [
   ['revocation', 'expires_at', 0],
   ['used_assertion', 'expires_at', 0],
   ['export_job', 'expires_at', 0],
+  ['proposal', 'expires_at', KEPT.proposal],
   ['signing_key', 'retired_at', KEPT.signingKey],
 ] as const satisfies readonly (readonly [keyof Schema, string, number])[]
 

@@ -6,12 +6,15 @@ import type { FastifyInstance } from 'fastify'
 import { Value } from 'typebox/value'
 import { createAuditor, createFhirAudit, findRecords, type KeptRecord } from '../../src/audit/index.ts'
 import { fhirServer } from '../../src/backends/sqlite/index.ts'
+import { DAY_MS } from '../../src/core/index.ts'
 import { listGatewayOperations, type Resource } from '../../src/fhir/index.ts'
 import type { WayIn } from '../../src/fhir-api/index.ts'
 import { createInterceptor, type Interceptor } from '../../src/interceptor/index.ts'
 import { authUrl, fhirBaseUrl, TestIssuer } from '../../src/interceptor/testing/test-issuer.ts'
 import { createCallCounter, createMcp, TOOLS } from '../../src/mcp/index.ts'
+import { createProposals } from '../../src/proposals/index.ts'
 import type { EnforcementPolicy } from '../../src/smart/index.ts'
+import { createSealer, type Store } from '../../src/store/index.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 
 export const MCP_URL = `${fhirBaseUrl}/mcp`
@@ -38,6 +41,7 @@ export interface McpReply {
 /** A FHIR server with the MCP endpoint, and tokens for it. */
 export interface McpServer {
   readonly app: FastifyInstance
+  readonly store: Store
   /** Sends a message as it is. */
   send(message: unknown, claims: object | undefined, headers?: object): Promise<McpReply>
   /** Sends a request of MCP 2026-07-28. */
@@ -65,6 +69,11 @@ export async function startMcp(
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-mcp-'))
   const store = await openSqliteStore(`sqlite:${join(folder, 'trail.db')}`)
   const auditor = createAuditor({ store })
+  for (const id of ['c-1', 'c-2'])
+    await store.db
+      .insertInto('clinician')
+      .values({ id, username: id, password_hash: '', display_name: id, fhir_user_id: id })
+      .execute()
   const interceptor = createInterceptor({
     authUrl,
     fhirBaseUrl,
@@ -90,6 +99,12 @@ export async function startMcp(
         scopes: ['launch/patient', 'patient/Patient.rs'],
         acceptsOrigin: origin => origin === 'http://localhost:8080',
         calls: createCallCounter(options.callsPerMinute ?? 100_000),
+        proposals: {
+          store,
+          proposals: createProposals(createSealer('secret')),
+          lifetimeMs: 7 * DAY_MS,
+          url: `${authUrl}/proposals`,
+        },
       }),
       ...(options.ways?.(interceptor) ?? []),
     ],
@@ -138,6 +153,7 @@ export async function startMcp(
   }
   return {
     app,
+    store,
     send,
     request,
     async call(name, given, claims) {

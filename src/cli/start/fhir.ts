@@ -11,11 +11,11 @@ import {
   MCP_SCOPES,
   type Settings,
 } from '../../config/index.ts'
-import { describeError, HOUR_MS } from '../../core/index.ts'
+import { DAY_MS, describeError, HOUR_MS } from '../../core/index.ts'
 import type { WayIn } from '../../fhir-api/index.ts'
 import type { Interceptor } from '../../interceptor/index.ts'
 import { givesAccessByCareTeam } from '../../smart/index.ts'
-import { createSealer } from '../../store/index.ts'
+import { createSealer, type Store } from '../../store/index.ts'
 import { NotReady } from '../../web/http/index.ts'
 import { version } from '../../web/ui/index.ts'
 import { CommandFailure } from '../command.ts'
@@ -85,7 +85,7 @@ export async function openFhir(
     audit: createFhirAudit({ auditor: audit, store, fhirBaseUrl: settings.fhirBaseUrl }),
     smartConfiguration: relayed ? relayed.current : buildSmartConfiguration(settings),
     documents: buildResourceDocuments(settings),
-    ways: settings.agents.enabled ? [await openMcp(settings, interceptor)] : [],
+    ways: settings.agents.enabled ? [await openMcp(settings, interceptor, store)] : [],
     checks: [
       { name: 'key set', check: async () => requireKeySet(interceptor.ready()) },
       ...(relayed ? [{ name: 'identity provider', check: async () => void relayed.current() }] : []),
@@ -121,8 +121,11 @@ export async function openFhir(
   }
 }
 
-async function openMcp(settings: Settings, interceptor: Interceptor): Promise<WayIn> {
-  const { createCallCounter, createMcp } = await import('../../mcp/index.ts')
+async function openMcp(settings: Settings, interceptor: Interceptor, store: Store): Promise<WayIn> {
+  const [{ createCallCounter, createMcp }, { createProposals }] = await Promise.all([
+    import('../../mcp/index.ts'),
+    import('../../proposals/index.ts'),
+  ])
   const { agents, fhirBaseUrl, onLoopback } = settings
   const url = getMcpUrl(settings)
   const { origin } = new URL(url)
@@ -134,6 +137,12 @@ async function openMcp(settings: Settings, interceptor: Interceptor): Promise<Wa
     scopes: MCP_SCOPES,
     acceptsOrigin: sent => sent === origin || (onLoopback && isLoopbackOrigin(sent)),
     calls: createCallCounter(agents.callsPerMinute),
+    proposals: {
+      store,
+      proposals: createProposals(createSealer(ensureSecret(settings))),
+      lifetimeMs: agents.proposalDays * DAY_MS,
+      url: `${settings.issuerUrl}/proposals`,
+    },
   })
 }
 

@@ -115,6 +115,7 @@ export function describeFinished(
     at: api.clock(),
     method: request.method,
     tool: request.tool,
+    isTrial: request.isTrial,
     address: (request.raw.url ?? '').slice(api.basePath.length),
     authenticated: request.authenticated,
     requestId: String(request.id),

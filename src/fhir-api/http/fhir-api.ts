@@ -57,6 +57,8 @@ export interface ApiRequest {
   readonly log: { error(details: object, text: string): void }
   /** For the audit trail: the tool that makes the request. */
   readonly tool?: string | undefined
+  /** Whether the change is only tried. */
+  readonly isTrial?: true
   body: unknown
   /** The work that is left for the request. */
   work: Work

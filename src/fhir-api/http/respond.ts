@@ -77,6 +77,7 @@ async function readRequest(
     isRevoked: () => isRevoked(guard, request),
     requestId: String(request.id),
     connection: request.raw.socket,
+    ...(request.isTrial && { isTrial: true }),
     report: error => request.log.error({ err: error }, 'Entry of a batch failed'),
   }
 }
@@ -98,7 +99,7 @@ export async function respondTo(api: FhirApi, request: ApiRequest): Promise<Fhir
   const { audit } = api
   const context = createContext(api, allowed)
   if (!audit) return toCountedResponse(api, await performDurably(context, allowed))
-  if (mayWrite(allowed.interaction) && !isAboutAudit(interaction))
+  if (mayWrite(allowed.interaction) && !allowed.isTrial && !isAboutAudit(interaction))
     return performWrite(api, audit, request, context, allowed)
   try {
     return await recordOutcome(api, request, allowed, await perform(context, audit, allowed))

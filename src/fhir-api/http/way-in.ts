@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isFailure } from '../../core/index.ts'
-import { getAuthorizationHeader, type Refused } from '../../fhir/index.ts'
+import { formatExact, getAuthorizationHeader, type Refused } from '../../fhir/index.ts'
 import type { Authenticated, Authenticator } from '../../smart/index.ts'
 import { type FhirResponse, failRefused } from '../response.ts'
 import { recordOutcome } from './audit-request.ts'
@@ -32,13 +32,16 @@ export interface Entrance {
 
 /** A FHIR request that one HTTP request makes. */
 export interface InnerRequest {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below the FHIR base, with its query. */
   readonly url: string
-  readonly body?: object
+  /** Exact JSON (`parseExact`). */
+  readonly body?: unknown
   readonly headers?: IncomingHttpHeaders
   /** For the audit trail: the tool that makes it. */
   readonly tool: string
+  /** A write is decided, validated and checked as if it were made, and is not made. */
+  readonly isTrial?: true
 }
 
 /** The response, and the refusal if no scope permits the request. */
@@ -77,17 +80,18 @@ function createRequest(
   { basePath }: FhirApi,
   { id, ip, raw, log, work }: FastifyRequest,
   caller: Authenticated,
-  { method, url, body, headers = {}, tool }: InnerRequest,
+  { method, url, body, headers, tool, isTrial }: InnerRequest,
 ): ApiRequest {
   return {
     method,
-    headers: body ? { ...headers, 'content-type': 'application/fhir+json' } : headers,
+    headers: { ...(body !== undefined && { 'content-type': 'application/fhir+json' }), ...headers },
     id: String(id),
     ip,
     raw: { url: basePath + url, rawHeaders: raw.rawHeaders, socket: raw.socket },
     log,
     tool,
-    body: body && Buffer.from(JSON.stringify(body)),
+    ...(isTrial && { isTrial }),
+    body: body === undefined ? undefined : Buffer.from(formatExact(body)),
     work,
     authenticated: caller,
     interaction: undefined,

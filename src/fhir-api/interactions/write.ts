@@ -26,6 +26,7 @@ export async function write(
   request: FhirRequest<WriteInteraction>,
 ): Promise<FhirResponse | Failure> {
   if (isAboutAudit(request.interaction)) return auditRefusal(request.interaction)
+  if (request.isTrial) return tryWrite(context, request)
   const { session, audited } = context
   const passed = await session.passThrough?.(request)
   if (passed) return passed
@@ -45,6 +46,25 @@ export async function write(
   if (!committed) throw new Error('Cannot respond to a write: the backend did not say what it has done')
   const response = await respondToWrite(context, request, result.write, committed)
   return { ...response, durable: result.durable, ...(session.local && audited && { isRecorded: true }) }
+}
+
+/** Plans and checks a change without making it. The response describes the version that it would replace, if any. */
+async function tryWrite(
+  context: Context,
+  request: FhirRequest<WriteInteraction>,
+): Promise<FhirResponse | Failure> {
+  await validateInTurns(request)
+  const planned = await attempt(context, [], () => planWrite(context, request), 1)
+  if (isFailure(planned)) return planned
+  if (planned.kind === 'response') return planned.response
+  const failure = (await checkNew(context, planned)) ?? planned.conflict
+  if (failure) return failure
+  const { write: change } = planned
+  const before = change.kind === 'create' || change.before?.deleted ? undefined : change.before
+  return {
+    ...describeWrite(change, { status: 200 }),
+    version: before && { etag: before.etag, lastModified: before.lastModified },
+  }
 }
 
 interface CommittedWrite extends Commit {

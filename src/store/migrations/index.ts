@@ -5,6 +5,15 @@ import { makers } from './0003-makers.ts'
 import { wrongProofs } from './0004-wrong-proofs.ts'
 import { exportJobs } from './0005-export-jobs.ts'
 import { agents } from './0006-agents.ts'
+import { proposals } from './0007-proposals.ts'
 
 /** Every migration, in the order in which it is applied. */
-export const migrations: readonly Migration[] = [schema, who, makers, wrongProofs, exportJobs, agents]
+export const migrations: readonly Migration[] = [
+  schema,
+  who,
+  makers,
+  wrongProofs,
+  exportJobs,
+  agents,
+  proposals,
+]

@@ -1,0 +1,16 @@
+/** Limits of proposals (docs/limits.md). */
+
+/** Open proposals of a grant. */
+export const OPEN_OF_GRANT = 20
+
+/** Open proposals of all assistants to one person. */
+export const OPEN_OF_USER = 100
+
+/** Characters of the resource or patch. */
+export const PROPOSAL_CHARACTERS = 60_000
+
+/** Characters of the reason of an assistant, or of a person who rejects. */
+export const REASON_CHARACTERS = 1_000
+
+/** Proposals that an assistant sees. */
+export const LISTED = 50
