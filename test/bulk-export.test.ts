@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { createAuditor, createFhirAudit, findRecords } from '../src/audit/index.ts'
 import { fhirServer } from '../src/backends/sqlite/index.ts'
@@ -10,7 +11,7 @@ import { exportOperations, failFor, listGatewayOperations, type Resource } from 
 import { refuse } from '../src/interceptor/index.ts'
 import type { Authenticator } from '../src/smart/index.ts'
 import { createSealer, type Store } from '../src/store/index.ts'
-import { createBulkClient } from './support/bulk-client.ts'
+import { createBulkClient, type Manifest } from './support/bulk-client.ts'
 import {
   ADMIN,
   bearerOf,
@@ -132,6 +133,37 @@ function revokeLate(guard: Authenticator, token: { checksLeft: number }): Authen
   }
 }
 
+/** The resources after each header of the files of an export, which all begin with one. */
+async function readBlocks(
+  { output }: Manifest,
+  client: ReturnType<typeof createBulkClient>,
+  most = Number.POSITIVE_INFINITY,
+): Promise<Readonly<Record<string, readonly string[]>>> {
+  const blocks: Record<string, string[]> = {}
+  let continued: string | undefined
+  for (const { type, count, url, continuesInFile } of output) {
+    assert.deepEqual([type, count], [undefined, undefined])
+    const lines = await client.download(url)
+    assert(lines.length <= most)
+    let header = ''
+    for (const [at, line] of lines.entries()) {
+      if (line.resourceType === 'Parameters') {
+        const [parameter] = line.parameter as readonly {
+          readonly name: string
+          readonly valueReference: { readonly reference: string }
+        }[]
+        assert.equal(parameter?.name, 'header')
+        header = parameter.valueReference.reference
+        assert(blocks[header] === undefined || (at === 0 && continued === url))
+        blocks[header] ??= []
+      } else blocks[header]?.push(`${line.resourceType}/${line.id}`)
+    }
+    continued = continuesInFile
+  }
+  for (const lines of Object.values(blocks)) lines.splice(1, lines.length, ...lines.slice(1).sort())
+  return blocks
+}
+
 for (const [name, open] of Object.entries(GUARDED_SERVERS)) {
   const isEmbedded = name.includes('embedded')
 
@@ -213,6 +245,9 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS)) {
         '_typeFilter=Observation%3Fpatient.name=ann',
         '_elements=Patient.name.family',
         'includeAssociatedData=_other',
+        'includeAssociatedData=RelevantProvenanceResources,_other',
+        'organizeOutputBy=Encounter',
+        'organizeOutputBy=Patient%26_type=Practitioner',
         'allowPartialManifests=maybe',
       ]) {
         const reply = await asService().ask('GET', `$export?${query}`)
@@ -273,6 +308,132 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS)) {
         'GET $export?_type=DocumentReference,Observation&_typeFilter=Observation%3Fcategory=laboratory&includeAssociatedData=RelevantProvenanceResources'
       const found = await asService().list(await asService().run(line))
       assert.deepEqual(found, ['DocumentReference/da', 'Observation/oa-lab', 'Provenance/pa'])
+    })
+
+    it('has only the latest Provenance of each exported resource, or all of them (EXPORT-2)', async () => {
+      const later = { ...provenance('pc', 'Observation/oa-lab'), recorded: '2026-02-01T00:00:00Z' }
+      await server.fhir.ask('PUT /Provenance/pc', ADMIN, later)
+      const run = async (values: string, types = 'Observation') =>
+        asService().list(await asService().run(`GET $export?_type=${types}&includeAssociatedData=${values}`))
+      const observations = ['Observation/oa-lab', 'Observation/oa-vital', 'Observation/ob-vital']
+      const latest = [...observations, 'Provenance/pb', 'Provenance/pc']
+      assert.deepEqual(await run('LatestProvenanceResources'), latest)
+      assert.deepEqual(await run('LatestProvenanceResources', 'Observation,Provenance'), latest)
+      assert.deepEqual(await run('RelevantProvenanceResources,LatestProvenanceResources'), [
+        ...observations,
+        'Provenance/pa',
+        'Provenance/pb',
+        'Provenance/pc',
+      ])
+      await server.fhir.ask('DELETE /Provenance/pc', ADMIN)
+    })
+
+    it('of patients has their Provenance also if it has nothing else (EXPORT-2)', async () => {
+      const manifest = await asService().run('GET Group/g/$export?_type=Provenance')
+      assert.deepEqual(await asService().list(manifest), ['Provenance/pa'])
+    })
+
+    it('is organized by patient: a header, the patient, and what belongs to it (EXPORT-10)', async () => {
+      const manifest = await asService().run('GET $export?organizeOutputBy=Patient')
+      assert.equal(manifest.outputOrganizedBy, 'Patient')
+      const blocks = await readBlocks(manifest, asService(), isEmbedded ? 2 : undefined)
+      assert.deepEqual(blocks, {
+        'Patient/ann': ['Patient/ann', ...OF_ANN.filter(it => it !== 'Patient/ann')],
+        'Patient/bob': ['Patient/bob', 'Observation/ob-vital'],
+      })
+      const laboratory = server.as({
+        scope: 'system/Observation.rs?category=laboratory system/Patient.rs system/Group.rs',
+      })
+      const few = await laboratory.run('GET Group/g/$export?organizeOutputBy=Patient&_type=Observation')
+      assert.deepEqual(await readBlocks(few, laboratory), { 'Patient/ann': ['Observation/oa-lab'] })
+      const reply = await server
+        .as({ scope: 'system/Observation.rs' })
+        .ask('GET', '$export?organizeOutputBy=Patient')
+      assert.deepEqual(
+        [reply.status, reply.why],
+        [403, 'Cannot export Patient: no scope of the token permits to read and search it'],
+      )
+      const unorganized = await asService().ask('GET', '$export?organizeOutputBy=Patient&_type=Practitioner')
+      assert.match(unorganized.why ?? '', /^Cannot export Practitioner with organizeOutputBy/)
+    })
+
+    it('in one file has the patients one after the other (EXPORT-10)', async () => {
+      const large = await startServer(open, 1_000)
+      try {
+        const client = large.as({})
+        const manifest = await client.run(
+          'GET Patient/$export?organizeOutputBy=Patient&_type=Patient,Observation',
+        )
+        assert.equal(manifest.output.length, 1)
+        const lines = await client.download(manifest.output[0]?.url ?? '')
+        assert.deepEqual(
+          lines.map(it => it.id ?? 'header'),
+          ['header', 'ann', 'oa-vital', 'oa-lab', 'header', 'bob', 'ob-vital'],
+        )
+      } finally {
+        await large.close()
+      }
+    })
+
+    it('shows files before all are known to a client that takes partial manifests, and never changes them (EXPORT-11)', async () => {
+      const listFiles = async (text: string): Promise<readonly string[]> => {
+        const { output, link }: Manifest = JSON.parse(text)
+        const next = link?.[0] && (await asService().ask('GET', link[0].url))
+        return [...output.map(it => it.url), ...(next ? await listFiles(next.text) : [])]
+      }
+      const status = await asService().start('GET $export?allowPartialManifests=true')
+      server.clock.step = 150
+      let files: readonly string[] = []
+      let polls = 0
+      for (let isReady = false; !isReady; polls++) {
+        const reply = await asService().ask('GET', status)
+        isReady = reply.status === 200
+        const known = reply.text === '' ? [] : await listFiles(reply.text)
+        assert.deepEqual(known.slice(0, files.length), files)
+        files = known
+        server.clock.ahead += 1_000
+      }
+      server.clock.step = 0
+      assert(polls > 1)
+      const whole = await asService().run('GET $export')
+      const listed = { ...whole, output: files.map(url => ({ url })) }
+      assert.deepEqual(await asService().list(listed), await asService().list(whole))
+      assert.equal((await asService().ask('GET', `${status}&manifest=999`)).status, 404)
+    })
+
+    it('has files of limited size, by token, and the deletions since another export (EXPORT-4)', async () => {
+      const put = (id: string) =>
+        server.fhir.ask(`PUT /Flag/${id}`, ADMIN, {
+          ...{ resourceType: 'Flag', id, status: 'active', code: { text: 'x' } },
+          ...of(id === 'f4' ? 'bob' : 'ann'),
+        })
+      for (const id of ['f1', 'f2', 'f3', 'f4', 'f5']) {
+        await put(id)
+        await setTimeout(2)
+      }
+      const all = await asService().run('GET $export?_type=Flag')
+      assert.equal((await asService().list(all)).length, 5)
+      for (const { url } of all.output) assert((await asService().download(url)).length <= 2)
+      const granular = server.as({ scope: 'system/Flag.rs?patient=Patient/ann' })
+      const some = await granular.run('GET $export?_type=Flag')
+      assert.deepEqual(await granular.list(some), ['Flag/f1', 'Flag/f2', 'Flag/f3', 'Flag/f5'])
+      for (const { url } of some.output) assert((await granular.download(url)).length <= 2)
+      await setTimeout(2)
+      // The clock of the gateway is ahead of its upstream's.
+      const since = isEmbedded ? all.transactionTime : new Date().toISOString()
+      for (const id of ['f2', 'f4', 'f5']) await server.fhir.ask(`DELETE /Flag/${id}`, ADMIN)
+      await put('f5')
+      await setTimeout(2)
+      const line = `GET $export?_type=Flag&_since=${since}`
+      const later = await asService().run(line)
+      assert.deepEqual(await asService().list(later), ['Flag/f5'])
+      const list = async (manifest: Manifest, client: typeof granular) => {
+        const files = await Promise.all(manifest.deleted.map(({ url }) => client.download(url)))
+        return files.flatMap(lines => lines.map(it => JSON.stringify(it.entry))).sort()
+      }
+      const entry = (id: string) => JSON.stringify([{ request: { method: 'DELETE', url: `Flag/${id}` } }])
+      assert.deepEqual(await list(later, asService()), [entry('f2'), entry('f4')])
+      assert.deepEqual(await list(await granular.run(line), granular), [entry('f2')])
     })
 
     it('has attachments by URLs that the same token opens (EXPORT-2)', async () => {
@@ -375,8 +536,8 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS)) {
       const early = await asService().ask('GET', status)
       assert.deepEqual([early.status, early.headers['retry-after']], [429, '1'])
       server.clock.ahead += 1_000
+      await asService().poll(status)
       const ready = await asService().ask('GET', status)
-      assert.equal(ready.status, 200)
       assert.equal((await asService().ask('GET', status)).status, 200)
       const expires = Date.parse(String(ready.headers.expires))
       assert.equal(Math.round((expires - Date.now() - server.clock.ahead) / 60_000), 60)

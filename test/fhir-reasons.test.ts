@@ -122,6 +122,7 @@ const ELSEWHERE = {
   'export-parameter-malformed': 'test/bulk-export.test.ts',
   'export-filter-unsupported': 'test/bulk-export.test.ts',
   'export-type-unsupported': 'test/bulk-export.test.ts',
+  'export-type-unorganized': 'test/bulk-export.test.ts',
   'export-patient-unknown': 'test/bulk-export.test.ts',
   'export-group-unknown': 'test/bulk-export.test.ts',
   'export-unknown': 'test/bulk-export.test.ts',

@@ -84,7 +84,7 @@ export const fhirTable = {
     name: 'smart.fhir.export-file-resources',
     type: types.wholeNumber(1, 10_000_000),
     initial: '100000',
-    about: 'Largest number of resources in a file of a bulk export of the embedded FHIR server.',
+    about: 'Largest number of lines of a file of a bulk export.',
   }),
   'fhir.smartConfigurationUrl': defineOpen({
     name: 'smart.fhir.smart-configuration-url',

@@ -93,10 +93,14 @@ export interface ExportSource {
    * work: a range may have fewer rows than it could have.
    */
   divide(rows: ExportSelection, after: number, limit: number): Promise<ExportRange | undefined | Failure>
+  /** The number of rows, or more if a row is found in several ways. */
+  count(rows: ExportSelection): Awaitable<number | Failure>
   /** The rows of a range, a few at a time. A failure ends them: rows are missing then. */
-  read(rows: ExportSelection, range: ExportRange): AsyncIterable<readonly ExportRow[] | Failure>
-  /** Whether `deleted` is supported. */
-  readonly knowsDeletions: boolean
+  read(rows: ExportSelection, range: Partial<ExportRange>): AsyncIterable<readonly ExportRow[] | Failure>
+  /** Whether the deletions of a type since a time can be exported. */
+  knowsDeletions(type: string, since: number): Awaitable<boolean>
+  /** Whether the rows of a range are the same at any time, so that their number is certain. */
+  readonly isStable: boolean
 }
 
 /** `mark` is the backend's own. */
@@ -125,6 +129,8 @@ export interface ExportSelection {
   readonly until?: number | undefined
   /** Only the compartments of these patients. A backend may return more. */
   readonly patients?: readonly string[] | undefined
+  /** As `patients`, of few patients: found by them, and no more than that. */
+  readonly of?: readonly string[] | undefined
   /** Search parameters; all of one list must match. A backend may return more. */
   readonly filters: readonly Params[]
 }

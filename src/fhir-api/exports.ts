@@ -23,8 +23,16 @@ export interface ExportOrder {
   readonly patients?: readonly string[]
   /** Whether a resource that is also about other patients is left out. */
   readonly isOnlyPatients?: true
+  /** Which Provenance are exported (`includeAssociatedData`): those of exported resources, or only the latest of each. */
+  readonly provenance?: 'relevant' | 'latest'
   /** Whether the only Provenance are those of exported resources, because `_type` does not name the type. */
   readonly isProvenanceAdded?: true
+  /** Whether the lines of a file are organized by the patients that they are about (`organizeOutputBy`). */
+  readonly isByPatient?: true
+  /** Whether the client takes files before all are known (`allowPartialManifests`). */
+  readonly isPartial?: true
+  /** Whether the deletions since another export are exported. */
+  readonly hasDeletions?: true
   /** What the client asked for and does not get. */
   readonly notes: readonly string[]
 }
@@ -34,10 +42,26 @@ export interface TypeFilter {
   readonly params: Params
 }
 
-/** A file: the current resources of a type in a range, or those that were deleted. */
+/**
+ * A file: the current resources of a type in a range, or those that were deleted. In an export that is organized by patient,
+ * the type is Patient, and the file has the resources of each patient of the range.
+ */
 export interface ExportFile extends ExportRange {
   readonly kind: 'output' | 'deleted'
   readonly type: string
+  /** Which resources of a patient who has more than a file may have. */
+  readonly section?: ExportSection
+}
+
+/** From a position within a type up to one within the same or a later type; the types by their index in the plan. */
+export interface ExportSection {
+  readonly first: number
+  readonly after: number
+  readonly last: number
+  /** Undefined: up to the end of the last type. */
+  readonly to?: number
+  /** Whether the next file goes on with the same patient. */
+  readonly continues?: true
 }
 
 /** The files as far as they are known, and where the search for them goes on. */
@@ -45,6 +69,10 @@ export interface ExportPlan {
   readonly files: readonly ExportFile[]
   /** The index of the next part (a type, or its deletions); undefined if all files are known. */
   readonly next?: { readonly part: number; readonly after: number }
+  /** The types that a file organized by patient has: those that are not empty. */
+  readonly types?: readonly string[]
+  /** The number of files up to the end of each manifest that the client was shown, if it takes partial ones. */
+  readonly manifests?: readonly number[]
 }
 
 /** A bulk export. Any process serves it from this. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createSealer } from './index.ts'
 
-const { seal, open, derive } = createSealer('the secret of these tests')
+const { seal, sealSame, open, derive } = createSealer('the secret of these tests')
 
 describe('createSealer', () => {
   it('derives a secret for each purpose, the same each time', () => {
@@ -21,6 +21,14 @@ describe('createSealer', () => {
     const one = seal('access token', 'tokens')
     assert.notEqual(one, seal('access token', 'tokens'))
     assert.doesNotMatch(Buffer.from(one.slice(3), 'base64url').toString('latin1'), /access/)
+  })
+
+  it('encrypts the same text in the same way where that is asked for, and another text with another nonce', () => {
+    const one = sealSame('file 1', 'files')
+    assert.equal(one, sealSame('file 1', 'files'))
+    assert.equal(open(one, 'files'), 'file 1')
+    const nonces = [one, sealSame('file 2', 'files'), sealSame('file 1', 'others')].map(it => it.slice(3, 19))
+    assert.equal(new Set(nonces).size, 3)
   })
 
   it('does not decrypt a text for another purpose', () => {

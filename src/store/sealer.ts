@@ -1,4 +1,12 @@
-import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  hash,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
 import type { Schema } from './schema.ts'
 
 /** The only form in which our tokens, codes and secrets are stored. */
@@ -29,6 +37,8 @@ export type SealedFor = SealedCell | string
 export interface Sealer {
   /** Sealing a text twice gives two different results. */
   seal(text: string, sealedFor: SealedFor): string
+  /** Sealing a text twice gives the same result. */
+  sealSame(text: string, purpose: string): string
   /** Throws unless the text was sealed for the same cell or purpose, with the same secret. */
   open(sealed: string, sealedFor: SealedFor): string
   tryOpen(sealed: string, sealedFor: SealedFor): string | undefined
@@ -55,7 +65,10 @@ export function createSealer(secret: string): Sealer {
   const tryOpen = (sealed: string, sealedFor: SealedFor) =>
     decrypt(sealed, deriveKey(describePurpose(sealedFor)), sealedFor)
   return {
-    seal: (text, sealedFor) => encrypt(text, deriveKey(describePurpose(sealedFor)), sealedFor),
+    seal: (text, sealedFor) =>
+      encrypt(text, deriveKey(describePurpose(sealedFor)), sealedFor, randomBytes(IV_BYTES)),
+    sealSame: (text, purpose) =>
+      encrypt(text, deriveKey(purpose), purpose, deriveNonce(text, deriveKey(`nonce ${purpose}`))),
     tryOpen,
     derive: purpose => deriveKey(`derived ${purpose}`).toString('base64url'),
     open(sealed, sealedFor) {
@@ -75,8 +88,12 @@ function encodeAdditionalData(sealedFor: SealedFor): Buffer {
   return Buffer.from(JSON.stringify([sealedFor.table, sealedFor.column, sealedFor.row]))
 }
 
-function encrypt(text: string, key: Buffer, sealedFor: SealedFor): string {
-  const iv = randomBytes(IV_BYTES)
+/** The nonce of a text that is sealed in the same way each time: two texts have different ones (as in AES-GCM-SIV, RFC 8452). */
+function deriveNonce(text: string, key: Buffer): Buffer {
+  return createHmac('sha256', key).update(text).digest().subarray(0, IV_BYTES)
+}
+
+function encrypt(text: string, key: Buffer, sealedFor: SealedFor, iv: Buffer): string {
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(encodeAdditionalData(sealedFor))
   const content = Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
   return FORMAT + content.toString('base64url')

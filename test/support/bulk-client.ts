@@ -6,12 +6,15 @@ interface FileItem {
   readonly type?: string
   readonly url: string
   readonly count?: number
+  readonly continuesInFile?: string
 }
 
 export interface Manifest {
   readonly transactionTime: string
   readonly request: string
   readonly requiresAccessToken: boolean
+  readonly outputOrganizedBy?: string
+  readonly link?: readonly { readonly relation: string; readonly url: string }[]
   readonly output: readonly FileItem[]
   readonly deleted: readonly FileItem[]
   readonly error: readonly FileItem[]
@@ -82,7 +85,7 @@ export function createBulkClient(app: FastifyInstance, caller: TestCaller, wait:
     const found: string[] = []
     for (const { url, type, count } of manifest.output) {
       const lines = await download(url)
-      assert(lines.every(it => it.resourceType === type))
+      assert(type === undefined || lines.every(it => it.resourceType === type))
       if (count !== undefined) assert.equal(lines.length, count)
       found.push(...lines.map(it => `${it.resourceType}/${it.id}`))
     }

@@ -18,7 +18,7 @@ import { COLLECTIONS, findContained } from './stored-version.ts'
  * one is a moment: a resource is in an export with its last version up to that number.
  */
 export class SqliteRows implements ExportSource {
-  readonly knowsDeletions = true
+  readonly isStable = true
   readonly #repository: Repository
   readonly #clock: () => number
   readonly #work: Work
@@ -38,6 +38,14 @@ export class SqliteRows implements ExportSource {
     })
   }
 
+  knowsDeletions(): boolean {
+    return true
+  }
+
+  count(selection: ExportSelection): number {
+    return this.#count(selection, 0, selection.moment.mark)
+  }
+
   async divide(selection: ExportSelection, after: number, limit: number): Promise<ExportRange | undefined> {
     let to = after
     let rows = 0
@@ -53,7 +61,10 @@ export class SqliteRows implements ExportSource {
     return to === after ? undefined : { from: after, to, rows }
   }
 
-  async *read(selection: ExportSelection, { from, to }: ExportRange): AsyncIterable<readonly ExportRow[]> {
+  async *read(
+    selection: ExportSelection,
+    { from = 0, to = selection.moment.mark }: Partial<ExportRange>,
+  ): AsyncIterable<readonly ExportRow[]> {
     for (let after = from; ; ) {
       const end = this.#findEnd(selection, after, EXPORT_STEP_ROWS, to)
       if (end === undefined) return
@@ -68,15 +79,14 @@ export class SqliteRows implements ExportSource {
 
   /** The number of the version that ends a step of so many versions; undefined if there are none. */
   #findEnd(
-    { type, moment }: ExportSelection,
+    selection: ExportSelection,
     after: number,
     step: number,
-    to = moment.mark,
+    to = selection.moment.mark,
   ): number | undefined {
-    const { database, names } = this.#repository
-    const { text, values } = sql`SELECT max(seq) FROM (SELECT seq FROM version INDEXED BY version_tid
-      WHERE tid = ${names.typeId(type)} AND seq > ${after} AND seq <= ${to} ORDER BY seq LIMIT ${step})`
-    const [row] = database.rows(text, values)
+    const { text, values } = sql`SELECT max(seq) FROM (SELECT v.seq FROM ${this.#from(selection)}
+      WHERE v.tid = ${this.#tid(selection)} AND v.seq > ${after} AND v.seq <= ${to} ORDER BY v.seq LIMIT ${step})`
+    const [row] = this.#repository.database.rows(text, values)
     return typeof row?.[0] === 'number' ? row[0] : undefined
   }
 
@@ -104,16 +114,24 @@ export class SqliteRows implements ExportSource {
     return { rows, last: to }
   }
 
+  /** The versions of a type, or of its resources in the compartments of some patients. */
+  #from(selection: ExportSelection): Sql {
+    if (!selection.of) return name('version v INDEXED BY version_tid')
+    const patients = JSON.stringify(selection.of)
+    const found = sql`SELECT DISTINCT rid, version FROM compartment
+      WHERE tid = ${this.#tid(selection)} AND patient IN (SELECT value FROM json_each(${patients}))`
+    return sql`(${found}) c CROSS JOIN version v INDEXED BY version_rid ON v.rid = c.rid AND v.version = c.version`
+  }
+
+  #tid({ type }: ExportSelection): number {
+    return this.#repository.names.typeId(type)
+  }
+
   /** The last versions of their resources at the moment. */
-  #select(
-    { type, moment, isDeleted, since, until }: ExportSelection,
-    after: number,
-    to: number,
-    columns: Sql,
-  ): Sql {
-    const tid = this.#repository.names.typeId(type)
-    return sql`SELECT ${columns} FROM version v INDEXED BY version_tid CROSS JOIN resource r ON r.rid = v.rid
-      WHERE v.tid = ${tid} AND v.seq > ${after} AND v.seq <= ${to} AND v.method ${name(isDeleted ? '=' : '<>')} 'DELETE'
+  #select(selection: ExportSelection, after: number, to: number, columns: Sql): Sql {
+    const { moment, isDeleted, since, until } = selection
+    return sql`SELECT ${columns} FROM ${this.#from(selection)} CROSS JOIN resource r ON r.rid = v.rid
+      WHERE v.tid = ${this.#tid(selection)} AND v.seq > ${after} AND v.seq <= ${to} AND v.method ${name(isDeleted ? '=' : '<>')} 'DELETE'
         AND v.updated >= ${since ?? 0} AND v.updated < ${until ?? Number.MAX_SAFE_INTEGER}
         AND (v.content IS NULL OR NOT EXISTS (SELECT 1 FROM version n
           WHERE n.rid = v.rid AND n.version = v.version + 1 AND n.seq <= ${moment.mark}))

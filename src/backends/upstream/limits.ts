@@ -67,3 +67,7 @@ export const RESPONSE_VALUES = 500_000
 export const EXPORT_PAGE = '200'
 /** Patients of one search of a bulk export. */
 export const EXPORT_PATIENTS_AT_ONCE = 20
+/** Resources that are counted one by one for a limited caller, to divide a bulk export into files. */
+export const EXPORT_COUNTED = 2_000
+/** Versions of a page of a history that is read for the deletions of a bulk export. */
+export const EXPORT_VERSIONS = 50

@@ -9,13 +9,13 @@ export interface FileContent {
 
 const PURPOSE = 'file of a bulk export'
 
-/** The URL of a file: its encrypted description, so that it reveals nothing and cannot be forged. */
+/** The URL of a file: its encrypted description, so that it reveals nothing and cannot be forged. A file keeps its URL. */
 export function formatFileUrl(
   baseUrl: string,
   exports: { readonly sealer: Sealer } | undefined,
   content: FileContent,
 ): string {
-  return `${baseUrl}/$export-file?of=${exports?.sealer.seal(JSON.stringify(content), PURPOSE)}`
+  return `${baseUrl}/$export-file?of=${exports?.sealer.sealSame(JSON.stringify(content), PURPOSE)}`
 }
 
 /** Undefined for a text that is not from a URL of this server. */

@@ -1,17 +1,19 @@
 import { Readable } from 'node:stream'
 import { isFailure } from '../../core/index.ts'
 import { createOutcome, failFor } from '../../fhir/index.ts'
+import type { ExportRow } from '../backend.ts'
 import type { Context, Handler } from '../context.ts'
 import type { ExportFile, ExportJob } from '../exports.ts'
 import type { FhirRequest, Operation } from '../request.ts'
-import type { StreamRecord } from '../response.ts'
+import type { Failure, StreamRecord } from '../response.ts'
+import { readBlocks } from './blocks.ts'
 import { openFileUrl } from './file-url.ts'
 import { EXPORT_CHECK_MS, EXPORT_DOWNLOADS } from './limits.ts'
-import { formatDeletion, formatLine } from './line.ts'
+import { formatDeletion, formatHeader, formatLine } from './line.ts'
 import { createRowCheck, listPatients, selectRows } from './rows.ts'
 import { findJob } from './status.ts'
 
-const HEADERS = { 'content-type': 'application/fhir+ndjson' }
+const NDJSON = { 'content-type': 'application/fhir+ndjson' }
 
 /**
  * A file of an export, which is made while it is sent: the rows of the backend as they were at the start of the export, each
@@ -26,7 +28,7 @@ export const sendFile: Handler<'operation'> = async (context, request) => {
   if (!content.file)
     return {
       status: 200,
-      headers: HEADERS,
+      headers: NDJSON,
       body: Readable.from([Buffer.from(formatNotes(job))]),
       contents: [],
     }
@@ -35,7 +37,7 @@ export const sendFile: Handler<'operation'> = async (context, request) => {
   const sent = new SentRows(context.baseUrl)
   const lines = writeLines(context, request, { job, file: content.file, sent })
   const body = Readable.from(lines, { objectMode: false }).once('close', release)
-  return { status: 200, headers: HEADERS, body, streamed: sent }
+  return { status: 200, headers: NDJSON, body, streamed: sent }
 }
 
 /** OperationOutcomes about what the client asked for and does not get. */
@@ -99,14 +101,25 @@ async function* writeLines(
   request: FhirRequest<Operation>,
   { job, file, sent }: SentFile,
 ): AsyncGenerator<Buffer> {
-  const { session, exports, baseUrl, clock } = context
+  const { exports, baseUrl, clock } = context
   const { order } = job
-  const check = createRowCheck(context, request, order, file)
+  const checks = new Map<string, ReturnType<typeof createRowCheck>>()
+  const findCheck = (type: string) => {
+    const check = checks.get(type) ?? createRowCheck(context, request, order, { type, kind: file.kind })
+    checks.set(type, check)
+    return check
+  }
   let checkedAt = clock()
   let chunk = ''
-  for await (const rows of session.rows.read(selectRows(order, file), file)) {
-    const kept = isFailure(rows) ? rows : await check(rows)
-    if (isFailure(kept)) throw new Error(`Cannot go on with a file of an export: ${kept.reason}`)
+  let headed: string | undefined
+  for await (const part of readParts(context, job, file)) {
+    if (isFailure(part)) throw failFile(part)
+    const kept = await findCheck(part.type)(part.rows)
+    if (isFailure(kept)) throw failFile(kept)
+    if (part.patient !== headed && kept.length > 0) {
+      headed = part.patient
+      chunk += `${formatHeader(headed)}\n`
+    }
     for (const row of kept) {
       sent.add(row)
       chunk += `${file.kind === 'deleted' ? formatDeletion(row) : formatLine(row, order, baseUrl)}\n`
@@ -122,4 +135,26 @@ async function* writeLines(
   }
   sent.isWhole = true
   if (chunk !== '') yield Buffer.from(chunk)
+}
+
+function failFile({ reason }: Failure): Error {
+  return new Error(`Cannot go on with a file of an export: ${reason}`)
+}
+
+interface PartOfFile {
+  readonly type: string
+  readonly rows: readonly ExportRow[]
+  /** In a file that is organized by patient. */
+  readonly patient?: string
+}
+
+async function* readParts(
+  { session }: Context,
+  { order, plan: { types = [] } }: ExportJob,
+  file: ExportFile,
+): AsyncGenerator<PartOfFile | Failure> {
+  if (order.isByPatient && file.kind === 'output')
+    return yield* readBlocks(session.rows, { order, types }, file)
+  for await (const rows of session.rows.read(selectRows(order, file), file))
+    yield isFailure(rows) ? rows : { type: file.type, rows }
 }

@@ -4,9 +4,10 @@ import { type Access, hasCompartment } from '../../smart/index.ts'
 import { findResource } from '../access/find-resource.ts'
 import { buildUrl } from '../bundle-json.ts'
 import type { Context, Handler } from '../context.ts'
-import type { ExportLevel, ExportOwner } from '../exports.ts'
+import type { ExportLevel, ExportOrder, ExportOwner } from '../exports.ts'
 import { type FhirRequest, getPath, type Operation } from '../request.ts'
 import type { Failure } from '../response.ts'
+import { isOfBlocks } from './blocks.ts'
 import { EXPORT_JOBS, EXPORT_PATIENTS } from './limits.ts'
 import { describeProblem, readParameters, type WantedExport } from './parameters.ts'
 
@@ -28,12 +29,13 @@ export const startExport: Handler<'operation'> = async (context, request) => {
   if (isFailure(selected)) return selected
   const chosen = chooseTypes(context, request, level, selected)
   if (isFailure(chosen)) return chosen
-  const { hasProvenance, patients, ...rest } = chosen
-  const isProvenanceAdded =
-    hasProvenance && wanted.types !== undefined && !wanted.types.includes('Provenance')
+  const { patients, ...rest } = chosen
+  const isProvenanceAdded = wanted.provenance && wanted.types && !wanted.types.includes('Provenance')
+  const deletions = await noteDeletions(context, rest)
   const id = await exports.jobs.add(
     {
       ...rest,
+      ...deletions,
       level,
       // The parameters of a POST are in its body.
       url: buildUrl(baseUrl + getPath(interaction), interaction.params),
@@ -47,8 +49,23 @@ export const startExport: Handler<'operation'> = async (context, request) => {
   return { status: 202, headers: { 'content-location': formatStatusUrl(baseUrl, id) } }
 }
 
-export function formatStatusUrl(baseUrl: string, id: string): string {
-  return `${baseUrl}/$export-status?job=${id}`
+/** Deletions matter to a client that has exported before. */
+async function noteDeletions(
+  { session: { rows } }: Context,
+  { since, types, notes }: Pick<ExportOrder, 'since' | 'types' | 'notes'>,
+): Promise<Pick<ExportOrder, 'hasDeletions' | 'notes'>> {
+  const [type] = types
+  if (since === undefined || type === undefined) return { notes }
+  if (await rows.knowsDeletions(type, since)) return { notes, hasDeletions: true }
+  return { notes: [...notes, NO_DELETIONS] }
+}
+
+const NO_DELETIONS =
+  'The resources that were deleted are not listed: the FHIR server behind the gateway shows no history of a type'
+
+/** A later manifest of an export has a URL of its own. */
+export function formatStatusUrl(baseUrl: string, id: string, page = 1): string {
+  return `${baseUrl}/$export-status?job=${id}${page > 1 ? `&manifest=${page}` : ''}`
 }
 
 /** The client of the token. Others cannot use its exports. */
@@ -143,20 +160,18 @@ function chooseTypes(
 ): (WantedExport & { readonly types: readonly string[] }) | FhirProblem {
   const notes = [...wanted.notes]
   const types: string[] = []
-  for (const type of wanted.types ?? []) {
-    const problem = findTypeProblem(context, access, level, type)
+  const named = [...(wanted.types ?? []), ...(wanted.provenance ? ['Provenance'] : [])]
+  for (const type of new Set(named)) {
+    const problem = findTypeProblem(context, access, level, type, wanted)
     if (!problem) types.push(type)
     else if (preferences.lenient) notes.push(describeProblem(problem))
     else return problem
   }
   const possible = wanted.types ? types : resourceTypes
-  const chosen = possible.filter(type => isExported(context, type, level) && covers(access, type))
-  if (wanted.hasProvenance && !chosen.includes('Provenance')) {
-    const problem = findTypeProblem(context, access, level, 'Provenance')
-    if (!problem) chosen.push('Provenance')
-    else if (preferences.lenient) notes.push(describeProblem(problem))
-    else return problem
-  }
+  const chosen = possible.filter(type => !findTypeProblem(context, access, level, type, wanted))
+  // The patients are what the others are organized by.
+  if (wanted.isByPatient && !covers(access, 'Patient'))
+    return failFor('export-type-not-covered', { type: 'Patient' })
   if (chosen.length === 0 && !preferences.lenient) return failFor('export-of-nothing')
   return { ...wanted, types: chosen, notes }
 }
@@ -166,7 +181,9 @@ function findTypeProblem(
   access: Access,
   level: ExportLevel,
   type: string,
+  { isByPatient }: WantedExport,
 ): FhirProblem | undefined {
   if (!isExported(context, type, level)) return failFor('export-type-unsupported', { type })
+  if (isByPatient && !isOfBlocks(type)) return failFor('export-type-unorganized', { type })
   return covers(access, type) ? undefined : failFor('export-type-not-covered', { type })
 }

@@ -14,3 +14,5 @@ export const EXPORT_STATUS_MS = 500
 export const EXPORT_POLL_SECONDS = 1
 /** Milliseconds after which a file that is being sent notices the end of its export. */
 export const EXPORT_CHECK_MS = 5_000
+/** Patients whose lines are counted at once, for files that are organized by patient. */
+export const EXPORT_PATIENTS_COUNTED = 20

@@ -33,3 +33,9 @@ export function formatDeletion({ type, id }: ExportRow): string {
     entry: [{ request: { method: 'DELETE', url: `${type}/${id}` } }],
   })
 }
+
+/** The line before the resources of a patient (Bulk Data Access 3.0.0, Bulk Data Output File Organization). */
+export function formatHeader(patient: string | undefined): string {
+  const valueReference = { reference: `Patient/${patient}` }
+  return JSON.stringify({ resourceType: 'Parameters', parameter: [{ name: 'header', valueReference }] })
+}

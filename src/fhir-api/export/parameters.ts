@@ -25,11 +25,21 @@ interface Sent {
 
 /** What the client asks for. */
 export interface WantedExport
-  extends Pick<ExportOrder, 'since' | 'until' | 'filters' | 'elements' | 'notes' | 'isOnlyPatients'> {
+  extends Pick<
+    ExportOrder,
+    | 'since'
+    | 'until'
+    | 'filters'
+    | 'elements'
+    | 'notes'
+    | 'isOnlyPatients'
+    | 'provenance'
+    | 'isByPatient'
+    | 'isPartial'
+  > {
   /** In the order sent; undefined without `_type`. */
   readonly types: readonly string[] | undefined
   readonly patients: readonly string[] | undefined
-  readonly hasProvenance: boolean
 }
 
 interface Reading {
@@ -51,17 +61,22 @@ const PARAMETERS: ReadonlyMap<string, ReadParameter> = new Map<string, ReadParam
   ['_elements', readElements],
   ['patient', readPatients],
   ['includeAssociatedData', readAssociated],
-  ['allowPartialManifests', sent => readOne(sent, 'true or false', text => BOOLEANS.get(text))],
+  ['organizeOutputBy', sent => readOne(sent, 'the type Patient', readOrganized)],
+  ['allowPartialManifests', sent => readOne(sent, 'true or false', text => PARTIAL.get(text))],
   // R4 http.html#parameters: they are about the response to the kick-off, which has no body.
   ['_format', () => ({})],
   ['_pretty', () => ({})],
 ])
 
-// The files of an export are known soon: one manifest has all of them.
-const BOOLEANS: ReadonlyMap<string, Partial<WantedExport>> = new Map([
-  ['true', {}],
+const PARTIAL: ReadonlyMap<string, Partial<WantedExport>> = new Map<string, Partial<WantedExport>>([
+  ['true', { isPartial: true }],
   ['false', {}],
 ])
+
+/** Only the Patient compartment says which resources belong together. */
+function readOrganized(text: string): Partial<WantedExport> | undefined {
+  return text === 'Patient' ? { isByPatient: true } : undefined
+}
 
 /**
  * Reads the parameters of a kick-off. One that is not supported or wrong is refused or, if the client is lenient, left out
@@ -82,7 +97,6 @@ export function readParameters(
     patients: undefined,
     filters: [],
     elements: [],
-    hasProvenance: false,
     notes: [],
   }
   for (const [name, values] of Map.groupBy(sent, it => it.name)) {
@@ -199,11 +213,17 @@ function readPatients(
 }
 
 function readAssociated(sent: readonly Sent[]): Partial<WantedExport> | FhirProblem {
-  const [other] = listValues(sent).filter(it => it !== 'RelevantProvenanceResources')
-  return other === undefined
-    ? { hasProvenance: true }
-    : failMalformed({ name: 'includeAssociatedData' }, 'RelevantProvenanceResources')
+  const wanted = listValues(sent).map(it => ASSOCIATED.get(it))
+  if (wanted.length === 0 || wanted.includes(undefined))
+    return failMalformed({ name: 'includeAssociatedData' }, [...ASSOCIATED.keys()].join(' or '))
+  // The least restrictive value applies.
+  return { provenance: wanted.includes('relevant') ? 'relevant' : 'latest' }
 }
+
+const ASSOCIATED: ReadonlyMap<string, 'latest' | 'relevant'> = new Map([
+  ['LatestProvenanceResources', 'latest'],
+  ['RelevantProvenanceResources', 'relevant'],
+])
 
 /** Each is a search of one type, by parameters that the content of a resource decides. */
 function readFilters(sent: readonly Sent[], { baseUrl }: Reading): Partial<WantedExport> | FhirProblem {

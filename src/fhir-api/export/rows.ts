@@ -1,5 +1,12 @@
 import { isFailure } from '../../core/index.ts'
-import { createMatcher, findContentPatients, parseReference, type Resource } from '../../fhir/index.ts'
+import {
+  createMatcher,
+  findContentPatients,
+  parseDateRange,
+  parseReference,
+  type Resource,
+  Work,
+} from '../../fhir/index.ts'
 import { type Access, hasCompartment } from '../../smart/index.ts'
 import { listReferenceTexts } from '../access/check-references.ts'
 import { checkStored } from '../access/find-resource.ts'
@@ -34,9 +41,10 @@ function isOfPatients(type: string): boolean {
   return hasCompartment(type) && type !== 'Provenance'
 }
 
-/** Whether every row of a part is exported, so that none has to be checked. */
+/** Whether every row of a part is exported, so that their number is known. */
 export function isPlain(access: Access, order: ExportOrder, { type }: Part): boolean {
   return (
+    !order.isByPatient &&
     isWhole(access, type) &&
     listFilters(order, type).length === 0 &&
     (order.level === 'system' || !hasCompartment(type)) &&
@@ -48,8 +56,14 @@ function isWhole(access: Access, type: string): boolean {
   return access.filterFor(type, 'r') === 'everything' && access.filterFor(type, 's') === 'everything'
 }
 
-function isOfTargets({ level, isProvenanceAdded }: ExportOrder, type: string): boolean {
-  return type === 'Provenance' && (level !== 'system' || isProvenanceAdded === true)
+function isOfTargets({ level, isProvenanceAdded, provenance }: ExportOrder, type: string): boolean {
+  const isLimited = level !== 'system' || isProvenanceAdded === true || provenance === 'latest'
+  return type === 'Provenance' && isLimited
+}
+
+/** Whether a resource that a Provenance is about is exported too. Unless the client says which it wants, its patient decides. */
+function isTarget({ types, provenance }: ExportOrder, type: string): boolean {
+  return type !== 'Provenance' && (provenance ? types.includes(type) : isOfPatients(type))
 }
 
 type CheckRows = (rows: readonly ExportRow[]) => Promise<readonly ExportRow[] | Failure>
@@ -66,7 +80,6 @@ export function createRowCheck(
 ): CheckRows {
   const { baseUrl } = context
   const { access } = request
-  if (isPlain(access, order, part)) return async rows => rows
   const { type } = part
   const patients = order.patients && new Set(order.patients)
   const filters = listFilters(order, type)
@@ -90,7 +103,7 @@ export function createRowCheck(
   async function hasExportedTarget(resource: Resource): Promise<boolean | Failure> {
     for (const text of listReferenceTexts(resource.target)) {
       const target = parseReference(text, baseUrl)
-      if (!target || target.type === 'Provenance' || !order.types.includes(target.type)) continue
+      if (!target || !isTarget(order, target.type)) continue
       const stored = await context.session.read(target.type, target.id)
       if (isFailure(stored)) return stored
       if (!stored || stored.deleted || stored.text === undefined) continue
@@ -98,9 +111,29 @@ export function createRowCheck(
       if (isFailure(row)) return row
       const found = await createRowCheck(context, request, order, { type: row.type, kind: 'output' })([row])
       if (isFailure(found)) return found
-      if (found.length > 0) return true
+      const isWanted = found.length > 0 && (await isWantedOf(resource, target))
+      if (isWanted !== false) return isWanted
     }
     return false
+  }
+
+  /** Whether no later Provenance is about a resource, if only the latest are wanted. */
+  async function isWantedOf(
+    { recorded }: Resource,
+    { type: of, id }: { readonly type: string; readonly id: string },
+  ): Promise<boolean | Failure> {
+    if (order.provenance !== 'latest') return true
+    const params = [
+      ['target', `${of}/${id}`],
+      ['_lastUpdated', `le${new Date(order.moment.time).toISOString()}`],
+      ['_sort', '-recorded'],
+      ['_count', '1'],
+    ] as const
+    const interaction = { kind: 'search-type', type: 'Provenance', params } as const
+    const page = await context.session.search({ ...request, interaction, work: new Work() })
+    if (isFailure(page)) return page
+    const latest = page.matches[0]?.parse().recorded
+    return findTime(recorded) >= findTime(latest)
   }
 
   return async rows => {
@@ -134,4 +167,9 @@ function createTargetRow(
 ): ExportRow | Failure {
   const resource = stored.parse()
   return isFailure(resource) ? resource : { type: stored.type, id: stored.id, text, parse: () => resource }
+}
+
+function findTime(instant: unknown): number {
+  const time = typeof instant === 'string' ? parseDateRange(instant)?.low : undefined
+  return time ?? Number.NEGATIVE_INFINITY
 }

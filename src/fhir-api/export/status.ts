@@ -1,7 +1,7 @@
 import { isFailure } from '../../core/index.ts'
 import { failFor } from '../../fhir/index.ts'
 import type { Context, Handler } from '../context.ts'
-import type { ExportJob } from '../exports.ts'
+import type { ExportJob, ExportPlan } from '../exports.ts'
 import type { FhirRequest, Operation } from '../request.ts'
 import { findOwner } from './kick-off.ts'
 import { EXPORT_POLL_SECONDS } from './limits.ts'
@@ -34,29 +34,48 @@ const respondWithStatus = async (
   request: FhirRequest<Operation>,
   job: ExportJob,
 ): ReturnType<Handler<'operation'>> => {
-  const { exports, session, clock } = context
-  if (!job.plan.next) return respondWithManifest(context, request, job)
+  const { exports, clock } = context
+  const page = readPage(request)
+  if (page > Math.max(1, job.plan.manifests?.length ?? 0)) return failFor('export-unknown')
+  if (!job.plan.next || page > 1) return respondWithManifest(context, request, job, page)
   const early = job.nextPollAt - clock()
   if (early > 0) return { ...failFor('export-polled-early'), headers: formatWait(Math.ceil(early / 1000)) }
   const plan = await continuePlan(context, job.order, job.plan)
   if (isFailure(plan)) return plan
   const isStored = await exports?.jobs.update(job, plan, clock() + EXPORT_POLL_SECONDS * 1000)
-  if (!plan.next && isStored) return respondWithManifest(context, request, { ...job, plan })
-  const progress = describeProgress(job.order, plan, session.rows.knowsDeletions)
-  return { status: 202, headers: { 'x-progress': progress, ...formatWait(EXPORT_POLL_SECONDS) } }
+  const isShown = isStored && (!plan.next || plan.manifests !== undefined)
+  return isShown
+    ? respondWithManifest(context, request, { ...job, plan }, page)
+    : { status: 202, headers: describeWait(job, isStored ? plan : job.plan) }
+}
+
+/** The number of a manifest of an export whose client takes partial ones. */
+function readPage({ interaction: { params } }: FhirRequest<Operation>): number {
+  const text = params.find(([name]) => name === 'manifest')?.[1] ?? '1'
+  return /^[1-9]\d{0,5}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY
+}
+
+function describeWait({ order }: ExportJob, plan: ExportPlan) {
+  return { 'x-progress': describeProgress(order, plan), ...formatWait(EXPORT_POLL_SECONDS) }
 }
 
 function formatWait(seconds: number) {
   return { 'retry-after': String(seconds) }
 }
 
-async function respondWithManifest(context: Context, request: FhirRequest<Operation>, job: ExportJob) {
+async function respondWithManifest(
+  context: Context,
+  request: FhirRequest<Operation>,
+  job: ExportJob,
+  page: number,
+) {
+  const isComplete = job.plan.next === undefined
   return {
-    status: 200,
+    status: isComplete ? 200 : 202,
     headers: {
       'content-type': 'application/json; charset=utf-8',
-      expires: new Date(job.expiresAt).toUTCString(),
+      ...(isComplete ? { expires: new Date(job.expiresAt).toUTCString() } : describeWait(job, job.plan)),
     },
-    body: JSON.stringify(buildManifest(context, request, job)),
+    body: JSON.stringify(buildManifest(context, request, job, page)),
   }
 }

@@ -53,6 +53,13 @@ export const EXPORTS = {
     hint: 'An export of patients has the types of the Patient compartment and those that they share. A Binary is the attachment of its DocumentReference; AuditEvents are searched',
     remedy: CORRECT,
   },
+  'export-type-unorganized': {
+    status: 400,
+    code: 'not-supported',
+    sentence: 'Cannot export {type} with organizeOutputBy: its resources are not those of one patient',
+    hint: 'An export that is organized by patient has the types of the Patient compartment, without Group and Provenance',
+    remedy: 'Export the type with a request of its own, without organizeOutputBy.',
+  },
   'export-patient-unknown': {
     status: 400,
     code: 'not-found',

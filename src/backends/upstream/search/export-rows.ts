@@ -2,6 +2,7 @@ import { isFailure } from '../../../core/index.ts'
 import {
   createMatcher,
   findCompartmentPatients,
+  isExcess,
   type Params,
   parseDateRange,
   type Resource,
@@ -15,6 +16,7 @@ import type {
   ExportSource,
   Failure,
   FhirRequest,
+  HistoryPage,
   Search,
   SearchEntry,
   SearchPage,
@@ -22,9 +24,14 @@ import type {
 import type { Access, AccessFilter } from '../../../smart/index.ts'
 import { chunk } from '../chunk.ts'
 import type { GatewayContext } from '../context.ts'
-import { EXPORT_PAGE, EXPORT_PATIENTS_AT_ONCE } from '../limits.ts'
+import { buildGet } from '../http/build-request.ts'
+import { EXPORT_COUNTED, EXPORT_PAGE, EXPORT_PATIENTS_AT_ONCE, EXPORT_VERSIONS } from '../limits.ts'
 import { type PageCursor, parseCursor } from '../paging.ts'
+import { readLast, readVersion } from '../read/read-version.ts'
+import { visitMatches } from './chains.ts'
 import { CUT } from './continuation.ts'
+import { countUpstream } from './count.ts'
+import { findHistory } from './find-history.ts'
 import { performSearch } from './search.ts'
 
 /** The gateway's context with an allowance of its own: a file takes many searches, each of which is limited like a request. */
@@ -32,10 +39,11 @@ type BindWork = (work: Work) => GatewayContext
 
 /**
  * The rows of bulk exports, from the upstream's searches within the grant. The upstream has current versions only: a resource
- * that changes after the moment is missing, and is in the next export that begins at this one's time.
+ * that changes after the moment is missing, and is in the next export that begins at this one's time. The positions of ranges
+ * are times of the last change: a range never gets further rows.
  */
 export class UpstreamRows implements ExportSource {
-  readonly knowsDeletions = false
+  readonly isStable = false
   readonly #bind: BindWork
   readonly #request: FhirRequest
   readonly #clock: () => number
@@ -52,20 +60,97 @@ export class UpstreamRows implements ExportSource {
     return { time: this.#clock(), mark: 0 }
   }
 
-  /** One range for each type that has matches: an upstream need not count them. */
-  async divide(selection: ExportSelection, after: number): Promise<ExportRange | undefined | Failure> {
-    const range = { from: 0, to: selection.moment.time }
-    if (after >= range.to) return undefined
-    for (const part of this.#listParts(selection)) {
-      const page = await this.#search(part, selection, '1')
-      if (isFailure(page)) return isUnknownType(page) ? undefined : page
-      if (page.matches.length > 0 || page.cursors.has('next')) return range
-    }
-    return undefined
+  async knowsDeletions(type: string, since: number): Promise<boolean> {
+    const { upstream } = this.#bind(new Work())
+    const path = `/${type}/_history?_count=1&_since=${formatTime(since)}`
+    const response = await upstream.ask(buildGet(this.#request, path))
+    return !isFailure(response) && response.status === 200
   }
 
-  async *read(selection: ExportSelection): AsyncIterable<readonly ExportRow[] | Failure> {
-    for (const part of this.#listParts(selection)) yield* this.#readPart(part, selection)
+  async divide(
+    selection: ExportSelection,
+    after: number,
+    limit: number,
+  ): Promise<ExportRange | undefined | Failure> {
+    const end = findEnd(selection)
+    if (after >= end) return undefined
+    if (selection.isDeleted) return this.#divideDeletions(selection)
+    const first = await this.#findFirst(selection, { from: after, to: end })
+    if (first === undefined || isFailure(first)) return first
+    const most = this.#isCounted(selection) ? limit : Math.min(limit, EXPORT_COUNTED)
+    for (let to = end; ; ) {
+      const range = { from: after, to }
+      const rows = await this.#countRange(selection, range, most)
+      if (isFailure(rows)) return rows
+      if (rows === undefined || rows <= most || to - first <= 1) return { ...range, rows }
+      const part = Math.min(1 / 2, Math.max(1 / 64, (0.9 * most) / rows))
+      to = first + Math.max(1, Math.floor((to - first) * part))
+    }
+  }
+
+  async count(selection: ExportSelection): Promise<number | Failure> {
+    const rows = await this.#countRange(selection, { from: 0, to: findEnd(selection) }, EXPORT_COUNTED)
+    return rows ?? 0
+  }
+
+  /** The time of the first row, as far as the upstream shows it; undefined if there are none. */
+  async #findFirst(selection: ExportSelection, range: Range): Promise<number | undefined | Failure> {
+    let first: number | undefined
+    for (const part of this.#listParts(selection)) {
+      const page = await this.#search(part, selection, range, '1')
+      if (isFailure(page) && isUnknownType(page)) return undefined
+      if (isFailure(page)) return page
+      const [match] = page.matches
+      if (!match && !page.cursors.has('next')) continue
+      const time = (match && toRow(match).updated) ?? range.from
+      first = Math.min(first ?? time, Math.max(time, range.from))
+    }
+    return first
+  }
+
+  /** Whether the caller may know how many resources of the type the upstream has. */
+  #isCounted({ type }: ExportSelection): boolean {
+    const { access } = this.#request
+    return access.filterFor(type, 's') === 'everything' && access.filterFor(type, 'r') === 'everything'
+  }
+
+  /** More than `most` if there are more; undefined if the upstream does not say. */
+  async #countRange(
+    selection: ExportSelection,
+    range: Range,
+    most: number,
+  ): Promise<number | undefined | Failure> {
+    let rows = 0
+    for (const part of this.#listParts(selection)) {
+      const found = await this.#countPart(part, selection, range, most)
+      if (found === undefined || isFailure(found)) return found
+      rows += found
+      if (rows > most) break
+    }
+    return rows
+  }
+
+  /** The upstream's total may include resources outside the access, so that the matches of a limited caller are counted one by one. */
+  async #countPart(
+    part: Part,
+    selection: ExportSelection,
+    range: Range,
+    most: number,
+  ): Promise<number | undefined | Failure> {
+    const request = this.#createSearch(part, selection, range, EXPORT_PAGE)
+    const context = this.#bind(request.work)
+    if (this.#isCounted(selection)) return countUpstream(context, request)
+    const count = await visitMatches(context, request, most, () => undefined)
+    const isMore = count === 'too-many' || (isFailure(count) && isExcess(count))
+    return isMore ? 4 * most : count
+  }
+
+  async *read(
+    selection: ExportSelection,
+    { from = 0, to = findEnd(selection) }: Partial<ExportRange>,
+  ): AsyncIterable<readonly ExportRow[] | Failure> {
+    if (selection.isDeleted) return yield* this.#readDeletions(selection)
+    for (const part of this.#listParts(selection)) yield* this.#readPart(part, selection, { from, to })
   }
 
   /**
@@ -73,13 +158,17 @@ export class UpstreamRows implements ExportSource {
    * result, and by their number the next rows would move to the page before. Where the upstream does not sort, nothing may
    * have changed until the end.
    */
-  async *#readPart(part: Part, selection: ExportSelection): AsyncIterable<readonly ExportRow[] | Failure> {
-    let { since: from } = selection
+  async *#readPart(
+    part: Part,
+    selection: ExportSelection,
+    { from: start, to }: Range,
+  ): AsyncIterable<readonly ExportRow[] | Failure> {
+    let from = start
     let shown = new Set<string>()
     let cursor: PageCursor | undefined
     let isByPosition = false
     for (;;) {
-      const page = await this.#search(part, { ...selection, since: from }, EXPORT_PAGE, cursor)
+      const page = await this.#search(part, selection, { from, to }, EXPORT_PAGE, cursor)
       if (isFailure(page)) return yield page
       if (page.lacks) return yield CUT
       const rows = page.matches.map(toRow)
@@ -87,7 +176,7 @@ export class UpstreamRows implements ExportSource {
       const next = page.cursors.get('next')
       if (!next) break
       const last = findLastTime(rows)
-      if (last !== undefined && last > (from ?? Number.NEGATIVE_INFINITY)) {
+      if (last !== undefined && last > from) {
         // The rows of that time come again.
         shown = new Set(rows.filter(({ updated }) => updated === last).map(({ id }) => id))
         from = last
@@ -104,50 +193,97 @@ export class UpstreamRows implements ExportSource {
   /** Whether no resource has changed since the moment, so that none has left the result while it was read. */
   async #isUnchanged(part: Part, selection: ExportSelection): Promise<boolean> {
     const { since: _, until: __, ...rest } = selection
-    const later = await this.#ask(
-      part,
-      rest,
-      [['_lastUpdated', `gt${formatTime(selection.moment.time)}`]],
-      '1',
-    )
+    const range = { from: selection.moment.time + 1, to: Number.POSITIVE_INFINITY }
+    const later = await this.#search(part, rest, range, '1')
     return !isFailure(later) && later.matches.length === 0 && !later.cursors.has('next')
   }
 
   #search(
     part: Part,
     selection: ExportSelection,
+    range: Range,
     count: string,
     cursor?: PageCursor,
   ): Promise<SearchPage | Failure> {
-    const { moment, since, until } = selection
-    const upper = until !== undefined && until <= moment.time ? `lt${formatTime(until)}` : undefined
-    const times: Params = [
-      ['_lastUpdated', upper ?? `le${formatTime(moment.time)}`],
-      ...(since === undefined ? [] : [['_lastUpdated', `ge${formatTime(since)}`] as const]),
-      ['_sort', '_lastUpdated'],
-    ]
-    return this.#ask(part, selection, times, count, cursor)
+    const request = this.#createSearch(part, selection, range, count)
+    return performSearch(this.#bind(request.work), request, cursor)
   }
 
-  #ask(
+  #createSearch(
     { access, params }: Part,
-    { type }: ExportSelection,
-    times: Params,
+    { type, since = 0, until = Number.POSITIVE_INFINITY }: ExportSelection,
+    range: Range,
     count: string,
-    cursor?: PageCursor,
-  ): Promise<SearchPage | Failure> {
-    const work = new Work()
-    const request: FhirRequest<Search> = {
-      ...this.#request,
-      access,
-      work,
-      interaction: { kind: 'search-type', type, params: [...params, ...times, ['_count', count]] },
+  ): FhirRequest<Search> {
+    const from = Math.max(since, range.from)
+    const to = Math.min(until, range.to)
+    const times: Params = [
+      ...(Number.isFinite(to) ? [['_lastUpdated', `lt${formatTime(to)}`] as const] : []),
+      ...(from > 0 ? [['_lastUpdated', `ge${formatTime(from)}`] as const] : []),
+      ['_sort', '_lastUpdated'],
+      ['_count', count],
+    ]
+    const interaction: Search = { kind: 'search-type', type, params: [...params, ...times] }
+    return { ...this.#request, access, work: new Work(), interaction }
+  }
+
+  /** One range, if anything has changed: an upstream does not count its deletions. */
+  async #divideDeletions(selection: ExportSelection): Promise<ExportRange | undefined | Failure> {
+    const page = await this.#findVersions(selection, 1)
+    if (isFailure(page)) return isUnknownType(page) ? undefined : page
+    const isEmpty = page.versions.length === 0 && !page.cursors.has('next')
+    return isEmpty ? undefined : { from: 0, to: findEnd(selection) }
+  }
+
+  /** The resources that are deleted now and were so at the moment. One that exists again is in the next export. */
+  async *#readDeletions(selection: ExportSelection): AsyncIterable<readonly ExportRow[] | Failure> {
+    const { moment, until = Number.POSITIVE_INFINITY } = selection
+    const shown = new Set<string>()
+    let cursor: PageCursor | undefined
+    for (;;) {
+      const page = await this.#findVersions(selection, EXPORT_VERSIONS, cursor)
+      if (isFailure(page)) return yield page
+      const rows: ExportRow[] = []
+      for (const { method, id, lastModified } of page.versions) {
+        const time = (lastModified !== undefined && parseDateRange(lastModified)?.low) || 0
+        if (method !== 'DELETE' || shown.has(id) || time > moment.time || time >= until) continue
+        shown.add(id)
+        const row = await this.#readDeleted(selection.type, id)
+        if (isFailure(row)) return yield row
+        if (row) rows.push(row)
+      }
+      yield rows
+      const next = page.cursors.get('next')
+      if (!next) return
+      cursor = parseCursor(next)
     }
-    return performSearch(this.#bind(work), request, cursor)
+  }
+
+  #findVersions(
+    { type, since }: ExportSelection,
+    count: number,
+    cursor?: PageCursor,
+  ): Promise<HistoryPage | Failure> {
+    const used: Params = since === undefined ? [] : [['_since', formatTime(since)]]
+    const work = new Work()
+    const interaction = { kind: 'history-type', type, params: used } as const
+    const query = { count, since, at: undefined, used }
+    return findHistory(this.#bind(work), { ...this.#request, work, interaction }, query, cursor)
+  }
+
+  /** With the content before the deletion, by which it is checked; undefined if the resource exists. */
+  async #readDeleted(type: string, id: string): Promise<ExportRow | undefined | Failure> {
+    const context = this.#bind(new Work())
+    const current = await readVersion(context, this.#request, type, id)
+    if (isFailure(current)) return current
+    if (!current?.deleted) return undefined
+    const content = await readLast(context, this.#request, type, id)
+    if (content === undefined || isFailure(content)) return content
+    return { type, id, text: JSON.stringify(content), parse: () => content }
   }
 
   /** The searches whose results make up the rows: for some patients at a time, and for each of the queries. */
-  #listParts({ type, filters, patients }: ExportSelection): readonly Part[] {
+  #listParts({ type, filters, of, patients = of }: ExportSelection): readonly Part[] {
     const { access } = this.#request
     const queries = filters.length === 0 ? [[]] : filters
     const groups = patients ? chunk(patients, EXPORT_PATIENTS_AT_ONCE) : [undefined]
@@ -173,6 +309,16 @@ export class UpstreamRows implements ExportSource {
       patients.size > 0 && findCompartmentPatients(resource, this.#baseUrl).intersection(patients).size > 0
     )
   }
+}
+
+/** Times in milliseconds: of `from` or later, and before `to`. */
+interface Range {
+  readonly from: number
+  readonly to: number
+}
+
+function findEnd({ moment }: ExportSelection): number {
+  return moment.time + 1
 }
 
 interface Part {
