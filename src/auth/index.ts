@@ -5,7 +5,7 @@
  */
 
 export { setPassword } from './admin/accounts/change-sign-in.ts'
-export { addUser, changeUser, type UserChanges } from './admin/accounts/change-user.ts'
+export { addUser, changeUser } from './admin/accounts/change-user.ts'
 export type { NewUser } from './admin/accounts/check-user.ts'
 export { explainSignIn } from './admin/accounts/explain-sign-in.ts'
 export { findUnknown, listFhirUsers, makeLookupContext } from './admin/accounts/fhir-users.ts'
@@ -13,6 +13,7 @@ export { linkUser } from './admin/accounts/link-user.ts'
 export type { ChangedUser } from './admin/accounts/perform-on-user.ts'
 export { describeSharing } from './admin/accounts/shared-fhir-users.ts'
 export { endSignInById } from './admin/accounts/sign-ins.ts'
+export { listPlainFields, type UserChanges, type UserKind } from './admin/accounts/user-fields.ts'
 export { listUsers, type UserDescription } from './admin/accounts/users.ts'
 export { createAdminApiDocument } from './admin/api.ts'
 export { describeClientState } from './admin/apps/client-list.ts'

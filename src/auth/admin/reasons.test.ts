@@ -75,7 +75,7 @@ const WAYS: Readonly<Record<AdminReason, (world: World) => unknown>> = {
     ),
   'username-taken': ({ admin }) => addUser(admin, { ...NEW, username: 'clinician' }),
   'username-malformed': () => listFaultsOfNew({ ...NEW, username: ' ' })[0],
-  'display-name-malformed': () => listUserFaults({ ...NEW, displayName: '' })[0],
+  'text-malformed': () => listUserFaults({ ...NEW, displayName: '' })[0],
   'fhir-user-malformed': () => listUserFaults({ ...NEW, fhirUser: 'Patient/1' })[0],
   'records-needed': () => listUserFaults({ ...NEW, kind: 'account', fhirUser: '', records: false })[0],
   'fhir-user-without-records': () => listUserFaults({ ...NEW, records: false })[0],

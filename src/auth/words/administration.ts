@@ -103,10 +103,10 @@ export const ADMINISTRATION = {
     sentence: 'a username has {rule}',
     remedy: 'Choose a username by this rule.',
   },
-  'display-name-malformed': {
+  'text-malformed': {
     code: 'invalid',
-    sentence: 'a display name has 1 to {longest} characters {form}',
-    remedy: 'Correct the name.',
+    sentence: 'a {property} has 1 to {longest} characters {form}',
+    remedy: 'Correct the text.',
   },
   'fhir-user-malformed': {
     code: 'invalid',

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import type { ChangedUser, NewUser, UserDescription } from '../../auth/index.ts'
+import type { ChangedUser, NewUser, UserChanges, UserDescription, UserKind } from '../../auth/index.ts'
 import { readSettings, type Settings } from '../../config/index.ts'
 import { HOW, isNewUsername, NEW_USERNAME_RULE } from '../../core/index.ts'
 import { isId } from '../../fhir/index.ts'
@@ -13,7 +13,6 @@ import {
   CommandFailure,
   type ExitCode,
   failMisuse,
-  getOptional,
   getRequired,
   getSeveral,
   getSubject,
@@ -23,6 +22,7 @@ import {
 } from '../command.ts'
 import { findOperator } from '../operator.ts'
 import { performCommand, withSealer } from '../with-store.ts'
+import { describeOptions, readCleared, readOptions, refuseTwoFlags } from './user-options.ts'
 
 const accountAdd: Command = {
   usage: `
@@ -30,14 +30,14 @@ Usage: ${HOW} account add --username <name> [--patient <id>] [--related-person <
          [--activation-link]
 
 Adds a patient, who signs in to apps with access to their own record only, or a related person, who has access to the records
-of the patients they act for. Prompts for the password, or reads it from the first line of standard input (at most 72 bytes):
+of the patients they act for. Without a display name it is the username. Prompts for the password, or reads it from the first line of standard input (at most 72 bytes):
   echo "$PASSWORD" | ${HOW} account add --username alba --patient patient-1
 
 Options:
   --username <name>        name to sign in with
   --patient <id>           id of the Patient resource, for example patient-1 or Patient/patient-1
   --related-person <id>    id of a RelatedPerson resource, which names the patient; once for each patient
-  --display-name <text>    name shown on pages; by default the username
+${describeOptions('account', 'add')}
   --activation-link        print a link with which the user chooses a password, and read no password`,
   async run(args, io) {
     const username = readUsername(getRequired(args, 'username'))
@@ -49,7 +49,8 @@ Options:
     ]
     if (fhirUser === undefined) throw failMisuse('Needs --patient or --related-person')
     const displayName = getText(args, 'display-name') || username
-    return addAccount(args, io, { kind: 'account', username, displayName, fhirUser, relatedPersons })
+    const named = { kind: 'account', username, displayName, fhirUser, relatedPersons } as const
+    return addAccount(args, io, { ...readOptions(args, 'account'), ...named })
   },
 }
 
@@ -66,29 +67,17 @@ Options:
   --patient <id>           id of the user's own Patient resource
   --related-person <id>    id of a RelatedPerson resource, which names the patient; replaces all others, so name each
   --no-related-persons     the user no longer acts for other patients
-  --display-name <text>    name shown on pages`,
+${describeOptions('account', 'set')}`,
   positionals: { min: 0, max: 1 },
   async run(args, io) {
-    const username = getSubject(args, 'username')
     const [patient] = readIds(args, 'patient', 'Patient').slice(-1)
     const related = readIds(args, 'related-person', 'RelatedPerson')
-    const displayName = getOptional(args, 'display-name')
     if (isSet(args, 'no-related-persons') && related.length > 0)
       throw failMisuse('Expected --related-person or --no-related-persons, not both')
-    const changes = {
-      ...(displayName !== undefined && { displayName }),
+    return changeAccount(args, io, 'account', {
       ...(patient !== undefined && { fhirUser: `Patient/${patient}` }),
       ...((related.length > 0 || isSet(args, 'no-related-persons')) && { relatedPersons: related }),
-    }
-    if (Object.keys(changes).length === 0) throw failMisuse('Nothing to change: specify an option')
-    const { changeUser } = await import('../../auth/index.ts')
-    const target = { username, kind: 'account' } as const
-    const user = await performCommand(io, 'Cannot change account', admin =>
-      changeUser(admin, target, changes),
-    )
-    io.stdout.write(`Changed account ${username}\n`)
-    await addNotes(io, () => noteFhirUsers(user, io))
-    return 0
+    })
   },
 }
 
@@ -111,6 +100,27 @@ export async function addAccount(args: Arguments, io: Io, user: NewUser): Promis
   io.stdout.write(`Added ${kind} ${username} with id ${added.id}\n`)
   await noteSecret(added, secret, io)
   await addNotes(io, () => noteFhirUsers(added, io))
+  return 0
+}
+
+/** Changes what the options name, and `own`, which only users of this kind have. */
+export async function changeAccount(
+  args: Arguments,
+  io: Io,
+  kind: UserKind,
+  own: UserChanges = {},
+): Promise<ExitCode> {
+  const username = getSubject(args, 'username')
+  refuseTwoFlags(args, kind)
+  const changes = { ...readCleared(args, kind), ...readOptions(args, kind), ...own }
+  if (Object.keys(changes).length === 0) throw failMisuse('Nothing to change: specify an option')
+  const { changeUser } = await import('../../auth/index.ts')
+  // `clinician …` also finds the accounts of patients, as in the first release.
+  const target = kind === 'account' ? { username, kind } : { username }
+  const user = await performCommand(io, `Cannot change ${kind}`, admin => changeUser(admin, target, changes))
+  io.stdout.write(`Changed ${kind} ${username}\n`)
+  if (kind === 'account' || changes.fhirUser !== undefined) await addNotes(io, () => noteFhirUsers(user, io))
+  if (changes.admin === false || changes.auditor) await noteNoAdministrator(io)
   return 0
 }
 

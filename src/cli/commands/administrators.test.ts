@@ -52,6 +52,31 @@ describe('sallyport clinician', () => {
   })
 })
 
+describe('--clear', () => {
+  it('removes a value of a clinician or of an account, and names the options that it knows (CLI-1)', async () => {
+    assert.equal(
+      (await run('clinician add --username cleo --display-name Cleo --fhir-user p2', 'correct horse\n'))
+        .exitCode,
+      0,
+    )
+    assert.equal((await run('clinician set cleo --clear fhir-user --display-name Cleopatra')).exitCode, 0)
+    assert.deepEqual((await readDetails()).at(-1), {
+      before: { displayName: 'Cleo', fhirUser: 'Practitioner/p2', records: true },
+      after: { displayName: 'Cleopatra', fhirUser: '', records: false },
+    })
+    await run('account add --username rita --patient p3 --related-person r1', 'correct horse\n')
+    assert.equal((await run('account set rita --clear related-person')).exitCode, 0)
+    assert.deepEqual((await readDetails()).at(-1), {
+      before: { relatedPersons: ['r1'] },
+      after: { relatedPersons: [] },
+    })
+    const { exitCode, stderr } = await run('account set rita --clear display-name')
+    assert.deepEqual([exitCode, stderr], [2, 'Cannot clear display-name: expected related-person\n'])
+    await run('clinician remove cleo')
+    await run('account remove rita')
+  })
+})
+
 describe('sallyport clinician --auditor', () => {
   it('makes auditors, who are never administrators, with the roles in words (ADMIN-29)', async () => {
     const add = 'clinician add --username vera --display-name Vera --fhir-user p9'

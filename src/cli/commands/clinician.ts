@@ -1,9 +1,8 @@
-import type { NewUser, UserChanges } from '../../auth/index.ts'
+import type { NewUser } from '../../auth/index.ts'
 import { getProviderIssuer, readSettings } from '../../config/index.ts'
 import { HOW } from '../../core/index.ts'
 import {
   type Arguments,
-  addNotes,
   type Command,
   failMisuse,
   getOptional,
@@ -14,14 +13,8 @@ import {
 } from '../command.ts'
 import { readFhirUser } from '../start/files.ts'
 import { performCommand } from '../with-store.ts'
-import {
-  addAccount,
-  noteFhirUsers,
-  noteNoAdministrator,
-  noteSecret,
-  readSecret,
-  readUsername,
-} from './account.ts'
+import { addAccount, changeAccount, noteSecret, readSecret, readUsername } from './account.ts'
+import { describeOptions, readOptions } from './user-options.ts'
 
 const clinicianAdd: Command = {
   usage: `
@@ -34,20 +27,17 @@ The clinician can sign in at once. Prompts for the password, or reads it from th
 
 Options:
   --username <name>        name to sign in with
-  --display-name <text>    name shown on pages
   --fhir-user <id>         id of the Practitioner resource, for example practitioner-7 or Practitioner/practitioner-7
   --no-records             instead of it: the account opens no patient records (administration only)
-  --admin                  the clinician is an administrator
-  --auditor                the clinician sees the administration area, and changes nothing there
+${describeOptions('clinician', 'add')}
   --activation-link        print a link with which the user chooses a password, and read no password`,
   async run(args, io) {
     return addAccount(args, io, {
+      ...readOptions(args, 'clinician'),
       kind: 'clinician',
       username: readUsername(getRequired(args, 'username')),
       displayName: getRequired(args, 'display-name'),
       ...(readRecords(args, io) ?? { fhirUser: getRequired(args, 'fhir-user') }),
-      admin: isSet(args, 'admin'),
-      auditor: isSet(args, 'auditor'),
     })
   },
 }
@@ -104,42 +94,11 @@ again at each sign-in, even after --no-admin.
 
 Options:
   --username <name>        the clinician
-  --admin                  the clinician becomes an administrator
-  --no-admin               the clinician is no longer an administrator
-  --auditor                the clinician sees the administration area, changes nothing there, and is no administrator
-  --no-auditor             the clinician is no longer an auditor
-  --display-name <text>    name shown on pages
   --fhir-user <id>         id of the Practitioner resource
-  --no-records             the account has no FHIR user and opens no patient records; its sign-ins and the access of apps end`,
+  --no-records             the account has no FHIR user and opens no patient records; its sign-ins and the access of apps end
+${describeOptions('clinician', 'set')}`,
   positionals: { min: 0, max: 1 },
-  async run(args, io) {
-    const username = getSubject(args, 'username')
-    const changes = readChanges(args, io)
-    const { changeUser } = await import('../../auth/index.ts')
-    const user = await performCommand(io, 'Cannot change clinician', admin =>
-      changeUser(admin, { username }, changes),
-    )
-    io.stdout.write(`Changed clinician ${username}\n`)
-    if (changes.fhirUser !== undefined) await addNotes(io, () => noteFhirUsers(user, io))
-    if (changes.admin === false || changes.auditor) await noteNoAdministrator(io)
-    return 0
-  },
-}
-
-function readChanges(args: Arguments, io: Io): UserChanges {
-  const roles = ['admin', 'no-admin', 'auditor', 'no-auditor'].filter(name => isSet(args, name))
-  if (roles.length > 1) throw failMisuse(`Expected ${roles.map(name => `--${name}`).join(' or ')}, not both`)
-  const displayName = getOptional(args, 'display-name')
-  const changes = {
-    ...(isSet(args, 'admin') && { admin: true }),
-    ...(isSet(args, 'no-admin') && { admin: false }),
-    ...(isSet(args, 'auditor') && { auditor: true }),
-    ...(isSet(args, 'no-auditor') && { auditor: false }),
-    ...(displayName !== undefined && { displayName }),
-    ...readRecords(args, io),
-  }
-  if (Object.keys(changes).length === 0) throw failMisuse('Nothing to change: specify an option')
-  return changes
+  run: (args, io) => changeAccount(args, io, 'clinician', readRecords(args, io)),
 }
 
 const clinicianLink: Command = {

@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
 import { CLOSED, formatTime } from '../../../endpoint/index.ts'
-import { LIMITS } from '../../base/limits.ts'
 import { findSignIns } from '../../users/sign-ins.ts'
 import { type Admin, type AdminFailure, failAdmin } from '../base/action.ts'
 import { type AdminCall, type AdminEndpoint, defineEndpoint } from '../base/endpoint.ts'
@@ -14,9 +13,10 @@ import { findUnknown, listFhirUsers } from './fhir-users.ts'
 import type { ChangedUser, ShownUser } from './perform-on-user.ts'
 import { describeSharing } from './shared-fhir-users.ts'
 import { SIGN_IN_COLUMNS } from './sign-ins.ts'
+import { describeMembers, readMembers, type UserKind } from './user-fields.ts'
 import { listColumns, USER_LISTS } from './user-list.ts'
 import { getUserOperation, USER_OPERATIONS } from './user-operations.ts'
-import { findUser, type UserDescription, type UserKind, type UserTarget } from './users.ts'
+import { findUser, type UserDescription, type UserTarget } from './users.ts'
 
 /** Only in responses about one user. */
 const ABOUT_ONE = {
@@ -33,49 +33,15 @@ const ABOUT_ONE = {
   ),
 }
 
-/** The members that an administrator sets of users of one kind only. */
 const KINDS = {
-  clinician: {
-    path: '/clinicians',
-    name: 'clinician',
-    example: 'For example `Practitioner/1`.',
-    set: {
-      records: Type.Optional(
-        Type.Boolean({
-          description:
-            '`false`: the account has no `fhir_user`, and opens no patient records. Ends all sign-ins and the access of apps. A `fhir_user` undoes it.',
-        }),
-      ),
-      admin: Type.Optional(Type.Boolean({ description: '`true` ends `auditor`.' })),
-      auditor: Type.Optional(Type.Boolean({ description: '`true` ends `admin`.' })),
-    },
-  },
-  account: {
-    path: '/accounts',
-    name: 'account of a patient or of related persons',
-    example: '`Patient/1`, or `RelatedPerson/1` for a user who is not a patient.',
-    set: {
-      related_persons: Type.Optional(
-        Type.Array(Type.String(), { maxItems: LIMITS.relatedPersons, description: 'Ids.' }),
-      ),
-    },
-  },
+  clinician: { path: '/clinicians', name: 'clinician' },
+  account: { path: '/accounts', name: 'account of a patient or of related persons' },
 } as const
 
 export const userEndpoints = [...defineUserEndpoints('clinician'), ...defineUserEndpoints('account')]
 
-interface UserMembers {
-  readonly display_name?: string
-  readonly fhir_user?: string
-  readonly disabled?: boolean
-  readonly records?: boolean
-  readonly admin?: boolean
-  readonly auditor?: boolean
-  readonly related_persons?: readonly string[]
-}
-
 function defineUserEndpoints(kind: UserKind): readonly AdminEndpoint[] {
-  const { path, name, example, set } = KINDS[kind]
+  const { path, name } = KINDS[kind]
   const columns = listColumns(kind)
   const User = Type.Object({ ...describeColumns(columns).properties, ...ABOUT_ONE }, CLOSED)
   /** With a question to the FHIR server. */
@@ -104,26 +70,16 @@ function defineUserEndpoints(kind: UserKind): readonly AdminEndpoint[] {
       description:
         'If the body has neither a password nor a link, the user signs in with an identity provider.',
       body: Type.Object(
-        {
-          username: Type.String(),
-          display_name: Type.String(),
-          fhir_user: Type.Optional(Type.String({ description: example })),
-          password: Password,
-          activation_link: WithLink,
-          ...set,
-        },
+        { ...describeMembers(kind, 'add'), password: Password, activation_link: WithLink },
         CLOSED,
       ),
       status: 201,
       operation: getUserOperation(kind, 'add'),
       result: Type.Object({ ...User.properties, activation_link: Type.Optional(NewLink) }, CLOSED),
-      async handle({
-        admin,
-        context,
-        body: { username, display_name, fhir_user = '', password, activation_link, ...members },
-      }) {
-        const named = { kind, username, displayName: display_name, fhirUser: fhir_user }
-        const user = { ...readChanges(members), ...named, password, withLink: activation_link }
+      async handle({ admin, context, body }) {
+        const { username = '', displayName = '', fhirUser = '', ...others } = readMembers(body)
+        const { password, activation_link: withLink } = body
+        const user = { ...others, kind, username, displayName, fhirUser, password, withLink }
         const added = await addUser(admin, user)
         const described = await describeOne({ context, admin }, added)
         return isFailure(added) || isFailure(described) ? described : { ...described, ...describeLink(added) }
@@ -154,19 +110,11 @@ function defineUserEndpoints(kind: UserKind): readonly AdminEndpoint[] {
       title: `Change a${kind === 'account' ? 'n' : ''} ${name}`,
       description:
         'Absent members keep their values. Disabling a user ends all sign-ins and the access of apps.',
-      body: Type.Object(
-        {
-          display_name: Type.Optional(Type.String()),
-          fhir_user: Type.Optional(Type.String()),
-          disabled: Type.Optional(Type.Boolean()),
-          ...set,
-        },
-        CLOSED,
-      ),
+      body: Type.Object(describeMembers(kind, 'set'), CLOSED),
       operation: getUserOperation(kind, 'set'),
       result: User,
       handle: async ({ admin, context, params: { id = '' }, body }) =>
-        describeOne({ context, admin }, await changeUser(admin, { id, kind }, readChanges(body))),
+        describeOne({ context, admin }, await changeUser(admin, { id, kind }, readMembers(body))),
     }),
     ...defineOperationEndpoints({
       name: kind,
@@ -183,19 +131,6 @@ function defineUserEndpoints(kind: UserKind): readonly AdminEndpoint[] {
       },
     } satisfies Subject<ShownUser, UserTarget, ChangedUser>),
   ]
-}
-
-function readChanges(members: UserMembers) {
-  const { display_name, fhir_user, records, disabled, admin, auditor, related_persons } = members
-  return {
-    displayName: display_name,
-    fhirUser: fhir_user,
-    records,
-    disabled,
-    admin,
-    auditor,
-    relatedPersons: related_persons,
-  }
 }
 
 function describeLink({ activationLink }: ChangedUser) {

@@ -25,6 +25,7 @@ import {
   type UserOperation,
   type UserOperations,
 } from './perform-on-user.ts'
+import { listGiven, toColumns, type UserChanges } from './user-fields.ts'
 import { describe, isAdministrator, type UserDescription, type UserTarget } from './users.ts'
 
 export const CHANGE_OPERATIONS = {
@@ -152,10 +153,8 @@ export async function addUser(admin: Admin, user: NewUser): Promise<ChangedUser 
       .insertInto('clinician')
       .values({
         username: user.username,
-        display_name: user.displayName,
+        ...toColumns(user),
         fhir_user_id: toColumn(user.fhirUser),
-        admin: user.admin ?? false,
-        auditor: user.auditor ?? false,
         password_hash,
         must_change_password: user.password !== undefined && isIssued(admin),
         for_loopback: admin.isForLoopback ?? false,
@@ -195,18 +194,6 @@ async function storeRelatedPersons(
       .execute()
 }
 
-/** The properties that change. */
-export interface UserChanges {
-  readonly displayName?: string | undefined
-  readonly fhirUser?: string | undefined
-  /** False removes the FHIR user: the account opens no records. A new FHIR user undoes it. */
-  readonly records?: boolean | undefined
-  readonly relatedPersons?: readonly string[] | undefined
-  readonly admin?: boolean | undefined
-  readonly auditor?: boolean | undefined
-  readonly disabled?: boolean | undefined
-}
-
 /**
  * Changes a user. Disabling a user ends all sign-ins and the access of apps. The last administrator may give up the role:
  * the command line can restore it.
@@ -219,15 +206,11 @@ export function changeUser(
   const changes = replaceRole(asked)
   const verb = chooseVerb(changes)
   return performOnUser(admin, target, operation(verb), async (trx, row, before) => {
-    const wanted = {
+    const wanted: UserDescription = {
       ...before,
-      displayName: changes.displayName ?? before.displayName,
-      fhirUser: changes.fhirUser ?? (changes.records === false ? '' : before.fhirUser),
-      records: changes.records ?? (changes.fhirUser === undefined ? before.records : true),
-      relatedPersons: changes.relatedPersons ?? before.relatedPersons,
-      admin: changes.admin ?? before.admin,
-      auditor: changes.auditor ?? before.auditor,
-      disabled: changes.disabled ?? before.disabled,
+      fhirUser: changes.records === false ? '' : before.fhirUser,
+      records: changes.fhirUser === undefined ? before.records : true,
+      ...listGiven(changes),
     }
     const asOwn =
       changes.admin === false
@@ -238,11 +221,8 @@ export function changeUser(
     const fault = refuseOwnAccount(admin, row.id, asOwn) ?? listUserFaults(wanted)[0]
     if (fault) return fault
     const columns = {
-      display_name: wanted.displayName,
+      ...toColumns(wanted),
       fhir_user_id: toColumn(wanted.fhirUser),
-      admin: wanted.admin,
-      auditor: wanted.auditor,
-      disabled: wanted.disabled,
       // Enabling a user again does not restore what ended.
       access_version: row.access_version + (wanted.disabled && !before.disabled ? 1 : 0),
     }

@@ -3,19 +3,15 @@ import { isId } from '../../../fhir/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { findNewPasswordFault, type PasswordOwner } from '../../users/passwords.ts'
 import { type Admin, AdminFailure, failAdmin } from '../base/action.ts'
-import { findRow, type UserKind } from './users.ts'
+import { TEXTS, type UserChanges, type UserKind, type UserProperty } from './user-fields.ts'
+import { findRow } from './users.ts'
 
-export interface NewUser {
+export interface NewUser extends UserChanges {
   readonly kind: UserKind
   readonly username: string
   readonly displayName: string
   /** `Practitioner/1` for a clinician; `Patient/1` or the first RelatedPerson for an account. */
   readonly fhirUser: string
-  /** False: the account of a clinician without a FHIR user, which opens no records. */
-  readonly records?: boolean | undefined
-  readonly relatedPersons?: readonly string[] | undefined
-  readonly admin?: boolean | undefined
-  readonly auditor?: boolean | undefined
   /** Without it and without a link, the user signs in with an identity provider. */
   readonly password?: string | undefined
   /** Whether the user gets a link to choose a password. */
@@ -26,15 +22,8 @@ const FHIR_USERS = { clinician: ['Practitioner'], account: ['Patient', 'RelatedP
 
 /** A property of a user that is not valid. */
 export class UserFault extends AdminFailure {
-  readonly property:
-    | 'username'
-    | 'displayName'
-    | 'fhirUser'
-    | 'records'
-    | 'relatedPersons'
-    | 'admin'
-    | 'auditor'
-  constructor(property: UserFault['property'], failure: AdminFailure) {
+  readonly property: UserProperty
+  constructor(property: UserProperty, failure: AdminFailure) {
     super(failure.reason, failure.facts)
     this.property = property
   }
@@ -42,21 +31,25 @@ export class UserFault extends AdminFailure {
 
 /** Why a user cannot have these properties, in the order of the form. */
 export function listUserFaults(
-  user: Pick<
-    NewUser,
-    'kind' | 'username' | 'displayName' | 'fhirUser' | 'records' | 'relatedPersons' | 'admin' | 'auditor'
-  >,
+  user: Pick<NewUser, 'kind' | 'username' | 'displayName' | 'fhirUser' | keyof UserChanges>,
 ): readonly UserFault[] {
   const { relatedPersons = [], records = true } = user
   const [type = '', id = '', ...more] = user.fhirUser.split('/')
   const types: readonly string[] = FHIR_USERS[user.kind]
   const wrongIds = relatedPersons.filter(id => !isId(id))
-  const rules: readonly (readonly [isKept: boolean, property: UserFault['property'], AdminFailure])[] = [
-    [
-      isPlainLine(user.displayName, LIMITS.nameCharacters),
-      'displayName',
-      failAdmin('display-name-malformed', { longest: LIMITS.nameCharacters, form: ON_PLAIN_LINE }),
-    ],
+  const rules: readonly (readonly [isKept: boolean, property: UserProperty, AdminFailure])[] = [
+    ...TEXTS.map(
+      ({ property, member, isRequired }) =>
+        [
+          isPlainLine(user[property] ?? '', LIMITS.nameCharacters) || (!isRequired && !user[property]),
+          property,
+          failAdmin('text-malformed', {
+            property: member.replaceAll('_', ' '),
+            longest: LIMITS.nameCharacters,
+            form: ON_PLAIN_LINE,
+          }),
+        ] as const,
+    ),
     [
       !records || (types.includes(type) && isId(id) && more.length === 0),
       'fhirUser',

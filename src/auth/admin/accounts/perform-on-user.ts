@@ -15,12 +15,12 @@ import {
   perform,
 } from '../base/action.ts'
 import type { RowOperations } from '../subject/operations.ts'
+import type { UserKind } from './user-fields.ts'
 import {
   describe,
   findRow,
   isAdministrator,
   type UserDescription,
-  type UserKind,
   type UserRow,
   type UserTarget,
 } from './users.ts'

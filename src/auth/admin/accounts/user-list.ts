@@ -4,9 +4,10 @@ import { type Html, html, renderBadge, renderDateTime } from '../../../web/ui/in
 import { LIMITS } from '../../base/limits.ts'
 import type { Admin, AdminOperation, PageRequest } from '../base/action.ts'
 import { renderLink } from '../page/shell.ts'
-import { formatMinute, type SubjectColumns } from '../subject/columns.ts'
+import { formatMinute, type SubjectColumn, type SubjectColumns } from '../subject/columns.ts'
 import { defineList, type List, type States, type Wanted } from '../subject/list.ts'
-import { listUsers, UNUSED_DAYS, type UserDescription, type UserKind } from './users.ts'
+import { listOthers, TEXTS, type UserKind } from './user-fields.ts'
+import { listUsers, UNUSED_DAYS, type UserDescription } from './users.ts'
 
 export const SECTION = 'clinicians'
 
@@ -171,18 +172,21 @@ export const USER_COLUMNS: SubjectColumns<UserDescription> = {
     about: 'Users of identity providers who sign in as this user.',
     csv: user => user.links.map(({ issuer, subject }) => `${issuer} ${subject}`).join('; '),
   },
+  ...Object.fromEntries(TEXTS.flatMap(field => (field.isRequired ? [] : [defineText(field)]))),
   id: { of: 'id', schema: Type.String(), table: 'ID' },
 }
 
-/** The members that only users of this kind have in JSON. */
-const OWN: Readonly<Record<UserKind, readonly string[]>> = {
-  clinician: ['records', 'admin', 'auditor', 'admin_providers'],
-  account: ['related_persons'],
+/** A text that not every account has. */
+function defineText({ member, property, label, about }: (typeof TEXTS)[number]) {
+  const of = (user: UserDescription) => user[property] || undefined
+  const schema = Type.Optional(Type.String())
+  const column: SubjectColumn<UserDescription> = { of, schema, about, detail: [label, of] }
+  return [member, column] as const
 }
 
-/** The columns of users of one kind. */
+/** The columns of users of one kind, without the members that only the other kind has. */
 export function listColumns(kind: UserKind): SubjectColumns<UserDescription> {
-  const others = OWN[kind === 'clinician' ? 'account' : 'clinician']
+  const others = [...listOthers(kind), ...(kind === 'account' ? ['admin_providers'] : [])]
   return Object.fromEntries(Object.entries(USER_COLUMNS).filter(([name]) => !others.includes(name)))
 }
 

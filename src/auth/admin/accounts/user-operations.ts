@@ -3,7 +3,7 @@ import { SIGN_IN_OPERATIONS } from './change-sign-in.ts'
 import { CHANGE_OPERATIONS } from './change-user.ts'
 import { LINK_OPERATIONS } from './link-user.ts'
 import { nameOperation, type UserOperations } from './perform-on-user.ts'
-import type { UserKind } from './users.ts'
+import type { UserKind } from './user-fields.ts'
 
 /** The operations on users, by verb, in the order of their links. The audit trail and the command line name them `clinician disable`, `account disable`. */
 export const USER_OPERATIONS = { ...SIGN_IN_OPERATIONS, ...CHANGE_OPERATIONS, ...LINK_OPERATIONS }

@@ -9,32 +9,26 @@ import { findLocked, isLocked } from '../../users/guesses.ts'
 import { NO_PASSWORD } from '../../users/passwords.ts'
 import type { AccessRules } from '../../users/validity/rule.ts'
 import { type Admin, cutPage, type ListPage, type PageRequest } from '../base/action.ts'
-
-/** A user of this server: a clinician, or the account of a patient or of related persons. */
-export type UserKind = 'clinician' | 'account'
+import { type PlainValues, readPlainValues, type UserKind } from './user-fields.ts'
 
 /** Which user an operation is about. With a kind, users of the other kind do not exist. */
 export type UserTarget = ({ readonly id: string } | { readonly username: string }) & {
   readonly kind?: UserKind
 }
 
-export interface UserDescription {
+/** An auditor is never an administrator. */
+export interface UserDescription extends PlainValues {
   readonly id: string
   readonly kind: UserKind
   readonly username: string
-  readonly displayName: string
   /** `Practitioner/1`; empty for an account that opens no records. */
   readonly fhirUser: string
   /** False for an account without a FHIR user: it opens no records (LOGIN-19). */
   readonly records: boolean
   /** The ids of the RelatedPersons as which an account acts for patients. */
   readonly relatedPersons: readonly string[]
-  readonly admin: boolean
-  /** Sees the administration, and changes nothing. Never an administrator. */
-  readonly auditor: boolean
   /** The identity providers that name the user an administrator, in current sign-ins. */
   readonly adminProviders: readonly string[]
-  readonly disabled: boolean
   /** Whether the account was made for loopback, and ends elsewhere. */
   readonly isForLoopback: boolean
   readonly hasPassword: boolean
@@ -240,14 +234,12 @@ async function describeAll(
     id: row.id,
     kind: getKind(row),
     username: row.username,
-    displayName: row.display_name,
+    ...readPlainValues(row),
     fhirUser: formatFhirUser(row.fhir_user_id),
     records: opensRecords({ fhirUserId: row.fhir_user_id }),
     relatedPersons: related.filter(one => one.clinician_id === row.id).map(one => one.related_person_id),
-    admin: Boolean(row.admin),
     auditor: Boolean(row.auditor) && !row.admin,
     adminProviders: listAdminProviders(signIns, row, rules),
-    disabled: Boolean(row.disabled),
     isForLoopback: Boolean(row.for_loopback),
     hasPassword: row.password_hash !== NO_PASSWORD,
     activationEndsAt: activationEnds.get(row.id),

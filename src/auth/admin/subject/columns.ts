@@ -10,7 +10,7 @@ export interface SubjectColumn<Row> {
   /** JSON has it if it has a schema. */
   readonly schema?: TSchema
   /** Its description in the OpenAPI document. */
-  readonly about?: string
+  readonly about?: string | undefined
   /** CSV has what JSON has, or not, or under another name, or with another value. */
   readonly csv?: false | string | ((row: Row) => CsvValue)
   /** The page has it: its heading, and how it is shown. */

@@ -34,12 +34,13 @@ import { describeLookup, findMeantPatients } from '../../page/find-patients.ts'
 import type { AdminRequest } from '../../page/route.ts'
 import { type AdminPage, renderAdminPage, renderFacts, renderLink, renderTable } from '../../page/shell.ts'
 import { type FhirUserRead, listUnknown, readFhirUsers } from '../fhir-users.ts'
+import type { TextProperty } from '../user-fields.ts'
 import type { UserDescription } from '../users.ts'
 
 /** The fields of the form of a user, as typed. */
 export type UserFormEntries = Readonly<
   Record<
-    'kind' | 'username' | 'displayName' | 'fhirUser' | 'noRecords' | 'relatedPersons' | 'password',
+    'kind' | 'username' | TextProperty | 'fhirUser' | 'noRecords' | 'relatedPersons' | 'password',
     string
   >
 >

@@ -66,8 +66,8 @@ export const userRoutes: readonly AdminRoute[] = [
       const user = await requireUser(request)
       if (isFailure(user)) return user
       const entries = readEntries(request.form)
-      const { kind, displayName, fhirUser, records, relatedPersons } = readUser(entries, user.fhirUser)
-      const changes = { displayName, fhirUser, records, ...(kind === 'account' && { relatedPersons }) }
+      const { kind, username, relatedPersons, ...others } = readUser(entries, user.fhirUser)
+      const changes = { ...others, ...(kind === 'account' && { relatedPersons }) }
       const wanted = { ...user, ...changes }
       const step = {
         section: SECTION,

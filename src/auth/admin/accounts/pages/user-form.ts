@@ -12,8 +12,8 @@ import type { Parameters } from '../../../base/request.ts'
 import type { AdminRequest } from '../../page/route.ts'
 import { renderAdminPage, renderLink } from '../../page/shell.ts'
 import type { UserFault } from '../check-user.ts'
+import { readTexts, TEXTS, USER_FIELDS, type UserKind, type UserProperty } from '../user-fields.ts'
 import { KINDS, SECTION } from '../user-list.ts'
-import type { UserKind } from '../users.ts'
 import { renderPatientSearch, type UserFormEntries } from './bind-user.ts'
 
 /** What the form has: a chosen patient replaces the FHIR user. */
@@ -23,7 +23,7 @@ export function readEntries(form: Parameters): UserFormEntries {
   return {
     kind: chosen === '' ? read('kind') : 'account',
     username: read('username'),
-    displayName: read('displayName'),
+    ...readTexts(read),
     fhirUser: chosen || read('fhirUser'),
     noRecords: chosen === '' ? read('noRecords') : '',
     relatedPersons: read('relatedPersons'),
@@ -45,7 +45,7 @@ export function readUser({ fhirUser, ...entries }: UserFormEntries, before = '')
   return {
     kind,
     username: entries.username,
-    displayName: entries.displayName,
+    ...readTexts(property => entries[property]),
     fhirUser: !records && completeFhirUser(kind, fhirUser) === before ? '' : completeFhirUser(kind, named),
     records,
     relatedPersons,
@@ -59,7 +59,7 @@ function completeFhirUser(kind: UserKind, named: string): string {
 const NO_ENTRIES: UserFormEntries = {
   kind: 'clinician',
   username: '',
-  displayName: '',
+  ...readTexts(() => ''),
   fhirUser: '',
   noRecords: '',
   relatedPersons: '',
@@ -84,12 +84,12 @@ export function renderNewUser(
     ).map(
       ([name, text]) => html`<option value="${name}"${name === kind && html` selected`}>${text}</option>`,
     )}</select></div>
-${renderOwn({ name: 'username', label: 'Username', required: true, hint: isRuleSaid ? undefined : `It has ${NEW_USERNAME_RULE}.` })}
-${renderOwn({ name: 'displayName', label: 'Name', required: true })}
-${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>. For a relative you can leave it empty: the first of the related persons is then used. Leave it empty if the account opens no patient records.' })}
+${renderOwn('username', { hint: isRuleSaid ? undefined : `It has ${NEW_USERNAME_RULE}.` })}
+${TEXTS.map(({ property }) => renderOwn(property))}
+${renderOwn('fhirUser')}
 ${renderNoRecords(entries, { faults })}
 ${renderPatientSearch(request, 'Find a patient (name, MRN or birth date)')}
-${renderOwn(RELATED_PERSONS)}
+${renderOwn('relatedPersons', { rows: 2 })}
 ${request.context.providers.passwords && renderPasswordChoice(password, ['link', '1', ''])}
 <div class="actions"><button class="btn">Add user</button>${renderLink('/clinicians', 'Cancel', 'btn btn--quiet')}</div>
 </form>`,
@@ -106,7 +106,7 @@ export function renderNoRecords(
     type: 'checkbox',
     name: 'noRecords',
     value: '1',
-    text: 'Opens no patient records (administration only)',
+    text: USER_FIELDS.records.label,
     meta:
       fault?.sentence ??
       `For security officers, the helpdesk and technical administrators. Apps cannot be used with the account, and access that the user gave them ends. ${lost === '' ? 'The account has no FHIR user.' : `The account loses its FHIR user ${lost}.`}`,
@@ -131,20 +131,18 @@ export function renderPasswordChoice(chosen: string, offered: readonly (keyof ty
   })}</div></fieldset>`
 }
 
-export const RELATED_PERSONS = {
-  name: 'relatedPersons',
-  label: 'Related persons',
-  rows: 2,
-  hint: 'For a person who acts for patients: RelatedPerson/<id>, one per line. Each names one patient. The FHIR server lists them: RelatedPerson?patient=<id>.',
-} as const
-
 /** The fields of a user with their entries and faults. The first fault has the focus. */
 export function defineFields(entries: Partial<UserFormEntries>, faults: readonly UserFault[]) {
-  return (field: Field & { readonly name: keyof UserFormEntries }): Html => {
-    const fault = faults.find(({ property }) => property === field.name)
+  return (property: UserProperty & keyof UserFormEntries, more: Pick<Field, 'hint' | 'rows'> = {}): Html => {
+    const fault = faults.find(one => one.property === property)
+    const field: { label: string; hint?: string; isRequired?: true } = USER_FIELDS[property]
     return renderField({
-      ...field,
-      value: entries[field.name],
+      name: property,
+      label: field.label,
+      required: field.isRequired ?? false,
+      hint: field.hint,
+      ...more,
+      value: entries[property],
       error: fault?.sentence,
       autofocus: fault !== undefined && fault === faults[0],
     })

@@ -32,11 +32,12 @@ import type { UserFault } from '../check-user.ts'
 import { type FhirUserRead, listFhirUsers, listUnknown, readFhirUsers } from '../fhir-users.ts'
 import { describeSharing } from '../shared-fhir-users.ts'
 import { SIGN_IN_COLUMNS } from '../sign-ins.ts'
+import { TEXTS } from '../user-fields.ts'
 import { buildUserPath, DONE, SECTION, USER_COLUMNS } from '../user-list.ts'
 import { USER_OPERATIONS } from '../user-operations.ts'
 import type { UserDescription } from '../users.ts'
 import { renderPatientSearch, renderUnknown, type UserFormEntries } from './bind-user.ts'
-import { defineFields, RELATED_PERSONS, renderFaultAlert, renderNoRecords } from './user-form.ts'
+import { defineFields, renderFaultAlert, renderNoRecords } from './user-form.ts'
 
 /** `refused`: changes that cannot be saved. */
 export async function renderUserPage(
@@ -69,11 +70,11 @@ export async function renderUserPage(
   const form = html`<h2 class="section__title subhead">${user.kind === 'account' ? 'Name, FHIR user and related persons' : 'Name and FHIR user'}</h2>
 <form class="card card__body stack" method="post" action="${paths.admin}${buildUserPath(user)}">
 <input type="hidden" name="kind" value="${user.kind}">
-${renderOwn({ name: 'displayName', label: 'Name', required: true })}
-${renderOwn({ name: 'fhirUser', label: 'FHIR user', hint: user.kind === 'clinician' ? describeClinician(reads) : undefined })}
+${TEXTS.map(({ property }) => renderOwn(property))}
+${renderOwn('fhirUser', { hint: user.kind === 'clinician' ? describeClinician(reads) : undefined })}
 ${user.kind === 'clinician' && renderNoRecords(entries, { faults, lost: user.fhirUser })}
 ${user.kind === 'account' && renderPatientSearch(request, 'Find another patient (name, MRN or birth date)')}
-${user.kind === 'account' && renderOwn(RELATED_PERSONS)}
+${user.kind === 'account' && renderOwn('relatedPersons', { rows: 2 })}
 ${records}
 <div class="actions"><button class="btn btn--quiet">Save</button></div></form>`
   return renderAdminPage(
