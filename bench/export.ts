@@ -79,7 +79,10 @@ function fill(made: string): void {
   const observations = sample.filter(it => it.resourceType === 'Observation')
   const repository = openRepository({ file: join(made, 'fhir.db'), baseUrl: BASE })
   const copies = function* () {
-    for (let at = 0; at < RESOURCES; at++) yield { ...observations[at % observations.length], id: `o${at}` }
+    for (let at = 0; at < RESOURCES; at++) {
+      const observation = observations[at % observations.length]
+      if (observation) yield { ...observation, id: `o${at}` }
+    }
   }
   repository.loadInBatches('bench', copies())
   repository.close()

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { findOwnProgram } from '../../core/index.ts'
+import type { Resource } from '../../fhir/index.ts'
 import type { Closing, PrintLine } from './parts.ts'
 
 export interface SampleOrder {
@@ -25,6 +26,7 @@ export async function loadSamplePatients(
   if (!workerData) return
   printLine(`Creating ${workerData.count} sample patient${workerData.count === 1 ? '' : 's'}…`)
   const worker = new Worker(findOwnProgram('src/cli/start/sample-patients-worker'), { workerData })
+  worker.on('message', (done: number) => printLine(`${done} of ${workerData.count} sample patients…`))
   closing.add(() => worker.terminate())
   // Rejects if the thread fails: `once` listens for its errors.
   await once(worker, 'exit')
@@ -40,5 +42,20 @@ async function findOpenOrder(order: SampleOrder): Promise<SampleOrder | undefine
     return repository.count() === 0 ? order : undefined
   } finally {
     repository.close()
+  }
+}
+
+const PATIENTS_A_REPORT = 500
+
+/** Reports how many patients are done, because thousands take minutes. */
+export function* reportPatients(
+  resources: Iterable<Resource>,
+  report: (done: number) => void,
+): Generator<Resource> {
+  let begun = 0
+  for (const resource of resources) {
+    if (resource.resourceType === 'Patient' && begun++ > 0 && begun % PATIENTS_A_REPORT === 1)
+      report(begun - 1)
+    yield resource
   }
 }

@@ -79,19 +79,19 @@ describe('openRepository', () => {
 
   it('continues a load in batches that was interrupted', () => {
     function* listPatients(end: number) {
-      for (let at = 0; at < 1_200; at++) {
+      for (let at = 0; at < 4_200; at++) {
         if (at === end) throw new Error('interrupted')
         yield patient(`p${at}`)
       }
     }
     const repository = open('batches.db')
-    assert.throws(() => repository.loadInBatches('sample', listPatients(1_100)), /interrupted/)
+    assert.throws(() => repository.loadInBatches('sample', listPatients(4_100)), /interrupted/)
     assert.equal(repository.findInterruptedLoad(), 'sample')
     const stored = repository.count()
-    assert.ok(stored > 0 && stored < 1_200, `${stored}`)
+    assert.ok(stored > 0 && stored < 4_200, `${stored}`)
     repository.loadInBatches('sample', listPatients(Number.POSITIVE_INFINITY))
     assert.equal(repository.findInterruptedLoad(), undefined)
-    assert.equal(repository.count(), 1_200)
+    assert.equal(repository.count(), 4_200)
     assert.equal(repository.find('Patient', 'p0')?.version, 1)
     repository.close()
   })
