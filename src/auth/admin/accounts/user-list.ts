@@ -7,7 +7,7 @@ import { renderLink } from '../page/shell.ts'
 import { formatMinute, type SubjectColumn, type SubjectColumns } from '../subject/columns.ts'
 import { defineList, type List, type States, type Wanted } from '../subject/list.ts'
 import { listOthers, TEXTS, type UserKind } from './user-fields.ts'
-import { listUsers, UNUSED_DAYS, type UserDescription } from './users.ts'
+import { countUsers, listUsers, MANY_WRONG_CODES, UNUSED_DAYS, type UserDescription } from './users.ts'
 
 export const SECTION = 'clinicians'
 
@@ -197,8 +197,14 @@ const FILTERS = {
     name: 'search',
   },
   disabled: { schema: Type.Boolean(), about: 'Whether the user is disabled.' },
+  records: { schema: Type.Boolean(), about: 'Whether the account opens patient records.' },
+  has_password: { schema: Type.Boolean(), about: 'Whether the account has a password.' },
   second_factor: { schema: Type.Boolean(), about: 'Whether the user has a second factor on this server.' },
   locked: { schema: Type.Boolean(), about: 'Whether the account is locked after too many wrong passwords.' },
+  wrong_codes: {
+    schema: Type.Boolean(),
+    about: `Whether more than ${MANY_WRONG_CODES} codes or passkeys were wrong in the last 24 hours.`,
+  },
   unused_days: {
     schema: Type.Integer({ minimum: 1, maximum: 36_500 }),
     about: 'Only users who have not signed in for this number of days.',
@@ -276,14 +282,20 @@ const STATES: States<typeof FILTERS> = {
 }
 
 function readUsers(admin: Admin, wanted: Wanted<typeof FILTERS> & PageRequest, kind?: UserKind) {
-  const { second_factor, unused_days, signed_in, ...others } = wanted
-  return listUsers(admin, {
+  const { after, limit } = wanted
+  return listUsers(admin, { ...toFilter(wanted), kind, after, limit })
+}
+
+function toFilter(wanted: Wanted<typeof FILTERS>) {
+  const { second_factor, has_password, wrong_codes, unused_days, signed_in, ...others } = wanted
+  return {
     ...others,
-    kind,
     hasSecondFactor: second_factor,
+    hasPassword: has_password,
+    hasWrongCodes: wrong_codes,
     unusedDays: unused_days,
     hasSignedIn: signed_in,
-  })
+  }
 }
 
 /** After an action. */
@@ -303,6 +315,7 @@ export const ALL_USERS = defineList({
   filters: FILTERS,
   states: STATES,
   read: readUsers,
+  count: (admin, wanted) => countUsers(admin, toFilter(wanted)),
   page: {
     section: SECTION,
     title: 'Users',

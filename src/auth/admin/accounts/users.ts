@@ -1,7 +1,8 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
-import { type Kysely, type Selectable, sql } from 'kysely'
+import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
 import { DAY_MS } from '../../../core/index.ts'
 import { containsText, type Schema, type Store } from '../../../store/index.ts'
+import { LIMITS } from '../../base/limits.ts'
 import { formatFhirUser, isPatientUser, opensRecords } from '../../base/user.ts'
 import { findActivationEnds } from '../../users/activation.ts'
 import { findAdminProvider, keepGoodLogins, type LoginRow, selectLogins } from '../../users/find-login.ts'
@@ -98,6 +99,10 @@ export interface UserFilter extends PageRequest {
   readonly locked?: boolean | undefined
   /** Accounts that nobody has signed in to for so many days, and that are older. */
   readonly unusedDays?: number | undefined
+  readonly records?: boolean | undefined
+  readonly hasPassword?: boolean | undefined
+  /** Whether somebody who knows the password may be guessing codes. */
+  readonly hasWrongCodes?: boolean | undefined
   /** False: nobody has ever signed in, as far as is known. */
   readonly hasSignedIn?: boolean | undefined
 }
@@ -112,7 +117,7 @@ export async function listUsers(
   do {
     const end = await findEnd(store, after)
     const wanted = { ...filter, after, limit: filter.limit + 1 - rows.length }
-    rows.push(...(await findRows(store, wanted, { end, now: clock() })))
+    rows.push(...(await findRows({ store, clock, rules }, wanted, end)))
     after = end
     await yieldTurn()
   } while (after !== undefined && rows.length <= filter.limit)
@@ -139,38 +144,88 @@ async function findEnd({ db, dialect }: Store, after = ''): Promise<string | und
   return end?.username
 }
 
+type Context = Pick<Admin, 'store' | 'clock' | 'rules'>
+
 /** The first users that meet the filter, up to the username `end`. */
-function findRows(
-  { db }: Store,
-  filter: UserFilter,
-  { end, now }: { readonly end: string | undefined; readonly now: number },
-): Promise<UserRow[]> {
-  const { kind, text, admin, auditor, disabled, hasSecondFactor, locked, unusedDays, hasSignedIn } = filter
+function findRows(context: Context, filter: UserFilter, end: string | undefined): Promise<UserRow[]> {
   const { after, limit } = filter
-  const orNot = (isWanted: boolean) => sql.raw(isWanted ? '' : 'not')
-  return db
-    .selectFrom('clinician')
+  return selectWanted(context, filter)
     .selectAll()
-    .$if(kind !== undefined, query => query.where(isOfKind(kind ?? 'clinician')))
     .$if(after !== undefined, query => query.where('username', '>', after ?? ''))
     .$if(end !== undefined, query => query.where('username', '<=', end ?? ''))
-    .$if(admin === true, query => query.where(mayBeAdministrator))
-    .$if(admin === false, query => query.where('admin', '=', false))
-    .$if(auditor === true, query => query.where('auditor', '=', true).where('admin', '=', false))
-    .$if(auditor === false, query =>
-      query.where(eb => eb.or([eb('auditor', '=', false), eb('admin', '=', true)])),
-    )
-    .$if(disabled !== undefined, query => query.where('disabled', '=', disabled ?? false))
-    .$if(hasSecondFactor !== undefined, query =>
-      query.where(sql<boolean>`${orNot(hasSecondFactor ?? false)} ${hasFactor}`),
-    )
-    .$if(locked !== undefined, query => query.where(sql<boolean>`${orNot(locked ?? false)} ${isLocked}`))
-    .$if(unusedDays !== undefined, query => query.where(lastUse, '<', now - (unusedDays ?? 0) * DAY_MS))
-    .$if(hasSignedIn !== undefined, query => query.where('signed_in_at', hasSignedIn ? 'is not' : 'is', null))
-    .$if(text !== undefined, query => query.where(containsText(['username', 'display_name'], text ?? '')))
     .orderBy('username')
     .limit(limit)
     .execute()
+}
+
+/** How many users meet the filter. */
+export async function countUsers(
+  context: Context,
+  filter: Omit<UserFilter, keyof PageRequest>,
+): Promise<number> {
+  if (filter.admin !== undefined) return countListed(context, filter)
+  const { count } = await selectWanted(context, filter)
+    .select(({ fn }) => fn.countAll().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Whether a user is an administrator also depends on sign-ins. */
+async function countListed(context: Context, filter: Omit<UserFilter, keyof PageRequest>): Promise<number> {
+  let count = 0
+  let after: string | undefined
+  do {
+    const { items, next } = await listUsers(context, { ...filter, after, limit: LIMITS.adminPage })
+    count += items.length
+    after = next
+  } while (after !== undefined)
+  return count
+}
+
+function selectWanted({ store: { db }, clock, rules }: Context, filter: Omit<UserFilter, keyof PageRequest>) {
+  const { kind, text, admin, auditor, disabled, hasSecondFactor, locked, unusedDays, hasSignedIn } = filter
+  const { records, hasPassword, hasWrongCodes } = filter
+  const now = clock()
+  const orNot = (isWanted: boolean) => sql.raw(isWanted ? '' : 'not')
+  const is = (condition: RawBuilder<boolean>, isWanted = false) =>
+    sql<boolean>`${orNot(isWanted)} ${condition}`
+  return (
+    db
+      .selectFrom('clinician')
+      .$if(kind !== undefined, query => query.where(isOfKind(kind ?? 'clinician')))
+      .$if(admin === true, query => query.where(mayBeAdministrator))
+      .$if(admin === false, query => query.where('admin', '=', false))
+      .$if(auditor === true, query => query.where('auditor', '=', true).where('admin', '=', false))
+      .$if(auditor === false, query =>
+        query.where(eb => eb.or([eb('auditor', '=', false), eb('admin', '=', true)])),
+      )
+      .$if(disabled !== undefined, query => query.where('disabled', '=', disabled ?? false))
+      .$if(records !== undefined, query => query.where('fhir_user_id', records ? '!=' : '=', ''))
+      .$if(hasPassword !== undefined, query =>
+        query.where('password_hash', hasPassword ? '!=' : '=', NO_PASSWORD),
+      )
+      .$if(hasSecondFactor !== undefined, query => query.where(is(hasFactor, hasSecondFactor)))
+      .$if(locked !== undefined, query => query.where(is(isLocked, locked)))
+      .$if(hasWrongCodes !== undefined, query => query.where(is(guessesCodes(now), hasWrongCodes)))
+      // An account for loopback cannot be used elsewhere.
+      .$if(unusedDays !== undefined, query =>
+        query
+          .where(lastUse, '<', now - (unusedDays ?? 0) * DAY_MS)
+          .$if(!rules.onLoopback, usable => usable.where('for_loopback', '=', false)),
+      )
+      .$if(hasSignedIn !== undefined, query =>
+        query.where('signed_in_at', hasSignedIn ? 'is not' : 'is', null),
+      )
+      .$if(text !== undefined, query => query.where(containsText(['username', 'display_name'], text ?? '')))
+  )
+}
+
+/** Wrong second factors of a day that are more than typing errors: somebody may know the password. */
+export const MANY_WRONG_CODES = 5
+
+function guessesCodes(now: number): RawBuilder<boolean> {
+  return sql`(id in (select clinician_id from wrong_code where at > ${now - DAY_MS}
+    group by clinician_id having count(*) > ${MANY_WRONG_CODES}))`
 }
 
 const hasFactor = sql<boolean>`exists (select 1 from factor where factor.clinician_id = clinician.id)`
@@ -179,7 +234,7 @@ const hasFactor = sql<boolean>`exists (select 1 from factor where factor.clinici
 export const UNUSED_DAYS = 90
 
 /** The last sign-in, or else the creation of the account, or else the time since which both are kept. */
-export const lastUse = sql<number>`coalesce(signed_in_at, created_at,
+const lastUse = sql<number>`coalesce(signed_in_at, created_at,
   (select applied_at from schema_migration where name = '0002-who'))`
 
 /** By the account, or by an identity provider at a sign-in. */

@@ -12,7 +12,7 @@ import { renderLink } from '../page/shell.ts'
 import type { SubjectColumn, SubjectColumns } from '../subject/columns.ts'
 import { defineList } from '../subject/list.ts'
 import { Keys, Texts } from './client-metadata.ts'
-import { type ClientRow, describeClient, listClients } from './clients.ts'
+import { type ClientRow, countClients, describeClient, listClients } from './clients.ts'
 
 export const SECTION = 'apps'
 
@@ -191,7 +191,7 @@ export const CLIENTS = defineList<ListedClient, typeof FILTERS>({
     },
     unverified: {
       text: 'Unverified',
-      filter: { approved: false },
+      filter: { approved: false, disabled: false },
       none: {
         title: 'No unverified apps',
         text: 'An app that registers itself appears here until an administrator approves it.',
@@ -210,6 +210,7 @@ export const CLIENTS = defineList<ListedClient, typeof FILTERS>({
     const { items, next } = await listClients(admin, wanted)
     return { items: await findListed(admin, items), next }
   },
+  count: countClients,
   api: { path: '/clients', title: 'Clients, by id' },
   page: {
     section: SECTION,

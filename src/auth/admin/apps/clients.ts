@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Selectable, Transaction } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
-import { containsText, isPresent, type Schema, sha256 } from '../../../store/index.ts'
+import { containsText, isPresent, type Schema, type Store, sha256 } from '../../../store/index.ts'
 import { type Client, findStoredRow, toClient } from '../../oauth/clients/client.ts'
 import { CLIENT_FIELDS, describeApp, PLAIN_FIELDS } from '../../oauth/clients/fields.ts'
 import {
@@ -382,17 +382,32 @@ export async function listClients(
   { store }: Pick<Admin, 'store'>,
   filter: ClientFilter,
 ): Promise<ListPage<ClientRow>> {
-  const { text, approved, disabled, after, limit } = filter
-  const rows = await store.db
-    .selectFrom('client')
+  const { after, limit } = filter
+  const rows = await selectWanted(store, filter)
     .selectAll()
-    .where(isPresent)
     .$if(after !== undefined, query => query.where('client_id', '>', after ?? ''))
-    .$if(text !== undefined, query => query.where(containsText(['client_id', 'name'], text ?? '')))
-    .$if(approved !== undefined, query => query.where('approved', '=', approved ?? true))
-    .$if(disabled !== undefined, query => query.where('disabled', '=', disabled ?? false))
     .orderBy('client_id')
     .limit(limit + 1)
     .execute()
   return cutPage(rows, filter, row => row.client_id)
+}
+
+/** How many clients meet the filter. */
+export async function countClients(
+  { store }: Pick<Admin, 'store'>,
+  filter: Omit<ClientFilter, keyof PageRequest>,
+): Promise<number> {
+  const { count } = await selectWanted(store, filter)
+    .select(({ fn }) => fn.countAll().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+function selectWanted({ db }: Store, { text, approved, disabled }: Omit<ClientFilter, keyof PageRequest>) {
+  return db
+    .selectFrom('client')
+    .where(isPresent)
+    .$if(text !== undefined, query => query.where(containsText(['client_id', 'name'], text ?? '')))
+    .$if(approved !== undefined, query => query.where('approved', '=', approved ?? true))
+    .$if(disabled !== undefined, query => query.where('disabled', '=', disabled ?? false))
 }

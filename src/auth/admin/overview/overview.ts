@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { type Static, Type } from 'typebox'
 import { countRecords, findPage } from '../../../audit/index.ts'
 import { findSecurityWarnings } from '../../../config/index.ts'
@@ -9,19 +9,18 @@ import { isPresent } from '../../../store/index.ts'
 import { createUserLookup, type LookupType } from '../../base/fhir-reader.ts'
 import { formatFhirUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { isLocked } from '../../users/guesses.ts'
 import { findKnownAccounts } from '../../users/known.ts'
-import { NO_PASSWORD } from '../../users/passwords.ts'
 import { checkProvider } from '../../users/providers/providers.ts'
 import { describeMadeForLoopback } from '../../users/validity/made-for-loopback.ts'
 import { findShared } from '../accounts/shared-fhir-users.ts'
-import { lastUse, UNUSED_DAYS } from '../accounts/users.ts'
 import type { Admin } from '../base/action.ts'
 import { defineEndpoint } from '../base/endpoint.ts'
 import { isReady } from '../server/describe-system.ts'
 import { listKeys } from '../server/keys.ts'
 import { findServers } from '../server/system.ts'
 import { findVerification, type VerificationReport } from '../trail/verification.ts'
+import { APPS, USERS } from './listed.ts'
+import { Matter } from './matter.ts'
 
 const Counts = Type.Object(
   {
@@ -35,18 +34,6 @@ const Counts = Type.Object(
   },
   CLOSED,
 )
-
-const Matter = Type.Object(
-  {
-    code: Type.String({ description: 'For example `apps-unverified`. The same for the same matter.' }),
-    text: Type.String(),
-    path: Type.String({ description: 'The page below `/admin` where something can be done about it.' }),
-  },
-  CLOSED,
-)
-
-/** Something that an administrator should look at. */
-export type Matter = Static<typeof Matter>
 
 interface Overview {
   readonly counts: Static<typeof Counts>
@@ -63,7 +50,7 @@ export async function findOverview(
   const found = await Promise.all([
     findServerMatters(app, context),
     findProviderMatters(context),
-    findAppMatters(admin),
+    ...APPS.map(find => find(admin)),
     findDemoMatters(context),
     findKeyMatters(admin, context),
     findSignInMatters(counts),
@@ -71,7 +58,7 @@ export async function findOverview(
     findTrailMatters(admin, context),
     findUserMatters(context),
     findSharedMatters(context),
-    ...CONDITIONS.map(condition => findConditionMatters(context, condition)),
+    ...USERS.map(find => find(admin)),
     findLoopbackMatters(context),
     findSecurityMatters(context),
   ])
@@ -126,19 +113,6 @@ async function findProviderMatters({ providers }: AuthContext): Promise<readonly
     return answer === 'ok' ? [] : [{ code: `provider-${provider.id}`, text, path: '/providers' }]
   })
   return (await Promise.all(matters)).flat()
-}
-
-async function findAppMatters({ store }: Admin): Promise<readonly Matter[]> {
-  const { count } = await store.db
-    .selectFrom('client')
-    .select(sql<number>`count(*)`.as('count'))
-    .where(isPresent)
-    .where('approved', '=', false)
-    .where('disabled', '=', false)
-    .executeTakeFirstOrThrow()
-  if (Number(count) === 0) return []
-  const text = Number(count) === 1 ? '1 app waits' : `${count} apps wait`
-  return [{ code: 'apps-unverified', text: `${text} for approval.`, path: '/apps?state=unverified' }]
 }
 
 /** The demo app needs no consent. Whoever does not use it should not have it. */
@@ -306,74 +280,6 @@ async function findSharedMatters(context: AuthContext): Promise<readonly Matter[
       path: buildSearch([first.username]),
     },
   ]
-}
-
-/** Wrong second factors of a day that are more than typing errors: somebody may know the password. */
-const MANY_WRONG_CODES = 5
-
-/** Accounts that meet a condition, and what is said about them. */
-interface Condition {
-  readonly code: string
-  /** It does not matter on loopback. */
-  readonly isOffLoopback?: true
-  isMet(context: Pick<AuthContext, 'clock' | 'rules'>): RawBuilder<boolean>
-  describe(count: number, names: string): string
-  /** By default a search for the first of them. */
-  readonly path?: string
-}
-
-const CONDITIONS: readonly Condition[] = [
-  {
-    code: 'administrators-one-factor',
-    isOffLoopback: true,
-    isMet: () => sql`(admin and not disabled and password_hash <> ${NO_PASSWORD}
-      and not exists (select 1 from factor where factor.clinician_id = clinician.id))`,
-    describe: (count, names) =>
-      `${count === 1 ? 'An administrator has' : `${count} administrators have`} no second factor: ${names}.`,
-  },
-  {
-    code: 'auditors-open-records',
-    isOffLoopback: true,
-    isMet: () => sql`(auditor and not admin and not disabled and fhir_user_id <> '')`,
-    describe: (count, names) =>
-      `${count === 1 ? 'An auditor can' : `${count} auditors can`} open patient records: ${names}.`,
-    path: '/clinicians?state=auditors',
-  },
-  {
-    code: 'users-wrong-codes',
-    isMet: ({ clock }) => sql`id in (select clinician_id from wrong_code where at > ${clock() - DAY_MS}
-      group by clinician_id having count(*) > ${MANY_WRONG_CODES})`,
-    describe: (_, names) =>
-      `More than ${MANY_WRONG_CODES} wrong codes or passkeys in the last 24 hours: ${names}. Somebody may know the password.`,
-  },
-  {
-    code: 'users-locked',
-    isMet: () => isLocked,
-    describe: (count, names) =>
-      `${count === 1 ? 'An account is' : `${count} accounts are`} locked after too many wrong passwords: ${names}.`,
-    path: '/clinicians?state=locked',
-  },
-  {
-    code: 'users-unused',
-    isMet: ({ clock, rules }) => sql`(not disabled and ${lastUse} < ${clock() - UNUSED_DAYS * DAY_MS}
-      and not (for_loopback and ${!rules.onLoopback}))`,
-    describe: count =>
-      `Nobody has signed in to ${count === 1 ? 'an account' : `${count} accounts`} for ${UNUSED_DAYS} days.`,
-    path: '/clinicians?state=unused',
-  },
-]
-
-async function findConditionMatters(
-  context: AuthContext,
-  { code, isOffLoopback, isMet, describe, path }: Condition,
-): Promise<readonly Matter[]> {
-  if (isOffLoopback && context.rules.onLoopback) return []
-  const found = context.store.db.selectFrom('clinician').where(isMet(context))
-  const rows = await found.select('username').orderBy('username').limit(COMPARED).execute()
-  if (rows.length === 0) return []
-  const { count } = await found.select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow()
-  const names = rows.map(({ username }) => username)
-  return [{ code, text: describe(Number(count), shortenList(names)), path: path ?? buildSearch(names) }]
 }
 
 function buildSearch([first = '']: readonly string[]): string {

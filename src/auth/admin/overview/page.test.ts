@@ -79,8 +79,17 @@ eachDatabaseIfThorough((_name, open) => {
       await server.addUser('olga', { auditor: true, fhir_user_id: '' })
       assert.match(
         (await (await server.logIn('ada')).get('/admin')).body,
-        /An auditor can open patient records: vera\.[\s\S]*href="\/admin\/clinicians\?state=auditors"/,
+        /An auditor can open patient records: vera\.[\s\S]*href="\/admin\/clinicians\?state=auditors&amp;records=true&amp;disabled=false"/,
       )
+      const page = '/admin/clinicians?state=auditors&records=true&disabled=false'
+      const auditors = (await (await server.logIn('ada')).get(page)).body
+      assert.deepEqual(
+        [...auditors.matchAll(/<code>(ada|vera|olga)<\/code>/g)].map(([, name]) => name),
+        ['vera'],
+        'the link shows whom the line counts',
+      )
+      const reset = '/admin/clinicians?state=without-second-factor&admin=true&has_password=true'
+      assert.match((await (await server.logIn('ada')).get(reset)).body, /<code>ada<\/code>/)
       const demo = /Demo app comes with this server, needs no consent, and nobody uses it/
       assert.match(body, demo)
       await store.db.updateTable('client').set({ disabled: true }).execute()
@@ -118,7 +127,7 @@ eachDatabaseIfThorough((_name, open) => {
       await add('00000000-0000-4000-8000-000000000005', server.time.now)
       assert.match(
         (await browser.get('/admin')).body,
-        /More than 5 wrong codes or passkeys in the last 24 hours: ada\.[\s\S]*search=ada"[^>]*>See users/,
+        /More than 5 wrong codes or passkeys in the last 24 hours: ada\.[\s\S]*wrong_codes=true"[^>]*>See users/,
       )
     })
 

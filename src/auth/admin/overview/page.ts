@@ -2,7 +2,8 @@ import { type Html, html, renderAlert, renderIcon } from '../../../web/ui/index.
 import { paths } from '../../base/paths.ts'
 import type { AdminRequest, AdminRoute } from '../page/route.ts'
 import { renderAdminPage, renderLink } from '../page/shell.ts'
-import { findOverview, type Matter } from './overview.ts'
+import type { Matter } from './matter.ts'
+import { findOverview } from './overview.ts'
 
 /** `GET /admin`: counts, and what needs attention. */
 export const overviewRoutes: readonly AdminRoute[] = [

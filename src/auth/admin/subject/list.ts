@@ -70,6 +70,8 @@ export interface List<Row, Of extends Filters = Filters> {
     readonly columns: SubjectColumns<Row>
     read(admin: Admin, wanted: Wanted<Of>): Promise<readonly Row[] | AdminFailure>
   }
+  /** How many rows there are. */
+  count?(admin: Admin, wanted: Wanted<Of>): Promise<number>
   readonly api?: {
     readonly path: `/${string}`
     readonly title: string
@@ -184,6 +186,24 @@ export function readList<Row>(
 
 export function findState<Of extends Filters>(states: States<Of> | undefined, state: unknown) {
   return states && (findOwn(states, String(state ?? 'all')) ?? states.all)
+}
+
+/** How many rows of a list meet a filter. Undefined if it cannot be counted. */
+export async function countRows<Row>(
+  list: List<Row>,
+  admin: Admin,
+  { state, ...wanted }: Wanted,
+): Promise<number | undefined> {
+  return list.count?.(admin, { ...findState(list.states, state)?.filter, ...wanted })
+}
+
+/** The page of a list below the area, with filters in its URL. */
+export function buildListPath<Row>({ page, filters }: List<Row>, wanted: Wanted): string {
+  const query = Object.entries(wanted).map(([name, value]) => [
+    findOwn(filters, name)?.name ?? name,
+    String(value),
+  ])
+  return `${page?.path ?? `/${page?.section}`}?${new URLSearchParams(query)}`
 }
 
 /** The pages of a list, one after the other. The first one that fails is the last. */
