@@ -38,6 +38,7 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   fhir: { imports: [] },
   cache: { imports: [] },
   jwt: { imports: ['turns'] },
+  'client-token': { imports: ['jwt'] },
   turns: { imports: [] },
   smart: { imports: ['fhir'] },
   'web/ui': { imports: [] },
@@ -53,16 +54,17 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   audit: { imports: [...DOMAIN, 'cache', 'store', 'audit-record'] },
   'fhir-api': { imports: [...DOMAIN, 'turns', ...WEB, 'store', 'audit'] },
   // A library that other FHIR servers mount: it brings no server and no database.
-  interceptor: { imports: [...DOMAIN, 'cache', 'jwt', 'turns', 'audit-record'] },
+  interceptor: { imports: [...DOMAIN, 'cache', 'jwt', 'client-token', 'turns', 'audit-record'] },
   'backends/sqlite': { imports: [...SHARED, 'sqlite', 'fhir-api'] },
   'backends/upstream': { imports: [...SHARED, 'fhir-api'] },
   import: { imports: [...DOMAIN, 'sqlite', 'fhir-api', 'backends/sqlite'] },
+  export: { imports: [...DOMAIN, 'fhir-api', 'backends/sqlite', 'import'] },
   // The first start fills the embedded server with them.
   'sample-patients': { imports: [], importsTypesOf: ['fhir'] },
   'app-reasons': { imports: [] },
   auth: { imports: SHARED },
   session: { imports: SHARED },
-  cli: { imports: [...SHARED, ...SERVERS, 'mcp', 'import', 'sample-patients'] },
+  cli: { imports: [...SHARED, ...SERVERS, 'client-token', 'mcp', 'import', 'export', 'sample-patients'] },
   // Runs on an older Node than everything else.
   launcher: { imports: [] },
   // A library for the tests of apps, which starts the launcher.

@@ -5,6 +5,7 @@
  */
 
 export type { AuditRecord } from '../audit-record/index.ts'
+export type { ClientCredential } from '../client-token/index.ts'
 export type { Fetch } from '../core/index.ts'
 export type { Interaction, Refused } from '../fhir/index.ts'
 export type { Access, AccessFilter, Constraint, EnforcementPolicy, Grant } from '../smart/index.ts'
@@ -20,5 +21,4 @@ export { type Caller, createInterceptor, type Interceptor, type InterceptorOptio
 export { type Refusal, refuse } from './refuse.ts'
 export { applyTokenFailures } from './simulate.ts'
 export type { TrustedIssuer, Verify } from './token/verifier.ts'
-export type { ClientCredential } from './trail/client-token.ts'
 export { createTrailSender, type TrailSender, type TrailSenderOptions } from './trail/sender.ts'

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { type AuditRecord, countAnonymous, KINDS_COUNTED, toSentRecord } from '../../audit-record/index.ts'
+import { type ClientCredential, createClientToken } from '../../client-token/index.ts'
 import { type Fetch, isRecord } from '../../core/index.ts'
 import type { DecisionTrail } from '../interceptor.ts'
 import { removeTrailingSlash } from '../token/check-claims.ts'
-import { type ClientCredential, createClientToken } from './client-token.ts'
 
 export interface TrailSenderOptions {
   /** The auth server, whose trail gets the records. */

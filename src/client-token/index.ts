@@ -1,6 +1,11 @@
+/**
+ * The access token of a backend service (SMART 2.2): requested with the secret or the private key of a client, and used until
+ * it is about to expire.
+ */
+
 import { type KeyObject, randomUUID } from 'node:crypto'
-import { type Fetch, isRecord } from '../../core/index.ts'
-import { signJwt } from '../../jwt/index.ts'
+import { type Fetch, isRecord } from '../core/index.ts'
+import { signJwt } from '../jwt/index.ts'
 
 /** How a client authenticates: by its secret, or by the private key of a key set that it is registered with. */
 export type ClientCredential =
@@ -21,7 +26,7 @@ interface ClientTokenOptions {
   readonly clock: () => number
 }
 
-interface ClientToken {
+export interface ClientToken {
   /** Rejects if the auth server issues none. */
   get(): Promise<string>
   /** Call it if the token was refused. */
@@ -33,7 +38,6 @@ const ASSERTION_SECONDS = 60
 /** A token is replaced before it expires. */
 const EARLY_MS = 30_000
 
-/** The access token of a backend service (SMART 2.2), used until it is about to expire. */
 export function createClientToken(options: ClientTokenOptions): ClientToken {
   const { tokenUrl, clientId, credential, scope, fetch, clock } = options
   let issued: { readonly token: string; readonly goodUntil: number } | undefined
