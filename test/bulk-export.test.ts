@@ -545,6 +545,23 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS)) {
       assert.equal((await asService().ask('GET', status)).status, 404)
     })
 
+    it('is sent to a client that asks for a file of NDJSON by its media type (EXPORT-4)', async () => {
+      const manifest = await asService().run('GET $export?_type=Patient')
+      for (const accept of [
+        'application/fhir+ndjson',
+        'application/ndjson',
+        'application/fhir+json',
+        '*/*',
+      ]) {
+        const reply = await asService().ask('GET', manifest.output[0]?.url ?? '', { headers: { accept } })
+        assert.deepEqual([reply.status, reply.headers['content-type']], [200, 'application/fhir+ndjson'])
+      }
+      const reply = await asService().ask('GET', manifest.output[0]?.url ?? '', {
+        headers: { accept: 'text/csv' },
+      })
+      assert.equal(reply.status, 406)
+    })
+
     it('is compressed for a client that accepts it (EXPORT-4)', async () => {
       const manifest = await asService().run('GET $export?_type=Patient')
       const { pathname, search } = new URL(manifest.output[0]?.url ?? '')

@@ -97,6 +97,9 @@ const JSON_FORMATS = new Set([
   'application/*',
 ])
 
+/** The file of an export may be asked for as what it is (Bulk Data Access 3.0.0, Output File Request). */
+const FILE_FORMATS = new Set([...JSON_FORMATS, 'application/fhir+ndjson', 'application/ndjson', 'ndjson'])
+
 // RFC 9111, 5.2: directives, some with a number.
 const CACHE_CONTROL = /^[a-z-]+(?:=\d{1,10})?(?:, ?[a-z-]+(?:=\d{1,10})?){0,9}$/i
 
@@ -136,9 +139,11 @@ export function acceptsJson(headers: IncomingHttpHeaders, interaction: Interacti
   const params: Params = 'params' in interaction ? interaction.params : []
   const format = params.findLast(([name]) => name === '_format')?.[1]
   // A plus sign that was not percent-encoded is decoded as a space.
-  if (format !== undefined) return JSON_FORMATS.has(parseMediaType(format).replace(' ', '+'))
+  const isFile = interaction.kind === 'operation' && interaction.name === '$export-file'
+  const formats = isFile ? FILE_FORMATS : JSON_FORMATS
+  if (format !== undefined) return formats.has(parseMediaType(format).replace(' ', '+'))
   const accepted = headers.accept
-  return !accepted || accepted.split(',').some(it => JSON_FORMATS.has(parseMediaType(it)))
+  return !accepted || accepted.split(',').some(it => formats.has(parseMediaType(it)))
 }
 
 // Parameters that format a response and select nothing (R4 http.html#parameters, search.html#modifyingresults).
