@@ -11,6 +11,7 @@ export const SLOW_TESTS: readonly string[] = [
   'test/journeys/apps.test.ts',
   'test/journeys/commands.test.ts',
   'test/journeys/people.test.ts',
+  'test/data-export.test.ts',
   'test/releases.test.ts',
   // Every page as every kind of account.
   'src/auth/walk.test.ts',

@@ -5,6 +5,7 @@
 
 export type { SentContent } from './content-patients.ts'
 export { countAnonymous, KINDS_COUNTED, SUBJECTS_COUNTED } from './count-anonymous.ts'
+export { listOnce } from './find-patients.ts'
 export {
   createPatientRecord,
   createRecords,
@@ -14,6 +15,7 @@ export {
 export {
   type AuditKind,
   type AuditRecord,
+  fileUnder,
   OTHERS,
   OUTCOME_UNKNOWN,
   readFiledPatients,

@@ -52,7 +52,15 @@ export {
   US_CORE_SERVER,
 } from './capability-sections.ts'
 export type { Context, Handler } from './context.ts'
-export type { ExportOptions } from './exports.ts'
+export { toLine } from './export/line.ts'
+export {
+  type LocalSelection,
+  type LocalSource,
+  planLocalExport,
+  readLocalExport,
+} from './export/local.ts'
+export { listPatients } from './export/rows.ts'
+export type { ExportOptions, ExportOrder } from './exports.ts'
 export { handle } from './handle.ts'
 export { createFhirApi, evaluateLate, type FhirApiOptions } from './http/create-fhir-api.ts'
 export type { Entrance, InnerRequest, Performed, WayIn } from './http/way-in.ts'

@@ -1,5 +1,5 @@
 import { findConditionMatch, type Repository } from '../backends/sqlite/index.ts'
-import { isFailure } from '../core/index.ts'
+import { isFailure, isRecord } from '../core/index.ts'
 import { Work } from '../fhir/index.ts'
 import { parseConditionalReference } from '../fhir-api/index.ts'
 import { fullAccess } from '../smart/index.ts'
@@ -112,12 +112,18 @@ async function importDocument(file: InputFile, current: Import, isLast: boolean)
   if (bytes === undefined) return refuseFile(file, tally, describeTooLarge(documentLimit))
   const parsed = parseBytes(bytes)
   if (isFailure(parsed)) return refuseFile(file, tally, 'It is not JSON text, or it is cut off')
+  if (isManifest(parsed.value)) return 'done'
   const { candidates, unresolved } = readDocument(parsed.value, file.label, bytes.length, find)
   if (unresolved > 0 && !isLast) return 'waits'
   tally.unresolved += unresolved
   onRead(file.size)
   for (const candidate of candidates) loader.add(candidate)
   return 'done'
+}
+
+/** The manifest of an export lies beside its files, and is no resource (Bulk Data Access 3.0.0). */
+function isManifest(value: unknown): boolean {
+  return isRecord(value) && value.resourceType === undefined && Array.isArray(value.output)
 }
 
 function describeTooLarge(limit: number): string {

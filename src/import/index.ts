@@ -6,5 +6,7 @@
  */
 export { type FoundFiles, findFiles } from './find-files.ts'
 export { type ImportProgress, importFiles } from './import-files.ts'
+export { MAX_LINE_BYTES } from './limits.ts'
 export type { ImportReport, Reason, Unreadable } from './loader.ts'
-export { type SentReport, sendAll } from './send-all.ts'
+export { splitLines } from './read-lines.ts'
+export { findReason, type SentReport, sendAll } from './send-all.ts'

@@ -275,7 +275,7 @@ async function readJson(response: Response): Promise<unknown> {
 }
 
 /** The texts of an OperationOutcome. */
-function findReason(outcome: unknown): string {
+export function findReason(outcome: unknown): string {
   const issues = isRecord(outcome) ? listOf(outcome.issue) : []
   const texts = issues.map(it => it.diagnostics ?? recordOf(it.details).text ?? it.code)
   return [...new Set(texts.map(String))].join('; ')

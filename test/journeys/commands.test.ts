@@ -102,7 +102,7 @@ const STEPS = {
     args: () => write('import.json', { resourceType: 'Patient', id: 'imported' }),
     prints: /^ {2}created {4}1$/m,
   },
-  'data export': { args: 'out.ndjson', prints: /./ },
+  'data export': { args: '--gzip out', prints: /^Exported [\d,]+ resources to out$/m },
   'data reset': { args: '--yes', prints: /^Reset$/m },
   'clinician add': {
     args: '--username ada --display-name Ada --fhir-user practitioner-1 --admin',

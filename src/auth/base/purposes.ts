@@ -83,6 +83,13 @@ export const PURPOSES = {
     place: ADMINISTRATION,
     act: () => 'Saw the name on a page of the administration.',
   },
+  /** By a command, which the FHIR server does not see. */
+  'data-export': {
+    use: 'administration',
+    note: 'Export by a command',
+    place: ADMINISTRATION,
+    act: record => `Copied ${record} to files.`,
+  },
   /** Of records before version 0.4, which do not say more. */
   administration: {
     use: 'administration',
@@ -104,9 +111,9 @@ type PurposeOf<Use> = {
   [Name in keyof Table]: Table[Name]['use'] extends Use ? Name : never
 }[keyof Table]
 
-export type Purpose = Exclude<keyof Table, 'administration'>
+export type Purpose = Exclude<keyof Table, 'administration' | 'data-export'>
 export type ServicePurpose = PurposeOf<'service'>
-export type AdministrationPurpose = Exclude<PurposeOf<'administration'>, 'administration'>
+export type AdministrationPurpose = Extract<PurposeOf<'administration'>, Purpose>
 
 const byNote: ReadonlyMap<string, PurposeText> = new Map(
   Object.values(PURPOSES).map(purpose => [purpose.note, purpose]),

@@ -1,17 +1,18 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Resource, Work } from '../../fhir/index.ts'
+import { type Resource, Work } from '../../fhir/index.ts'
 import type {
   ExportMoment,
   ExportRange,
   ExportRow,
   ExportSelection,
   ExportSource,
+  LocalSource,
 } from '../../fhir-api/index.ts'
 import { EXPORT_CHARACTERS, EXPORT_STEP_ROWS } from './limits.ts'
 import type { Database, SqlValue } from './repository/database.ts'
 import type { Repository } from './repository/repository.ts'
 import { name, type Sql, sql } from './search/planner/sql.ts'
-import { COLLECTIONS, findContained } from './stored-version.ts'
+import { COLLECTIONS, findContained, SqliteVersion } from './stored-version.ts'
 
 /**
  * The rows of bulk exports. Versions are numbered in the order in which they are committed, so that the number of the last
@@ -136,6 +137,22 @@ export class SqliteRows implements ExportSource {
         AND (v.content IS NULL OR NOT EXISTS (SELECT 1 FROM version n
           WHERE n.rid = v.rid AND n.version = v.version + 1 AND n.seq <= ${moment.mark}))
       ORDER BY v.seq`
+  }
+}
+
+/** The data of a file for an export by a command, which sees everything: panels never decide. */
+export function openLocalExport(repository: Repository, clock: () => number): LocalSource {
+  return {
+    baseUrl: repository.baseUrl,
+    excludedTypes: undefined,
+    session: {
+      rows: new SqliteRows(repository, clock, new Work(Number.POSITIVE_INFINITY)),
+      read(type, id) {
+        const stored = repository.find(type, id)
+        return stored && new SqliteVersion(stored, repository.database)
+      },
+      panelMembers: () => ({ includes: () => false }),
+    },
   }
 }
 

@@ -3,6 +3,7 @@
  * backend of the FHIR API: it puts the access filter of a request into its queries, and knows nothing of tokens and
  * scopes.
  */
+export { openLocalExport } from './export-rows.ts'
 export {
   type LoadReport,
   openRepository,

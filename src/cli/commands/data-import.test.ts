@@ -12,7 +12,8 @@ import { sallyport } from '../../../test/support/command-line.ts'
 import { fhirServer, openRepository } from '../../backends/sqlite/index.ts'
 import { samplePatients } from '../../sample-patients/index.ts'
 import { formatCount } from '../format-count.ts'
-import { createProgress, formatReport } from './data-import.ts'
+import { createProgress } from '../progress.ts'
+import { formatReport } from './data-import.ts'
 
 const baseUrl = 'http://localhost:8080/fhir'
 const sample = [...samplePatients({ now: Date.UTC(2026, 10, 13), count: 6 })]

@@ -3,17 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Settings } from '../../config/index.ts'
 import { describeError, findCode, HOW, hasCode, isFailure } from '../../core/index.ts'
-import type {
-  FoundFiles,
-  ImportProgress,
-  ImportReport,
-  Reason,
-  SentReport,
-  Unreadable,
-} from '../../import/index.ts'
-import { type Command, CommandFailure, getText, type Output } from '../command.ts'
+import type { FoundFiles, ImportReport, Reason, SentReport, Unreadable } from '../../import/index.ts'
+import { type Command, CommandFailure, getText } from '../command.ts'
 import { formatCount } from '../format-count.ts'
-import { readUpstreamAuth } from '../start/gateway.ts'
+import { createProgress, type Progress } from '../progress.ts'
+import { createUpstreamAuthorization } from '../upstream-authorization.ts'
 import { loadSettings, prepareDataFile } from '../with-store.ts'
 
 const dataImport: Command = {
@@ -107,7 +101,7 @@ async function importTo(
   const repository = openRepository({ file: join(folder, 'fhir.db'), baseUrl })
   try {
     const read = await importFiles({ files: found.files, repository, onProgress: progress.show })
-    const authorization = await createAuthorization(baseUrl, settings)
+    const { getAuthorization: authorization } = await createUpstreamAuthorization(baseUrl, settings)
     const onProgress = (sent: number, total: number) => progress.show({ read: sent, total, resources: sent })
     const sent = await sendAll({ repository, to: baseUrl, fetch, authorization, onProgress })
     if (!isFailure(sent)) return joinReports(read, sent, found)
@@ -123,15 +117,6 @@ async function importTo(
     repository.close()
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-/** The gateway's credentials are sent only to the gateway's upstream. */
-async function createAuthorization(to: string, { fhir }: Settings) {
-  if (to !== fhir.upstreamUrl) return () => undefined
-  const { createCredentials } = await import('../../backends/upstream/index.ts')
-  const timeoutMs = fhir.upstream.timeoutSeconds * 1000
-  return createCredentials({ auth: readUpstreamAuth(fhir.upstream), fetch, clock: Date.now, timeoutMs })
-    .getAuthorization
 }
 
 function joinReports(read: ImportReport, sent: SentReport, found: FoundFiles): ImportReport {
@@ -244,50 +229,6 @@ function formatNotes(unresolved: number, skipped: number): string[] {
       ? []
       : [`Skipped ${formatCount(skipped, 'file')} not named .ndjson, .jsonl or .json (or these with .gz)`]),
   ]
-}
-
-export interface Progress {
-  show(progress: ImportProgress): void
-  end(): void
-}
-
-const everyMs = { terminal: 100, log: 5000 }
-
-export function createProgress(
-  output: Output,
-  clock: () => number = performance.now.bind(performance),
-): Progress {
-  const terminal = output.isTTY === true
-  const every = terminal ? everyMs.terminal : everyMs.log
-  const started = clock()
-  let shownAt = started
-  const draw = (text: string) => (output.draw ? output.draw(text) : output.write(text))
-  return {
-    show(progress) {
-      const now = clock()
-      if (now - shownAt < every) return
-      shownAt = now
-      const text = formatProgress(progress, now - started)
-      if (terminal) draw(`\r${formatBar(progress, text, output.columns || 80)}\x1b[K`)
-      else output.write(`${text}\n`)
-    },
-    end() {
-      if (terminal && shownAt > started) draw('\r\x1b[K')
-    },
-  }
-}
-
-function formatProgress({ read, total, resources }: ImportProgress, ms: number): string {
-  const percent = total === 0 ? 100 : Math.min(100, Math.floor((read / total) * 100))
-  const rate = Math.round(resources / Math.max(0.001, ms / 1000))
-  return `${percent} %  ${formatCount(resources, 'resource')}  ${rate.toLocaleString('en')}/s`
-}
-
-function formatBar({ read, total }: ImportProgress, text: string, columns: number): string {
-  const width = Math.min(40, columns - text.length - 5)
-  if (width < 10) return text
-  const full = total === 0 ? width : Math.min(width, Math.floor((read / total) * width))
-  return `[${'#'.repeat(full)}${'-'.repeat(width - full)}] ${text}`
 }
 
 export const commands = { 'data import': dataImport }

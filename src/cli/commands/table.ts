@@ -20,7 +20,8 @@ const explain = () => import('./explain.ts')
 const problems = () => import('./problems.ts')
 const developer = () => import('./developer.ts')
 const dataImport = () => import('./data-import.ts')
-const data = () => import('./data.ts')
+const dataExport = () => import('./data-export.ts')
+const dataReset = () => import('./data-reset.ts')
 const checkSetup = () => import('./check-setup.ts')
 const checkUpstream = () => import('./check.ts')
 const upgrade = () => import('./upgrade.ts')
@@ -46,8 +47,14 @@ export const groups = {
       summary: 'Import FHIR resources into the embedded or another FHIR server',
       load: dataImport,
     },
-    'data export': { summary: 'Export the FHIR resources of the embedded server as NDJSON', load: data },
-    'data reset': { summary: 'Remove all FHIR resources and create the sample patients again', load: data },
+    'data export': {
+      summary: 'Export FHIR resources of the embedded or another FHIR server as NDJSON',
+      load: dataExport,
+    },
+    'data reset': {
+      summary: 'Remove all FHIR resources and create the sample patients again',
+      load: dataReset,
+    },
     inferno: { summary: 'Register the apps of the Inferno test kits, and print a preset', load: inferno },
   },
   Apps: {

@@ -25,8 +25,10 @@ export interface ResourceLookup extends Pick<Context, 'baseUrl' | 'accessCache' 
 }
 
 export function checkStored(
-  context: ResourceLookup,
-  request: FhirRequest,
+  context: Pick<ResourceLookup, 'baseUrl' | 'excludedTypes'> & {
+    readonly session: Pick<BackendSession, 'panelMembers'>
+  },
+  request: Pick<FhirRequest, 'access'>,
   resources: readonly Resource[],
   standIn?: string,
 ): AccessCheck | Promise<AccessCheck | Failure> {

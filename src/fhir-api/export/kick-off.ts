@@ -88,7 +88,7 @@ async function findMembers(
   return isFailure(group) ? group : listMembers(group, context.baseUrl)
 }
 
-function listMembers({ member }: Resource, baseUrl: string): readonly string[] {
+export function listMembers({ member }: Resource, baseUrl: string): readonly string[] {
   const members = Array.isArray(member) ? member.filter(isRecord) : []
   const patients = members
     .filter(({ inactive }) => inactive !== true)
@@ -141,7 +141,11 @@ const SUPPORTING: ReadonlySet<string> = new Set([
 ])
 
 /** A Binary is the attachment of its DocumentReference; AuditEvents are in the audit trail. A Group lists other patients. */
-function isExported({ excludedTypes }: Context, type: string, level: ExportLevel): boolean {
+export function isExported(
+  { excludedTypes }: Pick<Context, 'excludedTypes'>,
+  type: string,
+  level: ExportLevel,
+): boolean {
   if (type === 'AuditEvent' || type === 'Binary' || excludedTypes?.has(type)) return false
   return level === 'system' || (hasCompartment(type) && type !== 'Group') || SUPPORTING.has(type)
 }

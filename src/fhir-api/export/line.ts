@@ -7,7 +7,12 @@ export function formatLine(row: ExportRow, { elements }: ExportOrder, baseUrl: s
   const wanted = listElements(elements, row.type)
   const text =
     wanted.length === 0 ? row.text : shapeResponse(row.text, { summary: 'false', elements: wanted })
-  return addBase(text.includes('\n') ? formatExact(parseExact(text)) : text, baseUrl)
+  return addBase(toLine(text), baseUrl)
+}
+
+/** JSON without line breaks. */
+export function toLine(text: string): string {
+  return text.includes('\n') ? formatExact(parseExact(text)) : text
 }
 
 function listElements(elements: readonly string[], type: string): readonly string[] {

@@ -10,11 +10,16 @@ import {
 import { type Access, hasCompartment } from '../../smart/index.ts'
 import { listReferenceTexts } from '../access/check-references.ts'
 import { checkStored } from '../access/find-resource.ts'
-import type { ExportRow, ExportSelection } from '../backend.ts'
+import type { BackendSession, ExportRow, ExportSelection } from '../backend.ts'
 import type { Context } from '../context.ts'
 import type { ExportFile, ExportOrder } from '../exports.ts'
 import type { FhirRequest } from '../request.ts'
 import type { Failure } from '../response.ts'
+
+/** What the check of rows needs. */
+export interface RowContext extends Pick<Context, 'baseUrl' | 'excludedTypes'> {
+  readonly session: Pick<BackendSession, 'read' | 'panelMembers'>
+}
 
 type Part = Pick<ExportFile, 'type' | 'kind'>
 
@@ -66,7 +71,13 @@ function isTarget({ types, provenance }: ExportOrder, type: string): boolean {
   return type !== 'Provenance' && (provenance ? types.includes(type) : isOfPatients(type))
 }
 
-type CheckRows = (rows: readonly ExportRow[]) => Promise<readonly ExportRow[] | Failure>
+export type CheckRows = (rows: readonly ExportRow[]) => Promise<readonly ExportRow[] | Failure>
+
+/** Whether a Provenance is the latest about a resource, if only those are wanted. */
+type IsLatest = (
+  provenance: Resource,
+  of: { readonly type: string; readonly id: string },
+) => Promise<boolean | Failure>
 
 /**
  * Returns the check of the rows of a part: those that the token of this request may read and search, and that the export
@@ -77,6 +88,29 @@ export function createRowCheck(
   request: FhirRequest,
   order: ExportOrder,
   part: Part,
+): CheckRows {
+  return createPartCheck(context, request, order, part, async ({ recorded }, { type, id }) => {
+    if (order.provenance !== 'latest') return true
+    const params = [
+      ['target', `${type}/${id}`],
+      ['_lastUpdated', `le${new Date(order.moment.time).toISOString()}`],
+      ['_sort', '-recorded'],
+      ['_count', '1'],
+    ] as const
+    const interaction = { kind: 'search-type', type: 'Provenance', params } as const
+    const page = await context.session.search({ ...request, interaction, work: new Work() })
+    if (isFailure(page)) return page
+    const latest = page.matches[0]?.parse().recorded
+    return findTime(recorded) >= findTime(latest)
+  })
+}
+
+export function createPartCheck(
+  context: RowContext,
+  request: Pick<FhirRequest, 'access'>,
+  order: ExportOrder,
+  part: Part,
+  isLatest: IsLatest,
 ): CheckRows {
   const { baseUrl } = context
   const { access } = request
@@ -109,31 +143,18 @@ export function createRowCheck(
       if (!stored || stored.deleted || stored.text === undefined) continue
       const row = createTargetRow(stored, stored.text)
       if (isFailure(row)) return row
-      const found = await createRowCheck(context, request, order, { type: row.type, kind: 'output' })([row])
+      const found = await createPartCheck(
+        context,
+        request,
+        order,
+        { type: row.type, kind: 'output' },
+        isLatest,
+      )([row])
       if (isFailure(found)) return found
-      const isWanted = found.length > 0 && (await isWantedOf(resource, target))
+      const isWanted = found.length > 0 && (await isLatest(resource, target))
       if (isWanted !== false) return isWanted
     }
     return false
-  }
-
-  /** Whether no later Provenance is about a resource, if only the latest are wanted. */
-  async function isWantedOf(
-    { recorded }: Resource,
-    { type: of, id }: { readonly type: string; readonly id: string },
-  ): Promise<boolean | Failure> {
-    if (order.provenance !== 'latest') return true
-    const params = [
-      ['target', `${of}/${id}`],
-      ['_lastUpdated', `le${new Date(order.moment.time).toISOString()}`],
-      ['_sort', '-recorded'],
-      ['_count', '1'],
-    ] as const
-    const interaction = { kind: 'search-type', type: 'Provenance', params } as const
-    const page = await context.session.search({ ...request, interaction, work: new Work() })
-    if (isFailure(page)) return page
-    const latest = page.matches[0]?.parse().recorded
-    return findTime(recorded) >= findTime(latest)
   }
 
   return async rows => {

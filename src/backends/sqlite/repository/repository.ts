@@ -9,6 +9,7 @@ import {
   limits,
   type Resource,
   type ResourceFault,
+  resourceTypes,
   toPlain,
   validate,
 } from '../../../fhir/index.ts'
@@ -213,9 +214,12 @@ export class Repository {
     return row && String(row[0])
   }
 
-  /** The number of current resources. */
-  count(): number {
-    return Number(this.database.rows('SELECT count(*) FROM resource WHERE deleted = 0', [])[0]?.[0])
+  /** The number of current resources of these types. */
+  count(types: readonly string[] = resourceTypes): number {
+    const sql = `SELECT count(*) FROM resource WHERE deleted = 0
+      AND tid IN (SELECT value FROM json_each(?))`
+    const tids = JSON.stringify(types.map(type => this.names.typeId(type)))
+    return Number(this.database.rows(sql, [tids])[0]?.[0])
   }
 
   /** The first current resources of a type, by id. */
@@ -224,13 +228,6 @@ export class Repository {
     return this.database
       .rows(sql, [this.names.typeId(type), limit])
       .map(([content]) => parseContent({ content: String(content) }))
-  }
-
-  /** The current resources, read one by one, as they are at the first one. */
-  *listCurrent(): Generator<Pick<Stored, 'type' | 'content'>> {
-    const sql = 'SELECT tid, content FROM resource WHERE deleted = 0 ORDER BY rid'
-    for (const [tid, content] of this.database.each(sql, []))
-      yield { type: this.names.typeOf(Number(tid)), content: String(content) }
   }
 
   /** Removes all resources with their versions. */

@@ -47,6 +47,7 @@ export function describeDecision(record: KeptRecord, names: KnownNames, hooks?: 
   if (by === 'public') return { title: 'No scope needed', why: 'Public: needs no token' }
   if (by === 'entries') return { title: 'Each entry separately', why: 'A batch or transaction' }
   if (by === 'fhirUser') return { scope: 'fhirUser', why: 'A token may read its own user' }
+  if (by === null && findPurpose(record)) return { title: 'By a command', why: reason ?? '' }
   if (by === null) return { title: 'No access control', why: 'This server needs no token' }
   const access = describeAccess(record, by, names)
   return { scope: by, why: findPurpose(record) ? `${access}: ${reason}` : (reason ?? access) }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
@@ -22,46 +22,6 @@ async function setUp() {
     openRepository({ file: join(cwd, 'data', 'fhir.db'), baseUrl: 'http://localhost:8080/fhir' })
   return { cwd, run, open }
 }
-
-describe('sallyport data export', () => {
-  it('writes a folder with one file for each type, which an import reads back without a change (CLI-8)', async () => {
-    const { cwd, run } = await setUp()
-    const all = (sample.length + 1).toLocaleString('en')
-    const { stdout } = await run('data export out/')
-    assert.equal(stdout, `Exported ${all} resources to out/\n`)
-    const types = new Set(sample.map(({ resourceType }) => `${resourceType}.ndjson`))
-    assert.deepEqual(readdirSync(join(cwd, 'out')).sort(), [...types].sort())
-    assert.match((await run('data import out')).stdout, new RegExp(`unchanged +${all}\n`))
-    const other = await run('data import out', { env: { SMART_DATA_DIR: join(cwd, 'other') } })
-    assert.match(other.stdout, new RegExp(`created +${all}\n`))
-  })
-
-  it('writes one file, overwrites none, and is recorded (CLI-8)', async () => {
-    const { cwd, run } = await setUp()
-    assert.equal((await run('data export all.ndjson')).exitCode, 0)
-    const lines = readFileSync(join(cwd, 'all.ndjson'), 'utf8').trimEnd().split('\n')
-    assert.equal(lines.length, sample.length + 1)
-    assert.ok(lines.every(line => typeof JSON.parse(line).resourceType === 'string'))
-    const again = await run('data export all.ndjson')
-    assert.deepEqual([again.exitCode, again.stdout], [1, ''])
-    assert.match(again.stderr, /^Cannot export to all\.ndjson: \S+ exists\n$/)
-    assert.match((await run('audit')).stdout, / {2}sallyport data export {2}by=/)
-  })
-
-  it('does not export from an upstream or before there are data', async () => {
-    const { cwd, run } = await setUp()
-    const upstream = { SMART_FHIR_UPSTREAM_URL: 'http://localhost:1/fhir' }
-    assert.match(
-      (await run('data export x', { env: upstream })).stderr,
-      /^Cannot export: SMART_FHIR_UPSTREAM_URL is set/,
-    )
-    const none = { SMART_DATA_DIR: join(cwd, 'none') }
-    assert.match(
-      (await run('data export x', { env: none })).stderr,
-      /^Cannot export: there is no \S+fhir\.db\n$/,
-    )
-  })
-})
 
 describe('sallyport data reset', () => {
   const addOwn = async (run: Awaited<ReturnType<typeof setUp>>['run']) => {
