@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import type { Resource } from '../src/fhir/index.ts'
-import { fhirBaseUrl } from '../src/interceptor/testing/test-issuer.ts'
 import { OPEN_OF_GRANT, OPEN_OF_USER, PROPOSAL_CHARACTERS } from '../src/proposals/index.ts'
 import { startMcp } from './support/mcp.ts'
 
 const WRITER = {
   scope: 'patient/Patient.rs patient/Condition.cruds patient/Observation.rs',
   patient: 'ann',
-  fhirUser: `${fhirBaseUrl}/Practitioner/1`,
   jti: 'grant-1.a',
 }
 
@@ -64,8 +62,7 @@ describe('propose_change', () => {
     assert.ok(JSON.stringify(all).length < 4 * 2_000, String(JSON.stringify(all).length))
     for (const other of [
       { ...WRITER, scope: 'patient/*.rs' },
-      { ...WRITER, fhirUser: undefined },
-      { scope: 'system/*.cruds', patient: undefined, sub: 'service', jti: 'x.y' },
+      { scope: 'system/*.cruds', patient: undefined, sub: 'service', client_id: 'service', jti: 'x.y' },
     ])
       assert.equal(
         (await list(other)).some(it => it.name === 'propose_change'),

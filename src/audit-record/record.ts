@@ -10,6 +10,8 @@ export type AuditKind =
   | 'introspect'
   /** Access of an app ends: by the clinician, by the app, or because a code or token was reused. */
   | 'revoke'
+  /** A person signs or rejects what an assistant has proposed, or it expires. */
+  | 'proposal'
   | 'register'
   | 'admin'
   | 'session-open'

@@ -31,6 +31,7 @@ import { openTestStore } from './testing/test-store.ts'
 import { addWrongPasswords } from './testing/wrong-passwords.ts'
 import { ADMINISTRATION } from './words/administration.ts'
 import { explainReason } from './words/explanation.ts'
+import type { PROPOSALS } from './words/proposals.ts'
 import { findWords, OAUTH_REASONS, type OAuthReason, PAGE_REASONS, type PageReason } from './words/reasons.ts'
 import { type LOGOUT_TOKENS, PROVIDER_SIGN_IN } from './words/sign-in.ts'
 import { REASON_TABLES } from './words/tables.ts'
@@ -38,8 +39,13 @@ import { REASON_TABLES } from './words/tables.ts'
 type Outcome = LightMyRequestResponse | AuthRefusal
 type Parts = Readonly<Record<string, string | undefined>>
 
-/** Those of logout tokens need a provider: see pages/sign-in/providers-logout.test.ts. */
-type HereReason = Exclude<OAuthReason, keyof typeof LOGOUT_TOKENS> | PageReason
+/**
+ * Those of logout tokens need a provider: see pages/sign-in/providers-logout.test.ts. Those of proposals need a FHIR server that
+ * writes: see test/sign-proposals.test.ts.
+ */
+type HereReason =
+  | Exclude<OAuthReason, keyof typeof LOGOUT_TOKENS>
+  | Exclude<PageReason, keyof typeof PROPOSALS>
 
 /** Makes each reason happen, over HTTP or by the function that refuses. The compiler finds a reason that is not in it. */
 const WAYS: Readonly<Record<HereReason, (world: World) => Promise<Outcome | undefined>>> = {

@@ -50,6 +50,7 @@ import { makeSignedInBar } from './pages/parts/page-parts.ts'
 import { addPickerRoutes } from './pages/picker/routes.ts'
 import { addLaunchRoutes } from './pages/portal/launch.ts'
 import { addPortalRoutes } from './pages/portal/routes.ts'
+import { addProposalRoutes } from './pages/proposals/routes.ts'
 import { addActivateRoutes } from './pages/sign-in/activate.ts'
 import { addEnrolRoutes } from './pages/sign-in/enrol.ts'
 import { addEndSessionRoutes, addLogoutRoutes } from './pages/sign-in/logout.ts'
@@ -235,6 +236,7 @@ function addRoutes(
   addLaunchContextRoutes(app, context)
   addAuditRecordRoutes(app, context)
   addManageRoutes(app, context)
+  addProposalRoutes(app, context)
   addAccountRoutes(app, context)
   addAccessLogRoutes(app, context)
   addHomeRoutes(app, context)

@@ -19,9 +19,9 @@ export function parseExact(text: string): unknown {
   return JSON.parse(markDecimals(text))
 }
 
-/** Formats exact JSON with the original digits of its decimals. */
-export function formatExact(value: unknown): string {
-  const text = JSON.stringify(value)
+/** Formats exact JSON with the original digits of its decimals; with an indent, in lines. */
+export function formatExact(value: unknown, indent?: number): string {
+  const text = JSON.stringify(value, undefined, indent)
   return text.includes(MARK) ? text.replace(MARKED, '$1') : text
 }
 

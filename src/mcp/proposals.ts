@@ -26,17 +26,20 @@ interface KeptProposal {
   readonly url: string
 }
 
-/** Whoever proposes acts for a person with an account of our auth server: only there can somebody sign. */
+/**
+ * Whoever proposes acts for a person with an account of our auth server: only there can somebody sign. The subject of a backend
+ * service is itself.
+ */
 export function findProposer({
   subject,
   issuer,
-  fhirUser,
   clientId,
   tokenId = '',
   patient,
 }: Grant): Proposer | undefined {
   const [grantId = ''] = tokenId.split('.')
-  if (issuer !== undefined || !fhirUser || subject === undefined || clientId === undefined) return undefined
+  if (issuer !== undefined || subject === undefined || clientId === undefined) return undefined
+  if (subject === clientId) return undefined
   return { userId: subject, clientId, grantId, patient }
 }
 

@@ -10,7 +10,7 @@ export type OpenGuarded = (
   guard: Authenticator,
   baseUrl: string,
   audit?: FhirAudit,
-  more?: Pick<FhirServerOptions, 'exports' | 'clock'>,
+  more?: Pick<FhirServerOptions, 'exports' | 'clock' | 'ways'>,
 ) => Promise<FastifyInstance>
 
 /** The two FHIR servers that a guard stands before: what holds on one holds on the other. */

@@ -117,6 +117,7 @@ const EVENTS: Readonly<Record<Exclude<AuditKind, 'fhir'>, readonly [type: Coding
   refresh: [authentication, createOwnCoding('refresh', 'Tokens renewed')],
   introspect: [authentication, createOwnCoding('introspect', 'Token introspected')],
   revoke: [authentication, createOwnCoding('revoke', 'Access of an app revoked')],
+  proposal: [application, createOwnCoding('proposal', 'Proposal of an assistant signed or rejected')],
   register: [application, createOwnCoding('register', 'App registered')],
   admin: [application, createOwnCoding('admin', 'Administrator command')],
   'session-open': [application, createDicomCoding('110120', 'Application Start')],

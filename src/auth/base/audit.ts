@@ -16,6 +16,7 @@ export type AuthEvent = Pick<AuditRecord, 'kind' | 'status'> &
     Pick<
       AuditRecord,
       | 'allowed'
+      | 'interaction'
       | 'anonymous'
       | 'method'
       | 'request'
@@ -101,7 +102,12 @@ export function describeRefused<Reason extends PageReason>(
 
 export type TokenClaims = Readonly<Record<string, Claims>>
 
-export type NamedEvent = 'token-revoked' | 'password-changed'
+export type NamedEvent =
+  | 'token-revoked'
+  | 'password-changed'
+  | 'proposal-signed'
+  | 'proposal-rejected'
+  | 'proposal-expired'
 
 /** The details of an OAuth event, for the activity page (ACTIVITY-3). They contain no secret and no name. */
 export interface EventDetails {

@@ -66,6 +66,8 @@ export type ReaderCaller =
 export interface FhirTokens {
   /** For requests on behalf of a user. */
   forUser(user: AuthUser, audited: AuditedRead): Promise<string>
+  /** For a proposal of an assistant: with these scopes, and for this use only. */
+  forProposal(user: AuthUser, audited: AuditedRead, scope: string): Promise<string>
   /** To find out who a user is, and for administrators whom the policy names. */
   forLookup(type: LookupType, caller: ReaderCaller): Promise<string>
 }

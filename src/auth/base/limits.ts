@@ -26,6 +26,9 @@ export const LIMITS = {
   /** Clinicians whose names and roles a page about access to a record reads, and whose names and roles are kept. */
   staffNamed: 50,
   staffKept: 1_000,
+  /** Proposals of assistants that their page lists, and characters of a resource on the page of one. */
+  proposalsListed: 100,
+  proposalJson: 60_000,
   /** Records of a relative that the start page shows, and the last visits of each. */
   homeRecords: 5,
   homeVisits: 3,

@@ -30,6 +30,8 @@ export const paths = {
   auditRecords: '/audit-records',
   /** The start page of patients and relatives. */
   home: '/home',
+  /** Changes that assistants propose, by id. */
+  proposals: '/proposals',
   manage: '/manage',
   manageRemove: '/manage/remove',
   /** The pages of the user's account begin with it. */

@@ -34,6 +34,13 @@ export const PURPOSES = {
     note: 'Names on a page of a patient or relative',
     place: 'the pages of patients and relatives',
   },
+  proposal: { use: 'look', note: 'Proposal of an assistant', place: 'the proposals of assistants' },
+  signature: {
+    use: 'look',
+    note: 'Signature of a proposal of an assistant',
+    place: 'the proposals of assistants',
+    act: record => `Signed a change of ${record} that an assistant had proposed.`,
+  },
   developer: { use: 'look', note: 'Page of developers', place: 'the pages of developers' },
   launch: {
     use: 'look',

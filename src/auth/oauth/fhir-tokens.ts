@@ -28,18 +28,39 @@ export function createFhirTokens(dependencies: Dependencies, findPatients: FindP
     const name = JSON.stringify([key.publicJwk.kid, user.id, user.fhirUserId, patients, audited])
     const known = issued.get(name)
     if (known && dependencies.clock() < known.reusedUntil) return known.token
-    const token = await signToken(dependencies, key, {
-      sub: user.id,
-      scope: 'user/Patient.rs user/Encounter.rs',
-      fhirUser: buildFhirUser(user.fhirUserId, dependencies.settings.fhirBaseUrl),
-      ...(patients.length > 0 && { user_patients: patients }),
-      audit: describeAudited(audited),
-    })
+    const token = await sign(key, user, { patients, audited, scope: 'user/Patient.rs user/Encounter.rs' })
     issued.set(name, { token, reusedUntil: dependencies.clock() + LIFETIME.portalToken / 2 })
     return token
   }
 
-  return { forUser, forLookup }
+  function sign(
+    key: SigningKey,
+    user: AuthUser,
+    {
+      patients,
+      audited,
+      scope,
+    }: { readonly patients: readonly string[]; readonly audited: AuditedRead; readonly scope: string },
+  ): Promise<string> {
+    return signToken(dependencies, key, {
+      sub: user.id,
+      scope,
+      fhirUser: buildFhirUser(user.fhirUserId, dependencies.settings.fhirBaseUrl),
+      ...(patients.length > 0 && { user_patients: patients }),
+      audit: describeAudited(audited),
+    })
+  }
+
+  return {
+    forUser,
+    forLookup,
+    forProposal: async (user, audited, scope) =>
+      sign(await dependencies.keys.getSigningKey(), user, {
+        patients: await findPatients(user, { forLookup }),
+        audited,
+        scope,
+      }),
+  }
 }
 
 /** A token of the auth server itself. Audit records name the caller. */

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import type { ExpressionBuilder, Kysely } from 'kysely'
 import type { LoginProvider } from '../../config/index.ts'
 import { prepareQuery, type Schema } from '../../store/index.ts'
 import type { DeveloperPages } from '../base/context.ts'
@@ -30,6 +30,8 @@ export interface Login {
   readonly auditor: boolean
   /** Whether the account was made for loopback: so is what it adds. */
   readonly isForLoopback: boolean
+  /** Changes that assistants propose to the user. */
+  readonly openProposals: number
   readonly mayViewActivity?: boolean
   /** For developers only. */
   readonly developerPages?: DeveloperPages | undefined
@@ -76,6 +78,15 @@ export function selectLogins(db: Kysely<Schema>) {
     )
     .selectAll('login')
     .select(['username', 'display_name', ...ACCOUNT_COLUMNS])
+    .select(selectOpenProposals)
+}
+
+function selectOpenProposals({ selectFrom }: ExpressionBuilder<Schema, 'login'>) {
+  return selectFrom('proposal')
+    .select(({ fn }) => fn.countAll<number | string>().as('count'))
+    .whereRef('proposal.clinician_id', '=', 'login.clinician_id')
+    .where('proposal.state', 'in', ['open', 'signing'])
+    .as('open_proposals')
 }
 
 export type LoginRow = Awaited<ReturnType<ReturnType<typeof selectLogins>['execute']>>[number]
@@ -103,6 +114,7 @@ function toLogin(row: LoginRow, rules: AccessRules): Login {
     isAuthTimeKnown: row.auth_time !== null || row.issuer === null,
     isForLoopback: Boolean(row.account_for_loopback),
     admin: isClinician && isAdmin,
+    openProposals: Number(row.open_proposals ?? 0),
     auditor: isClinician && !isAdmin && Boolean(row.account_auditor),
     ...(row.acr === null ? {} : { acr: row.acr }),
     ...(row.amr === null ? {} : { amr: JSON.parse(row.amr) }),

@@ -11,6 +11,7 @@ import { CLIENT_AUTHENTICATION, INTROSPECTION, REGISTRATION } from './clients.ts
 import { LAUNCHES } from './launches.ts'
 import { LINK_ERRORS, LINKS } from './links.ts'
 import { OLD_REASONS } from './old-reasons.ts'
+import { PROPOSALS } from './proposals.ts'
 import type { Words } from './reason.ts'
 import { LOGOUT_TOKENS, OWN_SIGN_IN, PROVIDER_SIGN_IN } from './sign-in.ts'
 import { COMMANDS, TOKENS } from './tokens.ts'
@@ -28,6 +29,7 @@ export const OAUTH_REASONS = {
 export const PAGE_REASONS = {
   ...AUTHORIZATION_PAGES,
   ...LAUNCHES,
+  ...PROPOSALS,
   ...LINKS,
   ...INTROSPECTION,
   ...OWN_SIGN_IN,

@@ -6,6 +6,7 @@ import { AUTHORIZATION, AUTHORIZATION_PAGES } from './authorization.ts'
 import { CLIENT_AUTHENTICATION, INTROSPECTION, REGISTRATION } from './clients.ts'
 import { LAUNCHES } from './launches.ts'
 import { LINK_ERRORS, LINKS } from './links.ts'
+import { PROPOSALS } from './proposals.ts'
 import { LOGOUT_TOKENS, OWN_SIGN_IN, PROVIDER_SIGN_IN } from './sign-in.ts'
 import { COMMANDS, TOKENS } from './tokens.ts'
 
@@ -17,6 +18,7 @@ export const REASON_TABLES = {
   Introspection: INTROSPECTION,
   'Registration of apps': REGISTRATION,
   'Launches by the portal and by an EHR': LAUNCHES,
+  'Proposals of assistants': PROPOSALS,
   'Links and errors for developers': { ...LINKS, ...LINK_ERRORS },
   'Commands for developers': COMMANDS,
   'Sign-in at this server': OWN_SIGN_IN,

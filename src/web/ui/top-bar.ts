@@ -7,6 +7,8 @@ import { type Html, html } from './html.ts'
 export interface BarLink {
   readonly href: string
   readonly text: string
+  /** What waits there, beside the text. */
+  readonly count?: number | undefined
   readonly current?: boolean
   readonly newTab?: boolean
 }
@@ -80,8 +82,8 @@ function renderLinks(all: readonly BarLink[], more?: Html): Html | undefined {
   return html`<nav class="topbar__nav" aria-label="Main"><ul class="nav">${all.map(renderLink)}${more}</ul></nav>`
 }
 
-function renderLink({ href, text, current, newTab }: BarLink): Html {
-  return html`<li><a href="${href}"${current === true && html` aria-current="page"`}${newTab === true && html` target="_blank"`}>${text}</a></li>`
+function renderLink({ href, text, count = 0, current, newTab }: BarLink): Html {
+  return html`<li><a href="${href}"${current === true && html` aria-current="page"`}${newTab === true && html` target="_blank"`}>${text}${count > 0 && html` <span class="badge badge--accent">${count}<span class="sr"> open</span></span>`}</a></li>`
 }
 
 /** Behind a button, or a group with a heading where all links are in a menu. */

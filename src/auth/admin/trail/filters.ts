@@ -17,6 +17,7 @@ export const KINDS: Readonly<Record<AuditKind, string>> = {
   refresh: 'Tokens renewed',
   introspect: 'Token introspection',
   revoke: 'Access revoked',
+  proposal: 'Proposal of an assistant',
   register: 'App registered',
   admin: 'Administration',
   'session-open': 'App session started',

@@ -27,6 +27,7 @@ type SignedInPage =
   | 'developers'
   | 'apps'
   | 'manage'
+  | 'proposals'
   | 'activity'
   | 'access-log'
   | 'account'
@@ -46,6 +47,13 @@ export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
     { page: 'portal', href: paths.portal, text: 'Patients', isShown: opens && !isPatient },
     { page: 'home', href: paths.home, text: 'Start', isShown: isPatient },
     { page: 'manage', href: paths.manage, text: 'Apps with access', isShown: opens },
+    {
+      page: 'proposals',
+      href: paths.proposals,
+      text: 'Proposals',
+      count: login.openProposals,
+      isShown: opens && (login.openProposals > 0 || current === 'proposals'),
+    },
     { page: 'access-log', href: paths.accountAccessLog, text: 'Who looked', isShown: isPatient },
     ...(developerPages ? [] : [activity]),
     { page: 'admin', href: paths.admin, text: 'Administration', isShown: login.admin || login.auditor },
@@ -60,7 +68,7 @@ type PageLink = BarLink & { readonly page: SignedInPage; readonly isShown?: bool
 function selectLinks(current: SignedInPage | undefined, pages: readonly PageLink[]): readonly BarLink[] {
   return pages
     .filter(({ isShown = true }) => isShown)
-    .map(({ page, href, text }) => ({ href, text, current: page === current }))
+    .map(({ page, href, text, count }) => ({ href, text, count, current: page === current }))
 }
 
 interface SignedInOptions extends Omit<PageOptions, 'bar' | 'brand' | 'sampleData'> {
