@@ -344,6 +344,7 @@ describe('the administration in a browser', () => {
     assert.ok(password)
     await page.getByRole('link', { name: 'Continue' }).click()
     await page.getByText('No records', { exact: true }).waitFor()
+    await page.getByText('Without records', { exact: true }).waitFor()
     await inspectOnEveryScreen(page, 'no-records-user')
     assert.equal(await page.getByLabel('Opens no patient records').isChecked(), true)
     await page.getByRole('link', { name: 'Make auditor' }).click()

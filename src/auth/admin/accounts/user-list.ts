@@ -16,6 +16,13 @@ export const KINDS: Readonly<Record<UserKind, string>> = {
   account: 'Patient or related person',
 }
 
+/** What a user is. An account that opens no records has the kind of clinicians, but is none. */
+function nameKind({ kind, records, admin, auditor, adminProviders }: UserDescription): string {
+  if (records) return KINDS[kind]
+  if (admin || adminProviders.length > 0) return 'Administrator'
+  return auditor ? 'Auditor' : 'Without records'
+}
+
 export function buildUserPath({ id }: Pick<UserDescription, 'id'>): string {
   return `/clinicians/${encodeURIComponent(id)}`
 }
@@ -100,7 +107,7 @@ export const USER_COLUMNS: SubjectColumns<UserDescription> = {
     table: 'USERNAME',
   },
   display_name: { of: 'displayName', schema: Type.String(), table: 'DISPLAY NAME' },
-  kind: { csv: user => user.kind, page: ['Kind', user => KINDS[user.kind]], detail: 'Kind' },
+  kind: { csv: user => user.kind, page: ['Kind', nameKind], detail: 'Kind' },
   fhir_user: {
     of: user => (user.records ? user.fhirUser : undefined),
     schema: Type.Optional(Type.String()),
