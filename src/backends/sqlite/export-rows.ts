@@ -102,17 +102,31 @@ export class SqliteRows implements ExportSource {
     after: number,
     to: number,
   ): { readonly rows: readonly ExportRow[]; readonly last: number } {
-    const columns = name(COLUMNS)
-    const { text, values } = this.#select(selection, after, to, columns)
-    const rows: ExportRow[] = []
+    const { text, values } = this.#select(selection, after, to, EACH, WITH_PATIENTS)
+    const { database } = this.#repository
+    const rows: SqliteRow[] = []
+    const hasContained = this.#hasContained()
     let characters = 0
-    for (const row of this.#repository.database.each(text, values)) {
-      const found = new SqliteRow(selection.type, row, this.#repository.database)
+    let last = after
+    for (const row of database.each(text, values)) {
+      const seq = Number(row[0])
+      // A further patient of the same version.
+      if (seq === last) {
+        rows.at(-1)?.add(row)
+        continue
+      }
+      if (characters >= EXPORT_CHARACTERS) return { rows, last }
+      const found = new SqliteRow(selection.type, row, hasContained ? database : undefined)
       rows.push(found)
       characters += found.text.length
-      if (characters >= EXPORT_CHARACTERS) return { rows, last: Number(row[0]) }
+      last = seq
     }
     return { rows, last: to }
+  }
+
+  /** Whether any resource has contained ones that refer to patients. */
+  #hasContained(): boolean {
+    return this.#repository.database.rows('SELECT 1 FROM contained_patient LIMIT 1', []).length > 0
   }
 
   /** The versions of a type, or of its resources in the compartments of some patients. */
@@ -129,9 +143,9 @@ export class SqliteRows implements ExportSource {
   }
 
   /** The last versions of their resources at the moment. */
-  #select(selection: ExportSelection, after: number, to: number, columns: Sql): Sql {
+  #select(selection: ExportSelection, after: number, to: number, columns: Sql, joined = NOTHING): Sql {
     const { moment, isDeleted, since, until } = selection
-    return sql`SELECT ${columns} FROM ${this.#from(selection)} CROSS JOIN resource r ON r.rid = v.rid
+    return sql`SELECT ${columns} FROM ${this.#from(selection)} CROSS JOIN resource r ON r.rid = v.rid ${joined}
       WHERE v.tid = ${this.#tid(selection)} AND v.seq > ${after} AND v.seq <= ${to} AND v.method ${name(isDeleted ? '=' : '<>')} 'DELETE'
         AND v.updated >= ${since ?? 0} AND v.updated < ${until ?? Number.MAX_SAFE_INTEGER}
         AND (v.content IS NULL OR NOT EXISTS (SELECT 1 FROM version n
@@ -156,20 +170,35 @@ export function openLocalExport(repository: Repository, clock: () => number): Lo
   }
 }
 
+const NOTHING = name('')
+const EACH = name('v.seq, v.rid, v.version, r.id, coalesce(v.content, r.content), p.patient')
+
+// With the patients of each version, so that no further statement is needed: a row for each of them.
+const WITH_PATIENTS = name('LEFT JOIN compartment p ON p.rid = v.rid AND p.version = v.version')
+
 /** A class, because there is one for every line of a file. */
 class SqliteRow implements ExportRow {
   readonly type: string
-  readonly id: string
   readonly text: string
   readonly #columns: readonly SqlValue[]
-  readonly #database: Database
+  /** If there may be patients of contained resources. */
+  readonly #database: Database | undefined
+  #more: readonly string[] = NONE
 
-  constructor(type: string, columns: readonly SqlValue[], database: Database) {
+  constructor(type: string, columns: readonly SqlValue[], database: Database | undefined) {
     this.type = type
-    this.id = String(columns[3])
     this.text = String(columns[4])
     this.#columns = columns
     this.#database = database
+  }
+
+  get id(): string {
+    return String(this.#columns[3])
+  }
+
+  /** Adds the patient of a further row of the same version. */
+  add(columns: readonly SqlValue[]): void {
+    this.#more = [...this.#more, String(columns[5])]
   }
 
   parse(): Resource {
@@ -178,16 +207,12 @@ class SqliteRow implements ExportRow {
 
   findPatients(): readonly string[] | undefined {
     if (COLLECTIONS.has(this.type)) return undefined
-    const [, rid, version, , , patients] = this.#columns
-    const own = patients === null ? NONE : String(patients).split(' ')
-    if (!this.text.includes('"contained"')) return own
+    const [, rid, version, , , patient] = this.#columns
+    const own = typeof patient === 'string' ? [patient, ...this.#more] : NONE
+    if (!this.#database) return own
     const indexed = { rid: Number(rid), version: Number(version), content: this.text }
     return [...own, ...findContained(this.#database, indexed)]
   }
 }
 
 const NONE: readonly string[] = []
-
-// With the patients of the version, so that no further statement is needed for each.
-const COLUMNS = `v.seq, v.rid, v.version, r.id, coalesce(v.content, r.content), (SELECT group_concat(c.patient, ' ')
-  FROM compartment c WHERE c.rid = v.rid AND c.version = v.version)`

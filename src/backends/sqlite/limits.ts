@@ -24,6 +24,6 @@ export const ROWS_OF_VALUE = 0.3
 export const CONDITION_ROWS = 20_000
 
 /** Versions that a step of a bulk export reads. */
-export const EXPORT_STEP_ROWS = 500
+export const EXPORT_STEP_ROWS = 2_000
 /** Characters after which such a step sends what it has read. */
 export const EXPORT_CHARACTERS = 1024 * 1024

@@ -93,7 +93,7 @@ interface SentFile {
 }
 
 /** Characters that are sent at once. */
-const CHUNK = 65_536
+const CHUNK = 98_304
 
 /** Throws if rows are missing, or if the token was revoked or the export has ended: the response then breaks off, and is never taken for a whole file. */
 async function* writeLines(
