@@ -624,6 +624,8 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS)) {
       const statuses = replies.map(it => it.status)
       await Promise.all(replies.map(it => it.text()))
       assert(statuses.includes(200))
+      for (const reply of replies.filter(it => it.status === 429))
+        assert.equal(reply.headers.get('retry-after'), '1')
       assert.equal((await ask()).status, 200)
       for (let at = 0; at < 99; at++) await client.start('GET $export?_type=Patient')
       const reply = await client.ask('GET', '$export')

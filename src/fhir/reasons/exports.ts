@@ -94,6 +94,7 @@ export const EXPORTS = {
     status: 429,
     code: 'throttled',
     sentence: 'Cannot send the file: the client downloads {most} files already',
+    retryAfter: '1',
     remedy: WAIT,
   },
 } as const
