@@ -91,6 +91,11 @@ const STEPS = {
   'client disable': { args: 'my-app', prints: /^Disabled app my-app$/m },
   'client enable': { args: 'my-app', prints: /^Enabled app my-app$/m },
   launch: { args: '--client my-app --patient patient-1', prints: /^http:\/\/localhost:3000\/launch\?/m },
+  mcp: {
+    args: '--client my-app --patient patient-1',
+    stdin: '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n',
+    prints: /"serverInfo":\{"name":"sallyport"/,
+  },
   token: { args: '--client my-app --patient patient-1', prints: /^ey/ },
   explain: {
     args: '--url /Condition?patient=1 --scope patient/Condition.rs --patient 1',

@@ -12,6 +12,7 @@ import { makeScopeTerms } from '../oauth/authorize/authorized-context.ts'
 import { type Client, findClient } from '../oauth/clients/client.ts'
 import { isForSystemsOnly } from '../oauth/clients/validate.ts'
 import type { AuthContext } from '../oauth/context.ts'
+import { areAgentsOff } from '../oauth/grants/agents-switch.ts'
 import { createGrant, findLiveGrant, type UserGrant } from '../oauth/grants/grant.ts'
 import { checkGrantedScope, checkRequestedScope, grantScope } from '../oauth/grants/grant-scope.ts'
 import { createKeyRing } from '../oauth/keys/key-ring.ts'
@@ -42,16 +43,24 @@ interface Parties {
   readonly patientId: string | undefined
 }
 
+interface TokenTerms {
+  readonly scope: string | undefined
+  /** The endpoint of assistants, if the token is for that. */
+  readonly resource?: string | undefined
+}
+
 /** Issues an access token, as if the user had allowed the app everything that it requests. It cannot be refreshed. */
 export async function issueTokenByCommand(
   context: CommandContext,
-  request: CommandRequest & { readonly scope: string | undefined },
+  request: CommandRequest & TokenTerms,
 ): Promise<TokenResponse | AuthRefusal> {
+  const { encounterId, resource } = request
+  if (resource !== undefined && (await areAgentsOff(context.store.db))) return refuse('agents-off')
   const parties = await findParties(context, request)
   if (isFailure(parties)) return parties
   const scope = chooseScope(context, parties, request)
   if (isFailure(scope)) return scope
-  const grant = await storeGrant(context, parties, { encounterId: request.encounterId, scope })
+  const grant = await storeGrant(context, parties, { encounterId, resource, scope })
   const key = await createKeyRing({ ...context, publishedForMs: 0 }).getSigningKey()
   const tokens = buildTokens(context, { grant, scope, refreshToken: undefined, nonce: undefined })
   return signTokens(key, tokens)
@@ -109,15 +118,15 @@ async function findParties(context: CommandContext, request: CommandRequest): Pr
 function chooseScope(
   { settings }: CommandContext,
   { client, patientId }: Parties,
-  request: { readonly scope: string | undefined; readonly encounterId: string | undefined },
+  request: TokenTerms & Pick<CommandRequest, 'encounterId'>,
 ): string | AuthRefusal {
   if (isForSystemsOnly(client.scope)) return refuse('app-is-backend-service', { client: client.id })
-  const requested = request.scope ?? client.scope
+  const { resource, scope: requested = client.scope } = request
   const tooLarge = checkRequestedScope(requested)
   if (tooLarge) return tooLarge
   const hasEncounter = request.encounterId !== undefined
   const available = { launched: true, hasPatient: patientId !== undefined, hasEncounter }
-  const granted = grantScope(requested, makeScopeTerms(settings, { client }, available))
+  const granted = grantScope(requested, makeScopeTerms(settings, { client, resource }, available))
     .split(' ')
     .filter(scope => !FOR_REFRESH.has(scope))
     .join(' ')
@@ -143,7 +152,11 @@ const FOR_REFRESH: ReadonlySet<string> = new Set(['online_access', 'offline_acce
 async function storeGrant(
   context: CommandContext,
   parties: Parties,
-  { scope, encounterId }: { readonly scope: string; readonly encounterId: string | undefined },
+  {
+    scope,
+    encounterId,
+    resource,
+  }: TokenTerms & Pick<CommandRequest, 'encounterId'> & { readonly scope: string },
 ): Promise<UserGrant> {
   const { settings, store, clock } = context
   const { client, user, patientId } = parties
@@ -156,6 +169,7 @@ async function storeGrant(
       client,
       loginIdHash,
       scope,
+      resource,
       patientId,
       encounterId,
       authTime: now,

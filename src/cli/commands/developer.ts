@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { AuthRefusal, CommandContext, CommandRequest } from '../../auth/index.ts'
 import type { Repository } from '../../backends/sqlite/index.ts'
@@ -16,6 +15,7 @@ import {
   type Io,
   isSet,
 } from '../command.ts'
+import { openInBrowser } from '../open-in-browser.ts'
 import { findOperator } from '../operator.ts'
 import { requireDeveloperTools } from '../require-developer-tools.ts'
 import {
@@ -51,16 +51,25 @@ Example:
   token=$(${HOW} token --client my-app --patient patient-1 --scope "patient/Observation.rs")
   curl -H "Authorization: Bearer $token" http://localhost:8080/fhir/Observation`,
   async run(args, io) {
-    const scope = getOptional(args, 'scope')
-    const { loadTestCommands } = await import('../../auth/index.ts')
-    const { issueTokenByCommand } = await loadTestCommands()
-    const request = { ...(await readRequest(args, io)), scope }
-    const issued = await withCommandContext(io, request, context => issueTokenByCommand(context, request))
-    if (isFailure(issued)) throw await describeRefusal('Cannot issue token', issued, io)
-    noteMissing(scope, issued.scope, io)
-    io.stdout.write(`${issued.access_token}\n`)
+    const token = await issueToken(args, io, { scope: getOptional(args, 'scope') })
+    io.stdout.write(`${token}\n`)
     return 0
   },
+}
+
+/** Issues an access token for the client, patient and user that the options name. */
+export async function issueToken(
+  args: Arguments,
+  io: Io,
+  asked: { readonly scope: string | undefined; readonly resource?: string },
+): Promise<string> {
+  const { loadTestCommands } = await import('../../auth/index.ts')
+  const { issueTokenByCommand } = await loadTestCommands()
+  const request = { ...(await readRequest(args, io)), ...asked }
+  const issued = await withCommandContext(io, request, context => issueTokenByCommand(context, request))
+  if (isFailure(issued)) throw await describeRefusal('Cannot issue token', issued, io)
+  noteMissing(asked.scope, issued.scope, io)
+  return issued.access_token
 }
 
 const launch: Command = {
@@ -253,23 +262,6 @@ function noteMissing(requested: string | undefined, granted: string, io: Io): vo
   const missing = (requested ?? '').split(' ').filter(scope => scope !== '' && !known.has(scope))
   if (missing.length > 0)
     io.stderr.write(`Not granted as requested: ${missing.join(' ')}; granted: ${granted}\n`)
-}
-
-const OPENERS: Readonly<Record<string, string>> = { darwin: 'open', win32: 'explorer' }
-
-async function openInBrowser(link: string, { env, stderr }: Io): Promise<void> {
-  const program = env.BROWSER || OPENERS[process.platform] || 'xdg-open'
-  const browser = spawn(program, [link], { detached: true, stdio: 'ignore' })
-  await new Promise<void>(resolve => {
-    browser.once('spawn', resolve)
-    browser.once('error', error => {
-      stderr.write(
-        `Cannot open the browser (${error.message}): open the link yourself, or name a browser in BROWSER\n`,
-      )
-      resolve()
-    })
-  })
-  browser.unref()
 }
 
 export const commands = { token, launch }

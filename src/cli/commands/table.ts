@@ -15,6 +15,7 @@ const client = () => import('./client.ts')
 const signIn = () => import('./sign-in.ts')
 const keys = () => import('./keys.ts')
 const agents = () => import('./agents.ts')
+const mcp = () => import('./mcp.ts')
 const audit = () => import('./audit.ts')
 const explain = () => import('./explain.ts')
 const problems = () => import('./problems.ts')
@@ -42,6 +43,10 @@ export const groups = {
   },
   Development: {
     token: { summary: 'Print an access token for tests of an app', load: developer },
+    mcp: {
+      summary: 'Connect a desktop assistant to a record, by MCP on standard input and output',
+      load: mcp,
+    },
     explain: { summary: 'Show whether a request would be allowed, and why', load: explain },
     'data import': {
       summary: 'Import FHIR resources into the embedded or another FHIR server',
