@@ -128,6 +128,8 @@ export interface EventDetails {
   readonly declined?: string | undefined
   /** The client that reported a FHIR request (AUDIT-24). */
   readonly reportedBy?: string | undefined
+  /** The tool by which an assistant made a FHIR request. */
+  readonly tool?: string | undefined
   /** What a token that was refused says about itself, which nobody has verified. */
   readonly claimed?: Readonly<Partial<Record<'iss' | 'aud' | 'client_id' | 'jti', string>>> | undefined
   /** By the name of the token or response. The scopes are in the record. */

@@ -35,6 +35,18 @@ describe('the grant of an agent', () => {
     assert.match(text, /its access ends after 15 minutes/)
   })
 
+  it('is to propose changes that the person signs, never to change something (AGENT-7)', async () => {
+    const { page } = await askAsAgent(auth, browser, { scope: 'patient/Condition.cruds' })
+    const text = page.body.replace(/<[^>]+>/g, '')
+    assert.match(
+      text,
+      /It may propose changes that you sign, if you select that\. It cannot change anything itself\./,
+    )
+    assert.match(text, /Propose changes of conditions/)
+    assert.match(text, /The assistant may propose changes that you sign\./)
+    assert.doesNotMatch(text, /Writes to the record|may (create|change)/i)
+  })
+
   it('changes nothing unless the person selects it (AGENT-7)', async () => {
     const scope = 'patient/Condition.cruds'
     assert.equal((await allow(scope)).scope, 'patient/Condition.rs')

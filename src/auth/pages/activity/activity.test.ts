@@ -42,6 +42,11 @@ describe('GET /activity', () => {
     await createAuditor({ store: auth.store }).record(
       ...many,
       record({ request: 'Patient/of-app', client: 'sallyport-app', patient: 'juniper', launch: 'launch-1' }),
+      record({
+        request: 'Condition?code=x',
+        launch: 'launch-of-agent',
+        details: { tool: 'search' },
+      }),
       record({ request: 'Patient/refused', allowed: false, status: 403, reason: '<script>No</script>' }),
       record({ kind: 'api', request: 'api/summary' }),
       record({ request: 'Patient/of-portal', client: 'sallyport-portal' }),
@@ -62,10 +67,18 @@ describe('GET /activity', () => {
     assert.equal(statusCode, 200)
     assert.equal(countEvents(body), 100)
     assert.match(body, /57 more like it, within a minute.*Missing token/s)
-    assert.match(body, /All <span class="count">210</)
+    assert.match(body, /All <span class="count">211</)
     assert.match(body, /Refused <span class="count">58</)
     assert.doesNotMatch(body, />api\/|<script>No/)
     assert.match(body, /&lt;script&gt;No/)
+  })
+
+  it('names the tool of an assistant, and marks its launch (ACTIVITY-1)', async () => {
+    const { body } = await browser.get('/activity?launch=launch-of-agent')
+    assert.match(body, /<span class="badge[^>]*>Assistant</)
+    assert.match(body, /<span class="badge[^>]*>Tool search</)
+    assert.match(body, /<dt>Tool<\/dt>\s*<dd><code>search</)
+    assert.doesNotMatch((await browser.get('/activity?launch=launch-1')).body, /Assistant|Tool /)
   })
 
   it('links to older events until the first one', async () => {

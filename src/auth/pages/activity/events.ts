@@ -32,7 +32,7 @@ export function renderGroup(group: LaunchGroup, options: EventsOptions): Html {
   const { title, launch, events, key } = group
   const { view } = options
   return html`<section class="card card--clip run" data-key="${key}" aria-label="${title}, ${formatTime(events[0]?.at, { seconds: true, withZone: true, ...UTC })}, event ${events[0]?.id}">
-<div class="run__head"><h2>${title}</h2> ${renderNote(group, options)}
+<div class="run__head"><h2>${title}</h2> ${isOfAssistant(group) && renderBadge('Assistant')} ${renderNote(group, options)}
 <p class="run__facts">${renderGroupFacts(group, options)}</p>
 ${launch !== undefined && view.launch === undefined && html`<a class="run__only" href="${buildUrl(view, { launch, reference: undefined, before: undefined })}">Only this launch</a>`}</div>
 <ol class="run__events">${events.map(event => renderEvent(event, group, options))}</ol>
@@ -46,6 +46,11 @@ export function renderProblems(problems: readonly FoundProblem[], options: Event
 <p class="run__facts"><span>Newest first</span> <span>Equal ones are shown once</span></p></div>
 <ol class="run__events">${problems.map(({ record, group, times }) => renderEvent(record, group, { ...options, times }))}</ol>
 </section>`
+}
+
+/** Whether an assistant made the requests of a launch by its tools. */
+function isOfAssistant({ launch, events }: LaunchGroup): boolean {
+  return launch !== undefined && events.some(({ details }) => readDetails(details).tool !== undefined)
 }
 
 /** Events without a launch have nothing in common: each has a badge of its own. */
@@ -95,12 +100,13 @@ function renderLine(
 ): Html {
   const { scope, title, why } = describeDecision(record, names, hooks)
   const note = hooks?.explainRecord(record)
+  const { tool } = readDetails(record.details)
   // A search of another patient finds nothing, and the response does not say why.
   const isOfOthers = advice && record.kind === 'fhir' && record.allowed
   const decidedBy = scope === undefined ? title : html`<code>${insertBreaks(scope)}</code>`
   return html`<span class="event__time">${times !== undefined && html`${renderMoment(record.at, { form: 'date', ...UTC })}<br>`}${renderMoment(record.at, { form: 'milliseconds', ...UTC })}</span>
 <span class="event__result">${renderResult(record)} <span class="event__status">${record.status}</span></span>
-<span class="event__what">${renderWhat(record)}${namesApp(record, times) && html` <span class="muted">${describeApp(record, names)}</span>`}${times !== undefined && times > 1 && html` ${renderBadge(`${times} times`)}`}</span>
+<span class="event__what">${renderWhat(record)}${tool !== undefined && html` ${renderBadge(`Tool ${tool}`)}`}${namesApp(record, times) && html` <span class="muted">${describeApp(record, names)}</span>`}${times !== undefined && times > 1 && html` ${renderBadge(`${times} times`)}`}</span>
 <span class="event__why">${decidedBy !== undefined && html`<span class="event__by">${decidedBy}</span> `}${isOfOthers ? advice.cause : why}${note && html` ${renderBadge(note.badge, 'warn')}`}</span>`
 }
 
@@ -159,6 +165,7 @@ function listFacts(
     ['Reason', reason],
     ['Exact reason', detail],
     [record.kind === 'fhir' ? 'Decided by' : 'Scopes', decided_by && html`<code>${decided_by}</code>`],
+    ['Tool', details.tool && html`<code>${details.tool}</code>`],
     ['App', client_id && renderApp(client_id, names.app(client_id), changeApp)],
     ['User', subject && (names.user(subject) ?? subject)],
     ['Patient', patient_id && html`<code>${patient_id}</code>`],

@@ -106,7 +106,9 @@ function renderAgent(
   const whose = patient?.person ? renderName(patient.person.name) : 'this record'
   const duration = minutes === 1 ? '1 minute' : `${minutes} minutes`
   const isWriting = listConsentItems(scope).some(item => item.writes)
-  const change = isWriting ? 'It may change something only if you select that.' : 'It cannot change anything.'
+  const change = isWriting
+    ? 'It may propose changes that you sign, if you select that. It cannot change anything itself.'
+    : 'It cannot change anything.'
   const reads = describeReading(scope)
   const before = describeReading(may)
   const added = describeReading(listAdded(scope, may))
@@ -129,19 +131,19 @@ function describeChoice({ login, scope, agent }: ConsentPageOptions): string {
   if (!isPatientUser(login.user) && !agent) return clear
   const isWriting = listConsentItems(scope).some(item => item.writes)
   const more = [
-    ...(isWriting ? ['change the record'] : []),
+    ...(isWriting ? [agent ? 'propose changes' : 'change the record'] : []),
     ...(hasScope(scope, 'offline_access') ? ['keep access while you are away'] : []),
   ]
   return more.length === 0 ? clear : `${clear} It may ${more.join(' or ')} only if you select that.`
 }
 
 /** What goes beyond reading now. It may be far up the page, so it is repeated beside the button. CSS follows the checkboxes. */
-function renderIncluded({ scope }: ConsentPageOptions): Html | undefined {
+function renderIncluded({ agent, scope }: ConsentPageOptions): Html | undefined {
   const writes = listConsentItems(scope).filter(item => item.writes)
   const staysToo = hasScope(scope, 'offline_access')
   if (writes.length === 0 && !staysToo) return undefined
-  const verbs = describeWrites(writes).toLowerCase()
-  return html`${writes.length > 0 && html`<span class="decide__writes">The app may ${verbs} entries. </span>`}${
+  const what = agent ? 'propose changes that you sign' : `${describeWrites(writes).toLowerCase()} entries`
+  return html`${writes.length > 0 && html`<span class="decide__writes">${agent ? 'The assistant' : 'The app'} may ${what}. </span>`}${
     staysToo && html`<span class="decide__stays">It keeps access while you are away. </span>`
   }`
 }
@@ -170,13 +172,14 @@ const NO_IMPLICIT_SUBMISSION = html`<button class="sr" formmethod="dialog" tabin
 
 function renderForm(options: ConsentPageOptions): Html {
   const { pendingId, login, scope, patient, encounterId, isChecked } = options
+  const isAgent = options.agent !== undefined
   const items = listConsentItems(scope)
   const writes = items.filter(item => item.writes)
   return html`<form class="consent__ask" id="consent" method="post" action="${paths.consent}">
 ${NO_IMPLICIT_SUBMISSION}
 ${renderHidden({ interaction: pendingId, clinician: login.user.id, patient: patient?.id ?? '', encounter: encounterId ?? '' })}
 ${renderReadSections(options, items)}
-${writes.length > 0 && renderSection('write', describeWrites(writes), html`${writes.map(item => renderWriteRow(item, isChecked, { isOptional: isPatientUser(login.user) || options.agent !== undefined, isLimitedByReading: isLimitedByReading(item, items) }))}`)}
+${writes.length > 0 && renderSection('write', isAgent ? 'Propose changes that you sign' : describeWrites(writes), html`${writes.map(item => renderWriteRow(item, isChecked, { isAgent, isOptional: isPatientUser(login.user), isLimitedByReading: isLimitedByReading(item, items) }))}`)}
 ${renderSection('stay', 'When you are away', renderOfflineRow(options))}
 </form>`
 }
@@ -297,8 +300,14 @@ function renderPageLink({ approved }: Client, url: string | undefined): Html | u
 }
 
 /** Consent is asked at every launch (0125). Whoever launches an own app again and again can do it without this page. */
-function renderDeveloperNote({ client, login, patient, encounterId }: ConsentPageOptions): Html | undefined {
-  if (!login.developerPages || !patient || isPatientUser(login.user)) return undefined
+function renderDeveloperNote({
+  agent,
+  client,
+  login,
+  patient,
+  encounterId,
+}: ConsentPageOptions): Html | undefined {
+  if (!login.developerPages || agent || !patient || isPatientUser(login.user)) return undefined
   const { href, text } = login.developerPages.linkWithoutConsent({
     client: client.id,
     patient: patient.id,

@@ -54,21 +54,33 @@ export function renderReadRow({ scope, parts }: ConsentItem, isChecked: IsChecke
 export function renderWriteRow(
   { scope, parts }: ConsentItem,
   isChecked: IsChecked,
-  { isOptional, isLimitedByReading }: { readonly isOptional: boolean; readonly isLimitedByReading: boolean },
+  {
+    isAgent,
+    isOptional,
+    isLimitedByReading,
+  }: { readonly isAgent: boolean; readonly isOptional: boolean; readonly isLimitedByReading: boolean },
 ): Html {
   const { noun } = describeKind(scope.type)
   const only = scope.query.length === 0 ? '' : ` (${describeScope(scope)})`
   return renderRow(
     {
       value: scope.text,
-      title: html`${describePermissions(scope.permissions, 's')} ${noun}${only}&ensp;${renderBadge('Writes to the record', 'warn')}${renderScopeBadge(scope.context)}`,
-      text: `${describeWrite(scope.permissions)}${isLimitedByReading ? ` If you let it read only some ${scope.type === '*' ? 'measurements or conditions' : noun}, it can do this only with those.` : ''}${isOptional ? ` ${describeWithoutWrite(scope.permissions)}` : ''}`,
+      title: isAgent
+        ? html`Propose changes of ${noun}${only}${renderScopeBadge(scope.context)}`
+        : html`${describePermissions(scope.permissions, 's')} ${noun}${only}&ensp;${renderBadge('Writes to the record', 'warn')}${renderScopeBadge(scope.context)}`,
+      text: isAgent
+        ? NOTHING_WRITTEN
+        : `${describeWrite(scope.permissions)}${isLimitedByReading ? ` If you let it read only some ${scope.type === '*' ? 'measurements or conditions' : noun}, it can do this only with those.` : ''}${isOptional ? ` ${describeWithoutWrite(scope.permissions)}` : ''}`,
       more: renderParts(scope.type, parts, isChecked),
       writes: true,
     },
     isChecked,
   )
 }
+
+/** What an assistant does with a scope that writes. */
+const NOTHING_WRITTEN =
+  'Nothing is written until you have read a proposal and signed it. You can reject it too.'
 
 function renderScopeBadge(context: ConsentItem['scope']['context']): Html | undefined {
   return context === 'user' ? html`&ensp;${renderBadge('Every record you may open', 'warn')}` : undefined

@@ -207,7 +207,7 @@ ${body}</section>`
 
 function renderApp(access: AppAccess, names: ReadonlyMap<string, string>): Html {
   const { client, endsAt, isOffline } = access
-  return html`<li class="home__app"><div>${renderPatientApp(client)}<span class="sub">${describeUse(access, names)} Until ${endsAt === undefined ? 'you end it' : renderDateTime(endsAt)}${isOffline && ', also while you are away'}.</span></div>
+  return html`<li class="home__app"><div>${renderPatientApp(client, access)}<span class="sub">${describeUse(access, names)} Until ${endsAt === undefined ? 'you end it' : renderDateTime(endsAt)}${isOffline && ', also while you are away'}.</span></div>
 ${renderRemoval(client)}</li>`
 }
 

@@ -177,7 +177,7 @@ function renderAccess(login: Login, { access, names }: ManageView): Html {
       ],
     },
     access.map(one => [
-      html`${isPatientUser(login.user) ? renderPatientApp(one.client) : renderListedApp(one.client)}${one.isAgent && html` ${renderBadge('Assistant')}`}`,
+      isPatientUser(login.user) ? renderPatientApp(one.client, one) : renderListedApp(one.client, one),
       renderPermissions(one.client, one.scope, {
         summary: differsByRecord(one) ? SEE_RECORDS : undefined,
         details: isPatientUser(login.user) ? 'Details for developers' : undefined,

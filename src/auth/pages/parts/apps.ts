@@ -13,14 +13,15 @@ export function renderAppIdentity(client: Client): Html {
 }
 
 /** For a list of apps, without logos, because the content security policy would have to name all of them. */
-export function renderListedApp(client: Client): Html {
-  return renderIdentity(renderInitials(client), html`${client.name}${renderUnverifiedBadge(client)}`, client)
+export function renderListedApp(client: Client, { isAgent = false } = {}): Html {
+  const name = html`${client.name}${renderUnverifiedBadge(client)}${renderAgentBadge(isAgent)}`
+  return renderIdentity(renderInitials(client), name, client)
 }
 
 /** For patients and relatives, who allowed only apps that are not of the hospital. */
-export function renderPatientApp(client: Client): Html {
+export function renderPatientApp(client: Client, { isAgent = false } = {}): Html {
   const whose = client.firstParty && html`<span class="sub">${HOSPITAL_APP}</span>`
-  const name = html`${client.name}${renderUnverifiedBadge(client)}${whose}`
+  const name = html`${client.name}${renderUnverifiedBadge(client)}${renderAgentBadge(isAgent)}${whose}`
   return renderIdentity(renderInitials(client), name, client)
 }
 
@@ -29,6 +30,10 @@ export const HOSPITAL_APP = 'App of the hospital'
 
 export function renderAppName(client: Client): Html {
   return html`<b>${client.name}</b>${renderUnverifiedBadge(client)}`
+}
+
+function renderAgentBadge(isAgent: boolean): Html | undefined {
+  return isAgent ? html`&ensp;${renderBadge('Assistant')}` : undefined
 }
 
 export function renderUnverifiedBadge({ approved }: Client): Html | undefined {

@@ -1,5 +1,6 @@
 import { type AuditKind, formatRepeats, type KeptRecord } from '../../../../audit/index.ts'
 import { type Html, html } from '../../../../web/ui/index.ts'
+import { readDetails } from '../../../base/audit.ts'
 import type { KnownNames } from '../../../pages/parts/explain/describe.ts'
 import { KINDS } from '../filters.ts'
 
@@ -9,7 +10,9 @@ export function describeEvent({
   resource_type: type,
   request,
   repeats,
+  details,
 }: KeptRecord): Html {
+  const { tool } = readDetails(details)
   const name = KINDS[kind as AuditKind] ?? kind
   const detail =
     kind === 'admin'
@@ -17,7 +20,7 @@ export function describeEvent({
       : [interaction === 'misunderstood' ? 'not understood' : interaction, type]
           .filter(part => part !== null)
           .join(' ')
-  return html`${name}${detail && html`: ${detail}`}${repeats !== null && `, ${formatRepeats(repeats)}`}`
+  return html`${name}${detail && html`: ${detail}`}${tool !== undefined && html` (tool <code>${tool}</code>)`}${repeats !== null && `, ${formatRepeats(repeats)}`}`
 }
 
 export function describeUser(
