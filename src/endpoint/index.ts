@@ -6,7 +6,7 @@
 
 export { type Api, type Endpoint, StreamedText } from './endpoint.ts'
 export { findFaults, type JsonSchema } from './faults.ts'
-export { type InvalidMembers, readMembers } from './members.ts'
+export { checkMembers, type InvalidMembers, readMembers } from './members.ts'
 export { createOpenApi } from './openapi.ts'
 export { addEndpoints } from './routes.ts'
 export { CLOSED, formatTime, NONE, OneOf, PageOf, Time } from './schemas.ts'

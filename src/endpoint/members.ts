@@ -1,4 +1,5 @@
 import type { Static, TSchema } from 'typebox'
+import { Compile, type Validator } from 'typebox/compile'
 import { Value } from 'typebox/value'
 import { type Failed, fail } from '../core/index.ts'
 import { findFaults, type JsonSchema, type ValueFault } from './faults.ts'
@@ -24,8 +25,25 @@ export function readMembers<Schema extends TSchema>(
 ): Static<Schema> | InvalidMembers {
   const values = isText ? convertTexts(schema, sent) : (sent ?? {})
   // `Value.Clone` drops some members, such as `constructor`, instead of letting the schema refuse them.
-  const complete = Value.Default(schema, structuredClone(values))
-  return Value.Check(schema, complete) ? complete : fail({ faults: listFaults(schema, complete) })
+  return checkMembers(schema, Value.Default(schema, structuredClone(values)))
+}
+
+/** Like `readMembers`, without default values. */
+export function checkMembers<Schema extends TSchema>(
+  schema: Schema,
+  values: unknown,
+): Static<Schema> | InvalidMembers {
+  if (!compile(schema).Check(values)) return fail({ faults: listFaults(schema, values) })
+  return values as Static<Schema>
+}
+
+const compiled = new WeakMap<TSchema, Validator>()
+
+/** A compiled schema checks twenty times as fast. It is compiled when it is used first. */
+function compile(schema: TSchema): Validator {
+  const known = compiled.get(schema) ?? Compile(schema)
+  compiled.set(schema, known)
+  return known
 }
 
 /** Faults that a response names. */

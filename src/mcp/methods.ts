@@ -1,5 +1,5 @@
 import { isFailure } from '../core/index.ts'
-import { readMembers } from '../endpoint/index.ts'
+import { checkMembers } from '../endpoint/index.ts'
 import type { Grant } from '../smart/index.ts'
 import { CALL_MS } from './limits.ts'
 import { PREPARE, PREPARE_MESSAGES } from './prompts.ts'
@@ -117,7 +117,7 @@ async function callTool(
     const names = listUsableTools(grant).map(it => it.name)
     return failProtocol('invalid-params', `There is no such tool. Tools: ${names.join(', ')}`, { id })
   }
-  const read = readMembers(tool.input, given, { isText: false })
+  const read = checkMembers(tool.input, given)
   if (isFailure(read)) return sayFault(read.faults.map(it => `${it.name}: ${it.text}`).join('; '))
   const result = await endInTime(tool.call(startCall(tool.name), read))
   if (!isFailure(result)) return sayResult(result)

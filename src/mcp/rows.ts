@@ -37,7 +37,7 @@ export function shorten(text: string): string {
 }
 
 /** The first of these that a resource has, as recorded. */
-const DATES: readonly string[] = [
+const DATES = [
   'effectiveDateTime',
   'effectivePeriod.start',
   'effectiveInstant',
@@ -58,9 +58,9 @@ const DATES: readonly string[] = [
   'issued',
   'recorded',
   'birthDate',
-]
+].map(split)
 
-const SUBJECTS: readonly string[] = [
+const SUBJECTS = [
   'code',
   'vaccineCode',
   'medicationCodeableConcept',
@@ -73,7 +73,7 @@ const SUBJECTS: readonly string[] = [
   'title',
   'class',
   'questionnaire',
-]
+].map(split)
 
 function describeSubject(resource: FhirJson): string {
   for (const path of SUBJECTS) {
@@ -133,7 +133,7 @@ function describeValue(resource: FhirJson): string {
 }
 
 function readPeriodEnd(resource: FhirJson): string {
-  const end = read(resource, 'period.end')
+  const end = isRecord(resource.period) ? resource.period.end : undefined
   return typeof end === 'string' ? `until ${end}` : ''
 }
 
@@ -212,14 +212,26 @@ function sayPlainly(concept: unknown): string {
   ).toString()
 }
 
-function readFirst(resource: FhirJson, paths: readonly string[]): string | undefined {
-  return paths.flatMap(path => read(resource, path) ?? []).find(it => typeof it === 'string')
+function readFirst(resource: FhirJson, paths: readonly Path[]): string | undefined {
+  for (const path of paths) {
+    const value = read(resource, path)
+    if (typeof value === 'string') return value
+  }
+  return undefined
 }
 
-function read(resource: FhirJson, path: string): unknown {
-  return path
-    .split('.')
-    .reduce<unknown>((inner, name) => (isRecord(inner) ? inner[name] : undefined), resource)
+/** The name of an element, and that of one in it. */
+type Path = readonly [outer: string, inner: string | undefined]
+
+function split(path: string): Path {
+  const [outer = '', inner] = path.split('.')
+  return [outer, inner]
+}
+
+function read(resource: FhirJson, [outer, inner]: Path): unknown {
+  const value = resource[outer]
+  if (inner === undefined) return value
+  return isRecord(value) ? value[inner] : undefined
 }
 
 export function listRecords(value: unknown): readonly FhirJson[] {
