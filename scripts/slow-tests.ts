@@ -53,6 +53,7 @@ export const SLOW_TESTS: readonly string[] = [
   'src/auth/users/validity/made-for-loopback.test.ts',
   'src/store/sqlite/trail.test.ts',
   'src/auth/initialize.test.ts',
+  'test/agents-switch.test.ts',
   'test/workers.test.ts',
   // Real counterparts that take long to start, and every route.
   'src/auth/pages/sign-in/directory.test.ts',
@@ -67,6 +68,7 @@ export const SLOW_TESTS: readonly string[] = [
   'test/failures.test.ts',
   'test/hostile-names.test.ts',
   'test/launch-form.test.ts',
+  'test/mcp-bridge.test.ts',
   'test/mcp-client.test.ts',
   'test/pages.test.ts',
   'test/patients.test.ts',
