@@ -34,14 +34,19 @@ import {
 import { formatRequest } from './shared/load.ts'
 import { reportServers } from './shared/report.ts'
 
-/** Sallyport's requests per CPU second of the main thread, relative to those of `@fastify/http-proxy`. */
-const GOALS: Readonly<Record<string, number>> = { read: 1, 'read, new response': 0.95 }
 const ENTRIES = 20
 const SEARCH = `search, ${ENTRIES} entries`
 const USER_READ = 'read by a user with access to all'
 /** The care teams of the clinician, then the page. */
 const PANEL = 120
 const PANEL_SEARCH = `search, ${ENTRIES} entries, by a clinician with ${PANEL} patients`
+/** Sallyport's requests per CPU second of the main thread, relative to those of `@fastify/http-proxy`. */
+const GOALS: Readonly<Record<string, number>> = {
+  read: 1,
+  'read, new response': 0.8,
+  [SEARCH]: 1 / 2.2,
+  [PANEL_SEARCH]: 1 / 3.5,
+}
 const patients = [...samplePatients({ count: 60, now: Date.UTC(2026, 0, 1) })].filter(
   it => it.resourceType === 'Patient',
 )

@@ -9,7 +9,7 @@ import {
   type Resource,
 } from '../../../fhir/index.ts'
 import { compareValues, type Database, type SqlValue } from './database.ts'
-import type { Names } from './names.ts'
+import { hasFamilyName, type Names, OTHER_WORDS } from './names.ts'
 import { VALUE_COLUMNS, VALUE_TABLES, type ValueTable, WIDTHS } from './schema.ts'
 
 /** Increase it whenever the same content is indexed differently: the index is then rebuilt. */
@@ -87,6 +87,10 @@ export function createIndexWriter(
         rows.push({ ...row, nid })
         widenSpan(spans, nid, row.table, row.values)
       }
+      if (hasFamilyName(resource.resourceType)) {
+        const nid = names.parameterId(resource.resourceType, OTHER_WORDS)
+        for (const word of findOtherWords(entries)) rows.push({ table: 'string', nid, values: [word, ''] })
+      }
       return { ...prepareVersion(resource, names, baseUrl), rows, spans, size }
     },
     add(rid, { rows, spans }) {
@@ -114,6 +118,23 @@ export function prepareVersion(resource: Resource, names: Names, baseUrl: string
     patients: findCompartmentPatients(resource, baseUrl),
     contained: findContainedPatients(resource, baseUrl),
   }
+}
+
+/**
+ * The first words of all texts of a name, without that of the family name by which the resource is sorted. A search by one
+ * word finds a resource by that family name or by one of these.
+ */
+function findOtherWords(entries: readonly IndexEntry[]): ReadonlySet<string> {
+  const listTexts = (parameter: string) =>
+    entries.flatMap(it => (it.kind === 'string' && it.parameter === parameter ? it.normal : []))
+  const words = new Set(listTexts('name').map(findFirstWord))
+  const [family] = listTexts('family').toSorted(compareValues)
+  if (family !== undefined) words.delete(findFirstWord(family))
+  return words
+}
+
+function findFirstWord(text: string): string {
+  return text.split(' ', 1)[0] ?? ''
 }
 
 function prepareInsert(database: Database, table: string, columns: readonly string[]): StatementSync {

@@ -1,4 +1,4 @@
-import { listSearchParameters, resourceTypes } from '../../../fhir/index.ts'
+import { findSearchParameter, listSearchParameters, resourceTypes } from '../../../fhir/index.ts'
 import type { Database } from './database.ts'
 
 /** The numbers of resource types and of their search parameters in `fhir.db`. */
@@ -6,6 +6,17 @@ export interface Names {
   typeId(type: string): number
   typeOf(tid: number): string
   parameterId(type: string, code: string): number
+}
+
+/**
+ * The words of names without that by which a resource is sorted (`findOtherWords`): an index of its own, beside those of
+ * search parameters.
+ */
+export const OTHER_WORDS = 'name-other-words'
+
+/** Whether resources of a type are searched by `name` and sorted by `family`. */
+export function hasFamilyName(type: string): boolean {
+  return ['name', 'family'].every(code => findSearchParameter(type, code)?.type === 'string')
 }
 
 /** Reads the numbers, and assigns one to each type and parameter without one. */
@@ -38,6 +49,7 @@ function listNames(): (readonly [type: string, code: string])[] {
   return [...resourceTypes].flatMap(type => [
     [type, ''] as const,
     ...listSearchParameters(type).map(({ code }) => [type, code] as const),
+    ...(hasFamilyName(type) ? [[type, OTHER_WORDS] as const] : []),
   ])
 }
 

@@ -14,6 +14,7 @@ import {
   startFhir,
 } from '../testing/fhir.ts'
 import { openDatabase } from './database.ts'
+import { OTHER_WORDS } from './names.ts'
 import { openRepository } from './repository.ts'
 import { MIGRATIONS } from './schema.ts'
 
@@ -128,8 +129,38 @@ describe('openRepository', () => {
   it('never changes a released migration; a new migration adds a line', () => {
     assert.deepEqual(
       MIGRATIONS.map(({ list }) => createHash('sha256').update(list('sqlite').join(';')).digest('hex')),
-      ['508783064975916be48840b9917693ffcddc7affc8789b718afc697b62d0a9f6'],
+      [
+        '508783064975916be48840b9917693ffcddc7affc8789b718afc697b62d0a9f6',
+        '4435f8539ded14fb1eb3589b263a541d3f73410385828c7e29d97187a5dc962c',
+      ],
     )
+  })
+
+  it('adds the other words of names to data of 0.3.1 as it adds them to new resources', () => {
+    const first = open('other-words.db')
+    const names = [
+      [{ family: 'van Dyk', given: ['Ann Marie', 'Jo'] }, { family: 'Aalto' }],
+      [{ text: 'Smith, John', prefix: ['Dr.'] }],
+      [{ family: 'Núñez', given: ['Nunez'], text: ',' }],
+      undefined,
+    ]
+    first.load(names.map((name, at) => patient(`${at}`, name && { name })))
+    first.load([{ resourceType: 'Practitioner', id: 'p', name: [{ family: 'Lee', given: ['Lee', 'Kim'] }] }])
+    first.load([{ resourceType: 'Organization', id: 'o', name: 'No person' }])
+    const select = `SELECT t.type, rid, normal, exact FROM string JOIN name t USING (nid)
+      WHERE t.code = '${OTHER_WORDS}' ORDER BY rid, normal`
+    const written = first.database.rows(select, [])
+    first.database.exec(`DELETE FROM string WHERE nid IN (SELECT nid FROM name WHERE code = '${OTHER_WORDS}');
+      DELETE FROM name WHERE code = '${OTHER_WORDS}';
+      DELETE FROM schema_migration WHERE name = '0002-other-words'`)
+    first.close()
+    const second = open('other-words.db')
+    assert.deepEqual(second.database.rows(select, []), written)
+    assert.deepEqual(
+      written.map(([, , word]) => word),
+      ['ann', 'jo', 'van', 'dr.', 'smith', '', 'kim'],
+    )
+    second.close()
   })
 
   it('refuses data that a newer version changed in another way (STORE-8)', () => {

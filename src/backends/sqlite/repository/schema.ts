@@ -99,10 +99,34 @@ CREATE INDEX span_high ON span (nid, high, rid);
 /** The widest range of a resource without a row in `span`, in milliseconds for dates. */
 export const WIDTHS: Readonly<Record<string, number>> = { date: DAY_MS, quantity: 0, string: 0 }
 
+/**
+ * The words of names without that by which a resource is sorted, as `findOtherWords` finds them in new content. 'name' has a
+ * row per type and parameter.
+ */
+const OTHER_WORDS = `
+INSERT INTO name (type, code) SELECT type, 'name-other-words' FROM name WHERE code = 'family';
+INSERT INTO string (rid, nid, normal, exact)
+SELECT DISTINCT whole.rid, other.nid, substr(whole.normal, 1, instr(whole.normal || ' ', ' ') - 1) AS word, ''
+FROM name other
+CROSS JOIN name named ON named.type = other.type AND named.code = 'name'
+CROSS JOIN name family ON family.type = other.type AND family.code = 'family'
+CROSS JOIN string whole ON whole.nid = named.nid
+WHERE other.code = 'name-other-words' AND word IS NOT (
+  SELECT substr(min(f.normal), 1, instr(min(f.normal) || ' ', ' ') - 1) FROM string f
+  WHERE f.rid = whole.rid AND +f.nid = family.nid
+);
+`
+
 /** The migrations in order. A released one never changes: add a new one. */
 export const MIGRATIONS: readonly Migration[] = [
-  { name: '0001-tables', needs: '0001-tables', list: () => TABLES.split(/;\s*/).filter(Boolean) },
+  { name: '0001-tables', needs: '0001-tables', list: () => split(TABLES) },
+  // An older version would add names without their other words.
+  { name: '0002-other-words', needs: '0002-other-words', list: () => split(OTHER_WORDS) },
 ]
+
+function split(statements: string): readonly string[] {
+  return statements.split(/;\s*/).filter(Boolean)
+}
 
 /** The tables of search values, with their columns after `rid` and `nid`. */
 export const VALUE_COLUMNS = {

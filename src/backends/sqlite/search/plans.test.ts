@@ -136,6 +136,20 @@ describe('the query plans of all access filters and requests', () => {
     }
   })
 
+  it('read a search by a name in the order of the family names, and stop when the page is full', () => {
+    // Callers with the same kind of access share a statement, and so do both names.
+    const ordered = (caller: string) =>
+      [...statements].filter(
+        ([text, of]) =>
+          /ORDER BY k0, rid LIMIT 6$/.test(text) && /^(.*): Patient\?name=smith/.exec(of)?.[1] === caller,
+      )
+    for (const caller of ['system', 'many by organization', 'many by care team', 'many by all']) {
+      assert.equal(ordered(caller).length, 1, caller)
+      for (const [text] of ordered(caller))
+        assert.doesNotMatch(explain(text).join('\n'), /TEMP B-TREE FOR ORDER BY/, text)
+    }
+  })
+
   it('have the number of a LIMIT in their text: SQLite plans a statement with a value there anew each time', () => {
     for (const [text, of] of statements) assert.doesNotMatch(text, /LIMIT \?/, of)
   })

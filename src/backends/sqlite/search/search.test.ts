@@ -8,6 +8,7 @@ import {
   observation,
   readIds,
   readIssue,
+  readNextLink,
   startFhir,
 } from '../testing/fhir.ts'
 
@@ -51,6 +52,47 @@ describe('search', () => {
         expected.startsWith('?') ? BASE + expected : `${BASE}/${expected}`,
       )
     }
+  })
+
+  it('finds a word of any name in the order of the family names, each patient once', async () => {
+    const other = await startFhir()
+    const names: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>> = {
+      a: [{ family: 'Lind' }, { family: 'Adams' }],
+      b: [{ family: 'Lindberg', given: ['Linda'] }],
+      c: [{ family: 'Lind' }, { family: 'Zorn' }],
+      d: [{ family: 'Young', given: ['Linus'] }],
+      e: [{ text: 'Lind, Eva' }],
+      f: [{ family: 'Linz', text: 'Dr. Linz' }],
+      g: [{ family: 'van Lind' }],
+      h: [{ family: 'Berg', given: ['Eva Lind'] }],
+      i: [{ family: 'Lío' }],
+      j: [{ family: 'Lin Dao' }],
+    }
+    for (const [id, name] of Object.entries(names))
+      await other(`PUT Patient/${id}`, { resourceType: 'Patient', id, name })
+    const readPages = async (query: string) => {
+      const pages: string[] = []
+      for (let next: string | undefined = `Patient?${query}`; next; ) {
+        const reply = await other(`GET ${next}`)
+        assert.equal(reply.status, 200, reply.text)
+        pages.push(readIds(reply).join(''))
+        next = readNextLink(reply)
+      }
+      return pages
+    }
+    assert.deepEqual(await readPages('name=lin&_sort=family'), ['ajcbfde'])
+    assert.deepEqual(await readPages('name=lin&_sort=family&_count=2'), ['aj', 'cb', 'fd', 'e'])
+    assert.deepEqual(await readPages('name=lin&_sort=family,given&_count=3'), ['ajc', 'bfd', 'e'])
+    assert.deepEqual(await readPages('name=lin&_sort=-family&_count=3'), ['cdf', 'baj', 'e'])
+    assert.deepEqual(await readPages('name=lind&_sort=family'), ['acbe'])
+    assert.deepEqual(await readPages('name=lin%20d&_sort=family'), ['j'])
+    assert.deepEqual(await readPages('name=linda&_sort=family'), ['b'])
+    assert.deepEqual(await readPages('name=lin&name=young&_sort=family'), ['d'])
+    assert.deepEqual(await readPages('name=l%C3%ADo&_sort=family'), ['i'])
+    await other('PUT Patient/b', { resourceType: 'Patient', id: 'b', name: [{ family: 'Berg' }] })
+    await other('DELETE Patient/c')
+    assert.deepEqual(await readPages('name=lin&_sort=family'), ['ajfde'])
+    await other.close()
   })
 
   it('finds identifiers by a part of their values, without regard to case', async () => {

@@ -1,23 +1,21 @@
-import type { ChainClause, HasClause, SortKey, TypeQuery } from '../../../../fhir/index.ts'
+import type { ChainClause, HasClause, TypeQuery } from '../../../../fhir/index.ts'
 import type { SqlValue } from '../../repository/database.ts'
 import { findShortest } from './clause-walk.ts'
 import { toQuery } from './current-condition.ts'
+import { divideByName } from './name-search.ts'
 import { buildSourceCondition, findsAll, openStart, openWalk, type RowSource } from './row-source.ts'
 import { fitStep, type SearchScope, type Steps } from './search-scope.ts'
 import { FEW_LINKS, findStart, type Start, selectReferred, selectReferring } from './select-current.ts'
 import { buildAfter, buildOrder, compareRows, selectSortValue } from './sort-order.ts'
 import { all, join, name, type Sql, sql, union } from './sql.ts'
-import { listSteps, listWalks, type Walk } from './walk.ts'
+import { listSteps, listWalks, type Sorted, type Walk } from './walk.ts'
 
 /** `rid`, then the values of the sort keys. */
 export type SortedRow = readonly SqlValue[]
 
 /** A search of one type. */
-export interface TypeSearch extends TypeQuery {
-  readonly sort: readonly SortKey[]
+export interface TypeSearch extends TypeQuery, Sorted {
   readonly limit: number
-  /** Only rows after the one with these values of the sort keys and this `rid`. */
-  readonly after: readonly SqlValue[] | undefined
 }
 
 /** The steps after which a search first considers reading another index, whose order is not its own. */
@@ -35,8 +33,15 @@ const MAX_START_RESOURCES = 10_000
  */
 export function* findRows(whole: SearchScope, search: TypeSearch): Steps<readonly SortedRow[]> {
   const scope = fitStep(whole, search)
-  const few = findStart(scope, search, scope.compartment)
+  const named = divideByName(search)
+  const few = findStart(scope, named?.withoutName ?? search, scope.compartment)
   if (few) return yield* readParts(scope, search, few)
+  if (!named) return yield* findInOrder(scope, search)
+  const rows = yield* findRows(scope, named.byOtherWord)
+  return mergeRows(search, rows, yield* findInOrder(scope, named.byFamily))
+}
+
+function* findInOrder(scope: SearchScope, search: TypeSearch): Steps<readonly SortedRow[]> {
   const walked = readWalks(scope, search, listWalks(scope.names, search.type, search))
   let next = PATIENCE
   for (let step = 1; ; step++) {

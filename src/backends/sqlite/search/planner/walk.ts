@@ -36,10 +36,12 @@ export interface Walk extends IndexPath {
   readonly isSorted: boolean
 }
 
-interface Sorted {
+export interface Sorted {
   readonly clauses: readonly SearchClause[]
   readonly sort: readonly SortKey[]
   readonly after: readonly SqlValue[] | undefined
+  /** Only resources that are sorted by a value within the bounds of the filter, not those that merely have one. */
+  readonly isOfSortValue?: true
 }
 
 /**
@@ -62,7 +64,7 @@ export function listWalks(names: Names, type: string, search: Sorted): readonly 
  */
 function walkBetween(
   along: Along,
-  { sort, after }: Sorted,
+  { sort, after, isOfSortValue }: Sorted,
   { descending }: SortKey,
   bounds: Bounds,
 ): readonly Walk[] {
@@ -79,7 +81,7 @@ function walkBetween(
     after !== undefined && (begin === undefined || isReached(after[0] ?? null, begin, descending))
   const start = isWithin ? startAfter(main, after) : limitValue(main, 'from', begin)
   const walk = { ...main, start, end: limitValue(main, 'to', last) }
-  if (!along.spans || begin === undefined || isWithin) return [walk]
+  if (!along.spans || begin === undefined || isWithin || isOfSortValue) return [walk]
   const spans = complete(along.spans)
   return [
     {
