@@ -103,6 +103,7 @@ const REFUSED = 'refused'
 /** Who may use the routes of an area. */
 const AREAS: Readonly<Record<string, Readonly<Record<Caller, Outcome>>>> = {
   '/manage': ALL_USERS,
+  '/proposals': { ...ALL_USERS, officer: 'start', helpdesk: 'start' },
   '/home': {
     ...ALL_USERS,
     clinician: 'start',
@@ -176,7 +177,7 @@ function readOutcome({ statusCode, headers, body }: LightMyRequestResponse, { pa
   if (location === '/login') return 'login'
   if (location === '/login?prompt=login' && path !== '/admin/sign-in') return 'again'
   if (location === '/home' && !/^\/(?:home|account)/.test(path)) return 'start'
-  if (/^\/(?:portal|admin|account)$/.test(location) && /^\/(?:home|portal|apps|lab)\b/.test(path))
+  if (/^\/(?:portal|admin|account)$/.test(location) && /^\/(?:home|portal|proposals|apps|lab)\b/.test(path))
     return 'start'
   if (statusCode !== 401 && statusCode !== 403) return 'admitted'
   return /<h1>Sign in again</.test(body) ? 'again' : 'refused'

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { gunzipSync } from 'node:zlib'
 import { startUpstream, type Upstream } from '../../examples/upstream.ts'
 import { type CommandName, commandNames } from '../../src/cli/commands/index.ts'
 import { freePorts } from '../support/free-ports.ts'
@@ -197,6 +198,7 @@ describe('each command', () => {
     servers.child.kill('SIGTERM')
     assert.deepEqual(await servers.ended(), { exitCode: 0, signal: null })
     assert.doesNotMatch(servers.stdout() + servers.stderr(), /"level":"error"/)
-    assert.match(readFileSync(join(place.folder, 'out.ndjson'), 'utf8'), /"id":"imported"/)
+    const patients = gunzipSync(readFileSync(join(place.folder, 'out', 'Patient.ndjson.gz'))).toString()
+    assert.match(patients, /"id":"imported"/)
   })
 })

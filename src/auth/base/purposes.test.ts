@@ -12,6 +12,8 @@ const NOTES = [
   'Decision support',
   'Names in the list of apps with access',
   'Names on a page of a patient or relative',
+  'Proposal of an assistant',
+  'Signature of a proposal of an assistant',
   'Page of developers',
   'Launch of an app',
   'Launch requested by another system',
@@ -60,8 +62,9 @@ describe('PURPOSES', () => {
     assert.deepEqual(unused, ['data-export', 'administration'])
   })
 
-  it('tell what an administrator did, instead of the data that was read for it', () => {
+  it('tell what an administrator did, or what somebody did apart from looking, instead of the data that was read', () => {
+    const acts = new Set(['launch', 'launch-request', 'signature'])
     for (const [name, purpose] of Object.entries(PURPOSES))
-      assert.equal('act' in purpose, purpose.use === 'administration' || name.startsWith('launch'), name)
+      assert.equal('act' in purpose, purpose.use === 'administration' || acts.has(name), name)
   })
 })
