@@ -461,6 +461,23 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS)) {
       )
     })
 
+    it('tells a limited client neither that there is something that it may not see, nor how much (EXPORT-1)', async () => {
+      const granular = server.as({ scope: 'system/Observation.rs?category=laboratory system/Patient.rs' })
+      const asked = new Date(Date.now() + server.clock.ahead).toISOString()
+      server.clock.ahead += 10
+      const hidden = ['hidden-1', 'hidden-2', 'hidden-3']
+      for (const id of hidden)
+        await server.fhir.ask(`PUT /Observation/${id}`, ADMIN, observation(id, 'ann', 'vital-signs'))
+      const listFiles = async (query: string) => {
+        const { output, deleted } = await granular.run(`GET $export?_type=Observation${query}`)
+        return [output.length, deleted.length]
+      }
+      assert.deepEqual(await listFiles(''), [1, 0])
+      assert.deepEqual(await listFiles(`&_since=${asked}`), [0, 0])
+      for (const id of hidden) await server.fhir.ask(`DELETE /Observation/${id}`, ADMIN)
+      assert.deepEqual(await listFiles(`&_since=${asked}`), [0, 0])
+    })
+
     it('checks each line with the token of the download (EXPORT-4)', async () => {
       const manifest = await asService().run('GET $export?_type=Observation')
       const granular = server.as({ scope: 'system/Observation.rs?category=laboratory' })
@@ -630,6 +647,50 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS)) {
       for (let at = 0; at < 99; at++) await client.start('GET $export?_type=Patient')
       const reply = await client.ask('GET', '$export')
       assert.deepEqual([reply.status, reply.why], [429, 'Cannot export: the client has 100 exports already'])
+    })
+
+    it('is no entry of a Bundle, and only its status URL is deleted (EXPORT-9)', async () => {
+      const client = server.as({ client_id: 'bundler' })
+      const status = await client.start('GET $export?_type=Patient')
+      const { output } = await client.poll(status)
+      const file = output[0]?.url ?? ''
+      const { search } = new URL(file)
+      const entry = [`$export-file${search}`, `$export-file${search}`, '$export', 'Patient/$export'].map(
+        url => ({
+          request: { method: 'GET', url },
+        }),
+      )
+      for (const type of ['batch', 'transaction']) {
+        const body = { resourceType: 'Bundle', type, entry }
+        assert.doesNotMatch((await client.ask('POST', '', { body })).text, /"status":"20[0-9]/)
+      }
+      for (const url of ['$export', file]) assert.equal((await client.ask('DELETE', url)).status, 404)
+      for (let times = 0; times < 3; times++) assert.equal((await client.ask('GET', file)).status, 200)
+    })
+
+    it('takes no more parameters in a body than in a query, and filters only as many as one search has (EXPORT-9)', async () => {
+      const many = (count: number, text: string) => Array.from({ length: count }, () => text)
+      const filter = `Observation?code=${many(60, 'x').join(',')}`
+      for (const parameter of [
+        many(2_000, 'x').map(name => ({ name, valueString: '' })),
+        [{ name: '_elements', valueString: many(2_000, 'id').join(',') }],
+        many(40, filter).map(valueString => ({ name: '_typeFilter', valueString })),
+        many(1_001, 'Patient/ann').map(reference => ({ name: 'patient', valueReference: { reference } })),
+      ]) {
+        const headers = { prefer: 'handling=lenient' }
+        const body = { resourceType: 'Parameters', parameter }
+        const reply = await asService().ask('POST', 'Patient/$export', { headers, body })
+        assert.equal(reply.status, 400)
+        assert.match(reply.why ?? '', /more than/)
+      }
+    })
+
+    it('is prepared by one request at a time, however many ask for its status (EXPORT-6)', async () => {
+      const status = await asService().start('GET $export')
+      const replies = await Promise.all([1, 2, 3, 4].map(() => asService().ask('GET', status)))
+      assert.deepEqual(replies.map(it => it.status === 429).sort(), [false, true, true, true])
+      server.clock.ahead += 1_000
+      await asService().poll(status)
     })
 
     it('is in the CapabilityStatement (EXPORT-8)', async () => {

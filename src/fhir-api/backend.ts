@@ -101,6 +101,8 @@ export interface ExportSource {
   knowsDeletions(type: string, since: number): Awaitable<boolean>
   /** Whether the rows of a range are the same at any time, so that their number is certain. */
   readonly isStable: boolean
+  /** Whether it divides and counts only what the caller may see. */
+  readonly isWithinAccess: boolean
 }
 
 /** `mark` is the backend's own. */

@@ -49,6 +49,8 @@ export interface TypeFilter {
 export interface ExportFile extends ExportRange {
   readonly kind: 'output' | 'deleted'
   readonly type: string
+  /** Whether its rows were counted for a caller who may not see all of them. */
+  readonly isLimited?: true
   /** Which resources of a patient who has more than a file may have. */
   readonly section?: ExportSection
 }

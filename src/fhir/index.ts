@@ -111,6 +111,7 @@ export { parseReference, type ResourceReference } from './reference.ts'
 export type { FhirRequestParts, Preconditions } from './request.ts'
 export {
   acceptsJson,
+  findSearchExcess,
   getAuthorizationHeader,
   type Preferences,
   parseParams,

@@ -20,6 +20,7 @@ import { COLLECTIONS, findContained, SqliteVersion } from './stored-version.ts'
  */
 export class SqliteRows implements ExportSource {
   readonly isStable = true
+  readonly isWithinAccess = false
   readonly #repository: Repository
   readonly #clock: () => number
   readonly #work: Work

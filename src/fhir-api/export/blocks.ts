@@ -4,13 +4,15 @@ import type { ExportRange, ExportRow, ExportSource } from '../backend.ts'
 import type { ExportFile, ExportOrder, ExportSection } from '../exports.ts'
 import type { Failure } from '../response.ts'
 import { EXPORT_PATIENTS_COUNTED } from './limits.ts'
-import { selectRows } from './rows.ts'
+import { type CheckRows, selectRows } from './rows.ts'
 
 /** Files organized by patient (Bulk Data Access 3.0.0, Bulk Data Output File Organization): a header, and the patient's resources. */
 export interface Blocks {
   readonly order: ExportOrder
   /** In the order of the lines of a patient. */
   readonly types: readonly string[]
+  /** Leaves the patients whom the caller may see. */
+  readonly check: CheckRows
 }
 
 /** A Group lists other patients, and a Provenance belongs to those of its targets. */
@@ -52,13 +54,14 @@ export async function divideBlocks(
 
 async function listIds(
   rows: ExportSource,
-  { order }: Blocks,
+  { order, check }: Blocks,
   range: Partial<ExportRange>,
 ): Promise<readonly string[] | Failure> {
   const ids: string[] = []
   for await (const some of rows.read(selectPatients(order), range)) {
-    if (isFailure(some)) return some
-    ids.push(...some.map(it => it.id))
+    const shown = isFailure(some) ? some : await check(some)
+    if (isFailure(shown)) return shown
+    ids.push(...shown.map(it => it.id))
   }
   return ids
 }
@@ -122,7 +125,7 @@ export interface BlockRows {
 /** The resources of the patients of a file, patient by patient. */
 export async function* readBlocks(
   rows: ExportSource,
-  blocks: Blocks,
+  blocks: Omit<Blocks, 'check'>,
   file: ExportFile,
 ): AsyncGenerator<BlockRows | Failure> {
   const { section = { first: 0, after: 0, last: blocks.types.length - 1 } } = file
@@ -134,7 +137,7 @@ export async function* readBlocks(
 
 async function* readBlock(
   rows: ExportSource,
-  blocks: Blocks,
+  blocks: Omit<Blocks, 'check'>,
   { first, after, last, to }: ExportSection,
   patient: string,
 ): AsyncGenerator<BlockRows | Failure> {

@@ -8,7 +8,7 @@ import type { ExportLevel, ExportOrder, ExportOwner } from '../exports.ts'
 import { type FhirRequest, getPath, type Operation } from '../request.ts'
 import type { Failure } from '../response.ts'
 import { isOfBlocks } from './blocks.ts'
-import { EXPORT_JOBS, EXPORT_PATIENTS } from './limits.ts'
+import { EXPORT_JOBS } from './limits.ts'
 import { describeProblem, readParameters, type WantedExport } from './parameters.ts'
 
 /** `$export` of the system, of all patients and of a Group (Bulk Data Access 3.0.0, Kick-off Request). */
@@ -108,15 +108,11 @@ async function selectPatients(
   members: readonly string[] | undefined,
 ): Promise<WantedExport | Failure> {
   if (!wanted.patients) return { ...wanted, patients: members }
-  if (wanted.patients.length > EXPORT_PATIENTS)
-    return failFor('export-parameter-malformed', {
-      parameter: 'patient',
-      expected: `no more than ${EXPORT_PATIENTS} patients`,
-    })
+  const ofGroup = members && new Set(members)
   const known: string[] = []
   const notes = [...wanted.notes]
   for (const id of wanted.patients) {
-    const isKnown = members ? members.includes(id) : await isPatient(context, request, id)
+    const isKnown = ofGroup ? ofGroup.has(id) : await isPatient(context, request, id)
     const problem = isKnown ? undefined : failFor('export-patient-unknown', { patient: `Patient/${id}` })
     if (!problem) known.push(id)
     else if (request.preferences.lenient) notes.push(describeProblem(problem))

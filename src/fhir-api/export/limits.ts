@@ -10,6 +10,10 @@ export const EXPORT_JOBS = 100
 export const EXPORT_DOWNLOADS = 2
 /** Milliseconds that a request for the status works on the list of files. */
 export const EXPORT_STATUS_MS = 500
+/** Rows that are checked at once to count those that a limited caller may see. */
+export const EXPORT_ROWS_CHECKED = 2_000
+/** Milliseconds after which a request for the status that has not ended is given up, and another one may begin. */
+export const EXPORT_STATUS_LEASE_MS = 60_000
 /** Seconds that a client is told to wait before it asks for the status again. */
 export const EXPORT_POLL_SECONDS = 1
 /** Milliseconds after which a file that is being sent notices the end of its export. */

@@ -1,5 +1,5 @@
 import { isFailure } from '../../core/index.ts'
-import { failFor, findNamedBinaries, resourceTypes } from '../../fhir/index.ts'
+import { failFor, findNamedBinaries, resourceTypes, Work } from '../../fhir/index.ts'
 import { fullAccess } from '../../smart/index.ts'
 import type { BackendSession, ExportRow } from '../backend.ts'
 import type { ExportLevel, ExportOrder } from '../exports.ts'
@@ -102,6 +102,7 @@ export async function* readLocalExport(
   order: ExportOrder,
 ): AsyncGenerator<LocalRows | Failure> {
   const attachments = order.level === 'system' ? undefined : new Set<string>()
+  const work = new Work(Number.POSITIVE_INFINITY)
   for (const type of order.types) {
     const part = { type, kind: 'output' } as const
     const isAttached = type === 'Binary' && attachments !== undefined
@@ -110,7 +111,7 @@ export async function* readLocalExport(
     // A Binary has no patient: those of its document decide.
     const check: CheckRows = isAttached
       ? async rows => rows.filter(({ id }) => attachments.has(id))
-      : createPartCheck(source, { access: fullAccess }, order, part, async () => true)
+      : createPartCheck(source, { access: fullAccess, work }, order, part, async () => true)
     for await (const rows of source.session.rows.read(selection, { from: 0, to: order.moment.mark })) {
       if (isFailure(rows)) return yield rows
       const kept = await check(rows)

@@ -18,7 +18,10 @@ export function buildManifest(
   const formatUrl = (file: ExportFile | undefined) =>
     file && formatFileUrl(baseUrl, exports, { job: job.id, file })
   const isCounted = (file: ExportFile) =>
-    session.rows.isStable && file.rows !== undefined && isPlain(request.access, order, file)
+    session.rows.isStable &&
+    file.rows !== undefined &&
+    !file.isLimited &&
+    isPlain(request.access, order, file)
   const describe = (file: ExportFile, at: number) => ({
     ...(file.kind === 'deleted' && { type: 'Bundle' }),
     ...(file.kind === 'output' && !isByPatient && { type: file.type }),

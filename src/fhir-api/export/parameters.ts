@@ -3,17 +3,20 @@ import {
   describeFailed,
   type FhirProblem,
   failFor,
+  findSearchExcess,
   isResourceType,
   type Params,
   parseDateRange,
   parseParams,
   parseReference,
-  parseUncounted,
+  parseSearch,
+  SearchSteps,
   toPlain,
+  type Work,
 } from '../../fhir/index.ts'
 import type { ExportLevel, ExportOrder, TypeFilter } from '../exports.ts'
 import type { FhirRequest, Operation } from '../request.ts'
-import { EXPORT_FILTERS } from './limits.ts'
+import { EXPORT_FILTERS, EXPORT_PATIENTS } from './limits.ts'
 
 /** A parameter as it was sent. */
 interface Sent {
@@ -45,6 +48,7 @@ export interface WantedExport
 interface Reading {
   readonly level: ExportLevel
   readonly baseUrl: string
+  readonly work: Work
 }
 
 type ReadParameter = (sent: readonly Sent[], reading: Reading) => Partial<WantedExport> | FhirProblem
@@ -83,8 +87,8 @@ function readOrganized(text: string): Partial<WantedExport> | undefined {
  * and noted.
  */
 export function readParameters(
-  { interaction, body, preferences }: FhirRequest<Operation>,
-  reading: Reading,
+  { interaction, body, preferences, work }: FhirRequest<Operation>,
+  reading: Omit<Reading, 'work'>,
 ): WantedExport | FhirProblem {
   const posted = readPosted(body)
   if (isFailure(posted)) return posted
@@ -101,7 +105,8 @@ export function readParameters(
   }
   for (const [name, values] of Map.groupBy(sent, it => it.name)) {
     const read =
-      PARAMETERS.get(name)?.(values, reading) ?? failFor('export-parameter-unknown', { parameter: name })
+      PARAMETERS.get(name)?.(values, { ...reading, work }) ??
+      failFor('export-parameter-unknown', { parameter: name })
     if (!isFailure(read)) wanted = { ...wanted, ...read }
     else if (!preferences.lenient) return read
     else wanted = { ...wanted, notes: [...wanted.notes, describeProblem(read)] }
@@ -123,7 +128,18 @@ function readPosted(body: unknown): readonly Sent[] | FhirProblem {
   const { resourceType, parameter = [] } = isRecord(posted) ? posted : {}
   if (resourceType !== 'Parameters' || !Array.isArray(parameter)) return UNREADABLE
   const sent = parameter.flatMap(it => readSent(it) ?? [])
-  return sent.length === parameter.length ? sent : UNREADABLE
+  return sent.length === parameter.length ? (findExcess(sent) ?? sent) : UNREADABLE
+}
+
+/** The parameters of a body are limited like those of a query: the patients by their number, all others by their text. */
+function findExcess(sent: readonly Sent[]): FhirProblem | undefined {
+  const [patients = [], others = []] = [true, false].map(it =>
+    sent.filter(({ isReference }) => isReference === it),
+  )
+  if (patients.length > EXPORT_PATIENTS)
+    return failMalformed({ name: 'patient' }, `no more than ${EXPORT_PATIENTS} patients`)
+  const excess = findSearchExcess(others.map(({ name, text }) => `${name}=${text}`).join('&'))
+  return excess && failFor(excess.reason, { part: 'body', most: excess.most })
 }
 
 const UNREADABLE = failFor('body-not-parameters')
@@ -226,10 +242,12 @@ const ASSOCIATED: ReadonlyMap<string, 'latest' | 'relevant'> = new Map([
 ])
 
 /** Each is a search of one type, by parameters that the content of a resource decides. */
-function readFilters(sent: readonly Sent[], { baseUrl }: Reading): Partial<WantedExport> | FhirProblem {
+function readFilters(sent: readonly Sent[], { baseUrl, work }: Reading): Partial<WantedExport> | FhirProblem {
   const filters: TypeFilter[] = []
+  // They are evaluated together, on every row.
+  const steps = new SearchSteps(work)
   for (const { text } of sent) {
-    const filter = parseFilter(text, baseUrl)
+    const filter = parseFilter(text, baseUrl, steps)
     if (!filter) return failFor('export-filter-unsupported', { filter: describeFilter(text) })
     filters.push(filter)
   }
@@ -248,15 +266,20 @@ function describeFilter(text: string): string {
 
 const NAME = /^[\w:.-]{1,80}$/
 
-function parseFilter(text: string, baseUrl: string): TypeFilter | undefined {
+function parseFilter(text: string, baseUrl: string, steps: SearchSteps): TypeFilter | undefined {
   const at = text.indexOf('?')
   const type = at < 0 ? text : text.slice(0, at)
   const params = at < 0 ? undefined : parseParams(text.slice(at + 1))
   if (!isResourceType(type) || !params || params.length === 0) return undefined
-  return params.every(pair => isEvaluable(type, pair, baseUrl)) ? { type, params } : undefined
+  return params.every(pair => isEvaluable(type, pair, baseUrl, steps)) ? { type, params } : undefined
 }
 
-function isEvaluable(type: string, [name, value]: Params[number], baseUrl: string): boolean {
-  const clause = parseUncounted(type, name, value, baseUrl)
+function isEvaluable(
+  type: string,
+  [name, value]: Params[number],
+  baseUrl: string,
+  steps: SearchSteps,
+): boolean {
+  const clause = parseSearch(type, name, value, baseUrl, steps)
   return !isFailure(clause) && clause.kind !== 'chain' && clause.kind !== 'has'
 }

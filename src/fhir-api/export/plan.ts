@@ -1,10 +1,12 @@
 import { isFailure } from '../../core/index.ts'
+import type { ExportRange } from '../backend.ts'
 import type { Context } from '../context.ts'
-import type { ExportFile, ExportOrder, ExportPlan } from '../exports.ts'
+import type { ExportFile, ExportJob, ExportOrder, ExportPlan } from '../exports.ts'
+import type { FhirRequest, Operation } from '../request.ts'
 import type { Failure } from '../response.ts'
 import { divideBlocks, isOfBlocks } from './blocks.ts'
-import { EXPORT_STATUS_MS } from './limits.ts'
-import { selectRows } from './rows.ts'
+import { EXPORT_ROWS_CHECKED, EXPORT_STATUS_MS } from './limits.ts'
+import { createRowCheck, isWhole, selectRows } from './rows.ts'
 
 /** A part of the work: the files of a type or of its deletions, whether a type is empty, or files organized by patient. */
 interface Part {
@@ -35,7 +37,13 @@ interface Step {
   readonly after?: number | undefined
 }
 
-type TakeStep = (context: Context, order: ExportOrder, at: Position) => Promise<Step | Failure>
+type TakeStep = (search: FileSearch, at: Position) => Promise<Step | Failure>
+
+interface FileSearch {
+  readonly context: Context
+  readonly request: FhirRequest<Operation>
+  readonly order: ExportOrder
+}
 
 interface Position {
   readonly part: Part
@@ -44,22 +52,43 @@ interface Position {
   readonly plan: ExportPlan
 }
 
+/** A limited caller does not learn from its files how many rows are outside of its access, or that there are any. */
 async function divideType(
-  { session }: Context,
-  order: ExportOrder,
+  search: FileSearch,
   { part: { kind, type }, after, limit }: Position,
 ): Promise<Step | Failure> {
+  const { context, request, order } = search
+  const { rows } = context.session
   const part = { type, kind: kind === 'deleted' ? kind : 'output' } as const
-  const range = await session.rows.divide(selectRows(order, part), after, limit)
+  const isLimited = !rows.isWithinAccess && !isWhole(request.access, type)
+  const most = isLimited ? Math.min(limit, EXPORT_ROWS_CHECKED) : limit
+  const range = await rows.divide(selectRows(order, part), after, most)
   if (isFailure(range)) return range
   if (!range) return { files: [] }
-  return { files: range.rows === 0 ? [] : [{ ...part, ...range }], after: range.to }
+  const shown = isLimited ? await countShown(search, part, range) : range.rows
+  if (isFailure(shown)) return shown
+  const file = { ...part, ...range, rows: shown, ...(isLimited && { isLimited }) }
+  return { files: shown === 0 ? [] : [file], after: range.to }
+}
+
+async function countShown(
+  { context, request, order }: FileSearch,
+  part: Pick<ExportFile, 'kind' | 'type'>,
+  range: ExportRange,
+): Promise<number | Failure> {
+  const check = createRowCheck(context, request, order, part)
+  let shown = 0
+  for await (const some of context.session.rows.read(selectRows(order, part), range)) {
+    const kept = isFailure(some) ? some : await check(some)
+    if (isFailure(kept)) return kept
+    shown += kept.length
+  }
+  return shown
 }
 
 /** Types without resources would cost a search for each patient. */
 async function probeType(
-  { session }: Context,
-  order: ExportOrder,
+  { context: { session }, order }: FileSearch,
   { part: { type }, plan: { types = [] } }: Position,
 ): Promise<Step | Failure> {
   const range = await session.rows.divide(selectRows(order, { type, kind: 'output' }), 0, 1)
@@ -70,9 +99,11 @@ const STEPS: Readonly<Record<Part['kind'], TakeStep>> = {
   output: divideType,
   deleted: divideType,
   probe: probeType,
-  blocks: async ({ session }, order, { after, limit, plan: { types = [] } }) => {
-    const found = await divideBlocks(session.rows, { order, types }, after, limit)
-    return isFailure(found) ? found : { files: found, after: found.at(-1)?.to }
+  blocks: async ({ context, request, order }, { after, limit, plan: { types = [] } }) => {
+    const part = { type: 'Patient', kind: 'output' } as const
+    const check = createRowCheck(context, request, { ...order, filters: [] }, part)
+    const found = await divideBlocks(context.session.rows, { order, types, check }, after, limit)
+    return isFailure(found) ? found : { files: found.filter(it => it.rows !== 0), after: found.at(-1)?.to }
   },
 }
 
@@ -82,8 +113,8 @@ const STEPS: Readonly<Record<Part['kind'], TakeStep>> = {
  */
 export async function continuePlan(
   context: Context,
-  order: ExportOrder,
-  before: ExportPlan,
+  request: FhirRequest<Operation>,
+  { order, plan: before }: Pick<ExportJob, 'order' | 'plan'>,
 ): Promise<ExportPlan | Failure> {
   const { exports, clock } = context
   const parts = listParts(order)
@@ -97,7 +128,7 @@ export async function continuePlan(
       plan = rest
       break
     }
-    const step = await STEPS[part.kind](context, order, { part, after: next.after, limit, plan })
+    const step = await STEPS[part.kind]({ context, request, order }, { part, after: next.after, limit, plan })
     if (isFailure(step)) return step
     const { files, types, after } = step
     plan = {
@@ -110,7 +141,7 @@ export async function continuePlan(
   return order.isPartial ? endManifest(plan) : plan
 }
 
-/** A range that follows the last one makes one file with it, if both fit. A file that the client knows stays as it is. */
+/** A range that follows the last one, with nothing to export in between, makes one file with it, if both fit. A file that the client knows stays as it is. */
 function addFiles({ files, manifests }: ExportPlan, added: readonly ExportFile[], limit: number) {
   const all = [...files]
   for (const file of added) {
@@ -124,7 +155,7 @@ function addFiles({ files, manifests }: ExportPlan, added: readonly ExportFile[]
 }
 
 function follows(file: ExportFile, last: ExportFile): boolean {
-  const isSame = file.kind === last.kind && file.type === last.type && file.from === last.to
+  const isSame = file.kind === last.kind && file.type === last.type && file.isLimited === last.isLimited
   return isSame && !file.section && !last.section
 }
 

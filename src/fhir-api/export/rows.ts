@@ -1,4 +1,4 @@
-import { isFailure } from '../../core/index.ts'
+import { isFailure, remember } from '../../core/index.ts'
 import {
   createMatcher,
   findContentPatients,
@@ -57,7 +57,8 @@ export function isPlain(access: Access, order: ExportOrder, { type }: Part): boo
   )
 }
 
-function isWhole(access: Access, type: string): boolean {
+/** Whether the caller may see all resources of a type. */
+export function isWhole(access: Access, type: string): boolean {
   return access.filterFor(type, 'r') === 'everything' && access.filterFor(type, 's') === 'everything'
 }
 
@@ -107,15 +108,15 @@ export function createRowCheck(
 
 export function createPartCheck(
   context: RowContext,
-  request: Pick<FhirRequest, 'access'>,
+  request: Pick<FhirRequest, 'access' | 'work'>,
   order: ExportOrder,
   part: Part,
   isLatest: IsLatest,
 ): CheckRows {
   const { baseUrl } = context
-  const { access } = request
+  const { access, work } = request
   const { type } = part
-  const patients = order.patients && new Set(order.patients)
+  const patients = order.patients && findSet(order.patients)
   const filters = listFilters(order, type)
   const needsPatient = order.level !== 'system' && isOfPatients(type)
 
@@ -136,6 +137,7 @@ export function createPartCheck(
 
   async function hasExportedTarget(resource: Resource): Promise<boolean | Failure> {
     for (const text of listReferenceTexts(resource.target)) {
+      await work.pause()
       const target = parseReference(text, baseUrl)
       if (!target || !isTarget(order, target.type)) continue
       const stored = await context.session.read(target.type, target.id)
@@ -160,14 +162,18 @@ export function createPartCheck(
   return async rows => {
     const selected = rows.filter(isOfSelected)
     if (filters.length === 0 && isWhole(access, type) && !isOfTargets(order, type)) return selected
-    const parsed = selected
-      .map(row => ({ row, resource: row.parse() }))
-      .filter(({ resource }) => matchesFilters(resource))
+    const parsed: { readonly row: ExportRow; readonly resource: Resource }[] = []
+    for (const row of selected) {
+      const resource = row.parse()
+      if (matchesFilters(resource)) parsed.push({ row, resource })
+      await work.pause()
+    }
     const resources = parsed.map(({ resource }) => resource)
     const check = isWhole(access, type) ? undefined : await checkStored(context, request, resources)
     if (isFailure(check)) return check
     const kept: ExportRow[] = []
     for (const { row, resource } of parsed) {
+      await work.pause()
       if (check && !(check.allows('r', resource) && check.allows('s', resource))) continue
       const isWanted = isOfTargets(order, type) ? await hasExportedTarget(resource) : true
       if (isFailure(isWanted)) return isWanted
@@ -175,6 +181,13 @@ export function createPartCheck(
     }
     return kept
   }
+}
+
+const sets = new WeakMap<readonly string[], ReadonlySet<string>>()
+
+/** A Group may have thousands of patients. */
+function findSet(ids: readonly string[]): ReadonlySet<string> {
+  return remember(sets, ids, () => new Set(ids))
 }
 
 /** The patients that a row is about. */

@@ -3,8 +3,9 @@ import { failFor } from '../../fhir/index.ts'
 import type { Context, Handler } from '../context.ts'
 import type { ExportJob, ExportPlan } from '../exports.ts'
 import type { FhirRequest, Operation } from '../request.ts'
+import type { Failure } from '../response.ts'
 import { findOwner } from './kick-off.ts'
-import { EXPORT_POLL_SECONDS } from './limits.ts'
+import { EXPORT_POLL_SECONDS, EXPORT_STATUS_LEASE_MS } from './limits.ts'
 import { buildManifest } from './manifest.ts'
 import { continuePlan, describeProgress } from './plan.ts'
 
@@ -39,14 +40,23 @@ const respondWithStatus = async (
   if (page > Math.max(1, job.plan.manifests?.length ?? 0)) return failFor('export-unknown')
   if (!job.plan.next || page > 1) return respondWithManifest(context, request, job, page)
   const early = job.nextPollAt - clock()
-  if (early > 0) return { ...failFor('export-polled-early'), headers: formatWait(Math.ceil(early / 1000)) }
-  const plan = await continuePlan(context, job.order, job.plan)
-  if (isFailure(plan)) return plan
-  const isStored = await exports?.jobs.update(job, plan, clock() + EXPORT_POLL_SECONDS * 1000)
+  if (early > 0) return failEarly(Math.ceil(early / 1000))
+  // However often a client asks, one request at a time works for its export.
+  const isClaimed = await exports?.jobs.update(job, job.plan, clock() + EXPORT_STATUS_LEASE_MS)
+  if (!isClaimed) return failEarly(EXPORT_POLL_SECONDS)
+  const found = await continuePlan(context, request, job)
+  const plan = isFailure(found) ? job.plan : found
+  const claimed = { ...job, revision: job.revision + 1 }
+  const isStored = await exports?.jobs.update(claimed, plan, clock() + EXPORT_POLL_SECONDS * 1000)
+  if (isFailure(found)) return found
   const isShown = isStored && (!plan.next || plan.manifests !== undefined)
   return isShown
     ? respondWithManifest(context, request, { ...job, plan }, page)
     : { status: 202, headers: describeWait(job, isStored ? plan : job.plan) }
+}
+
+function failEarly(seconds: number): Failure {
+  return { ...failFor('export-polled-early'), headers: formatWait(seconds) }
 }
 
 /** The number of a manifest of an export whose client takes partial ones. */

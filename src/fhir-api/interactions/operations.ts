@@ -219,11 +219,17 @@ const EXPORTS: Readonly<Record<string, Handler<'operation'>>> = {
   '$export-file': sendFile,
 }
 
+/** A Bundle has no place for a status URL or for a stream, and only the status URL is deleted. */
+function isAlone({ interaction: { name, cancels }, isEntry }: FhirRequest<Operation>): boolean {
+  return !isEntry && (!cancels || name === '$export-status')
+}
+
 export const operation: Handler<'operation'> = async (context, request) => {
   const { name, type, id } = request.interaction
   const level = id === undefined ? '' : '/id'
   const exporting = context.exports && EXPORTS[name]
-  if (exporting) return exporting(context, request)
+  if (exporting)
+    return isAlone(request) ? exporting(context, request) : failFor('unsupported-operation', { name })
   const handler = OPERATIONS[`${type}${level}/${name}`] ?? (type && OPERATIONS[`type${level}/${name}`])
   if (handler) return handler(context, request)
   return context.session.operation?.(request) ?? failFor('unsupported-operation', { name })

@@ -44,6 +44,7 @@ type BindWork = (work: Work) => GatewayContext
  */
 export class UpstreamRows implements ExportSource {
   readonly isStable = false
+  readonly isWithinAccess = true
   readonly #bind: BindWork
   readonly #request: FhirRequest
   readonly #clock: () => number
