@@ -1,3 +1,4 @@
+import { FAULT_TABLES } from '../../src/auth/words/faults.ts'
 import type { Words } from '../../src/auth/words/reason.ts'
 import { REASON_TABLES } from '../../src/auth/words/tables.ts'
 
@@ -12,7 +13,19 @@ export function fillReasons(page: string): string {
   const sections = Object.entries(REASON_TABLES).map(
     ([title, table]) => `### ${title}\n\n${formatTable(table)}`,
   )
-  return `${before}${BEGIN}\n\n${sections.join('\n\n')}\n\n${END}${after}`
+  const faults = Object.entries(FAULT_TABLES).map(
+    ([title, table]) => `#### ${title}\n\n${formatFaults(table)}`,
+  )
+  const parts = [...sections, `### Values that are not accepted\n\n${FAULTS_ABOUT}`, ...faults]
+  return `${before}${BEGIN}\n\n${parts.join('\n\n')}\n\n${END}${after}`
+}
+
+const FAULTS_ABOUT =
+  'The text of some reasons contains one or several of these, as *fault* or *faults*. Each says which value is expected.'
+
+function formatFaults(table: Readonly<Record<string, string>>): string {
+  const rows = Object.entries(table).map(([reason, text]) => `| \`${reason}\` | ${formatCell(text)} |`)
+  return ['| fault | text |', '|---|---|', ...rows].join('\n')
 }
 
 type AnyWords = Words & {

@@ -74,5 +74,6 @@ export {
   type ResourceScope,
   type Scope,
   type ScopeContext,
+  type ScopeListFault,
 } from './scope.ts'
 export { suggestScope, suggestType } from './suggest-scope.ts'

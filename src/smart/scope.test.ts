@@ -177,35 +177,41 @@ const makeScope = (parameters: number): string =>
 
 describe('findScopeListFault', () => {
   it('accepts 8,000 characters', () => {
-    assert.equal(findScopeListFault('x'.repeat(8000)), undefined)
-    assert.equal(findScopeListFault('x'.repeat(8001)), 'is longer than 8000 characters')
+    assert.deepEqual(findScopeListFault('x'.repeat(8000)), undefined)
+    assert.deepEqual(findScopeListFault('x'.repeat(8001)), {
+      reason: 'scope-list-too-long',
+      most: 8000,
+    })
   })
 
   it('accepts 100 scopes, with any number of spaces between them', () => {
-    assert.equal(findScopeListFault(repeat(100, 'openid ')), undefined)
-    assert.equal(findScopeListFault(repeat(101, 'openid')), 'has more than 100 scopes')
+    assert.deepEqual(findScopeListFault(repeat(100, 'openid ')), undefined)
+    assert.deepEqual(findScopeListFault(repeat(101, 'openid')), {
+      reason: 'scopes-too-many',
+      most: 100,
+    })
   })
 
   it('accepts 6 search parameters in a scope', () => {
-    assert.equal(findScopeListFault(makeScope(6)), undefined)
-    assert.equal(
-      findScopeListFault(`openid ${makeScope(7)}`),
-      'has a scope with more than 6 search parameters',
-    )
+    assert.deepEqual(findScopeListFault(makeScope(6)), undefined)
+    assert.deepEqual(findScopeListFault(`openid ${makeScope(7)}`), {
+      reason: 'scope-parameters-too-many',
+      most: 6,
+    })
   })
 
   it('accepts 50 search parameters in scopes with several, and any number of scopes with one', () => {
     const fifty = `${repeat(9, makeScope(5))} ${makeScope(3)} ${makeScope(2)}`
-    const fault = 'has more than 50 search parameters in scopes that combine several'
-    assert.equal(findScopeListFault(`${fifty} ${repeat(60, makeScope(1))} openid`), undefined)
-    assert.equal(findScopeListFault(`${fifty} ${makeScope(2)}`), fault)
-    assert.equal(findScopeListFault(`${repeat(9, makeScope(5))} ${makeScope(6)}`), fault)
+    const fault = { reason: 'scope-combined-too-many', most: 50 }
+    assert.deepEqual(findScopeListFault(`${fifty} ${repeat(60, makeScope(1))} openid`), undefined)
+    assert.deepEqual(findScopeListFault(`${fifty} ${makeScope(2)}`), fault)
+    assert.deepEqual(findScopeListFault(`${repeat(9, makeScope(5))} ${makeScope(6)}`), fault)
   })
 })
 
 describe('parseScope with a granular scope', () => {
   it('grants nothing with more than 6 search parameters', () => {
     assert.notEqual(parseScope(makeScope(6)), undefined)
-    assert.equal(parseScope(makeScope(7)), undefined)
+    assert.deepEqual(parseScope(makeScope(7)), undefined)
   })
 })

@@ -135,15 +135,25 @@ export const MAX_SCOPE_PARAMETERS = 6
  */
 export const MAX_COMBINED_PARAMETERS = 50
 
-/** The limit that a list of scopes exceeds, as the end of a sentence; undefined if none. */
-export function findScopeListFault(list: string): string | undefined {
-  if (list.length > MAX_SCOPE_LIST_CHARACTERS) return `is longer than ${MAX_SCOPE_LIST_CHARACTERS} characters`
+/** The limit that a list of scopes exceeds. */
+export interface ScopeListFault {
+  readonly reason:
+    | 'scope-list-too-long'
+    | 'scopes-too-many'
+    | 'scope-parameters-too-many'
+    | 'scope-combined-too-many'
+  readonly most: number
+}
+
+export function findScopeListFault(list: string): ScopeListFault | undefined {
+  if (list.length > MAX_SCOPE_LIST_CHARACTERS)
+    return { reason: 'scope-list-too-long', most: MAX_SCOPE_LIST_CHARACTERS }
   const texts = list.split(' ').filter(text => text !== '')
-  if (texts.length > MAX_SCOPES) return `has more than ${MAX_SCOPES} scopes`
+  if (texts.length > MAX_SCOPES) return { reason: 'scopes-too-many', most: MAX_SCOPES }
   if (texts.some(text => countParameters(text) > MAX_SCOPE_PARAMETERS))
-    return `has a scope with more than ${MAX_SCOPE_PARAMETERS} search parameters`
+    return { reason: 'scope-parameters-too-many', most: MAX_SCOPE_PARAMETERS }
   return hasTooManyCombined(texts.map(countParameters))
-    ? `has more than ${MAX_COMBINED_PARAMETERS} search parameters in scopes that combine several`
+    ? { reason: 'scope-combined-too-many', most: MAX_COMBINED_PARAMETERS }
     : undefined
 }
 

@@ -1,10 +1,24 @@
-import { type Failed, fail } from '../../core/index.ts'
+import {
+  type FactsArgument,
+  type FactsIn,
+  type Failed,
+  fail,
+  fill,
+  type StoredFacts,
+} from '../../core/index.ts'
+import { FAULTS, type FaultReason } from '../words/faults.ts'
 
-/** Why something cannot be accepted, as a text for its sender or for the log. */
+/** Why something is not accepted. The text is for its sender or for the log. */
 export interface Fault extends Failed {
+  readonly reason: FaultReason
+  readonly facts: StoredFacts
   readonly text: string
 }
 
-export function makeFault(text: string): Fault {
-  return fail({ text })
+export function makeFault<Reason extends FaultReason>(
+  reason: Reason,
+  ...[facts]: FactsArgument<FactsIn<{ readonly text: (typeof FAULTS)[Reason] }>>
+): Fault {
+  const known: StoredFacts = facts ?? {}
+  return fail({ reason, facts: known, text: fill(FAULTS[reason], known) })
 }

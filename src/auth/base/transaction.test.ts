@@ -26,10 +26,10 @@ eachDatabase((_name, open) => {
       const { db } = await open()
       const result = await runTransaction(db, async trx => {
         await revoke(trx, 'undone')
-        return makeFault('no')
+        return makeFault('factor-gone')
       })
       assert.ok(isFailure(result))
-      assert.equal(result.text, 'no')
+      assert.equal(result.reason, 'factor-gone')
       assert.deepEqual(await db.selectFrom('revocation').select('id').execute(), [])
     })
 

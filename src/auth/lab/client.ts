@@ -3,6 +3,7 @@ import type { Transaction } from 'kysely'
 import { DAY_MS } from '../../core/index.ts'
 import type { Schema } from '../../store/index.ts'
 import { auditEvent } from '../base/audit.ts'
+import { makeFault } from '../base/fault.ts'
 import { storeOrigins } from '../oauth/clients/origins.ts'
 import { findLaunchUrlFault } from '../oauth/clients/urls.ts'
 import type { AuthContext } from '../oauth/context.ts'
@@ -24,15 +25,14 @@ export async function registerLabClient(
 ): Promise<LabProblem | undefined> {
   const fault = findLaunchUrlFault(launchUrl)
   if (fault !== undefined) return failLink('launch_url', fault)
-  if (!/^[\x21-\x7e]{1,100}$/.test(clientId))
-    return failLink('client', 'expected at most 100 characters without spaces')
+  if (!/^[\x21-\x7e]{1,100}$/.test(clientId)) return failLink('client', makeFault('link-client-malformed'))
   return context.store.db.transaction().execute(async trx => {
     const known = await trx
       .selectFrom('client')
       .select(['expires_at', 'disabled'])
       .where('client_id', '=', clientId)
       .executeTakeFirst()
-    if (known?.disabled) return failLink('client', 'an administrator disabled it')
+    if (known?.disabled) return failLink('client', makeFault('link-client-disabled'))
     if (known && known.expires_at === null) return undefined
     if (!known && (await isFull(trx))) return failLinkFor('link-apps-too-many', { most: MAX_CLIENTS })
     const { onLoopback } = context.settings

@@ -1,11 +1,13 @@
 import type { FactsArgument } from '../../core/index.ts'
 import { fail, findNearest, isFailure, isRecord } from '../../core/index.ts'
+import { type Fault, makeFault } from '../base/fault.ts'
 import { LIMITS } from '../base/limits.ts'
 import { readParameters } from '../base/request.ts'
 import { findLogoUrlFault } from '../oauth/clients/urls.ts'
 import { checkRequestedScope } from '../oauth/grants/grant-scope.ts'
 import { readOptions } from '../oauth/launch/options.ts'
 import type { LaunchRequest } from '../oauth/launch/prepare.ts'
+import { endSentence } from '../words/explanation.ts'
 import { describePage, type FactsOf } from '../words/reasons.ts'
 import type { LabProblem } from './access.ts'
 import { hasContext, isLaunchKind, LAUNCH_KINDS, type LaunchKind } from './kinds.ts'
@@ -62,8 +64,8 @@ export const LINK_PARAMETERS: readonly string[] = [
 ]
 
 /** Why a parameter makes no link. */
-export function failLink(parameter: string, fault: string, suggestion = ''): LabProblem {
-  const facts = { parameter, fault: /[.?]$/.test(fault) ? fault : `${fault}.`, suggestion }
+export function failLink(parameter: string, { text }: Pick<Fault, 'text'>, suggestion = ''): LabProblem {
+  const facts = { parameter, fault: endSentence(text), suggestion }
   return failLinkFor('link-parameter-invalid', facts)
 }
 
@@ -81,11 +83,11 @@ export function readLink(query: unknown): LabLink | LabProblem {
     return failUnknown(unknown, LINK_PARAMETERS, findNearest(unknown, LINK_PARAMETERS))
   const { get, unreadable } = readParameters(query)
   const [repeated] = unreadable
-  if (repeated !== undefined) return failLink(repeated, 'expected one value')
+  if (repeated !== undefined) return failLink(repeated, makeFault('parameter-repeated'))
   if (get('launch_url') !== undefined && get('client') === undefined)
-    return failLink('client', 'expected the client id of the app at launch_url')
+    return failLink('client', makeFault('link-client-missing'))
   const options = readOptions({ get: name => get(OPTION_NAMES[name] ?? name), unreadable })
-  if (isFailure(options)) return failLink(OPTION_NAMES[options.field] ?? options.field, options.text)
+  if (isFailure(options)) return failLink(OPTION_NAMES[options.field] ?? options.field, options)
   const parts = {
     kind: readKind(get('kind')),
     skipsLogin: readFlag(get, 'skip_login') ?? false,
@@ -98,12 +100,12 @@ export function readLink(query: unknown): LabLink | LabProblem {
     skipsConsent: readFlag(get, 'skip_consent') || undefined,
     isPkceOptional: readPkce(get('pkce')),
   }
-  if (!isRead(parts)) return Object.values(parts).find(part => isFailure(part)) ?? failLink('', '')
+  if (!isRead(parts)) return Object.values(parts).find(part => isFailure(part)) ?? failLink('', { text: '' })
   const { kind, skipsLogin, redirects, checks, ...settings } = parts
   const surplus = hasContext(kind)
     ? undefined
     : LINK_PARAMETERS.find(name => !WITHOUT_CONTEXT.has(name) && get(name) !== undefined)
-  if (surplus !== undefined) return failLink(surplus, 'only an EHR launch can have it')
+  if (surplus !== undefined) return failLink(surplus, makeFault('parameter-of-ehr-launch'))
   return {
     kind,
     username: get('user'),
@@ -129,7 +131,7 @@ function readKind(name: string | undefined): LaunchKind | LabProblem {
   if (name === undefined) return 'ehr'
   return isLaunchKind(name)
     ? name
-    : failLink('kind', `expected one of ${Object.keys(LAUNCH_KINDS).join(', ')}`)
+    : failLink('kind', makeFault('value-not-known', { known: Object.keys(LAUNCH_KINDS).join(', ') }))
 }
 
 /** Whether a link, right or wrong, asks to be checked only. */
@@ -147,12 +149,12 @@ function readFlag(get: (name: string) => string | undefined, name: string): bool
   const text = get(name)
   if (text === undefined) return undefined
   if (text === '1' || text === 'true') return true
-  return text === '0' || text === 'false' ? false : failLink(name, 'expected 1 or 0')
+  return text === '0' || text === 'false' ? false : failLink(name, makeFault('value-not-a-switch'))
 }
 
 function readScope(scope: string | undefined): string | undefined | LabProblem {
   const refusal = scope === undefined ? undefined : checkRequestedScope(scope)
-  return refusal ? failLink('scope', refusal.description) : scope
+  return refusal ? failLink('scope', { text: refusal.description }) : scope
 }
 
 function readSimulation(name: string | undefined): LabSimulation | undefined | LabProblem {
@@ -162,7 +164,7 @@ function readSimulation(name: string | undefined): LabSimulation | undefined | L
 
 function failUnknown(name: string, known: readonly string[], meant: string | undefined): LabProblem {
   const suggestion = meant === undefined ? '' : ` Did you mean ${meant}?`
-  return failLink(name, `expected one of ${known.join(', ')}`, suggestion)
+  return failLink(name, makeFault('value-not-known', { known: known.join(', ') }), suggestion)
 }
 
 function readSeconds(text: string | undefined): number | undefined | LabProblem {
@@ -170,19 +172,19 @@ function readSeconds(text: string | undefined): number | undefined | LabProblem 
   const seconds = /^\d{1,5}$/.test(text) ? Number(text) : 0
   return seconds >= 1 && seconds <= LIMITS.extensionTokenSeconds
     ? seconds
-    : failLink('token_ttl', `expected 1 to ${LIMITS.extensionTokenSeconds} seconds`)
+    : failLink('token_ttl', makeFault('lifetime-malformed', { most: LIMITS.extensionTokenSeconds }))
 }
 
 function readStyle(url: string | undefined): string | undefined | LabProblem {
   if (url === undefined || url === 'none') return url
   const fault =
     url.length > LIMITS.urlCharacters
-      ? `expected at most ${LIMITS.urlCharacters} characters`
+      ? makeFault('url-too-long', { longest: LIMITS.urlCharacters })
       : findLogoUrlFault(url)
-  return fault === undefined ? url : failLink('style', `${fault}, or none`)
+  return fault ? failLink('style', { text: `${fault.text}, or none` }) : url
 }
 
 function readPkce(text: string | undefined): true | undefined | LabProblem {
   if (text === undefined || text === 'required') return undefined
-  return text === 'optional' ? true : failLink('pkce', 'expected optional or required')
+  return text === 'optional' ? true : failLink('pkce', makeFault('pkce-malformed'))
 }

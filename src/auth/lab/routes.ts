@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail, findOwn, isFailure } from '../../core/index.ts'
 import { sha256 } from '../../store/index.ts'
 import { auditEvent } from '../base/audit.ts'
+import { makeFault } from '../base/fault.ts'
 import { createFhirReader, type FhirReader } from '../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE } from '../base/paths.ts'
 import { forbidCaching, joinRepeated, readParameters } from '../base/request.ts'
@@ -82,8 +83,7 @@ async function launch(
 ): Promise<{ readonly url: string } | LabProblem> {
   const { kind, launchUrl } = link
   const { clientId } = link.launch
-  if (kind === 'backend')
-    return failLink('kind', 'a backend service is not launched. It requests its tokens itself')
+  if (kind === 'backend') return failLink('kind', makeFault('link-of-backend-service'))
   if (launchUrl !== undefined && clientId !== undefined) {
     const problem = await registerLabClient(context, request, { clientId, launchUrl })
     if (problem) return problem
@@ -113,7 +113,7 @@ async function launchForPatient(
   const user = await chooseLaunchUser(context, login, link.username)
   if (!user) return describeProblem(UNKNOWN_USER, link)
   if (link.kind === 'patient' && !isPatientUser(user))
-    return failLink('user', 'expected a patient or a relative, for a launch by a patient')
+    return failLink('user', makeFault('link-user-not-a-patient'))
   const read = await createFhirReader(context, user, { purpose: 'developer', address: request.ip })
   const patientId = link.launch.patientId ?? findOwnPatient(user)
   const prepared = await prepareLaunch(context, user, read, { ...link.launch, patientId })
@@ -132,7 +132,8 @@ async function describeProblem(
   { launch, username }: LabLink,
   read?: FhirReader,
 ): Promise<LabProblem> {
-  if (problem.reason === 'launch-patient-missing') return failLink('patient', 'expected the id of a Patient')
+  if (problem.reason === 'launch-patient-missing')
+    return failLink('patient', makeFault('link-patient-malformed'))
   const names = {
     'launch-user-unknown': username,
     'launch-app-unknown': launch.clientId,

@@ -32,15 +32,16 @@ export async function checkAccessToken(
 ): Promise<AccessToken | Fault> {
   const { settings, keys, clock } = context
   const claims = verifyOwnJwt(token, 'at+jwt', await keys.listPublicKeys())
-  if (!claims) return makeFault('it is not an access token that this server signed')
-  if (claims.iss !== settings.issuerUrl) return makeFault(`iss, expected ${settings.issuerUrl}`)
+  if (!claims) return makeFault('token-not-ours')
+  if (claims.iss !== settings.issuerUrl)
+    return makeFault('token-of-another-issuer', { expected: settings.issuerUrl })
   const expected = audiences.length === 0 ? [settings.fhirBaseUrl] : audiences
   if (!expected.some(audience => claims.aud === audience))
-    return makeFault(`aud, expected ${expected.join(' or ')}`)
+    return makeFault('token-for-another-audience', { expected: expected.join(' or ') })
   const { jti, client_id: clientId, scope, exp } = claims
   if (typeof jti !== 'string' || typeof clientId !== 'string' || typeof scope !== 'string')
-    return makeFault('jti, client_id or scope, expected strings')
-  if (typeof exp !== 'number' || exp * 1000 <= clock()) return makeFault('exp, it has expired')
+    return makeFault('token-incomplete')
+  if (typeof exp !== 'number' || exp * 1000 <= clock()) return makeFault('token-expired')
   const found = { claims, id: jti, clientId, scope, expiresAt: exp }
   const issuedFor = await findIssuedFor(context.store.db, context, found)
   return isFailure(issuedFor) ? issuedFor : { ...found, ...issuedFor }
@@ -52,17 +53,17 @@ export async function findIssuedFor(
   context: Pick<AuthContext, 'rules' | 'clock'>,
   { id, clientId }: Pick<AccessToken, 'id' | 'clientId'>,
 ): Promise<Pick<AccessToken, 'grant'> | Fault> {
-  if (await isRevoked({ db }, id)) return makeFault('it was revoked')
+  if (await isRevoked({ db }, id)) return makeFault('token-revoked')
   // Not by `sub`: the id of a client may be that of a user.
   const [issuedFor = ''] = id.split('.')
   if (isClientTokenPrefix(issuedFor)) {
     const client = await findClient(db, context, clientId)
     return client && issuedFor === makeClientTokenPrefix(client)
       ? { grant: undefined }
-      : makeFault('its client was removed')
+      : makeFault('token-without-client')
   }
   const grant = await findLiveGrant(db, context, issuedFor)
-  return grant?.clientId === clientId ? { grant } : makeFault('its grant has ended')
+  return grant?.clientId === clientId ? { grant } : makeFault('token-without-grant')
 }
 
 /**

@@ -66,17 +66,17 @@ function readBatch(
   { settings, audit }: AuthContext,
   body: unknown,
 ): readonly Readonly<Record<string, unknown>>[] | Fault {
-  if (!audit.keeps) return makeFault('This server keeps no audit trail (SMART_AUDIT)')
-  if (!isRecord(body) || !Array.isArray(body.records))
-    return makeFault('The body must be a JSON object with records')
+  if (!audit.keeps) return makeFault('trail-not-kept')
+  if (!isRecord(body) || !Array.isArray(body.records)) return makeFault('batch-malformed')
   const { issuer, fhirBaseUrl, records } = body
-  if (issuer !== settings.issuerUrl) return makeFault(`issuer, expected ${settings.issuerUrl}`)
-  if (fhirBaseUrl !== settings.fhirBaseUrl) return makeFault(`fhirBaseUrl, expected ${settings.fhirBaseUrl}`)
-  if (records.length > LIMITS.auditRecords)
-    return makeFault(`There are more than ${LIMITS.auditRecords} records`)
+  if (issuer !== settings.issuerUrl)
+    return makeFault('batch-of-another-issuer', { expected: settings.issuerUrl })
+  if (fhirBaseUrl !== settings.fhirBaseUrl)
+    return makeFault('batch-of-another-fhir-server', { expected: settings.fhirBaseUrl })
+  if (records.length > LIMITS.auditRecords) return makeFault('batch-too-long', { most: LIMITS.auditRecords })
   return records.every(it => isRecord(it) && typeof it.id === 'string' && SENT_ID.test(it.id))
     ? records
-    : makeFault('Every record needs an id of 1 to 64 letters, digits and hyphens')
+    : makeFault('batch-without-ids')
 }
 
 const SENT_ID = /^[\w-]{1,64}$/
@@ -131,7 +131,7 @@ function checkOwner(
 ): Fault | undefined {
   const owner = launch === undefined ? undefined : owners.get(launch)
   return owner && (owner.client !== client || owner.subject !== subject)
-    ? makeFault('launch is that of another app or user')
+    ? makeFault('record-of-another')
     : undefined
 }
 
@@ -145,15 +145,18 @@ const REQUIRED: Readonly<Record<string, Check>> = {
 }
 
 function readRecord(value: unknown, now: number): SentRecord | Fault {
-  if (!isRecord(value)) return makeFault('it is not an object')
+  if (!isRecord(value)) return makeFault('record-not-an-object')
   const unknown = Object.keys(value).find(
     name => !Object.hasOwn(REQUIRED, name) && !Object.hasOwn(OPTIONAL_MEMBERS, name),
   )
-  if (unknown !== undefined) return makeFault(`there is no member ${JSON.stringify(unknown.slice(0, 40))}`)
+  if (unknown !== undefined)
+    return makeFault('record-member-unknown', { name: JSON.stringify(unknown.slice(0, 40)) })
   const wrong =
     Object.keys(REQUIRED).find(name => !REQUIRED[name]?.(value[name], now)) ??
     Object.keys(value).find(name => OPTIONAL_MEMBERS[name]?.(value[name]) === false)
-  return wrong === undefined ? (value as unknown as SentRecord) : makeFault(`its ${wrong} is not valid`)
+  return wrong === undefined
+    ? (value as unknown as SentRecord)
+    : makeFault('record-member-malformed', { name: wrong })
 }
 
 /** Counts the records of each sender in a minute, a request as some of them, in this process. Returns whether it may send so many more. */

@@ -129,10 +129,10 @@ async function introspect(
   if (isResourceServer) return isFailure(access) ? access : describeAccessToken(context, access)
   const found = isFailure(access)
     ? ((await describeRefreshToken(context, token)) ??
-      makeFault(`${access.text}, and it is not an active refresh token`))
+      (access.reason === 'token-not-ours' ? makeFault('token-unknown') : access))
     : describeAccessToken(context, access)
   if (isFailure(found)) return found
-  return found.client_id === clientId ? found : makeFault('client_id, the token belongs to another client')
+  return found.client_id === clientId ? found : makeFault('token-of-another-client')
 }
 
 function describeAccessToken(context: AuthContext, { claims, grant, expiresAt }: AccessToken): Introspection {

@@ -32,40 +32,46 @@ interface LaunchContextRequest {
 
 const isOptional = (check: (value: unknown) => boolean) => (value: unknown) =>
   value === undefined || check(value)
-const NOT_SHORT = `not a string of at most ${LIMITS.contextTextCharacters} characters`
 
-/** Each member, what its value must be, and what is said of another value. */
-const MEMBERS: Readonly<Record<string, readonly [check: (value: unknown) => boolean, fault: string]>> = {
-  client_id: [isShortText, 'missing or not a string'],
-  username: [isShortText, 'missing or not a string'],
-  patient: [isShortText, 'missing or not the id of a Patient'],
-  encounter: [isOptional(isShortText), 'not the id of an Encounter'],
-  need_patient_banner: [isOptional(value => typeof value === 'boolean'), 'not true or false'],
-  intent: [isOptional(isShortText), NOT_SHORT],
-  tenant: [isOptional(isShortText), NOT_SHORT],
+/** Each member, what its value must be, and the fault of another value. */
+const MEMBERS: Readonly<Record<string, readonly [check: (value: unknown) => boolean, fault: MemberFault]>> = {
+  client_id: [isShortText, 'member-not-text'],
+  username: [isShortText, 'member-not-text'],
+  patient: [isShortText, 'patient-not-an-id'],
+  encounter: [isOptional(isShortText), 'encounter-not-an-id'],
+  need_patient_banner: [isOptional(value => typeof value === 'boolean'), 'member-not-boolean'],
+  intent: [isOptional(isShortText), 'member-too-long'],
+  tenant: [isOptional(isShortText), 'member-too-long'],
 }
+
+type MemberFault =
+  | 'member-not-text'
+  | 'patient-not-an-id'
+  | 'encounter-not-an-id'
+  | 'member-not-boolean'
+  | 'member-too-long'
 
 /** Faults that a response names. */
 const NAMED_FAULTS = 20
 
 /** Reads the JSON of `POST /launch-contexts`. Unknown members are errors. Every fault is named. */
-function readLaunchContextRequest(body: unknown): LaunchContextRequest | Fault {
-  if (!isRecord(body)) return makeFault('The body must be a JSON object')
+function readLaunchContextRequest(body: unknown): LaunchContextRequest | RequestProblem {
+  if (!isRecord(body)) return failBody([makeFault('body-not-an-object')])
   const { fhirContext = [], ...members } = body
   const items = readFhirContext(fhirContext)
   const faults = [
     ...Object.keys(members)
       .filter(name => !Object.hasOwn(MEMBERS, name))
-      .map(name => `There is no member ${JSON.stringify(name.slice(0, 40))}`),
+      .map(name => makeFault('member-unknown', { name: JSON.stringify(name.slice(0, 40)) })),
     ...Object.entries(MEMBERS)
       .filter(([name, [isValid]]) => !isValid(body[name]))
-      .map(([name, [, fault]]) => `${name} is ${fault}`),
-    ...(isFailure(items) ? [items.text] : []),
+      .map(([name, [, fault]]) => makeFault(fault, { name, longest: LIMITS.contextTextCharacters })),
+    ...(isFailure(items) ? [items] : []),
   ]
   const { client_id, username, patient, need_patient_banner: banner } = body
   const isWrong = faults.length > 0 || isFailure(items)
   if (isWrong || !isShortText(client_id) || !isShortText(username) || !isShortText(patient))
-    return makeFault(faults.slice(0, NAMED_FAULTS).join('. '))
+    return failBody(faults)
   const text = (value: unknown) => (isShortText(value) ? value : undefined)
   return {
     username,
@@ -83,6 +89,11 @@ function readLaunchContextRequest(body: unknown): LaunchContextRequest | Fault {
 }
 
 const SCOPE = '__launch-contexts.c'
+
+function failBody(faults: readonly Fault[]): RequestProblem {
+  const texts = faults.slice(0, NAMED_FAULTS).map(({ text }) => `${text}.`)
+  return fail({ reason: 'launch-body-invalid', text: texts.join(' ') })
+}
 
 interface RequestProblem extends Failed {
   readonly reason: 'launch-body-invalid' | 'launch-user-unknown'
@@ -105,9 +116,7 @@ export function addLaunchContextRoutes(app: FastifyInstance, context: AuthContex
     const json = readJson(request)
     if (isFailure(json)) return sendOAuthError(request, reply, json)
     const launchRequest = readLaunchContextRequest(json.body)
-    const result = isFailure(launchRequest)
-      ? fail({ reason: 'launch-body-invalid', text: `${launchRequest.text}.` })
-      : await prepareForUser(context, launchRequest)
+    const result = isFailure(launchRequest) ? launchRequest : await prepareForUser(context, launchRequest)
     const event = { ...describeEvent(result), subject: bearer.clientId }
     const record = (trx?: Transaction<Schema>) => auditEvent(context, request, event, trx)
     if (!isFailure(result)) return sendLaunch(reply, await issueLaunch(context, result, record))

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { findNewPasswordFault } from './passwords.ts'
 
+const find = (...given: Parameters<typeof findNewPasswordFault>) => findNewPasswordFault(...given)?.text
+
 const OWNER = { username: 'bob', displayName: 'Dr. Robert Ng-Wałęsa', brand: 'St. Mary Clinic', minLength: 8 }
 
 describe('the rules of new passwords', () => {
@@ -19,10 +21,10 @@ describe('the rules of new passwords', () => {
 
   it('refuses names, common words and sequences', () => {
     for (const password of NAME)
-      assert.equal(findNewPasswordFault(password, OWNER), 'use a password without the username', password)
+      assert.equal(find(password, OWNER), 'use a password without the username', password)
     for (const password of [...COMMON, ...SEQUENCES])
       assert.match(
-        findNewPasswordFault(password, OWNER) ?? 'accepted',
+        find(password, OWNER) ?? 'accepted',
         /many people use this one|sequence of characters/,
         password,
       )
@@ -30,25 +32,17 @@ describe('the rules of new passwords', () => {
 
   it('refuses words of the display name and the name of the service', () => {
     for (const password of ['xK4-ROBERT-7q', 'wałęsa tremp 9'])
-      assert.equal(
-        findNewPasswordFault(password, OWNER),
-        'use a password without a word of the display name',
-        password,
-      )
+      assert.equal(find(password, OWNER), 'use a password without a word of the display name', password)
     for (const password of ['xK4 st.mary-clinic', 'StMaryClinic-7q'])
-      assert.equal(
-        findNewPasswordFault(password, OWNER),
-        'use a password without the name of this service',
-        password,
-      )
+      assert.equal(find(password, OWNER), 'use a password without the name of this service', password)
   })
 
   it('counts a letter with its accents as one character (ACCOUNT-3)', () => {
     const composed = 'vélocipède rôti'.normalize('NFC')
     const decomposed = composed.normalize('NFD')
     for (const password of [composed, decomposed]) {
-      assert.equal(findNewPasswordFault(password, { ...OWNER, minLength: 15 }), undefined)
-      assert.equal(findNewPasswordFault(password, { ...OWNER, minLength: 16 }), 'use at least 16 characters')
+      assert.equal(find(password, { ...OWNER, minLength: 15 }), undefined)
+      assert.equal(find(password, { ...OWNER, minLength: 16 }), 'use at least 16 characters')
     }
   })
 
@@ -60,6 +54,6 @@ describe('the rules of new passwords', () => {
       'xK4-trempel',
       'dr-ng violet 7',
     ])
-      assert.equal(findNewPasswordFault(password, OWNER), undefined, password)
+      assert.equal(find(password, OWNER), undefined, password)
   })
 })

@@ -1,5 +1,6 @@
 import { compare, hash } from 'bcrypt'
 import { runInThreadPool } from '../../turns/index.ts'
+import { type Fault, makeFault } from '../base/fault.ts'
 import { isCommonPassword } from './common-passwords.ts'
 import { isMostly, isPredictable } from './predictable.ts'
 
@@ -29,26 +30,23 @@ export interface PasswordOwner {
   readonly minLength: number
 }
 
-/** Why a new password is refused, as the end of a sentence; undefined if it is accepted. */
+/** Why a new password is refused; undefined if it is accepted. */
 export function findNewPasswordFault(
   password: string,
   { username, displayName, brand, minLength }: PasswordOwner,
-): string | undefined {
+): Fault | undefined {
   const characters = splitCharacters(password)
-  if (characters.length < minLength) return `use at least ${minLength} characters`
+  if (characters.length < minLength) return makeFault('password-too-short', { least: minLength })
   const surplus = countSurplus(characters)
-  if (surplus > 0)
-    return `use a shorter password: leave out the last ${surplus} of its ${characters.length} characters`
-  if (password.includes('\0')) return 'use no NUL character'
-  if (contains(password, username) || isMostly(password, username))
-    return 'use a password without the username'
+  if (surplus > 0) return makeFault('password-too-long', { surplus, characters: characters.length })
+  if (password.includes('\0')) return makeFault('password-with-nul')
+  if (contains(password, username) || isMostly(password, username)) return makeFault('password-with-username')
   if (displayName.split(/[^\p{L}]+/u).some(word => contains(password, word)))
-    return 'use a password without a word of the display name'
+    return makeFault('password-with-name')
   const isKnown = isCommonPassword(password) || OWN_WORDS.some(word => contains(password, word))
-  if (isKnown) return 'use another password, because many people use this one'
-  if (contains(keepLetters(password), keepLetters(brand)))
-    return 'use a password without the name of this service'
-  return isPredictable(password) ? 'use a password that is not a sequence of characters' : undefined
+  if (isKnown) return makeFault('password-common')
+  if (contains(keepLetters(password), keepLetters(brand))) return makeFault('password-with-brand')
+  return isPredictable(password) ? makeFault('password-sequence') : undefined
 }
 
 /** Characters as people count them: a letter with its accents is one. */

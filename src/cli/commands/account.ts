@@ -240,7 +240,7 @@ async function notePassword(
   const { findNewPasswordFault } = await import('../../auth/index.ts')
   const { brand, minPasswordLength: minLength, onLoopback } = readSettings(io.env, io.cwd)
   const fault = findNewPasswordFault(password, { ...owner, brand: brand.name, minLength })
-  if (fault !== undefined) io.stderr.write(`Password is easy to guess: ${fault}\n`)
+  if (fault !== undefined) io.stderr.write(`Password is easy to guess: ${fault.text}\n`)
   if (!onLoopback) io.stdout.write('The user chooses another password at the next sign-in\n')
 }
 

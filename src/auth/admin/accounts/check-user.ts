@@ -108,7 +108,7 @@ export function checkPassword(
     password === undefined || (actor.kind === 'command' && rules.onLoopback)
       ? undefined
       : findNewPasswordFault(password, { ...owner, brand: brand?.name ?? '', minLength })
-  return fault === undefined ? undefined : failAdmin('password-unfit', { fault })
+  return fault === undefined ? undefined : failAdmin('password-unfit', { fault: fault.text })
 }
 
 /** A user gets a password or a link, and a link only if passwords sign users in. */

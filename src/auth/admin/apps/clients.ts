@@ -140,12 +140,12 @@ export function nameOperation(verb: ClientVerb): AdminOperation {
 
 /** A property of a client that cannot be stored. */
 export function failProperty(fault: ClientFault): AdminFailure {
-  if (fault.reason === 'client-id-taken') return new AdminFailure(fault.reason, {}, fault)
+  if (fault.reason === 'client-id-in-use') return new AdminFailure('client-id-taken', {}, fault)
   const faults = describeClientFaults(
     fault,
     one => `the member ${CLIENT_FIELDS[one.property].member} is not valid: ${describeValue(one)}`,
   )
-  return new AdminFailure(fault.reason, { faults: faults.join('; ') }, fault)
+  return new AdminFailure('client-property-invalid', { faults: faults.join('; ') }, fault)
 }
 
 /** Registers a client. */

@@ -2,10 +2,12 @@ import type { Transaction } from 'kysely'
 import { createCachedFetch } from '../../../cache/index.ts'
 import { isFailure, isRecord } from '../../../core/index.ts'
 import type { Schema, Store } from '../../../store/index.ts'
+import { makeFault } from '../../base/fault.ts'
 import type { FetchDocument } from '../../base/fetch-document.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { AuthSettings } from '../../base/settings.ts'
+import type { FAULT_TABLES } from '../../words/faults.ts'
 import { findStoredRow, toClient } from '../clients/client.ts'
 import { mayDescribe } from '../clients/client-host.ts'
 import { insertClient, updateClient } from '../clients/store-client.ts'
@@ -68,18 +70,20 @@ function isDocumentUrl(id: string): boolean {
 /** What an agent may ask for if its document does not limit it. Its person, and the settings, decide. */
 const SCOPE = 'openid fhirUser profile online_access offline_access patient/*.cruds user/*.rs'
 
+type DocumentFault = keyof (typeof FAULT_TABLES)['Documents of apps without a registration']
+
 /** Members that mean nothing to an agent are ignored. A client without a registration has no secret. */
 function readDocument(id: string, document: unknown): ClientProperties | AuthRefusal {
-  const fail = (fault: string) => refuse('client-document-invalid', { fault })
-  if (!isRecord(document)) return fail('It is not a JSON object.')
-  if (document.client_id !== id) return fail('Its client_id is not its URL.')
-  if (typeof document.client_name !== 'string') return fail('It has no client_name.')
-  if ('client_secret' in document) return fail('It contains a client_secret.')
+  const fail = (reason: DocumentFault) => refuse('client-document-invalid', { fault: makeFault(reason).text })
+  if (!isRecord(document)) return fail('document-not-an-object')
+  if (document.client_id !== id) return fail('document-of-another-client')
+  if (typeof document.client_name !== 'string') return fail('document-without-name')
+  if ('client_secret' in document) return fail('document-with-secret')
   const { redirect_uris: uris, response_types: _, initiate_login_uri: __, ...rest } = document
   const redirectUris = Array.isArray(uris)
     ? uris.filter(uri => typeof uri === 'string' && findRedirectUriFault(uri) === undefined)
     : []
-  if (redirectUris.length === 0) return fail('It has no redirect URI that this server accepts.')
+  if (redirectUris.length === 0) return fail('document-without-redirect-uri')
   const metadata = readClientMetadata({
     token_endpoint_auth_method: 'none',
     scope: SCOPE,
@@ -88,10 +92,8 @@ function readDocument(id: string, document: unknown): ClientProperties | AuthRef
     post_logout_redirect_uris: [],
     grant_types: ['authorization_code', 'refresh_token'],
   })
-  if (isFailure(metadata)) return fail(metadata.description)
-  return metadata.app.authMethod === 'client_secret'
-    ? fail('A client with a document has no secret: use none or private_key_jwt.')
-    : metadata.app
+  if (isFailure(metadata)) return refuse('client-document-invalid', { fault: metadata.description })
+  return metadata.app.authMethod === 'client_secret' ? fail('document-needs-secret') : metadata.app
 }
 
 async function storeDescribed(

@@ -4,46 +4,46 @@ import { isPlainHost } from '../../../web/http/index.ts'
 import { type Fault, makeFault } from '../../base/fault.ts'
 import type { Client } from './client.ts'
 
-/** Returns the reason why a redirect URI is not allowed (RFC 6749, 3.1.2; RFC 8252, 7), or returns undefined. */
-export function findRedirectUriFault(text: string): string | undefined {
+/** Finds out why a redirect URI is not allowed (RFC 6749, 3.1.2; RFC 8252, 7). */
+export function findRedirectUriFault(text: string): Fault | undefined {
   const url = parseAbsoluteUrl(text)
-  if (isFailure(url)) return url.text
-  if (text.includes('*')) return 'expected a URL without *: redirect URIs are compared exactly'
+  if (isFailure(url)) return url
+  if (text.includes('*')) return makeFault('redirect-uri-with-wildcard')
   return url.protocol === 'https:' || isLoopbackHttp(url) || isPrivateUse(url)
     ? undefined
-    : 'expected https, http on loopback, or a private-use scheme'
+    : makeFault('redirect-uri-scheme')
 }
 
-/** Returns the reason why a launch URL is not allowed. It may have a fragment, for apps with a hash router (`/#/launch`). */
-export function findLaunchUrlFault(text: string): string | undefined {
+/** Finds out why a launch URL is not allowed. It may have a fragment, for apps with a hash router (`/#/launch`). */
+export function findLaunchUrlFault(text: string): Fault | undefined {
   const [page = ''] = text.split('#', 1)
   return findPageUrlFault(parseAbsoluteUrl(page)) ?? (isEncoded(text) ? undefined : NOT_ENCODED)
 }
 
-export function findLogoUrlFault(text: string): string | undefined {
+export function findLogoUrlFault(text: string): Fault | undefined {
   return findPageUrlFault(parseAbsoluteUrl(text))
 }
 
-function findPageUrlFault(url: URL | Fault): string | undefined {
-  if (isFailure(url)) return url.text
-  return /^https?:$/.test(url.protocol) ? undefined : 'expected an http or https URL'
+function findPageUrlFault(url: URL | Fault): Fault | undefined {
+  if (isFailure(url)) return url
+  return /^https?:$/.test(url.protocol) ? undefined : makeFault('url-not-of-a-page')
 }
 
 /** A page that users open from ours. */
-export function findWebPageFault(text: string): string | undefined {
+export function findWebPageFault(text: string): Fault | undefined {
   const url = parseAbsoluteUrl(text.split('#', 1)[0] ?? '')
-  if (isFailure(url)) return url.text
+  if (isFailure(url)) return url
   if (!isEncoded(text)) return NOT_ENCODED
-  return url.protocol === 'https:' ? undefined : 'expected an https URL'
+  return url.protocol === 'https:' ? undefined : makeFault('url-not-https')
 }
 
-export function findJwksUrlFault(text: string): string | undefined {
+export function findJwksUrlFault(text: string): Fault | undefined {
   const url = parseAbsoluteUrl(text)
-  if (isFailure(url)) return url.text
-  return url.protocol === 'https:' || isLoopbackHttp(url) ? undefined : 'expected https, or http on loopback'
+  if (isFailure(url)) return url
+  return url.protocol === 'https:' || isLoopbackHttp(url) ? undefined : makeFault('keys-url-not-https')
 }
 
-const NOT_ENCODED = 'expected the characters of a URL, with all others percent-encoded'
+const NOT_ENCODED = makeFault('url-not-encoded')
 
 /** A URL has no other characters (RFC 3986, 2), and a Location header cannot contain all of them. */
 function isEncoded(text: string): boolean {
@@ -54,14 +54,11 @@ function parseAbsoluteUrl(text: string): URL | Fault {
   const url = URL.parse(text)
   // Without the slashes a browser resolves it against the current host.
   if (url === null || /[\s\p{Cc}]/u.test(text) || /^https?:(?!\/\/)/i.test(text))
-    return makeFault('expected an absolute URL')
-  if (!isEncoded(text)) return makeFault(NOT_ENCODED)
-  if (/^https?:$/.test(url.protocol) && !isPlainHost(url.hostname))
-    return makeFault('expected a plain host name or an IP address')
-  if (text.includes('#')) return makeFault('expected a URL without a fragment')
-  return url.username === '' && url.password === ''
-    ? url
-    : makeFault('expected a URL without a user name and password')
+    return makeFault('url-not-absolute')
+  if (!isEncoded(text)) return NOT_ENCODED
+  if (/^https?:$/.test(url.protocol) && !isPlainHost(url.hostname)) return makeFault('url-host-not-plain')
+  if (text.includes('#')) return makeFault('url-with-fragment')
+  return url.username === '' && url.password === '' ? url : makeFault('url-with-credentials')
 }
 
 export function isLoopbackHttp(url: URL): boolean {

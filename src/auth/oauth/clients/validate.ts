@@ -1,4 +1,4 @@
-import { Failing, isPlainLine, ON_PLAIN_LINE } from '../../../core/index.ts'
+import { Failing, isPlainLine, ON_PLAIN_LINE, type StoredFacts } from '../../../core/index.ts'
 import { isResourceType } from '../../../fhir/index.ts'
 import {
   findScopeListFault,
@@ -7,7 +7,9 @@ import {
   suggestScope,
   suggestType,
 } from '../../../smart/index.ts'
+import { type Fault, makeFault } from '../../base/fault.ts'
 import { LIMITS } from '../../base/limits.ts'
+import type { FaultReason } from '../../words/faults.ts'
 import { isProgramScope } from '../../words/program-scopes.ts'
 import type { Client } from './client.ts'
 import { hasPrivateKey, serializeKeySet } from './key-sets.ts'
@@ -57,25 +59,26 @@ export const CLIENT_DEFAULTS = {
 } as const satisfies Partial<ClientProperties>
 
 /** The reason why an app cannot be registered or changed. */
-export class ClientFault extends Failing {
-  readonly reason: 'client-property-invalid' | 'client-id-taken'
-  readonly property: 'id' | keyof ClientProperties
+export class ClientFault extends Failing implements Fault {
+  readonly reason: FaultReason
+  readonly facts: StoredFacts
   readonly text: string
+  readonly property: 'id' | keyof ClientProperties
   /** The invalid value, if there are several. */
   readonly value: string | undefined
   /** The faults that were found with this one. */
   readonly others: readonly ClientFault[]
   constructor(
     property: ClientFault['property'],
-    text: string,
+    { reason, facts, text }: Fault,
     value?: string,
     others: readonly ClientFault[] = [],
-    reason: ClientFault['reason'] = 'client-property-invalid',
   ) {
     super()
     this.reason = reason
-    this.property = property
+    this.facts = facts
     this.text = text
+    this.property = property
     this.others = others
     // A URL that contains a password is not repeated.
     this.value = value === undefined || value.includes('@') || value.length > SHOWN ? undefined : value
@@ -94,7 +97,7 @@ export const AUTH_METHODS = {
 
 export type AuthMethod = keyof typeof AUTH_METHODS
 
-export const ID_TAKEN = new ClientFault('id', 'the id is taken', undefined, [], 'client-id-taken')
+export const ID_TAKEN = new ClientFault('id', makeFault('client-id-in-use'))
 
 /** Removes duplicates and surplus spaces. */
 export function normalizeScope(text: string): string {
@@ -102,9 +105,8 @@ export function normalizeScope(text: string): string {
 }
 
 export function findClientIdFault(id: string): ClientFault | undefined {
-  if (!/^[\x21-\x7e]{1,200}$/.test(id))
-    return new ClientFault('id', 'expected at most 200 printable characters without spaces')
-  return id === PORTAL_CLIENT ? new ClientFault('id', 'it is reserved for the portal', id) : undefined
+  if (!/^[\x21-\x7e]{1,200}$/.test(id)) return new ClientFault('id', makeFault('client-id-malformed'))
+  return id === PORTAL_CLIENT ? new ClientFault('id', makeFault('client-id-reserved'), id) : undefined
 }
 
 /** Who registers an app. Only an administrator registers a program that uses this server itself. */
@@ -123,7 +125,7 @@ export const NAMED_FAULTS = 20
  */
 export function findClientFault(app: ClientProperties, registrar: Registrar = {}): ClientFault | undefined {
   const [first, ...others] = listClientFaults(app, registrar)
-  return first && new ClientFault(first.property, first.text, first.value, others.slice(0, NAMED_FAULTS - 1))
+  return first && new ClientFault(first.property, first, first.value, others.slice(0, NAMED_FAULTS - 1))
 }
 
 /** Describes a fault and those that were found with it, each once. */
@@ -165,10 +167,11 @@ export function listClientFaults(
 /** A program that uses this server itself is not an app (ADMIN-1). */
 function findProgramFault({ authMethod, redirectUris, launchUrl, scope }: ClientProperties) {
   if (authMethod === 'none')
-    return new ClientFault('authMethod', `a client with ${scope} needs a secret or keys`)
+    return new ClientFault('authMethod', makeFault('program-without-credentials', { scope }))
   if (redirectUris.length > 0)
-    return new ClientFault('redirectUris', `a client with ${scope} has no redirect URI`)
-  if (launchUrl !== undefined) return new ClientFault('launchUrl', `a client with ${scope} has no launch URL`)
+    return new ClientFault('redirectUris', makeFault('program-with-redirect-uri', { scope }))
+  if (launchUrl !== undefined)
+    return new ClientFault('launchUrl', makeFault('program-with-launch-url', { scope }))
   return undefined
 }
 
@@ -179,12 +182,12 @@ function findTextFault(
 ): ClientFault | undefined {
   return text === undefined || isPlainLine(text, longest)
     ? undefined
-    : new ClientFault(property, `expected at most ${longest} characters ${ON_PLAIN_LINE}`)
+    : new ClientFault(property, makeFault('line-malformed', { longest, form: ON_PLAIN_LINE }))
 }
 
 function findContactsFault(contacts: readonly string[]): ClientFault | undefined {
   if (contacts.length > LIMITS.contacts)
-    return new ClientFault('contacts', `expected at most ${LIMITS.contacts} contacts`)
+    return new ClientFault('contacts', makeFault('contacts-too-many', { most: LIMITS.contacts }))
   return contacts
     .map(contact => findTextFault('contacts', contact, LIMITS.nameCharacters))
     .find(fault => fault !== undefined)
@@ -192,57 +195,58 @@ function findContactsFault(contacts: readonly string[]): ClientFault | undefined
 
 function listUrlFaults(
   property: Exclude<ClientFault['property'], 'id' | 'name' | 'description' | 'contacts'>,
-  findFault: (url: string) => string | undefined,
+  findFault: (url: string) => Fault | undefined,
   ...urls: readonly (string | undefined)[]
 ): readonly ClientFault[] {
-  if (urls.length > LIMITS.urls) return [new ClientFault(property, `expected at most ${LIMITS.urls} URLs`)]
+  if (urls.length > LIMITS.urls)
+    return [new ClientFault(property, makeFault('urls-too-many', { most: LIMITS.urls }))]
   return urls.flatMap(url => {
     if (url === undefined) return []
     const isLong = url.length > LIMITS.urlCharacters
-    const text = isLong ? `expected at most ${LIMITS.urlCharacters} characters` : findFault(url)
-    return text === undefined ? [] : new ClientFault(property, text, url)
+    const fault = isLong ? makeFault('url-too-long', { longest: LIMITS.urlCharacters }) : findFault(url)
+    return fault ? new ClientFault(property, fault, url) : []
   })
 }
-
-const SCOPE_EXAMPLE = 'expected for example patient/Condition.rs'
 
 function listScopeFaults(list: string): readonly ClientFault[] {
-  if (list.trim() === '') return [new ClientFault('scope', 'expected at least one scope')]
-  const fault = findScopeListFault(list)
-  if (fault !== undefined) return [new ClientFault('scope', `it ${fault}`)]
+  if (list.trim() === '') return [new ClientFault('scope', makeFault('scopes-missing'))]
+  const exceeded = findScopeListFault(list)
+  if (exceeded) {
+    const fault = makeFault(exceeded.reason, { most: exceeded.most })
+    return [new ClientFault('scope', { ...fault, text: `it ${fault.text}` })]
+  }
   return list.split(' ').flatMap(text => {
-    const reason = findScopeFault(text)
-    return reason === undefined ? [] : new ClientFault('scope', reason, text)
+    const fault = findScopeFault(text)
+    return fault ? new ClientFault('scope', fault, text) : []
   })
 }
 
-function findScopeFault(text: string): string | undefined {
+function findScopeFault(text: string): Fault | undefined {
   const scope = parseScope(text)
   if (scope === undefined) {
     const meant = suggestScope(text)
-    return meant === undefined ? SCOPE_EXAMPLE : `write ${meant}`
+    return meant === undefined ? makeFault('scope-malformed') : makeFault('scope-misspelled', { meant })
   }
   if (scope.kind !== 'resource' || scope.type === '*' || isResourceType(scope.type)) return undefined
-  const meant = suggestType(scope.type)
-  return `FHIR R4 has no resource type ${scope.type}${meant === undefined ? '' : `: write ${meant}`}`
+  const { type } = scope
+  const meant = suggestType(type)
+  return meant === undefined
+    ? makeFault('scope-type-unknown', { type })
+    : makeFault('scope-type-misspelled', { type, meant })
 }
 
 function findConflict(
   { authMethod, jwks, jwksUrl, scope, redirectUris }: ClientProperties,
   isAdministrator: boolean,
 ) {
-  if (jwks !== undefined && jwksUrl !== undefined)
-    return new ClientFault('jwks', 'expected either keys or the URL of keys, not both')
+  if (jwks !== undefined && jwksUrl !== undefined) return new ClientFault('jwks', makeFault('keys-twice'))
   if (authMethod === 'private_key_jwt' && jwks === undefined && jwksUrl === undefined)
-    return new ClientFault('jwksUrl', 'an app that signs needs keys, or the URL of its keys')
+    return new ClientFault('jwksUrl', makeFault('keys-missing'))
   if (redirectUris.length === 0 && !isAdministrator && !isForSystemsOnly(scope))
-    return new ClientFault('redirectUris', 'expected at least one, because not all scopes are system/ scopes')
+    return new ClientFault('redirectUris', makeFault('redirect-uri-missing'))
   // SMART backend services: only clients that sign may use system scopes.
   if (authMethod !== 'private_key_jwt' && /(^| )(system\/|__launch-contexts\.c)/.test(scope))
-    return new ClientFault(
-      'scope',
-      'an app with system/ scopes must sign: it needs keys, or the URL of its keys',
-    )
+    return new ClientFault('scope', makeFault('scope-needs-keys'))
   return undefined
 }
 
@@ -258,13 +262,12 @@ export function hasOwnScope(scope: string): boolean {
 
 /** Serializes the JWK Set of an app. */
 export function readRegisteredKeys(document: unknown): string | ClientFault {
-  if (hasPrivateKey(document))
-    return new ClientFault('jwks', 'it contains a private or secret key; use public keys only')
+  if (hasPrivateKey(document)) return new ClientFault('jwks', makeFault('keys-private'))
   return (
     serializeKeySet(document) ??
     new ClientFault(
       'jwks',
-      `expected a JSON Web Key Set with a key for RS384 (RSA) or ES384 (EC, P-384), and its kid; at most ${LIMITS.keys} keys and ${LIMITS.keySetCharacters} characters`,
+      makeFault('keys-malformed', { most: LIMITS.keys, longest: LIMITS.keySetCharacters }),
     )
   )
 }

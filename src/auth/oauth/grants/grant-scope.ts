@@ -8,7 +8,9 @@ import {
   type ResourceScope,
   type Scope,
   type ScopeContext,
+  type ScopeListFault,
 } from '../../../smart/index.ts'
+import { makeFault } from '../../base/fault.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { ComparedValue } from '../../words/reason.ts'
@@ -129,7 +131,7 @@ export function compareScope(
 /** Refuses a list of scopes that exceeds a limit. */
 export function checkRequestedScope(asked: string): AuthRefusal | undefined {
   const fault = findScopeListFault(asked)
-  return fault === undefined ? undefined : refuse('scope-list-too-large', { fault })
+  return fault === undefined ? undefined : refuse('scope-list-too-large', describeListFault(fault))
 }
 
 /** Refuses a grant without scopes, and one with more scopes than a token may have. */
@@ -138,5 +140,9 @@ export function checkGrantedScope(granted: string): AuthRefusal | undefined {
   if (granted.split(' ').length > MAX_SCOPES)
     return refuse('scope-combinations-too-many', { most: MAX_SCOPES })
   const fault = findScopeListFault(granted)
-  return fault === undefined ? undefined : refuse('scope-combinations-too-large', { fault })
+  return fault === undefined ? undefined : refuse('scope-combinations-too-large', describeListFault(fault))
+}
+
+function describeListFault({ reason, most }: ScopeListFault): { readonly fault: string } {
+  return { fault: makeFault(reason, { most }).text }
 }

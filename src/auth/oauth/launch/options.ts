@@ -26,8 +26,8 @@ export const NO_CHOICE: FormFault = fail({
   text: 'Choose an encounter, or “No encounter”.',
 })
 
-function makeFormFault(field: OptionField, text: string): FormFault {
-  return fail({ reason: 'launch-option-invalid', field, text })
+function makeFormFault(field: OptionField, { text }: Fault): FormFault {
+  return fail({ reason: 'launch-option-invalid', field, text: `${capitalize(text)}.` })
 }
 
 /** The encounter of a form. Empty for "No encounter", which is not the same as no choice. */
@@ -39,25 +39,25 @@ export function readEncounterChoice(body: unknown): string | undefined {
 export function readOptions(form: Parameters): LaunchFormOptions | FormFault {
   const banner = form.get('needPatientBanner')
   if (banner !== undefined && banner !== 'true' && banner !== 'false')
-    return makeFormFault('needPatientBanner', 'needPatientBanner must be true or false.')
+    return makeFormFault('needPatientBanner', makeFault('banner-malformed'))
   const intent = form.get('intent')?.trim() || undefined
   const tenant = form.get('tenant')?.trim() || undefined
-  if (intent !== undefined && !isShortText(intent))
-    return makeFormFault('intent', `The intent is ${TOO_LONG}`)
-  if (tenant !== undefined && !isShortText(tenant))
-    return makeFormFault('tenant', `The tenant is ${TOO_LONG}`)
+  if (intent !== undefined && !isShortText(intent)) return makeFormFault('intent', failLength('intent'))
+  if (tenant !== undefined && !isShortText(tenant)) return makeFormFault('tenant', failLength('tenant'))
   const fhirContext = readFhirContext(readItems(form.get('fhirContext') ?? ''))
-  if (isFailure(fhirContext)) return makeFormFault('fhirContext', `${capitalize(fhirContext.text)}.`)
+  if (isFailure(fhirContext)) return makeFormFault('fhirContext', fhirContext)
   return {
     needPatientBanner: banner === undefined ? undefined : banner === 'true',
     extraContext: makeExtraContext(intent, tenant, fhirContext),
   }
 }
 
-const TOO_LONG = `longer than ${LIMITS.contextTextCharacters} characters.`
+function failLength(name: OptionField): Fault {
+  return makeFault('option-too-long', { name, longest: LIMITS.contextTextCharacters })
+}
 
 function capitalize(text: string): string {
-  return text.startsWith('fhirContext') ? text : text.charAt(0).toUpperCase() + text.slice(1)
+  return /^(?:fhirContext|needPatientBanner)/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 /** One reference per line, or the JSON array itself, for roles, canonicals and identifiers. */
@@ -103,14 +103,14 @@ const MEMBERS: ReadonlySet<string> = new Set(['reference', 'canonical', 'identif
 
 export function readFhirContext(value: unknown): readonly FhirContextItem[] | Fault {
   if (!Array.isArray(value) || value.length > LIMITS.fhirContextItems)
-    return makeFault(`fhirContext must be an array of at most ${LIMITS.fhirContextItems} objects`)
+    return makeFault('fhir-context-malformed', { most: LIMITS.fhirContextItems })
   for (const item of value) {
-    const fault = isRecord(item) ? findFault(item) : 'each item of fhirContext must be an object'
-    if (fault !== undefined) return makeFault(fault)
+    const fault = isRecord(item) ? findFault(item) : makeFault('fhir-context-item-malformed')
+    if (fault) return fault
   }
   // It is stored with the launch and sent with every token.
   return JSON.stringify(value).length > LIMITS.fhirContextCharacters
-    ? makeFault(`fhirContext must be at most ${LIMITS.fhirContextCharacters} characters of JSON`)
+    ? makeFault('fhir-context-too-long', { longest: LIMITS.fhirContextCharacters })
     : value
 }
 
@@ -121,37 +121,36 @@ export function isShortText(value: unknown): value is string {
 
 type Item = Readonly<Record<string, unknown>>
 
-function findFault(item: Item): string | undefined {
+function findFault(item: Item): Fault | undefined {
   return findMemberFault(item) ?? findMeaningFault(item)
 }
 
-function findMemberFault(item: Item): string | undefined {
+function findMemberFault(item: Item): Fault | undefined {
   const { reference, canonical, identifier, type, role } = item
   const unknown = Object.keys(item).find(name => !MEMBERS.has(name))
-  if (unknown !== undefined) return `fhirContext has no member ${JSON.stringify(unknown.slice(0, 40))}`
+  if (unknown !== undefined)
+    return makeFault('fhir-context-member-unknown', { name: JSON.stringify(unknown.slice(0, 40)) })
   if (reference === undefined && canonical === undefined && identifier === undefined)
-    return 'each item of fhirContext needs a reference, a canonical or an identifier'
+    return makeFault('fhir-context-item-empty')
   if (canonical !== undefined && !isAbsoluteUrl(canonical))
-    return 'a canonical of fhirContext must be an absolute URL'
-  if (identifier !== undefined && !isRecord(identifier))
-    return 'an identifier of fhirContext must be an object'
+    return makeFault('fhir-context-canonical-malformed')
+  if (identifier !== undefined && !isRecord(identifier)) return makeFault('fhir-context-identifier-malformed')
   if (type !== undefined && !(typeof type === 'string' && isResourceType(type)))
-    return 'a type of fhirContext must be a resource type'
+    return makeFault('fhir-context-type-unknown')
   // SMART 2.2: without a role it is `launch`; other roles are absolute URLs.
   if (role !== undefined && role !== 'launch' && !isAbsoluteUrl(role))
-    return 'a role of fhirContext must be "launch" or an absolute URL'
+    return makeFault('fhir-context-role-malformed')
   return undefined
 }
 
-function findMeaningFault({ reference, type, role = 'launch' }: Item): string | undefined {
+function findMeaningFault({ reference, type, role = 'launch' }: Item): Fault | undefined {
   const referred = readReferenceType(reference)
-  if (reference !== undefined && referred === undefined)
-    return 'a reference of fhirContext must be relative, such as ImagingStudy/123'
+  if (reference !== undefined && referred === undefined) return makeFault('fhir-context-reference-malformed')
   if (type !== undefined && referred !== undefined && type !== referred)
-    return 'a type of fhirContext must be that of its reference'
+    return makeFault('fhir-context-type-differs')
   const about = referred ?? type
   if (role === 'launch' && (about === 'Patient' || about === 'Encounter'))
-    return `${about} has its own member and may be in fhirContext only with a role other than launch`
+    return makeFault('fhir-context-of-the-launch', { type: about })
   return undefined
 }
 

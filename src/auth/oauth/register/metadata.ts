@@ -1,5 +1,6 @@
 import { isFailure, isPlainLine, isRecord, ON_PLAIN_LINE } from '../../../core/index.ts'
 import { MAX_SCOPE_LIST_CHARACTERS } from '../../../smart/index.ts'
+import { makeFault } from '../../base/fault.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import { CLIENT_FIELDS } from '../clients/fields.ts'
@@ -121,7 +122,7 @@ function checkProperties(app: ClientProperties, grantTypes: readonly string[]): 
   const fault = findClientFault(app)
   if (fault) return refuseProperty(fault)
   if (grantTypes.includes('authorization_code') && app.redirectUris.length === 0)
-    return refuseProperty(new ClientFault('redirectUris', 'the grant type authorization_code needs one'))
+    return refuseProperty(new ClientFault('redirectUris', makeFault('redirect-uri-of-grant-missing')))
   if (/(^| )system\//.test(app.scope) && !grantTypes.includes('client_credentials'))
     return refuse('metadata-system-scopes-need-credentials')
   return hasOwnScope(app.scope) ? refuse('metadata-own-scopes') : undefined

@@ -258,7 +258,7 @@ async function askToRemove(context: AuthContext, visit: Visit): Promise<FastifyR
   const factor = factors.find(({ id }) => id === parameters.get('factor'))
   if (!factor) return reply.redirect(paths.accountFactors, 302)
   const isLast = factors.length === 1
-  if (isLast && mustKeepFactor(context, login)) return sendRefused(context, visit, REQUIRED)
+  if (isLast && mustKeepFactor(context, login)) return sendRefused(context, visit, REQUIRED.text)
   return reply.sendPage(
     renderSignedInPage(
       context,

@@ -25,7 +25,8 @@ export function findPasswordFault(
 ): PasswordFault | undefined {
   const { minPasswordLength: minLength } = settings
   const fault = findNewPasswordFault(next, { ...owner, brand: brand.name, minLength })
-  if (fault !== undefined) return { field: 'next', text: `${fault[0]?.toUpperCase()}${fault.slice(1)}.` }
+  if (fault !== undefined)
+    return { field: 'next', text: `${fault.text[0]?.toUpperCase()}${fault.text.slice(1)}.` }
   return next === again ? undefined : { field: 'again', text: 'The two entries differ.' }
 }
 

@@ -81,7 +81,7 @@ async function provePasskey(
 ): Promise<ProvedFactor | Fault> {
   const party = findRelyingParty(settings)
   const passkey = party && (await verifyNewPasskey(party, challenge, credential))
-  if (!passkey) return makeFault('The passkey could not be verified. Try again.')
+  if (!passkey) return makeFault('passkey-not-verified')
   return {
     kind: 'passkey',
     methods: METHODS.passkey,
@@ -99,8 +99,7 @@ function proveTotp(
   const step = isTotpCode(typed)
     ? findTotpStep(enrolment.secret, typed, { now: context.clock(), lastStep: null })
     : undefined
-  if (step === undefined)
-    return makeFault('This is not the current code. Check that the clock of your phone is right.')
+  if (step === undefined) return makeFault('code-not-current')
   return {
     kind: 'totp',
     methods: METHODS.code,
@@ -116,8 +115,8 @@ export async function storeFactor(
 ): Promise<readonly string[] | Fault> {
   await lockAccount(trx, userId)
   if ((await listFactors(trx, userId)).length >= LIMITS.factors)
-    return makeFault(`An account has at most ${LIMITS.factors} second steps.`)
+    return makeFault('factors-too-many', { most: LIMITS.factors })
   if (!(await factor.store(trx)))
-    return makeFault(`This ${FACTOR_KINDS[factor.kind].toLowerCase()} was added before.`)
+    return makeFault('factor-known', { kind: FACTOR_KINDS[factor.kind].toLowerCase() })
   return (await countRecoveryCodes(trx, userId)) > 0 ? [] : replaceRecoveryCodes(trx, userId)
 }

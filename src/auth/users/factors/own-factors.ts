@@ -9,7 +9,7 @@ import { keepAccess } from '../validity/facts.ts'
 import { computeAccountMark, needsSecondFactor } from '../validity/rule.ts'
 import { type Factor, listFactors, removeFactors } from './factors.ts'
 
-export const REQUIRED = 'Your organization requires two-step sign-in. Add another second step first.'
+export const REQUIRED = makeFault('factor-required')
 
 /** Whether a user who is signed in must keep a second factor. */
 export function mustKeepFactor(
@@ -30,9 +30,9 @@ export function removeFactor(
     const before = await lockAccount(trx, login.user.id)
     const factors = await listFactors(trx, login.user.id)
     const factor = factors.find(({ id }) => id === factorId)
-    if (!before || !factor) return makeFault('This second step was already removed.')
+    if (!before || !factor) return makeFault('factor-gone')
     if (factors.length > 1) await trx.deleteFrom('factor').where('id', '=', factorId).execute()
-    else if (mustKeepFactor(context, login)) return makeFault(REQUIRED)
+    else if (mustKeepFactor(context, login)) return REQUIRED
     else await removeFactors(trx, login.user.id)
     await endOtherSignIns(trx, login)
     await record(trx, factor)

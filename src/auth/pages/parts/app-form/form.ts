@@ -9,6 +9,7 @@ import {
   renderField,
   renderHidden,
 } from '../../../../web/ui/index.ts'
+import { makeFault } from '../../../base/fault.ts'
 import { joinRepeated, type Parameters, readParameters } from '../../../base/request.ts'
 import type { Client } from '../../../oauth/clients/client.ts'
 import { CLIENT_FIELDS, type PlainProperty, TEXT_FIELDS } from '../../../oauth/clients/fields.ts'
@@ -81,18 +82,13 @@ function parseAppForm(form: Parameters, { isAdministrator }: FormOptions): Parse
   const scope = normalizeScope(text('scope') ?? '')
   const keys = authMethod === 'private_key_jwt' ? readKeys(text('jwks')) : undefined
   const faults = [
-    text('name') === undefined && new ClientFault('name', 'enter a name'),
-    authMethod === undefined && new ClientFault('authMethod', 'choose a kind of app'),
+    text('name') === undefined && new ClientFault('name', makeFault('name-missing')),
+    authMethod === undefined && new ClientFault('authMethod', makeFault('kind-missing')),
     authMethod !== undefined &&
       authMethod !== 'private_key_jwt' &&
       (text('jwks') ?? text('jwksUrl')) !== undefined &&
-      new ClientFault(
-        'authMethod',
-        'only an app with keys has a key set: choose “With keys”, or clear the key set',
-      ),
-    hasOwnScope(scope) &&
-      !isAdministrator &&
-      new ClientFault('scope', 'only an administrator can register scopes of this server itself'),
+      new ClientFault('authMethod', makeFault('keys-without-kind')),
+    hasOwnScope(scope) && !isAdministrator && new ClientFault('scope', makeFault('scope-of-administrators')),
     isFailure(keys) && keys,
   ].filter(fault => fault !== false)
   const app = {
@@ -120,7 +116,7 @@ function readKeys(text: string | undefined): string | undefined | ClientFault {
   try {
     return readRegisteredKeys(findJsonExcess(text) ? undefined : JSON.parse(text))
   } catch {
-    return new ClientFault('jwks', 'the key set is not valid JSON')
+    return new ClientFault('jwks', makeFault('keys-not-json'))
   }
 }
 
