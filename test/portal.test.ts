@@ -253,6 +253,34 @@ describe('the portal', () => {
     advice.respond(() => ({ cards: [] }))
   })
 
+  it('shows the beginning of the only card in the room that is kept for cards (CDS-9)', async () => {
+    const { page } = await open()
+    await logIn(page, stack)
+    const place = page.locator('.cds-place')
+    for (const height of [900, 720])
+      for (const indicator of ['critical', 'warning']) {
+        const arrive = Promise.withResolvers<void>()
+        const card = {
+          summary: 'Check the kidneys',
+          indicator,
+          source: { label: 'Guideline' },
+          detail: DETAIL,
+        }
+        advice.respond(async () => {
+          await arrive.promise
+          return { cards: [card] }
+        })
+        await page.setViewportSize({ width: 1280, height })
+        await openPatient(page, stack)
+        const before = await place.boundingBox()
+        arrive.resolve()
+        const end = await page.getByText('Measure twice').boundingBox()
+        assert.deepEqual(await place.boundingBox(), before)
+        assert.ok(before && end && end.y + end.height <= before.y + before.height, `${height} ${indicator}`)
+      }
+    advice.respond(() => ({ cards: [] }))
+  })
+
   it('shows each card as a whole line or not at all, beside a link to all (CDS-9)', async () => {
     const indicators = ['critical', 'warning', 'info', 'info', 'info', 'info']
     // Short: the fonts of a machine decide how many lines a summary takes.
