@@ -34,7 +34,8 @@ export interface FhirBackend {
 export interface BackendSession extends BackendWrites {
   /**
    * The current version, or the named one; undefined where there is none. A backend that can decide without the content
-   * returns no `text` outside the filter. Otherwise the FHIR API checks the content.
+   * returns no `text` outside the filter. Otherwise the FHIR API checks the content. With a filter an absent resource need
+   * not be told from one outside it.
    */
   read(
     type: string,
@@ -46,9 +47,9 @@ export interface BackendSession extends BackendWrites {
    * The content of a resource before it was deleted. Only for backends whose `read` does not return it: another read takes
    * its place where nothing was deleted, so that absent and refused resources take the same steps.
    */
-  readLast?(type: string, id: string): Awaitable<Resource | undefined | Failure>
+  readLast?(type: string, id: string, filter?: AccessFilter): Awaitable<Resource | undefined | Failure>
   /** Called where a limited caller is shown nothing of a resource that it has named. */
-  noteUnseen?(): void
+  noteUnseen?(type: string): void
   /** Resolves when the response may be sent, so that its time does not tell a refused resource from an absent one. */
   settle?(): Awaitable<unknown>
   /** The unchanged response of another server, if nothing in it has to be checked; otherwise undefined. */

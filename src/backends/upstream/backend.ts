@@ -22,7 +22,7 @@ import type {
   SearchEntry,
   VersionedWrite,
 } from '../../fhir-api/index.ts'
-import { grantFingerprint, type Panel } from '../../smart/index.ts'
+import { type AccessFilter, grantFingerprint, type Panel } from '../../smart/index.ts'
 import { createConcealment } from './concealment.ts'
 import type { GatewayContext } from './context.ts'
 import { bindCaller, countRequests } from './http/allowance.ts'
@@ -30,7 +30,7 @@ import { performOperation } from './operations/operations.ts'
 import { parseCursor } from './paging.ts'
 import { passRequest } from './pass/pass-request.ts'
 import { EXCLUDED_TYPES } from './read/access.ts'
-import { readLast, readVersion } from './read/read-version.ts'
+import { read, readLastWithin } from './read/read-within.ts'
 import { buildStrictSearch, visitMatches } from './search/chains.ts'
 import { collectEntries, findMatch } from './search/collect.ts'
 import { UpstreamRows } from './search/export-rows.ts'
@@ -73,16 +73,16 @@ class UpstreamSession implements BackendSession {
     this.rows = new UpstreamRows(bind, request, this.#context)
   }
 
-  read(type: string, id: string, version?: string) {
-    return readVersion(this.#context, this.#request, type, id, version)
+  read(type: string, id: string, version?: string, filter?: AccessFilter) {
+    return read(this.#context, this.#request, type, id, version, filter)
   }
 
-  readLast(type: string, id: string) {
-    return readLast(this.#context, this.#request, type, id)
+  readLast(type: string, id: string, filter?: AccessFilter) {
+    return readLastWithin(this.#context, this.#request, type, id, filter)
   }
 
-  noteUnseen() {
-    this.#context.concealment.note()
+  noteUnseen(type: string) {
+    this.#context.concealment.note(type)
   }
 
   settle() {

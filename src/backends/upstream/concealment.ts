@@ -1,34 +1,75 @@
 import { setTimeout } from 'node:timers/promises'
-import { UNSEEN_MS } from './limits.ts'
+import { createDeadlines } from './http/exchange.ts'
+import { UNSEEN_BINARY_MS, UNSEEN_MS, UNSEEN_READ_MS } from './limits.ts'
 
 /**
  * Conceals how long it took to find out that a caller may see nothing of a resource: an absent one has no content that is
- * received and checked, a hidden one may have megabytes.
+ * received and checked, a hidden one may have megabytes. The reads of a request that show nothing may together use some
+ * time to receive content. What they have not used of it is added to the response.
  */
 export interface Concealment {
-  /** The caller is shown nothing. */
-  note(): void
+  /** Whether nothing is left of the time: then a read first asks whether the resource is within the access. */
+  readonly isSpent: boolean
+  /** The result of a read, or `LATE` when nothing is left of the time. */
+  limit<T>(reading: Promise<T>): Promise<T | typeof LATE>
+  /** The caller is shown nothing of a resource. Its last read has used some of the time. */
+  note(type: string): void
   /** Resolves when the response may be sent. */
   settle(): Promise<unknown> | undefined
 }
 
-/** Waits, after a number of milliseconds, until nothing can be learned from the time. */
-export type Conceal = (elapsed: number) => Promise<unknown>
+export const LATE = Symbol('late')
 
-/** Every response takes a multiple of the same time. */
-export const waitForStep: Conceal = elapsed => setTimeout(computeWait(elapsed))
-
-export function computeWait(elapsed: number): number {
-  return UNSEEN_MS - (elapsed % UNSEEN_MS)
+export interface Conceal {
+  /** The time that the reads of a request may use. */
+  readonly readMs: number
+  wait(ms: number): Promise<unknown>
 }
 
-export function createConcealment(conceal: Conceal): Concealment {
+export const CONCEAL: Conceal = { readMs: UNSEEN_READ_MS, wait: ms => setTimeout(ms) }
+
+/** The wait after which all time for reads is used, and the response takes a multiple of the step. */
+export function computeWait(elapsed: number, unused: number, step: number): number {
+  return unused + step - ((elapsed + unused) % step)
+}
+
+// One timer for all reads.
+const deadlines = createDeadlines()
+
+export function createConcealment(conceal = CONCEAL): Concealment {
   const began = performance.now()
-  let isNoted = false
+  let step = 0
+  let unused = conceal.readMs
+  let ofLast = 0
   return {
-    note() {
-      isNoted = true
+    get isSpent() {
+      return unused === 0
     },
-    settle: () => (isNoted ? conceal(performance.now() - began) : undefined),
+    limit(reading) {
+      const from = performance.now()
+      return new Promise((resolve, reject) => {
+        const timed = {
+          deadline: from + unused,
+          index: -1,
+          expire() {
+            ofLast = unused
+            resolve(LATE)
+          },
+        }
+        deadlines.add(timed)
+        reading.then(result => {
+          deadlines.delete(timed)
+          ofLast = performance.now() - from
+          resolve(result)
+        }, reject)
+      })
+    },
+    note(type) {
+      step = Math.max(step, type === 'Binary' ? UNSEEN_BINARY_MS : UNSEEN_MS)
+      unused = Math.max(0, unused - ofLast)
+      ofLast = 0
+    },
+    settle: () =>
+      step === 0 ? undefined : conceal.wait(computeWait(performance.now() - began, unused, step)),
   }
 }

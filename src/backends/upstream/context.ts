@@ -1,7 +1,7 @@
 import type { Serialize } from '../../cache/index.ts'
 import type { OperationRule } from '../../fhir/index.ts'
 import type { AccessCache, Failure, FhirRequest, Pages } from '../../fhir-api/index.ts'
-import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
+import type { AccessFilter, Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
 import type { Conceal, Concealment } from './concealment.ts'
 import type { Upstream } from './http/client.ts'
 import type { UrlRewriter } from './http/urls.ts'
@@ -19,7 +19,7 @@ export interface GatewayContext {
   readonly deletions: Map<string, number>
   /** Of this session. */
   readonly concealment: Concealment
-  readonly conceal: Conceal
+  readonly conceal: Conceal | undefined
   /** Runs changes with a common key one after the other. */
   readonly serialize: Serialize
   /** The size of the largest response that is inspected, in bytes. */
@@ -40,6 +40,14 @@ export interface GatewayContext {
     panels: readonly Panel[],
     patients: ReadonlySet<string>,
   ) => Promise<PanelMembership | Failure>
+  /** Whether a search within a filter finds a resource; undefined where the upstream does not say it. */
+  readonly findsWithin: (
+    context: GatewayContext,
+    request: FhirRequest,
+    type: string,
+    id: string,
+    filter: AccessFilter,
+  ) => Promise<boolean | undefined>
   /** How a search within a patient's compartment is sent: by its path, or by a search parameter. */
   readonly narrowing: () => 'compartment' | 'parameter'
   /** Whether the upstream follows chains and `_has`: then it finds the patients of a panel by itself. */

@@ -19,11 +19,12 @@ export const SKIMMED_BYTES = 512 * 1024 * 1024
 export const LONG_STRING = 64 * 1024
 /** Bytes of a string that is left out of a page of several resources, as a part of the largest inspected response. */
 export const LONG_STRING_OF_PAGE = 1 / 2
-/**
- * A response that shows a limited caller nothing of a resource is sent after a multiple of this time. HAPI may take 0.3 s for
- * a resource of 8 MB, and 0.02 s for an absent one.
- */
+/** A response that shows a limited caller nothing of a resource is sent after a multiple of this time. */
 export const UNSEEN_MS = 500
+/** The same for a Binary, which no search finds by its patient: HAPI may take 0.5 s for one of 16 MB. */
+export const UNSEEN_BINARY_MS = 2_000
+/** How long the reads of a request that show a limited caller nothing may wait for content. */
+export const UNSEEN_READ_MS = 300
 /** Connections to the upstream, unless a setting says otherwise. */
 export const CONNECTIONS = 64
 /** Further connections for the gateway's own probes, which must not wait for requests. */

@@ -9,7 +9,7 @@ import { createRandomToken, createSealer, type Sealer } from '../../store/index.
 import { Registry } from '../../web/http/index.ts'
 import { createBackend } from './backend.ts'
 import { createCapabilities, createStatement, type UpstreamCapabilities } from './capability-statement.ts'
-import { type Conceal, createConcealment, waitForStep } from './concealment.ts'
+import { type Conceal, createConcealment } from './concealment.ts'
 import type { GatewayContext } from './context.ts'
 import { createClient, type Upstream } from './http/client.ts'
 import type { ExchangeOutcome, StreamLimit } from './http/exchange.ts'
@@ -29,6 +29,7 @@ import { openPages } from './paging.ts'
 import { createUpstreamParameters, describeProfile, type ProfileName } from './profile.ts'
 import { createChainSupport } from './recognize/chain-support.ts'
 import { createRecognition, type Recognition } from './recognize/recognition.ts'
+import { findsWithin } from './search/finds-within.ts'
 import { findMembers } from './search/membership.ts'
 
 export interface UpstreamTls {
@@ -64,7 +65,7 @@ export interface GatewayOptions extends FhirApiOptions {
   /** Encrypts paging links. Gateways with the same secret open each other's links; by default each process has its own. */
   readonly sealer?: Sealer
   readonly fetch?: Fetch
-  /** Waits before a response that shows a limited caller nothing; by default until a multiple of 500 ms. */
+  /** How a response waits that shows a limited caller nothing. */
   readonly conceal?: Conceal
   /** Serializes conditional writes with equal conditions; by default among the requests of this process. */
   readonly serialize?: Serialize
@@ -156,7 +157,7 @@ function createContext(
   { statement, profile, ...connection }: Connection,
 ): GatewayContext {
   const { baseUrl, smartConfiguration, narrowing = 'auto', operations = listGatewayOperations() } = options
-  const { conceal = waitForStep, clock = Date.now } = options
+  const { conceal, clock = Date.now } = options
   const isUpstreamParameter = createUpstreamParameters(options.searchParameters ?? [])
   const gateway = {
     baseUrl,
@@ -175,6 +176,7 @@ function createContext(
     versionAccess: options.versionAccess ?? 'current',
     memberLookups: new Map(),
     findMembers,
+    findsWithin,
     followsChains: createChainSupport(connection.upstream, clock),
     deletions: new Map(),
     concealment: createConcealment(conceal),

@@ -53,8 +53,10 @@ export async function checkNamedBinaries(
   if (named.size > limits.BINARIES_OF_DOCUMENT)
     return failFor('binaries-too-many', { most: limits.BINARIES_OF_DOCUMENT })
   for (const id of named)
-    if (!identities.has(`Binary/${id}`) && !(await mayTouchBinary(context, request, id)))
+    if (!identities.has(`Binary/${id}`) && !(await mayTouchBinary(context, request, id))) {
+      context.session.noteUnseen?.('Binary')
       return failFor('outside-access')
+    }
   return undefined
 }
 

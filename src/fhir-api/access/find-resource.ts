@@ -18,6 +18,8 @@ interface Target {
   readonly type: string
   readonly id: string
   readonly version?: string | undefined
+  /** The response tells an absent resource from a refused one (docs/decisions/0021-refused-and-absent.md). */
+  readonly tellsAbsence?: true
 }
 
 export interface ResourceLookup extends Pick<Context, 'baseUrl' | 'accessCache' | 'excludedTypes'> {
@@ -67,7 +69,7 @@ export function failUnseen(
   { access }: FhirRequest,
   { permission, type, id }: Target,
 ): ReturnType<typeof failHidden> {
-  if (access.filterFor(type, permission) !== 'everything') session.noteUnseen?.()
+  if (access.filterFor(type, permission) !== 'everything') session.noteUnseen?.(type)
   return failHidden(access, permission, type, id)
 }
 
@@ -97,9 +99,10 @@ export async function lookUp(
   target: Target,
 ): Promise<StoredVersion | Unseen | Failure> {
   const { session } = context
-  const { permission, type, id, version } = target
+  const { permission, type, id, version, tellsAbsence } = target
   const filter = request.access.filterFor(type, permission)
-  const reading = session.read(type, id, version, filter)
+  const concealed = tellsAbsence ? undefined : filter
+  const reading = session.read(type, id, version, concealed)
   const stored = reading instanceof Promise ? await reading : reading
   if (isFailure(stored)) return explainFailure(context, request, target, stored)
   if (stored?.text !== undefined) {
@@ -110,8 +113,9 @@ export async function lookUp(
   }
   if (filter === 'everything') return stored?.deleted ? stored : stored ? 'outside' : 'absent'
   if (!session.readLast) return stored ? 'outside' : 'absent'
+  if (stored && !stored.deleted && stored.text === undefined) return 'outside'
   if (!stored || stored.deleted) await allowsContent(context, request, target, undefined)
-  const last = await (stored?.deleted ? session.readLast(type, id) : readUnused(session, type))
+  const last = await (stored?.deleted ? session.readLast(type, id, concealed) : readUnused(session, type))
   if (isFailure(last)) return last
   const wasWithin = await allowsContent(context, request, target, last)
   if (isFailure(wasWithin)) return wasWithin

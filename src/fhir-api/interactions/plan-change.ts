@@ -47,7 +47,7 @@ export async function planUpdate(
   id: string,
 ): Promise<Planned | Failure> {
   const type = resource.resourceType
-  const found = await lookUp(context, request, { permission: 'u', type, id })
+  const found = await lookUp(context, request, { permission: 'u', type, id, tellsAbsence: true })
   if (isFailure(found)) return found
   if (found === 'outside') return failFor('outside-access')
   return planReplacement(request, resource, id, found === 'absent' ? undefined : found)

@@ -4,6 +4,7 @@ import { isFailure } from '../../../core/index.ts'
 import { limits, parseEntries, runAtOnce, Work } from '../../../fhir/index.ts'
 import { createAccessCache, type FhirRequest, RESPONSE_TOO_LARGE } from '../../../fhir-api/index.ts'
 import { type Body, condition, patientAccess } from '../../sqlite/testing/fhir.ts'
+import { createConcealment } from '../concealment.ts'
 import type { GatewayContext } from '../context.ts'
 import { chooseProfile } from '../profile.ts'
 import { searchset } from '../testing/hostile-upstream.ts'
@@ -53,10 +54,11 @@ function endless(resources: readonly object[] = []) {
     followsChains: async () => true,
     searchCache: 'bypass',
     deletions: new Map(),
-    concealment: { note: () => undefined, settle: () => undefined },
-    conceal: async () => undefined,
+    concealment: createConcealment(),
+    conceal: undefined,
     serialize: (_keys, work) => work(),
     findMembers: nothing,
+    findsWithin: async () => undefined,
     capabilities: nothing,
   }
   return { context, seen }

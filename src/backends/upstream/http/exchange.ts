@@ -13,6 +13,8 @@ export interface UpstreamRequest {
   readonly body?: string | undefined
   /** A body that still arrives from the client. */
   readonly content?: Readable | undefined
+  /** Ends the exchange early. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** A response before decoding. */
@@ -33,7 +35,7 @@ type TransportReason =
   /** The request was not sent: the gateway has no credentials for it. */
   | { readonly reason: 'unsigned'; readonly cause: string }
   | { readonly reason: 'too-large' }
-  /** The caller has disconnected. */
+  /** The caller has disconnected, or the gateway no longer needs the response. */
   | { readonly reason: 'abandoned' }
 
 /** How much of a response is streamed, and for how long. */
@@ -70,13 +72,14 @@ export function exchange(
   path: string,
   options: ExchangeOptions,
 ): Promise<RawResponse | TransportFailure> {
-  const { method, headers, content, body = content ?? null } = request
+  const { method, headers, content, body = content ?? null, signal } = request
   const { connection, stream } = options
-  if (connection?.destroyed) return Promise.resolve(fail({ reason: 'abandoned' }))
+  if (connection?.destroyed || signal?.aborted) return Promise.resolve(fail({ reason: 'abandoned' }))
   return new Promise(resolve => {
     const collecting = new ResponseCollector(resolve, options)
     // The caller's content has ended with an error, which says nothing about the upstream.
     content?.once('error', () => collecting.fail({ reason: 'abandoned' }))
+    signal?.addEventListener('abort', () => collecting.fail({ reason: 'abandoned' }), { once: true })
     try {
       pool.dispatch({ method, path, headers, body, bodyTimeout: stream?.pauseMs ?? 0 }, collecting)
     } catch (error) {

@@ -8,7 +8,7 @@ import {
 } from '../../../fhir-api/index.ts'
 import type { Access, Permission } from '../../../smart/index.ts'
 import type { GatewayContext } from '../context.ts'
-import { readLast, readVersion } from './read-version.ts'
+import { read, readLastWithin } from './read-within.ts'
 
 /** AuditEvents are served from the audit trail, and never taken from an upstream. */
 export const EXCLUDED_TYPES: ReadonlySet<string> = new Set(['AuditEvent'])
@@ -37,9 +37,9 @@ export function createLookup(context: GatewayContext, request: FhirRequest): Res
     accessCache: context.accessCache,
     excludedTypes: EXCLUDED_TYPES,
     session: {
-      read: (type, id, version) => readVersion(context, request, type, id, version),
-      readLast: (type, id) => readLast(context, request, type, id),
-      noteUnseen: () => context.concealment.note(),
+      read: (type, id, version, filter) => read(context, request, type, id, version, filter),
+      readLast: (type, id, filter) => readLastWithin(context, request, type, id, filter),
+      noteUnseen: type => context.concealment.note(type),
       panelMembers: (panels, patients) => context.findMembers(context, request, panels, patients),
     },
   }

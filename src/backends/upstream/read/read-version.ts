@@ -15,17 +15,18 @@ import type { UpstreamResponse } from '../http/read-response.ts'
 import { isJson, parseResource, toFailure } from '../http/response.ts'
 import { LONG_STRING } from '../limits.ts'
 
-/** Reads a resource, or one version of it, from the upstream. */
+/** Reads a resource, or one version of it, from the upstream. A signal ends the read. */
 export async function readVersion(
   context: GatewayContext,
   request: FhirRequest,
   type: string,
   id: string,
   version?: string,
+  signal?: AbortSignal,
 ): Promise<StoredVersion | undefined | Failure> {
   const path = `/${type}/${id}${version === undefined ? '' : `/_history/${version}`}`
   const outgoing = buildRead(request, path)
-  const response = await context.upstream.skim(outgoing, { longest: LONG_STRING })
+  const response = await context.upstream.skim({ ...outgoing, signal }, { longest: LONG_STRING })
   if (isFailure(response)) return response
   switch (response.status) {
     case 200:

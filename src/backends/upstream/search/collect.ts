@@ -68,7 +68,11 @@ export async function findMatch(
  * is the condition that is sent with a create (`bindCondition`), so that a match which the upstream would find is known,
  * also if the caller may not see it. The upstream's own compartments need not contain it.
  */
-function listConditionSearches(request: FhirRequest, type: string, params: Params): readonly SearchRequest[] {
+export function listConditionSearches(
+  request: FhirRequest,
+  type: string,
+  params: Params,
+): readonly SearchRequest[] {
   const search = buildStrictSearch(request, type, params)
   const codes = listMembershipParameters(type, request.access.filterFor(type, 's'), 'parameter')
   return codes?.map(memberBy => ({ ...search, memberBy })) ?? [search]

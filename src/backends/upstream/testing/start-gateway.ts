@@ -11,8 +11,11 @@ import { type Authenticator, fullAccess } from '../../../smart/index.ts'
 import { BASE, client, createAuthenticator, type Fhir } from '../../sqlite/testing/fhir.ts'
 import { createGateway, type GatewayOptions } from '../index.ts'
 
-/** A refusal takes no longer than it has to. */
-export const NO_WAIT: NonNullable<GatewayOptions['conceal']> = async () => undefined
+/** A refusal takes no longer than it has to, and a read as long as the upstream. */
+export const NO_WAIT: NonNullable<GatewayOptions['conceal']> = {
+  readMs: Number.POSITIVE_INFINITY,
+  wait: async () => undefined,
+}
 
 export interface UpstreamProcess {
   readonly url: string
