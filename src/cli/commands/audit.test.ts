@@ -22,9 +22,9 @@ const now = Date.now()
 const SECRET = 'a secret of these tests, long enough'
 
 const records: readonly AuditRecord[] = [
-  { at: now - 7_200_000, server: 'auth', kind: 'login', allowed: true, status: 302, subject: 'c-1' },
+  { at: now - 20 * 3_600_000, server: 'auth', kind: 'login', allowed: true, status: 302, subject: 'c-1' },
   {
-    at: now - 1_800_000,
+    at: now - 10 * 3_600_000,
     server: 'fhir',
     kind: 'fhir',
     allowed: true,
@@ -153,12 +153,12 @@ eachDatabaseIfThorough((name, _open, create) => {
         /Z {2}allowed 200 {2}GET Patient\/juniper {2}patient=juniper {2}client=app {2}launch=l-1 {2}from=10\.0\.0\.8 {2}by=patient\/Patient\.rs$/,
       )
       assert.match(refused ?? '', /refused 403 {2}GET Observation {2}.*Insufficient scope$/)
-      assert.equal((await lines('--since', '1h')).length, 2)
-      assert.equal((await lines('--since', '15m')).length, 1)
+      assert.equal((await lines('--since', '15h')).length, 2)
+      assert.equal((await lines('--since', '5h')).length, 1)
       assert.equal((await lines('--since', '2020-01-01')).length, 3)
       assert.deepEqual(await lines('--patient', 'Patient/juniper'), [read])
       assert.deepEqual(await lines('--client', 'other'), [refused])
-      assert.deepEqual(await lines('--until', '15m'), [login, read])
+      assert.deepEqual(await lines('--until', '5h'), [login, read])
       assert.deepEqual(await lines('--launch', 'l-1'), [read])
       assert.deepEqual(await lines('--address', '10.0.0.8'), [read])
       assert.deepEqual(await lines('--address', '10.0.0.8', '--kind', 'login'), [])
