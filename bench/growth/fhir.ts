@@ -27,8 +27,9 @@ export const subject: Subject = {
  */
 const FEWER = /family=smith|(date|value-quantity)=(ge|le)|_sort=family,given|_history/
 
-/** The page of a name that every tenth patient has. Without a policy its total is counted too. */
-const SORTED_NAMES = 'Patient?name=smith&_sort=family&_count=5'
+/** The page of a name that every tenth patient has, sorted as in the portal. Without a policy its total is counted too. */
+const SORTED_NAMES = 'Patient?name=smith&_sort=family,given&_count=5'
+const OF_POLICY = /^(few|many|named)\b/
 const SORTED_LIMITS = { ofPolicy: 1.5, ofOthers: 10 } as const
 
 function listRequests(fhir: Fhir): Readonly<Record<string, Request>> {
@@ -39,7 +40,7 @@ function listRequests(fhir: Fhir): Readonly<Record<string, Request>> {
     }),
     ...GROWING.map(path => {
       const request = createRequest(fhir, caller, path)
-      const most = /^(few|many) by/.test(caller) ? SORTED_LIMITS.ofPolicy : SORTED_LIMITS.ofOthers
+      const most = OF_POLICY.test(caller) ? SORTED_LIMITS.ofPolicy : SORTED_LIMITS.ofOthers
       const growth = path === SORTED_NAMES ? { limit: most } : { isLinear: true }
       return [`${caller}: ${path}`, { ...request, ...growth }] as const
     }),

@@ -125,12 +125,13 @@ const MAX_PATIENTS = 10
  * names another one, and has to see who has read or changed the resource (AUDIT-26).
  */
 function createForEach(record: AuditRecord): Records {
-  const { interaction, type, patients = [], ...rest } = record
-  const [first, ...others] = patients
+  const { patients } = record
   const isDone = record.allowed && record.status < 400 && record.status !== OUTCOME_UNKNOWN
-  const isOfAll = type === 'Patient' || patients.length > MAX_PATIENTS || patients.includes(OTHERS)
-  if (first === undefined || !OF_ONE_RESOURCE.has(interaction) || !isDone || isOfAll) return [record]
-  const createFor = (patient: string) => ({ ...rest, interaction, type, patient })
+  if (patients === undefined || !isDone || !OF_ONE_RESOURCE.has(record.interaction)) return [record]
+  const [first, ...others] = patients
+  const isOfAll = record.type === 'Patient' || patients.length > MAX_PATIENTS || patients.includes(OTHERS)
+  if (first === undefined || isOfAll) return [record]
+  const createFor = (patient: string) => ({ ...record, patients: undefined, patient })
   return [createFor(first), ...others.map(createFor)]
 }
 

@@ -80,7 +80,7 @@ export const READS: readonly string[] = [
  * no index finds the matches: rare combinations, parts of texts, and counts.
  */
 export const GROWING: readonly string[] = [
-  'Patient?name=smith&_sort=family&_count=5',
+  'Patient?name=smith&_sort=family,given&_count=5',
   'Patient?name:contains=zzz&_sort=family&_count=5',
   'Patient?identifier:contains=zzz&_count=5',
   'Observation?patient.gender=male&_count=5',
