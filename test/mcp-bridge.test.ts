@@ -1,5 +1,6 @@
 /** `sallyport mcp`: the client of the MCP project reaches the endpoint by standard input and output. */
 import assert from 'node:assert/strict'
+import { get } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
@@ -100,6 +101,17 @@ async function pickAndAllow(page: Page, link: string): Promise<void> {
   await page.getByText('You can close this page.').waitFor()
 }
 
+/** Any page can send requests to the port of a bridge that waits for the browser. */
+async function disturb(callback: string): Promise<void> {
+  for (const path of ['//', '//[', '/callback', '/callback?code=x&state=x', '/other']) {
+    const { hostname, port } = new URL(callback)
+    const status = await new Promise((resolve, reject) =>
+      get({ hostname, port, path }, response => resolve(response.resume().statusCode)).on('error', reject),
+    )
+    assert.equal(status, 404, path)
+  }
+}
+
 async function logIn(page: Page): Promise<void> {
   const form = { username: 'clinician', password: 'sallyport' }
   await page.request.post(`${place.authUrl}/login`, { form, maxRedirects: 0 })
@@ -131,7 +143,9 @@ describe('sallyport mcp', () => {
       'legacy',
     )
     const connected = assistant.client.connect(assistant.transport)
-    await pickAndAllow(page, await assistant.findLink())
+    const link = await assistant.findLink()
+    await disturb(new URL(link).searchParams.get('redirect_uri') ?? '')
+    await pickAndAllow(page, link)
     await connected
     const read = () =>
       assistant.client.callTool({ name: 'read', arguments: { reference: 'Patient/patient-1' } })

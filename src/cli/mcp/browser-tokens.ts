@@ -107,8 +107,8 @@ async function listenForCallback(state: string, signal: AbortSignal): Promise<Ca
   promise.catch(() => {})
   signal.addEventListener('abort', () => reject(signal.reason))
   const server = createServer((request, response) => {
-    const called = new URL(request.url ?? '/', callback)
-    if (called.pathname !== '/callback' || called.searchParams.get('state') !== state)
+    const called = URL.parse(request.url ?? '/', callback)
+    if (called?.pathname !== '/callback' || called.searchParams.get('state') !== state)
       return sendPage(response, 404, 'There is nothing here.')
     sendPage(response, 200, 'You can close this page. The assistant goes on.')
     resolve(called)
