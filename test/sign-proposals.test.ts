@@ -293,6 +293,42 @@ for (const [name, openGuarded] of Object.entries(GUARDED_SERVERS))
         await clear()
       })
 
+      it('is written although an assistant gives its mark to other content (PROPOSAL-11)', async () => {
+        const { id: _, ...resource } = condition('x')
+        const create = (more: object) =>
+          hospital.propose({ action: 'create', type: 'Condition', resource: { ...resource, ...more } })
+        const real = await create({ code: { text: 'Allergy' } })
+        const marked = { meta: { tag: [{ system: 'http://localhost:9000/proposals', code: real }] } }
+        const before = (await listProvenance(real)).length
+        for (const id of [
+          await create(marked),
+          await hospital.propose({
+            ...patchOf('cough'),
+            patch: [{ op: 'add', path: '/meta/tag', value: marked.meta.tag }],
+          }),
+        ])
+          assert.equal((await sign(id)).statusCode, 303)
+        assert.deepEqual([before, (await listProvenance(real)).length], [0, 0])
+        assert.equal((await sign(real)).statusCode, 303)
+        const { reference = '' } = (await findState(real)) ?? {}
+        assert.deepEqual((await hospital.read(reference)).code, { text: 'Allergy' })
+        await clear()
+      })
+
+      it('shows all of a long text, and nothing in another order than it has (PROPOSAL-8)', async () => {
+        const { id: _, ...resource } = condition('x')
+        const text = `${'long '.repeat(8_000)}the\u202eend`
+        const id = await hospital.propose({
+          action: 'create',
+          type: 'Condition',
+          resource: { ...resource, note: [{ text }] },
+        })
+        const { body } = await page(id)
+        assert.match(body, /long the[^\u202e]{0,20}end/)
+        assert.doesNotMatch(body, /\u202e/)
+        await clear()
+      })
+
       it('writes nothing that the person has not seen: the page then shows the new state (PROPOSAL-10)', async () => {
         await hospital.write(condition('seen'))
         const id = await hospital.propose(patchOf('seen'))

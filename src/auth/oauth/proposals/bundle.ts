@@ -1,16 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { isRecord } from '../../../core/index.ts'
-import { type ExactResource, formatExact } from '../../../fhir/index.ts'
+import { formatExact } from '../../../fhir/index.ts'
 import type { Proposal } from '../../../proposals/index.ts'
 import { type AuthUser, buildFhirUser } from '../../base/user.ts'
+import { addMarks, makeTag } from './marks.ts'
 import type { PresentState } from './present.ts'
-
-/** HL7 AI Transparency on FHIR: content that a machine has written. */
-const AI_ASSERTED = {
-  system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue',
-  code: 'AIAST',
-  display: 'Artificial Intelligence asserted',
-}
 
 const PARTICIPANT = 'http://terminology.hl7.org/CodeSystem/provenance-participant-type'
 
@@ -23,11 +16,6 @@ interface Signature {
   readonly assistant: { readonly id: string; readonly name: string }
   readonly settings: { readonly fhirBaseUrl: string; readonly issuerUrl: string }
   readonly now: number
-}
-
-/** Marks what was written for a proposal, so that the server finds it, and writes it once. */
-export function makeTag({ issuerUrl }: Signature['settings'], { id }: Pick<Proposal, 'id'>) {
-  return { system: `${issuerUrl}/proposals`, code: id }
 }
 
 /**
@@ -53,16 +41,6 @@ export function buildTransaction(signature: Signature): string {
     request: { method: 'POST', url: 'Provenance', ifNoneExist },
   }
   return formatExact({ resourceType: 'Bundle', type: 'transaction', entry: [change, provenance] })
-}
-
-function addMarks(resource: ExactResource, tag: object): object {
-  const meta = isRecord(resource.meta) ? resource.meta : {}
-  const others = (list: unknown) => (Array.isArray(list) ? list.filter(isRecord) : [])
-  const security = others(meta.security).filter(({ code }) => code !== AI_ASSERTED.code)
-  return {
-    ...resource,
-    meta: { ...meta, security: [...security, AI_ASSERTED], tag: [...others(meta.tag), tag] },
-  }
 }
 
 /** Who has written it: the assistant as a contained Device, so that no other resource is needed, verified by the person. */

@@ -4,6 +4,7 @@ import type { Proposal } from '../../../proposals/index.ts'
 import { sha256 } from '../../../store/index.ts'
 import { type Person, readPerson } from '../../../web/person/index.ts'
 import type { AuthUser } from '../../base/user.ts'
+import { removeForeignMarks } from './marks.ts'
 import { type FhirAnswer, type ProposalContext, sendAs } from './send.ts'
 
 /** What a proposal means for the record as it is now. */
@@ -44,8 +45,9 @@ export async function readPresentState(
   if (isFailure(current)) return current
   if (isFailure(person)) return person
   const before = current && removeVersion(current)
-  const after = computeAfter(change, before)
-  if (isFailure(after)) return after
+  const proposed = computeAfter(change, before)
+  if (isFailure(proposed)) return proposed
+  const after = proposed && removeForeignMarks(proposed, before, context.settings)
   const version = found?.etag
   const texts = [before, after].map(it => (it === undefined ? '' : formatExact(it)))
   return {
