@@ -60,8 +60,6 @@ const SHOWN_AS_JSON: Readonly<Record<string, readonly string[]>> = {
   'src/web/http/health.ts': ['ok: boolean', 'ok: true', 'ok: false', 'result.ok', 'before?.ok'],
   'src/cli/workers/supervisor.ts': ['ok: false'],
   'src/auth/admin/server/system.ts': ['value.ok'],
-  // Of the test of a sign-in provider.
-  'src/auth/admin/server/providers.ts': ['ok: true', 'ok: false'],
   // Of the validation of a policy file.
   'src/auth/admin/access/policy.ts': ['valid: true', 'valid: false'],
 }

@@ -1,14 +1,16 @@
 import { isFailure } from '../../../core/index.ts'
 import { type Html, html, renderAlert, renderEmptyState } from '../../../web/ui/index.ts'
-import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { AdminRequest, AdminRoute } from '../page/route.ts'
 import { renderActionTable, renderAdminPage, renderFacts } from '../page/shell.ts'
+import { listDetails, readCells } from '../subject/columns.ts'
 import {
   listProviders,
+  PROVIDER_COLUMNS,
   type ProviderDescription,
-  type ProviderTest,
+  TEST_COLUMNS,
   TEST_PROVIDER,
+  type TestedProvider,
   testProvider,
 } from './providers.ts'
 
@@ -30,9 +32,8 @@ export const providerRoutes: readonly AdminRoute[] = [
   },
 ]
 
-function renderProvidersPage(request: AdminRequest, tested?: ProviderTest): Html {
+function renderProvidersPage(request: AdminRequest, tested?: TestedProvider): Html {
   const providers = listProviders(request.context)
-  const columns = ['Provider', 'Id', 'Kind', 'Issuer']
   return renderAdminPage(
     request,
     {
@@ -40,19 +41,17 @@ function renderProvidersPage(request: AdminRequest, tested?: ProviderTest): Html
       title: 'Sign-in providers',
       lead: html`The providers of <code>smart.login.providers</code>. A test fetches metadata and keys, or connects to the directory. It does not sign anyone in.`,
     },
-    html`${tested && renderTest(tested)}
-${providers.length === 0 ? renderNone() : renderActionTable(request, 'Sign-in providers', columns, providers.map(renderProvider))}`,
+    html`${tested && renderTest(request, tested)}
+${providers.length === 0 ? renderNone() : renderActionTable(request, 'Sign-in providers', heads, providers.map(renderProvider))}`,
   )
 }
 
-const KINDS: Readonly<Record<ProviderDescription['kind'], string>> = { oidc: 'OpenID Connect', ldap: 'LDAP' }
+const { heads, renderRow } = readCells(PROVIDER_COLUMNS)
 
-function renderProvider({ id, name, kind, issuer }: ProviderDescription) {
+function renderProvider(provider: ProviderDescription) {
+  const { id, name } = provider
   return [
-    name,
-    html`<code>${id}</code>`,
-    KINDS[kind],
-    html`<code class="url">${issuer}</code>`,
+    ...renderRow(provider),
     html`<form method="post" action="${paths.admin}/providers/${encodeURIComponent(id)}/test"><button class="btn btn--quiet btn--small">Test<span class="sr"> ${name}</span></button></form>`,
   ]
 }
@@ -61,31 +60,10 @@ function renderNone(): Html {
   return html`<div class="card">${renderEmptyState({ title: 'No sign-in providers', text: 'Users sign in with a password of this server. The setting smart.login.providers adds the identity provider of your organization.' })}</div>`
 }
 
-function renderTest(tested: ProviderTest): Html {
-  const { id, ok, reason = '' } = tested
+function renderTest(request: AdminRequest, tested: TestedProvider): Html {
+  const { id, fault, report } = tested
   return html`<section class="stack" aria-label="Result of the test">
-<div role="status">${ok ? renderAlert(`${id} can be used.`, '', 'ok') : renderAlert(`${id} cannot be used.`, reason, 'bad')}</div>
-${tested.jwks_uri !== undefined && renderFacts(listFacts(tested))}
+<div role="status">${fault === undefined ? renderAlert(`${id} can be used.`, '', 'ok') : renderAlert(`${id} cannot be used.`, fault, 'bad')}</div>
+${report && renderFacts(listDetails(TEST_COLUMNS, tested, request))}
 </section>`
-}
-
-function listFacts(tested: ProviderTest) {
-  const url = (text: string | undefined) => html`<span class="url">${text}</span>`
-  return [
-    ['Authorization endpoint', url(tested.authorization_endpoint)],
-    ['Token endpoint', url(tested.token_endpoint)],
-    ['Key set', url(tested.jwks_uri)],
-    ['Keys', html`${tested.kids?.map(kid => html`<p><code class="url">${kid}</code></p>`)}`],
-    ['Clock', describeClock(tested.clock_ahead_seconds)],
-  ] as const
-}
-
-/** The provider states its time in whole seconds. */
-function describeClock(ahead: number | undefined): string {
-  if (ahead === undefined) return 'Not stated by the provider'
-  if (Math.abs(ahead) <= 1) return 'The same as here'
-  const difference = `${Math.abs(ahead)} s ${ahead > 0 ? 'ahead' : 'behind'}`
-  return Math.abs(ahead) > CLOCK_TOLERANCE_SECONDS
-    ? `${difference}: too much. Sign-ins fail beyond ${CLOCK_TOLERANCE_SECONDS} s`
-    : difference
 }

@@ -14,11 +14,19 @@ export interface SubjectColumn<Row> {
   /** CSV has what JSON has, or not, or under another name, or with another value. */
   readonly csv?: false | string | ((row: Row) => CsvValue)
   /** The page has it: its heading, and how it is shown. */
-  readonly page?: string | readonly [head: string, render: (row: Row) => Cell]
+  readonly page?: string | readonly [head: string | HiddenHead, render: (row: Row) => Cell]
   /** The details page has it: its label, and how it is shown. What has no value is left out. */
-  readonly detail?: string | readonly [label: string, render: (row: Row, request: AdminRequest) => Cell]
+  readonly detail?:
+    | string
+    | readonly [label: string | ((row: Row) => string), render: (row: Row, request: AdminRequest) => Cell]
   /** The table of the command has it: its heading, and how it is written. */
   readonly table?: string | readonly [head: string, format: (row: Row) => string]
+}
+
+/** For those who hear the page: the cells say what they are. */
+interface HiddenHead {
+  readonly head: string
+  readonly isHidden: true
 }
 
 export type SubjectColumns<Row> = Readonly<Record<string, SubjectColumn<Row>>>
@@ -119,7 +127,8 @@ export function listDetails<Row>(
     if (detail === undefined) return []
     const [label, value] =
       typeof detail === 'string' ? [detail, renderCell(column, row)] : [detail[0], detail[1](row, request)]
-    return value === undefined ? [] : [[label, value] as const]
+    if (value === undefined) return []
+    return [[typeof label === 'string' ? label : label(row), value] as const]
   })
 }
 

@@ -10,7 +10,7 @@ import {
   toAuditEvent,
 } from '../../../audit/index.ts'
 import { isFailure } from '../../../core/index.ts'
-import { CLOSED, PageOf, StreamedText, Time } from '../../../endpoint/index.ts'
+import { CLOSED, PageOf, StreamedText } from '../../../endpoint/index.ts'
 import type { Resource } from '../../../fhir/index.ts'
 import { CSV_TYPE, formatCellText, formatCsvRow } from '../../../web/ui/index.ts'
 import { LIMITS } from '../../base/limits.ts'
@@ -24,8 +24,10 @@ import {
   recordAction,
 } from '../base/action.ts'
 import { defineEndpoint, PAGE_QUERY, toPage } from '../base/endpoint.ts'
+import { describeColumns, readCsv, toJson } from '../subject/columns.ts'
 import { describeFilters } from '../subject/list.ts'
 import { findUsernames } from './audit-who.ts'
+import { RECORD_MEMBERS } from './columns.ts'
 import {
   describeFilter,
   describeUnknown,
@@ -45,8 +47,10 @@ type ExportOptions = AuditEventOptions
 
 type Username = string | undefined
 
+const { heads, readRow } = readCsv(RECORD_MEMBERS)
+
 /** The columns of an export as CSV. */
-export const COLUMNS: readonly string[] = [...listColumns(), 'username']
+export const COLUMNS: readonly string[] = heads
 
 /** NDJSON has AuditEvents, CSV the columns of the table and the username. */
 export const EXPORT_FORMATS = {
@@ -61,7 +65,7 @@ export const EXPORT_FORMATS = {
   csv: {
     type: CSV_TYPE,
     head: `${COLUMNS.join(',')}\r\n`,
-    format: formatCsv,
+    format: (record: KeptRecord, username: Username) => formatCsvRow(readRow({ record, username })),
     formatNote: (text: string) => formatCsvRow([text]),
   },
 } as const
@@ -162,39 +166,10 @@ function describeCut(most: number, { at }: KeptRecord): string {
   return `${INCOMPLETE}this file has the newest ${most.toLocaleString('en')} records. For older ones, export again with ${day} as the last day, or read them by the administration API.`
 }
 
-/** A record as JSON, without the members that have no value. */
-function describeRecord(record: KeptRecord, username: Username): Readonly<Record<string, unknown>> {
-  const values = listColumns().map(name => [name, record[name]] as const)
-  return {
-    ...Object.fromEntries(values.filter(([, value]) => value !== null)),
-    at: new Date(record.at).toISOString(),
-    allowed: Boolean(record.allowed),
-    ...(username !== undefined && { username }),
-    ...(record.details !== null && { details: JSON.parse(record.details) }),
-  }
-}
-
-function listColumns(): readonly (keyof KeptRecord)[] {
-  return [
-    ...(['id', 'at', 'server', 'kind', 'interaction', 'allowed', 'status', 'method', 'request'] as const),
-    ...(['resource_type', 'resource_id', 'patient_id', 'patients', 'client_id', 'subject'] as const),
-    ...(['fhir_user', 'decided_by', 'reason', 'launch_id', 'request_id', 'address', 'repeats'] as const),
-    'details',
-  ]
-}
-
-function formatCsv(record: KeptRecord, username: Username): string {
-  return formatCsvRow([...listValues(record), username ?? null])
-}
-
-function listValues(record: KeptRecord) {
-  return listColumns().map(name => (name === 'at' ? new Date(record.at).toISOString() : record[name]))
-}
-
-/** The cells of a record without the username, as a reader of the CSV gets them, by column. */
+/** The cells of a record, as a reader of the CSV gets them, by column. */
 export function formatCells(record: KeptRecord): Readonly<Record<string, string>> {
-  const names = listColumns()
-  return Object.fromEntries(listValues(record).map((value, at) => [names[at], formatCellText(value)]))
+  const cells = readRow({ record, username: undefined })
+  return Object.fromEntries(cells.map((value, at) => [COLUMNS[at], formatCellText(value)]))
 }
 
 /** FHIR has a place for the name that somebody signs in with: `agent.altId`. */
@@ -208,18 +183,6 @@ function addUsername(event: Resource, { subject }: KeptRecord, username: Usernam
 
 const FILTERS = describeFilters(TRAIL_FILTERS).properties
 
-const AuditRecord = Type.Object(
-  {
-    id: Type.Integer(),
-    at: Time,
-    server: Type.String(),
-    kind: Type.String(),
-    allowed: Type.Boolean(),
-    status: Type.Integer(),
-  },
-  { description: 'With the further columns that have a value.' },
-)
-
 export const auditEndpoints = [
   defineEndpoint({
     method: 'GET',
@@ -227,7 +190,7 @@ export const auditEndpoints = [
     title: 'Audit records, newest first',
     description: 'A page may have fewer items than `limit`. The request is recorded too.',
     query: Type.Object({ ...FILTERS, ...PAGE_QUERY }, CLOSED),
-    result: PageOf(AuditRecord),
+    result: PageOf(describeColumns(RECORD_MEMBERS)),
     operation: LIST_RECORDS,
     async handle({ admin, query: { after: position, limit, ...query } }) {
       const read = await readTrailFilters(admin.store, query)
@@ -238,7 +201,9 @@ export const auditEndpoints = [
       if (read.unknown.length > 0 && page.items.length === 0 && page.next === undefined)
         return failAdmin('filter-unknown', { faults: describeUnknown(read.unknown) })
       const usernames = await findUsernames(admin.store, page.items)
-      return toPage(page, record => describeRecord(record, usernames.get(record.subject ?? '')))
+      return toPage(page, record =>
+        toJson(RECORD_MEMBERS, { record, username: usernames.get(record.subject ?? '') }),
+      )
     },
   }),
   defineEndpoint({

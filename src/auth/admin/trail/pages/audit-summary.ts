@@ -7,7 +7,7 @@ import { type PatientNames, renderPatient } from '../../page/find-patients.ts'
 import { count } from '../../page/list.ts'
 import { type Cells, type Columns, renderLink, renderTable } from '../../page/shell.ts'
 import type { AccessRow, AccessSummary, AccessUse } from '../audit-summary.ts'
-import { describeUser } from './describe-record.ts'
+import { describeUser } from '../describe-record.ts'
 import { type AuditView, buildAuditQuery } from './view.ts'
 
 /** The list of records that is summarized. */

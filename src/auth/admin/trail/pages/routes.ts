@@ -2,11 +2,11 @@ import type { FastifyReply } from 'fastify'
 import { type KeptRecord, openEventIds, toAuditEvent } from '../../../../audit/index.ts'
 import { readFiledPatients } from '../../../../audit-record/index.ts'
 import { isFailure } from '../../../../core/index.ts'
-import { type Html, html, renderAlert, renderEmptyState, renderMoment } from '../../../../web/ui/index.ts'
+import { type Html, html, renderAlert, renderEmptyState } from '../../../../web/ui/index.ts'
 import { LIMITS } from '../../../base/limits.ts'
 import { paths } from '../../../base/paths.ts'
-import { renderAuditOff, renderResult } from '../../../pages/parts/audit-result.ts'
-import { describeApp, findNames, type KnownNames } from '../../../pages/parts/explain/describe.ts'
+import { renderAuditOff } from '../../../pages/parts/audit-result.ts'
+import { findNames, type KnownNames } from '../../../pages/parts/explain/describe.ts'
 import { type Admin, type AdminFailure, recordAction } from '../../base/action.ts'
 import { type FilterChoice, type FilterChoices, findChoices } from '../../page/filters.ts'
 import {
@@ -16,10 +16,10 @@ import {
   namePatientField,
   type PatientNames,
   renderMeantPatients,
-  renderPatient,
 } from '../../page/find-patients.ts'
 import type { AdminRequest, AdminRoute } from '../../page/route.ts'
 import { LISTED, renderAdminPage, renderLink, renderTable } from '../../page/shell.ts'
+import { readCells } from '../../subject/columns.ts'
 import type { Filter } from '../../subject/list.ts'
 import { renderFilter, sendWrongFilters } from '../../subject/page.ts'
 import {
@@ -32,12 +32,12 @@ import {
 } from '../audit.ts'
 import { type AccessSummary, findWorkstations, summarizeAccess } from '../audit-summary.ts'
 import { CHECK_FILE, checkFileInTurn } from '../check-file.ts'
+import { listPatients, RECORD_CELLS } from '../columns.ts'
 import { describeFilter, describeUnknown, PAGE_FILTERS } from '../filters.ts'
 import { findVerification, startVerification, VERIFY_TRAIL } from '../verification.ts'
 import { findUsableGrant, renderRecordPage } from './audit-record.ts'
 import { renderSummaries } from './audit-summary.ts'
 import { renderVerification } from './audit-verification.ts'
-import { describeEvent, describeUser } from './describe-record.ts'
 import { type AuditView, buildAuditQuery, readAuditView } from './view.ts'
 
 const PAGE = { section: 'audit', title: 'Audit' } as const
@@ -110,7 +110,7 @@ export const auditRoutes: readonly AdminRoute[] = [
       )
       const grant = await findUsableGrant(request, record)
       const workstation = (await findWorkstations(context.store, [record])).get(record.launch_id)
-      return renderRecordPage(request, record, { names, event, grant, workstation, patients })
+      return renderRecordPage(request, { record, names, grant, workstation, patients }, event)
     },
   },
   {
@@ -194,11 +194,12 @@ interface AuditPage {
   readonly patients: PatientNames
 }
 
+const { heads, renderRow } = readCells(RECORD_CELLS)
+
 function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
   const { view, records, older, summaries, isChanged } = page
   const { meant, fields } = view
-  const columns = ['Time', 'Result', 'Event', 'Who', 'App', 'Patient', { head: 'Details', isHidden: true }]
-  const rows = records.map(record => renderRow(record, page))
+  const rows = records.map(record => renderRow({ ...page, record }))
   return renderAdminPage(
     request,
     {
@@ -211,7 +212,7 @@ ${renderFilters(request, page)}
 ${meant && renderMeantPatients(meant, patient => `/audit${buildAuditQuery({ ...fields, patient })}`)}
 ${meant && meant.found.length > SUMMARIZED_PATIENTS && html`<p>Choose one of these patients to see who got data.</p>`}
 ${renderSummaries(summaries, page)}
-${records.length === 0 ? renderNone(request, page) : renderTable('Audit records, newest first', columns, rows)}
+${records.length === 0 ? renderNone(request, page) : renderTable('Audit records, newest first', heads, rows)}
 ${older && html`<p class="actions after">${renderLink(`/audit${buildAuditQuery(fields, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
 <p class="small muted after">An export has the filtered records, at most ${LIMITS.exportedRecords.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,
   )
@@ -258,39 +259,4 @@ ${Object.entries<Filter>(PAGE_FILTERS).map(([key, { name = key, label = '', ...f
 )}
 <p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink('/audit', 'Show all', 'btn btn--quiet btn--small')}</p>
 </form></details>`
-}
-
-function renderRow(record: KeptRecord, { names, patients }: AuditPage) {
-  return [
-    html`${renderMoment(record.at, { form: 'date' })} <span class="sub">${renderMoment(record.at, { form: 'exact' })}</span>`,
-    html`${renderResult(record)} <span class="status">${record.status}</span>`,
-    html`${describeEvent(record)}${record.reason !== null && html`<span class="sub">${record.reason}</span>`}`,
-    renderWho(record, names),
-    record.client_id === null ? '–' : describeApp(record, names),
-    renderPatientList(record, patients),
-    renderLink(`/audit/${record.id}`, html`Details<span class="sr"> of record ${record.id}</span>`),
-  ]
-}
-
-/** A person, or a command's operator, and the address. */
-function renderWho(record: KeptRecord, names: KnownNames): Html {
-  const who = describeUser(record, names)
-  const { address } = record
-  return html`${who ?? '–'}${address !== null && address !== who && html`<span class="sub">${address}</span>`}`
-}
-
-/** Patients that are shown of each record in a list. */
-const PATIENTS_SHOWN = 3
-
-function listPatients(record: KeptRecord) {
-  const { patients, hasOthers } = readFiledPatients(record)
-  const more = patients.length - PATIENTS_SHOWN
-  const counted = more > 0 ? `${more} more` : ''
-  return { shown: patients.slice(0, PATIENTS_SHOWN), rest: hasOthers ? 'others' : counted }
-}
-
-function renderPatientList(record: KeptRecord, names: PatientNames): Html | string {
-  const { shown, rest } = listPatients(record)
-  if (shown.length === 0) return rest === '' ? '–' : 'Others'
-  return html`${shown.map(id => html`<div>${renderPatient(id, names)}</div>`)}${rest !== '' && html`<span class="sub">and ${rest}</span>`}`
 }

@@ -1,8 +1,8 @@
-import { type AuditKind, formatRepeats, type KeptRecord } from '../../../../audit/index.ts'
-import { type Html, html } from '../../../../web/ui/index.ts'
-import { readDetails } from '../../../base/audit.ts'
-import type { KnownNames } from '../../../pages/parts/explain/describe.ts'
-import { KINDS } from '../filters.ts'
+import { type AuditKind, formatRepeats, type KeptRecord } from '../../../audit/index.ts'
+import { type Html, html } from '../../../web/ui/index.ts'
+import { readDetails } from '../../base/audit.ts'
+import type { KnownNames } from '../../pages/parts/explain/describe.ts'
+import { KINDS } from './filters.ts'
 
 export function describeEvent({
   kind,
