@@ -61,7 +61,7 @@ const openRaw = (interceptor: Interceptor): readonly WayIn[] => [
         const caller = await entrance.authenticate(request)
         if (!caller.allowed) return reply.code(caller.status).send()
         const inner = JSON.parse(String(request.body))
-        const { response } = await entrance.perform(request, caller, { ...inner, tool: 'raw' })
+        const response = await entrance.perform(request, caller, { ...inner, tool: 'raw' })
         return reply.code(response.status).send(response.body)
       })
     },
@@ -130,7 +130,9 @@ class Pair {
       resource?: Resource
     }
     const shown = resource ? listReferences([resource]) : rows?.map(row => hideNewId(row.reference)).sort()
-    return { status: undefined, shown, decisions: await this.#takeDecisions(this.mcp) }
+    // The tool looks up the parameters of a type whose search fails.
+    const decisions = (await this.#takeDecisions(this.mcp)).filter(it => it.decided_by !== 'public')
+    return { status: undefined, shown, decisions }
   }
 
   async #askRaw(request: Vector['request'], caller: TestCaller): Promise<Outcome> {
@@ -149,7 +151,7 @@ class Pair {
     }
   }
 
-  async #takeDecisions(server: McpServer): Promise<readonly object[]> {
+  async #takeDecisions(server: McpServer): Promise<readonly Decided[]> {
     const records = (await server.listRecords(1_000)).filter(({ id }) => id > (this.#seen.get(server) ?? 0))
     this.#seen.set(server, records[0]?.id ?? this.#seen.get(server) ?? 0)
     return records.map(describeDecision)
@@ -201,7 +203,12 @@ function hideNewId(reference: string): string {
   return reference.replace(/[0-9a-f]{8}-[0-9a-f-]{27}$/, 'new')
 }
 
-function describeDecision(record: KeptRecord): object {
+interface Decided {
+  readonly decided_by: KeptRecord['decided_by']
+  readonly [column: string]: unknown
+}
+
+function describeDecision(record: KeptRecord): Decided {
   const { allowed, status, decided_by, reason, interaction, resource_type, resource_id, patient_id } = record
   const id = hideNewId(resource_id ?? '')
   return { allowed, status, decided_by, reason, interaction, resource_type, id, patient_id }

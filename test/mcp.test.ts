@@ -170,6 +170,19 @@ describe('tools', () => {
     )
   })
 
+  it('summarize the patients with the longest records in less than 1,500 tokens', async () => {
+    const many: Resource[] = [...samplePatients({ count: 100, now: Date.UTC(2026, 0, 1) })]
+    const sizes = Map.groupBy(many, it => /"Patient\/([^"]+)"/.exec(JSON.stringify(it))?.[1] ?? String(it.id))
+    const longest = [...sizes].sort((a, b) => b[1].length - a[1].length).slice(0, 3)
+    const own = await startMcp(many)
+    for (const [patient, { length }] of longest) {
+      const { content } = await own.call('get_patient_summary', {}, { ...ALL, patient })
+      const text = content?.[0]?.text ?? ''
+      assert.ok(length > 20 && text.length > 500 && text.length <= 6_000, `${patient}: ${text.length}`)
+    }
+    await own.close()
+  })
+
   it('quote the record on one line each, without characters that change the display', async () => {
     const { content } = await mcp.call('search', { type: 'Condition', parameters: { _id: 'hostile' } }, ALL)
     assert.equal(
@@ -223,6 +236,22 @@ describe('tools', () => {
       /^Bearer error="insufficient_scope", scope="patient\/Condition\.[rs]+", resource_metadata="http/,
     )
     assert.match(body.error?.message ?? '', /^Insufficient scope/)
+  })
+
+  it('name all scopes that a call lacks at once (MCP-2)', async () => {
+    const { status, headers } = await mcp.request(
+      'tools/call',
+      { name: 'get_patient_summary', arguments: {} },
+      { scope: 'patient/Condition.rs', patient: 'patient-1' },
+    )
+    assert.equal(status, 403)
+    const [, scope = ''] = /scope="([^"]*)"/.exec(String(headers['www-authenticate'])) ?? []
+    assert.deepEqual(
+      scope.split(' ').map(it => it.replace(/\.[rs]+$/, '')),
+      ['Patient', 'AllergyIntolerance', 'MedicationRequest', 'Observation', 'Encounter'].map(
+        it => `patient/${it}`,
+      ),
+    )
   })
 
   it('never tell whether something outside of the grant exists (MCP-6)', async () => {
@@ -283,6 +312,60 @@ describe('tools', () => {
     await own.close()
   })
 
+  it('never exceed 20,000 tokens in long lists and in the resource of the patient (MCP-7)', async () => {
+    const long = (at: number): Resource => ({
+      resourceType: 'Condition',
+      id: `long-${at}`,
+      subject: { reference: 'Patient/patient-1' },
+      code: { text: '"Ä" '.repeat(200) },
+      severity: { text: '\\"'.repeat(300) },
+      onsetString: 'x'.repeat(500),
+    })
+    const name = [{ family: '"'.repeat(500), given: ['Zoe '.repeat(500)] }]
+    const photo = [{ contentType: 'image/png', data: 'QUJD'.repeat(100_000) }]
+    const own = await startMcp([
+      { resourceType: 'Patient', id: 'patient-1', name, photo },
+      ...[...Array(120).keys()].map(long),
+    ])
+    const found = await own.call('search', { type: 'Condition', count: 100 }, ALL)
+    assert.equal(((found.structuredContent?.rows ?? []) as unknown[]).length, 100)
+    assert.ok(found.structuredContent?.cursor)
+    const uri = 'http://localhost:8080/fhir/Patient/patient-1'
+    const { body } = await own.request('resources/read', { uri }, ALL)
+    const summary = await own.call('get_patient_summary', {}, ALL)
+    assert.ok((summary.content?.[0]?.text.length ?? 0) <= 6_000)
+    for (const result of [found, body.result, summary]) assert.ok(JSON.stringify(result).length <= 80_000)
+    assert.match(JSON.stringify(body.result), /patient-1/)
+    await own.close()
+  })
+
+  it('cost no more than the FHIR request may, whatever they are sent (MCP-7)', async () => {
+    const names = (count: number, name: string) =>
+      Object.fromEntries([...Array(count).keys()].map(at => [`${name}${at}`, 'x']))
+    const chain = 'subject:Patient.general-practitioner:Practitioner.name:m'
+    for (const [name, given] of [
+      ['search', { type: 'Observation', parameters: names(15_000, 'q') }],
+      ['search', { type: 'Observation', parameters: names(12_000, 'date:m') }],
+      ['search', { type: 'Observation', parameters: names(800, chain) }],
+      [
+        'search',
+        { type: 'Observation', parameters: { code: Array(20).fill('http://loinc.org|1,'.repeat(150)) } },
+      ],
+      [
+        'search',
+        { type: 'Patient', parameters: names(500, '_has:Observation:patient:_has:Provenance:target:a') },
+      ],
+      ['read', { reference: `Patient/${'x'.repeat(200_000)}` }],
+    ] as const) {
+      await mcp.call(name, given, ALL)
+      const before = process.threadCpuUsage()
+      const result = await mcp.call(name, given, ALL)
+      const { user, system } = process.threadCpuUsage(before)
+      assert.ok((user + system) / 1000 < 200, `${name}: ${(user + system) / 1000} ms`)
+      assert.ok(JSON.stringify(result).length < 5_000, String(JSON.stringify(result).length))
+    }
+  })
+
   it('are recorded by their requests, refused tokens too (MCP-5)', async () => {
     await mcp.call(
       'search',
@@ -317,6 +400,20 @@ describe('tools', () => {
     assert.equal((await mcp.call('describe_type', { type: 'Nothing' }, ALL)).isError, true)
   })
 
+  it('describe each type by examples that a search takes', async () => {
+    const { structuredContent } = await mcp.call('list_types', {}, ALL)
+    for (const { type } of (structuredContent?.types ?? []) as { type: string }[]) {
+      const described = await mcp.call('describe_type', { type }, ALL)
+      const { parameters } = described.structuredContent as { parameters: { example: string }[] }
+      assert.ok(parameters.length > 5, type)
+      for (const { example } of parameters) {
+        const [name = '', value = ''] = example.split(/=(.*)/s)
+        const found = await mcp.call('search', { type, parameters: { [name]: value }, count: 1 }, ALL)
+        assert.notEqual(found.isError, true, `${type}?${example}: ${found.content?.[0]?.text}`)
+      }
+    }
+  })
+
   it('list the types of the record with their numbers', async () => {
     const { structuredContent } = await mcp.call('list_types', {}, ALL)
     const types = new Map(
@@ -330,7 +427,21 @@ describe('tools', () => {
   it('say how a call is made right', async () => {
     const unknown = await mcp.call('search', { type: 'Observation', parameters: { loinc: '4548-4' } }, ALL)
     assert.equal(unknown.isError, true)
-    assert.match(unknown.content?.[0]?.text ?? '', /loinc/)
+    assert.equal(
+      unknown.content?.[0]?.text,
+      'Observation has no parameter `loinc`; use `code`, as in code=http://loinc.org|4548-4.',
+    )
+    const search = async (parameters: object) => {
+      const { isError, content } = await mcp.call('search', { type: 'Observation', parameters }, ALL)
+      assert.equal(isError, true)
+      return content?.[0]?.text ?? ''
+    }
+    assert.match(
+      await search({ stauts: 'final' }),
+      /no parameter `stauts`; use `status`, as in status=final\./,
+    )
+    assert.match(await search({ quux: '1', code: 'x' }), /no parameter `quux`\. It has .*value-quantity/)
+    assert.match(await search({ date: 'soon' }), /date: expected a date.*as in date=ge2025-01-01\./)
     const missing = await mcp.call('search', {}, ALL)
     assert.match(missing.content?.[0]?.text ?? '', /^type: /)
   })

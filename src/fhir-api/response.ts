@@ -31,6 +31,8 @@ export interface FhirResponse {
   readonly isUnparsed?: true
   /** The content of the Binary in `body`, which is sent instead of the resource. */
   readonly content?: NativeContent | undefined
+  /** Why the request was refused, if no scope permits it. */
+  readonly refused?: Refused | undefined
   /** For the audit trail: the resources in `body`, so that it is not parsed again. */
   readonly contents?: readonly SentContent[] | undefined
   /** For the audit trail: what a stream has sent. */

@@ -12,7 +12,14 @@ import type { Failure, FhirResponse } from './response.ts'
 export function toResponse(failure: Failure): FhirResponse {
   const { status, outcome, headers } = explain(failure)
   const entries = failure.reason === 'entry-failed' ? failure.entries : undefined
-  return { status, headers, body: JSON.stringify(outcome), ...(entries && { entries }) }
+  const refused = failure.reason === 'refused' ? failure.refused : undefined
+  return {
+    status,
+    headers,
+    body: JSON.stringify(outcome),
+    ...(entries && { entries }),
+    ...(refused && { refused }),
+  }
 }
 
 /** The response to an interaction that is not performed. */

@@ -157,6 +157,7 @@ export {
   type TypeQuery,
 } from './search/parse-query.ts'
 export { parseSearch, parseUncounted, SearchSteps } from './search/parse-search.ts'
+export { describeValues } from './search/path.ts'
 export {
   findShape,
   type IncludeRule,

@@ -1,5 +1,6 @@
 import { isRecord } from '../core/index.ts'
-import { listRecords } from './rows.ts'
+import { MAX_NOTES, NOTE_CHARACTERS } from './limits.ts'
+import { listRecords, shorten } from './rows.ts'
 import type { FhirJson } from './tool.ts'
 
 /** A page of a search. */
@@ -13,25 +14,28 @@ export interface ReadBundle {
 }
 
 export function readPage(bundle: FhirJson): ReadBundle {
-  const entries = listRecords(bundle.entry)
-  const find = (mode: string) =>
-    entries
-      .filter(({ search }) => (isRecord(search) ? search.mode : 'match') === mode)
-      .map(it => it.resource)
-      .filter(isRecord)
+  const found = Object.groupBy(listRecords(bundle.entry), getMode)
+  const find = (mode: 'match' | 'include' | 'outcome') =>
+    (found[mode] ?? []).map(it => it.resource).filter(isRecord)
   const next = listRecords(bundle.link).find(it => it.relation === 'next')?.url
   return {
     resources: [...find('match'), ...find('include')],
     total: typeof bundle.total === 'number' ? bundle.total : undefined,
     next: typeof next === 'string' ? next : undefined,
-    notes: find('outcome').flatMap(listTexts),
+    notes: find('outcome').flatMap(listTexts).slice(0, MAX_NOTES),
   }
 }
 
-/** The texts of an OperationOutcome. */
+function getMode({ search }: FhirJson): string {
+  return isRecord(search) ? String(search.mode) : 'match'
+}
+
+/** The texts of an OperationOutcome. Another server may have written it. */
 export function listTexts(outcome: FhirJson): readonly string[] {
-  return listRecords(outcome.issue).flatMap(({ diagnostics, details }) => {
-    const text = diagnostics ?? (isRecord(details) ? details.text : undefined)
-    return typeof text === 'string' ? [text] : []
-  })
+  return listRecords(outcome.issue)
+    .slice(0, MAX_NOTES)
+    .flatMap(({ diagnostics, details }) => {
+      const text = diagnostics ?? (isRecord(details) ? details.text : undefined)
+      return typeof text === 'string' ? [shorten(text, NOTE_CHARACTERS)] : []
+    })
 }

@@ -1,6 +1,9 @@
 import { isRecord, removeControls } from '../core/index.ts'
-import { RESULT_CHARACTERS, TEXT_CHARACTERS } from './limits.ts'
+import { MAX_NOTES, RESULT_CHARACTERS, TEXT_CHARACTERS } from './limits.ts'
 import type { FhirJson } from './tool.ts'
+
+/** A result has the resource twice, and once with all quotation marks escaped. */
+const RESOURCE_CHARACTERS = RESULT_CHARACTERS / 4
 
 /** A resource without what a model does not need, and notes about what was left out. */
 export function condense(resource: FhirJson): {
@@ -9,8 +12,10 @@ export function condense(resource: FhirJson): {
 } {
   const notes: string[] = []
   const condensed = condenseRecord(resource, '', notes)
-  if (JSON.stringify(condensed).length <= RESULT_CHARACTERS / 2) return { resource: condensed, notes }
-  return leaveOutLargest(condensed, notes)
+  const excess = notes.length - MAX_NOTES
+  const noted = excess > 0 ? [...notes.slice(0, MAX_NOTES), `${excess} more texts are cut off.`] : notes
+  if (JSON.stringify(condensed).length <= RESOURCE_CHARACTERS) return { resource: condensed, notes: noted }
+  return leaveOutLargest(condensed, noted)
 }
 
 function condenseRecord(record: FhirJson, path: string, notes: string[]): FhirJson {
@@ -42,7 +47,7 @@ function leaveOutLargest(
   let left = sizes.reduce((sum, [, size]) => sum + size, 0)
   const omitted = new Set<string>()
   for (const [name, size] of sizes.toSorted((a, b) => b[1] - a[1])) {
-    if (left <= RESULT_CHARACTERS / 2) break
+    if (left <= RESOURCE_CHARACTERS) break
     omitted.add(name)
     left -= size
   }

@@ -1,12 +1,14 @@
 import { isFailure } from '../core/index.ts'
 import { checkMembers } from '../endpoint/index.ts'
 import type { Grant } from '../smart/index.ts'
+import { condense } from './condense.ts'
 import { CALL_MS } from './limits.ts'
 import { PREPARE, PREPARE_MESSAGES } from './prompts.ts'
 import { failProtocol, INITIALIZED, type Message, type ProtocolFault, VERSIONS } from './protocol.ts'
 import {
   type Call,
   failCall,
+  isShortEnough,
   type LackingScopes,
   type Tool,
   type ToolFault,
@@ -120,9 +122,11 @@ async function callTool(
   const read = checkMembers(tool.input, given)
   if (isFailure(read)) return sayFault(read.faults.map(it => `${it.name}: ${it.text}`).join('; '))
   const result = await endInTime(tool.call(startCall(tool.name), read))
-  if (!isFailure(result)) return sayResult(result)
+  if (!isFailure(result)) return isShortEnough(result) ? sayResult(result) : sayFault(TOO_LONG)
   return result.reason === 'lacking-scopes' ? result : sayFault(result.text)
 }
+
+const TOO_LONG = 'The result is too long to be shown. Ask for less.'
 
 function sayResult({ content, text }: ToolResult): object {
   return { content: [{ type: 'text', text }], structuredContent: content }
@@ -167,6 +171,7 @@ async function readPatientResource(
     return resource.reason === 'lacking-scopes'
       ? resource
       : failProtocol('invalid-params', resource.text, { id })
-  const contents = [{ uri, mimeType: 'application/fhir+json', text: JSON.stringify(resource) }]
+  const text = JSON.stringify(condense(resource).resource)
+  const contents = [{ uri, mimeType: 'application/fhir+json', text }]
   return { ...(isModern && CACHEABLE), contents }
 }

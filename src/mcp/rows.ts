@@ -12,14 +12,14 @@ export interface Row {
   readonly status?: string
 }
 
-export function describeRow(resource: FhirJson): Row {
+export function describeRow(resource: FhirJson, most: number = CELL_CHARACTERS): Row {
   const date = readFirst(resource, DATES)
-  const value = shorten(describeValue(resource))
-  const status = describeStatus(resource)
+  const value = shorten(describeValue(resource), most)
+  const status = shorten(describeStatus(resource), most)
   return {
     reference: `${resource.resourceType}/${resource.id}`,
-    ...(date !== undefined && { date }),
-    what: shorten(describeSubject(resource)),
+    ...(date !== undefined && { date: shorten(date, most) }),
+    what: shorten(describeSubject(resource), most),
     ...(value !== '' && { value }),
     ...(status !== '' && { status }),
   }
@@ -31,10 +31,13 @@ export function formatRow({ reference, date = 'no date', what, value, status }: 
 }
 
 /** A text of the record on one line, cut off if it is long. */
-export function shorten(text: string): string {
-  const line = toPlainLine(text).replace(/\s+/g, ' ')
-  return line.length <= CELL_CHARACTERS ? line : `${line.slice(0, CELL_CHARACTERS)}…`
+export function shorten(text: string, most: number = CELL_CHARACTERS): string {
+  const line = UNUSUAL.test(text) ? toPlainLine(text).replace(/\s+/g, ' ') : text
+  return line.length <= most ? line : `${line.slice(0, most)}…`
 }
+
+/** Most texts have neither controls nor more than one space in a row. */
+const UNUSUAL = /[^ -~]|^\s|\s\s|\s$/
 
 /** The first of these that a resource has, as recorded. */
 const DATES = [
@@ -147,8 +150,8 @@ function describeResult(observation: FhirJson): string {
 }
 
 function describeMeasured(measured: FhirJson): string {
-  const [, value] = Object.entries(measured).find(([name]) => name.startsWith('value')) ?? []
-  const said = sayAny(value)
+  const name = Object.keys(measured).find(it => it.startsWith('value'))
+  const said = name === undefined ? '' : sayAny(measured[name])
   const known = said === '' ? sayPlainly(measured.dataAbsentReason) : said
   const notes = [
     ...listRecords(measured.interpretation).map(sayPlainly),

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail, isFailure, isRecord, parseJson } from '../core/index.ts'
 import { parseExact } from '../fhir/index.ts'
-import type { Entrance, Performed, WayIn } from '../fhir-api/index.ts'
+import type { Entrance, FhirResponse, WayIn } from '../fhir-api/index.ts'
 import type { Authenticated, Authenticator, Grant } from '../smart/index.ts'
 import { listTexts } from './bundle.ts'
 import type { CallCounter } from './count-calls.ts'
@@ -45,15 +45,16 @@ function addRoutes(app: FastifyInstance, entrance: Entrance, options: McpOptions
     { parseAs: 'string', bodyLimit: MESSAGE_BYTES },
     (_request, body, done) => done(null, body),
   )
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const { origin } = request.headers
-    if (origin === undefined) return
+    if (origin === undefined) return done()
     if (!options.acceptsOrigin(origin))
-      return sendFault(reply, failProtocol('forbidden', 'This origin is not allowed'))
+      return void sendFault(reply, failProtocol('forbidden', 'This origin is not allowed'))
     reply
       .header('access-control-allow-origin', origin)
       .header('vary', 'Origin')
       .header('access-control-expose-headers', 'WWW-Authenticate, Retry-After')
+    done()
   })
   app.options('/', (_request, reply) =>
     reply
@@ -124,29 +125,29 @@ function startCall(
     proposals: openProposals(proposals, findProposer(grant), now),
     readExact: () => readExactArguments(String(request.body)),
     async tryChange(change) {
-      const performed = await entrance.perform(request, caller, {
+      const response = await entrance.perform(request, caller, {
         ...makeRequest(change),
         tool,
         isTrial: true,
       })
-      const found = await readResource(performed)
-      const { status, version } = performed.response
+      const found = await readResource(response)
+      const { status, version, refused } = response
       if (status === 204) return failCall('There is nothing to delete.')
       if (!isFailure(found)) {
         const isSeen = change.action === 'create' || version?.etag !== undefined
         return isSeen ? { ...(version?.etag !== undefined && { version: version.etag }) } : failUnseen(change)
       }
-      const isHidden = !performed.refused && (status === 403 || status === 404 || status === 410)
+      const isHidden = !refused && (status === 403 || status === 404 || status === 410)
       return isHidden ? failUnseen(change) : found
     },
     async fetch(url, body) {
-      const performed = await entrance.perform(request, caller, {
+      const response = await entrance.perform(request, caller, {
         method: body ? 'POST' : 'GET',
         url,
         tool,
         ...(body && { body }),
       })
-      return readResource(performed)
+      return readResource(response)
     },
   }
 }
@@ -180,8 +181,7 @@ function readExactArguments(text: string): FhirJson {
 }
 
 /** The resource of a response, or why there is none. */
-async function readResource({ response, refused }: Performed): Promise<FhirJson | ToolFault> {
-  const { status, body } = response
+async function readResource({ status, body, refused }: FhirResponse): Promise<FhirJson | ToolFault> {
   if (refused) {
     const { narrow } = refused.facts ?? {}
     const text = refused.outcome.issue[0]?.diagnostics ?? 'Not allowed.'

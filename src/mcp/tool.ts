@@ -2,6 +2,7 @@ import type { Static, TObject } from 'typebox'
 import { type Failed, fail } from '../core/index.ts'
 import type { ProposedChange } from '../proposals/index.ts'
 import type { Grant } from '../smart/index.ts'
+import { RESULT_CHARACTERS } from './limits.ts'
 import type { OwnProposals } from './proposals.ts'
 
 /** A tool: its name and schemas, the FHIR requests that it makes, and how it says the result. */
@@ -23,6 +24,11 @@ export interface Tool<Arguments extends TObject = TObject> {
 export interface ToolResult {
   readonly content: object
   readonly text: string
+}
+
+/** Whether a model can read all of it. Few texts are so long that the rest has to be counted. */
+export function isShortEnough({ content, text }: ToolResult): boolean {
+  return text.length < RESULT_CHARACTERS / 10 || JSON.stringify({ content, text }).length < RESULT_CHARACTERS
 }
 
 /** Why a tool has no result, in words that help a model to call it right. */

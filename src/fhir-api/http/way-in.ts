@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { isFailure } from '../../core/index.ts'
 import { formatExact, getAuthorizationHeader, type Refused } from '../../fhir/index.ts'
 import type { Authenticated, Authenticator } from '../../smart/index.ts'
 import { type FhirResponse, failRefused } from '../response.ts'
@@ -26,8 +25,8 @@ export interface Entrance {
   readonly pageParameter: string
   /** Verifies the token of an HTTP request. A refusal is recorded. */
   authenticate(request: FastifyRequest): Promise<Authenticated | Refused>
-  /** Performs a FHIR request of the caller. */
-  perform(request: FastifyRequest, caller: Authenticated, inner: InnerRequest): Promise<Performed>
+  /** Decides and performs a FHIR request of the caller, and records it. */
+  perform(request: FastifyRequest, caller: Authenticated, inner: InnerRequest): Promise<FhirResponse>
 }
 
 /** A FHIR request that one HTTP request makes. */
@@ -44,12 +43,6 @@ export interface InnerRequest {
   readonly isTrial?: true
 }
 
-/** The response, and the refusal if no scope permits the request. */
-export interface Performed {
-  readonly response: FhirResponse
-  readonly refused?: Refused
-}
-
 export function createEntrance(api: FhirApi, guard: Authenticator): Entrance {
   return {
     clock: api.clock,
@@ -62,16 +55,7 @@ export function createEntrance(api: FhirApi, guard: Authenticator): Entrance {
       await recordOutcome(api, request, input, failRefused(found))
       return found
     },
-    async perform(request, caller, inner) {
-      const made = createRequest(api, request, caller, inner)
-      const interaction = findInteraction(made, api)
-      if (isFailure(interaction)) return { response: await respondTo(api, made) }
-      made.interaction = interaction
-      const decision = caller.decide(interaction, made.work)
-      if (decision.allowed) return { response: await respondTo(api, made) }
-      const refused = failRefused(decision)
-      return { response: await recordOutcome(api, made, { interaction }, refused), refused: decision }
-    },
+    perform: (request, caller, inner) => respondTo(api, createRequest(api, request, caller, inner)),
   }
 }
 

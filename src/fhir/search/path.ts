@@ -1,5 +1,5 @@
 import { isRecord, remember } from '../../core/index.ts'
-import { type Element, findStructure, listJsonKeys } from '../definitions.ts'
+import { definitions, type Element, findStructure, listJsonKeys } from '../definitions.ts'
 import type { SearchParameter } from '../resource.ts'
 
 /** The path from a resource to the values of one type that a search expression selects. */
@@ -31,6 +31,16 @@ export function findPaths(type: string, parameter: SearchParameter): readonly Co
     if (paths === undefined) throw new Error(`Cannot compile search parameter ${type}.${code}`)
     return paths
   })
+}
+
+/** The data type of what a search parameter compares, and its codes if the type has few. */
+export function describeValues(
+  type: string,
+  parameter: SearchParameter,
+): { readonly type: string; readonly codes: readonly string[] } {
+  const [path] = findPaths(type, parameter)
+  const [codes] = definitions.codes[path?.binding ?? ''] ?? []
+  return { type: path?.type ?? '', codes: codes?.slice(1) ?? [] }
 }
 
 const untargeted = new WeakMap<CompiledPath, CompiledPath>()

@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
-import { isFailure, isRecord } from '../../core/index.ts'
+import { isFailure } from '../../core/index.ts'
 import { CLOSED } from '../../endpoint/index.ts'
-import { isResourceType, listSearchParameters, type Permission } from '../../fhir/index.ts'
+import { isResourceType, type Permission } from '../../fhir/index.ts'
 import { listResourceScopes } from '../grants.ts'
-import { listRecords } from '../rows.ts'
-import { defineTool, type FhirJson, failCall } from '../tool.ts'
+import { listOffered } from '../parameters.ts'
+import { defineTool, failCall } from '../tool.ts'
 
 const INTERACTIONS: readonly (readonly [Permission, string])[] = [
   ['r', 'read'],
@@ -13,30 +13,6 @@ const INTERACTIONS: readonly (readonly [Permission, string])[] = [
   ['u', 'update'],
   ['d', 'delete'],
 ]
-
-/** An example for each type of search parameter. */
-const EXAMPLES: Readonly<Record<string, string>> = {
-  date: 'ge2025-01-01',
-  token: 'http://loinc.org|4548-4',
-  string: 'juniper',
-  reference: 'Encounter/1',
-  quantity: 'gt7|http://unitsofmeasure.org|%',
-  number: 'gt5',
-  uri: 'http://example.org/1',
-  composite: '4548-4$gt7',
-}
-
-/** Examples that say more than that of the type. */
-const OWN_EXAMPLES: Readonly<Record<string, string>> = {
-  'Observation.category': 'laboratory',
-  'Condition.category': 'problem-list-item',
-  'Condition.clinical-status': 'active',
-  'AllergyIntolerance.clinical-status': 'active',
-  'MedicationRequest.status': 'active',
-  'Encounter.status': 'finished',
-  'Encounter.class': 'AMB',
-  'DocumentReference.type': 'http://loinc.org|11506-3',
-}
 
 export const describeType = defineTool({
   name: 'describe_type',
@@ -64,19 +40,12 @@ export const describeType = defineTool({
       scopes.some(it => it.permissions.has(permission)),
     )
     const filters = scopes.filter(({ query }) => query.length > 0).map(({ text }) => text)
-    const known = new Map(listSearchParameters(type).map(it => [it.code, it.type]))
     const parameters = listOffered(statement, type)
-      .filter(({ name }) => known.has(name))
-      .map(({ name, kind }) => ({
-        name,
-        type: kind,
-        example: `${name}=${OWN_EXAMPLES[`${type}.${name}`] ?? EXAMPLES[kind] ?? '…'}`,
-      }))
     const content = {
       type,
       permissions: permissions.map(([, name]) => name),
       ...(filters.length > 0 && { filters }),
-      parameters,
+      parameters: [...parameters],
     }
     const may = content.permissions.length === 0 ? 'nothing' : content.permissions.join(', ')
     const text = [
@@ -86,15 +55,3 @@ export const describeType = defineTool({
     return { content, text: text.join('\n') }
   },
 })
-
-/** The search parameters of a type that the server offers. */
-function listOffered(
-  statement: FhirJson,
-  type: string,
-): readonly { readonly name: string; readonly kind: string }[] {
-  const [rest] = listRecords(statement.rest)
-  const resource = listRecords(rest?.resource).find(it => it.type === type)
-  return listRecords(isRecord(resource) ? resource.searchParam : undefined).flatMap(({ name, type: kind }) =>
-    typeof name === 'string' && typeof kind === 'string' ? [{ name, kind }] : [],
-  )
-}

@@ -2,11 +2,12 @@ import { Type } from 'typebox'
 import { isFailure } from '../../core/index.ts'
 import { CLOSED } from '../../endpoint/index.ts'
 import { isResourceType } from '../../fhir/index.ts'
-import { readPage } from '../bundle.ts'
+import { type ReadBundle, readPage } from '../bundle.ts'
 import { mayUse } from '../grants.ts'
-import { MAX_ROWS } from '../limits.ts'
+import { CELL_CHARACTERS, MAX_ROWS } from '../limits.ts'
+import { adviseOnParameters, listOffered } from '../parameters.ts'
 import { describeRow, formatRow } from '../rows.ts'
-import { defineTool, failCall } from '../tool.ts'
+import { defineTool, failCall, isShortEnough, type ToolResult } from '../tool.ts'
 
 const ROW = Type.Object(
   {
@@ -59,22 +60,33 @@ export const search = defineTool({
         ? `/${type}?${formatQuery(parameters, count)}`
         : `/${type}?${new URLSearchParams({ [pageParameter]: cursor })}`,
     )
-    if (isFailure(bundle)) return bundle
-    const { resources, total, next, notes } = readPage(bundle)
-    const nextCursor = next && new URL(next).searchParams.get(pageParameter)
-    const rows = resources.map(describeRow)
-    const content = {
-      rows,
-      ...(total !== undefined && { total }),
-      ...(nextCursor && { cursor: nextCursor }),
-      ...(notes.length > 0 && { notes }),
+    if (isFailure(bundle)) {
+      const names = Object.keys(parameters)
+      if (bundle.reason !== 'misused' || names.length === 0) return bundle
+      const statement = await fetch('/metadata')
+      if (isFailure(statement)) return bundle
+      const advice = adviseOnParameters(type, { said: bundle.text, names }, listOffered(statement, type))
+      return advice === undefined ? bundle : failCall(advice)
     }
-    return {
-      content,
-      text: [...rows.map(formatRow), describeRest(rows.length, total, next), ...notes].join('\n'),
-    }
+    const page = readPage(bundle)
+    const [, query = ''] = page.next?.split('?') ?? []
+    return sayPage(page, new URLSearchParams(query).get(pageParameter) ?? undefined)
   },
 })
+
+/** With shorter texts where the rows would otherwise be too long. */
+function sayPage(page: ReadBundle, cursor: string | undefined, most: number = CELL_CHARACTERS): ToolResult {
+  const { resources, total, next, notes } = page
+  const rows = resources.map(it => describeRow(it, most))
+  const content = {
+    rows,
+    ...(total !== undefined && { total }),
+    ...(cursor !== undefined && { cursor }),
+    ...(notes.length > 0 && { notes }),
+  }
+  const text = [...rows.map(formatRow), describeRest(rows.length, total, next), ...notes].join('\n')
+  return isShortEnough({ content, text }) || most < 20 ? { content, text } : sayPage(page, cursor, most / 2)
+}
 
 function formatQuery(
   parameters: Readonly<Record<string, string | readonly string[]>>,

@@ -6,7 +6,7 @@ import { computeAge, formatDeath, formatName, formatSex, readPerson } from '../.
 import { readPage } from '../bundle.ts'
 import { mayUse } from '../grants.ts'
 import { SUMMARY_CHARACTERS } from '../limits.ts'
-import { describeRow, formatRow, listRecords } from '../rows.ts'
+import { describeRow, formatRow, listRecords, shorten } from '../rows.ts'
 import { type Call, defineTool, type FhirJson, failCall } from '../tool.ts'
 
 interface Section {
@@ -73,10 +73,13 @@ export const summary = defineTool({
   async call(call, { patient = call.grant.patient }) {
     if (patient === undefined || !isId(patient)) return failCall('Send the id of the patient in patient.')
     const resource = await call.fetch(`/Patient/${patient}`)
-    if (isFailure(resource)) return resource
-    const person = describePerson(resource, call.now)
+    const isRefused = isFailure(resource)
+    if (isRefused && resource.reason === 'misused') return resource
     const sections = await Promise.all(SECTIONS.map(section => readSection(call, patient, section)))
-    return shortenSections(person, sections)
+    if (!isRefused) return shortenSections(describePerson(resource, call.now), sections)
+    // All scopes of the call are named at once, so that the person is asked once.
+    const scopes = [...resource.scopes, ...sections.flatMap(it => it.lacking ?? [])]
+    return { ...resource, scopes: [...new Set(scopes)] }
   },
 })
 
@@ -84,11 +87,11 @@ function describePerson(resource: FhirJson, now: number): Readonly<Record<string
   const person = readPerson({ resourceType: 'Patient', ...resource })
   const death = formatDeath(person)
   return {
-    name: formatName(person.name),
+    name: shorten(formatName(person.name)),
     born: person.born ?? 'not recorded',
     age: computeAge(person, now),
     sex: formatSex(person.gender),
-    ...(person.mrn !== undefined && { mrn: person.mrn }),
+    ...(person.mrn !== undefined && { mrn: shorten(person.mrn) }),
     ...(death !== undefined && { death }),
     reference: `Patient/${person.id}`,
   }
@@ -98,15 +101,17 @@ interface Listed {
   readonly title: string
   readonly lines: readonly string[]
   readonly more?: string
+  /** The scopes that it would need. */
+  readonly lacking?: readonly string[]
 }
 
 async function readSection(call: Call, patient: string, section: Section): Promise<Listed> {
   const { title, type, query, most, isLatest } = section
   const bundle = await call.fetch(`/${type}?patient=${patient}&${query}&_count=${isLatest ? 100 : most}`)
   if (isFailure(bundle)) {
-    const isLacking = bundle.reason === 'lacking-scopes'
-    const more = isLacking ? `Not allowed: the access lacks ${bundle.scopes.join(' ')}.` : bundle.text
-    return { title, lines: [], more }
+    if (bundle.reason === 'misused') return { title, lines: [], more: bundle.text }
+    const { scopes } = bundle
+    return { title, lines: [], more: `Not allowed: the access lacks ${scopes.join(' ')}.`, lacking: scopes }
   }
   const { resources, total, next, notes } = readPage(bundle)
   const chosen = isLatest ? chooseLatest(resources) : resources
@@ -131,7 +136,7 @@ function chooseLatest(resources: readonly FhirJson[]): readonly FhirJson[] {
 /** Leaves out the last lines of the longest sections until the text is short enough. */
 function shortenSections(patient: Readonly<Record<string, string>>, listed: readonly Listed[]) {
   const sections = listed.map(section => ({ ...section, lines: [...section.lines], cut: 0 }))
-  const say = () => sections.map(({ cut, ...section }) => addCut(section, cut))
+  const say = () => sections.map(section => addCut(section, section.cut))
   let text = formatSummary(patient, say())
   while (text.length > SUMMARY_CHARACTERS) {
     const longest = sections.toSorted((a, b) => b.lines.length - a.lines.length)[0]
@@ -140,12 +145,12 @@ function shortenSections(patient: Readonly<Record<string, string>>, listed: read
     longest.cut += 1
     text = formatSummary(patient, say())
   }
-  return { content: { patient, sections: say().map(it => ({ ...it, lines: [...it.lines] })) }, text }
+  return { content: { patient, sections: say() }, text }
 }
 
-function addCut({ more, ...section }: Listed, cut: number): Listed {
+function addCut({ title, lines, more }: Listed, cut: number) {
   const said = [cut > 0 ? `${cut} left out for length.` : '', more ?? ''].filter(it => it !== '').join(' ')
-  return { ...section, ...(said !== '' && { more: said }) }
+  return { title, lines: [...lines], ...(said !== '' && { more: said }) }
 }
 
 function formatSummary(patient: Readonly<Record<string, string>>, sections: readonly Listed[]): string {
