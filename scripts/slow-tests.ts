@@ -54,6 +54,7 @@ export const SLOW_TESTS: readonly string[] = [
   'src/store/sqlite/trail.test.ts',
   'src/auth/initialize.test.ts',
   'test/agents-switch.test.ts',
+  'test/export-kill.test.ts',
   'test/workers.test.ts',
   // Real counterparts that take long to start, and every route.
   'src/auth/pages/sign-in/directory.test.ts',

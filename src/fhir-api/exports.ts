@@ -1,6 +1,7 @@
 import type { Params } from '../fhir/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import type { ExportMoment, ExportRange } from './backend.ts'
+import type { CallerConnection } from './request.ts'
 
 export type ExportLevel = 'system' | 'patient' | 'group'
 
@@ -125,6 +126,6 @@ export interface Exports extends Pick<ExportOptions, 'sealer' | 'lifetimeMs' | '
 
 /** The files that this process sends at present. */
 export interface Downloads {
-  /** Returns the function that ends a download; undefined if the client has too many. */
-  take(owner: ExportOwner): (() => void) | undefined
+  /** Waits for the client's turn, and returns the function that ends the download; undefined if too many were before it. */
+  take(owner: ExportOwner, connection: Pick<CallerConnection, 'destroyed'>): Promise<(() => void) | undefined>
 }

@@ -20,7 +20,7 @@ const NDJSON = { 'content-type': 'application/fhir+ndjson' }
  * checked with the token of this request (Output File Request).
  */
 export const sendFile: Handler<'operation'> = async (context, request) => {
-  const { exports } = context
+  const { exports, clock } = context
   const sealed = request.interaction.params.find(([name]) => name === 'of')?.[1]
   const content = exports && sealed !== undefined ? openFileUrl(exports.sealer, sealed) : undefined
   const job = await findJob(context, request, content?.job)
@@ -32,10 +32,11 @@ export const sendFile: Handler<'operation'> = async (context, request) => {
       body: Readable.from([Buffer.from(formatNotes(job))]),
       contents: [],
     }
-  const release = exports.downloads.take(job.owner)
+  const askedAt = clock()
+  const release = await exports.downloads.take(job.owner, request.connection)
   if (!release) return failFor('export-downloads-too-many', { most: EXPORT_DOWNLOADS })
   const sent = new SentRows(context.baseUrl)
-  const lines = writeLines(context, request, { job, file: content.file, sent })
+  const lines = writeLines(context, request, { job, file: content.file, sent, askedAt })
   const body = Readable.from(lines, { objectMode: false }).once('close', release)
   return { status: 200, headers: NDJSON, body, streamed: sent }
 }
@@ -90,6 +91,8 @@ interface SentFile {
   readonly job: ExportJob
   readonly file: ExportFile
   readonly sent: SentRows
+  /** When its token was checked. */
+  readonly askedAt: number
 }
 
 /** Characters that are sent at once. */
@@ -99,7 +102,7 @@ const CHUNK = 98_304
 async function* writeLines(
   context: Context,
   request: FhirRequest<Operation>,
-  { job, file, sent }: SentFile,
+  { job, file, sent, askedAt }: SentFile,
 ): AsyncGenerator<Buffer> {
   const { exports, baseUrl, clock } = context
   const { order } = job
@@ -109,10 +112,15 @@ async function* writeLines(
     checks.set(type, check)
     return check
   }
-  let checkedAt = clock()
+  let checkedAt = askedAt
   let chunk = ''
   let headed: string | undefined
   for await (const part of readParts(context, job, file)) {
+    if (clock() - checkedAt >= EXPORT_CHECK_MS) {
+      checkedAt = clock()
+      if (!(await exports?.jobs.isOpen(job.id, checkedAt)) || (await request.isRevoked()))
+        throw new Error('Cannot go on with a file: its export has ended, or its token was revoked')
+    }
     if (isFailure(part)) throw failFile(part)
     const kept = await findCheck(part.type)(part.rows)
     if (isFailure(kept)) throw failFile(kept)
@@ -128,10 +136,6 @@ async function* writeLines(
       chunk = ''
     }
     await request.work.pause()
-    if (clock() - checkedAt < EXPORT_CHECK_MS) continue
-    checkedAt = clock()
-    if (!(await exports?.jobs.isOpen(job.id, checkedAt)) || (await request.isRevoked()))
-      throw new Error('Cannot go on with a file: its export has ended, or its token was revoked')
   }
   sent.isWhole = true
   if (chunk !== '') yield Buffer.from(chunk)

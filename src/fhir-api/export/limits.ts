@@ -8,6 +8,10 @@ export const EXPORT_PATIENTS = 1_000
 export const EXPORT_JOBS = 100
 /** Files that a process sends to one client at the same time. */
 export const EXPORT_DOWNLOADS = 2
+/** Milliseconds that a further download of the client waits for its turn. */
+export const EXPORT_TURN_MS = 30_000
+/** Downloads of a client that wait for their turn. */
+export const EXPORT_DOWNLOADS_WAITING = 100
 /** Milliseconds that a request for the status works on the list of files. */
 export const EXPORT_STATUS_MS = 500
 /** Rows that are checked at once to count those that a limited caller may see. */

@@ -1,24 +1,52 @@
+import { remember } from '../../core/index.ts'
 import type { Downloads, ExportOptions, Exports } from '../exports.ts'
 import { createExportJobs } from './jobs.ts'
-import { EXPORT_DOWNLOADS } from './limits.ts'
+import { EXPORT_DOWNLOADS, EXPORT_DOWNLOADS_WAITING, EXPORT_TURN_MS } from './limits.ts'
 
 export function openExports({ store, ...options }: ExportOptions): Exports {
-  return { ...options, jobs: createExportJobs(store, options.sealer), downloads: countDownloads() }
+  return { ...options, jobs: createExportJobs(store, options.sealer), downloads: createDownloads() }
 }
 
-export function countDownloads(): Downloads {
-  const counts = new Map<string, number>()
+interface Share {
+  running: number
+  readonly waiting: Set<(isTurn: boolean) => void>
+}
+
+/** Clients often ask for all files at once. So a download waits for a while until others of the client end. */
+export function createDownloads(): Downloads {
+  const shares = new Map<string, Share>()
   return {
-    take({ issuer, client }) {
+    async take({ issuer, client }, connection) {
       const key = JSON.stringify([issuer, client])
-      const count = counts.get(key) ?? 0
-      if (count >= EXPORT_DOWNLOADS) return undefined
-      counts.set(key, count + 1)
-      return () => {
-        const left = (counts.get(key) ?? 0) - 1
-        if (left > 0) counts.set(key, left)
-        else counts.delete(key)
+      const share = remember(shares, key, (): Share => ({ running: 0, waiting: new Set() }))
+      const release = () => {
+        const [next] = share.waiting
+        if (next) return next(true)
+        share.running -= 1
+        if (share.running === 0) shares.delete(key)
       }
+      if (share.running < EXPORT_DOWNLOADS) {
+        share.running += 1
+        return release
+      }
+      if (share.waiting.size >= EXPORT_DOWNLOADS_WAITING) return undefined
+      const isTurn = await waitForTurn(share)
+      if (isTurn && !connection.destroyed) return release
+      if (isTurn) release()
+      return undefined
     },
   }
+}
+
+/** A download that ends gives its place to the one that has waited longest. */
+function waitForTurn({ waiting }: Share): Promise<boolean> {
+  return new Promise(resolve => {
+    const settle = (isTurn: boolean) => {
+      waiting.delete(settle)
+      clearTimeout(timer)
+      resolve(isTurn)
+    }
+    const timer = setTimeout(settle, EXPORT_TURN_MS, false)
+    waiting.add(settle)
+  })
 }

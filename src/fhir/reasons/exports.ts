@@ -94,7 +94,7 @@ export const EXPORTS = {
     status: 429,
     code: 'throttled',
     sentence: 'Cannot send the file: the client downloads {most} files already',
-    retryAfter: '1',
+    retryAfter: '60',
     remedy: WAIT,
   },
 } as const
