@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from '../../core/index.ts'
+import { HOUR_MS } from '../../core/index.ts'
 import { type Html, html } from './html.ts'
 
 /** Texts for a missing value. A blank would read as "none". */
@@ -47,7 +47,7 @@ function parseDate(when: When | undefined, zone = getLocalZone()): PartialDate |
   }
   const moment = parseMoment(when)
   if (moment === undefined) return undefined
-  const { year, month, day } = splitMoment(moment, zone)
+  const { year, month, day } = readClock(moment, zone)
   return { year, month, day }
 }
 
@@ -63,8 +63,11 @@ function checkDate(
   if (month === undefined) return { year }
   if (month < 1 || month > 12) return undefined
   if (day === undefined) return { year, month }
-  const lastDay = new Date(Date.UTC(year, month, 0)).getUTCDate()
-  return day >= 1 && day <= lastDay ? { year, month, day } : undefined
+  return day >= 1 && day <= countDays({ year, month }) ? { year, month, day } : undefined
+}
+
+function countDays(month: { readonly year: number; readonly month: number }): number {
+  return Temporal.PlainYearMonth.from(month).daysInMonth
 }
 
 function parseMoment(when: When | undefined): number | undefined {
@@ -72,20 +75,9 @@ function parseMoment(when: When | undefined): number | undefined {
   return typeof ms === 'number' && Number.isFinite(ms) ? ms : undefined
 }
 
-type DateParts = Readonly<Record<'year' | 'month' | 'day' | 'hour' | 'minute' | 'second', number>>
-
-// A formatter takes a hundred times longer to create than to use. There is one zone, except in tests.
-const formatters = new Map<string, Intl.DateTimeFormat>()
-
-function getFormatter(timeZone: string): Intl.DateTimeFormat {
-  const known = formatters.get(timeZone)
-  if (known) return known
-  const numeric = 'numeric'
-  const date = { year: numeric, month: numeric, day: numeric } as const
-  const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: 'h23' } as const
-  const formatter = new Intl.DateTimeFormat('en-GB', { timeZone, ...date, ...time })
-  formatters.set(timeZone, formatter)
-  return formatter
+/** The date and the time of day at a moment in the zone. */
+function readClock(ms: number, zone: string): Temporal.ZonedDateTime {
+  return Temporal.Instant.fromEpochMilliseconds(Math.floor(ms)).toZonedDateTimeISO(zone)
 }
 
 /** Each knows the short names of its own zones, and writes others as an offset. */
@@ -100,6 +92,7 @@ function formatZone(ms: number, zone: string): string {
   return names.find(name => !/[+-]\d/.test(name)) ?? names[0] ?? zone
 }
 
+// A formatter takes a hundred times longer to create than to use. There is one zone, except in tests.
 const zoneFormatters = new Map<string, readonly Intl.DateTimeFormat[]>()
 
 function getZoneFormatters(timeZone: string): readonly Intl.DateTimeFormat[] {
@@ -110,19 +103,6 @@ function getZoneFormatters(timeZone: string): readonly Intl.DateTimeFormat[] {
   )
   zoneFormatters.set(timeZone, made)
   return made
-}
-
-// Every row of a page computes an age at the same moment.
-let lastSplit: { readonly ms: number; readonly zone: string; readonly parts: DateParts } | undefined
-
-function splitMoment(ms: number, zone: string): DateParts {
-  if (lastSplit?.ms !== ms || lastSplit.zone !== zone) lastSplit = { ms, zone, parts: computeParts(ms, zone) }
-  return lastSplit.parts
-}
-
-function computeParts(ms: number, zone: string): DateParts {
-  const parts = getFormatter(zone).formatToParts(ms)
-  return Object.fromEntries(parts.map(({ type, value }) => [type, Number(value)])) as DateParts
 }
 
 function padTwo(value: number): string {
@@ -168,7 +148,7 @@ export function formatTime(when: When | undefined, options: TimeOptions = {}): s
   const { seconds = false, withZone = false, zone = getLocalZone() } = options
   const moment = parseMoment(when)
   if (moment === undefined) return ''
-  const { hour, minute, second } = splitMoment(moment, zone)
+  const { hour, minute, second } = readClock(moment, zone)
   const time = `${padTwo(hour)}:${padTwo(minute)}${seconds ? `:${padTwo(second)}` : ''}`
   return withZone ? `${time} ${formatZone(moment, zone)}` : time
 }
@@ -243,36 +223,20 @@ function parseZone(name: string): string | undefined {
 
 /** The start of the day of a moment in the zone, or of one of the days after or before it. */
 export function findDayStart(at: number, zone: string, later = 0): number {
-  const { year, month, day } = splitMoment(at, zone)
-  return findMidnight({ year, month, day: day + later }, zone)
+  return findStart(readClock(at, zone).toPlainDate(), zone, later)
 }
 
 /** The start of a day such as `2026-11-30` in the zone, or of one of the days after it. Undefined for anything else. */
 export function parseDay(text: string, zone: string, later = 0): number | undefined {
   const date = FHIR_DATE.test(text) ? parseDate(text, zone) : undefined
   if (date?.month === undefined || date.day === undefined) return undefined
-  return findMidnight({ year: date.year, month: date.month, day: date.day + later }, zone)
+  return findStart(new Temporal.PlainDate(date.year, date.month, date.day), zone, later)
 }
 
-/**
- * The first moment of a day, which may be after its month. The clocks may change at midnight: the day then begins by one of the
- * offsets around it, and at one o'clock if they go forward.
- */
-function findMidnight({ year, month, day }: WholeDate, zone: string): number {
-  const utc = Date.UTC(year, month - 1, day)
-  const wanted = new Date(utc).getUTCDate()
-  const starts = [utc - DAY_MS, utc + DAY_MS].map(near => utc - findOffset(near, zone))
-  const inside = starts.filter(start => splitMoment(start, zone).day === wanted)
-  return Math.min(...(inside.length > 0 ? inside : starts))
+/** The first moment of a day: one o'clock if the clocks go forward at midnight. */
+function findStart(day: Temporal.PlainDate, zone: string, later: number): number {
+  return day.add({ days: later }).toZonedDateTime(zone).epochMilliseconds
 }
-
-/** How far the clocks of the zone are ahead of UTC. */
-function findOffset(at: number, zone: string): number {
-  const { year, month, day, hour, minute, second } = splitMoment(at, zone)
-  return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(at / 1000) * 1000
-}
-
-type WholeDate = Required<PartialDate>
 
 /**
  * Formats an age: hours under 2 days, days under 4 weeks, weeks under 1 year, months under 2 years, `3 y 6 mo` under 18
@@ -288,12 +252,12 @@ export function formatAge(born: When | undefined, now: When, zone = getLocalZone
   return describeVagueAge(birth, end)
 }
 
-function findFirstDay({ year, month = 1, day = 1 }: PartialDate): WholeDate {
-  return { year, month, day }
+function findFirstDay({ year, month = 1, day = 1 }: PartialDate): Temporal.PlainDate {
+  return new Temporal.PlainDate(year, month, day)
 }
 
-function findLastDay({ year, month = 12, day }: PartialDate): WholeDate {
-  return { year, month, day: day ?? new Date(Date.UTC(year, month, 0)).getUTCDate() }
+function findLastDay({ year, month = 12, day }: PartialDate): Temporal.PlainDate {
+  return new Temporal.PlainDate(year, month, day ?? countDays({ year, month }))
 }
 
 function countHours(born: When | undefined, now: When): number | undefined {
@@ -307,11 +271,16 @@ function toInstant(when: When | undefined): number | undefined {
   return when?.includes('T') ? Date.parse(when) : undefined
 }
 
-function computeExactAge(birth: WholeDate, end: WholeDate, hours: number | undefined): string {
-  const days = toDayNumber(end) - toDayNumber(birth)
+function computeExactAge(
+  birth: Temporal.PlainDate,
+  end: Temporal.PlainDate,
+  hours: number | undefined,
+): string {
+  const { days } = birth.until(end)
   if (days < 0 || (hours !== undefined && hours < 0)) return NOT_KNOWN
   if (hours !== undefined && hours < 48) return formatAmount(hours, 'hour')
-  const months = countMonths(birth, end)
+  // A child born on 31 January is one month old on 1 March, not on 28 February.
+  const { months } = birth.until(end, { largestUnit: 'months' })
   if (days < 28) return formatAmount(days, 'day')
   if (months < 12) return formatAmount(Math.floor(days / 7), 'week')
   if (months < 24) return formatAmount(months, 'month')
@@ -320,32 +289,22 @@ function computeExactAge(birth: WholeDate, end: WholeDate, hours: number | undef
   return months % 12 === 0 ? `${years} y` : `${years} y ${months % 12} mo`
 }
 
-function toDayNumber({ year, month, day }: WholeDate): number {
-  return Math.round(Date.UTC(year, month - 1, day) / DAY_MS)
-}
-
-/** Counts whole months. A child born on 31 January is one month old on 1 March, not on 28 February. */
-function countMonths(from: WholeDate, to: WholeDate): number {
-  const months = (to.year - from.year) * 12 + to.month - from.month
-  return to.day < from.day ? months - 1 : months
-}
-
 function formatAmount(amount: number, unit: string): string {
   return `${amount} ${unit}${amount === 1 ? '' : 's'}`
 }
 
 /** Describes an age from a partial date: exact if the youngest and the oldest possible age agree, else approximate. */
 function describeVagueAge(birth: PartialDate, end: PartialDate): string {
+  if (Temporal.PlainDate.compare(findFirstDay(birth), findLastDay(end)) > 0) return NOT_KNOWN
   const youngest = countYears(findLastDay(birth), findFirstDay(end))
   const oldest = countYears(findFirstDay(birth), findLastDay(end))
-  if (oldest < 0) return NOT_KNOWN
   if (oldest < 2) return 'Under 2 years'
   if (youngest === oldest) return formatAmount(oldest, 'year')
   return `About ${formatAmount(oldest, 'year')}`
 }
 
-function countYears(from: WholeDate, to: WholeDate): number {
-  return Math.floor(countMonths(from, to) / 12)
+function countYears(from: Temporal.PlainDate, to: Temporal.PlainDate): number {
+  return from.until(to, { largestUnit: 'years' }).years
 }
 
 /** A length of time, exactly: `30 minutes`, `8 hours`, `1 minute and 15 seconds`. */
