@@ -23,6 +23,7 @@ export {
   removeControls,
   toPlainLine,
 } from './plain-text.ts'
+export { takeRandomBytes } from './random.ts'
 export { remember } from './remember.ts'
 export { shortenList } from './shorten-list.ts'
 export { DAY_MS, HOUR_MS, MINUTE_MS } from './time.ts'

@@ -126,6 +126,7 @@ describe('getQueryKey', () => {
     assert.equal(getQueryKey(query), getQueryKey([...query, ...query].toReversed()))
     assert.notEqual(getQueryKey(query), getQueryKey(makeQuery(1)))
     assert.notEqual(getQueryKey([['a', 'b']]), getQueryKey([['b', 'a']]))
+    assert.equal(getQueryKey(undefined), getQueryKey([]))
   })
 })
 

@@ -105,12 +105,12 @@ export function uniteConstraints(constraints: readonly Constraint[]): AccessFilt
     const subject = getKey(constraint)
     const queries = firsts.get(subject) ?? new Map<string, number>()
     firsts.set(subject, queries)
-    const query = getQueryKey(constraint.query ?? [])
+    const query = getQueryKey(constraint.query)
     if (!queries.has(query)) queries.set(query, at)
   }
   return constraints.filter((constraint, at) => {
     const wider = getWiderKeys(constraint).flatMap(subject => firsts.get(subject) ?? [])
-    const implying = getImpliedKeys(constraint.query ?? []).flatMap(query =>
+    const implying = getImpliedKeys(constraint.query).flatMap(query =>
       wider.flatMap(queries => queries.get(query) ?? []),
     )
     // A later constraint that is the same or narrower adds nothing.
@@ -224,11 +224,13 @@ interface Keys {
   readonly implied: readonly string[]
 }
 
+const NO_CLAUSES: Query = []
+
 // A query never changes, and that of a scope is needed for many types.
 const known = new WeakMap<Query, Keys>()
 
 /** A text that is the same for queries with the same search parameters. */
-export function getQueryKey(query: Query): string {
+export function getQueryKey(query: Query = NO_CLAUSES): string {
   return getKeys(query).own
 }
 
@@ -237,7 +239,7 @@ export function getQueryKey(query: Query): string {
  * wider constraint is thus found by lookup instead of by comparison with all others. A query that is longer than that of
  * any scope implies only itself.
  */
-export function getImpliedKeys(query: Query): readonly string[] {
+export function getImpliedKeys(query: Query = NO_CLAUSES): readonly string[] {
   return getKeys(query).implied
 }
 

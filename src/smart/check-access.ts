@@ -43,7 +43,7 @@ export function satisfies(
 function createConstraintTest(checked: Checked): (constraint: Constraint) => boolean {
   const matches = createMatcher(checked.resource, checked.baseUrl)
   return constraint =>
-    (constraint.query ?? []).every(pair => matches(pair) === true) && isOfSubject(checked, constraint)
+    (constraint.query?.every(pair => matches(pair) === true) ?? true) && isOfSubject(checked, constraint)
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   randomBytes,
   timingSafeEqual,
 } from 'node:crypto'
+import { takeRandomBytes } from '../core/index.ts'
 import type { Schema } from './schema.ts'
 
 /** The only form in which our tokens, codes and secrets are stored. */
@@ -66,7 +67,7 @@ export function createSealer(secret: string): Sealer {
     decrypt(sealed, deriveKey(describePurpose(sealedFor)), sealedFor)
   return {
     seal: (text, sealedFor) =>
-      encrypt(text, deriveKey(describePurpose(sealedFor)), sealedFor, randomBytes(IV_BYTES)),
+      encrypt(text, deriveKey(describePurpose(sealedFor)), sealedFor, takeRandomBytes(IV_BYTES)),
     sealSame: (text, purpose) =>
       encrypt(text, deriveKey(purpose), purpose, deriveNonce(text, deriveKey(`nonce ${purpose}`))),
     tryOpen,
@@ -93,7 +94,7 @@ function deriveNonce(text: string, key: Buffer): Buffer {
   return createHmac('sha256', key).update(text).digest().subarray(0, IV_BYTES)
 }
 
-function encrypt(text: string, key: Buffer, sealedFor: SealedFor, iv: Buffer): string {
+function encrypt(text: string, key: Buffer, sealedFor: SealedFor, iv: Uint8Array): string {
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(encodeAdditionalData(sealedFor))
   const content = Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
   return FORMAT + content.toString('base64url')

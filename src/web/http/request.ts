@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { takeRandomBytes } from '../../core/index.ts'
 import { findJsonExcess } from '../../fhir/index.ts'
 import { DRAIN_BYTES, DRAIN_MS } from './limits.ts'
 
@@ -11,7 +11,7 @@ const SAFE = /^[A-Za-z0-9][A-Za-z0-9._:-]{3,63}$/
 const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 /** Creates a request id such as `7F3K-92QD-0XTB`, which is also the reference on an error page. */
-export function createRequestId(random: (size: number) => Uint8Array = takePooledBytes): string {
+export function createRequestId(random: (size: number) => Uint8Array = takeRandomBytes): string {
   const bytes = random(12)
   let id = ''
   for (let index = 0; index < 12; index++) {
@@ -19,17 +19,6 @@ export function createRequestId(random: (size: number) => Uint8Array = takePoole
     id += LETTERS[(bytes[index] ?? 0) % 32]
   }
   return id
-}
-
-// One call of `randomBytes` for many ids: it costs more than the rest of `createRequestId`.
-const POOL = 4096
-let pool: Uint8Array = new Uint8Array()
-
-function takePooledBytes(size: number): Uint8Array {
-  if (pool.length < size) pool = randomBytes(POOL)
-  const taken = pool.subarray(0, size)
-  pool = pool.subarray(size)
-  return taken
 }
 
 /** Returns the caller's id if it is short and safe to log and to echo, else a new one. */

@@ -40,7 +40,8 @@ export async function findMembers(
     for (const team of caring) teams.push(team)
   }
   const teamsOf = new Map<string, Team[]>()
-  for (const team of teams) for (const id of team.patients) remember(teamsOf, id, () => []).push(team)
+  for (const team of teams)
+    for (const id of team.patients) if (patients.has(id)) remember(teamsOf, id, () => []).push(team)
   return {
     includes: (panel, patient) =>
       panel.organizations.some(id => managers.get(patient)?.includes(id)) ||

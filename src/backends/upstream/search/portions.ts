@@ -184,15 +184,15 @@ export function listPortions(
 /** Leaves out patients whom a panel with the same clauses contains, such as the patient of the launch. */
 function dropCovered(constraints: readonly ExpandedConstraint[]): readonly ExpandedConstraint[] {
   const panels = constraints.filter(({ panel, patient }) => panel && patient === undefined)
-  const isCovered = ({ patient = '', query = [] }: ExpandedConstraint) =>
-    panels.some(it => it.panel?.patients.has(patient) && getQueryKey(it.query ?? []) === getQueryKey(query))
+  const isCovered = ({ patient = '', query }: ExpandedConstraint) =>
+    panels.some(it => it.panel?.patients.has(patient) && getQueryKey(it.query) === getQueryKey(query))
   return panels.length === 0 ? constraints : constraints.filter(it => !isCovered(it))
 }
 
 /** Constraints that one search can express: they differ only in their patients, or only in their ids. */
 function groupAlike(constraints: readonly ExpandedConstraint[]): readonly (readonly ExpandedConstraint[])[] {
   const groups = Map.groupBy(constraints, constraint => {
-    const { patient, panel, id, query = [] } = constraint
+    const { patient, panel, id, query } = constraint
     if (patient === undefined && panel) return constraint
     return `${patient !== undefined ? 'patient' : id !== undefined ? 'id' : ''} ${getQueryKey(query)}`
   })
