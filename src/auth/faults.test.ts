@@ -153,6 +153,11 @@ async function openLink(parameters: Readonly<Record<string, string>>, { auth }: 
   return (await browser.get(`/lab/launch?${new URLSearchParams(parameters)}`)).body
 }
 
+async function openLab(parameters: Readonly<Record<string, string>>, { auth }: World): Promise<string> {
+  const browser = await auth.logIn()
+  return (await browser.get(`/lab?${new URLSearchParams(parameters)}`)).body
+}
+
 /** Stores a factor for the clinician, or what the store says of it. */
 async function store(factor: Pick<ProvedFactor, 'store'>, { store: { db } }: World) {
   const { id } = await db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
@@ -320,6 +325,10 @@ const WAYS: Readonly<Record<FaultReason, Way>> = {
   'link-of-backend-service': world => openLink({ kind: 'backend', client: 'ehr' }, world),
   'link-user-not-a-patient': world =>
     openLink({ kind: 'patient', client: 'plain', user: 'clinician' }, world),
+  'link-app-unknown': world => openLab({ client: 'nobody' }, world),
+  'link-user-unknown': world => openLab({ client: 'plain', user: 'nobody' }, world),
+  'link-patients-many': world => openLab({ client: 'plain', patient: 'a' }, world),
+  'link-patient-unknown': world => openLab({ client: 'plain', patient: 'nobody' }, world),
   'link-patient-malformed': world => openLink({ client: 'plain' }, world),
   'trail-not-kept': async ({ store }) => {
     const auth = await TestAuthServer.open(store)

@@ -8,6 +8,7 @@ import {
   renderBadge,
   renderChoice,
   renderCopyable,
+  renderOptions,
   renderPageHead,
 } from '../../web/ui/index.ts'
 import { formatFhirUser } from '../base/user.ts'
@@ -48,7 +49,7 @@ function renderResult(context: AuthContext, view: LabView): Html {
 
 function renderOutcome(context: AuthContext, view: LabView): Html {
   const { kind, fault, patient, client, form } = view
-  if (fault !== undefined) return html`${renderAlert('No link.', fault, 'bad')}${renderMatches(view)}`
+  if (fault !== undefined) return html`${renderAlert('No link.', fault.text, 'bad')}${renderMatches(view)}`
   if (kind === 'backend') return renderBackend(context, view)
   if (kind === 'ehr' && !patient) {
     const any = `${labPaths.lab}?${new URLSearchParams({ ...toRecord(form), [ANY_PATIENT]: '1' })}#result`
@@ -236,7 +237,7 @@ interface PickerOptions {
 /** A field for an id, which `pickers.js` makes a search by name. */
 function renderPicker(view: LabView, options: PickerOptions): Html {
   const { name, label, chosen, hint, listed, isFree = false } = options
-  const isWrong = view.fault?.startsWith(`${name}: `)
+  const isWrong = view.fault?.facts?.parameter === name
   return html`<div class="field"><label class="field__label" for="${name}">${label}</label><input class="input" id="${name}" name="${name}" value="${view.form.get(name)}" autocomplete="off" autocapitalize="none" spellcheck="false" aria-describedby="${name}-hint" data-find="${labPaths.find}?what=${name}"${chosen !== undefined && html` data-name="${chosen.name}"`}${isFree && html` data-free`}${listed && html` list="${name}-values"`}${isWrong && html` aria-invalid="true"`}>${
     listed &&
     html`<datalist id="${name}-values">${listed.map(({ value, name: text }) => html`<option value="${value}">${text}</option>`)}</datalist>`
@@ -259,13 +260,12 @@ interface FieldOptions {
   readonly choices?: Choices
 }
 
-/** The fault of a link begins with the name of its parameter. */
 function renderControl({ form, fault }: LabView, { name, label, hint, choices }: FieldOptions): Html {
   const value = form.get(name) ?? ''
   const described = hint !== undefined && html` aria-describedby="${name}-hint"`
   const control = choices
-    ? html`<select class="select" id="${name}" name="${name}"${described}>${choices.map(([choice, text]) => html`<option value="${choice}"${choice === value && html` selected`}>${text}</option>`)}</select>`
-    : html`<input class="input" id="${name}" name="${name}" value="${value}" autocomplete="off" autocapitalize="none" spellcheck="false"${described}${fault?.startsWith(`${name}: `) && html` aria-invalid="true"`}>`
+    ? html`<select class="select" id="${name}" name="${name}"${described}>${renderOptions(choices, value)}</select>`
+    : html`<input class="input" id="${name}" name="${name}" value="${value}" autocomplete="off" autocapitalize="none" spellcheck="false"${described}${fault?.facts?.parameter === name && html` aria-invalid="true"`}>`
   return html`<div class="field"><label class="field__label" for="${name}">${label}</label>${control}${
     hint !== undefined && html`<p class="field__hint" id="${name}-hint">${hint}</p>`
   }</div>`

@@ -1,6 +1,7 @@
 import { isFailure, isRecord } from '../../core/index.ts'
 import { isId } from '../../fhir/index.ts'
 import { type Person, readPerson } from '../../web/person/index.ts'
+import { makeFault } from '../base/fault.ts'
 import { createFhirReader, type FhirReader } from '../base/fhir-reader.ts'
 import { joinRepeated, type Parameters, readParameters } from '../base/request.ts'
 import type { AuthUser } from '../base/user.ts'
@@ -11,9 +12,10 @@ import { type Encounters, readEncounters } from '../patients/picked.ts'
 import { findSearchFault } from '../patients/queries.ts'
 import { findLaunchUser } from '../users/accounts.ts'
 import type { Login } from '../users/find-login.ts'
+import type { LabProblem } from './access.ts'
 import { findApps, findUsers, type PickerItem } from './find.ts'
 import { hasContext, isLaunchKind, type LaunchKind } from './kinds.ts'
-import { readLink } from './read-link.ts'
+import { failLink, readLink } from './read-link.ts'
 
 /** The lab page: what was chosen, by name, and why it makes no link. */
 export interface LabView {
@@ -29,7 +31,7 @@ export interface LabView {
   readonly encounters: Encounters | undefined
   /** The patients of a name that was typed where the id belongs. */
   readonly matches: readonly Person[]
-  readonly fault: string | undefined
+  readonly fault: LabProblem | undefined
   readonly apps: readonly PickerItem[]
   readonly users: readonly PickerItem[]
 }
@@ -54,9 +56,7 @@ export async function loadView(context: AuthContext, login: Login, query: unknow
   const link = { ...keepParameters(sent, kind), ...found }
   const form = readParameters({ ...sent, ...found })
   const checked = readLink(link)
-  const fault = isFailure(checked)
-    ? checked.text
-    : findMissing({ typed, client, user, patient, matches, kind })
+  const fault = isFailure(checked) ? checked : findMissing({ typed, client, user, patient, matches, kind })
   return { login, form, kind, client, user, patient, encounters, matches, fault, apps, users }
 }
 
@@ -73,15 +73,16 @@ function keepParameters(
 
 function findMissing(
   view: Pick<LabView, 'client' | 'user' | 'patient' | 'matches' | 'kind'> & { readonly typed: Parameters },
-): string | undefined {
+): LabProblem | undefined {
   const { typed, client, user, patient, matches, kind } = view
   if (!client && typed.get('launch_url') === undefined)
-    return 'client: no app has this client id. With a launch URL, the app is registered for a day.'
+    return failLink('client', makeFault('link-app-unknown'))
   if (!hasContext(kind)) return undefined
-  if (!user) return 'user: no account has this username.'
-  if (matches.length > 0) return 'patient: several patients match. Choose one of them.'
-  if (typed.get('patient') !== undefined && !patient) return 'patient: no patient has this id or name.'
-  return undefined
+  if (!user) return failLink('user', makeFault('link-user-unknown'))
+  if (matches.length > 0) return failLink('patient', makeFault('link-patients-many'))
+  return typed.get('patient') !== undefined && !patient
+    ? failLink('patient', makeFault('link-patient-unknown'))
+    : undefined
 }
 
 function findChosenUser(

@@ -140,6 +140,10 @@ const LINK_FAULTS = {
   'link-client-disabled': 'an administrator disabled it',
   'link-of-backend-service': 'a backend service is not launched. It requests its tokens itself',
   'link-user-not-a-patient': 'expected a patient or a relative, for a launch by a patient',
+  'link-app-unknown': 'no app has this client id. With a launch URL, the app is registered for a day',
+  'link-user-unknown': 'no account has this username',
+  'link-patients-many': 'several patients match. Choose one of them',
+  'link-patient-unknown': 'no patient has this id or name',
   'link-patient-malformed': 'expected the id of a Patient',
 } as const
 

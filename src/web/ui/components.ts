@@ -102,6 +102,24 @@ function renderInput({ name, label, type }: Field, input: Html): Html {
     : input
 }
 
+export type Choice = readonly [value: string, text: string]
+
+/** A field with few values. `all` is the text of no value. */
+export function renderSelect(
+  { name, label, all }: { readonly name: string; readonly label: string; readonly all?: string },
+  choices: readonly Choice[],
+  chosen: string | undefined,
+): Html {
+  const options = all === undefined ? choices : [['', all] as const, ...choices]
+  return html`<div class="field"><label class="field__label" for="${name}">${label}</label><select class="select" id="${name}" name="${name}">${renderOptions(options, chosen)}</select></div>`
+}
+
+export function renderOptions(choices: readonly Choice[], chosen: string | undefined): readonly Html[] {
+  return choices.map(
+    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
+  )
+}
+
 /** The heading of a page, a sentence below it, and buttons beside it. */
 export function renderPageHead(title: Html | string, lead?: Html | string, beside?: Html | false): Html {
   return html`<div class="pagehead"><div><h1>${title}</h1>${

@@ -7,6 +7,7 @@ export { getAssetUrl, serveAssets } from './assets.ts'
 export { type Brand, createBrand, type Palette, type Shades, serveBrand } from './brand.ts'
 export {
   type Action,
+  type Choice,
   type Field,
   type IconName,
   renderActions,
@@ -25,8 +26,10 @@ export {
   renderLoginArt,
   renderLogo,
   renderMark,
+  renderOptions,
   renderPageHead,
   renderSearchForm,
+  renderSelect,
   renderTable,
   type Tone,
 } from './components.ts'

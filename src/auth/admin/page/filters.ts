@@ -1,11 +1,9 @@
-import { type Html, html } from '../../../web/ui/index.ts'
+import { type Choice, type Html, html } from '../../../web/ui/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 
-export type FilterChoice = readonly [value: string, text: string]
-
 export interface FilterChoices {
-  readonly users: readonly FilterChoice[]
-  readonly apps: readonly FilterChoice[]
+  readonly users: readonly Choice[]
+  readonly apps: readonly Choice[]
 }
 
 const OFFERED = 200
@@ -27,23 +25,11 @@ export async function findChoices({ store }: AuthContext): Promise<FilterChoices
   }
 }
 
-export function renderSelect(
-  name: string,
-  label: string,
-  all: string,
-  choices: readonly FilterChoice[],
-  chosen: string,
-): Html {
-  return html`<p class="field"><label class="field__label" for="${name}">${label}</label><select class="input select" id="${name}" name="${name}"><option value="">${all}</option>${choices.map(
-    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
-  )}</select></p>`
-}
-
 export function renderInput(
   name: string,
   label: string,
   value: string,
-  choices: readonly FilterChoice[] = [],
+  choices: readonly Choice[] = [],
   type: 'text' | 'date' = 'text',
 ): Html {
   return html`<p class="field"><label class="field__label" for="${name}">${label}</label><input class="input" id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="off" autocapitalize="none" spellcheck="false"${choices.length > 0 && html` list="${name}-choices"`}></p>${

@@ -2,16 +2,18 @@ import type { FastifyReply } from 'fastify'
 import { isFailure, isRecord } from '../../../core/index.ts'
 import type { JsonSchema } from '../../../endpoint/index.ts'
 import {
+  type Choice,
   CSV_TYPE,
   type Html,
   html,
   renderAlert,
   renderEmptyState,
   renderSearchForm,
+  renderSelect,
 } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { AdminFailure } from '../base/action.ts'
-import { type FilterChoice, renderInput, renderSelect } from '../page/filters.ts'
+import { renderInput } from '../page/filters.ts'
 import { renderNextPage } from '../page/list.ts'
 import type { AdminRequest, AdminRoute } from '../page/route.ts'
 import { LISTED, readDone, renderAdminPage, renderLink, renderTable } from '../page/shell.ts'
@@ -164,10 +166,10 @@ export function renderFilter(
   name: string,
   { label = '', all = 'All', isDate, schema }: Omit<Filter, 'about'>,
   value: string,
-  suggested: readonly FilterChoice[] = [],
+  suggested: readonly Choice[] = [],
 ): Html {
   const { type, anyOf = [] }: JsonSchema = schema
-  const choices: readonly FilterChoice[] =
+  const choices: readonly Choice[] =
     type === 'boolean'
       ? [
           ['true', 'Yes'],
@@ -175,6 +177,6 @@ export function renderFilter(
         ]
       : anyOf.map(one => [String(one.const), one.title ?? String(one.const)])
   return choices.length > 0
-    ? renderSelect(name, label, all, choices, value)
+    ? renderSelect({ name, label, all }, choices, value)
     : renderInput(name, label, value, suggested, isDate ? 'date' : 'text')
 }

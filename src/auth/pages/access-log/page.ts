@@ -7,6 +7,7 @@ import {
   renderEmptyState,
   renderHidden,
   renderPageHead,
+  renderSelect,
 } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -67,25 +68,13 @@ function renderFilters({ view, choices, people, fault }: AccessLog): Html {
   const isOpen = isNarrowed(view) || fault !== undefined
   return html`<details class="more narrow"${isOpen && html` open`}><summary>Filter the entries</summary><form class="narrow__form" method="get" action="${paths.accountAccessLog}" aria-label="Filters">
 ${people.length > 1 && renderHidden({ patient: view.patient })}
-${!isOne(choices.people, person) && renderPicker('person', 'Person', 'Everyone', choices.people, person)}
-${!isOne(choices.apps, app) && renderPicker('app', 'App', 'All apps', choices.apps, app)}
-${renderPicker('kind', 'Kind', 'All kinds', Object.entries(ACCESS_KINDS), kind)}
+${!isOne(choices.people, person) && renderSelect({ name: 'person', label: 'Person', all: 'Everyone' }, choices.people, person)}
+${!isOne(choices.apps, app) && renderSelect({ name: 'app', label: 'App', all: 'All apps' }, choices.apps, app)}
+${renderSelect({ name: 'kind', label: 'Kind', all: 'All kinds' }, Object.entries(ACCESS_KINDS), kind)}
 ${renderDayField('since', 'From', since, fault)}
 ${renderDayField('until', 'To', until, fault)}
 <p class="narrow__act"><button class="btn btn--quiet">Show</button>${isNarrowed(view) && html` <a class="btn btn--quiet" href="${buildUrl({ patient: view.patient })}">Show all</a>`}</p>
 </form></details>`
-}
-
-function renderPicker(
-  name: string,
-  label: string,
-  all: string,
-  choices: readonly (readonly [value: string, text: string])[],
-  chosen: string | undefined,
-): Html {
-  return html`<p class="field"><label class="field__label" for="${name}">${label}</label><select class="input" id="${name}" name="${name}"><option value="">${all}</option>${choices.map(
-    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
-  )}</select></p>`
 }
 
 function renderDayField(

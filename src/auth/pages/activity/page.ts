@@ -1,10 +1,12 @@
 import type { Parties } from '../../../audit/index.ts'
 import {
+  type Choice,
   type Html,
   html,
   renderEmptyState,
   renderHidden,
   renderPageHead,
+  renderSelect,
   renderZoneName,
 } from '../../../web/ui/index.ts'
 import { paths } from '../../base/paths.ts'
@@ -85,10 +87,10 @@ function renderPickers({ view, names, parties }: ActivityPageOptions): Html {
   const times = Object.entries(TIMES).map(([time, [text]]) => [time, text] as const)
   return html`<form class="narrow narrow__form" method="get" action="${paths.activity}">
 ${renderHidden({ result: view.result === 'all' ? undefined : view.result, launch: view.launch })}
-${renderPicker('app', 'App', 'All apps', apps, view.app)}
-${renderPicker('patient', 'Patient', 'All patients', patients, view.patient)}
-${renderPicker('kind', 'Kind', 'All kinds', Object.entries(KINDS), view.kind)}
-${renderPicker('time', 'Time', 'Any time', times, view.time)}
+${renderSelect({ name: 'app', label: 'App', all: 'All apps' }, apps.toSorted(compareText), view.app)}
+${renderSelect({ name: 'patient', label: 'Patient', all: 'All patients' }, patients.toSorted(compareText), view.patient)}
+${renderSelect({ name: 'kind', label: 'Kind', all: 'All kinds' }, Object.entries(KINDS), view.kind)}
+${renderSelect({ name: 'time', label: 'Time', all: 'Any time' }, times, view.time)}
 <p class="narrow__act"><label class="narrow__switch"><input type="checkbox" name="portal" value="1"${showsPortal(view) && html` checked`}> Requests of the pages of this server</label> <button class="btn btn--quiet btn--small">Show</button>${isNarrowed(view) && html` <a class="btn btn--quiet btn--small" href="${paths.activity}">Show all</a>`}</p>
 </form>`
 }
@@ -96,21 +98,6 @@ ${renderPicker('time', 'Time', 'Any time', times, view.time)}
 /** A chosen value stays in its picker, even if it is not among the newest. */
 function addChosen(values: readonly string[], chosen: string | undefined): readonly string[] {
   return chosen === undefined || values.includes(chosen) ? values : [...values, chosen]
-}
-
-type Choice = readonly [value: string, text: string]
-
-function renderPicker(
-  name: string,
-  label: string,
-  all: string,
-  choices: readonly Choice[],
-  chosen: string | undefined,
-): Html {
-  const sorted = name === 'app' || name === 'patient' ? choices.toSorted(compareText) : choices
-  return html`<p class="field"><label class="field__label" for="${name}">${label}</label><select class="input" id="${name}" name="${name}"><option value="">${all}</option>${sorted.map(
-    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
-  )}</select></p>`
 }
 
 function compareText([, a]: Choice, [, b]: Choice): number {

@@ -6,6 +6,7 @@ import {
   renderAlert,
   renderChoice,
   renderField,
+  renderSelect,
 } from '../../../../web/ui/index.ts'
 import { paths } from '../../../base/paths.ts'
 import type { Parameters } from '../../../base/request.ts'
@@ -79,11 +80,7 @@ export function renderNewUser(
     { section: SECTION, title: 'Add a user' },
     html`${renderFaultAlert('The user was not added.', faults)}
 <form class="card card__body stack after" method="post" action="${paths.admin}/clinicians/new">
-<div class="field"><label class="field__label" for="kind">Kind</label><select class="input select" id="kind" name="kind">${Object.entries(
-      KINDS,
-    ).map(
-      ([name, text]) => html`<option value="${name}"${name === kind && html` selected`}>${text}</option>`,
-    )}</select></div>
+${renderSelect({ name: 'kind', label: 'Kind' }, Object.entries(KINDS), kind)}
 ${renderOwn('username', { hint: isRuleSaid ? undefined : `It has ${NEW_USERNAME_RULE}.` })}
 ${TEXTS.map(({ property }) => renderOwn(property))}
 ${renderOwn('fhirUser')}

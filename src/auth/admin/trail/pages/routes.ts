@@ -2,13 +2,13 @@ import type { FastifyReply } from 'fastify'
 import { type KeptRecord, openEventIds, toAuditEvent } from '../../../../audit/index.ts'
 import { readFiledPatients } from '../../../../audit-record/index.ts'
 import { isFailure } from '../../../../core/index.ts'
-import { type Html, html, renderAlert, renderEmptyState } from '../../../../web/ui/index.ts'
+import { type Choice, type Html, html, renderAlert, renderEmptyState } from '../../../../web/ui/index.ts'
 import { LIMITS } from '../../../base/limits.ts'
 import { paths } from '../../../base/paths.ts'
 import { renderAuditOff } from '../../../pages/parts/audit-result.ts'
 import { findNames, type KnownNames } from '../../../pages/parts/explain/describe.ts'
 import { type Admin, type AdminFailure, recordAction } from '../../base/action.ts'
-import { type FilterChoice, type FilterChoices, findChoices } from '../../page/filters.ts'
+import { type FilterChoices, findChoices } from '../../page/filters.ts'
 import {
   findPatientNames,
   isMistyped,
@@ -248,7 +248,7 @@ function renderNone({ context }: AdminRequest, { older, view: { meant, unknown }
 
 function renderFilters(request: AdminRequest, { view: { fields }, choices }: AuditPage): Html {
   const set = Object.keys(fields).length
-  const suggested: Readonly<Record<string, readonly FilterChoice[]>> = {
+  const suggested: Readonly<Record<string, readonly Choice[]>> = {
     user: choices.users,
     app: choices.apps,
   }
