@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { isFailure } from '../../../core/index.ts'
+import { LIMITS } from '../../base/limits.ts'
 import { askAsAgent, MCP } from '../../testing/agent.ts'
 import { testSettings } from '../../testing/settings.ts'
 import { SigningClient } from '../../testing/signing-client.ts'
@@ -216,6 +217,26 @@ describe('a client ID metadata document', () => {
       'client-host-not-allowed',
       0,
     ])
+  })
+
+  it('of a known agent is fetched while those of made-up URLs keep their share of fetches busy (AGENT-5)', async () => {
+    const store = await open()
+    let now = 0
+    const known = 'https://agent.example/known'
+    const document = { client_id: known, client_name: 'Scribe', redirect_uris: [CALLBACK] }
+    const clients = createDescribedClients({
+      store,
+      settings: testSettings,
+      clock: () => now,
+      fetchDocument: url =>
+        url === known ? Promise.resolve({ json: document, freshForMs: 0 }) : new Promise(() => {}),
+    })
+    assert.equal(await clients.refresh(known), undefined)
+    now += 60_000
+    for (let at = 0; at < LIMITS.keySetFetchesOfStrangers; at++)
+      void clients.refresh(`https://agent.example/${at}`)
+    while (!isFailure(await clients.refresh('https://agent.example/one-more'))) now += 1
+    assert.equal(await clients.refresh(known), undefined)
   })
 
   for (const url of [

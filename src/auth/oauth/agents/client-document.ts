@@ -49,8 +49,10 @@ export function createDescribedClients(options: {
       if (row && row.document_until === null) return undefined
       if (!mayDescribe(id, settings.agents, settings)) return refuse('client-host-not-allowed', getHost(id))
       if (row?.disabled || (row?.document_until ?? 0) > clock()) return undefined
-      if (!fetches.isFetching(id) && fetches.countFetches() >= LIMITS.keySetFetchesOfStrangers)
-        return refuse('client-documents-too-many', { most: LIMITS.keySetFetchesOfStrangers })
+      // Whoever makes up URLs does not keep known agents from being refreshed.
+      const most = row ? LIMITS.keySetFetches : LIMITS.keySetFetchesOfStrangers
+      if (!fetches.isFetching(id) && fetches.countFetches() >= most)
+        return refuse('client-documents-too-many', { most })
       return fetches.get(id)
     },
   }
