@@ -366,6 +366,28 @@ describe('tools', () => {
     }
   })
 
+  it('quote no long texts of a call that is wrong (MCP-7)', async () => {
+    const long = 'x'.repeat(200_000)
+    const members = Object.fromEntries([...Array(20_000).keys()].map(at => [`x${at}`, 1]))
+    for (const [method, params] of [
+      [long, {}],
+      ['resources/read', { uri: long }],
+      ['tools/call', { name: long }],
+      ...[
+        ['search', { type: long }],
+        ['search', { type: 'Condition', parameters: { [long.slice(0, 60_000)]: 'x' } }],
+        ['search', { type: 'Condition', ...members }],
+        ['describe_type', { type: long }],
+        ['read', { reference: long }],
+        ['read', { reference: 'Condition/1', version: long }],
+      ].map(([name, given]) => ['tools/call', { name, arguments: given }] as const),
+    ] as const) {
+      const { body } = await mcp.send({ jsonrpc: '2.0', id: 1, method, params }, ALL)
+      const said = body.error?.message ?? body.result?.content?.[0]?.text ?? ''
+      assert.ok(said.length > 10 && JSON.stringify(body).length < 10_000, said.slice(0, 200))
+    }
+  })
+
   it('are recorded by their requests, refused tokens too (MCP-5)', async () => {
     await mcp.call(
       'search',

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
+import { isFailure } from '../src/core/index.ts'
 import type { Resource } from '../src/fhir/index.ts'
-import { OPEN_OF_GRANT, OPEN_OF_USER, PROPOSAL_CHARACTERS } from '../src/proposals/index.ts'
+import {
+  createProposals,
+  OPEN_OF_GRANT,
+  OPEN_OF_USER,
+  PROPOSAL_CHARACTERS,
+  REASON_CHARACTERS,
+} from '../src/proposals/index.ts'
+import { createSealer } from '../src/store/index.ts'
 import { startMcp } from './support/mcp.ts'
 
 const WRITER = {
@@ -215,6 +223,24 @@ describe('propose_change', () => {
 })
 
 describe('list_proposals', () => {
+  it('never exceeds 20,000 tokens (MCP-7)', async () => {
+    const proposals = createProposals(createSealer('secret'))
+    const change = { action: 'delete', type: 'Condition', id: 'x'.repeat(64), reason: 'x' } as const
+    const proposer = { userId: 'c-1', clientId: 'app', patient: 'ann' }
+    for (let at = 0; at < 50; at++) {
+      const times = { now: 0, expiresAt: Number.MAX_SAFE_INTEGER }
+      const id = await proposals.add(mcp.store.db, change, { ...proposer, grantId: `g${at}` }, times)
+      assert(!isFailure(id))
+      const outcome = { reason: 'No. '.repeat(REASON_CHARACTERS / 4) }
+      await proposals.change(mcp.store.db, id, { from: 'open', to: 'rejected', now: 1, outcome })
+    }
+    const result = await mcp.call('list_proposals', {}, { ...WRITER, sub: 'c-1', client_id: 'app' })
+    const { proposals: listed } = result.structuredContent as { proposals: readonly object[] }
+    assert.equal(listed.length, 50)
+    assert.ok(JSON.stringify(result).length <= 80_000)
+    await clear()
+  })
+
   it('shows an assistant only its own, for this person and patient (PROPOSAL-5)', async () => {
     await mcp.call('propose_change', patchOf('Condition/of-ann'), WRITER)
     for (const other of [

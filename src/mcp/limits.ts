@@ -15,6 +15,12 @@ export const SUMMARY_CHARACTERS = 6_000
 /** Characters of one text of a record in a row. They are fewer where all rows would otherwise be too long. */
 export const CELL_CHARACTERS = 150
 
+/** Characters of a fault. It may quote what was sent. */
+export const FAULT_CHARACTERS = 4_000
+
+/** Characters of the reason for which a person rejected a proposal, in the list of all. */
+export const OUTCOME_CHARACTERS = 500
+
 /** Characters of one text in a resource, such as the data of an attachment. */
 export const TEXT_CHARACTERS = 8_000
 

@@ -2,9 +2,10 @@ import { isFailure } from '../core/index.ts'
 import { checkMembers } from '../endpoint/index.ts'
 import type { Grant } from '../smart/index.ts'
 import { condense } from './condense.ts'
-import { CALL_MS } from './limits.ts'
+import { CALL_MS, FAULT_CHARACTERS } from './limits.ts'
 import { PREPARE, PREPARE_MESSAGES } from './prompts.ts'
 import { failProtocol, INITIALIZED, type Message, type ProtocolFault, VERSIONS } from './protocol.ts'
+import { shorten } from './rows.ts'
 import {
   type Call,
   failCall,
@@ -88,7 +89,7 @@ export async function answer(context: MethodContext, message: Message): Promise<
   const { id, method, isModern } = message
   const methods = isModern ? OF_MODERN : OF_INITIALIZED
   const perform = Object.hasOwn(methods, method) ? methods[method] : undefined
-  if (!perform) return failProtocol('unknown-method', `There is no method ${method}`, { id })
+  if (!perform) return failProtocol('unknown-method', `There is no method ${shorten(method)}`, { id })
   const result = await perform(context, message)
   if (isFailure(result) || !isModern) return result
   const _meta = { 'io.modelcontextprotocol/serverInfo': describeServer(context.version) }
@@ -120,7 +121,8 @@ async function callTool(
     return failProtocol('invalid-params', `There is no such tool. Tools: ${names.join(', ')}`, { id })
   }
   const read = checkMembers(tool.input, given)
-  if (isFailure(read)) return sayFault(read.faults.map(it => `${it.name}: ${it.text}`).join('; '))
+  if (isFailure(read))
+    return sayFault(read.faults.map(it => `${it.name}: ${it.text}`).join('; ') || 'Too many arguments.')
   const result = await endInTime(tool.call(startCall(tool.name), read))
   if (!isFailure(result)) return isShortEnough(result) ? sayResult(result) : sayFault(TOO_LONG)
   return result.reason === 'lacking-scopes' ? result : sayFault(result.text)
@@ -134,7 +136,7 @@ function sayResult({ content, text }: ToolResult): object {
 
 /** Faults of a call are results, which the model reads. */
 function sayFault(text: string): object {
-  return { content: [{ type: 'text', text }], isError: true }
+  return { content: [{ type: 'text', text: shorten(text, FAULT_CHARACTERS) }], isError: true }
 }
 
 async function endInTime(called: Promise<ToolResult | ToolFault>): Promise<ToolResult | ToolFault> {
@@ -164,7 +166,7 @@ async function readPatientResource(
   if (patient === undefined || uri !== `${baseUrl}/Patient/${patient}`)
     return failProtocol('invalid-params', 'There is no such resource. resources/list names them.', {
       id,
-      data: { uri },
+      data: { uri: shorten(String(uri), FAULT_CHARACTERS) },
     })
   const resource = await startCall('resources/read').fetch(`/Patient/${patient}`)
   if (isFailure(resource))

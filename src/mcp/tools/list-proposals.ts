@@ -1,8 +1,9 @@
 import { Type } from 'typebox'
-import { toPlainLine } from '../../core/index.ts'
 import { CLOSED } from '../../endpoint/index.ts'
 import type { Proposal } from '../../proposals/index.ts'
 import { mayPropose } from '../grants.ts'
+import { OUTCOME_CHARACTERS } from '../limits.ts'
+import { shorten } from '../rows.ts'
 import { defineTool } from '../tool.ts'
 
 export const listProposals = defineTool({
@@ -54,6 +55,6 @@ function describe({ id, change, state, outcome }: Proposal) {
     // That it is being written now, or that nobody knows it yet, is not decided.
     state: state === 'signing' ? 'open' : state,
     ...(version !== undefined && { version: version.replace(/^W\/|"/g, '') }),
-    ...(reason !== undefined && { reason: toPlainLine(reason) }),
+    ...(reason !== undefined && { reason: shorten(reason, OUTCOME_CHARACTERS) }),
   }
 }
