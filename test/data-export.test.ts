@@ -298,7 +298,7 @@ describe('data export --from a server', () => {
         response.end(PATIENTS)
       },
       'GET /fhir/file/e': (_, response) =>
-        response.end('{"resourceType":"OperationOutcome","issue":[{"diagnostics":"No Device"}]}\n'),
+        response.end('{"resourceType":"OperationOutcome","issue":[{"diagnostics":"No\\r\\nDevice"}]}\n'),
     }
     const env = {
       SMART_FHIR_UPSTREAM_URL: base,

@@ -181,7 +181,7 @@ async function downloadAll(options: RemoteExport, manifest: Manifest): Promise<R
   const notes: string[] = [...attachments.notes]
   for (const item of error) {
     const failure = await download(options, manifest, item, text => {
-      if (notes.length < NOTES) notes.push(findReason(parseJson(text)))
+      if (notes.length < NOTES) notes.push(readReason(text))
     })
     if (failure) return failure
   }
@@ -350,8 +350,13 @@ async function end(options: RemoteExport, statusUrl: string): Promise<void> {
   } catch {}
 }
 
+/** The words of the server, on one line. */
+function readReason(text: string): string {
+  return toPlainLine(findReason(parseJson(text))).slice(0, 500)
+}
+
 async function failAnswered(response: Response, to: string): Promise<NotExported> {
-  const reason = toPlainLine(findReason(parseJson((await readText(response)) ?? ''))).slice(0, 500)
+  const reason = readReason((await readText(response)) ?? '')
   return fail({ text: `it answered ${response.status} to ${to}${reason && `: ${reason}`}` })
 }
 
