@@ -36,6 +36,8 @@ const RESOLVE = [{ op: 'replace', path: '/clinicalStatus/coding/0/code', value: 
 
 interface Hospital {
   readonly auth: TestAuthServer
+  /** Another instance on the same database. */
+  readonly other: TestAuthServer
   readonly fhir: FastifyInstance
   /** What a clinician may do, by type and permission. */
   rights: Set<string> | undefined
@@ -76,6 +78,7 @@ async function open(store: Store, openGuarded: OpenGuarded): Promise<Hospital> {
     return init?.method === 'POST' && state.onTransaction ? state.onTransaction(forward) : forward()
   }
   const auth = await TestAuthServer.open(store, { fetch, audit: auditor })
+  const other = await TestAuthServer.open(store, { fetch, audit: auditor })
   const clock = () => auth.time.now
   const userFilter = (_user: unknown, type: string, permission: string) =>
     !state.rights || state.rights.has(`${type}.${permission}`) ? ('everything' as const) : []
@@ -160,6 +163,7 @@ async function open(store: Store, openGuarded: OpenGuarded): Promise<Hospital> {
   }
   return {
     auth,
+    other,
     fhir,
     get rights() {
       return state.rights
@@ -375,6 +379,52 @@ for (const [name, openGuarded] of Object.entries(GUARDED_SERVERS))
         assert.match(again.body, /This proposal is not open any more/)
         assert.equal((await listProvenance(id)).length, 1)
         assert.equal((await browser.post(`/proposals/${id}/reject`, {})).statusCode, 409)
+        await clear()
+      })
+
+      it('is done once by several instances at the same time (PROPOSAL-7)', async () => {
+        hospital.other.time.now = hospital.auth.time.now
+        const elsewhere = await hospital.other.logIn()
+        const { id: _, ...resource } = condition('x')
+        for (let time = 0; time < 5; time += 1) {
+          const id = await hospital.propose({ action: 'create', type: 'Condition', resource })
+          const shown = (await readShown(id)) ?? ''
+          const replies = await Promise.all(
+            [browser, elsewhere, browser, elsewhere].map(it => it.post(`/proposals/${id}/sign`, { shown })),
+          )
+          assert.equal(replies.filter(it => it.statusCode === 303).length, 1)
+          assert.equal((await listProvenance(id)).length, 1)
+        }
+        await clear()
+      })
+
+      it('is refused after the account was disabled (PROPOSAL-12)', async () => {
+        await hospital.write(condition('gone'))
+        const id = await hospital.propose(patchOf('gone'))
+        const shown = await readShown(id)
+        const { db } = hospital.auth.store
+        const disable = (disabled: boolean) =>
+          db.updateTable('clinician').set({ disabled }).where('username', '=', 'clinician').execute()
+        await disable(true)
+        const refused = await signShown(id, shown)
+        assert.match(String(refused.headers.location), /\/login/)
+        assert.equal((await browser.get('/proposals')).statusCode, 302)
+        await disable(false)
+        browser = await hospital.auth.logIn()
+        assert.match(JSON.stringify(await hospital.read('Condition/gone')), /"active"/)
+        assert.deepEqual(await listProvenance(id), [])
+        assert.equal((await findState(id))?.state, 'open')
+        await clear()
+      })
+
+      it('shows the characters of a record that change how others are shown', async () => {
+        await hospital.write({ ...condition('bidi'), code: { text: 'Dose 01 \u202emg 05\u202c\u200b' } })
+        const change = [{ op: 'replace', path: '/code/text', value: 'Dose 10 \u202egm 50\u202c' }]
+        const id = await hospital.propose({ action: 'patch', reference: 'Condition/bidi', patch: change })
+        const { body } = await page(id)
+        assert.doesNotMatch(body, /[\u202e\u202c\u200b]/)
+        assert.ok(body.includes('Dose 01 \\u202emg 05\\u202c\\u200b'))
+        assert.ok(body.includes('Dose 10 \\u202egm 50\\u202c'))
         await clear()
       })
 

@@ -48,6 +48,41 @@ eachDatabase((_name, openStore) => {
       )
     })
 
+    it('are listed with all that are open among 10,000 others, in little time (PROPOSAL-4)', async () => {
+      await store.db.deleteFrom('proposal').execute()
+      const ids = [await add()]
+      const row = await store.db.selectFrom('proposal').selectAll().executeTakeFirstOrThrow()
+      const sealer = createSealer('secret')
+      const makeRow = (at: number) => {
+        const id = `rejected-${at}`
+        const change_sealed = sealer.seal(JSON.stringify(CHANGE), {
+          table: 'proposal',
+          column: 'change_sealed',
+          row: id,
+        })
+        return { ...row, id, created_at: 10 + at, state: 'rejected' as const, change_sealed }
+      }
+      for (let at = 0; at < 10_000; at += 500) {
+        const rows = Array.from({ length: 500 }, (_, more) => makeRow(at + more))
+        await store.db.insertInto('proposal').values(rows).execute()
+      }
+      ids.push(await add())
+      const before = process.threadCpuUsage()
+      const listed = await proposals.listOfUser(store.db, 'u1', 50, 100)
+      const { user, system } = process.threadCpuUsage(before)
+      assert.ok(user + system < 100_000, `${user + system} µs`)
+      assert.deepEqual(
+        listed
+          .slice(0, 2)
+          .map(({ id }) => id)
+          .toSorted(),
+        ids.toSorted(),
+      )
+      assert.deepEqual([listed.length, listed[2]?.id], [102, 'rejected-9999'])
+      assert.equal(await proposals.countOpen(store.db, 'u1', 50), 2)
+      await store.db.deleteFrom('proposal').execute()
+    })
+
     it('change their state once, by whoever is first (PROPOSAL-7)', async () => {
       const id = await add()
       const sign = { from: 'open', to: 'signing', now: 6 } as const

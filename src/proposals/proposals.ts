@@ -27,7 +27,7 @@ export interface Proposals {
   findExcess(db: Db, proposer: Proposer, now: number): Promise<TooManyProposals | undefined>
   /** Those of an assistant for a person and a patient, newest first. */
   listOfAssistant(db: Db, proposer: Proposer, now: number): Promise<readonly Proposal[]>
-  /** Those to a person, newest first. */
+  /** Those to a person, newest first: all open ones, and some that are not. */
   listOfUser(db: Db, userId: string, now: number, limit: number): Promise<readonly Proposal[]>
   countOpen(db: Db, userId: string, now: number): Promise<number>
   /** Only of this person. */
@@ -112,15 +112,18 @@ export function createProposals(sealer: Sealer): Proposals {
       return rows.map(row => open(row, now))
     },
     async listOfUser(db, userId, now, limit) {
-      const rows = await db
-        .selectFrom('proposal')
-        .selectAll()
-        .where('clinician_id', '=', userId)
-        .orderBy('created_at', 'desc')
-        .orderBy('id')
-        .limit(limit)
-        .execute()
-      return rows.map(row => open(row, now))
+      const pages = [
+        selectOpen(db, userId, now).limit(OPEN_OF_USER),
+        db
+          .selectFrom('proposal')
+          .where('clinician_id', '=', userId)
+          .where(({ or, eb }) => or([eb('state', 'not in', OPEN), eb('expires_at', '<=', now)]))
+          .limit(limit),
+      ]
+      const rows = await Promise.all(
+        pages.map(page => page.selectAll().orderBy('created_at', 'desc').orderBy('id').execute()),
+      )
+      return rows.flat().map(row => open(row, now))
     },
     async countOpen(db, userId, now) {
       const row = await selectOpen(db, userId, now)
@@ -157,11 +160,13 @@ export function createProposals(sealer: Sealer): Proposals {
 }
 
 /** One that is being signed counts, too: it may become open again. */
+const OPEN = ['open', 'signing'] as const
+
 function selectOpen(db: Db, userId: string, now: number) {
   return db
     .selectFrom('proposal')
     .where('clinician_id', '=', userId)
-    .where('state', 'in', ['open', 'signing'])
+    .where('state', 'in', OPEN)
     .where('expires_at', '>', now)
 }
 

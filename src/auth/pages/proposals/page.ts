@@ -1,4 +1,4 @@
-import { isFailure } from '../../../core/index.ts'
+import { escapeLines, isFailure } from '../../../core/index.ts'
 import { type ExactResource, formatExact } from '../../../fhir/index.ts'
 import { type Proposal, type ProposalState, REASON_CHARACTERS } from '../../../proposals/index.ts'
 import { type Person, renderName } from '../../../web/person/index.ts'
@@ -213,7 +213,7 @@ function renderTexts(texts: readonly string[]): Html {
 }
 
 function renderJson(title: string, resource: ExactResource): Html {
-  const text = formatExact(resource, 2)
+  const text = escapeLines(formatExact(resource, 2))
   const cut = text.length - LIMITS.proposalJson
   return html`<div><h3>${title}</h3><pre class="code" tabindex="0">${text.slice(0, LIMITS.proposalJson)}</pre>${cut > 0 && html`<p class="small muted">${cut.toLocaleString('en')} more characters are not shown.</p>`}</div>`
 }

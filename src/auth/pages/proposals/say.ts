@@ -1,4 +1,4 @@
-import { isRecord } from '../../../core/index.ts'
+import { escapeLines, isRecord } from '../../../core/index.ts'
 import { type ExactResource, formatExact } from '../../../fhir/index.ts'
 
 /** An element of a resource that a proposal changes, in words. */
@@ -57,12 +57,12 @@ function sayValue(value: unknown): string {
   return FORMS.map(form => form(value)).find(text => text !== undefined) ?? sayMembers(value)
 }
 
-/** A text, a number with its digits, or a truth value. */
+/** A text with its invisible characters, a number with its digits, or a truth value. */
 function sayPlain(value: unknown): string {
   if (typeof value !== 'string') return formatExact(value)
   // A decimal with digits that a number would lose is a marked text.
   const json = formatExact(value)
-  return json.startsWith('"') ? value : json
+  return json.startsWith('"') ? escapeLines(value) : json
 }
 
 function sayMembers(value: Readonly<Record<string, unknown>>): string {
