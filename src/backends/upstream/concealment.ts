@@ -4,15 +4,15 @@ import { UNSEEN_BINARY_MS, UNSEEN_MS, UNSEEN_READ_MS } from './limits.ts'
 
 /**
  * Conceals how long it took to find out that a caller may see nothing of a resource: an absent one has no content that is
- * received and checked, a hidden one may have megabytes. The reads of a request that show nothing may together use some
- * time to receive content. What they have not used of it is added to the response.
+ * received and checked, a hidden one may have megabytes. The first read of a request that shows nothing may use some time
+ * to receive content. What it has not used of it is added to the response.
  */
 export interface Concealment {
-  /** Whether nothing is left of the time: then a read first asks whether the resource is within the access. */
-  readonly isSpent: boolean
-  /** The result of a read, or `LATE` when nothing is left of the time. */
+  /** Whether a read has shown nothing before: then another first asks whether its resource is within the access. */
+  readonly asksFirst: boolean
+  /** The result of a read, or `LATE` when it has used the time. */
   limit<T>(reading: Promise<T>): Promise<T | typeof LATE>
-  /** The caller is shown nothing of a resource. Its last read has used some of the time. */
+  /** The caller is shown nothing of a resource, which was read last. */
   note(type: string): void
   /** Resolves when the response may be sent. */
   settle(): Promise<unknown> | undefined
@@ -21,14 +21,14 @@ export interface Concealment {
 export const LATE = Symbol('late')
 
 export interface Conceal {
-  /** The time that the reads of a request may use. */
+  /** The time that a read may use. */
   readonly readMs: number
   wait(ms: number): Promise<unknown>
 }
 
 export const CONCEAL: Conceal = { readMs: UNSEEN_READ_MS, wait: ms => setTimeout(ms) }
 
-/** The wait after which all time for reads is used, and the response takes a multiple of the step. */
+/** The wait after which all time for a read is used, and the response takes a multiple of the step. */
 export function computeWait(elapsed: number, unused: number, step: number): number {
   return unused + step - ((elapsed + unused) % step)
 }
@@ -39,20 +39,20 @@ const deadlines = createDeadlines()
 export function createConcealment(conceal = CONCEAL): Concealment {
   const began = performance.now()
   let step = 0
-  let unused = conceal.readMs
+  let unused = 0
   let ofLast = 0
   return {
-    get isSpent() {
-      return unused === 0
+    get asksFirst() {
+      return step > 0
     },
     limit(reading) {
       const from = performance.now()
       return new Promise((resolve, reject) => {
         const timed = {
-          deadline: from + unused,
+          deadline: from + conceal.readMs,
           index: -1,
           expire() {
-            ofLast = unused
+            ofLast = conceal.readMs
             resolve(LATE)
           },
         }
@@ -65,9 +65,8 @@ export function createConcealment(conceal = CONCEAL): Concealment {
       })
     },
     note(type) {
+      if (step === 0) unused = Math.max(0, conceal.readMs - ofLast)
       step = Math.max(step, type === 'Binary' ? UNSEEN_BINARY_MS : UNSEEN_MS)
-      unused = Math.max(0, unused - ofLast)
-      ofLast = 0
     },
     settle: () =>
       step === 0 ? undefined : conceal.wait(computeWait(performance.now() - began, unused, step)),

@@ -213,6 +213,22 @@ describe('a gateway in front of a server with cached search results', () => {
     assert.equal((await fhir.as('bob')('GET Condition/gone')).status, 403)
   })
 
+  it('a history has all versions, also right after many others were made (GATEWAY-22)', async () => {
+    await all('PUT Condition/counted', condition('counted', 'ann'))
+    const readHistory = async () => {
+      const { body } = await ann('GET Condition/_history?_count=500')
+      return (body.entry ?? []).filter(it => it.resource?.id === 'counted').length
+    }
+    assert.equal(await readHistory(), 1)
+    // Now HAPI takes this number of versions for that of all.
+    await all('GET Condition/_history')
+    for (let version = 2; version <= 60; version++)
+      await all('PUT Condition/hidden', condition('hidden', 'bob', { note: [{ text: String(version) }] }))
+    assert.equal(await readHistory(), 1)
+    const since = await ann('GET Condition/_history?_since=2020-01-01&_count=500')
+    assert.ok(since.body.entry?.some(it => it.resource?.id === 'counted'))
+  })
+
   it('the Cache-Control of the caller decides whether earlier results are used (GATEWAY-19)', async () => {
     for (const [cacheControl, isFresh] of [
       ['no-store', true],

@@ -23,8 +23,8 @@ export const LONG_STRING_OF_PAGE = 1 / 2
 export const UNSEEN_MS = 500
 /** The same for a Binary, which no search finds by its patient: HAPI may take 0.5 s for one of 16 MB. */
 export const UNSEEN_BINARY_MS = 2_000
-/** How long the reads of a request that show a limited caller nothing may wait for content. */
-export const UNSEEN_READ_MS = 300
+/** How long a read that shows a limited caller nothing may wait for content. */
+export const UNSEEN_READ_MS = 200
 /** Connections to the upstream, unless a setting says otherwise. */
 export const CONNECTIONS = 64
 /** Further connections for the gateway's own probes, which must not wait for requests. */

@@ -30,6 +30,8 @@ export interface UpstreamProfile {
    * gateway tries it in any case for searches that must not be stored.
    */
   readonly pagesByOffset: boolean
+  /** Whether a history ends after the number of versions that it had up to a minute ago, unless the request has `_since`. */
+  readonly cachedHistories: boolean
   /** The number of included resources after which the server ends, without saying so. */
   readonly mostIncludes: number
   /** Whether only the last page of a search has no link to a next page. If not, the gateway requests a total as well. */
@@ -46,6 +48,7 @@ const STRICT: UpstreamProfile = {
   exactSearches: true,
   cachedSearches: false,
   pagesByOffset: false,
+  cachedHistories: false,
   mostIncludes: Number.POSITIVE_INFINITY,
   linksEveryPage: true,
   stableOrder: true,
@@ -59,6 +62,7 @@ const HAPI: UpstreamProfile = {
   exactSearches: false,
   cachedSearches: true,
   pagesByOffset: true,
+  cachedHistories: true,
   mostIncludes: 1_000,
   linksEveryPage: false,
   stableOrder: false,

@@ -48,7 +48,7 @@ async function readWithin(
 ): Promise<StoredVersion | undefined | Failure> {
   const { concealment } = context
   const isOutside = async () => (await context.findsWithin(context, request, type, id, filter)) === false
-  if (concealment.isSpent)
+  if (concealment.asksFirst)
     return (await isOutside()) ? createOutside(type, id) : readVersion(context, request, type, id)
   const ending = new AbortController()
   const reading = readVersion(context, request, type, id, undefined, ending.signal)

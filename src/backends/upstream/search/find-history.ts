@@ -1,5 +1,11 @@
 import { isFailure, isRecord } from '../../../core/index.ts'
-import { findContentPatients, type HistoryQuery, parseReference, type Resource } from '../../../fhir/index.ts'
+import {
+  findContentPatients,
+  type HistoryQuery,
+  type Params,
+  parseReference,
+  type Resource,
+} from '../../../fhir/index.ts'
 import {
   type Failure,
   type FhirRequest,
@@ -44,7 +50,8 @@ export async function findHistory(
 ): Promise<HistoryPage | Failure> {
   const { interaction } = request
   const of = interaction.kind === 'history-instance' ? interaction : undefined
-  const first = `${getPath(interaction)}?${buildQuery(dropFormat(setPageSize(query)), context.urls)}`
+  const params = [...dropFormat(setPageSize(query)), ...sinceBeginning(context, query)]
+  const first = `${getPath(interaction)}?${buildQuery(params, context.urls)}`
   const { count } = query
   const page = await gather(from, count, [
     ({ link }) => fetchVersions(context, request, link === '' ? first : link, of),
@@ -57,6 +64,12 @@ export async function findHistory(
   if (isEndless && versions.length < count) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
   const total = extent === 'whole' && count > 0 ? versions.length : undefined
   return { versions, total, cursors: count > 0 ? links : new Map(), isNothing: false }
+}
+
+/** The end of a history is found only if the upstream does not count its versions (`cachedHistories`). */
+function sinceBeginning({ profile }: GatewayContext, { used }: HistoryQuery): Params {
+  const isLimited = used.some(([name]) => name === '_since' || name === '_at')
+  return profile().cachedHistories && !isLimited ? [['_since', '1900-01-01T00:00:00Z']] : []
 }
 
 /** An absent history takes as long as one of which the caller may see nothing. */
