@@ -27,7 +27,7 @@ export const NO_CHOICE: FormFault = fail({
 })
 
 function makeFormFault(field: OptionField, { text }: Fault): FormFault {
-  return fail({ reason: 'launch-option-invalid', field, text: `${capitalize(text)}.` })
+  return fail({ reason: 'launch-option-invalid', field, text: `${text}.` })
 }
 
 /** The encounter of a form. Empty for "No encounter", which is not the same as no choice. */
@@ -54,10 +54,6 @@ export function readOptions(form: Parameters): LaunchFormOptions | FormFault {
 
 function failLength(name: OptionField): Fault {
   return makeFault('option-too-long', { name, longest: LIMITS.contextTextCharacters })
-}
-
-function capitalize(text: string): string {
-  return /^(?:fhirContext|needPatientBanner)/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 /** One reference per line, or the JSON array itself, for roles, canonicals and identifiers. */
