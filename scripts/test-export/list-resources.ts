@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 
-type Resources = ReadonlyMap<string, object>
-type Line = { readonly resourceType: string; readonly id: string }
+interface Line {
+  readonly resourceType: string
+  readonly id: string
+  readonly meta?: { readonly lastUpdated?: string }
+}
+
+/** By `Type/id`. */
+export type Resources = ReadonlyMap<string, Line>
 
 /** By `Type/id`; each once. */
 function toMap(lines: readonly Line[]): Resources {
