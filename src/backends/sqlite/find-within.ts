@@ -1,17 +1,11 @@
 import { type AccessFilter, groupConstraints } from '../../smart/index.ts'
-import {
-  isVersionNumber,
-  type Repository,
-  type Stored,
-  selectPatients,
-  toStored,
-} from './repository/repository.ts'
+import { isVersionNumber, type Repository, type Stored, toStored } from './repository/repository.ts'
 import { buildQueriesCondition, buildSubjectCondition } from './search/planner/access-condition.ts'
-import { any, name, type Sql, sql } from './search/planner/sql.ts'
+import { any, type Sql, sql } from './search/planner/sql.ts'
 
 type Constraints = Exclude<AccessFilter, 'everything'>
 
-/** A version whose content is null if it is outside an access filter: its patients are not read either. */
+/** A version whose content is null if it is outside an access filter. */
 type FoundVersion = Omit<Stored, 'content'> & { readonly content: string | null }
 
 /**
@@ -49,14 +43,12 @@ function getStatement(repository: Repository, type: string, filter: Constraints,
 
 function buildStatement(repository: Repository, type: string, filter: Constraints, kind: Kind): Sql {
   const tid = repository.names.typeId(type)
-  const row = kind === 'current' ? 'r' : 'v'
-  const within = buildWithin(repository, type, filter, row)
-  const patients = sql`CASE WHEN ${within} THEN ${name(selectPatients(row))} END`
   return kind === 'current'
-    ? sql`SELECT r.rid, r.version, r.updated, r.deleted, CASE WHEN ${within} THEN r.content END, ${patients}
+    ? sql`SELECT r.rid, r.version, r.updated, r.deleted,
+        CASE WHEN ${buildWithin(repository, type, filter, 'r')} THEN r.content END
         FROM resource r WHERE r.tid = ${tid} AND r.id = ?`
     : sql`SELECT r.rid, v.version, v.updated, v.method = 'DELETE',
-        CASE WHEN ${within} THEN coalesce(v.content, r.content) END, ${patients}
+        CASE WHEN ${buildWithin(repository, type, filter, 'v')} THEN coalesce(v.content, r.content) END
         FROM resource r JOIN version v ON v.rid = r.rid WHERE r.tid = ${tid} AND r.id = ? AND v.version = ?`
 }
 

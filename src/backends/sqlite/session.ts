@@ -76,10 +76,10 @@ export class SqliteSession implements BackendSession {
     const { repository } = this.#context
     const found = findWithin(repository, type, id, filter, version)
     if (!found) return undefined
-    const { content, patients, ...row } = found
+    const { content } = found
     return content === null
-      ? new OutsideVersion({ ...row, content: '' }, repository.database)
-      : new SqliteVersion({ ...row, content, patients }, repository.database)
+      ? new OutsideVersion({ ...found, content: '' }, repository.database)
+      : new SqliteVersion({ ...found, content }, repository.database)
   }
 
   search(request: FhirRequest<Search>, cursor?: Cursor): Awaitable<SearchPage | Failure> {

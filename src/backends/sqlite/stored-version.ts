@@ -58,7 +58,7 @@ export class OutsideVersion extends SqliteVersion {
   }
 }
 
-type IndexedVersion = Pick<Stored, 'type' | 'rid' | 'version' | 'content' | 'patients'>
+type IndexedVersion = Pick<Stored, 'type' | 'rid' | 'version' | 'content'>
 
 /** The resources in a Bundle or in Parameters are not indexed. */
 export const COLLECTIONS: ReadonlySet<string> = new Set(['Bundle', 'Parameters'])
@@ -66,22 +66,17 @@ export const COLLECTIONS: ReadonlySet<string> = new Set(['Bundle', 'Parameters']
 /** The patients of a version and of its contained resources, by the index; undefined if only the content shows them. */
 export function findVersionPatients(
   database: Database,
-  { type, rid, version, content, patients = findOwnPatients(database, rid, version) }: IndexedVersion,
+  { type, rid, version, content }: IndexedVersion,
 ): readonly string[] | undefined {
   if (COLLECTIONS.has(type)) return undefined
-  return [...patients, ...findContained(database, { rid, version, content })]
-}
-
-function findOwnPatients(database: Database, rid: number, version: number): readonly string[] {
-  return database
-    .rows('SELECT patient FROM compartment WHERE rid = ? AND version = ?', [rid, version])
-    .map(([patient]) => String(patient))
+  const own = database.rows('SELECT patient FROM compartment WHERE rid = ? AND version = ?', [rid, version])
+  return [...own.map(([patient]) => String(patient)), ...findContained(database, { rid, version, content })]
 }
 
 /** Most resources have no contained ones, which the text shows sooner than the index. */
 export function findContained(
   database: Database,
-  { rid, version, content }: Omit<IndexedVersion, 'type' | 'patients'>,
+  { rid, version, content }: Omit<IndexedVersion, 'type'>,
 ): readonly string[] {
   if (!content.includes('"contained"')) return []
   return database

@@ -63,19 +63,7 @@ export interface Stored {
   readonly deleted: boolean
   /** JSON. A deleted resource has the content of its last version, by which it is checked (ABSENT-3). */
   readonly content: string
-  /** The patients of the version by the index, if they were read with it. */
-  readonly patients?: readonly string[] | undefined
 }
-
-/** A column of a statement that finds one version: what the audit record needs is not read by a statement of its own. */
-export function selectPatients(row: 'r' | 'v'): string {
-  return `(SELECT group_concat(c.patient, ' ') FROM compartment c WHERE c.rid = ${row}.rid AND c.version = ${row}.version)`
-}
-
-const FIND = `SELECT r.rid, r.version, r.updated, r.deleted, r.content, ${selectPatients('r')}
-  FROM resource r WHERE r.tid = ? AND r.id = ?`
-const FIND_VERSION = `SELECT r.rid, v.version, v.updated, v.method = 'DELETE', coalesce(v.content, r.content), ${selectPatients('v')}
-  FROM resource r JOIN version v ON v.rid = r.rid WHERE r.tid = ? AND r.id = ? AND v.version = ?`
 
 /** A version that only has to be written. */
 export interface PreparedWrite extends Pick<Stored, 'type' | 'id' | 'version'> {
@@ -108,13 +96,16 @@ export class Repository {
   }
 
   find(type: string, id: string): Stored | undefined {
-    const [row] = this.database.rows(FIND, [this.names.typeId(type), id])
+    const sql = 'SELECT rid, version, updated, deleted, content FROM resource WHERE tid = ? AND id = ?'
+    const [row] = this.database.rows(sql, [this.names.typeId(type), id])
     return row && toStored(type, id, row)
   }
 
   findVersion(type: string, id: string, version: string): Stored | undefined {
     if (!isVersionNumber(version)) return undefined
-    const [row] = this.database.rows(FIND_VERSION, [this.names.typeId(type), id, Number(version)])
+    const sql = `SELECT r.rid, v.version, v.updated, v.method = 'DELETE', coalesce(v.content, r.content)
+      FROM resource r JOIN version v ON v.rid = r.rid WHERE r.tid = ? AND r.id = ? AND v.version = ?`
+    const [row] = this.database.rows(sql, [this.names.typeId(type), id, Number(version)])
     return row && toStored(type, id, row)
   }
 
@@ -300,24 +291,8 @@ export function toStored<Content = string>(
   id: string,
   row: readonly SqlValue[],
 ): Omit<Stored, 'content'> & { readonly content: Content } {
-  const [rid, version, updated, deleted, content, patients] = row as [
-    number,
-    number,
-    number,
-    number,
-    Content,
-    string | null,
-  ]
-  return {
-    rid,
-    type,
-    id,
-    version,
-    updated,
-    deleted: deleted === 1,
-    content,
-    patients: patients?.split(' ') ?? [],
-  }
+  const [rid, version, updated, deleted, content] = row as [number, number, number, number, Content]
+  return { rid, type, id, version, updated, deleted: deleted === 1, content }
 }
 
 const TOO_MANY_ROWS = failFor('index-rows-too-many', { most: limits.INDEX_ROWS })
