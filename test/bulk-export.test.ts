@@ -6,6 +6,7 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { createAuditor, createFhirAudit, findRecords } from '../src/audit/index.ts'
+import { SqliteRows } from '../src/backends/sqlite/export-rows.ts'
 import { fhirServer } from '../src/backends/sqlite/index.ts'
 import { exportOperations, failFor, listGatewayOperations, type Resource } from '../src/fhir/index.ts'
 import { refuse } from '../src/interceptor/index.ts'
@@ -87,6 +88,8 @@ interface Server {
   /** The number of checks of a token after which it is revoked. */
   readonly token: { checksLeft: number }
   as(caller: Partial<TestCaller>): ReturnType<typeof createBulkClient>
+  /** The origin of the server, which listens on a port from then on. */
+  listen(): Promise<string>
   close(): Promise<void>
 }
 
@@ -117,6 +120,12 @@ async function startServer(open: OpenGuarded, fileResources = 2): Promise<Server
       createBulkClient(fhir.app, { ...SERVICE, ...caller }, seconds => {
         clock.ahead += seconds * 1000
       }),
+    async listen() {
+      const { server } = fhir.app
+      if (!server.listening) await fhir.app.listen({ port: 0, host: '127.0.0.1' })
+      const address = server.address()
+      return `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`
+    },
     async close() {
       await fhir.close()
       await store.close()
@@ -628,13 +637,10 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS)) {
     })
 
     it('sends all files that a client asks for at once, and starts a limited number of exports (EXPORT-9)', async () => {
-      const { app } = server.fhir
-      await app.listen({ port: 0, host: '127.0.0.1' })
-      const address = app.server.address()
       const client = server.as({ client_id: 'greedy' })
       const { output } = await client.run('GET $export?_type=Patient')
       const { pathname, search } = new URL(output[0]?.url ?? '')
-      const file = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}${pathname}${search}`
+      const file = `${await server.listen()}${pathname}${search}`
       const headers = { authorization: bearerOf({ ...SERVICE, client_id: 'greedy' }), host: 'localhost:8080' }
       const ask = () => fetch(file, { headers })
       const replies = await Promise.all(Array.from({ length: 14 }, ask))
@@ -689,6 +695,34 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS)) {
       server.clock.ahead += 1_000
       await asService().poll(status)
     })
+
+    if (isEmbedded)
+      it('is no longer read when its client has left, even if no line is for it (EXPORT-9)', async t => {
+        const { output } = await asService().run('GET $export?_type=Patient')
+        let steps = 0
+        t.mock.method(SqliteRows.prototype, 'read', async function* () {
+          for (;;) {
+            steps++
+            await setTimeout(1)
+            yield []
+          }
+        })
+        const leave = new AbortController()
+        const { pathname, search } = new URL(output[0]?.url ?? '')
+        const reply = fetch(`${await server.listen()}${pathname}${search}`, {
+          headers: { authorization: bearerOf(SERVICE), host: 'localhost:8080' },
+          signal: leave.signal,
+        })
+        while (steps < 10) await setTimeout(1)
+        leave.abort()
+        await assert.rejects(reply)
+        let before = 0
+        for (let round = 0; round < 50 && before < steps; round++) {
+          before = steps
+          await setTimeout(100)
+        }
+        assert.equal(steps, before)
+      })
 
     it('is in the CapabilityStatement (EXPORT-8)', async () => {
       const { body } = await server.fhir.ask('GET /metadata', ADMIN)

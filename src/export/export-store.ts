@@ -6,7 +6,6 @@ import {
   listPatients,
   planLocalExport,
   readLocalExport,
-  toLine,
   toResponse,
 } from '../fhir-api/index.ts'
 import { findReason } from '../import/index.ts'
@@ -54,7 +53,7 @@ export async function exportStore(options: StoreExport): Promise<number | NotExp
     read += rows.read
     resources += rows.kept.length
     for (const row of rows.kept) {
-      files.append(rows.type, toLine(row.text))
+      files.append(rows.type, row.text)
       patients.add(listPatients(row, source.baseUrl))
     }
     if (patients.isLong) await patients.record()

@@ -141,7 +141,7 @@ export interface ExportSelection {
 export interface ExportRow {
   readonly type: string
   readonly id: string
-  /** JSON as stored. */
+  /** JSON as stored, without line breaks. */
   readonly text: string
   parse(): Resource
   /** See `StoredVersion`. */

@@ -103,17 +103,18 @@ export class SqliteRows implements ExportSource {
     after: number,
     to: number,
   ): { readonly rows: readonly ExportRow[]; readonly last: number } {
-    const { text, values } = this.#select(selection, after, to, EACH, WITH_PATIENTS)
     const { database } = this.#repository
-    const rows: SqliteRow[] = []
     const hasContained = this.#hasContained()
+    const columns = hasContained ? EACH_WITH_CONTAINED : EACH
+    const { text, values } = this.#select(selection, after, to, columns, WITH_PATIENTS)
+    const rows: SqliteRow[] = []
     let characters = 0
     let last = after
     for (const row of database.each(text, values)) {
       const seq = Number(row[0])
       // A further patient of the same version.
       if (seq === last) {
-        rows.at(-1)?.add(row)
+        rows.at(-1)?.add(String(row[3]))
         continue
       }
       if (characters >= EXPORT_CHARACTERS) return { rows, last }
@@ -172,7 +173,8 @@ export function openLocalExport(repository: Repository, clock: () => number): Lo
 }
 
 const NOTHING = name('')
-const EACH = name('v.seq, v.rid, v.version, r.id, coalesce(v.content, r.content), p.patient')
+const EACH = name('v.seq, r.id, coalesce(v.content, r.content), p.patient')
+const EACH_WITH_CONTAINED = name('v.seq, r.id, coalesce(v.content, r.content), p.patient, v.rid, v.version')
 
 // With the patients of each version, so that no further statement is needed: a row for each of them.
 const WITH_PATIENTS = name('LEFT JOIN compartment p ON p.rid = v.rid AND p.version = v.version')
@@ -180,6 +182,7 @@ const WITH_PATIENTS = name('LEFT JOIN compartment p ON p.rid = v.rid AND p.versi
 /** A class, because there is one for every line of a file. */
 class SqliteRow implements ExportRow {
   readonly type: string
+  readonly id: string
   readonly text: string
   readonly #columns: readonly SqlValue[]
   /** If there may be patients of contained resources. */
@@ -188,18 +191,15 @@ class SqliteRow implements ExportRow {
 
   constructor(type: string, columns: readonly SqlValue[], database: Database | undefined) {
     this.type = type
-    this.text = String(columns[4])
+    this.id = String(columns[1])
+    this.text = String(columns[2])
     this.#columns = columns
     this.#database = database
   }
 
-  get id(): string {
-    return String(this.#columns[3])
-  }
-
   /** Adds the patient of a further row of the same version. */
-  add(columns: readonly SqlValue[]): void {
-    this.#more = [...this.#more, String(columns[5])]
+  add(patient: string): void {
+    this.#more = [...this.#more, patient]
   }
 
   parse(): Resource {
@@ -208,10 +208,10 @@ class SqliteRow implements ExportRow {
 
   findPatients(): readonly string[] | undefined {
     if (COLLECTIONS.has(this.type)) return undefined
-    const [, rid, version, , , patient] = this.#columns
+    const patient = this.#columns[3]
     const own = typeof patient === 'string' ? [patient, ...this.#more] : NONE
     if (!this.#database) return own
-    const indexed = { rid: Number(rid), version: Number(version), content: this.text }
+    const indexed = { rid: Number(this.#columns[4]), version: Number(this.#columns[5]), content: this.text }
     return [...own, ...findContained(this.#database, indexed)]
   }
 }

@@ -9,7 +9,7 @@ import type { Failure, StreamRecord } from '../response.ts'
 import { readBlocks } from './blocks.ts'
 import { openFileUrl } from './file-url.ts'
 import { EXPORT_CHECK_MS, EXPORT_DOWNLOADS } from './limits.ts'
-import { formatDeletion, formatHeader, formatLine } from './line.ts'
+import { formatDeletion, formatHeader, formatLine, LineWriter } from './line.ts'
 import { createRowCheck, listPatients, selectRows } from './rows.ts'
 import { findJob } from './status.ts'
 
@@ -36,8 +36,9 @@ export const sendFile: Handler<'operation'> = async (context, request) => {
   const release = await exports.downloads.take(job.owner, request.connection)
   if (!release) return failFor('export-downloads-too-many', { most: EXPORT_DOWNLOADS })
   const sent = new SentRows(context.baseUrl)
-  const lines = writeLines(context, request, { job, file: content.file, sent, askedAt })
-  const body = Readable.from(lines, { objectMode: false }).once('close', release)
+  const hasLeft = () => body.destroyed
+  const lines = writeLines(context, request, { job, file: content.file, sent, askedAt, hasLeft })
+  const body: Readable = Readable.from(lines, { objectMode: false }).once('close', release)
   return { status: 200, headers: NDJSON, body, streamed: sent }
 }
 
@@ -93,16 +94,15 @@ interface SentFile {
   readonly sent: SentRows
   /** When its token was checked. */
   readonly askedAt: number
+  /** Whether the client has left. The stream closes only when the lines end. */
+  hasLeft(): boolean
 }
-
-/** Characters that are sent at once. */
-const CHUNK = 98_304
 
 /** Throws if rows are missing, or if the token was revoked or the export has ended: the response then breaks off, and is never taken for a whole file. */
 async function* writeLines(
   context: Context,
   request: FhirRequest<Operation>,
-  { job, file, sent, askedAt }: SentFile,
+  { job, file, sent, askedAt, hasLeft }: SentFile,
 ): AsyncGenerator<Buffer> {
   const { exports, baseUrl, clock } = context
   const { order } = job
@@ -113,9 +113,11 @@ async function* writeLines(
     return check
   }
   let checkedAt = askedAt
-  let chunk = ''
+  const lines = new LineWriter(baseUrl)
   let headed: string | undefined
   for await (const part of readParts(context, job, file)) {
+    // Without lines for the client, nothing else would notice.
+    if (hasLeft()) return
     if (clock() - checkedAt >= EXPORT_CHECK_MS) {
       checkedAt = clock()
       if (!(await exports?.jobs.isOpen(job.id, checkedAt)) || (await request.isRevoked()))
@@ -126,19 +128,19 @@ async function* writeLines(
     if (isFailure(kept)) throw failFile(kept)
     if (part.patient !== headed && kept.length > 0) {
       headed = part.patient
-      chunk += `${formatHeader(headed)}\n`
+      const full = lines.add(formatHeader(headed))
+      if (full) yield full
     }
     for (const row of kept) {
       sent.add(row)
-      chunk += `${file.kind === 'deleted' ? formatDeletion(row) : formatLine(row, order, baseUrl)}\n`
-      if (chunk.length < CHUNK) continue
-      yield Buffer.from(chunk)
-      chunk = ''
+      const full = lines.add(file.kind === 'deleted' ? formatDeletion(row) : formatLine(row, order))
+      if (full) yield full
     }
     await request.work.pause()
   }
   sent.isWhole = true
-  if (chunk !== '') yield Buffer.from(chunk)
+  const rest = lines.take()
+  if (rest) yield rest
 }
 
 function failFile({ reason }: Failure): Error {

@@ -3,11 +3,10 @@ import type { ExportRow } from '../backend.ts'
 import type { ExportOrder } from '../exports.ts'
 
 /** A line of a file: the resource as stored, as far as the client wants it. */
-export function formatLine(row: ExportRow, { elements }: ExportOrder, baseUrl: string): string {
-  const wanted = listElements(elements, row.type)
-  const text =
-    wanted.length === 0 ? row.text : shapeResponse(row.text, { summary: 'false', elements: wanted })
-  return addBase(toLine(text), baseUrl)
+export function formatLine({ type, text }: ExportRow, { elements }: ExportOrder): string {
+  if (elements.length === 0) return text
+  const wanted = listElements(elements, type)
+  return wanted.length === 0 ? text : shapeResponse(text, { summary: 'false', elements: wanted })
 }
 
 /** JSON without line breaks. */
@@ -22,9 +21,49 @@ function listElements(elements: readonly string[], type: string): readonly strin
   })
 }
 
-/** The URL of an attachment is absolute, so that it can be opened (Bulk Data Access 3.0.0, Attachments). */
-function addBase(text: string, baseUrl: string): string {
-  return text.includes('Binary/') ? text.replace(ATTACHED, `$1${baseUrl}/Binary/`) : text
+/** Bytes that are sent at once. */
+const PIECE = 131_072
+
+/** Lines are written where they are sent from: joined texts would be copied twice more. */
+export class LineWriter {
+  readonly #baseUrl: string
+  #bytes = NONE
+  #end = 0
+
+  constructor(baseUrl: string) {
+    this.#baseUrl = baseUrl
+  }
+
+  /** Returns the lines before, if this one does not fit. */
+  add(line: string): Buffer | undefined {
+    // A character of a JavaScript text takes three bytes of UTF-8 at most.
+    const most = 3 * line.length < PIECE ? 3 * line.length + 1 : Buffer.byteLength(line) + 1
+    let full: Buffer | undefined
+    if (this.#end + most > this.#bytes.length) {
+      full = this.take()
+      this.#bytes = Buffer.allocUnsafe(Math.max(PIECE, most))
+    }
+    this.#end += this.#bytes.write(line, this.#end)
+    this.#bytes[this.#end++] = LINE_FEED
+    return full
+  }
+
+  /** The lines that were not returned yet. */
+  take(): Buffer | undefined {
+    const lines = this.#bytes.subarray(0, this.#end)
+    this.#bytes = NONE
+    this.#end = 0
+    return lines.length === 0 ? undefined : addBase(lines, this.#baseUrl)
+  }
+}
+
+const NONE = Buffer.alloc(0)
+const LINE_FEED = 10
+
+/** The URLs of attachments are absolute, so that they can be opened (Bulk Data Access 3.0.0, Attachments). */
+function addBase(lines: Buffer, baseUrl: string): Buffer {
+  if (!lines.includes('Binary/')) return lines
+  return Buffer.from(lines.toString().replace(ATTACHED, `$1${baseUrl}/Binary/`))
 }
 
 // In JSON the quotation marks of a text are escaped, so that this is a member and not a part of a text.

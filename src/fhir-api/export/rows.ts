@@ -121,7 +121,6 @@ export function createPartCheck(
   const needsPatient = order.level !== 'system' && isOfPatients(type)
 
   function isOfSelected(row: ExportRow): boolean {
-    if (!needsPatient) return true
     const found = listPatients(row, baseUrl)
     if (!patients) return found.length > 0
     return (
@@ -160,7 +159,7 @@ export function createPartCheck(
   }
 
   return async rows => {
-    const selected = rows.filter(isOfSelected)
+    const selected = needsPatient ? rows.filter(isOfSelected) : rows
     if (filters.length === 0 && isWhole(access, type) && !isOfTargets(order, type)) return selected
     const parsed: { readonly row: ExportRow; readonly resource: Resource }[] = []
     for (const row of selected) {

@@ -8,18 +8,19 @@ import {
   type Resource,
   Work,
 } from '../../../fhir/index.ts'
-import type {
-  ExportMoment,
-  ExportRange,
-  ExportRow,
-  ExportSelection,
-  ExportSource,
-  Failure,
-  FhirRequest,
-  HistoryPage,
-  Search,
-  SearchEntry,
-  SearchPage,
+import {
+  type ExportMoment,
+  type ExportRange,
+  type ExportRow,
+  type ExportSelection,
+  type ExportSource,
+  type Failure,
+  type FhirRequest,
+  type HistoryPage,
+  type Search,
+  type SearchEntry,
+  type SearchPage,
+  toLine,
 } from '../../../fhir-api/index.ts'
 import type { Access, AccessFilter } from '../../../smart/index.ts'
 import { chunk } from '../chunk.ts'
@@ -337,7 +338,7 @@ function toRow(entry: SearchEntry): TimedRow {
   const resource = entry.parse()
   const { lastUpdated } = resource.meta ?? {}
   const updated = typeof lastUpdated === 'string' ? parseDateRange(lastUpdated)?.low : undefined
-  return { type: entry.type, id: entry.id, text: entry.text, parse: () => resource, updated }
+  return { type: entry.type, id: entry.id, text: toLine(entry.text), parse: () => resource, updated }
 }
 
 /** So many rows are not in the right order by chance. */
