@@ -22,7 +22,7 @@ function listElements(elements: readonly string[], type: string): readonly strin
 }
 
 /** Bytes that are sent at once. */
-const PIECE = 131_072
+const PIECE = 65_536
 
 /** Lines are written where they are sent from: joined texts would be copied twice more. */
 export class LineWriter {
