@@ -129,6 +129,20 @@ const ELSEWHERE = {
   'export-polled-early': 'test/bulk-export.test.ts',
   'export-jobs-too-many': 'test/bulk-export.test.ts',
   'export-downloads-too-many': 'test/bulk-export.test.ts',
+  'origin-refused': 'test/mcp-reasons.test.ts',
+  'message-too-large': 'test/mcp-reasons.test.ts',
+  'message-of-other-type': 'test/mcp-reasons.test.ts',
+  'message-not-json': 'test/mcp-reasons.test.ts',
+  'message-malformed': 'test/mcp-reasons.test.ts',
+  'message-headers-differ': 'test/mcp-reasons.test.ts',
+  'mcp-version-unsupported': 'test/mcp-reasons.test.ts',
+  'mcp-method-unknown': 'test/mcp-reasons.test.ts',
+  'mcp-parameters-wrong': 'test/mcp-reasons.test.ts',
+  'tool-unknown': 'test/mcp-reasons.test.ts',
+  'tool-arguments-wrong': 'test/mcp-reasons.test.ts',
+  'tool-misused': 'test/mcp-reasons.test.ts',
+  'proposals-too-many': 'test/mcp-reasons.test.ts',
+  'calls-too-many': 'test/mcp-reasons.test.ts',
 } as const satisfies Partial<Record<FhirReason, string>>
 
 type Outcome = Refusal | Reply

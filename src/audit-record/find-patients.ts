@@ -26,6 +26,7 @@ export interface AuditedRequest {
   readonly method: string
   readonly tool?: string | undefined
   readonly isTrial?: true | undefined
+  readonly isCall?: true | undefined
   readonly interaction: Interaction | Misunderstood
   /** Raw, below the base. If it is not a FHIR interaction, only the parts that look like FHIR are stored. */
   readonly address?: string | undefined

@@ -26,6 +26,8 @@ export interface FinishedRequest {
   readonly tool?: string | undefined
   /** Whether a change was only tried: nothing was written. */
   readonly isTrial?: true | undefined
+  /** Whether it is a message of an assistant that made no FHIR request. */
+  readonly isCall?: true | undefined
   readonly address: string
   readonly interaction: Interaction | Misunderstood
   readonly authenticated?: Authenticated | undefined
@@ -80,7 +82,8 @@ export async function createRecordsInTurns(
 function* createInSteps(finished: FinishedRequest, fhirBaseUrl: string): Generator<undefined, Records> {
   const { interaction, authenticated, rejectedGrant, problem, responseBody } = finished
   const refusal = problem && findRefusal(problem)
-  const anonymous = authenticated === undefined && rejectedGrant === undefined
+  const isUnknown = authenticated === undefined && rejectedGrant === undefined
+  const anonymous = isUnknown || problem?.reason === 'calls-too-many'
   const whole = {
     ...finished,
     anonymous,
@@ -205,7 +208,8 @@ function isRefusing({
   readonly kind?: string | undefined
 }): boolean {
   const isOutside = reason === 'outside-access' || reason === 'hidden-target' || isFor('not-within', reason)
-  return isOutside || kind === 'misunderstood' || isFor('bad-bundle', reason)
+  const isUnclear = kind === 'misunderstood' || isFor('bad-bundle', reason)
+  return isOutside || isUnclear || isFor('refused-call', reason)
 }
 
 function findFailure(found: { readonly reason: string }): Because | undefined {

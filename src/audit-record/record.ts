@@ -50,7 +50,7 @@ export interface AuditRecord {
   readonly token?: string | undefined
   readonly requestId?: string | undefined
   readonly address?: string | undefined
-  /** True if the caller did not authenticate. Repeated requests are counted. */
+  /** True if the caller did not authenticate, or is beyond its limit of calls. Repeated requests are counted. */
   readonly anonymous?: boolean | undefined
   /** The number of requests that a count represents. */
   readonly repeats?: number | undefined

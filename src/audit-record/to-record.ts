@@ -29,6 +29,7 @@ export function createRecord(request: AuditedRequest, fhirBaseUrl: string): Audi
     type: 'type' in interaction ? interaction.type : undefined,
     id: findId(request, fhirBaseUrl),
     ...fileUnder(findPatients(request, fhirBaseUrl)),
+    ...(request.isCall && CALL),
     client: grant?.clientId,
     subject: grant?.subject,
     fhirUser: grant?.fhirUser && `${grant.fhirUser.type}/${grant.fhirUser.id}`,
@@ -41,6 +42,9 @@ export function createRecord(request: AuditedRequest, fhirBaseUrl: string): Audi
     ...describeDetails(request),
   }
 }
+
+/** It has read nothing of a record. Its launch names the patient. */
+const CALL = { interaction: 'call', patient: undefined, patients: undefined } as const
 
 /** A change that is tried reads, and writes nothing: it is what FHIR calls `$validate` with a mode. */
 function describeTrial(

@@ -91,6 +91,7 @@ export {
   type Refused,
 } from './problem.ts'
 export type { NOT_WITHIN, TOKENS } from './reasons/access.ts'
+export type { CallReason } from './reasons/calls.ts'
 export {
   type Because,
   describeFailed,

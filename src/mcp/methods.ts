@@ -1,5 +1,6 @@
 import { isFailure } from '../core/index.ts'
 import { checkMembers } from '../endpoint/index.ts'
+import { type Because, type CallReason, failFor } from '../fhir/index.ts'
 import type { Grant } from '../smart/index.ts'
 import { condense } from './condense.ts'
 import { CALL_MS, FAULT_CHARACTERS } from './limits.ts'
@@ -15,7 +16,7 @@ import {
   type ToolFault,
   type ToolResult,
 } from './tool.ts'
-import { listUsableTools } from './tools.ts'
+import { listUsableTools, TOOLS } from './tools.ts'
 
 /** What a method needs. */
 export interface MethodContext {
@@ -23,6 +24,8 @@ export interface MethodContext {
   readonly version: string
   readonly grant: Grant
   startCall(tool: string): Call
+  /** Records a call that made no FHIR request. */
+  recordCall(tool: string, refusal?: Because<CallReason>): Promise<void>
 }
 
 type MethodFault = ProtocolFault | LackingScopes
@@ -51,7 +54,7 @@ const METHODS: Readonly<Record<string, Method>> = {
   'prompts/get': (_context, { id, params: { name } }) =>
     name === PREPARE.name
       ? { description: PREPARE.description, messages: PREPARE_MESSAGES }
-      : failProtocol('invalid-params', `There is no such prompt. Use ${PREPARE.name}.`, { id }),
+      : failProtocol('mcp-parameters-wrong', `There is no such prompt. Use ${PREPARE.name}.`, { id }),
   'resources/list': ({ baseUrl, grant }, { isModern }) => ({
     ...(isModern && CACHEABLE),
     resources: grant.patient === undefined ? [] : [describePatient(baseUrl, grant.patient)],
@@ -89,7 +92,7 @@ export async function answer(context: MethodContext, message: Message): Promise<
   const { id, method, isModern } = message
   const methods = isModern ? OF_MODERN : OF_INITIALIZED
   const perform = Object.hasOwn(methods, method) ? methods[method] : undefined
-  if (!perform) return failProtocol('unknown-method', `There is no method ${shorten(method)}`, { id })
+  if (!perform) return failProtocol('mcp-method-unknown', `There is no method ${shorten(method)}`, { id })
   const result = await perform(context, message)
   if (isFailure(result) || !isModern) return result
   const _meta = { 'io.modelcontextprotocol/serverInfo': describeServer(context.version) }
@@ -111,19 +114,27 @@ function describeTool({ name, title, description, input, output, keeps }: Tool):
 }
 
 async function callTool(
-  { grant, startCall }: MethodContext,
+  { grant, startCall, recordCall }: MethodContext,
   { id, params }: Message,
 ): Promise<object | MethodFault> {
   const { name, arguments: given = {} } = params
   const tool = listUsableTools(grant).find(it => it.name === name)
   if (!tool) {
     const names = listUsableTools(grant).map(it => it.name)
-    return failProtocol('invalid-params', `There is no such tool. Tools: ${names.join(', ')}`, { id })
+    return failProtocol('tool-unknown', `There is no such tool. Tools: ${names.join(', ')}`, {
+      id,
+      tool: TOOLS.find(it => it.name === name)?.name,
+    })
   }
   const read = checkMembers(tool.input, given)
-  if (isFailure(read))
+  if (isFailure(read)) {
+    await recordCall(tool.name, failFor('tool-arguments-wrong'))
     return sayFault(read.faults.map(it => `${it.name}: ${it.text}`).join('; ') || 'Too many arguments.')
-  const result = await endInTime(tool.call(startCall(tool.name), read))
+  }
+  const call = startCall(tool.name)
+  const result = await endInTime(tool.call(call, read))
+  const refusal = isFailure(result) && result.reason === 'misused' ? result.refusal : undefined
+  if (!call.hasRequested()) await recordCall(tool.name, refusal)
   if (!isFailure(result)) return isShortEnough(result) ? sayResult(result) : sayFault(TOO_LONG)
   return result.reason === 'lacking-scopes' ? result : sayFault(result.text)
 }
@@ -164,15 +175,13 @@ async function readPatientResource(
 ): Promise<object | MethodFault> {
   const { patient } = grant
   if (patient === undefined || uri !== `${baseUrl}/Patient/${patient}`)
-    return failProtocol('invalid-params', 'There is no such resource. resources/list names them.', {
+    return failProtocol('mcp-parameters-wrong', 'There is no such resource. resources/list names them.', {
       id,
       data: { uri: shorten(String(uri), FAULT_CHARACTERS) },
     })
   const resource = await startCall('resources/read').fetch(`/Patient/${patient}`)
   if (isFailure(resource))
-    return resource.reason === 'lacking-scopes'
-      ? resource
-      : failProtocol('invalid-params', resource.text, { id })
+    return resource.reason === 'lacking-scopes' ? resource : failProtocol('unreadable', resource.text, { id })
   const text = JSON.stringify(condense(resource).resource)
   const contents = [{ uri, mimeType: 'application/fhir+json', text }]
   return { ...(isModern && CACHEABLE), contents }

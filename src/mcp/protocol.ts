@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Failed, fail, isRecord, readText } from '../core/index.ts'
+import { type Failed, fail, isRecord, readText, type StoredFacts } from '../core/index.ts'
+import { type Because, type CallReason, getFhirWords } from '../fhir/index.ts'
 
 /** MCP 2026-07-28: without a session, each request states its version. */
 export const MODERN = '2026-07-28'
@@ -22,32 +23,53 @@ export interface Message {
 
 /** Why a message gets an error (JSON-RPC 2.0, 5.1; MCP 2026-07-28, Streamable HTTP). */
 export interface ProtocolFault extends Failed {
-  readonly reason: keyof typeof FAULTS
+  readonly reason: keyof typeof OF_CALLS | keyof typeof OTHERS
   readonly id?: string | number | undefined
   readonly text: string
   readonly data?: object | undefined
+  /** For the audit trail. */
+  readonly facts?: StoredFacts | undefined
+  readonly tool?: string | undefined
 }
 
-const FAULTS = {
-  'not-json': { status: 400, code: -32700 },
-  'not-a-message': { status: 400, code: -32600 },
-  'header-mismatch': { status: 400, code: -32020 },
-  'unsupported-version': { status: 400, code: -32022 },
-  'unknown-method': { status: 404, code: -32601 },
-  'invalid-params': { status: 400, code: -32602 },
+const OF_CALLS = {
+  'origin-refused': -32000,
+  'message-too-large': -32600,
+  'message-of-other-type': -32600,
+  'message-not-json': -32700,
+  'message-malformed': -32600,
+  'message-headers-differ': -32020,
+  'mcp-version-unsupported': -32022,
+  'mcp-method-unknown': -32601,
+  'mcp-parameters-wrong': -32602,
+  'tool-unknown': -32602,
+  'calls-too-many': -32000,
+} as const satisfies Partial<Record<CallReason, number>>
+
+/** Those with a status are recorded elsewhere: when the token or the FHIR request was refused. */
+const OTHERS = {
   forbidden: { status: 403, code: -32000 },
   unauthorized: { status: 401, code: -32000 },
-  'too-many-calls': { status: 429, code: -32000 },
   'not-allowed': { status: 405, code: -32000 },
+  unreadable: { status: 400, code: -32602 },
   broken: { status: 500, code: -32603 },
 } as const
 
 export function failProtocol(
-  reason: keyof typeof FAULTS,
+  reason: keyof typeof OF_CALLS | keyof typeof OTHERS,
   text: string,
-  more: Pick<ProtocolFault, 'id' | 'data'> = {},
+  more: Pick<ProtocolFault, 'id' | 'data' | 'facts' | 'tool'> = {},
 ): ProtocolFault {
   return fail({ reason, text, ...more })
+}
+
+/** Why the call is refused, for the audit trail. Undefined if that is recorded elsewhere. */
+export function findRefusal({ reason, facts = {} }: ProtocolFault): Because<CallReason> | undefined {
+  return isOfCalls(reason) ? fail({ reason, facts }) : undefined
+}
+
+function isOfCalls(reason: ProtocolFault['reason']): reason is keyof typeof OF_CALLS {
+  return Object.hasOwn(OF_CALLS, reason)
 }
 
 /** The response to a fault. In the versions with `initialize`, the faults of a method are those of JSON-RPC, with status 200. */
@@ -55,8 +77,10 @@ export function describeFault(
   { reason, id, text, data }: ProtocolFault,
   isModern = true,
 ): { readonly status: number; readonly body: object } {
-  const { status, code } = FAULTS[reason]
-  const isOfMethod = reason === 'unknown-method' || reason === 'invalid-params'
+  const { status, code } = isOfCalls(reason)
+    ? { status: getFhirWords(reason).status, code: OF_CALLS[reason] }
+    : OTHERS[reason]
+  const isOfMethod = code === -32601 || code === -32602
   return {
     status: isOfMethod && !isModern ? 200 : status,
     body: { jsonrpc: '2.0', id: id ?? null, error: { code, message: text, ...(data && { data }) } },
@@ -65,11 +89,11 @@ export function describeFault(
 
 export function readMessage(body: unknown, headers: IncomingHttpHeaders): Message | ProtocolFault {
   if (!isRecord(body) || body.jsonrpc !== '2.0' || typeof body.method !== 'string')
-    return failProtocol('not-a-message', 'Expected one JSON-RPC request or notification')
+    return failProtocol('message-malformed', 'Expected one JSON-RPC request or notification')
   const { id, method, params = {} } = body
   if (id !== undefined && typeof id !== 'string' && typeof id !== 'number')
-    return failProtocol('not-a-message', 'Expected an id that is a string or a number')
-  if (!isRecord(params)) return failProtocol('invalid-params', 'Expected an object in params', { id })
+    return failProtocol('message-malformed', 'Expected an id that is a string or a number')
+  if (!isRecord(params)) return failProtocol('mcp-parameters-wrong', 'Expected an object in params', { id })
   const meta = isRecord(params._meta) ? params._meta : {}
   const stated = readText(headers['mcp-protocol-version'])
   const version = readText(meta[VERSION_KEY])
@@ -87,7 +111,7 @@ function readInitialized(
 
 function failVersion(id: Message['id'], requested: string | undefined): ProtocolFault {
   const data = { supported: VERSIONS, ...(requested !== undefined && { requested }) }
-  return failProtocol('unsupported-version', `Supported versions: ${VERSIONS.join(', ')}`, { id, data })
+  return failProtocol('mcp-version-unsupported', `Supported versions: ${VERSIONS.join(', ')}`, { id, data })
 }
 
 /** The headers repeat the body, so that proxies can route by them. They must say the same. */
@@ -99,9 +123,11 @@ function checkModern(
   const { id, method, params } = message
   const version = readText(meta[VERSION_KEY])
   const mismatch = (header: string) =>
-    failProtocol('header-mismatch', `The header ${header} is missing, or does not match the message`, { id })
+    failProtocol('message-headers-differ', `The header ${header} is missing, or does not match the message`, {
+      id,
+    })
   if (id !== undefined && version === undefined)
-    return failProtocol('invalid-params', `Expected ${VERSION_KEY} in _meta`, { id })
+    return failProtocol('mcp-parameters-wrong', `Expected ${VERSION_KEY} in _meta`, { id })
   if (version !== undefined && headers['mcp-protocol-version'] !== version)
     return mismatch('MCP-Protocol-Version')
   if (version !== undefined && version !== MODERN) return failVersion(id, version)
@@ -109,7 +135,7 @@ function checkModern(
   const named = NAMED[method]
   if (named !== undefined && readHeader(headers['mcp-name']) !== params[named]) return mismatch('Mcp-Name')
   if (id !== undefined && !isRecord(meta[CAPABILITIES_KEY]))
-    return failProtocol('invalid-params', `Expected ${CAPABILITIES_KEY} in _meta`, { id })
+    return failProtocol('mcp-parameters-wrong', `Expected ${CAPABILITIES_KEY} in _meta`, { id })
   return message
 }
 

@@ -1,6 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail, isFailure, isRecord, parseJson } from '../core/index.ts'
-import { parseExact } from '../fhir/index.ts'
+import { type Because, type CallReason, parseExact } from '../fhir/index.ts'
 import type { Entrance, FhirResponse, WayIn } from '../fhir-api/index.ts'
 import type { Authenticated, Authenticator, Grant } from '../smart/index.ts'
 import { listTexts } from './bundle.ts'
@@ -8,7 +8,14 @@ import type { CallCounter } from './count-calls.ts'
 import { MESSAGE_BYTES } from './limits.ts'
 import { answer } from './methods.ts'
 import { findProposer, openProposals, type ProposalOptions } from './proposals.ts'
-import { describeFault, failProtocol, type Message, type ProtocolFault, readMessage } from './protocol.ts'
+import {
+  describeFault,
+  failProtocol,
+  findRefusal,
+  type Message,
+  type ProtocolFault,
+  readMessage,
+} from './protocol.ts'
 import {
   type Call,
   type FhirJson,
@@ -45,16 +52,21 @@ function addRoutes(app: FastifyInstance, entrance: Entrance, options: McpOptions
     { parseAs: 'string', bodyLimit: MESSAGE_BYTES },
     (_request, body, done) => done(null, body),
   )
-  app.addHook('onRequest', (request, reply, done) => {
+  app.addHook('onRequest', async (request, reply) => {
     const { origin } = request.headers
-    if (origin === undefined) return done()
-    if (!options.acceptsOrigin(origin))
-      return void sendFault(reply, failProtocol('forbidden', 'This origin is not allowed'))
+    if (origin === undefined) return
+    if (!options.acceptsOrigin(origin)) return refuseOrigin(entrance, options, request, reply)
     reply
       .header('access-control-allow-origin', origin)
       .header('vary', 'Origin')
       .header('access-control-expose-headers', 'WWW-Authenticate, Retry-After')
-    done()
+  })
+  app.setErrorHandler<FastifyError>(async (error, request, reply) => {
+    const fault = findUnread(error)
+    if (!fault) throw error
+    const caller = await entrance.authenticate(request)
+    if (!caller.allowed) return sendUnauthorized(reply, options, caller.status)
+    return refuse(entrance, { request, caller }, reply, fault)
   })
   app.options('/', (_request, reply) =>
     reply
@@ -87,27 +99,71 @@ async function respond(
   if (!grant) throw new Error('Cannot serve a caller without a grant')
   const body = parseJson(String(request.body ?? ''))
   const message =
-    body === undefined ? failProtocol('not-json', 'Expected JSON') : readMessage(body, request.headers)
-  if (isFailure(message)) return sendFault(reply, message)
+    body === undefined
+      ? failProtocol('message-not-json', 'Expected JSON')
+      : readMessage(body, request.headers)
   // Nothing follows from a notification.
-  if (message.id === undefined) return reply.code(202).send()
+  if (!isFailure(message) && message.id === undefined) return reply.code(202).send()
+  const sent = { request, caller }
   const wait = options.calls.count(grant, entrance.clock())
-  if (wait !== undefined)
-    return sendFault(
-      reply.header('retry-after', wait),
-      failProtocol('too-many-calls', `Too many calls. Wait ${wait} seconds.`, { id: message.id }),
-    )
+  if (wait !== undefined) {
+    const fault = failProtocol('calls-too-many', `Too many calls. Wait ${wait} seconds.`, { id: message.id })
+    return refuse(entrance, sent, reply.header('retry-after', wait), fault)
+  }
+  if (isFailure(message)) return refuse(entrance, sent, reply, message)
   const context = {
     baseUrl: options.baseUrl,
     version: options.version,
     grant,
     startCall: (tool: string) => startCall(entrance, options, request, { caller, grant, tool }),
+    recordCall: (tool: string, refusal?: Because<CallReason>) =>
+      entrance.record(request, caller, { tool, refusal }),
   }
   const result = await answer(context, message)
   if (!isFailure(result)) return reply.send({ jsonrpc: '2.0', id: message.id, result })
   return result.reason === 'lacking-scopes'
     ? sendForbidden(reply, options, message, result)
-    : sendFault(reply, result, message)
+    : refuse(entrance, sent, reply, result, message)
+}
+
+interface Sent {
+  readonly request: FastifyRequest
+  readonly caller: Authenticated
+}
+
+/** Records why, and says it. */
+async function refuse(
+  entrance: Entrance,
+  { request, caller }: Sent,
+  reply: FastifyReply,
+  fault: ProtocolFault,
+  message?: Message,
+): Promise<FastifyReply> {
+  const refusal = findRefusal(fault)
+  if (refusal) await entrance.record(request, caller, { tool: fault.tool, refusal })
+  return sendFault(reply, fault, message)
+}
+
+/** A preflight has no token. */
+async function refuseOrigin(
+  entrance: Entrance,
+  options: McpOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const fault = failProtocol('origin-refused', 'This origin is not allowed')
+  if (request.method !== 'POST') return sendFault(reply, fault)
+  const caller = await entrance.authenticate(request)
+  if (!caller.allowed) return sendUnauthorized(reply, options, caller.status)
+  return refuse(entrance, { request, caller }, reply, fault)
+}
+
+/** Why a message cannot be read. */
+function findUnread({ statusCode }: FastifyError): ProtocolFault | undefined {
+  if (statusCode === 415) return failProtocol('message-of-other-type', 'Expected application/json')
+  if (statusCode !== 413) return undefined
+  const text = `Expected at most ${MESSAGE_BYTES} bytes`
+  return failProtocol('message-too-large', text, { facts: { limit: MESSAGE_BYTES } })
 }
 
 function startCall(
@@ -117,15 +173,21 @@ function startCall(
   { caller, grant, tool }: { readonly caller: Authenticated; readonly grant: Grant; readonly tool: string },
 ): Call {
   const now = entrance.clock()
+  let hasRequested = false
+  const perform: typeof entrance.perform = (...given) => {
+    hasRequested = true
+    return entrance.perform(...given)
+  }
   return {
     baseUrl,
     grant,
     now,
     pageParameter: entrance.pageParameter,
     proposals: openProposals(proposals, findProposer(grant), now),
+    hasRequested: () => hasRequested,
     readExact: () => readExactArguments(String(request.body)),
     async tryChange(change) {
-      const response = await entrance.perform(request, caller, {
+      const response = await perform(request, caller, {
         ...makeRequest(change),
         tool,
         isTrial: true,
@@ -141,7 +203,7 @@ function startCall(
       return isHidden ? failUnseen(change) : found
     },
     async fetch(url, body) {
-      const response = await entrance.perform(request, caller, {
+      const response = await perform(request, caller, {
         method: body ? 'POST' : 'GET',
         url,
         tool,

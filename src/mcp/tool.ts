@@ -1,5 +1,6 @@
 import type { Static, TObject } from 'typebox'
 import { type Failed, fail } from '../core/index.ts'
+import { type Because, type CallReason, failFor } from '../fhir/index.ts'
 import type { ProposedChange } from '../proposals/index.ts'
 import type { Grant } from '../smart/index.ts'
 import { RESULT_CHARACTERS } from './limits.ts'
@@ -37,6 +38,8 @@ export type ToolFault = Misused | LackingScopes
 interface Misused extends Failed {
   readonly reason: 'misused'
   readonly text: string
+  /** For the audit trail, unless a FHIR request is recorded. */
+  readonly refusal: Because<CallReason>
 }
 
 export interface LackingScopes extends Failed {
@@ -46,8 +49,8 @@ export interface LackingScopes extends Failed {
   readonly scopes: readonly string[]
 }
 
-export function failCall(text: string): Misused {
-  return fail({ reason: 'misused', text })
+export function failCall(text: string, refusal: Because<CallReason> = failFor('tool-misused')): Misused {
+  return fail({ reason: 'misused', text, refusal })
 }
 
 export type FhirJson = Readonly<Record<string, unknown>>
@@ -63,6 +66,8 @@ export interface Call {
   fetch(url: string, body?: object): Promise<FhirJson | ToolFault>
   /** Decides, validates and checks a change as the request that would make it, and makes nothing. */
   tryChange(change: TriedChange): Promise<SeenVersion | ToolFault>
+  /** Whether it has made a FHIR request, which is recorded. */
+  readonly hasRequested: () => boolean
   readonly proposals: OwnProposals
   /** The arguments as exact JSON (`parseExact`). */
   readExact(): FhirJson

@@ -152,7 +152,7 @@ const INTERACTIONS: Readonly<Record<string, string>> = {
 /** Every kind of event that has a type, subtype or action of its own. A count of FHIR requests has no interaction. */
 export const EVENT_KINDS: readonly EventKind[] = [
   ...Object.keys(EVENTS).map(kind => ({ kind, interaction: undefined })),
-  ...[...Object.keys(INTERACTIONS), 'bundle', 'smart-configuration', 'misunderstood', null].map(
+  ...[...Object.keys(INTERACTIONS), 'bundle', 'smart-configuration', 'misunderstood', 'call', null].map(
     interaction => ({
       kind: 'fhir',
       interaction,

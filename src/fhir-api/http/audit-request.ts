@@ -116,6 +116,7 @@ export function describeFinished(
     method: request.method,
     tool: request.tool,
     isTrial: request.isTrial,
+    isCall: request.isCall,
     address: (request.raw.url ?? '').slice(api.basePath.length),
     authenticated: request.authenticated,
     requestId: String(request.id),

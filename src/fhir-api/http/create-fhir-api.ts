@@ -112,7 +112,7 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
   await app.register(async scope => addRoutes(scope, api), { prefix: basePath })
   serveDocuments(app, options.documents ?? {})
   for (const { path, guard, serve } of ways) {
-    const entrance = createEntrance(api, countDecisions(guard, decisions))
+    const entrance = createEntrance(api, { path, guard: countDecisions(guard, decisions) })
     await app.register(async scope => serve(scope, entrance), { prefix: basePath + path })
   }
   return app

@@ -1,9 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { formatExact, getAuthorizationHeader, type Refused } from '../../fhir/index.ts'
+import {
+  type Because,
+  type CallReason,
+  formatExact,
+  getAuthorizationHeader,
+  getFhirWords,
+  type Refused,
+} from '../../fhir/index.ts'
 import type { Authenticated, Authenticator } from '../../smart/index.ts'
 import { type FhirResponse, failRefused } from '../response.ts'
-import { recordOutcome } from './audit-request.ts'
+import { recordOutcome, writeRecord } from './audit-request.ts'
 import { type ApiRequest, type FhirApi, findInteraction } from './fhir-api.ts'
 import { respondTo } from './respond.ts'
 
@@ -27,6 +34,13 @@ export interface Entrance {
   authenticate(request: FastifyRequest): Promise<Authenticated | Refused>
   /** Decides and performs a FHIR request of the caller, and records it. */
   perform(request: FastifyRequest, caller: Authenticated, inner: InnerRequest): Promise<FhirResponse>
+  /** Records a message of the caller that made no FHIR request: it was refused, or needed none. */
+  record(request: FastifyRequest, caller: Authenticated, call: RecordedCall): Promise<void>
+}
+
+interface RecordedCall {
+  readonly tool?: string | undefined
+  readonly refusal?: Because<CallReason> | undefined
 }
 
 /** A FHIR request that one HTTP request makes. */
@@ -38,12 +52,12 @@ export interface InnerRequest {
   readonly body?: unknown
   readonly headers?: IncomingHttpHeaders
   /** For the audit trail: the tool that makes it. */
-  readonly tool: string
+  readonly tool?: string | undefined
   /** A write is decided, validated and checked as if it were made, and is not made. */
   readonly isTrial?: true
 }
 
-export function createEntrance(api: FhirApi, guard: Authenticator): Entrance {
+export function createEntrance(api: FhirApi, { path, guard }: Pick<WayIn, 'path' | 'guard'>): Entrance {
   return {
     clock: api.clock,
     pageParameter: api.backend.pages.parameter,
@@ -56,6 +70,17 @@ export function createEntrance(api: FhirApi, guard: Authenticator): Entrance {
       return found
     },
     perform: (request, caller, inner) => respondTo(api, createRequest(api, request, caller, inner)),
+    async record(request, caller, { tool, refusal }) {
+      const call = createRequest(api, request, caller, { method: 'POST', url: path, tool })
+      const status = refusal ? getFhirWords(refusal.reason).status : 200
+      await writeRecord(
+        api,
+        { ...call, isCall: true },
+        { interaction: findInteraction(call, api) },
+        { status },
+        refusal,
+      )
+    },
   }
 }
 

@@ -9,6 +9,7 @@ import {
 } from '../../core/index.ts'
 import { INSUFFICIENT_SCOPE, NOT_WITHIN, REFUSALS, TOKENS } from './access.ts'
 import { BUNDLES } from './bundles.ts'
+import { CALLS } from './calls.ts'
 import { BODIES, MALFORMED_PATCHES, RESOURCES, UNUSABLE_PATCHES } from './content.ts'
 import { EXCESSES } from './excesses.ts'
 import { EXPORTS } from './exports.ts'
@@ -31,6 +32,7 @@ export const FHIR_REASON_TABLES = {
   'FHIR server: bulk export': EXPORTS,
   'FHIR server: too much for one request': EXCESSES,
   'FHIR server: the upstream': UPSTREAM,
+  'FHIR server: messages of assistants': CALLS,
 } as const
 
 export const FHIR_REASONS = {
@@ -47,6 +49,7 @@ export const FHIR_REASONS = {
   ...EXPORTS,
   ...EXCESSES,
   ...UPSTREAM,
+  ...CALLS,
 } as const
 
 export type FhirReason = keyof typeof FHIR_REASONS
@@ -104,6 +107,7 @@ const GROUPS = {
   'bad-bundle': BUNDLES,
   'malformed-patch': MALFORMED_PATCHES,
   'unusable-patch': UNUSABLE_PATCHES,
+  'refused-call': CALLS,
 } as const
 
 /** Whether a reason is one of a group. */

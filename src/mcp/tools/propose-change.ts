@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { isFailure, removeControls } from '../../core/index.ts'
 import { CLOSED } from '../../endpoint/index.ts'
-import { formatExact, isResourceType, parseReference } from '../../fhir/index.ts'
+import { failFor, formatExact, isResourceType, parseReference } from '../../fhir/index.ts'
 import { PROPOSAL_CHARACTERS, type ProposedChange, REASON_CHARACTERS } from '../../proposals/index.ts'
 import { mayPropose } from '../grants.ts'
 import { type Call, defineTool, failCall, type ToolFault } from '../tool.ts'
@@ -106,5 +106,6 @@ function readTarget(call: Call, { action, reference, type, resource, patch }: Gi
 function failExcess(most: number): ToolFault {
   return failCall(
     `There are ${most} open proposals, which is the most. Ask the person to sign or reject some of them first.`,
+    failFor('proposals-too-many', { most }),
   )
 }
