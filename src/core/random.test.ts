@@ -8,4 +8,6 @@ describe('takeRandomBytes', () => {
     assert.ok(taken.every(it => it.length === 12))
     assert.equal(new Set(taken.map(it => Buffer.from(it).toString('hex'))).size, taken.length)
   })
+
+  it('returns as many bytes as are asked for', () => assert.equal(takeRandomBytes(10_000).length, 10_000))
 })

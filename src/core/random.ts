@@ -6,7 +6,7 @@ let pool: Uint8Array = new Uint8Array()
 
 /** A few random bytes, each for one use. */
 export function takeRandomBytes(size: number): Uint8Array {
-  if (pool.length < size) pool = randomBytes(POOL)
+  if (pool.length < size) pool = randomBytes(Math.max(POOL, size))
   const taken = pool.subarray(0, size)
   pool = pool.subarray(size)
   return taken
