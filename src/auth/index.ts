@@ -41,7 +41,6 @@ export { type VerifiedTrail, verifyRecords } from './admin/trail/verification.ts
 export type { Controls, Reloaded } from './base/context.ts'
 export { describeExport } from './base/export-record.ts'
 export type { AuthRefusal } from './base/refusal.ts'
-export type { AuthSettings } from './base/settings.ts'
 export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'
 export { CLIENT_FIELDS, PLAIN_FIELDS } from './oauth/clients/fields.ts'
 export { type ClientChanges, deleteClient, insertClient } from './oauth/clients/store-client.ts'

@@ -1,5 +1,5 @@
+import type { Settings } from '../config/index.ts'
 import { REMOVED, type Sealer, type Store } from '../store/index.ts'
-import type { AuthSettings } from './base/settings.ts'
 import { makeAppKeySetUrl } from './oauth/clients/key-sets.ts'
 import { storeOrigins } from './oauth/clients/origins.ts'
 import { createKeyRing } from './oauth/keys/key-ring.ts'
@@ -7,7 +7,7 @@ import { makeFirstSigningKey } from './oauth/keys/signing-key.ts'
 import { seedClinician } from './users/accounts.ts'
 
 export interface InitializeOptions {
-  readonly settings: AuthSettings
+  readonly settings: Settings
   readonly store: Store
   readonly sealer: Sealer
   /** The Practitioner of the test clinician. */
@@ -47,7 +47,7 @@ export async function initialize({
 }
 
 /** Registers the demo app's client, and updates its URLs and scope at every start, so that changed settings take effect. */
-async function registerOwnClient({ db }: Store, settings: AuthSettings, now: number): Promise<void> {
+async function registerOwnClient({ db }: Store, settings: Settings, now: number): Promise<void> {
   const configured = {
     redirect_uris: JSON.stringify([`${settings.appUrl}/callback`]),
     post_logout_redirect_uris: JSON.stringify([`${settings.appUrl}/logout`]),

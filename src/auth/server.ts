@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type Auditor, noAudit } from '../audit/index.ts'
 import { createSerialize } from '../cache/index.ts'
-import { createHostCheck, makePalette, readLogo } from '../config/index.ts'
+import { createHostCheck, makePalette, readLogo, type Settings } from '../config/index.ts'
 import { DAY_MS, isFailure } from '../core/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import { createServer, type Logger, Registry, type ServerOptions, serveDocuments } from '../web/http/index.ts'
@@ -13,7 +13,6 @@ import { addAdminPages } from './admin/pages.ts'
 import { type Controls, createAuthMetrics, NO_CONTROLS } from './base/context.ts'
 import { createDocumentFetcher, type OutgoingPolicy } from './base/fetch-document.ts'
 import { paths } from './base/paths.ts'
-import type { AuthSettings } from './base/settings.ts'
 import { createDescribedClients } from './oauth/agents/client-document.ts'
 import { addAuditRecordRoutes } from './oauth/audit-records.ts'
 import { createKeySets, makeAppKeySetUrl } from './oauth/clients/key-sets.ts'
@@ -69,7 +68,7 @@ import { makeRules } from './users/validity/rule.ts'
 export type { CommandContext, CommandRequest } from './lab/command-line.ts'
 
 export interface AuthServerOptions {
-  readonly settings: AuthSettings
+  readonly settings: Settings
   readonly store: Store
   readonly sealer: Sealer
   /** Which patients a clinician may see; by default all. */
@@ -77,7 +76,7 @@ export interface AuthServerOptions {
   /** By default nothing can be changed. */
   readonly controls?: Controls
   /** Registers a function to call when the sign-in providers change. */
-  readonly onLoginChange?: (apply: (login: AuthSettings['login']) => void) => void
+  readonly onLoginChange?: (apply: (login: Settings['login']) => void) => void
   /** By default nothing is recorded. */
   readonly audit?: Auditor
   readonly clock?: () => number
@@ -196,7 +195,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
   return app
 }
 
-function makeBrand({ brand }: AuthSettings): AuthContext['brand'] {
+function makeBrand({ brand }: Settings): AuthContext['brand'] {
   const logo = brand.logo === undefined ? undefined : readLogo(brand.logo)
   // The start has read it already; it is missing only if it was removed in the meantime.
   return createBrand({ ...brand, logo: isFailure(logo) ? undefined : logo, palette: makePalette(brand) })

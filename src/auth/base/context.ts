@@ -1,11 +1,10 @@
 import type { Auditor } from '../../audit/index.ts'
-import type { LogLevel } from '../../config/index.ts'
+import type { LogLevel, Settings } from '../../config/index.ts'
 import type { AccessPolicy, EnforcementPolicy } from '../../smart/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import type { Counter, Registry } from '../../web/http/index.ts'
 import type { Brand } from '../../web/ui/index.ts'
 import type { FhirTokens } from './fhir-reader.ts'
-import type { AuthSettings } from './settings.ts'
 
 /** The result of a reload: every problem, or what changed. */
 export type Reloaded = Applied | { readonly problems: readonly string[]; readonly changed?: undefined }
@@ -76,7 +75,7 @@ export interface DeveloperPages {
 
 /** What every part of the auth server depends on. */
 export interface BaseContext {
-  readonly settings: AuthSettings
+  readonly settings: Settings
   /** The organization on pages. */
   readonly brand: Brand
   readonly store: Store

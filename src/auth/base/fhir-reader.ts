@@ -1,8 +1,8 @@
+import type { Settings } from '../../config/index.ts'
 import { type Failed, fail, isRecord, isTimeout } from '../../core/index.ts'
 import { isId, type Resource } from '../../fhir/index.ts'
 import { LIMITS } from './limits.ts'
 import type { AdministrationPurpose, Purpose, ServicePurpose } from './purposes.ts'
-import type { AuthSettings } from './settings.ts'
 import { type AuthUser, opensRecords } from './user.ts'
 
 export type FhirReadResult =
@@ -75,7 +75,7 @@ export interface FhirTokens {
 export type LookupType = 'Practitioner' | 'PractitionerRole' | 'RelatedPerson' | 'Patient' | 'CareTeam'
 
 export interface ReaderContext {
-  readonly settings: AuthSettings
+  readonly settings: Settings
   readonly fetch: typeof globalThis.fetch
   readonly fhirTokens: Pick<FhirTokens, 'forUser'>
 }

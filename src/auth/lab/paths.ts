@@ -1,6 +1,6 @@
+import type { Settings } from '../../config/index.ts'
 import type { DeveloperPages } from '../base/context.ts'
 import { paths } from '../base/paths.ts'
-import type { AuthSettings } from '../base/settings.ts'
 
 /** The paths of the lab, relative to the issuer. */
 export const labPaths = {
@@ -20,7 +20,7 @@ export const labPaths = {
 export function makeDeveloperPages({
   onLoopback,
   app,
-}: Pick<AuthSettings, 'onLoopback' | 'app'>): DeveloperPages {
+}: Pick<Settings, 'onLoopback' | 'app'>): DeveloperPages {
   return {
     links: [
       { page: 'developers', href: labPaths.lab, text: 'Lab' },

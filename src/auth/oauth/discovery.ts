@@ -1,12 +1,17 @@
-import { getMcpUrl, getResourceMetadataUrl, MCP_SCOPES, RESOURCE_METADATA_PATH } from '../../config/index.ts'
+import {
+  getMcpUrl,
+  getResourceMetadataUrl,
+  MCP_SCOPES,
+  RESOURCE_METADATA_PATH,
+  type Settings,
+} from '../../config/index.ts'
 import { paths } from '../base/paths.ts'
-import type { AuthSettings } from '../base/settings.ts'
 import { ACR_VALUES } from '../users/factors/methods.ts'
 import { assertionAlgorithms } from './clients/key-sets.ts'
 import { plainScopes } from './grants/grant-scope.ts'
 
 type MetadataSettings = Pick<
-  AuthSettings,
+  Settings,
   'issuerUrl' | 'openRegistration' | 'registrationToken' | 'agents' | 'onLoopback'
 >
 
@@ -78,7 +83,7 @@ export function buildOpenidConfiguration(settings: MetadataSettings) {
 }
 
 export type SmartConfigurationSettings = MetadataSettings & {
-  readonly fhir: Pick<AuthSettings['fhir'], 'scopeContexts'>
+  readonly fhir: Pick<Settings['fhir'], 'scopeContexts'>
 }
 
 /** SMART 2.2, conformance. Every capability has a test. */
@@ -121,7 +126,7 @@ export function buildSmartConfiguration({ fhir, ...settings }: SmartConfiguratio
   }
 }
 
-type ResourceSettings = Pick<AuthSettings, 'issuerUrl' | 'fhirBaseUrl' | 'fhir' | 'agents'>
+type ResourceSettings = Pick<Settings, 'issuerUrl' | 'fhirBaseUrl' | 'fhir' | 'agents'>
 
 /**
  * The documents in which the FHIR server says whose tokens its resources accept (RFC 9728), by path. Without the path of a

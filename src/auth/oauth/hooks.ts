@@ -1,8 +1,8 @@
 import type { KeptRecord } from '../../audit/index.ts'
+import type { Settings } from '../../config/index.ts'
 import type { Claims } from '../../jwt/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import type { AuthRefusal } from '../base/refusal.ts'
-import type { AuthSettings } from '../base/settings.ts'
 import type { Login } from '../users/find-login.ts'
 
 /**
@@ -65,7 +65,7 @@ export function readExtension(
 export function computeMaxTokenSeconds({
   accessTokenTtlSeconds,
   developerTools,
-}: Pick<AuthSettings, 'accessTokenTtlSeconds' | 'developerTools'>): number {
+}: Pick<Settings, 'accessTokenTtlSeconds' | 'developerTools'>): number {
   return developerTools
     ? Math.max(accessTokenTtlSeconds, LIMITS.extensionTokenSeconds)
     : accessTokenTtlSeconds

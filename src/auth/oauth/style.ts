@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
+import type { Settings } from '../../config/index.ts'
 import { remember } from '../../core/index.ts'
-import type { AuthSettings } from '../base/settings.ts'
 
 /** SMART 2.2, styling: the light theme of our own pages. */
 const STYLE = {
@@ -29,7 +29,7 @@ interface Style {
 const styles = new Map<string, Style>()
 
 /** Apps get the colour of the organization. */
-export function getStyle({ brand }: Pick<AuthSettings, 'brand'>): Style {
+export function getStyle({ brand }: Pick<Settings, 'brand'>): Style {
   return remember(styles, brand.colour ?? STYLE.color_highlight, highlight => {
     const json = JSON.stringify({ ...STYLE, color_highlight: highlight }, undefined, 2)
     const hash = createHash('sha256').update(json).digest('hex').slice(0, 16)
@@ -38,7 +38,7 @@ export function getStyle({ brand }: Pick<AuthSettings, 'brand'>): Style {
 }
 
 /** Serves `smart_style_url`, which is public. */
-export function addStyleRoutes(app: FastifyInstance, settings: AuthSettings): void {
+export function addStyleRoutes(app: FastifyInstance, settings: Settings): void {
   const { path, json } = getStyle(settings)
   app.get(path, (_request, reply) =>
     reply

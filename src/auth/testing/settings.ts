@@ -1,10 +1,9 @@
-import { readSettings } from '../../config/index.ts'
-import type { AuthSettings } from '../base/settings.ts'
+import { readSettings, type Settings } from '../../config/index.ts'
 
 const defaults = readSettings({}, import.meta.dirname)
 
 /** The default settings on loopback, without developer tools. */
-export const testSettings: AuthSettings = {
+export const testSettings: Settings = {
   ...defaults,
   lab: false,
   developerTools: false,

@@ -4,10 +4,10 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import type { Insertable, Selectable } from 'kysely'
 import { rsaPair } from '../../../test/support/rsa-pair.ts'
 import type { Auditor } from '../../audit/index.ts'
+import type { Settings } from '../../config/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 import { createRandomToken, createSealer, type Schema, type Store } from '../../store/index.ts'
 import type { Logger } from '../../web/http/index.ts'
-import type { AuthSettings } from '../base/settings.ts'
 import { initialize } from '../initialize.ts'
 import { storeOrigins } from '../oauth/clients/origins.ts'
 import type { AuthContext } from '../oauth/context.ts'
@@ -27,7 +27,7 @@ const RESOURCES: readonly Resource[] = [
 ]
 
 export interface TestAuthServerOptions {
-  readonly settings?: Partial<AuthSettings>
+  readonly settings?: Partial<Settings>
   readonly resources?: readonly Resource[]
   readonly logger?: Logger
   readonly audit?: Auditor
@@ -49,17 +49,17 @@ const QUICK_HASH = hashSync('sallyport', QUICK_COST)
 export class TestAuthServer {
   readonly app: FastifyInstance
   readonly store: Store
-  readonly settings: AuthSettings
+  readonly settings: Settings
   readonly fhir: TestFhirServer
   /** The server's clock, in milliseconds. */
   readonly time: { now: number }
   /** Changes the sign-in providers while the server runs. */
-  readonly changeLogin: (login: AuthSettings['login']) => void
+  readonly changeLogin: (login: Settings['login']) => void
 
   private constructor(
     app: FastifyInstance,
     store: Store,
-    settings: AuthSettings,
+    settings: Settings,
     fhir: TestFhirServer,
     time: { now: number },
     changeLogin: TestAuthServer['changeLogin'],
@@ -98,7 +98,7 @@ export class TestAuthServer {
       hasSampleRecords: options.hasSampleRecords ?? true,
       ...(options.administration && { administration: options.administration }),
     })
-    const changeLogin = (login: AuthSettings['login']) => {
+    const changeLogin = (login: Settings['login']) => {
       for (const apply of listeners) apply(login)
     }
     return new TestAuthServer(app, store, settings, fhir, time, changeLogin)

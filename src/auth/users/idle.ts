@@ -1,8 +1,8 @@
+import type { Settings } from '../../config/index.ts'
 import type { Store } from '../../store/index.ts'
-import type { AuthSettings } from '../base/settings.ts'
 import type { Login } from './find-login.ts'
 
-type IdleSettings = Pick<AuthSettings, 'loginIdleSeconds'>
+type IdleSettings = Pick<Settings, 'loginIdleSeconds'>
 
 /** How long before the end a page warns. If the idle time is short, it warns for a third of it. */
 const WARNING_SECONDS = 60

@@ -1,8 +1,8 @@
+import type { Settings } from '../../config/index.ts'
 import { RECENT_SECONDS } from '../base/limits.ts'
-import type { AuthSettings } from '../base/settings.ts'
 import { type AuthUser, isPatientUser, opensRecords } from '../base/user.ts'
 
-type RightsSettings = Pick<AuthSettings, 'audit' | 'onLoopback' | 'developerTools'>
+type RightsSettings = Pick<Settings, 'audit' | 'onLoopback' | 'developerTools'>
 
 interface SignedIn {
   readonly user: Pick<AuthUser, 'username' | 'fhirUserId'>

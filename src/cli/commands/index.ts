@@ -1,6 +1,7 @@
 import type { NamedCommand } from '../command.ts'
 import { groups, type Load, table } from './table.ts'
 
+/** The commands of `table.ts`, which is where a command is added, and `completion`, which reads that table itself. */
 const completion = {
   summary: 'Print a script that completes commands in bash, zsh or fish',
   load: () => import('./completion.ts'),

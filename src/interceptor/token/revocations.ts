@@ -15,7 +15,8 @@ const TIMEOUT_MS = 2_000
 
 /**
  * Reads the revocation list (`GET {auth_url}/oauth2/revocations`) every two seconds. While the auth server is
- * unreachable the known revocations stay in effect, and tokens that it revokes meanwhile are valid until they expire.
+ * unreachable the known revocations stay in effect, and tokens that it revokes meanwhile are valid until they expire. `checkRevoked`
+ * of ../interceptor.ts asks for the token of each request.
  */
 export function createRevocations(options: {
   readonly url: string

@@ -1,8 +1,7 @@
-import type { LoginProvider } from '../../../config/index.ts'
+import type { LoginProvider, Settings } from '../../../config/index.ts'
 import { isFailure } from '../../../core/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import type { Sealer, Store } from '../../../store/index.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 import { formatFhirUser } from '../../base/user.ts'
 import { findAccount, type MatchedAccount } from '../../users/sign-in/account.ts'
 import { makeRules } from '../../users/validity/rule.ts'
@@ -16,7 +15,7 @@ interface SignInExplanation {
 /** Says who would be signed in with these claims, as a sign-in decides it. Changes nothing. */
 export async function explainSignIn(
   options: {
-    readonly settings: AuthSettings
+    readonly settings: Settings
     readonly store: Store
     readonly sealer: Sealer
     readonly fetch?: typeof globalThis.fetch

@@ -1,3 +1,4 @@
+import type { Settings } from '../../../config/index.ts'
 import { isFailure } from '../../../core/index.ts'
 import type { Sealer, Store } from '../../../store/index.ts'
 import {
@@ -7,7 +8,6 @@ import {
   type LookupType,
   type ReaderCaller,
 } from '../../base/fhir-reader.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 import { issueLookupToken } from '../../oauth/fhir-tokens.ts'
 import { createKeyRing } from '../../oauth/keys/key-ring.ts'
 import { type Admin, describeCaller } from '../base/action.ts'
@@ -57,7 +57,7 @@ export function listUnknown(reads: readonly FhirUserRead[]): readonly string[] |
 
 /** Requests of a command to the FHIR server. */
 export function makeLookupContext(options: {
-  readonly settings: AuthSettings
+  readonly settings: Settings
   readonly store: Store
   readonly sealer: Sealer
   readonly fetch?: typeof globalThis.fetch | undefined

@@ -7,13 +7,13 @@ import {
   LOG_LEVELS,
   type LoginProvider,
   type LogLevel,
+  type Settings,
 } from '../../../config/index.ts'
 import { isFailure, isRecord } from '../../../core/index.ts'
 import { CLOSED, NONE, OneOf } from '../../../endpoint/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { type CheckResult, getGatherer } from '../../../web/http/index.ts'
 import type { Applied, Controls, Reloaded } from '../../base/context.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import {
   type Admin,
@@ -76,7 +76,7 @@ function isCheckResult(value: unknown): value is CheckResult {
   return value.note === undefined || typeof value.note === 'string'
 }
 
-type LiveLogin = Pick<AuthSettings['login'], 'passwords' | 'secondFactor' | 'providers'>
+type LiveLogin = Pick<Settings['login'], 'passwords' | 'secondFactor' | 'providers'>
 
 /**
  * Reads the policy, the sign-in providers and the certificates again, on all instances. If anything is invalid on this one,

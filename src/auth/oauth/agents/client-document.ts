@@ -1,12 +1,12 @@
 import type { Transaction } from 'kysely'
 import { createCachedFetch } from '../../../cache/index.ts'
+import type { Settings } from '../../../config/index.ts'
 import { isFailure, isRecord } from '../../../core/index.ts'
 import type { Schema, Store } from '../../../store/index.ts'
 import { makeFault } from '../../base/fault.ts'
 import type { FetchDocument } from '../../base/fetch-document.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type AuthRefusal, refuse } from '../../base/refusal.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 import type { FAULT_TABLES } from '../../words/faults.ts'
 import { findStoredRow, toClient } from '../clients/client.ts'
 import { mayDescribe } from '../clients/client-host.ts'
@@ -22,7 +22,7 @@ import { readClientMetadata } from '../register/metadata.ts'
  */
 export function createDescribedClients(options: {
   readonly store: Store
-  readonly settings: AuthSettings
+  readonly settings: Settings
   readonly clock: () => number
   readonly fetchDocument: FetchDocument
 }): DescribedClients {

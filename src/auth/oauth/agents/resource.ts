@@ -1,9 +1,8 @@
-import { getMcpUrl } from '../../../config/index.ts'
+import { getMcpUrl, type Settings } from '../../../config/index.ts'
 import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 
-type ResourceSettings = Pick<AuthSettings, 'fhirBaseUrl' | 'agents'>
+type ResourceSettings = Pick<Settings, 'fhirBaseUrl' | 'agents'>
 
 /** The resources that this server issues tokens for: the FHIR base, and the endpoint of assistants. */
 export function listResources(settings: ResourceSettings): readonly string[] {

@@ -1,5 +1,5 @@
+import type { Settings } from '../../../config/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grants/grant.ts'
@@ -62,7 +62,7 @@ export interface Asking {
 }
 
 export function makeScopeTerms(
-  settings: AuthSettings,
+  settings: Settings,
   { client, resource }: Asking,
   available: AvailableContext,
 ): ScopeTerms {
@@ -76,7 +76,7 @@ export function makeScopeTerms(
 }
 
 /** An assistant gets less than an app: one patient, and no access that lasts, unless settings allow more. */
-function limitAgent({ agents }: AuthSettings, terms: ScopeTerms): ScopeTerms {
+function limitAgent({ agents }: Settings, terms: ScopeTerms): ScopeTerms {
   return {
     ...terms,
     contexts: terms.contexts.filter(context => agents.scopeContexts.includes(context)),
@@ -101,7 +101,7 @@ export function readRequestedScope({
 export type PickerChoice = 'nothing' | 'patient' | 'encounter'
 
 /** Whether a standalone launch needs a picker, by the scopes that can be granted to the client. */
-export function choosePicker(settings: AuthSettings, asking: Asking, scope: string): PickerChoice {
+export function choosePicker(settings: Settings, asking: Asking, scope: string): PickerChoice {
   const everything = { launched: false, hasPatient: true, hasEncounter: true }
   const granted = grantScope(scope, makeScopeTerms(settings, asking, everything)).split(' ')
   const asks = (name: string) => granted.some(one => one === name || one.startsWith(`${name}?`))
@@ -113,7 +113,7 @@ export function choosePicker(settings: AuthSettings, asking: Asking, scope: stri
 
 /** Predicts the context after the user's choice, to decide early whether any scope can be granted. */
 export function predictContext(
-  settings: AuthSettings,
+  settings: Settings,
   asking: Asking,
   { scope, launched }: { readonly scope: string; readonly launched: boolean },
 ): AvailableContext {

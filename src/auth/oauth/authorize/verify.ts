@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { getMcpUrl } from '../../../config/index.ts'
+import { getMcpUrl, type Settings } from '../../../config/index.ts'
 import { isFailure } from '../../../core/index.ts'
 import { sha256 } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 import { findAgentResource, isOneOf, listResources } from '../agents/resource.ts'
 import type { Client } from '../clients/client.ts'
 import { findClient } from '../clients/client.ts'
@@ -175,7 +174,7 @@ function requireFindings(
 /** `aud` (SMART 2.2, 7.1.4) or `resource` (RFC 8707) must be there, and each of them one of our resources. */
 function checkAudience(
   { client, parameters, resource: ofAgent }: RequestInput,
-  settings: AuthSettings,
+  settings: Settings,
 ): AuthRefusal | undefined {
   const aud = parameters.get('aud')
   const resource = parameters.get('resource')

@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from 'kysely'
+import type { Settings } from '../../../config/index.ts'
 import { containsText, isPresent, prepareQuery, type Schema } from '../../../store/index.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 import { computeClientMark, isUsableClient } from '../../users/validity/rule.ts'
 import type { AuthContext } from '../context.ts'
 import { mayDescribe } from './client-host.ts'
@@ -66,7 +66,7 @@ const selectClient = prepareQuery((db, { id }: { id: string }) =>
 )
 
 /** Whether the settings of the server describe this app, at every start. */
-export function isConfigured({ app }: Pick<AuthSettings, 'app'>, { id }: Pick<Client, 'id'>): boolean {
+export function isConfigured({ app }: Pick<Settings, 'app'>, { id }: Pick<Client, 'id'>): boolean {
   return id === app.clientId
 }
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
+import type { Settings } from '../../../config/index.ts'
 import { DAY_MS, MINUTE_MS } from '../../../core/index.ts'
 import { lockRows, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 import { type AuthUser, buildFhirUser, opensRecords } from '../../base/user.ts'
 import { findLoginRow } from '../../users/find-login.ts'
 import { ACCOUNT_COLUMNS, isOffline, keepGood, parseBasis, readBasis } from '../../users/validity/facts.ts'
@@ -340,7 +340,7 @@ export function buildContextMembers(context: Pick<AuthContext, 'settings' | 'hoo
 
 /** The claims about the user in an ID token and a user info response (OIDC Core, 5.1; SMART 2.2, scopes for identity). */
 export function buildUserClaims(
-  { fhirBaseUrl }: Pick<AuthSettings, 'fhirBaseUrl'>,
+  { fhirBaseUrl }: Pick<Settings, 'fhirBaseUrl'>,
   { user, fhirUserId }: UserGrant,
   scope: string,
 ) {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
+import type { Settings } from '../../../config/index.ts'
 import { type Failed, fail, isFailure } from '../../../core/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { type Person, readPerson } from '../../../web/person/index.ts'
 import type { FhirReader, Unavailable } from '../../base/fhir-reader.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 import type { AuthUser } from '../../base/user.ts'
 import { hasNamesake } from '../../patients/namesakes.ts'
 import { toEncounter } from '../../patients/picked.ts'
@@ -124,7 +124,7 @@ async function checkEncounter(
 }
 
 /** The URL at which an app starts by itself. The app of the settings knows its server, and takes `iss` for an EHR launch. */
-export function buildStandaloneUrl(settings: AuthSettings, client: Client, launchUrl: string): string {
+export function buildStandaloneUrl(settings: Settings, client: Client, launchUrl: string): string {
   return isConfigured(settings, client)
     ? launchUrl
     : buildLaunchUrl(launchUrl, settings.fhirBaseUrl, undefined)

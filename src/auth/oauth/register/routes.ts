@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
+import type { Settings } from '../../../config/index.ts'
 import { isFailure } from '../../../core/index.ts'
 import { isSameText, type Schema, sha256 } from '../../../store/index.ts'
 import { auditEvent } from '../../base/audit.ts'
@@ -8,7 +9,6 @@ import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import { forbidCaching, readJson, sendOAuthError } from '../../base/request.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 import { type BearerError, sendBearerError } from '../access-token.ts'
 import type { Client } from '../clients/client.ts'
 import { describeApp } from '../clients/fields.ts'
@@ -65,7 +65,7 @@ async function checkAnonymous(
 }
 
 function checkRegistration(
-  { openRegistration, registrationToken }: AuthSettings,
+  { openRegistration, registrationToken }: Settings,
   { headers: { authorization } }: FastifyRequest,
 ): BearerError | undefined {
   const token = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1]

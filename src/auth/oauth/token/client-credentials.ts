@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import type { Settings } from '../../../config/index.ts'
 import { isFailure } from '../../../core/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
 import { type AuthRefusal, refuse } from '../../base/refusal.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 import { isProgramScope } from '../../words/program-scopes.ts'
 import { chooseServiceResource } from '../agents/resource.ts'
 import type { Client } from '../clients/client.ts'
@@ -91,7 +91,7 @@ function buildResponse(
 }
 
 /** Grants the `system/` scopes that the client is registered for, if the server supports them. */
-function grantSystemScope(requested: string, allowed: string, fhir: AuthSettings['fhir']): string {
+function grantSystemScope(requested: string, allowed: string, fhir: Settings['fhir']): string {
   const { scopeContexts, searchPermission } = fhir
   return rememberScope(['system', requested, allowed, scopeContexts, searchPermission], () => {
     const limits = indexAllowedScopes(parseScopes(allowed))

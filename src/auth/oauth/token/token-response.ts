@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Kysely, Transaction } from 'kysely'
+import type { Settings } from '../../../config/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
 import { createRandomToken, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
 import type { Parameters } from '../../base/request.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 import { buildFhirUser } from '../../base/user.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
@@ -116,7 +116,7 @@ function computeRenewal({ endsAt }: UserGrant, now: number): { refresh_token_exp
 type Times = Readonly<Record<'iat' | 'exp', number>>
 
 /** OIDC Core, 2. */
-function buildIdToken(settings: AuthSettings, { grant, scope, nonce }: TokenGrant, times: Times): Claims {
+function buildIdToken(settings: Settings, { grant, scope, nonce }: TokenGrant, times: Times): Claims {
   return {
     iss: settings.issuerUrl,
     sub: grant.user.id,
@@ -131,7 +131,7 @@ function buildIdToken(settings: AuthSettings, { grant, scope, nonce }: TokenGran
 }
 
 /** Its `jti` begins with the grant's id, so that all tokens of a grant can be revoked. */
-function buildAccessToken(settings: AuthSettings, grant: UserGrant, scope: string, times: Times): Claims {
+function buildAccessToken(settings: Settings, grant: UserGrant, scope: string, times: Times): Claims {
   return {
     iss: settings.issuerUrl,
     sub: grant.user.id,

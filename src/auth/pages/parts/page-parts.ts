@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import type { Settings } from '../../../config/index.ts'
 import type { Person } from '../../../web/person/index.ts'
 import {
   type Bar,
@@ -16,7 +17,6 @@ import {
 } from '../../../web/ui/index.ts'
 import type { Unavailable } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 import { isPatientUser, opensRecords } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
@@ -150,7 +150,7 @@ export function sendErrorPage(
 }
 
 /** Whether a page has patients, and all of them are sample patients of the embedded FHIR server. */
-export function showsSampleData({ fhir }: AuthSettings, onPage: readonly Person[] = []): boolean {
+export function showsSampleData({ fhir }: Settings, onPage: readonly Person[] = []): boolean {
   return fhir.upstreamUrl === undefined && onPage.length > 0 && onPage.every(({ sample }) => sample)
 }
 
@@ -189,7 +189,7 @@ export function sendUnavailable(
   })
 }
 
-function renderServers({ issuerUrl, fhirBaseUrl }: AuthSettings, { detail }: Unavailable): Html {
+function renderServers({ issuerUrl, fhirBaseUrl }: Settings, { detail }: Unavailable): Html {
   return html`<ul class="servers" aria-label="Servers">
 <li><span>Sign-in server</span><span><code>${issuerUrl}</code></span>${renderBadge('Available', 'ok')}</li>
 <li><span>FHIR server</span><span><code>${fhirBaseUrl}</code></span>${renderBadge(detail, 'bad')}</li>

@@ -1,6 +1,7 @@
 /**
  * The rights of a provider's user follow from groups: who may sign in (`allow`), and who is an administrator (`admin`).
- * The groups of a directory are the claim `groups`, which ldap.ts reads. sign-in/account.ts asks for the rights.
+ * The groups of a directory are the claim `groups`, which ldap/directory.ts reads.
+ * users/sign-in/account.ts asks who may sign in, and users/find-login.ts, at each request, who is an administrator.
  */
 import type { ClaimRule, LoginProvider } from '../../../config/index.ts'
 import { isRecord } from '../../../core/index.ts'
