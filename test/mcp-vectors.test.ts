@@ -154,7 +154,8 @@ class Pair {
   async #takeDecisions(server: McpServer): Promise<readonly Decided[]> {
     const records = (await server.listRecords(1_000)).filter(({ id }) => id > (this.#seen.get(server) ?? 0))
     this.#seen.set(server, records[0]?.id ?? this.#seen.get(server) ?? 0)
-    return records.map(describeDecision)
+    // That the token cannot use a tool is no decision about a request.
+    return records.filter(({ interaction }) => interaction !== 'call').map(describeDecision)
   }
 
   async close(): Promise<void> {
