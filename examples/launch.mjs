@@ -87,7 +87,8 @@ async function json(response) {
 }
 
 createServer(async (request, response) => {
-  const { pathname, searchParams } = new URL(request.url, redirectUri)
+  // A request for `//` is no URL.
+  const { pathname, searchParams } = URL.parse(request.url, redirectUri) ?? {}
   const answer = { '/launch': launch, '/callback': callback }[pathname] ?? (() => [404, 'Not found.'])
   try {
     const [status, text, headers = {}] = await answer(searchParams, request.headers.cookie)

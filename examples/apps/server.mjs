@@ -78,8 +78,9 @@ async function finish(query) {
 
 const { port, hostname } = new URL(REDIRECT_URI)
 createServer(async (request, response) => {
-  const { searchParams: query, pathname } = new URL(request.url, REDIRECT_URI)
   try {
+    // Throws for a request such as `//`, which is no URL.
+    const { searchParams: query, pathname } = new URL(request.url, REDIRECT_URI)
     if (pathname === '/favicon.ico') response.writeHead(404).end()
     else if (query.has('error')) throw new Error(`${query.get('error')}: ${query.get('error_description')}`)
     else if (query.has('code')) response.end(JSON.stringify(await finish(query), null, 2))
