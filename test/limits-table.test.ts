@@ -5,6 +5,7 @@ import { describe, it } from 'node:test'
 import { LIMITS } from '../src/auth/base/limits.ts'
 import * as lab from '../src/auth/lab/limits.ts'
 import { testSettings } from '../src/auth/testing/settings.ts'
+import * as proposals from '../src/proposals/limits.ts'
 import * as session from '../src/session/limits.ts'
 import * as connection from '../src/turns/connection.ts'
 import * as threadPool from '../src/turns/thread-pool.ts'
@@ -24,7 +25,7 @@ const findNames = (text: string) => [...text.matchAll(/`([A-Za-z_]+)`/g)].flatMa
 describe('the limits that strangers reach', () => {
   it('are all in the documentation, each once, with the answers to both questions', () => {
     const isConstant = ([, value]: readonly [string, unknown]) => typeof value !== 'function'
-    const constants = [lab, session, connection, threadPool, web, person].flatMap(module =>
+    const constants = [lab, session, connection, threadPool, web, person, proposals].flatMap(module =>
       Object.entries(module).filter(isConstant),
     )
     const settings = Object.keys(testSettings).filter(name => /limit/i.test(name))

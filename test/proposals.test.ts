@@ -4,6 +4,7 @@ import { isFailure } from '../src/core/index.ts'
 import type { Resource } from '../src/fhir/index.ts'
 import {
   createProposals,
+  OPEN_OF_CLIENT,
   OPEN_OF_GRANT,
   OPEN_OF_USER,
   PROPOSAL_CHARACTERS,
@@ -48,6 +49,21 @@ async function countRows(): Promise<number> {
 
 async function clear(): Promise<void> {
   await mcp.store.db.deleteFrom('proposal').execute()
+}
+
+/** By as many grants as it takes, until an assistant has this many open. The next is refused. */
+async function proposeByGrants(client_id: string, most: number): Promise<void> {
+  const countOwn = async () =>
+    (await mcp.store.db.selectFrom('proposal').select('id').where('client_id', '=', client_id).execute())
+      .length
+  for (let made = await countOwn(); made < most; made += 1) {
+    const claims = { ...WRITER, client_id, jti: `${client_id}-${Math.floor(made / 10)}.a` }
+    assert.equal((await mcp.call('propose_change', patchOf('Condition/of-ann'), claims)).isError, undefined)
+  }
+  const claims = { ...WRITER, client_id, jti: `${client_id}-more.a` }
+  const refused = readText(await mcp.call('propose_change', patchOf('Condition/of-ann'), claims))
+  assert.match(refused, /There are (50|100) open proposals, which is the most/)
+  assert.equal(await countOwn(), most)
 }
 
 describe('propose_change', () => {
@@ -207,17 +223,23 @@ describe('propose_change', () => {
       assert.equal((await mcp.call('propose_change', patchOf('Condition/of-ann'), WRITER)).isError, undefined)
     const result = await mcp.call('propose_change', patchOf('Condition/of-ann'), WRITER)
     assert.match(readText(result), /There are 20 open proposals, which is the most/)
-    for (let grant = 2; grant * OPEN_OF_GRANT <= OPEN_OF_USER; grant += 1)
-      for (let at = 0; at < OPEN_OF_GRANT; at += 1)
-        await mcp.call('propose_change', patchOf('Condition/of-ann'), { ...WRITER, jti: `grant-${grant}.a` })
-    const more = { ...WRITER, jti: 'grant-more.a' }
+    await proposeByGrants('app', OPEN_OF_CLIENT)
+    await proposeByGrants('second', OPEN_OF_USER - OPEN_OF_CLIENT)
+    assert.equal(await countRows(), OPEN_OF_USER)
+    const more = { ...WRITER, client_id: 'third', jti: 'third.a' }
     assert.match(
       readText(await mcp.call('propose_change', patchOf('Condition/of-ann'), more)),
       /There are 100 open/,
     )
-    assert.equal(await countRows(), OPEN_OF_USER)
     const another = { ...WRITER, sub: 'c-2', jti: 'grant-2.b' }
     assert.equal((await mcp.call('propose_change', patchOf('Condition/of-ann'), another)).isError, undefined)
+    await clear()
+  })
+
+  it('keeps room for the other assistants of a person, whatever the grants of one (PROPOSAL-4)', async () => {
+    await proposeByGrants('greedy', OPEN_OF_CLIENT)
+    const other = { ...WRITER, client_id: 'modest', jti: 'modest.a' }
+    assert.equal((await mcp.call('propose_change', patchOf('Condition/of-ann'), other)).isError, undefined)
     await clear()
   })
 })

@@ -3,7 +3,13 @@
  * about who may propose or sign, and writes nothing to a record.
  */
 
-export { OPEN_OF_GRANT, OPEN_OF_USER, PROPOSAL_CHARACTERS, REASON_CHARACTERS } from './limits.ts'
+export {
+  OPEN_OF_CLIENT,
+  OPEN_OF_GRANT,
+  OPEN_OF_USER,
+  PROPOSAL_CHARACTERS,
+  REASON_CHARACTERS,
+} from './limits.ts'
 export type {
   Proposal,
   ProposalOutcome,

@@ -3,6 +3,9 @@
 /** Open proposals of a grant. */
 export const OPEN_OF_GRANT = 20
 
+/** Open proposals of an assistant to one person, by all of its grants. The others keep room. */
+export const OPEN_OF_CLIENT = 50
+
 /** Open proposals of all assistants to one person. */
 export const OPEN_OF_USER = 100
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Kysely, Selectable } from 'kysely'
 import { fail } from '../core/index.ts'
 import type { Schema, Sealer } from '../store/index.ts'
-import { LISTED, OPEN_OF_GRANT, OPEN_OF_USER } from './limits.ts'
+import { LISTED, OPEN_OF_CLIENT, OPEN_OF_GRANT, OPEN_OF_USER } from './limits.ts'
 import type {
   Proposal,
   ProposalOutcome,
@@ -16,14 +16,14 @@ type Db = Kysely<Schema>
 
 /** The proposals in a database, or in a transaction on it. */
 export interface Proposals {
-  /** Refuses more than a grant or a person may have open. */
+  /** Refuses more than a grant, an assistant or a person may have open. */
   add(
     db: Db,
     change: ProposedChange,
     proposer: Proposer,
     times: { readonly now: number; readonly expiresAt: number },
   ): Promise<string | TooManyProposals>
-  /** Whether the grant and the person may have one more. */
+  /** Whether the grant, the assistant and the person may have one more. */
   findExcess(db: Db, proposer: Proposer, now: number): Promise<TooManyProposals | undefined>
   /** Those of an assistant for a person and a patient, newest first. */
   listOfAssistant(db: Db, proposer: Proposer, now: number): Promise<readonly Proposal[]>
@@ -65,10 +65,15 @@ export function createProposals(sealer: Sealer): Proposals {
     }
   }
 
-  async function findExcess(db: Db, { userId, grantId }: Proposer, now: number) {
-    const rows = await selectOpen(db, userId, now).select('grant_id').limit(OPEN_OF_USER).execute()
-    const ofGrant = rows.filter(row => row.grant_id === grantId).length
-    if (ofGrant >= OPEN_OF_GRANT) return failTooMany(OPEN_OF_GRANT)
+  async function findExcess(db: Db, { userId, clientId, grantId }: Proposer, now: number) {
+    const rows = await selectOpen(db, userId, now)
+      .select(['client_id', 'grant_id'])
+      .limit(OPEN_OF_USER)
+      .execute()
+    const ofClient = rows.filter(row => row.client_id === clientId)
+    const ofGrant = ofClient.filter(row => row.grant_id === grantId)
+    if (ofGrant.length >= OPEN_OF_GRANT) return failTooMany(OPEN_OF_GRANT)
+    if (ofClient.length >= OPEN_OF_CLIENT) return failTooMany(OPEN_OF_CLIENT)
     return rows.length >= OPEN_OF_USER ? failTooMany(OPEN_OF_USER) : undefined
   }
 
