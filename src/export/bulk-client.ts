@@ -125,13 +125,13 @@ async function waitForManifest(options: RemoteExport, statusUrl: string): Promis
 }
 
 /** However long the server says. A timer of more than 24 days would end at once. */
-const LONGEST_PAUSE_MS = 60 * 60_000
+const MAX_PAUSE_MS = 60 * 60_000
 
 /** Retry-After, or the pause in seconds that we would choose. */
 function readPause({ headers }: Response, seconds: number): number {
   const text = headers.get('retry-after') ?? ''
   const told = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
-  return Number.isNaN(told) ? seconds * 1000 : Math.min(LONGEST_PAUSE_MS, Math.max(1000, told))
+  return Number.isNaN(told) ? seconds * 1000 : Math.min(MAX_PAUSE_MS, Math.max(1000, told))
 }
 
 function readManifest(text: string | undefined, statusUrl: string): Manifest | NotExported {
