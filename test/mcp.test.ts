@@ -254,6 +254,39 @@ describe('tools', () => {
     )
   })
 
+  it('name the scopes of chains and includes with that of the type (MCP-2)', async () => {
+    const lacked = async (type: string, parameters: object, scope: string) => {
+      const { status, headers } = await mcp.request(
+        'tools/call',
+        { name: 'search', arguments: { type, parameters } },
+        { scope, patient: 'patient-1' },
+      )
+      const [, scopes = ''] = /scope="([^"]*)"/.exec(String(headers['www-authenticate'])) ?? []
+      return [status, ...(scopes.match(/[A-Z]\w+/g) ?? [])]
+    }
+    const none = 'patient/Patient.rs'
+    const own = 'patient/Patient.rs patient/Observation.rs'
+    const chain = { 'encounter:Encounter.date': 'ge2020' }
+    assert.deepEqual(await lacked('Observation', chain, none), [403, 'Observation', 'Encounter'])
+    assert.deepEqual(await lacked('Observation', chain, own), [403, 'Encounter'])
+    const long = { 'encounter:Encounter.service-provider.name': 'a' }
+    assert.deepEqual(await lacked('Observation', long, own), [403, 'Encounter', 'Organization'])
+    const has = { '_has:Observation:encounter:_has:DiagnosticReport:result:status': 'final' }
+    assert.deepEqual(await lacked('Encounter', has, none), [
+      403,
+      'Encounter',
+      'Observation',
+      'DiagnosticReport',
+    ])
+    const included = { _include: ['Observation:encounter', 'Observation:subject'] }
+    assert.deepEqual(await lacked('Observation', included, none), [403, 'Observation', 'Encounter'])
+    const referrers = { _revinclude: 'Provenance:target', ...chain }
+    assert.deepEqual(await lacked('Observation', referrers, own), [403, 'Encounter', 'Provenance'])
+    // What only an include lacks is left out, as at the FHIR base.
+    assert.deepEqual(await lacked('Observation', included, own), [200])
+    assert.deepEqual(await lacked('Observation', { _revinclude: '*' }, none), [403, 'Observation'])
+  })
+
   it('never tell whether something outside of the grant exists (MCP-6)', async () => {
     const outside = resources.find(
       it => it.resourceType === 'Condition' && JSON.stringify(it).includes('"Patient/patient-2"'),

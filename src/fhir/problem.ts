@@ -44,6 +44,8 @@ export interface Refused {
   readonly facts?: StoredFacts
   /** The way to get access; also in the diagnostics of the outcome. */
   readonly hint?: string
+  /** The scopes that the request lacks, all at once. */
+  readonly scopes?: readonly string[]
   /** For the audit trail: the text, if it is not that of the response. */
   readonly why?: string
   /** For the audit trail of a developer: what the token says about itself, which nobody has verified. */

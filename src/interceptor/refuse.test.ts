@@ -94,6 +94,27 @@ describe('refuse', () => {
       )
   })
 
+  it('names the scopes of all types that a search uses', () => {
+    const make = (type: string) => ({
+      reason: 'insufficient-scope' as const,
+      method: 'GET' as const,
+      type,
+      permission: 's' as const,
+      contexts: ['patient'] as const,
+      missing: [],
+    })
+    const log = { ...make('AuditEvent'), reason: 'insufficient-scope-for-protected' as const }
+    const { headers, hint } = refuse({ ...make('Observation'), others: [make('Encounter'), log] })
+    assert.equal(
+      headers['www-authenticate'],
+      'Bearer error="insufficient_scope", scope="patient/Observation.s patient/Encounter.s system/AuditEvent.s"',
+    )
+    assert.equal(
+      hint,
+      'Any one of these scopes would permit it: patient/Observation.s, patient/*.rs. The search also uses: patient/Encounter.s, system/AuditEvent.s',
+    )
+  })
+
   it('says only that a request is outside the grant, with a hint (ERROR-1, ERROR-4)', () => {
     const text = 'Not within the granted patient, user or filter.'
     assert.deepEqual(describeRefusal(failFor('stored-not-within')), [

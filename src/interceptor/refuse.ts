@@ -12,7 +12,7 @@ import type { Permission, ScopeContext } from '../smart/index.ts'
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** No granted scope covers the type and the permission. */
-interface InsufficientScope {
+export interface InsufficientScope {
   /** Of a context: the server ignores the contexts of granted scopes. For a protected type: only a `system/` scope that names it would do. */
   readonly reason: 'insufficient-scope' | 'insufficient-scope-of-context' | 'insufficient-scope-for-protected'
   readonly method: Method
@@ -25,6 +25,8 @@ interface InsufficientScope {
   readonly missing: readonly ('patient' | 'fhirUser')[]
   /** The contexts of granted scopes that this server does not accept. */
   readonly ignored?: readonly ScopeContext[] | undefined
+  /** The same for the other types that a search uses. */
+  readonly others?: readonly InsufficientScope[] | undefined
 }
 
 /** Why a request is refused: by the names in docs/errors.md. */
@@ -56,18 +58,21 @@ function refuseFor(refusal: Exclude<Refusal, InsufficientScope>): Refused {
 }
 
 function refuseScope(refusal: InsufficientScope): Refused {
-  const { reason, method, type, permission } = refusal
+  const { reason, method, type, others = [] } = refusal
   const [narrow, wide] = listRequiredScopes(refusal)
-  if (reason !== 'insufficient-scope-for-protected')
-    return makeRefused(reason, { method, type, narrow, wide }, describePermittingScopes(refusal))
-  const facts = { method, type, narrow: `system/${type}.${permission}` }
-  return makeRefused(reason, facts, fill(getFhirWords(reason).hint ?? '', facts))
+  const more = others.map(it => listRequiredScopes(it)[0])
+  const isSystem = reason === 'insufficient-scope-for-protected'
+  const facts = { method, type, narrow, ...(!isSystem && { wide }) }
+  const hint = isSystem ? fill(getFhirWords(reason).hint ?? '', facts) : describePermittingScopes(refusal)
+  const hints = more.length === 0 ? hint : `${hint}. The search also uses: ${more.join(', ')}`
+  return makeRefused(reason, facts, hints, [narrow, ...more])
 }
 
 /** The narrowest scope that would permit the request, and the widest `patient/` scope. */
-function listRequiredScopes({ type, permission }: InsufficientScope): readonly [string, string] {
+function listRequiredScopes({ reason, type, permission }: InsufficientScope): readonly [string, string] {
   const permissions = permission === 'r' || permission === 's' ? 'rs' : permission
-  return [`patient/${type}.${permission}`, `patient/*.${permissions}`]
+  const context = reason === 'insufficient-scope-for-protected' ? 'system' : 'patient'
+  return [`${context}/${type}.${permission}`, `patient/*.${permissions}`]
 }
 
 function describePermittingScopes(refusal: InsufficientScope): string {
@@ -88,15 +93,21 @@ function describePermittingScopes(refusal: InsufficientScope): string {
 /** A request that is not understood gets the same codes, whatever part of it is not. */
 const CODES: Readonly<Record<number, IssueCode>> = { 400: 'invalid', 404: 'not-supported' }
 
-function makeRefused(reason: FhirReason, facts: StoredFacts, hint: string | undefined): Refused {
+function makeRefused(
+  reason: FhirReason,
+  facts: StoredFacts,
+  hint: string | undefined,
+  scopes?: readonly string[],
+): Refused {
   const { status, code, sentence, challenge, retryAfter } = getFhirWords(reason)
   const said = fill(sentence, facts)
   const text = challenge !== undefined || said.endsWith('.') ? said : `${said}.`
   const headers: Record<string, string> = {}
-  if (challenge !== undefined) headers['www-authenticate'] = fill(challenge, facts)
+  if (challenge !== undefined)
+    headers['www-authenticate'] = fill(challenge, { ...facts, scopes: scopes?.join(' ') ?? '' })
   if (retryAfter !== undefined) headers['retry-after'] = retryAfter
   const outcome = createOutcome(CODES[status] ?? code, text, { hint })
-  const refused = { allowed: false, status, headers, outcome, reason } as const
+  const refused = { allowed: false, status, headers, outcome, reason, ...(scopes && { scopes }) } as const
   const named = Object.keys(facts).length === 0 ? refused : { ...refused, facts }
   return hint === undefined ? named : { ...named, hint }
 }

@@ -245,11 +245,9 @@ function readExactArguments(text: string): FhirJson {
 /** The resource of a response, or why there is none. */
 async function readResource({ status, body, refused }: FhirResponse): Promise<FhirJson | ToolFault> {
   if (refused) {
-    const { narrow } = refused.facts ?? {}
-    const text = refused.outcome.issue[0]?.diagnostics ?? 'Not allowed.'
-    return typeof narrow === 'string'
-      ? fail({ reason: 'lacking-scopes', text, scopes: [narrow] })
-      : failCall(text)
+    const { scopes, outcome } = refused
+    const text = outcome.issue[0]?.diagnostics ?? 'Not allowed.'
+    return scopes ? fail({ reason: 'lacking-scopes', text, scopes }) : failCall(text)
   }
   const parsed = parseJson(
     typeof body === 'string' || body === undefined ? (body ?? '') : await readWhole(body),

@@ -1,7 +1,10 @@
 import { isFailure } from '../../core/index.ts'
 import {
+  findSearchParameter,
+  type IncludeRule,
   isTooCostly,
   type Params,
+  parseInclude,
   parseSearch,
   type SearchClause,
   SearchSteps,
@@ -19,7 +22,7 @@ import {
   parseScopes,
   type ScopeContext,
 } from '../../smart/index.ts'
-import type { Refusal } from '../refuse.ts'
+import type { InsufficientScope, Refusal } from '../refuse.ts'
 import type { Decision, DecisionContext } from './decision.ts'
 import { explainDenial } from './decision.ts'
 
@@ -58,7 +61,7 @@ export function describeInsufficientScope(
   context: DecisionContext,
   type: string,
   permission: Permission,
-): Refusal {
+): InsufficientScope {
   const { grant, policy } = context
   const lacking = [
     ...(policy.contexts.includes('patient') && grant.patient === undefined ? (['patient'] as const) : []),
@@ -175,7 +178,68 @@ function maySearch(context: DecisionContext, type: string): boolean {
 
 /** The first type that refuses the first way through a chain. */
 function findRefusedType(context: DecisionContext, clause: SearchClause): string {
+  const [type] = listRefusedTypes(context, clause)
+  if (type === undefined) throw new Error('Cannot refuse a chain: every link is covered')
+  return type
+}
+
+/** The types that refuse the first way through a chain. */
+function listRefusedTypes(context: DecisionContext, clause: SearchClause): readonly string[] {
   const link = clause.kind === 'has' ? clause : clause.kind === 'chain' ? clause.targets[0] : undefined
-  if (!link) throw new Error('Cannot refuse a chain: every link is covered')
-  return maySearch(context, link.type) ? findRefusedType(context, link.clause) : link.type
+  if (!link) return []
+  return [...(maySearch(context, link.type) ? [] : [link.type]), ...listRefusedTypes(context, link.clause)]
+}
+
+/**
+ * Adds to the refusal of a search the other types of its chains and includes that no scope covers, so that a client can
+ * request all scopes at once.
+ */
+export function nameOthers(
+  context: DecisionContext,
+  type: string,
+  params: Params,
+  decision: Decision,
+): Decision {
+  if (decision.allowed || decision.refusal.permission === undefined) return decision
+  const { refusal } = decision
+  const found = [
+    ...listRefusedInChains(context, type, params),
+    ...listRefusedInIncludes(context, type, params),
+  ]
+  const others = [...new Set(found)]
+    .filter(it => it !== refusal.type)
+    .flatMap(it => {
+      const other = checkType(context, it, 's')
+      return other.allowed || other.refusal.permission === undefined ? [] : [other.refusal]
+    })
+  return others.length === 0 ? decision : deny({ ...refusal, others })
+}
+
+function listRefusedInChains(context: DecisionContext, type: string, params: Params): readonly string[] {
+  const steps = new SearchSteps(context.work)
+  return params.flatMap(([name, value]) => {
+    if (!isChained(name)) return []
+    const clause = parseSearch(type, name, value, context.policy.fhirBaseUrl, steps)
+    return isFailure(clause) || maySearchChain(context, clause) ? [] : listRefusedTypes(context, clause)
+  })
+}
+
+/** Of an include that leads to several types, one is enough. `*` asks for whatever the grant covers. */
+function listRefusedInIncludes(context: DecisionContext, type: string, params: Params): readonly string[] {
+  return params.flatMap(([name, value]) => {
+    if (!/^_(?:rev)?include(?:$|:)/.test(name)) return []
+    const rules = value.includes('*') ? [] : parseInclude(name, value, [type])
+    if (isFailure(rules)) return []
+    return rules.flatMap(rule => {
+      const types = listIncludedTypes(rule)
+      const [first] = types.includes('Patient') ? ['Patient'] : types
+      return first === undefined || types.some(it => maySearch(context, it)) ? [] : [first]
+    })
+  })
+}
+
+function listIncludedTypes({ direction, source, parameters, target }: IncludeRule): readonly string[] {
+  if (direction === 'reverse') return [source]
+  if (target !== undefined) return [target]
+  return parameters.flatMap(parameter => findSearchParameter(source, parameter)?.target ?? [])
 }

@@ -30,6 +30,7 @@ import {
   deny,
   describeInsufficientScope,
   isChained,
+  nameOthers,
   type RequestTarget,
   requireEach,
 } from './check-type.ts'
@@ -163,7 +164,8 @@ function decideSearch(
   if (search.kind === 'search-system' || search.type === '*')
     return checkTypes(context, search.params, target)
   const decision = checkType(context, search.type, 's', target)
-  return decision.allowed ? checkChains(context, search.type, search.params, decision) : decision
+  const checked = decision.allowed ? checkChains(context, search.type, search.params, decision) : decision
+  return nameOthers(context, search.type, search.params, checked)
 }
 
 /** A conditional write is also a search: its response reveals whether a resource matches. */
