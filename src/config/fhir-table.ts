@@ -151,7 +151,7 @@ export const upstreamTable = {
     type: types.oneOf('search', 'relay', 'off'),
     initial: 'search',
     about:
-      "How the gateway exports bulk data: `search` makes the files from the upstream's searches, `relay` passes `$export` on for callers who may see all data, `off` does not export ([gateway](gateway.md#bulk-export)).",
+      "How the gateway exports bulk data: `search` makes the files from the upstream's searches, `relay` passes `$export` on for backend services that may see all data, `off` does not export ([gateway](gateway.md#bulk-export)).",
   }),
   'fhir.upstream.searchParameters': defineDerived({
     name: 'smart.fhir.upstream-search-parameters',

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { AuditRecord } from '../audit/index.ts'
 import type {
   EverythingType,
@@ -81,8 +82,29 @@ export interface BackendSession extends BackendWrites {
   flush?(): Awaitable<void>
   /** The rows of bulk exports. */
   readonly rows: ExportSource
+  /** Only if the site relays bulk exports to an upstream. */
+  readonly relay?: ExportRelay | undefined
   /** Performs an operation that the API does not implement; undefined where the backend does not offer it. */
   operation?(request: FhirRequest<Operation>): Awaitable<FhirResponse | Failure> | undefined
+}
+
+/** The upstream's own bulk export. A place is one of its URLs, below its base. */
+export interface ExportRelay {
+  /** Returns the place of the status. */
+  start(request: FhirRequest<Operation>): Promise<string | Failure>
+  askStatus(place: string): Promise<RelayedStatus | Failure>
+  end(place: string): Promise<Failure | undefined>
+  /** NDJSON. */
+  openFile(place: string): Promise<Readable | Failure>
+  /** The place of a URL of a manifest; undefined if it is not below the base. */
+  findPlace(url: string): string | undefined
+}
+
+export interface RelayedStatus {
+  readonly isReady: boolean
+  /** Those that say when to ask again, and when the files expire. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly manifest?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** The rows of bulk exports, as they were at a moment. It checks no access: the export does, row by row. */

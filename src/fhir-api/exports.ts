@@ -8,6 +8,8 @@ export type ExportLevel = 'system' | 'patient' | 'group'
 /** What an export selects. It is decided at the start and does not change. */
 export interface ExportOrder {
   readonly level: ExportLevel
+  /** The status URL of the upstream's own export, below its base. Then the upstream decides what the files have. */
+  readonly relayed?: string
   /** The URL of the request, for the manifest. */
   readonly url: string
   readonly moment: ExportMoment
@@ -74,6 +76,8 @@ export interface ExportPlan {
   readonly next?: { readonly part: number; readonly after: number }
   /** The types that a file organized by patient has: those that are not empty. */
   readonly types?: readonly string[]
+  /** The number of files of the upstream's own export. */
+  readonly relayed?: number
   /** The number of files up to the end of each manifest that the client was shown, if it takes partial ones. */
   readonly manifests?: readonly number[]
 }

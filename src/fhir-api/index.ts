@@ -30,11 +30,13 @@ export type {
   EverythingTarget,
   ExportMoment,
   ExportRange,
+  ExportRelay,
   ExportRow,
   ExportSelection,
   ExportSource,
   FhirBackend,
   LocalWrites,
+  RelayedStatus,
   VersionedWrite,
 } from './backend.ts'
 export { decideEntries, RESPONSE_TOO_LARGE } from './bundle/entry.ts'

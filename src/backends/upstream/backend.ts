@@ -14,6 +14,7 @@ import type {
   CommitOptions,
   Cursor,
   EverythingTarget,
+  ExportRelay,
   FhirBackend,
   FhirRequest,
   History,
@@ -27,6 +28,7 @@ import { createConcealment } from './concealment.ts'
 import type { GatewayContext } from './context.ts'
 import { bindCaller, countRequests } from './http/allowance.ts'
 import { performOperation } from './operations/operations.ts'
+import { createRelay } from './operations/relay.ts'
 import { parseCursor } from './paging.ts'
 import { passRequest } from './pass/pass-request.ts'
 import { EXCLUDED_TYPES } from './read/access.ts'
@@ -66,11 +68,13 @@ class UpstreamSession implements BackendSession {
   readonly #context: GatewayContext
   readonly #request: FhirRequest
   readonly rows: UpstreamRows
+  readonly relay: ExportRelay | undefined
 
   constructor(bind: (work: Work) => GatewayContext, request: FhirRequest) {
     this.#context = bind(request.work)
     this.#request = request
     this.rows = new UpstreamRows(bind, request, this.#context)
+    this.relay = this.#context.relaysExports ? createRelay(this.#context, request) : undefined
   }
 
   read(type: string, id: string, version?: string, filter?: AccessFilter) {

@@ -24,6 +24,8 @@ export interface GatewayContext {
   readonly serialize: Serialize
   /** The size of the largest response that is inspected, in bytes. */
   readonly responseLimit: number
+  /** Whether the upstream's own bulk export is for callers who may see everything. */
+  readonly relaysExports: boolean
   /** Whether there is an audit trail, from which AuditEvents are served. */
   readonly isRecorded: boolean
   /** The operations that the gateway offers. */

@@ -62,6 +62,8 @@ export interface GatewayOptions extends FhirApiOptions {
   /** How much of a response is streamed, and for how long. */
   readonly streamLimit?: StreamLimit
   readonly connections?: number
+  /** Whether a bulk export for a caller who may see everything is the upstream's own. */
+  readonly relaysExports?: boolean
   /** Encrypts paging links. Gateways with the same secret open each other's links; by default each process has its own. */
   readonly sealer?: Sealer
   readonly fetch?: Fetch
@@ -173,6 +175,7 @@ function createContext(
     clock,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     accessCache: createAccessCache(),
+    relaysExports: options.relaysExports ?? false,
     versionAccess: options.versionAccess ?? 'current',
     memberLookups: new Map(),
     findMembers,

@@ -192,17 +192,13 @@ export function findOfferedOperations({ fhir }: Settings): readonly OperationRul
   const { upstream, upstreamUrl } = fhir
   const exporting = exportsData(fhir) ? exportOperations : []
   if (upstreamUrl === undefined) return [...exporting, ...operations]
-  const relayed = upstream.export === 'relay' ? RELAYED_EXPORT : []
-  return [...exporting, ...listGatewayOperations([...relayed, ...upstream.operations].map(readOperation))]
+  return [...exporting, ...listGatewayOperations(upstream.operations.map(readOperation))]
 }
 
-/** `$export-poll-status` is HAPI's. */
-const RELAYED_EXPORT = ['$export:read', '$export-poll-status:read']
-
-/** Whether the FHIR server makes the files of bulk exports itself. A site may still list the upstream's operation. */
+/** Whether the FHIR server offers bulk exports as its own. A site may still list the upstream's operation. */
 export function exportsData({ upstreamUrl, upstream }: Settings['fhir']): boolean {
   if (upstreamUrl === undefined) return true
-  return upstream.export === 'search' && !upstream.operations.some(it => /^\$export(?::read)?$/.test(it))
+  return upstream.export !== 'off' && !upstream.operations.some(it => /^\$export(?::read)?$/.test(it))
 }
 
 function readOperation(text: string): OperationRule {

@@ -27,6 +27,7 @@ export async function openGateway(
     timeoutMs: upstream.timeoutSeconds * 1000,
     responseLimit: upstream.responseLimitMegabytes * 1024 * 1024,
     connections: upstream.connections,
+    relaysExports: upstream.export === 'relay',
     sealer: createSealer(ensureSecret(settings)),
     ...(serialize && { serialize }),
   })

@@ -10,6 +10,7 @@ import { readBlocks } from './blocks.ts'
 import { openFileUrl } from './file-url.ts'
 import { EXPORT_CHECK_MS, EXPORT_DOWNLOADS } from './limits.ts'
 import { formatDeletion, formatHeader, formatLine, LineWriter } from './line.ts'
+import { openRelayed } from './relay.ts'
 import { createRowCheck, listPatients, selectRows } from './rows.ts'
 import { findJob } from './status.ts'
 
@@ -25,7 +26,8 @@ export const sendFile: Handler<'operation'> = async (context, request) => {
   const content = exports && sealed !== undefined ? openFileUrl(exports.sealer, sealed) : undefined
   const job = await findJob(context, request, content?.job)
   if (!exports || !content || !job) return failFor('export-unknown')
-  if (!content.file)
+  const { file, place } = content
+  if (!file && place === undefined)
     return {
       status: 200,
       headers: NDJSON,
@@ -36,9 +38,18 @@ export const sendFile: Handler<'operation'> = async (context, request) => {
   const release = await exports.downloads.take(job.owner, request.connection)
   if (!release) return failFor('export-downloads-too-many', { most: EXPORT_DOWNLOADS })
   const sent = new SentRows(context.baseUrl)
-  const hasLeft = () => body.destroyed
-  const lines = writeLines(context, request, { job, file: content.file, sent, askedAt, hasLeft })
-  const body: Readable = Readable.from(lines, { objectMode: false }).once('close', release)
+  const hasLeft = () => !isFailure(body) && body.destroyed
+  const checkEnd = createEndCheck(context, request, job, askedAt)
+  const body: Readable | Failure = file
+    ? Readable.from(writeLines(context, request, { job, file, sent, checkEnd, hasLeft }), {
+        objectMode: false,
+      })
+    : await openRelayed(context, request, place, { sent, checkEnd })
+  if (isFailure(body)) {
+    release()
+    return body
+  }
+  body.once('close', release)
   return { status: 200, headers: NDJSON, body, streamed: sent }
 }
 
@@ -88,12 +99,27 @@ class SentRows implements StreamRecord {
   }
 }
 
+/** Throws if the export has ended or the token was revoked. `askedAt` is when the token was checked. */
+function createEndCheck(
+  { exports, clock }: Context,
+  request: FhirRequest,
+  { id }: ExportJob,
+  askedAt: number,
+): () => Promise<void> {
+  let checkedAt = askedAt
+  return async () => {
+    if (clock() - checkedAt < EXPORT_CHECK_MS) return
+    checkedAt = clock()
+    if (!(await exports?.jobs.isOpen(id, checkedAt)) || (await request.isRevoked()))
+      throw new Error('Cannot go on with a file: its export has ended, or its token was revoked')
+  }
+}
+
 interface SentFile {
   readonly job: ExportJob
   readonly file: ExportFile
   readonly sent: SentRows
-  /** When its token was checked. */
-  readonly askedAt: number
+  readonly checkEnd: () => Promise<void>
   /** Whether the client has left. The stream closes only when the lines end. */
   hasLeft(): boolean
 }
@@ -102,9 +128,8 @@ interface SentFile {
 async function* writeLines(
   context: Context,
   request: FhirRequest<Operation>,
-  { job, file, sent, askedAt, hasLeft }: SentFile,
+  { job, file, sent, checkEnd, hasLeft }: SentFile,
 ): AsyncGenerator<Buffer> {
-  const { exports, baseUrl, clock } = context
   const { order } = job
   const checks = new Map<string, ReturnType<typeof createRowCheck>>()
   const findCheck = (type: string) => {
@@ -112,17 +137,12 @@ async function* writeLines(
     checks.set(type, check)
     return check
   }
-  let checkedAt = askedAt
-  const lines = new LineWriter(baseUrl)
+  const lines = new LineWriter(context.baseUrl)
   let headed: string | undefined
   for await (const part of readParts(context, job, file)) {
     // Without lines for the client, nothing else would notice.
     if (hasLeft()) return
-    if (clock() - checkedAt >= EXPORT_CHECK_MS) {
-      checkedAt = clock()
-      if (!(await exports?.jobs.isOpen(job.id, checkedAt)) || (await request.isRevoked()))
-        throw new Error('Cannot go on with a file: its export has ended, or its token was revoked')
-    }
+    await checkEnd()
     if (isFailure(part)) throw failFile(part)
     const kept = await findCheck(part.type)(part.rows)
     if (isFailure(kept)) throw failFile(kept)

@@ -76,7 +76,7 @@ export function createExportJobs({ db }: Store, sealer: Sealer): ExportJobs {
         .updateTable('export_job')
         .set({
           plan_sealed: sealer.seal(JSON.stringify(plan), describeCell(id, 'plan_sealed')),
-          files: plan.next ? null : plan.files.length,
+          files: plan.next ? null : (plan.relayed ?? plan.files.length),
           next_poll_at: nextPollAt,
           revision: revision + 1,
         })

@@ -8,8 +8,10 @@ import type { ExportLevel, ExportOrder, ExportOwner } from '../exports.ts'
 import { type FhirRequest, getPath, type Operation } from '../request.ts'
 import type { Failure } from '../response.ts'
 import { isOfBlocks } from './blocks.ts'
+import { formatStatusUrl } from './file-url.ts'
 import { EXPORT_JOBS } from './limits.ts'
 import { describeProblem, readParameters, type WantedExport } from './parameters.ts'
+import { findRelay, startRelayed } from './relay.ts'
 
 /** `$export` of the system, of all patients and of a Group (Bulk Data Access 3.0.0, Kick-off Request). */
 export const startExport: Handler<'operation'> = async (context, request) => {
@@ -21,6 +23,11 @@ export const startExport: Handler<'operation'> = async (context, request) => {
     return failFor('export-jobs-too-many', { most: EXPORT_JOBS })
   const { interaction } = request
   const level = interaction.type === undefined ? 'system' : interaction.type === 'Group' ? 'group' : 'patient'
+  const relay = findRelay(context, request)
+  if (relay) {
+    const relayed = await startRelayed(context, exports, relay, request, { level, owner })
+    return isFailure(relayed) ? relayed : accept(baseUrl, relayed)
+  }
   const members = level === 'group' ? await findMembers(context, request) : undefined
   if (isFailure(members)) return members
   const wanted = readParameters(request, { level, baseUrl })
@@ -46,6 +53,10 @@ export const startExport: Handler<'operation'> = async (context, request) => {
     owner,
     now + exports.lifetimeMs,
   )
+  return accept(baseUrl, id)
+}
+
+function accept(baseUrl: string, id: string) {
   return { status: 202, headers: { 'content-location': formatStatusUrl(baseUrl, id) } }
 }
 
@@ -62,11 +73,6 @@ async function noteDeletions(
 
 const NO_DELETIONS =
   'The resources that were deleted are not listed: the FHIR server behind the gateway shows no history of a type'
-
-/** A later manifest of an export has a URL of its own. */
-export function formatStatusUrl(baseUrl: string, id: string, page = 1): string {
-  return `${baseUrl}/$export-status?job=${id}${page > 1 ? `&manifest=${page}` : ''}`
-}
 
 /** The client of the token. Others cannot use its exports. */
 export function findOwner({ authenticated: { grant } }: FhirRequest): ExportOwner | undefined {

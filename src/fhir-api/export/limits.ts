@@ -22,5 +22,7 @@ export const EXPORT_STATUS_LEASE_MS = 60_000
 export const EXPORT_POLL_SECONDS = 1
 /** Milliseconds after which a file that is being sent notices the end of its export. */
 export const EXPORT_CHECK_MS = 5_000
+/** Characters of a line of a file of the upstream's own export. */
+export const EXPORT_LINE_CHARACTERS = 32 * 1024 * 1024
 /** Patients whose lines are counted at once, for files that are organized by patient. */
 export const EXPORT_PATIENTS_COUNTED = 20

@@ -1,8 +1,7 @@
 import type { Context } from '../context.ts'
 import type { ExportFile, ExportJob } from '../exports.ts'
 import type { FhirRequest, Operation } from '../request.ts'
-import { formatFileUrl } from './file-url.ts'
-import { formatStatusUrl } from './kick-off.ts'
+import { formatFileUrl, formatStatusUrl } from './file-url.ts'
 import { isPlain } from './rows.ts'
 
 /** The manifest of Bulk Data Access 3.0.0, or a page of it if the client takes partial ones. Another version has another shape, of the same job. */

@@ -8,15 +8,18 @@ import { findOwner } from './kick-off.ts'
 import { EXPORT_POLL_SECONDS, EXPORT_STATUS_LEASE_MS } from './limits.ts'
 import { buildManifest } from './manifest.ts'
 import { continuePlan, describeProgress } from './plan.ts'
+import { findRelay, showRelayed } from './relay.ts'
 
-/** The job of a request, if its client has started it. */
+/** The job of a request, if its client has started it. That of the upstream is for tokens that may see everything. */
 export async function findJob(
-  { exports, clock }: Context,
+  context: Context,
   request: FhirRequest<Operation>,
   id: string | undefined,
 ): Promise<ExportJob | undefined> {
+  const { exports, clock } = context
   const owner = findOwner(request)
-  return owner && id !== undefined ? exports?.jobs.find(id, owner, clock()) : undefined
+  const job = owner && id !== undefined ? await exports?.jobs.find(id, owner, clock()) : undefined
+  return job?.order.relayed !== undefined && !findRelay(context, request) ? undefined : job
 }
 
 /** The status URL: a GET returns the manifest when it is ready, a DELETE ends the export (Status Request, Delete Request). */
@@ -25,7 +28,13 @@ export const showStatus: Handler<'operation'> = async (context, request) => {
   const id = interaction.params.find(([name]) => name === 'job')?.[1]
   const job = await findJob(context, request, id)
   if (!job) return failFor('export-unknown')
+  const { relayed } = job.order
+  const relay = relayed === undefined ? undefined : findRelay(context, request)
+  if (relay && relayed !== undefined && !interaction.cancels)
+    return (await showRelayed(context, relay, job, request, relayed)) ?? failFor('export-unknown')
   if (!interaction.cancels) return respondWithStatus(context, request, job)
+  const problem = relayed === undefined ? undefined : await relay?.end(relayed)
+  if (problem) return problem
   await context.exports?.jobs.end(job.id)
   return { status: 202 }
 }

@@ -33,6 +33,7 @@ function endless(resources: readonly object[] = []) {
     urls: createUrlRewriter(baseUrl, [upstreamUrl]),
     responseLimit: 1e6,
     isRecorded: false,
+    relaysExports: false,
     upstream: {
       skim: async () => {
         seen.times += 1

@@ -58,7 +58,7 @@ async function passOperation(
 const READ_BY_NAME: ReadonlySet<string> = new Set(['$graphql', '$export'])
 
 /** An excluded type that the parameters or the query name. */
-function findReadType({ interaction, body }: FhirRequest<Operation>): string | undefined {
+export function findReadType({ interaction, body }: FhirRequest<Operation>): string | undefined {
   if (!READ_BY_NAME.has(interaction.name)) return undefined
   const text = JSON.stringify([interaction.params, body])
   return [...EXCLUDED_TYPES].find(type => text.includes(type))
@@ -99,7 +99,10 @@ function isTerminology(value: unknown): boolean {
   return Object.values(value).every(isTerminology)
 }
 
-function buildOperationRequest(context: GatewayContext, request: FhirRequest<Operation>): UpstreamRequest {
+export function buildOperationRequest(
+  context: GatewayContext,
+  request: FhirRequest<Operation>,
+): UpstreamRequest {
   const { interaction, body, preferences } = request
   // R4 graphql.html: a query is not a resource.
   const format = isResource(body) ? 'application/fhir+json' : 'application/json'
