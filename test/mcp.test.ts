@@ -345,6 +345,72 @@ describe('tools', () => {
     await own.close()
   })
 
+  it('lead to everything that is left out of a long resource (MCP-7)', async () => {
+    const component = [...Array(300).keys()].map(at => ({
+      code: { text: `Part ${at}` },
+      valueString: `${at} "quoted" \\ `.repeat(at % 9 === 0 ? 900 : 20).trim(),
+    }))
+    const parts = [1, 2, 3, 4].map(at => ({
+      url: 'http://a.example/part',
+      valueString: `${at}`.repeat(7_000),
+    }))
+    const long = {
+      resourceType: 'Observation',
+      id: 'long',
+      status: 'final',
+      code: { text: 'Panel' },
+      subject: { reference: 'Patient/patient-1' },
+      extension: [{ url: 'http://a.example/whole', extension: parts }],
+      note: [{ text: 'n'.repeat(9_000) }],
+      component,
+    }
+    const own = await startMcp([{ resourceType: 'Patient', id: 'patient-1' }, long])
+    /** The pieces of each text, by where they begin. */
+    const pieces = new Map<string, Map<number, string>>()
+    const collect = (value: unknown, path: string, from: number): void => {
+      if (typeof value === 'string') pieces.set(path, (pieces.get(path) ?? new Map()).set(from, value))
+      else if (Array.isArray(value))
+        value.forEach((item, at) => {
+          collect(item, `${path}[${from + at}]`, 0)
+        })
+      else if (typeof value === 'object' && value !== null)
+        for (const [name, item] of Object.entries(value))
+          collect(item, path === '' ? name : `${path}.${name}`, 0)
+    }
+    const asked = new Set<string>(['{}'])
+    for (const json of asked) {
+      const { element, from = 0 } = JSON.parse(json) as { element?: string; from?: number }
+      const result = await own.call('read', { reference: 'Observation/long', ...JSON.parse(json) }, ALL)
+      assert.ok(!result.isError, json)
+      assert.ok(JSON.stringify(result).length <= 80_000, json)
+      const { resource, notes = [] } = result.structuredContent ?? {}
+      collect(element === undefined ? resource : (resource as Resource)[element], element ?? '', from)
+      for (const note of notes as string[]) {
+        for (const [, path, at] of note.matchAll(/Use element="([^"]+)"(?:, from=(\d+))?\./g))
+          asked.add(JSON.stringify({ element: path, ...(at !== undefined && { from: Number(at) }) }))
+        const [, left = ''] = /too long: (\S+(?:, \S+)*)\. /.exec(note) ?? []
+        for (const path of left.split(', ').filter(it => it !== ''))
+          asked.add(JSON.stringify({ element: path }))
+      }
+    }
+    const join = (path: string) => {
+      const found = [...(pieces.get(path) ?? [])].toSorted(([a], [b]) => a - b)
+      return found.map(([, it]) => it).join('')
+    }
+    for (const [at, { code, valueString }] of component.entries()) {
+      assert.equal(join(`component[${at}].code.text`), code.text)
+      assert.equal(join(`component[${at}].valueString`), valueString)
+    }
+    for (const [at, it] of parts.entries())
+      assert.equal(join(`extension[0].extension[${at}].valueString`), it.valueString)
+    assert.equal(join('note[0].text'), 'n'.repeat(9_000))
+    assert.ok(asked.size > 10)
+    const wrong = await own.call('read', { reference: 'Observation/long', element: '__proto__' }, ALL)
+    assert.equal(wrong.isError, true)
+    assert.match(wrong.content?.[0]?.text ?? '', /has no element "__proto__"\. It has .*component/)
+    await own.close()
+  })
+
   it('never exceed 20,000 tokens in long lists and in the resource of the patient (MCP-7)', async () => {
     const long = (at: number): Resource => ({
       resourceType: 'Condition',
