@@ -104,10 +104,12 @@ describe('refuse', () => {
       missing: [],
     })
     const log = { ...make('AuditEvent'), reason: 'insufficient-scope-for-protected' as const }
-    const { headers, hint } = refuse({ ...make('Observation'), others: [make('Encounter'), log] })
+    const { headers, hint, scopes } = refuse({ ...make('Observation'), others: [make('Encounter'), log] })
+    assert.deepEqual(scopes, ['patient/Observation.s', 'patient/Encounter.s', 'system/AuditEvent.s'])
+    // The first scope that the text names, as for every other request.
     assert.equal(
       headers['www-authenticate'],
-      'Bearer error="insufficient_scope", scope="patient/Observation.s patient/Encounter.s system/AuditEvent.s"',
+      'Bearer error="insufficient_scope", scope="patient/Observation.s"',
     )
     assert.equal(
       hint,

@@ -103,8 +103,7 @@ function makeRefused(
   const said = fill(sentence, facts)
   const text = challenge !== undefined || said.endsWith('.') ? said : `${said}.`
   const headers: Record<string, string> = {}
-  if (challenge !== undefined)
-    headers['www-authenticate'] = fill(challenge, { ...facts, scopes: scopes?.join(' ') ?? '' })
+  if (challenge !== undefined) headers['www-authenticate'] = fill(challenge, facts)
   if (retryAfter !== undefined) headers['retry-after'] = retryAfter
   const outcome = createOutcome(CODES[status] ?? code, text, { hint })
   const refused = { allowed: false, status, headers, outcome, reason, ...(scopes && { scopes }) } as const

@@ -180,7 +180,7 @@ const INSUFFICIENT = {
   code: 'forbidden',
   remedy:
     'Make the app request a scope that permits this, register the app for it, and launch the app again: a token keeps the scopes that it was issued with.',
-  challenge: 'Bearer error="insufficient_scope", scope="{scopes}"',
+  challenge: 'Bearer error="insufficient_scope", scope="{narrow}"',
 } as const
 
 /** No granted scope covers the type and the permission. */
