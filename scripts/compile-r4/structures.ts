@@ -2,6 +2,7 @@ export interface ElementSource {
   readonly path: string
   readonly min: number
   readonly max: string
+  readonly isModifier?: boolean
   readonly base?: { readonly path: string }
   readonly contentReference?: string
   readonly type?: readonly {
@@ -29,7 +30,7 @@ export interface StructureSource {
   readonly snapshot: { readonly element: readonly ElementSource[] }
 }
 
-/** `base` is where inherited elements are; an element reads `min max types #binding` (see `ElementText` in structures.ts). */
+/** `base` is where inherited elements are; an element reads `min max types #binding`, with `!` after `min` if it is a modifier (see `ElementText` in structures.ts). */
 export interface CompiledStructure {
   readonly base?: string
   readonly elements: Readonly<Record<string, string>>
@@ -77,7 +78,8 @@ function elementText(element: ElementSource): string {
   const max = element.max === '*' ? '*' : element.max === '1' ? '1' : `${element.max}`
   const binding =
     element.binding?.strength === 'required' ? ` #${shortValueSet(element.binding.valueSet)}` : ''
-  return `${element.min} ${max} ${typeText(element)}${binding}`
+  const modifier = element.isModifier ? '!' : ''
+  return `${element.min}${modifier} ${max} ${typeText(element)}${binding}`
 }
 
 function typeText(element: ElementSource): string {

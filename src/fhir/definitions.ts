@@ -21,7 +21,7 @@ interface Definitions {
   readonly patientCompartment: Readonly<Record<string, readonly string[]>>
 }
 
-/** A type or backbone element. An element reads `min max types #binding`: `0 1 code #administrative-gender`. */
+/** A type or backbone element. An element reads `min max types #binding`: `0 1 code #administrative-gender`; a modifier has `!` after `min`. */
 export interface StructureText {
   readonly base?: string
   readonly elements: Readonly<Record<string, string>>
@@ -76,6 +76,8 @@ export interface Element {
   /** Without `[x]`. */
   readonly name: string
   readonly min: number
+  /** Whether it may change the meaning of the others (R4 conformance-rules.html#isModifier). */
+  readonly isModifier: boolean
   /** Infinity for `*`. */
   readonly max: number
   readonly choice: boolean
@@ -125,12 +127,13 @@ function readStructure(name: string, text: StructureText): Structure {
 }
 
 function readElement(key: string, definition: string): Element {
-  const [min, max, types, binding] = definition.split(' ')
+  const [min = '', max, types, binding] = definition.split(' ')
   const choice = key.endsWith('[x]')
   const code = binding?.slice(1)
   return {
     name: choice ? key.slice(0, -3) : key,
-    min: Number(min),
+    min: Number.parseInt(min, 10),
+    isModifier: min.endsWith('!'),
     max: max === '*' ? Number.POSITIVE_INFINITY : Number(max),
     choice,
     types: (types ?? '').split(',').map(readType),

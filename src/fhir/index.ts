@@ -163,7 +163,7 @@ export {
   findShape,
   type IncludeRule,
   isWhole,
-  nameMandatory,
+  nameNeeded,
   parseInclude,
   type Shape,
   shapeResource,

@@ -114,29 +114,28 @@ export function shapeResponse(content: string, shape: Shape): string {
 export function shapeResource<R extends Resource | ExactResource>(resource: R, shape: Shape): R {
   const { summary, elements } = shape
   if (isWhole(shape)) return resource
-  const mandatory = listMandatory(resource.resourceType)
-  if (elements.length > 0)
-    return selectElements(resource, key => elements.includes(key) || mandatory.has(key))
-  if (summary === 'text') return selectElements(resource, key => key === 'text' || mandatory.has(key))
+  const needed = listNeeded(resource.resourceType)
+  if (elements.length > 0) return selectElements(resource, key => elements.includes(key) || needed.has(key))
+  if (summary === 'text') return selectElements(resource, key => key === 'text' || needed.has(key))
   return selectElements(resource, key => key !== 'text')
 }
 
-const mandatoryKeys = new Map<string, ReadonlySet<string>>()
+const neededKeys = new Map<string, ReadonlySet<string>>()
 
-/** The names in JSON of the top-level elements without which a resource is invalid (R4 search.html#elements, #summary). */
-function listMandatory(type: string): ReadonlySet<string> {
+/** The names in JSON of the top-level elements without which a resource is invalid or says something else (R4 search.html#elements, #summary). */
+function listNeeded(type: string): ReadonlySet<string> {
   const structure = findStructure(type)
   if (!structure) return new Set()
-  return remember(mandatoryKeys, type, () => {
-    const elements = [...structure.elements.values()].filter(it => it.min > 0)
+  return remember(neededKeys, type, () => {
+    const elements = [...structure.elements.values()].filter(it => it.min > 0 || it.isModifier)
     return new Set(elements.flatMap(listJsonKeys))
   })
 }
 
-/** Adds the mandatory elements of a type to `_elements`, for servers that do not. */
-export function nameMandatory(type: string, params: Params): Params {
+/** Adds the mandatory elements and modifiers of a type to `_elements`, for servers that do not. */
+export function nameNeeded(type: string, params: Params): Params {
   return params.map(([name, value]) =>
-    name === '_elements' ? [name, [value, ...listMandatory(type)].join(',')] : [name, value],
+    name === '_elements' ? [name, [value, ...listNeeded(type)].join(',')] : [name, value],
   )
 }
 

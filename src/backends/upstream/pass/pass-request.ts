@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { isFailure } from '../../../core/index.ts'
-import { nameMandatory, type Params } from '../../../fhir/index.ts'
+import { nameNeeded, type Params } from '../../../fhir/index.ts'
 import {
   buildUrl,
   type Cursor,
@@ -72,7 +72,7 @@ function passRead(
 ): Promise<FhirResponse | Failure> {
   const { ifNoneMatch, ifModifiedSince } = request.preconditions
   const { type, params } = request.interaction
-  const path = buildPath(getPath(request.interaction), dropFormat(nameMandatory(type, params)), context.urls)
+  const path = buildPath(getPath(request.interaction), dropFormat(nameNeeded(type, params)), context.urls)
   const outgoing = buildRead(request, path, {
     ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
     ...(ifModifiedSince !== undefined && { 'if-modified-since': ifModifiedSince }),
@@ -100,7 +100,7 @@ async function passSearch(
   const { interaction } = request
   const path = getPath(interaction)
   const params = dropFormat(interaction.params)
-  const sentParams = nameMandatory(interaction.type, params)
+  const sentParams = nameNeeded(interaction.type, params)
   const isPosted = interaction.posted === true
   const member = findMembership(context, interaction)
   const seal = (it: UpstreamRequest) => sealForRequest(context, request, path, params, it)
