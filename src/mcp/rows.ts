@@ -1,5 +1,5 @@
 import { isRecord, toPlainLine } from '../core/index.ts'
-import { formatDose } from '../web/person/index.ts'
+import { formatDose, nameCodeSystem } from '../web/person/index.ts'
 import { CELL_CHARACTERS } from './limits.ts'
 import type { FhirJson } from './tool.ts'
 
@@ -168,14 +168,6 @@ function describeRange({ low, high, text }: FhirJson): string {
   return from === '' ? (to === '' ? '' : `range up to ${to}`) : `range from ${from}`
 }
 
-const SYSTEMS: Readonly<Record<string, string>> = {
-  'http://loinc.org': 'LOINC',
-  'http://snomed.info/sct': 'SNOMED CT',
-  'http://www.nlm.nih.gov/research/umls/rxnorm': 'RxNorm',
-  'http://hl7.org/fhir/sid/cvx': 'CVX',
-  'http://hl7.org/fhir/sid/icd-10-cm': 'ICD-10-CM',
-}
-
 /** A value of any data type: text, number with unit, concept with its code, period, reference, name. */
 function sayAny(value: unknown): string {
   if (typeof value === 'string') return value
@@ -202,17 +194,16 @@ function sayQuantity({ value, comparator = '', unit, code }: FhirJson): string {
 
 function sayConcept(concept: FhirJson): string {
   const text = sayPlainly(concept)
-  const coding = listRecords(concept.coding).find(it => SYSTEMS[String(it.system)] !== undefined)
-  return coding === undefined ? text : `${text} [${SYSTEMS[String(coding.system)]} ${coding.code}]`
+  const coding = listRecords(concept.coding).find(it => nameCodeSystem(it.system) !== undefined)
+  return coding === undefined ? text : `${text} [${nameCodeSystem(coding.system)} ${coding.code}]`
 }
 
-/** A concept without its code. */
+/** A concept without its code, if it has a text. */
 function sayPlainly(concept: unknown): string {
   if (!isRecord(concept)) return ''
-  const [coding] = listRecords(concept.coding)
-  return (
-    [concept.text, coding?.display, coding?.code].find(it => typeof it === 'string' && it !== '') ?? ''
-  ).toString()
+  const codings = listRecords(concept.coding)
+  const texts = [concept.text, ...codings.map(it => it.display), ...codings.map(it => it.code)]
+  return String(texts.find(it => typeof it === 'string' && it !== '') ?? '')
 }
 
 function readFirst(resource: FhirJson, paths: readonly Path[]): string | undefined {

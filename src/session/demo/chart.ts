@@ -1,20 +1,13 @@
-import { DAY_MS, findOwn } from '../../core/index.ts'
+import { DAY_MS } from '../../core/index.ts'
 import { type Decimal, formatDigits } from '../../fhir/index.ts'
+import { nameCodeSystem } from '../../web/person/index.ts'
 import { formatDate, type Html, html, MONTHS } from '../../web/ui/index.ts'
 import { findEffectiveTime } from '../api/lists.ts'
 import type { CodeableConcept, Observation } from '../records/resources.ts'
 
-const SYSTEMS: Readonly<Record<string, string>> = {
-  'http://snomed.info/sct': 'SNOMED CT',
-  'http://loinc.org': 'LOINC',
-  'http://www.nlm.nih.gov/research/umls/rxnorm': 'RxNorm',
-  'http://hl7.org/fhir/sid/icd-10': 'ICD-10',
-  'http://hl7.org/fhir/sid/icd-10-cm': 'ICD-10-CM',
-}
-
 export function formatCode(concept: CodeableConcept | undefined): string | undefined {
   const coding = concept?.coding?.find(({ code, system }) => code !== undefined && system !== undefined)
-  const system = coding?.system === undefined ? undefined : findOwn(SYSTEMS, coding.system)
+  const system = nameCodeSystem(coding?.system)
   return system === undefined ? undefined : `${system} ${coding?.code}`
 }
 

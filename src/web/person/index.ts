@@ -7,6 +7,7 @@ export {
   formatEncounterTime,
   formatMedicine,
 } from './clinical.ts'
+export { nameCodeSystem } from './code-systems.ts'
 export {
   chooseRecordNumber,
   computeAge,

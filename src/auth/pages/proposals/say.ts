@@ -1,5 +1,6 @@
 import { escapeLines, isRecord } from '../../../core/index.ts'
 import { type ExactResource, formatExact } from '../../../fhir/index.ts'
+import { nameCodeSystem } from '../../../web/person/index.ts'
 
 /** An element of a resource that a proposal changes, in words. */
 export interface ChangedElement {
@@ -84,6 +85,13 @@ const join = (parts: readonly unknown[], separator = ' ') =>
     .map(sayValue)
     .join(separator)
 
+/** A code with what tells its meaning: the name of its system, or the URL of one that has none. */
+function sayCode({ system, code }: Readonly<Record<string, unknown>>): string {
+  const [, ofHl7] = /^http:\/\/terminology\.hl7\.org\/CodeSystem\/([\w.-]+)$/.exec(String(system)) ?? []
+  const name = nameCodeSystem(system) ?? (ofHl7 === undefined ? undefined : `HL7 ${ofHl7}`)
+  return name === undefined ? join([system, code], '|') : join([name, code])
+}
+
 /** The few words of data types. */
 const FORMS: readonly Form[] = [
   define(['coding', 'text'], ({ text, coding }) =>
@@ -93,17 +101,13 @@ const FORMS: readonly Form[] = [
   ),
   // The system tells what a code means.
   define(['system', 'code', 'display', 'version', 'userSelected'], value =>
-    value.code === undefined
-      ? sayMembers(value)
-      : join([value.display, `${join([value.system, value.code], '|')}`]),
+    value.code === undefined ? sayMembers(value) : join([value.display, sayCode(value)]),
   ),
   define(['value', 'unit', 'system', 'code', 'comparator'], value =>
     value.value === undefined
       ? sayMembers(value)
       : `${join([value.comparator], '')}${join([value.value, value.unit])}${
-          value.code === undefined || value.code === value.unit
-            ? ''
-            : ` [${join([value.system, value.code], '|')}]`
+          value.code === undefined || value.code === value.unit ? '' : ` [${sayCode(value)}]`
         }`,
   ),
   define(['reference', 'display', 'type'], value =>
