@@ -231,7 +231,10 @@ for (const [name, openGuarded] of Object.entries(GUARDED_SERVERS))
         assert.equal(statusCode, 200)
         assert.match(body, /<blockquote[^>]*><p>Over\. &lt;script&gt;/)
         assert.match(body, /Scribe/)
-        assert.match(body, /Clinical status[\s\S]*?\|active\][\s\S]*?\|resolved\]/)
+        assert.match(
+          body,
+          /Clinical status[\s\S]*?condition-clinical active[\s\S]*?condition-clinical resolved/,
+        )
         assert.doesNotMatch(body, /<script>alert|<b>since/)
         assert.match(
           (await browser.get('/portal')).body,

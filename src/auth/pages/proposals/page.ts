@@ -34,6 +34,8 @@ export interface ProposalNames {
   readonly patients: ReadonlyMap<string, Person>
 }
 
+const REASON_IN_LIST = 120
+
 const ACTIONS = { create: 'Add', update: 'Change', patch: 'Change', delete: 'Remove' } as const
 
 /** "Change: problems". */
@@ -93,13 +95,19 @@ function renderList(caption: string, proposals: readonly Proposal[], names: Prop
       columns: ['Change', 'Patient', 'Assistant', { head: 'Proposed', isNowrap: true }, 'State'],
     },
     proposals.map(proposal => [
-      html`<a href="${paths.proposals}/${proposal.id}"><b>${nameChange(proposal.change)}</b></a>`,
+      html`<a href="${paths.proposals}/${proposal.id}"><b>${nameChange(proposal.change)}</b></a><span class="sub said">${shortenReason(proposal.change)}</span>`,
       renderPatient(proposal, names.patients.get(proposal.patient ?? '')),
-      nameAssistant(proposal, names.apps.get(proposal.clientId)),
+      html`<span class="said">${nameAssistant(proposal, names.apps.get(proposal.clientId))}</span>`,
       renderDateTime(proposal.createdAt),
       html`${renderState(proposal)}${proposal.state === 'open' && html`<span class="sub">Until ${renderDateTime(proposal.expiresAt)}</span>`}`,
     ]),
   )
+}
+
+/** The beginning of the assistant's reason, which tells the rows of a list apart. */
+function shortenReason({ reason }: Proposal['change']): string {
+  const characters = [...reason]
+  return characters.length <= REASON_IN_LIST ? reason : `${characters.slice(0, REASON_IN_LIST).join('')}…`
 }
 
 function renderPatient({ patient }: Proposal, person: Person | undefined): Html | string {
