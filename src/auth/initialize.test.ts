@@ -46,6 +46,7 @@ eachDatabase((_name, open, create) => {
           expires_at: null,
           disabled: false,
           document_until: null,
+          registered_by: null,
           enabled_at: null,
           for_loopback: false,
         },

@@ -24,6 +24,7 @@ const RELEASED: Readonly<Record<string, string>> = {
   '0005-export-jobs.ts': '515280114e09827e2e551fa835fa7fd512851855cbc6ec323960d05d8884c800',
   '0006-agents.ts': 'ebc85a8091b9d34cc3bcd3cca894a861b1a144c8e3c160784c20b5c9c12a4695',
   '0007-proposals.ts': 'b9d0b449a68d8f992a547a9d6593650e20675b151ab3387d265e2ea1ec103716',
+  '0008-registrants.ts': 'edf5fed2a244c3906b6b10571bcb3762a808d1b364a7ba3761ded85ca00f300c',
 }
 
 describe('released migrations', () => {

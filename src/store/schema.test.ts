@@ -92,6 +92,7 @@ const SHAPE: Shape = {
     enabled_at: 'nullable',
     for_loopback: 'required',
     document_until: 'nullable',
+    registered_by: 'nullable',
   },
   client_origin: { client_id: 'required', origin: 'required' },
   signing_key: {

@@ -197,6 +197,8 @@ interface ClientTable {
   enabled_at: Instant | null
   /** A client without a registration: until when its metadata document, whose URL is its id, is fresh. Null for all others. */
   document_until: Instant | null
+  /** The account of the person who registered it, if that is known. */
+  registered_by: string | null
   /** A client that registered itself on loopback, or a temporary one there: it does not exist for a server with a public URL. */
   for_loopback: Generated<boolean>
 }

@@ -292,6 +292,8 @@ describe('the administration API', () => {
       exported.map((it: { readonly id: string; readonly files: number }) => [it.id, it.files]),
       [['job-1', 2]],
     )
+    assert.equal((await call('GET', '/exports/{id}', ['job-1'])).json().state, 'ready')
+    assert.equal((await send('GET', '/exports/job-2')).statusCode, 404)
     await call('DELETE', '/exports/{id}', ['job-1'])
     assert.deepEqual((await call('GET', '/exports', [])).json().items, [])
     await auth.addClient({

@@ -20,7 +20,7 @@ import type { AuthContext } from '../oauth/context.ts'
 import type { AdminFailureCode } from '../words/administration.ts'
 import { ADMIN_READ_SCOPE, ADMIN_SCOPE } from '../words/program-scopes.ts'
 import { GRANT, GRANTS, SERVICES } from './access/access-list.ts'
-import { EXPORT, EXPORTS } from './access/exports.ts'
+import { exportEndpoints } from './access/exports.ts'
 import { policyEndpoints } from './access/policy.ts'
 import { userEndpoints } from './accounts/api.ts'
 import { signInEndpoints } from './accounts/sign-ins.ts'
@@ -56,8 +56,7 @@ export const ENDPOINTS: readonly AdminEndpoint[] = [
   ...defineListEndpoint(SERVICES),
   ...defineListEndpoint(GRANTS),
   ...defineOperationEndpoints(GRANT),
-  ...defineListEndpoint(EXPORTS),
-  ...defineOperationEndpoints(EXPORT),
+  ...exportEndpoints,
   ...signInEndpoints,
   ...auditEndpoints,
   ...verificationEndpoints,

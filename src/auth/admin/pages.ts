@@ -4,7 +4,7 @@ import { paths } from '../base/paths.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { signInAgain } from '../pages/parts/sign-in-again.ts'
 import { GRANT } from './access/access-list.ts'
-import { EXPORT, EXPORTS } from './access/exports.ts'
+import { exportRoutes } from './access/exports.ts'
 import { grantRoutes } from './access/grants-page.ts'
 import { policyRoutes } from './access/policy-page.ts'
 import { userRoutes } from './accounts/pages/routes.ts'
@@ -18,7 +18,6 @@ import { keyRoutes } from './server/keys-page.ts'
 import { providerRoutes } from './server/providers-page.ts'
 import { systemRoutes } from './server/system-page.ts'
 import { defineOperationRoutes } from './subject/operations.ts'
-import { defineListRoutes } from './subject/page.ts'
 import { auditRoutes } from './trail/pages/routes.ts'
 
 /** `/admin`: the administration area. */
@@ -62,8 +61,7 @@ export const adminRoutes: readonly AdminRoute[] = [
   ...userRoutes,
   ...grantRoutes,
   ...defineOperationRoutes(GRANT),
-  ...defineListRoutes(EXPORTS),
-  ...defineOperationRoutes(EXPORT),
+  ...exportRoutes,
   ...keyRoutes,
   ...defineOperationRoutes(SIGNING_KEYS),
   ...defineOperationRoutes(AGENTS),

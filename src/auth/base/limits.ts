@@ -23,6 +23,8 @@ export const LIMITS = {
   /** Patients that `/manage` lists for an app, and patients of all apps whose names are read. */
   patientsListed: 50,
   patientsNamed: 100,
+  /** Bulk exports of a person's own apps that `/manage` lists. */
+  ownExports: 100,
   /** Clinicians whose names and roles a page about access to a record reads, and whose names and roles are kept. */
   staffNamed: 50,
   staffKept: 1_000,

@@ -34,6 +34,7 @@ export const paths = {
   proposals: '/proposals',
   manage: '/manage',
   manageRemove: '/manage/remove',
+  manageExports: '/manage/exports',
   /** The pages of the user's account begin with it. */
   account: '/account',
   accountPassword: '/account/password',

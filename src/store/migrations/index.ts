@@ -6,6 +6,7 @@ import { wrongProofs } from './0004-wrong-proofs.ts'
 import { exportJobs } from './0005-export-jobs.ts'
 import { agents } from './0006-agents.ts'
 import { proposals } from './0007-proposals.ts'
+import { registrants } from './0008-registrants.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -16,4 +17,5 @@ export const migrations: readonly Migration[] = [
   exportJobs,
   agents,
   proposals,
+  registrants,
 ]

@@ -1,78 +1,25 @@
-import { sql } from 'kysely'
 import { Type } from 'typebox'
 import { isFailure } from '../../../core/index.ts'
-import { CLOSED, Time } from '../../../endpoint/index.ts'
-import { html, renderBadge, renderDateTime } from '../../../web/ui/index.ts'
-import {
-  type Admin,
-  type AdminFailure,
-  failAdmin,
-  type ListPage,
-  type PageRequest,
-  perform,
-} from '../base/action.ts'
+import { CLOSED, OneOf, Time } from '../../../endpoint/index.ts'
+import { html } from '../../../web/ui/index.ts'
+import { type BulkExport, EXPORT_STATES, listExports, removeExport } from '../../oauth/exports.ts'
+import { describeExportLevel, renderExportState, renderExportTypes } from '../../pages/parts/exports.ts'
+import { type Admin, type AdminFailure, failAdmin, perform } from '../base/action.ts'
+import { type AdminEndpoint, defineEndpoint } from '../base/endpoint.ts'
 import { findWantedApps } from '../base/find-named.ts'
-import { renderDangerLink, renderLink } from '../page/shell.ts'
+import type { AdminRoute } from '../page/route.ts'
+import {
+  renderActionLinks,
+  renderAdminPage,
+  renderAuditLinks,
+  renderFacts,
+  renderLink,
+} from '../page/shell.ts'
+import { describeColumns, listDetails, toJson } from '../subject/columns.ts'
+import { defineListEndpoint } from '../subject/endpoint.ts'
 import { defineList } from '../subject/list.ts'
-import type { Subject } from '../subject/operations.ts'
-
-/** A bulk export that has neither ended nor expired. What it selects is encrypted: only the FHIR server reads it. */
-interface ExportDescription {
-  readonly id: string
-  readonly issuer: string
-  readonly clientId: string
-  readonly level: string
-  readonly types: string
-  readonly startedAt: number
-  readonly expiresAt: number
-  readonly files: number | undefined
-}
-
-interface ExportFilter extends PageRequest {
-  readonly clientIds?: readonly string[] | undefined
-  readonly id?: string
-}
-
-async function listExports(
-  { store, clock }: Pick<Admin, 'store' | 'clock'>,
-  { after, limit, clientIds, id }: ExportFilter,
-): Promise<ListPage<ExportDescription>> {
-  const [, startedAt, last] = /^(\d{1,15})\.(.{1,100})$/.exec(after ?? '') ?? []
-  const rows = await store.db
-    .selectFrom('export_job')
-    .select(['id', 'issuer', 'client_id', 'level', 'types', 'started_at', 'expires_at', 'files'])
-    .where('expires_at', '>', clock())
-    .$if(clientIds !== undefined, query => query.where('client_id', 'in', clientIds ?? []))
-    .$if(id !== undefined, query => query.where('id', '=', id ?? ''))
-    .$if(startedAt !== undefined, query =>
-      query.where(sql<boolean>`(started_at, id) < (${Number(startedAt)}, ${last})`),
-    )
-    .orderBy('started_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit + 1)
-    .execute()
-  const shown = rows.slice(0, limit)
-  const end = rows.length > limit ? shown.at(-1) : undefined
-  return {
-    items: shown.map(row => ({
-      id: row.id,
-      issuer: row.issuer,
-      clientId: row.client_id,
-      level: row.level,
-      types: row.types,
-      startedAt: row.started_at,
-      expiresAt: row.expires_at,
-      files: row.files ?? undefined,
-    })),
-    next: end && `${end.started_at}.${end.id}`,
-  }
-}
-
-const LEVELS: Readonly<Record<string, string>> = {
-  system: 'Everything',
-  patient: 'All patients',
-  group: 'A group',
-}
+import { defineOperationEndpoints, defineOperationRoutes, type Subject } from '../subject/operations.ts'
+import { defineListRoutes } from '../subject/page.ts'
 
 const FILTERS = {
   client_id: {
@@ -85,16 +32,23 @@ const FILTERS = {
 }
 
 /** The bulk exports of backend services. */
-export const EXPORTS = defineList<ExportDescription, typeof FILTERS>({
+export const EXPORTS = defineList<BulkExport, typeof FILTERS>({
   columns: {
-    id: { schema: Type.String(), about: 'Not a secret: it gives no access.', of: 'id', table: 'ID' },
+    id: {
+      schema: Type.String(),
+      about: 'Not a secret: it gives no access.',
+      of: 'id',
+      detail: ['ID', ({ id }) => html`<code>${id}</code>`],
+      table: 'ID',
+    },
     client_id: {
       schema: Type.String(),
       of: 'clientId',
-      page: [
+      page: ['App', ({ id, clientName }) => renderLink(`/exports/${id}`, clientName)],
+      detail: [
         'App',
-        ({ clientId, issuer }) =>
-          issuer === '' ? renderLink(`/apps/${encodeURIComponent(clientId)}`, clientId) : clientId,
+        ({ clientId, clientName, issuer }) =>
+          issuer === '' ? renderLink(`/apps/${encodeURIComponent(clientId)}`, clientName) : clientId,
       ],
       table: 'APP',
     },
@@ -102,28 +56,51 @@ export const EXPORTS = defineList<ExportDescription, typeof FILTERS>({
       schema: Type.String(),
       about: '`system`, `patient` or `group`.',
       of: 'level',
-      page: ['Of', ({ level }) => LEVELS[level] ?? level],
+      page: ['Of', describeExportLevel],
+      detail: 'Of',
       table: 'OF',
     },
     types: {
       schema: Type.String(),
       about: 'The exported resource types, separated by spaces.',
       of: 'types',
-      page: ['Types', ({ types }) => renderTypes(types)],
+      page: ['Types', renderExportTypes],
+      detail: ['Types', ({ types }) => types.split(' ').join(', ')],
+    },
+    state: {
+      schema: OneOf(EXPORT_STATES),
+      about:
+        'The files are prepared while the client asks for them: `started` if it never did, `idle` if it has stopped. `ready`: they can be downloaded.',
+      of: 'state',
+      page: ['State', renderExportState],
+      detail: 'State',
+      table: 'STATE',
+    },
+    asked_at: {
+      schema: Type.Optional(Time),
+      about: 'When the client last asked for the files, until they are ready. Missing if it never did.',
+      of: 'askedAt',
     },
     files: {
       schema: Type.Optional(Type.Integer()),
       about: 'The number of files. Missing as long as it is not known.',
       of: 'files',
-      page: [
-        'Files',
-        ({ files }) => (files === undefined ? renderBadge('Being prepared') : files.toLocaleString('en')),
-      ],
       table: 'FILES',
     },
-    started_at: { schema: Time, of: 'startedAt', page: 'Started', table: 'STARTED' },
-    expires_at: { schema: Time, of: 'expiresAt', page: 'Expires', table: 'EXPIRES' },
-    end: { page: ['', ({ id }) => renderDangerLink(`/exports/${id}/end`, 'End')] },
+    started_at: {
+      schema: Time,
+      of: 'startedAt',
+      page: 'Started',
+      detail: 'Started',
+      table: 'STARTED',
+    },
+    expires_at: {
+      schema: Time,
+      of: 'expiresAt',
+      page: 'Expires',
+      detail: 'Expires',
+      table: 'EXPIRES',
+    },
   },
   filters: FILTERS,
   async read(admin, { client_id, after, limit }) {
@@ -156,26 +133,22 @@ export const EXPORTS = defineList<ExportDescription, typeof FILTERS>({
   },
 })
 
-function renderTypes(types: string) {
-  const names = types.split(' ')
-  return html`<details class="more"><summary>${names.length === 1 ? '1 type' : `${names.length} types`}</summary><p class="small">${names.join(', ')}</p></details>`
-}
-
 export function endExport(admin: Admin, id: string): Promise<{ readonly id: string } | AdminFailure> {
   return perform(admin, async trx => {
-    const row = await trx
-      .deleteFrom('export_job')
-      .where('id', '=', id)
-      .returning(['client_id', 'level', 'types'])
-      .executeTakeFirst()
+    const row = await removeExport(trx, id)
     if (!row) return failAdmin('export-unknown', { id })
     const operation = { name: 'bulk-export end', signIn: 'never asks' } as const
     return { operation, target: id, result: { id }, before: row }
   })
 }
 
+async function findExport(admin: Admin, id: string): Promise<BulkExport | AdminFailure> {
+  const [found] = (await listExports(admin, { id, limit: 1 })).items
+  return found ?? failAdmin('export-unknown', { id })
+}
+
 /** A bulk export, which an administrator can end. */
-export const EXPORT: Subject<ExportDescription, string, { readonly id: string }> = {
+export const EXPORT: Subject<BulkExport, string, { readonly id: string }> = {
   name: 'bulk-export',
   operations: {
     end: {
@@ -191,6 +164,7 @@ export const EXPORT: Subject<ExportDescription, string, { readonly id: string }>
         text: 'Its files cannot be downloaded any more, and downloads stop within 5 seconds. The app can start another export as long as it has access.',
         button: 'End export',
       },
+      link: { text: 'End export', isOffered: () => true },
       command: {
         done: 'Ended',
         help: `
@@ -208,20 +182,52 @@ Ends a bulk export. Its files cannot be downloaded any more, and downloads stop 
   pages: {
     section: 'access',
     path: '/exports/:id',
-    async find({ admin, params: { id = '' } }) {
-      const [found] = (await listExports(admin, { id, after: undefined, limit: 1 })).items
-      return found ?? failAdmin('export-unknown', { id })
-    },
-    getBack: () => '/exports',
-    listFacts: async (_, { clientId, level, startedAt, expiresAt, types, files }) => [
-      ['App', html`<code>${clientId}</code>`],
-      ['Of', LEVELS[level] ?? level],
-      ['Types', types.split(' ').join(', ')],
-      ['Files', files?.toLocaleString('en') ?? 'Being prepared'],
-      ['Started', renderDateTime(startedAt)],
-      ['Expires', renderDateTime(expiresAt)],
-    ],
+    find: ({ admin, params: { id = '' } }) => findExport(admin, id),
+    getBack: (_, { id }) => `/exports/${id}`,
+    listFacts: async (request, row) =>
+      listDetails(EXPORTS.columns, row, request).map(([name, value]) => [name, html`${value}`]),
     show: () => '/exports?done=ended',
   },
   command: { noun: 'export', option: 'id' },
 }
+
+export const exportRoutes: readonly AdminRoute[] = [
+  ...defineListRoutes(EXPORTS),
+  {
+    method: 'GET',
+    path: '/exports/:id',
+    async handle(request) {
+      const { admin, params } = request
+      const found = await findExport(admin, params.id ?? '')
+      if (isFailure(found)) return found
+      return renderAdminPage(
+        request,
+        {
+          section: 'access',
+          title: `Export of ${found.clientName}`,
+          actions: renderActionLinks(request, `/exports/${found.id}`, found, EXPORT.operations),
+        },
+        renderFacts([
+          ...listDetails(EXPORTS.columns, found, request),
+          ['Audit', renderAuditLinks(['Records of this app', { app: found.clientId }])],
+        ]),
+      )
+    },
+  },
+  ...defineOperationRoutes(EXPORT),
+]
+
+export const exportEndpoints: readonly AdminEndpoint[] = [
+  ...defineListEndpoint(EXPORTS),
+  defineEndpoint({
+    method: 'GET',
+    path: '/exports/:id',
+    title: 'One bulk export that has neither ended nor expired',
+    result: describeColumns(EXPORTS.columns),
+    async handle({ admin, params: { id = '' } }) {
+      const found = await findExport(admin, id)
+      return isFailure(found) ? found : toJson(EXPORTS.columns, found)
+    },
+  }),
+  ...defineOperationEndpoints(EXPORT),
+]

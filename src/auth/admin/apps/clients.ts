@@ -296,7 +296,11 @@ function performOnClient(
 }
 
 function describeRegistrar({ actor, isForLoopback = false }: Admin): Registrar {
-  return { isByAdministrator: actor.kind !== 'developer', isForLoopback }
+  return {
+    isByAdministrator: actor.kind !== 'developer',
+    isForLoopback,
+    accountId: actor.kind === 'clinician' || actor.kind === 'developer' ? actor.id : undefined,
+  }
 }
 
 /** Finds a client and locks it, so that simultaneous changes follow each other. */

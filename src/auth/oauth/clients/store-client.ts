@@ -58,6 +58,11 @@ export async function insertClient(
       client_id: id,
       created_at: now,
       for_loopback: registrar.isForLoopback ?? false,
+      registered_by: eb =>
+        eb
+          .selectFrom('clinician')
+          .select('id')
+          .where('id', '=', registrar.accountId ?? null),
     })
     .onConflict(conflict => conflict.column('client_id').doNothing())
     .returning('client_id')

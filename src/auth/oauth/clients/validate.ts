@@ -114,6 +114,8 @@ export interface Registrar {
   readonly isByAdministrator?: boolean
   /** Whether the app ends with a public URL (ENDS-2). */
   readonly isForLoopback?: boolean
+  /** The account of the person who registers it. */
+  readonly accountId?: string | undefined
 }
 
 /** Faults that are named at once. */

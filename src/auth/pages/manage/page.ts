@@ -27,6 +27,7 @@ import { HOSPITAL_APP, renderAppIdentity, renderListedApp, renderPatientApp } fr
 import { renderSignedInPage } from '../parts/page-parts.ts'
 import { renderPermissions } from '../parts/permissions.ts'
 import { describeWhose, formatFullName } from '../parts/whose.ts'
+import { type OwnExports, renderOwnExports } from './exports.ts'
 import type { GrantEnd, GrantHistory } from './history.ts'
 
 /** Patients by id: undefined if the user may not see the patient, absent if that could not be read now. */
@@ -39,10 +40,13 @@ interface ManageView {
   readonly removed: { readonly client: Client; readonly patient: string | undefined } | undefined
   /** Of a patient or relative. */
   readonly history: GrantHistory | undefined
+  readonly exports: OwnExports
+  /** The user has just ended one. */
+  readonly hasEndedExport: boolean
 }
 
 export function renderManagePage(context: AuthContext, login: Login, view: ManageView): Html {
-  const { access, names, removed, history } = view
+  const { access, names, removed, history, exports, hasEndedExport } = view
   const offline = access.filter(({ isOffline }) => isOffline).length
   return renderSignedInPage(
     context,
@@ -53,8 +57,10 @@ export function renderManagePage(context: AuthContext, login: Login, view: Manag
       html`${isPatientUser(login.user) ? 'Apps that may use a health record on your behalf.' : 'Apps that use patient records on your behalf.'}${offline > 0 && ` ${describeCount(offline)} access while you are away.`}`,
     )}
 ${removed && html`<div role="status">${renderAlert('Access ended.', `${removed.client.name} can no longer use ${removed.patient === undefined ? 'any record' : describeRecord(login, names, removed.patient)} on your behalf.`, 'ok')}</div>`}
+${hasEndedExport && html`<div role="status">${renderAlert('Export ended.', 'Its files cannot be downloaded any more.', 'ok')}</div>`}
 <div class="card${access.length > 0 && ' card--clip'}">${access.length === 0 ? renderEmpty(login) : renderAccess(login, view)}</div>
 ${access.length > 0 && html`<p class="small muted after">When you end the access of an app, its requests are refused within seconds. The app keeps the data that it has already read.</p>`}
+${renderOwnExports(exports)}
 ${history && renderHistory(login, history, names)}`,
   )
 }

@@ -13,11 +13,13 @@ import type { Login } from '../../users/find-login.ts'
 import { requireLogin } from '../../users/login.ts'
 import { type AppAccess, findAccess, hasRecord, removeAccess } from '../parts/app-access.ts'
 import { listLogos } from '../parts/apps.ts'
+import { addOwnExportRoutes, listOwnExports } from './exports.ts'
 import { readHistory } from './history.ts'
 import { type KnownPatientNames, renderManagePage, renderRemovePage } from './page.ts'
 
 /** `/manage` (SMART `management_endpoint`): a user sees the apps with access and can remove it. */
 export function addManageRoutes(app: FastifyInstance, context: AuthContext): void {
+  addOwnExportRoutes(app, context)
   const findLoginAccess = ({ user }: Login) => findAccess(context, user.id)
 
   app.get(
@@ -31,7 +33,10 @@ export function addManageRoutes(app: FastifyInstance, context: AuthContext): voi
         : undefined
       const more = [removed?.patient, ...(history?.past ?? []).map(({ patient }) => patient)]
       const names = await findPeople(context, login, access, more)
-      return reply.sendPage(renderManagePage(context, login, { access, names, removed, history }))
+      const exports = await listOwnExports(context, login)
+      const hasEndedExport = query.get('export') === 'ended'
+      const view = { access, names, removed, history, exports, hasEndedExport }
+      return reply.sendPage(renderManagePage(context, login, view))
     }),
   )
 
