@@ -138,6 +138,22 @@ describe('a bulk export of the upstream', () => {
     assert.equal(files, 2)
   })
 
+  it('leaves out every spelling of the format that files have anyway', async () => {
+    for (const format of [
+      'application/fhir%2Bndjson',
+      'application/fhir+ndjson',
+      'application/ndjson',
+      'ndjson',
+    ]) {
+      const from = upstream.seen.length
+      await as().start(`GET $export?_type=Patient,Observation&_outputFormat=${format}`)
+      assert.equal(lines()[from], STARTED)
+    }
+    const from = upstream.seen.length
+    await as().start('GET $export?_type=Patient,Observation&_outputFormat=csv')
+    assert.equal(lines()[from], `${STARTED}&_outputFormat=csv`)
+  })
+
   it('passes on the progress of the upstream, and its refusals', async () => {
     const status = await start()
     answers['$poll?job=1'] = response =>

@@ -64,7 +64,7 @@ const NDJSON = /^application\/(?:fhir\+|x-)?ndjson\b/i
 async function start(context: GatewayContext, request: FhirRequest<Operation>): Promise<string | Failure> {
   const type = findReadType(request)
   if (type !== undefined) return failFor('excluded-type', { type })
-  const built = buildOperationRequest(context, request)
+  const built = buildOperationRequest(context, dropOutputFormat(request))
   const prefer = request.preferences.lenient ? `${PREFER}, handling=lenient` : PREFER
   const answer = await context.upstream.ask({ ...built, headers: { ...built.headers, prefer } })
   if (isFailure(answer)) return answer
@@ -72,6 +72,18 @@ async function start(context: GatewayContext, request: FhirRequest<Operation>): 
   const url = answer.headers['content-location']
   const place = url === undefined ? undefined : context.urls.getPathBelowBase(url)
   return place || failBroken('the status URL of its export is missing or not below its base URL')
+}
+
+// Bulk Data Access, `_outputFormat`: three spellings of the default.
+const DEFAULT_FORMAT = /^(?:application\/(?:fhir[+ ])?)?ndjson$/
+
+/** HAPI sends the files of the other spellings of the default as XML. An upstream refuses what it does not know itself. */
+function dropOutputFormat(request: FhirRequest<Operation>): FhirRequest<Operation> {
+  const { interaction } = request
+  const params = interaction.params.filter(
+    ([name, value]) => name !== '_outputFormat' || !DEFAULT_FORMAT.test(value),
+  )
+  return { ...request, interaction: { ...interaction, params } }
 }
 
 function readStatus({ status, headers, text }: UpstreamResponse): RelayedStatus | Failure {
