@@ -313,6 +313,7 @@ export const CALLED: ReadonlySet<string> = new Set([
   'deny',
   'describeInsufficientScope',
   'isChained',
+  'nameOthers',
   'requireEach',
   'failAt',
   'findPatientConstraint',

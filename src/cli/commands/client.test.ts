@@ -97,6 +97,7 @@ eachDatabaseIfThorough((_, __, create) => {
         document_until: null,
         enabled_at: null,
         for_loopback: false,
+        registered_by: null,
       })
     })
 
