@@ -1,9 +1,7 @@
 import { isRecord, remember } from '../core/index.ts'
 import { definitions, findSearchParameter } from './definitions.ts'
 import { parseReference } from './reference.ts'
-import { isResource, type Resource, type SearchParameter } from './resource.ts'
-import type { IndexEntry } from './search/clause.ts'
-import { indexParameter } from './search/index-entries.ts'
+import { isResource, type Resource } from './resource.ts'
 import { type CompiledPath, evaluatePath, findPaths, removeTargets } from './search/path.ts'
 
 /**
@@ -52,39 +50,38 @@ export function isInCompartment(resource: Resource, patient: string, baseUrl: st
 
 /** Whether the resource is in the compartment of a patient for whom the test holds. */
 function isOfSome(resource: Resource, test: (patient: string) => boolean, baseUrl: string): boolean {
-  switch (resource.resourceType) {
-    case 'Patient':
-      return typeof resource.id === 'string' && test(resource.id)
-    case 'Binary':
-      return readPatientReference(resource.securityContext, baseUrl).some(test)
-    default:
-      return findMembership(resource.resourceType).some(parameter =>
-        indexParameter(resource, parameter, baseUrl).some(
-          it => it.kind === 'reference' && it.type === 'Patient' && it.id !== undefined && test(it.id),
-        ),
-      )
-  }
+  if (resource.resourceType === 'Patient') return typeof resource.id === 'string' && test(resource.id)
+  return hasMemberReference(resource, text => {
+    const found = parseReference(text, baseUrl)
+    return found?.type === 'Patient' && test(found.id)
+  })
 }
 
-const memberships = new Map<string, readonly SearchParameter[]>()
+/** Whether the test holds for one of the references that put a resource into the compartments of patients. */
+function hasMemberReference(resource: Resource, test: (reference: string) => boolean): boolean {
+  const holds = (value: unknown) =>
+    isRecord(value) && typeof value.reference === 'string' && test(value.reference)
+  if (resource.resourceType === 'Binary') return holds(resource.securityContext)
+  return findMemberPaths(resource.resourceType).some(path => evaluatePath(resource, path).some(holds))
+}
 
-/** The definitions of `listCompartmentParameters`. */
-function findMembership(type: string): readonly SearchParameter[] {
+const memberPaths = new Map<string, readonly CompiledPath[]>()
+
+/**
+ * The paths of `listCompartmentParameters`, each once. They select references of every type: one of another type puts a
+ * resource into no compartment, and one of unknown type may be resolved to a patient by another server.
+ */
+function findMemberPaths(type: string): readonly CompiledPath[] {
   const codes = parameters.get(type)
   if (!codes) return []
-  return remember(memberships, type, () =>
-    codes.map(code => {
+  return remember(memberPaths, type, () => {
+    const paths = codes.flatMap(code => {
       const parameter = findSearchParameter(type, code)
       if (!parameter) throw new Error(`Cannot find patients: ${type} has no ${code}`)
-      return parameter
-    }),
-  )
-}
-
-function readPatientReference(reference: unknown, baseUrl: string): readonly string[] {
-  if (!isRecord(reference) || typeof reference.reference !== 'string') return []
-  const found = parseReference(reference.reference, baseUrl)
-  return found?.type === 'Patient' ? [found.id] : []
+      return findPaths(type, parameter).map(removeTargets)
+    })
+    return [...new Map(paths.map(path => [JSON.stringify(path.moves), path])).values()]
+  })
 }
 
 // The URL of a resource on another server.
@@ -101,26 +98,14 @@ export function namesOtherPatient(
   baseUrl: string,
 ): boolean {
   const isOurs = typeof patient === 'string' ? (id: string) => id === patient : patient
-  if (resource.resourceType === 'Binary') return isOtherReference(resource.securityContext, isOurs, baseUrl)
-  return findMembership(resource.resourceType).some(
-    parameter =>
-      indexParameter(resource, parameter, baseUrl).some(entry => isOther(entry, isOurs)) ||
-      hasUntypedReference(resource, parameter, baseUrl),
-  )
-}
-
-/**
- * Whether a parameter that selects references to a Patient (`subject.where(resolve() is Patient)`) meets a reference of
- * unknown type. It has no index entry, but another server may resolve it to a patient. `Reference.type` is not trusted.
- */
-function hasUntypedReference(resource: Resource, parameter: SearchParameter, baseUrl: string): boolean {
-  return listUntypedPaths(resource.resourceType, parameter).some(path =>
-    evaluatePath(resource, path).some(it => {
-      const reference = isRecord(it) && typeof it.reference === 'string' ? it.reference : ''
-      if (reference === '' || reference.startsWith('#')) return false
-      return parseReference(reference, baseUrl) === undefined && !RESOURCE_URL.test(reference)
-    }),
-  )
+  return hasMemberReference(resource, text => {
+    if (text === '' || text.startsWith('#')) return false
+    const local = parseReference(text, baseUrl)
+    if (local) return local.type === 'Patient' && !isOurs(local.id)
+    // `Reference.type` is not trusted.
+    const type = RESOURCE_URL.exec(text)?.[1]
+    return type === undefined || type === 'Patient'
+  })
 }
 
 /** Stands for a patient of another server, or one that a reference does not identify. No patient has this id. */
@@ -184,33 +169,4 @@ function decodeAscii(text: string): string {
   return text.replace(/%([0-7][0-9a-f])/gi, (_all, code: string) =>
     String.fromCharCode(Number.parseInt(code, 16)),
   )
-}
-
-const untypedPaths = new WeakMap<SearchParameter, readonly CompiledPath[]>()
-
-/** The paths that select references by type, without that selection. */
-function listUntypedPaths(type: string, parameter: SearchParameter): readonly CompiledPath[] {
-  return remember(untypedPaths, parameter, () =>
-    findPaths(type, parameter)
-      .filter(path => path.moves.some(move => move.kind === 'refers'))
-      .map(removeTargets),
-  )
-}
-
-/** Whether a Reference names another patient or an unknown one. */
-function isOtherReference(value: unknown, isOurs: (id: string) => boolean, baseUrl: string): boolean {
-  const reference = isRecord(value) && typeof value.reference === 'string' ? value.reference : ''
-  if (reference === '' || reference.startsWith('#')) return false
-  const local = parseReference(reference, baseUrl)
-  if (local) return local.type === 'Patient' && !isOurs(local.id)
-  const type = RESOURCE_URL.exec(reference)?.[1]
-  return type === undefined || type === 'Patient'
-}
-
-function isOther(entry: IndexEntry, isOurs: (id: string) => boolean): boolean {
-  if (entry.kind !== 'reference') return false
-  if (entry.type === 'Patient') return entry.id === undefined || !isOurs(entry.id)
-  if (entry.url === undefined) return false
-  const type = RESOURCE_URL.exec(entry.url)?.[1]
-  return type === undefined || type === 'Patient'
 }
