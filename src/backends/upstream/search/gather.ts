@@ -1,7 +1,6 @@
 import { isFailure } from '../../../core/index.ts'
 import { formatExact, limits } from '../../../fhir/index.ts'
 import type { Failure } from '../../../fhir-api/index.ts'
-import { chunk } from '../chunk.ts'
 import { PORTIONS, UPSTREAM_PAGES } from '../limits.ts'
 import type { Continuation, Extent, Links, PageCursor } from '../paging.ts'
 
@@ -61,11 +60,17 @@ export async function gather<Item>(
     return from === undefined ? 'whole' : 'part'
   }
   for (;;) {
-    const source =
-      findReady(sources, compare) ?? (await (compare ? findLeast(sources, compare) : findFirst(sources)))
-    if (source === 'endless') return finish('endless')
-    if (source === undefined) return finish('end')
-    if (isFailure(source)) return source
+    const unread = listUnread(sources, compare !== undefined)
+    if (unread.length > 0) {
+      const stops = await Promise.all(unread.map(it => it.readPage()))
+      // Of sources that follow each other, the first decides.
+      const stop = compare ? stops.find(it => it !== undefined) : stops[0]
+      if (stop === 'endless') return finish('endless')
+      if (stop) return stop
+      continue
+    }
+    const source = compare ? findLeast(sources, compare) : sources.find(it => !it.hasEnded)
+    if (!source) return finish('end')
     const item = source.getItem()
     if (shown?.has(item)) {
       source.skipItem()
@@ -83,20 +88,24 @@ export async function gather<Item>(
 /** Resources that are requested in addition to those that have filled a page: one that makes a next page, and one in case the next ones are smaller. */
 const ROOM = 2
 
-type Advanced = 'item' | 'end' | 'endless' | Failure
-
 /** The items of one search, page by page. */
 class Source<Item> {
   readonly #fetch: FetchItems<Item>
   readonly #allowance: { pages: number }
+  /** Of the present page, or of the next one until that is read. */
   #cursor: PageCursor | null
   #page: UpstreamItems<Item> | undefined
+  /** The index of the present item on its page. */
+  #index: number
+  /** Whether a page before the present item was shortened. */
+  #wasShortened = false
   /** Whether the upstream has not shown all matches. */
   isCut = false
 
   constructor(fetch: FetchItems<Item>, start: PageCursor | null, allowance: { pages: number }) {
     this.#fetch = fetch
     this.#cursor = start
+    this.#index = start?.skip ?? 0
     this.#allowance = allowance
   }
 
@@ -108,94 +117,72 @@ class Source<Item> {
     return this.#page !== undefined || !isStart(this.#cursor)
   }
 
+  /** Whether a page has to be read before there is an item, or the end. */
+  get isUnread(): boolean {
+    return this.#cursor !== null && this.#page === undefined
+  }
+
   /** Null after the last item. */
   createCursor(fits: number | undefined): PageCursor | null {
     if (!this.#cursor) return null
-    const exact = this.#cursor.skip === undefined ? undefined : this.#page?.cursorAt?.(this.#cursor.skip)
-    const { fits: _, ...cursor } = exact ?? this.#cursor
+    const exact = this.#index === 0 ? undefined : this.#page?.cursorAt?.(this.#index)
+    const here = this.#index === 0 ? this.#cursor : { ...this.#cursor, skip: this.#index }
+    const { fits: _, ...cursor } = exact ?? here
     return fits === undefined ? cursor : { ...cursor, fits }
   }
 
-  /** Whether `advance` has nothing to do. */
-  get isReady(): boolean {
-    return !this.#cursor || (this.#page !== undefined && (this.#cursor.skip ?? 0) < this.#page.items.length)
+  /** Returns why there is no page. */
+  async readPage(): Promise<'endless' | Failure | undefined> {
+    if (!this.#cursor) return undefined
+    if (this.#allowance.pages === 0) return 'endless'
+    this.#allowance.pages -= 1
+    const page = await this.#fetch(this.#cursor)
+    if (isFailure(page)) return page
+    this.#page = page
+    this.#leaveEmptyPage()
+    return undefined
   }
 
-  /** Moves on to the next page until there is an item. */
-  async advance(): Promise<Advanced> {
-    let wasShortened = false
-    while (this.#cursor) {
-      const { skip = 0 } = this.#cursor
-      if (!this.#page && this.#allowance.pages === 0) return 'endless'
-      if (!this.#page) {
-        this.#allowance.pages -= 1
-        const page = await this.#fetch(this.#cursor)
-        if (isFailure(page)) return page
-        this.#page = page
-      }
-      if (skip < this.#page.items.length) return 'item'
-      const { continuation, items, isShortened } = this.#page
-      this.#page = undefined
-      this.isCut ||= continuation.kind === 'cut'
-      const next = continuation.kind === 'end' ? undefined : continuation.cursor
-      wasShortened ||= isShortened === true
-      const shown = wasShortened ? skip - items.length : 0
-      this.#cursor = next && shown > 0 ? { ...next, skip: shown } : (next ?? null)
-    }
-    return 'end'
-  }
-
-  /** The present item, after `advance`. */
+  /** The present item, if the source has not ended and no page is unread. */
   getItem(): Item {
-    const item = this.#page?.items[this.#cursor?.skip ?? 0]
-    if (item === undefined) throw new Error('no item: advance first')
+    const item = this.#page?.items[this.#index]
+    if (item === undefined) throw new Error('no item: read a page first')
     return item
   }
 
   skipItem(): void {
-    if (this.#cursor) this.#cursor = { ...this.#cursor, skip: (this.#cursor.skip ?? 0) + 1 }
+    this.#index += 1
+    this.#wasShortened = false
+    this.#leaveEmptyPage()
+  }
+
+  /** Moves on if the page has no further item. */
+  #leaveEmptyPage(): void {
+    if (!this.#page || this.#index < this.#page.items.length) return
+    const { continuation, items, isShortened } = this.#page
+    this.isCut ||= continuation.kind === 'cut'
+    this.#wasShortened ||= isShortened === true
+    const next = continuation.kind === 'end' ? undefined : continuation.cursor
+    const shown = this.#wasShortened ? this.#index - items.length : 0
+    this.#page = undefined
+    this.#cursor = next && shown > 0 ? { ...next, skip: shown } : (next ?? null)
+    this.#index = this.#cursor?.skip ?? 0
   }
 }
 
 /** A search of all types has more than fifty searches, most of which find nothing. */
 const MANY_AT_ONCE = 8
 
-type Found<Item> = Source<Item> | 'endless' | undefined | Failure
-
-/** The source of the next item, if no page has to be fetched for it: most items are on the page of the one before. */
-function findReady<Item>(
-  sources: readonly Source<Item>[],
-  compare: GatherOptions<Item>['compare'],
-): Source<Item> | undefined {
-  if (!compare) {
-    const first = sources.find(it => !it.hasEnded)
-    return first?.isReady ? first : undefined
-  }
-  return sources.every(it => it.isReady) ? chooseLeast(sources, compare) : undefined
+/** The sources of which a page has to be read before the next item is known. */
+function listUnread<Item>(sources: readonly Source<Item>[], isMerged: boolean): readonly Source<Item>[] {
+  if (isMerged) return sources.filter(it => it.isUnread)
+  const first = sources.findIndex(it => !it.hasEnded)
+  if (first < 0 || !sources[first]?.isUnread) return []
+  const atOnce = sources.length > PORTIONS ? MANY_AT_ONCE : 1
+  return sources.slice(first, first + atOnce).filter(it => it.isUnread)
 }
 
-async function findFirst<Item>(sources: readonly Source<Item>[]): Promise<Found<Item>> {
-  for (const group of chunk(sources, sources.length > PORTIONS ? MANY_AT_ONCE : 1)) {
-    const states = await Promise.all(group.map(it => it.advance()))
-    for (const [index, state] of states.entries()) {
-      if (state === 'item') return group[index]
-      if (state !== 'end') return state
-    }
-  }
-  return undefined
-}
-
-async function findLeast<Item>(
-  sources: readonly Source<Item>[],
-  compare: (a: Item, b: Item) => number,
-): Promise<Found<Item>> {
-  const states = await Promise.all(sources.map(it => it.advance()))
-  const stop = states.find(it => it !== 'item' && it !== 'end')
-  if (stop) return stop
-  return chooseLeast(sources, compare)
-}
-
-function chooseLeast<Item>(
+function findLeast<Item>(
   sources: readonly Source<Item>[],
   compare: (a: Item, b: Item) => number,
 ): Source<Item> | undefined {
