@@ -26,7 +26,7 @@ import type {
 import { type AccessFilter, grantFingerprint, type Panel } from '../../smart/index.ts'
 import { createConcealment } from './concealment.ts'
 import type { GatewayContext } from './context.ts'
-import { bindCaller, countRequests } from './http/allowance.ts'
+import { CallerUpstream } from './http/allowance.ts'
 import { performOperation } from './operations/operations.ts'
 import { createRelay } from './operations/relay.ts'
 import { parseCursor } from './paging.ts'
@@ -47,12 +47,12 @@ export function createBackend(context: GatewayContext): FhirBackend {
   return {
     forRequest(request) {
       const caller = { holder: grantFingerprint(request.authenticated.grant), connection: request.connection }
+      const deletions = new Map()
       const concealment = createConcealment(context.conceal)
-      const bound = { ...context, deletions: new Map(), concealment }
-      const bind = (work: Work) => ({
-        ...bound,
-        upstream: countRequests(bindCaller(context.upstream, caller), work),
-      })
+      const bind = (work: Work) => {
+        const upstream = new CallerUpstream(context.upstream, caller, work)
+        return { ...context, upstream, deletions, concealment }
+      }
       return new UpstreamSession(bind, request)
     },
     capabilities: context.capabilities,

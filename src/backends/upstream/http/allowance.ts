@@ -1,49 +1,61 @@
 import { isFailure } from '../../../core/index.ts'
 import { failFor, type Work } from '../../../fhir/index.ts'
+import type { Failure } from '../../../fhir-api/index.ts'
 import { SKIMMED_BYTES, UPSTREAM_CHARACTERS } from '../limits.ts'
-import { DISCONNECTED, type Upstream } from './client.ts'
+import { DISCONNECTED, type ProbeRequest, type Upstream } from './client.ts'
+import type { UpstreamRequest } from './exchange.ts'
+import type { Skimming } from './read-response.ts'
 import type { UpstreamCaller } from './slots.ts'
 
-/** Sends all requests on behalf of a caller, and none after the caller has disconnected. */
-export function bindCaller(upstream: Upstream, caller: UpstreamCaller): Upstream {
-  const { connection } = caller
-  return {
-    ...upstream,
-    ask: async request => (connection.destroyed ? DISCONNECTED : upstream.ask(request, caller)),
-    pass: async request => (connection.destroyed ? DISCONNECTED : upstream.pass(request, caller)),
-    skim: async (request, skimming) =>
-      connection.destroyed ? DISCONNECTED : upstream.skim(request, skimming, caller),
-  }
-}
+/**
+ * The upstream on behalf of a caller. It sends nothing after the caller has disconnected, counts every request and the size
+ * of its response as work, and limits the size of all responses. A class, because there is one for every request.
+ */
+export class CallerUpstream implements Upstream {
+  readonly #client: Upstream
+  readonly #caller: UpstreamCaller
+  readonly #work: Work
+  #characters = 0
+  #skimmed = 0
 
-/** Counts every request and the size of its response as work, and limits the size of all responses. */
-export function countRequests(upstream: Upstream, work: Work): Upstream {
-  let characters = 0
-  let skimmed = 0
-  const findRefusal = () => {
-    if (characters > UPSTREAM_CHARACTERS || skimmed > SKIMMED_BYTES) return TOO_MUCH
-    return work.count('request')
+  constructor(client: Upstream, caller: UpstreamCaller, work: Work) {
+    this.#client = client
+    this.#caller = caller
+    this.#work = work
   }
+
+  async ask(request: UpstreamRequest) {
+    const answer = this.#findRefusal() ?? (await this.#client.ask(request, this.#caller))
+    if (!isFailure(answer)) this.#countText(answer.text)
+    return answer
+  }
+
+  async pass(request: UpstreamRequest) {
+    return this.#findRefusal() ?? this.#client.pass(request, this.#caller)
+  }
+
+  async skim(request: UpstreamRequest, skimming: Skimming) {
+    const answer = this.#findRefusal() ?? (await this.#client.skim(request, skimming, this.#caller))
+    if (isFailure(answer)) return answer
+    this.#skimmed += answer.bytes
+    this.#countText(answer.text)
+    return answer
+  }
+
+  probe(request: ProbeRequest) {
+    return this.#client.probe(request)
+  }
+
+  #findRefusal(): Failure | undefined {
+    if (this.#caller.connection.destroyed) return DISCONNECTED
+    if (this.#characters > UPSTREAM_CHARACTERS || this.#skimmed > SKIMMED_BYTES) return TOO_MUCH
+    return this.#work.count('request')
+  }
+
   /** An answer is never withheld: it may be that to a change. The next request is refused. */
-  const countText = (text: string) => {
-    characters += text.length
-    work.count('character', text.length)
-  }
-  return {
-    ...upstream,
-    async ask(request) {
-      const answer = findRefusal() ?? (await upstream.ask(request))
-      if (!isFailure(answer)) countText(answer.text)
-      return answer
-    },
-    pass: async request => findRefusal() ?? upstream.pass(request),
-    async skim(request, skimming) {
-      const answer = findRefusal() ?? (await upstream.skim(request, skimming))
-      if (isFailure(answer)) return answer
-      skimmed += answer.bytes
-      countText(answer.text)
-      return answer
-    },
+  #countText(text: string): void {
+    this.#characters += text.length
+    this.#work.count('character', text.length)
   }
 }
 

@@ -72,27 +72,21 @@ export interface UpstreamOptions extends SendOptions {
 const TRIES = 3
 
 export function createClient(options: UpstreamOptions): Upstream {
-  const { clock, timeoutMs, responseLimit: limit, streamLimit } = options
+  const { clock, connections, timeoutMs, responseLimit: limit, streamLimit } = options
   const circuit = createBreaker(clock)
   const deadlines = createDeadlines()
-  const createSend =
-    (stream?: StreamOptions): Send =>
-    (request, limits) =>
-      trace(request, traced => sendOnce(traced, options, { ...limits, deadlines, limit, stream }))
-  const streaming = { ...streamLimit, pauseMs: timeoutMs }
-  const send = createSend()
-  const sendOrStream = createSend({ ...streaming, endsDeadline: true })
-  const sendOrSkim = createSend({ ...streaming, endsDeadline: false })
-  const { connections } = options
+  const toPass: StreamOptions = { ...streamLimit, pauseMs: timeoutMs, endsDeadline: true }
+  const toSkim: StreamOptions = { ...toPass, endsDeadline: false }
   // Some time has to be left for the response.
   const waitingMs = timeoutMs * WAITING_TIME
   const slots = createSlots(connections, Math.max(1, Math.floor(connections * SHARE_OF_GRANT)), deadlines)
 
-  /** Passes the trace of the caller on. */
-  function trace(request: UpstreamRequest, attempt: (request: UpstreamRequest) => Sent): Sent {
+  /** Sends a request once, as part of the caller's trace. */
+  function send(request: UpstreamRequest, limits: ExchangeOptions): Sent {
     const span = startClientSpan(request.method, options.origin)
-    if (!span) return attempt(request)
-    return attempt({ ...request, headers: { ...request.headers, ...span.headers } }).then(answer => {
+    if (!span) return sendOnce(request, options, limits)
+    const traced = { ...request, headers: { ...request.headers, ...span.headers } }
+    return sendOnce(traced, options, limits).then(answer => {
       span.end(isFailure(answer) ? undefined : answer.status)
       return answer
     })
@@ -106,10 +100,10 @@ export function createClient(options: UpstreamOptions): Upstream {
     return answer
   }
 
-  async function sendWithRetries(request: UpstreamRequest, limits: ExchangeLimits, attempt: Send): Sent {
+  async function sendWithRetries(request: UpstreamRequest, limits: ExchangeOptions): Sent {
     let isRenewed = false
     for (let tries = 1; ; tries++) {
-      const answer = recordExchange(request, performance.now(), await attempt(request, limits))
+      const answer = recordExchange(request, performance.now(), await send(request, limits))
       if (isStreamed(request) || !mayRepeat(request, answer)) return answer
       // The gateway's credentials may have ended early: they are renewed once.
       if (isUnauthorized(answer) && !isRenewed) isRenewed = true
@@ -119,10 +113,14 @@ export function createClient(options: UpstreamOptions): Upstream {
     }
   }
 
-  function limitExchange(request: UpstreamRequest, { connection }: UpstreamCaller): ExchangeLimits {
+  function limitExchange(
+    request: UpstreamRequest,
+    { connection }: UpstreamCaller,
+    stream: StreamOptions | undefined,
+  ): ExchangeOptions {
     const deadline = performance.now() + timeoutMs + (isStreamed(request) ? CONTENT_MS : 0)
     // The outcome of a change must become known, even if its caller does not wait for it.
-    return isChange(request) ? { deadline } : { deadline, connection }
+    return { deadline, deadlines, limit, stream, connection: isChange(request) ? undefined : connection }
   }
 
   function explainFailure(failure: TransportFailure): Failure {
@@ -131,41 +129,43 @@ export function createClient(options: UpstreamOptions): Upstream {
     return explainTransportFailure(failure, { ...options, warn })
   }
 
-  async function receive(
+  /** Sends a request in the caller's turn, and reads the response. */
+  async function receive<Read>(
     request: UpstreamRequest,
     caller: UpstreamCaller,
-    attempt: Send,
-  ): Promise<PassedResponse | Failure> {
+    stream: StreamOptions | undefined,
+    read: (response: PassedResponse) => Read | Promise<Read>,
+  ): Promise<Read | Failure> {
     if (!circuit.allows()) return failFor('upstream-unreachable')
-    const limits = limitExchange(request, caller)
+    const limits = limitExchange(request, caller, stream)
     const taken = slots.take(caller, waitingMs)
     const release = taken instanceof Promise ? await taken : taken
     if (typeof release === 'string') return NO_SLOT[release]
-    const answer = await sendWithRetries(request, limits, attempt)
+    const answer = await sendWithRetries(request, limits)
     if (!isFailure(answer) && answer.body instanceof Readable) answer.body.once('close', release)
     else release()
     if (isFailure(answer)) return addDoubt(explainFailure(answer), request, answer)
-    const response = await readPassed(answer, options)
+    const decoding = readPassed(answer, options)
+    const response = decoding instanceof Promise ? await decoding : decoding
     if (isFailure(response)) return addDoubt(response, request, answer)
     if (REFUSALS.has(response.status)) logRefusal(request, response, options)
-    return response
+    return read(response)
   }
 
   return {
-    pass: (request, caller = GATEWAY) => receive(request, caller, sendOrStream),
-    skim: async (request, skimming, caller = GATEWAY) =>
-      skimResponse(await receive(request, caller, sendOrSkim), skimming, options),
-    async ask(request, caller = GATEWAY) {
-      const response = await receive(request, caller, send)
-      if (isFailure(response)) return response
-      const { status, headers, body } = response
-      if (typeof body === 'string') return { status, headers, text: body }
-      body.destroy()
-      return addDoubt(failTooLarge(options), request, response)
-    },
+    pass: (request, caller = GATEWAY) => receive(request, caller, toPass, response => response),
+    skim: (request, skimming, caller = GATEWAY) =>
+      receive(request, caller, toSkim, response => skimResponse(response, skimming, options)),
+    ask: (request, caller = GATEWAY) =>
+      receive<UpstreamResponse | Failure>(request, caller, undefined, response => {
+        const { status, headers, body } = response
+        if (typeof body === 'string') return { status, headers, text: body }
+        body.destroy()
+        return addDoubt(failTooLarge(options), request, response)
+      }),
     async probe(request) {
       const probe = { ...request, headers: { accept: 'application/fhir+json' } }
-      const answer = await send(probe, { deadline: performance.now() + timeoutMs / 2 })
+      const answer = await send(probe, { deadline: performance.now() + timeoutMs / 2, deadlines, limit })
       if (!isLate(answer)) observe(answer, circuit, options)
       return answer
     },
@@ -177,11 +177,7 @@ function isStreamed({ content }: UpstreamRequest): boolean {
   return content !== undefined
 }
 
-/** The limits of one exchange, in addition to those of all. */
-type ExchangeLimits = Pick<ExchangeOptions, 'deadline' | 'connection'>
-
 type Sent = Promise<RawResponse | TransportFailure>
-type Send = (request: UpstreamRequest, limits: ExchangeLimits) => Sent
 
 const GATEWAY: UpstreamCaller = { holder: '', connection: { destroyed: false, once: () => undefined } }
 

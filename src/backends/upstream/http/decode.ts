@@ -39,13 +39,14 @@ const DECODERS: ReadonlyMap<string, Decoder> = new Map([
 
 const PLAIN: ReadonlySet<string> = new Set(['', 'identity'])
 
-type Decoded = Buffer | 'too-large' | undefined
+/** Undefined for a body that cannot be decoded. */
+export type Decoded = Buffer | 'too-large' | undefined
 
 /** Up to this size, another thread costs more time than it saves. */
 const SHORT = 4 * 1024
 const SHORT_DECODED = 64 * 1024
 
-/** The decompressed body, up to a number of bytes; undefined if it cannot be decompressed. */
+/** The decompressed body, up to a number of bytes. */
 export function decode(body: Buffer, encoding: string, limit: number): Decoded | Promise<Decoded> {
   if (PLAIN.has(encoding)) return body.length <= limit ? body : 'too-large'
   const decoder = DECODERS.get(encoding)

@@ -1,10 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
-import { isFailure } from '../../../core/index.ts'
 import { failFor, JsonSkimmer, OMITTED } from '../../../fhir/index.ts'
 import { type Failure, failBroken } from '../../../fhir-api/index.ts'
 import { SKIMMED_BYTES } from '../limits.ts'
-import { createByteLimit, decode, decodeStream, pipe } from './decode.ts'
+import { createByteLimit, type Decoded, decode, decodeStream, pipe } from './decode.ts'
 import type { RawResponse, StreamLimit } from './exchange.ts'
 import type { UrlRewriter } from './urls.ts'
 
@@ -44,23 +43,38 @@ interface ReadOptions {
   readonly warn: (text: string) => void
 }
 
-export async function readPassed(
-  { status, headers, body }: RawResponse,
+export function readPassed(
+  response: RawResponse,
   options: ReadOptions,
-): Promise<PassedResponse | Failure> {
-  const encoding = getEncoding(headers)
+): PassedResponse | Failure | Promise<PassedResponse | Failure> {
+  const { status, headers, body } = response
+  if (!Buffer.isBuffer(body)) return streamBody(response, body, options)
   // An empty body may be declared as compressed all the same (HAPI, `Prefer: return=minimal`).
-  if (Buffer.isBuffer(body) && body.length === 0) return { status, headers, body: '' }
-  const whole = Buffer.isBuffer(body) ? await decode(body, encoding, options.responseLimit) : 'too-large'
-  if (Buffer.isBuffer(whole)) return { status, headers, body: options.urls.toPublic(whole.toString('utf8')) }
-  const stream = Buffer.isBuffer(body) ? Readable.from([body]) : body
-  const decoded = whole && decodeStream(stream, encoding)
-  if (decoded) {
-    const limited = decoded === stream ? decoded : pipe(decoded, createByteLimit(options.streamLimit.bytes))
-    return { status, headers, body: pipe(limited, options.urls.createPublicStream()) }
+  if (body.length === 0) return { status, headers, body: '' }
+  const finish = (whole: Decoded) => {
+    if (Buffer.isBuffer(whole))
+      return { status, headers, body: options.urls.toPublic(whole.toString('utf8')) }
+    return whole
+      ? streamBody(response, Readable.from([body]), options)
+      : failWithWarning(BAD_ENCODING, options)
   }
-  stream.destroy()
-  return failWithWarning(BAD_ENCODING, options)
+  const decoded = decode(body, getEncoding(headers), options.responseLimit)
+  return decoded instanceof Promise ? decoded.then(finish) : finish(decoded)
+}
+
+/** Decodes a body that is too long for memory. */
+function streamBody(
+  { status, headers }: RawResponse,
+  body: Readable,
+  options: ReadOptions,
+): PassedResponse | Failure {
+  const decoded = decodeStream(body, getEncoding(headers))
+  if (!decoded) {
+    body.destroy()
+    return failWithWarning(BAD_ENCODING, options)
+  }
+  const limited = decoded === body ? decoded : pipe(decoded, createByteLimit(options.streamLimit.bytes))
+  return { status, headers, body: pipe(limited, options.urls.createPublicStream()) }
 }
 
 const BAD_ENCODING = 'its body has an unknown or invalid content encoding'
@@ -68,14 +82,21 @@ const BAD_ENCODING = 'its body has an unknown or invalid content encoding'
 const TOO_MUCH = failFor('upstream-bytes-too-many', { most: SKIMMED_BYTES })
 
 /** Reads a response without its long strings, so that the rest of it may be checked in memory. */
-export async function skimResponse(
-  response: PassedResponse | Failure,
+export function skimResponse(
+  { status, headers, body }: PassedResponse,
+  skimming: Skimming,
+  options: ReadOptions,
+): SkimmedResponse | Promise<SkimmedResponse | Failure> {
+  if (typeof body === 'string') return { status, headers, text: body, bytes: 0 }
+  return skimStream({ status, headers }, body, skimming, options)
+}
+
+async function skimStream(
+  { status, headers }: Pick<PassedResponse, 'status' | 'headers'>,
+  body: Readable,
   { longest, acceptsBeginning = false }: Skimming,
   options: ReadOptions,
 ): Promise<SkimmedResponse | Failure> {
-  if (isFailure(response)) return response
-  const { status, headers, body } = response
-  if (typeof body === 'string') return { status, headers, text: body, bytes: 0 }
   const skimmer = new JsonSkimmer({ longest, replace: () => OMITTED })
   let bytes = 0
   try {
