@@ -145,7 +145,7 @@ export type {
 export { isResource } from './resource.ts'
 export { type BadSearch, isTooCostly, type SearchError } from './search/bad-search.ts'
 export type * from './search/clause.ts'
-export { couldMatch } from './search/could-match.ts'
+export { createMatchTest } from './search/could-match.ts'
 export { indexParameter, indexResource } from './search/index-entries.ts'
 export { createMatcher, type EntryClause, matches, matchesClause } from './search/matches.ts'
 export { type HistoryQuery, parseHistory } from './search/parse-history.ts'

@@ -41,9 +41,14 @@ export function satisfies(
 }
 
 function createConstraintTest(checked: Checked): (constraint: Constraint) => boolean {
-  const matches = createMatcher(checked.resource, checked.baseUrl)
-  return constraint =>
-    (constraint.query?.every(pair => matches(pair) === true) ?? true) && isOfSubject(checked, constraint)
+  let matches: ReturnType<typeof createMatcher> | undefined
+  return constraint => {
+    // Few constraints have a query, and every resource is checked.
+    if (constraint.query) matches ??= createMatcher(checked.resource, checked.baseUrl)
+    return (
+      (constraint.query?.every(pair => matches?.(pair) === true) ?? true) && isOfSubject(checked, constraint)
+    )
+  }
 }
 
 /**

@@ -91,10 +91,8 @@ const PERMISSIONS = ['c', 'r', 'u', 'd', 's'] as const satisfies readonly Permis
 
 /** The panels that may decide about the resources. */
 function findPanels(access: Access, resources: readonly Resource[]): ReadonlySet<Panel> {
-  const panels = new Set<Panel>()
-  for (const { resourceType } of resources)
-    for (const panel of findPanelsOfType(access, resourceType)) panels.add(panel)
-  return panels
+  const types = new Set(resources.map(it => it.resourceType))
+  return new Set([...types].flatMap(type => findPanelsOfType(access, type)))
 }
 
 const panelsByAccess = new WeakMap<Access, Map<string, readonly Panel[]>>()

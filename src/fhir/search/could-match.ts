@@ -1,9 +1,10 @@
 import { DAY_MS } from '../../core/index.ts'
 import { findSearchParameter } from '../definitions.ts'
 import { SEARCHED_CHARACTERS } from '../limits.ts'
-import type { Resource, SearchParameter } from '../resource.ts'
+import type { Resource } from '../resource.ts'
 import type {
   IndexEntry,
+  MissingClause,
   QuantityEntry,
   QuantityValue,
   Range,
@@ -13,6 +14,7 @@ import type {
   SearchClause,
   StringClause,
   StringEntry,
+  TextClause,
   TokenEntry,
   TokenValue,
 } from './clause.ts'
@@ -22,16 +24,34 @@ import { evaluatePath, findPaths, removeTargets } from './path.ts'
 import { normalize } from './values.ts'
 
 /**
- * Whether another server could correctly have found the resource by this clause. False only if it cannot match, so that
- * the server ignored a parameter. R4 leaves much to the server (search.html): normalization of strings, case of codes,
- * time zones of dates, unit conversion, forms of references. True wherever servers may differ or a value is unknown.
+ * The test of whether another server could correctly have found a resource of the type by this clause. False only if it cannot
+ * match, so that the server ignored a parameter. R4 leaves much to the server (search.html): normalization of strings, case of
+ * codes, time zones of dates, unit conversion, forms of references. True wherever servers may differ or a value is unknown.
  */
-export function couldMatch(resource: Resource, clause: SearchClause, baseUrl: string): boolean {
-  if (clause.kind === 'chain' || clause.kind === 'has' || clause.kind === 'text') return true
-  const parameter = findSearchParameter(resource.resourceType, clause.parameter)
-  if (!parameter || LEFT_TO_SERVER.has(parameter.code)) return true
-  const values = findValues(resource, parameter, baseUrl)
-  if (values.length === 0 && parameter.code === '_lastUpdated') return true
+export function createMatchTest(
+  type: string,
+  clause: SearchClause,
+  baseUrl: string,
+): (resource: Resource) => boolean {
+  if (clause.kind === 'chain' || clause.kind === 'has' || clause.kind === 'text') return () => true
+  const parameter = findSearchParameter(type, clause.parameter)
+  if (!parameter || LEFT_TO_SERVER.has(parameter.code)) return () => true
+  // The server may resolve more references.
+  const paths = findPaths(type, parameter).map(removeTargets)
+  return resource => {
+    const values: Value[] = []
+    for (const path of paths)
+      for (const raw of evaluatePath(resource, path))
+        values.push({ raw, entries: indexValue(parameter, path, raw, baseUrl) })
+    return couldHold(clause, values)
+  }
+}
+
+function couldHold(
+  clause: Exclude<EntryClause, TextClause> | MissingClause,
+  values: readonly Value[],
+): boolean {
+  if (values.length === 0 && clause.parameter === '_lastUpdated') return true
   if (clause.kind === 'missing') return clause.missing ? !values.some(hasEntry) : values.length > 0
   if (values.some(it => !hasEntry(it))) return true
   if (clause.kind === 'token' && clause.negated)
@@ -53,15 +73,6 @@ interface Value {
 
 function hasEntry({ entries }: Value): boolean {
   return entries.length > 0
-}
-
-function findValues(resource: Resource, parameter: SearchParameter, baseUrl: string): readonly Value[] {
-  const values: Value[] = []
-  // The server may resolve more references.
-  for (const path of findPaths(resource.resourceType, parameter))
-    for (const raw of evaluatePath(resource, removeTargets(path)))
-      values.push({ raw, entries: indexValue(parameter, path, raw, baseUrl) })
-  return values
 }
 
 function meetsSomehow(clause: EntryClause, { raw, entries }: Value, all: readonly Value[]): boolean {

@@ -1,6 +1,6 @@
 import { isFailure } from '../../../core/index.ts'
 import {
-  couldMatch,
+  createMatchTest,
   type IncludeRule,
   isInCompartment,
   type Params,
@@ -177,10 +177,11 @@ export function createPageCheck(
   const isReverse = includes.some(it => it.direction === 'reverse')
   const inCompartment = (resource: Resource) =>
     interaction.kind !== 'search-compartment' || isInCompartment(resource, interaction.id, baseUrl)
-  const clauses = new Map(parsedTypes.map(it => [it.type, it.clauses]))
+  const tests = new Map(
+    parsedTypes.map(({ type, clauses }) => [type, clauses.map(it => createMatchTest(type, it, baseUrl))]),
+  )
   return {
-    matchesQuery: resource =>
-      (clauses.get(resource.resourceType) ?? []).every(clause => couldMatch(resource, clause, baseUrl)),
+    matchesQuery: resource => tests.get(resource.resourceType)?.every(test => test(resource)) ?? true,
     isMatch: (resource, check) =>
       types.has(resource.resourceType) && inCompartment(resource) && check.allows('s', resource),
     isInclude: (resource, check) =>

@@ -1,6 +1,6 @@
 import { isFailure } from '../../../core/index.ts'
 import {
-  couldMatch,
+  createMatchTest,
   findShape,
   type Interaction,
   isResourceType,
@@ -121,7 +121,7 @@ async function searchOverTypes(
 
 function mayMatch(resource: Resource, [name, value]: Params[number], baseUrl: string): boolean {
   const clause = parseUncounted(resource.resourceType, name, value, baseUrl)
-  return clause.kind === 'error' || couldMatch(resource, clause, baseUrl)
+  return clause.kind === 'error' || createMatchTest(resource.resourceType, clause, baseUrl)(resource)
 }
 
 const WHOLE: Shape = { summary: 'false', elements: [] }
