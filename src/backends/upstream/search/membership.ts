@@ -102,10 +102,11 @@ export async function findTeamsOfMember(
   request: FhirRequest,
   member: string,
 ): Promise<FewTeams> {
-  const shared = await joinLookup(context, request, member)
-  if (shared) return shared
   const { memberLookups } = context
   const key = keyLookup(request, member)
+  // Without a wait for nothing: requests that came together would all begin a lookup.
+  const shared = memberLookups.has(key) ? await joinLookup(context, request, member) : undefined
+  if (shared) return shared
   const lookup = findFewTeams(context, request, [['participant', member]])
   memberLookups.set(key, lookup)
   try {
