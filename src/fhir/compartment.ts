@@ -31,7 +31,7 @@ export function listCompartmentParameters(type: string): readonly string[] {
 /** The ids of the patients in whose compartments the resource is. */
 export function findCompartmentPatients(resource: Resource, baseUrl: string): ReadonlySet<string> {
   const patients = new Set<string>()
-  isOfSome(resource, id => !patients.add(id).has(id), baseUrl)
+  isInCompartment(resource, id => !patients.add(id).has(id), baseUrl)
   return patients
 }
 
@@ -44,16 +44,17 @@ export function findContentPatients(resource: Resource, baseUrl: string): Readon
   return all
 }
 
-export function isInCompartment(resource: Resource, patient: string, baseUrl: string): boolean {
-  return isOfSome(resource, id => id === patient, baseUrl)
-}
-
-/** Whether the resource is in the compartment of a patient for whom the test holds. */
-function isOfSome(resource: Resource, test: (patient: string) => boolean, baseUrl: string): boolean {
-  if (resource.resourceType === 'Patient') return typeof resource.id === 'string' && test(resource.id)
+/** Whether the resource is in the compartment of the patient, or of a patient for whom the test holds. */
+export function isInCompartment(
+  resource: Resource,
+  patient: string | ((id: string) => boolean),
+  baseUrl: string,
+): boolean {
+  const isOurs = typeof patient === 'string' ? (id: string) => id === patient : patient
+  if (resource.resourceType === 'Patient') return typeof resource.id === 'string' && isOurs(resource.id)
   return hasMemberReference(resource, text => {
     const found = parseReference(text, baseUrl)
-    return found?.type === 'Patient' && test(found.id)
+    return found?.type === 'Patient' && isOurs(found.id)
   })
 }
 

@@ -5,7 +5,6 @@ import {
   describeStaleness,
   type FhirProblem,
   failFor,
-  findCompartmentPatients,
   findContainedPatients,
   findNamedBinaries,
   findReferredPatients,
@@ -121,7 +120,7 @@ function isOfPanel(
   const isOne =
     isWrittenPatient && resource.id === undefined
       ? isManaged(resource, panel, baseUrl)
-      : [...findCompartmentPatients(resource, baseUrl)].some(holds)
+      : isInCompartment(resource, holds, baseUrl)
   return isOne && !(exclusive && namesOtherPatient(resource, holds, baseUrl))
 }
 

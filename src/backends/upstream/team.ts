@@ -1,3 +1,4 @@
+import { remember } from '../../core/index.ts'
 import type { Failure } from '../../fhir-api/index.ts'
 import type { Panel } from '../../smart/index.ts'
 
@@ -17,14 +18,35 @@ export function createTeamTest({ careTeams, member }: Panel): (team: Team) => bo
     (id !== undefined && careTeams.includes(id)) || (name !== undefined && members.includes(name))
 }
 
+/** The result of a search for teams. Requests that share the search share its index. */
+export class Teams {
+  readonly all: readonly Team[]
+  #byPatient: ReadonlyMap<string, readonly Team[]> | undefined
+
+  constructor(all: readonly Team[]) {
+    this.all = all
+  }
+
+  of(patient: string): readonly Team[] {
+    this.#byPatient ??= indexByPatient(this.all)
+    return this.#byPatient.get(patient) ?? []
+  }
+}
+
+function indexByPatient(teams: readonly Team[]): ReadonlyMap<string, readonly Team[]> {
+  const byPatient = new Map<string, Team[]>()
+  for (const team of teams) for (const id of team.patients) remember(byPatient, id, () => []).push(team)
+  return byPatient
+}
+
 /** All care teams of a member. */
 export interface KnownTeams {
   /** `Practitioner/1` */
   readonly member: string
-  readonly teams: readonly Team[]
+  readonly teams: Teams
 }
 
 /** Lookups of a member's teams that are under way. No result is kept after that. */
 export type MemberLookups = Map<string, Promise<FewTeams>>
 
-export type FewTeams = readonly Team[] | 'too-many' | Failure
+export type FewTeams = Teams | 'too-many' | Failure

@@ -55,7 +55,8 @@ export function createAccessCheck(content: CheckedContent): AccessCheck | Promis
   const { access, resources, baseUrl, standIn, findPatients = findContentPatients } = content
   const panels = findPanels(access, resources)
   if (panels.size === 0) return createCheckWith(content, undefined)
-  const patients = new Set(resources.flatMap(it => [...findPatients(it, baseUrl)]))
+  const patients = new Set<string>()
+  for (const resource of resources) for (const id of findPatients(resource, baseUrl)) patients.add(id)
   patients.delete(UNKNOWN_PATIENT)
   if (patients.size === 0 && standIn !== undefined) patients.add(standIn)
   return createPanelCheck(content, [...panels], patients)

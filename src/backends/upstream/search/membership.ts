@@ -1,4 +1,4 @@
-import { isFailure, remember } from '../../../core/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import { isExcess, type Params, type Resource } from '../../../fhir/index.ts'
 import { type Failure, type FhirRequest, failBroken } from '../../../fhir-api/index.ts'
 import { fullAccess, grantFingerprint, type Panel, type PanelMembership } from '../../../smart/index.ts'
@@ -7,7 +7,7 @@ import type { GatewayContext } from '../context.ts'
 import { failTooCostly } from '../http/response.ts'
 import { buildSearch, NO_STORE, setCacheControl } from '../http/upstream-search.ts'
 import { CARE_TEAMS, LIST_VALUES } from '../limits.ts'
-import { createTeamTest, type FewTeams, type KnownTeams, type Team } from '../team.ts'
+import { createTeamTest, type FewTeams, type KnownTeams, type Team, Teams } from '../team.ts'
 import { fetchPage, type PageCheck, visitPages } from './check-page.ts'
 import { listTargetNames, listTargets } from './list-targets.ts'
 
@@ -24,7 +24,7 @@ export async function findMembers(
 ): Promise<PanelMembership | Failure> {
   const unlisted = [...patients].filter(id => !panels.every(panel => panel.patients.has(id)))
   const managers = new Map<string, readonly string[]>()
-  const teams: Team[] = known.flatMap(it => it.teams)
+  const found = known.map(it => it.teams)
   const wanted = buildTeamParams(panels).filter(([, value]) => !known.some(it => it.member === value))
   for (const ids of chunk(unlisted, LIST_VALUES)) {
     const [managed, caring] = await Promise.all([
@@ -37,15 +37,12 @@ export async function findMembers(
     if (isFailure(caring)) return caring
     for (const patient of managed)
       managers.set(String(patient.id), listTargets(patient, 'organization', 'Organization', context.baseUrl))
-    for (const team of caring) teams.push(team)
+    found.push(new Teams(caring))
   }
-  const teamsOf = new Map<string, Team[]>()
-  for (const team of teams)
-    for (const id of team.patients) if (patients.has(id)) remember(teamsOf, id, () => []).push(team)
   return {
     includes: (panel, patient) =>
       panel.organizations.some(id => managers.get(patient)?.includes(id)) ||
-      (teamsOf.get(patient)?.some(createTeamTest(panel)) ?? false),
+      found.some(teams => teams.of(patient).some(createTeamTest(panel))),
   }
 }
 
@@ -61,7 +58,7 @@ async function findTeamsOf(
 ): Promise<readonly Team[] | Failure> {
   const ofPatients = ['patient', ids.map(it => `Patient/${it}`).join()] as const
   const few = ids.length > 1 ? await findFewTeams(context, request, [ofPatients]) : 'too-many'
-  if (few !== 'too-many') return few
+  if (few !== 'too-many') return isFailure(few) ? few : few.all
   return findAllTeams(
     context,
     request,
@@ -140,7 +137,7 @@ async function findFewTeams(
   const page = await fetchPage(context, own, outgoing, check)
   if (isFailure(page)) return hideReason(page, 'CareTeam')
   const resources = page.matches.map(it => it.resource)
-  return page.continuation.kind === 'end' ? listTeams(resources, context.baseUrl) : 'too-many'
+  return page.continuation.kind === 'end' ? new Teams(listTeams(resources, context.baseUrl)) : 'too-many'
 }
 
 const ACTIVE = ['status', 'active'] as const

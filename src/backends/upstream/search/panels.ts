@@ -159,15 +159,15 @@ async function divideTeams(
 ): Promise<Expanded | Failure> {
   const { careTeams, member } = panel
   const name = member && `${member.type}/${member.id}`
-  const few = name === undefined ? [] : await findTeamsOfMember(context, request, name)
-  if (few === 'too-many' || !isFailure(few)) {
-    if (name !== undefined && few !== 'too-many') known.push({ member: name, teams: few })
-    if (careTeams.length === 0 && few.length === 0) return { patients: [], panels: [] }
-    return (await context.followsChains())
-      ? { patients: [], panels: listTeamPanels(panel, few) }
-      : listTeamPatients(context, request, panel, few)
-  }
-  return few
+  const found = name === undefined ? undefined : await findTeamsOfMember(context, request, name)
+  if (isFailure(found)) return found
+  if (name !== undefined && found !== undefined && found !== 'too-many')
+    known.push({ member: name, teams: found })
+  const few = found === 'too-many' ? found : (found?.all ?? [])
+  if (careTeams.length === 0 && few.length === 0) return { patients: [], panels: [] }
+  return (await context.followsChains())
+    ? { patients: [], panels: listTeamPanels(panel, few) }
+    : listTeamPatients(context, request, panel, few)
 }
 
 /** Panels by the ids of teams, and by the member whose teams are too many. */
