@@ -92,8 +92,10 @@ const PERMISSIONS = ['c', 'r', 'u', 'd', 's'] as const satisfies readonly Permis
 
 /** The panels that may decide about the resources. */
 function findPanels(access: Access, resources: readonly Resource[]): ReadonlySet<Panel> {
-  const types = new Set(resources.map(it => it.resourceType))
-  return new Set([...types].flatMap(type => findPanelsOfType(access, type)))
+  const panels = new Set<Panel>()
+  for (const type of new Set(resources.map(it => it.resourceType)))
+    for (const panel of findPanelsOfType(access, type)) panels.add(panel)
+  return panels
 }
 
 const panelsByAccess = new WeakMap<Access, Map<string, readonly Panel[]>>()
