@@ -195,7 +195,7 @@ describe('the work of a request', () => {
     }
     assert.deepEqual(await takeLeast(tokens), {
       code: { requests: 1, statements: 7 },
-      refresh: { requests: 1, statements: 8 },
+      refresh: { requests: 1, statements: 7 },
       client_credentials: { requests: 1, statements: 3 },
     })
   })

@@ -1,7 +1,7 @@
 import type { Kysely, Selectable } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
-import { prepareQuery, type Schema, type Sealer, sha256 } from '../../../store/index.ts'
+import { createRandomToken, prepareQuery, type Schema, type Sealer, sha256 } from '../../../store/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
 import { type AuthRefusal, refuse } from '../../base/refusal.ts'
 import { checkTokenResource } from '../agents/resource.ts'
@@ -41,9 +41,8 @@ export async function refreshTokens(
   if (isFailure(scope)) return scope
   const request = { hash: sha256(JSON.stringify([client.id, form.get('scope') ?? null])), now }
   const refreshToken =
-    row.used_at === null && (await consumeToken(trx, row, request))
-      ? await createSuccessor(trx, row, grant, context, now)
-      : await findRetrySuccessor(trx, row, request, context.sealer)
+    (await replaceToken(trx, row, request, grant, context.sealer)) ??
+    (await findRetrySuccessor(trx, row, request, context.sealer))
   if (refreshToken === undefined) {
     const refusal = refuse('refresh-token-used')
     const hasEnded = await revokeGrant(trx, grant.id, now)
@@ -82,46 +81,38 @@ function narrowScope(grant: UserGrant, requested: string | undefined): string | 
     : refuse('scope-exceeds-grant').withComparison(compareScope(requested, grant.scope, 'granted'))
 }
 
-async function consumeToken(
+/** Consumes the token by compare-and-set, and creates its successor. Undefined if it was used before. */
+async function replaceToken(
   trx: Kysely<Schema>,
-  row: TokenRow,
+  { token_hash: tokenHash, used_at }: TokenRow,
   { hash, now }: RefreshAttempt,
-): Promise<boolean> {
-  const { numAffectedRows } = await setTokenUsed(trx, { tokenHash: row.token_hash, hash, now })
-  return numAffectedRows === 1n
+  grant: UserGrant,
+  sealer: Sealer,
+): Promise<string | undefined> {
+  if (used_at !== null) return undefined
+  const successor = createRandomToken()
+  const { numAffectedRows } = await setSuccessor(trx, {
+    tokenHash,
+    hash,
+    now,
+    successorHash: sha256(successor),
+    sealed: sealer.seal(successor, toSealedCell(tokenHash)),
+  })
+  return numAffectedRows === 1n ? createRefreshToken(trx, grant, now, successor) : undefined
 }
 
-const setTokenUsed = prepareQuery((db, { tokenHash, hash, now }: RefreshAttempt & { tokenHash: string }) =>
+interface Successor extends RefreshAttempt {
+  readonly tokenHash: string
+  readonly successorHash: string
+  readonly sealed: string
+}
+
+const setSuccessor = prepareQuery((db, { tokenHash, hash, now, successorHash, sealed }: Successor) =>
   db
     .updateTable('refresh_token')
-    .set({ used_at: now, request_hash: hash })
+    .set({ used_at: now, request_hash: hash, successor_hash: successorHash, successor_sealed: sealed })
     .where('token_hash', '=', tokenHash)
     .where('used_at', 'is', null),
-)
-
-async function createSuccessor(
-  trx: Kysely<Schema>,
-  row: TokenRow,
-  grant: UserGrant,
-  { sealer }: Pick<AuthContext, 'sealer'>,
-  now: number,
-): Promise<string | undefined> {
-  const successor = await createRefreshToken(trx, grant, now)
-  if (successor === undefined) return undefined
-  await setSuccessor(trx, {
-    tokenHash: row.token_hash,
-    hash: sha256(successor),
-    sealed: sealer.seal(successor, toSealedCell(row.token_hash)),
-  })
-  return successor
-}
-
-const setSuccessor = prepareQuery(
-  (db, { tokenHash, hash, sealed }: { tokenHash: string; hash: string; sealed: string }) =>
-    db
-      .updateTable('refresh_token')
-      .set({ successor_hash: hash, successor_sealed: sealed })
-      .where('token_hash', '=', tokenHash),
 )
 
 /**

@@ -163,10 +163,10 @@ export async function createRefreshToken(
   db: Kysely<Schema>,
   grant: UserGrant,
   now: number,
+  token = createRandomToken(),
 ): Promise<string | undefined> {
   const isLasting = hasScope(grant.scope, 'online_access') || hasScope(grant.scope, 'offline_access')
   if (!isLasting && grant.resource === undefined) return undefined
-  const token = createRandomToken()
   const expiresAt = Math.min(grant.endsAt ?? Number.POSITIVE_INFINITY, now + LIFETIME.offlineRefresh)
   await insertRefreshToken(db, {
     token_hash: sha256(token),
