@@ -85,11 +85,16 @@ const LOCALES_OF_ZONES = ['en-GB', 'en-US', 'en-CA', 'en-AU', 'en-NZ', 'en-IN', 
 
 /** The usual short name of the zone at a moment: `UTC`, `CET`, `EST`. An offset where English has none: `GMT+4`. */
 function formatZone(ms: number, zone: string): string {
-  const names = getZoneFormatters(zone).map(formatter => {
-    const parts = formatter.formatToParts(ms)
-    return parts.find(({ type }) => type === 'timeZoneName')?.value ?? zone
-  })
-  return names.find(name => !/[+-]\d/.test(name)) ?? names[0] ?? zone
+  // One by one: the first name is nearly always the usual one.
+  const names = () =>
+    getZoneFormatters(zone)
+      .values()
+      .map(formatter => readZoneName(formatter, ms) ?? zone)
+  return names().find(name => !/[+-]\d/.test(name)) ?? names().next().value ?? zone
+}
+
+function readZoneName(formatter: Intl.DateTimeFormat, ms: number): string | undefined {
+  return formatter.formatToParts(ms).find(({ type }) => type === 'timeZoneName')?.value
 }
 
 // A formatter takes a hundred times longer to create than to use. There is one zone, except in tests.
