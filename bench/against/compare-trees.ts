@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { extractCommit } from '../../test/support/release-code.ts'
@@ -10,7 +10,10 @@ import { takeTurns } from './take-turns.ts'
 /** Fewer launches than a whole run has, of both trees alike. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = { launch: ['900'] }
 
-/** Runs the benches of this tree and of a commit in turns. Each tree has its own benches and its own packages. */
+/**
+ * Runs the benches of this tree and of a commit in turns. Each tree has its own benches and its own packages. A bench that the
+ * commit does not have is left out.
+ */
 export async function compareTrees(
   own: Tree,
   commit: string,
@@ -23,6 +26,10 @@ export async function compareTrees(
     const all = []
     for (const name of names) {
       process.stdout.write(`# ${name}\n`)
+      if (!hasBench(before, name)) {
+        process.stdout.write('Not compared: the other tree does not have it\n')
+        continue
+      }
       all.push(
         ...(await takeTurns(
           () => measure(before, name),
@@ -41,6 +48,10 @@ function buildTree({ root, env }: Omit<Tree, 'execPath'>, commit: string): Tree 
   const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: root, stdio: 'inherit' })
   if (status !== 0) throw new Error(`Cannot install the packages of ${commit}`)
   return { root, env, execPath: join(root, 'node_modules/.bin/node') }
+}
+
+export function hasBench({ root }: Pick<Tree, 'root'>, name: string): boolean {
+  return existsSync(join(root, 'bench', `${name}.ts`))
 }
 
 /** A bench that only misses a goal has figures all the same. */
