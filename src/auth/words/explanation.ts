@@ -1,7 +1,7 @@
 import { fill, type StoredFacts } from '../../core/index.ts'
 import { findDifference } from './difference.ts'
 import type { ComparedValue } from './reason.ts'
-import { findWords } from './reasons.ts'
+import { type AnyWords, findWords } from './reasons.ts'
 
 /** A reason as the audit trail has it. */
 export interface NamedReason {
@@ -10,29 +10,37 @@ export interface NamedReason {
   readonly compared?: readonly ComparedValue[] | undefined
 }
 
-/** Explains a reason: its cause, with the values that were compared, and what to do. */
-export function explainReason({
-  reason,
-  facts = {},
-  compared = [],
-}: NamedReason): { readonly cause: string; readonly action: string } | undefined {
+/** The cause of a refusal, and what to do. */
+export interface Explanation {
+  readonly cause: string
+  readonly action: string
+}
+
+export function explainReason({ reason, ...values }: NamedReason): Explanation | undefined {
   const words = findWords(reason)
-  if (!words) return undefined
+  return words && explainWords(words, values)
+}
+
+/** Fills in the words of a reason, with the values that were compared. */
+export function explainWords(
+  words: AnyWords,
+  { facts = {}, compared = [] }: Pick<NamedReason, 'facts' | 'compared'>,
+): Explanation {
   const sent = words.compares === undefined ? undefined : describeSent(words.compares, compared)
   const cause = [
     sent ?? endSentence(fill(words.cause ?? words.hint ?? words.detail ?? words.sentence, facts)),
     words.note,
-  ].filter(text => text !== undefined)
+  ].filter(text => text)
   return { cause: cause.join(' '), action: fill(words.remedy, facts) }
 }
 
 /** Some sentences of the FHIR server have no full stop, as contracts with clients require. */
 export function endSentence(text: string): string {
-  return /[.?!]$/.test(text) ? text : `${text}.`
+  return text.replace(/[^.?!]$/, '$&.')
 }
 
 /** Names a sent value and the expected one, and how they differ. Undefined if they were not compared. */
-export function describeSent(name: string, compared: readonly ComparedValue[]): string | undefined {
+function describeSent(name: string, compared: readonly ComparedValue[]): string | undefined {
   const found = compared.find(one => one.name === name)
   if (!found) return undefined
   const { sent, expected, origin } = found

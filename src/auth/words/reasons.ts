@@ -40,12 +40,12 @@ export type PageReason = keyof typeof PAGE_REASONS
 
 type Table = typeof OAUTH_REASONS & typeof PAGE_REASONS
 
-type AnyWords = Words & { readonly hint?: string }
+export type AnyWords = Words & { readonly hint?: string }
 
 /** The facts that a reason needs. */
 export type FactsOf<Reason extends keyof Table> = FactsIn<Table[Reason]>
 
-const ALL: Readonly<Record<string, AnyWords>> = {
+const ALL = {
   ...OAUTH_REASONS,
   ...PAGE_REASONS,
   ...PROVIDER_SIGN_IN,
@@ -53,11 +53,17 @@ const ALL: Readonly<Record<string, AnyWords>> = {
   ...API_REASONS,
   ...LAUNCH_REASONS,
   ...OLD_REASONS,
-}
+} as const
+
+export type AnyReason = keyof typeof ALL
 
 /** The words of a reason in the audit trail. Undefined for one of a later release, and for a record without a reason. */
 export function findWords(reason: string | undefined): AnyWords | undefined {
-  return reason === undefined ? undefined : findOwn(ALL, reason)
+  return reason === undefined ? undefined : findOwn<AnyWords>(ALL, reason)
+}
+
+export function getWords(reason: AnyReason): AnyWords {
+  return ALL[reason]
 }
 
 /** The status and the sentence of a reason that is not one of OAuth. */
