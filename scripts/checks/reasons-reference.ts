@@ -1,6 +1,6 @@
 import { FAULT_TABLES } from '../../src/auth/words/faults.ts'
 import type { Words } from '../../src/auth/words/reason.ts'
-import { REASON_TABLES } from '../../src/auth/words/tables.ts'
+import { REASON_TABLES } from '../../src/auth/words/reasons.ts'
 
 const BEGIN =
   '<!-- Generated from src/fhir/reasons, src/app-reasons and src/auth/words by `npm run reference`. Change the tables there. -->'

@@ -32,9 +32,15 @@ import { addWrongPasswords } from './testing/wrong-passwords.ts'
 import { ADMINISTRATION } from './words/administration.ts'
 import { explainReason } from './words/explanation.ts'
 import type { PROPOSALS } from './words/proposals.ts'
-import { findWords, OAUTH_REASONS, type OAuthReason, PAGE_REASONS, type PageReason } from './words/reasons.ts'
+import {
+  findWords,
+  OAUTH_REASONS,
+  type OAuthReason,
+  PAGE_REASONS,
+  type PageReason,
+  REASON_TABLES,
+} from './words/reasons.ts'
 import { type LOGOUT_TOKENS, PROVIDER_SIGN_IN } from './words/sign-in.ts'
-import { REASON_TABLES } from './words/tables.ts'
 
 type Outcome = LightMyRequestResponse | AuthRefusal
 type Parts = Readonly<Record<string, string | undefined>>

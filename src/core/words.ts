@@ -11,6 +11,21 @@ export type FactsIn<Row> = Readonly<Record<NamesIn<Row[keyof Row]>, string | num
 /** A reason without facts may omit them. */
 export type FactsArgument<Facts> = Record<never, never> extends Facts ? [facts?: Facts] : [facts: Facts]
 
+/** The rows of several tables, by their reasons. No reason is in two. */
+export type RowsOf<Tables> = {
+  readonly [Reason in ReasonsIn<Tables[keyof Tables]>]: Extract<
+    Tables[keyof Tables],
+    Readonly<Record<Reason, unknown>>
+  >[Reason]
+}
+
+type ReasonsIn<Table> = Table extends unknown ? keyof Table : never
+
+/** Joins tables, which their titles divide for docs/errors.md. */
+export function joinTables<Tables extends Readonly<Record<string, object>>>(tables: Tables): RowsOf<Tables> {
+  return Object.assign({}, ...Object.values(tables))
+}
+
 /** Replaces the names of facts. A fact that an older record lacks is left out. */
 export function fill(text: string, facts: StoredFacts): string {
   if (!text.includes('{')) return text

@@ -3,6 +3,7 @@
  * the fact of this name. The reason of the refusal has the remedy.
  */
 
+import { joinTables } from '../../core/index.ts'
 import type { ScopeListFault } from '../../smart/index.ts'
 
 /** Of the properties of apps: on forms, on the command line, in the administration API and in registrations. */
@@ -174,16 +175,6 @@ export const FAULT_TABLES = {
   'Audit records of FHIR servers': AUDIT_FAULTS,
 } as const
 
-export const FAULTS = {
-  ...CLIENT_FAULTS,
-  ...SCOPE_LIST_FAULTS,
-  ...DOCUMENT_FAULTS,
-  ...PASSWORD_FAULTS,
-  ...FACTOR_FAULTS,
-  ...TOKEN_FAULTS,
-  ...LAUNCH_FAULTS,
-  ...LINK_FAULTS,
-  ...AUDIT_FAULTS,
-} as const
+export const FAULTS = joinTables(FAULT_TABLES)
 
 export type FaultReason = keyof typeof FAULTS

@@ -4,8 +4,16 @@
  */
 
 import { API_REASONS, LAUNCH_REASONS } from '../../app-reasons/index.ts'
-import { type FactsArgument, type FactsIn, fill, findOwn, type StoredFacts } from '../../core/index.ts'
-import { FHIR_REASONS } from '../../fhir/index.ts'
+import {
+  type FactsArgument,
+  type FactsIn,
+  fill,
+  findOwn,
+  joinTables,
+  type StoredFacts,
+} from '../../core/index.ts'
+import { FHIR_REASON_TABLES } from '../../fhir/index.ts'
+import { ADMINISTRATION } from './administration.ts'
 import { AUTHORIZATION, AUTHORIZATION_PAGES } from './authorization.ts'
 import { CLIENT_AUTHENTICATION, INTROSPECTION, REGISTRATION } from './clients.ts'
 import { LAUNCHES } from './launches.ts'
@@ -45,15 +53,27 @@ export type AnyWords = Words & { readonly hint?: string }
 /** The facts that a reason needs. */
 export type FactsOf<Reason extends keyof Table> = FactsIn<Table[Reason]>
 
-const ALL = {
-  ...OAUTH_REASONS,
-  ...PAGE_REASONS,
-  ...PROVIDER_SIGN_IN,
-  ...FHIR_REASONS,
-  ...API_REASONS,
-  ...LAUNCH_REASONS,
-  ...OLD_REASONS,
+/** All tables, by their titles in docs/errors.md. */
+export const REASON_TABLES = {
+  ...FHIR_REASON_TABLES,
+  'Authorization requests, and requests to sign out': { ...AUTHORIZATION, ...AUTHORIZATION_PAGES },
+  'Authentication of apps': CLIENT_AUTHENTICATION,
+  'Token requests': TOKENS,
+  Introspection: INTROSPECTION,
+  'Registration of apps': REGISTRATION,
+  'Launches by the portal and by an EHR': LAUNCHES,
+  'Proposals of assistants': PROPOSALS,
+  'Links and errors for developers': { ...LINKS, ...LINK_ERRORS },
+  'Commands for developers': COMMANDS,
+  'Sign-in at this server': OWN_SIGN_IN,
+  'Sign-in with a provider': PROVIDER_SIGN_IN,
+  'Logout tokens of providers': LOGOUT_TOKENS,
+  Administration: ADMINISTRATION,
+  'App server: launches': LAUNCH_REASONS,
+  'App server: session API': API_REASONS,
 } as const
+
+const ALL = { ...joinTables(REASON_TABLES), ...OLD_REASONS }
 
 export type AnyReason = keyof typeof ALL
 

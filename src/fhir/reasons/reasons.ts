@@ -5,6 +5,7 @@ import {
   type Failed,
   fail,
   fill,
+  joinTables,
   type StoredFacts,
 } from '../../core/index.ts'
 import { INSUFFICIENT_SCOPE, NOT_WITHIN, REFUSALS, TOKENS } from './access.ts'
@@ -35,22 +36,7 @@ export const FHIR_REASON_TABLES = {
   'FHIR server: messages of assistants': CALLS,
 } as const
 
-export const FHIR_REASONS = {
-  ...REFUSALS,
-  ...TOKENS,
-  ...NOT_WITHIN,
-  ...REQUESTS,
-  ...BODIES,
-  ...MALFORMED_PATCHES,
-  ...UNUSABLE_PATCHES,
-  ...RESOURCES,
-  ...SEARCHES,
-  ...BUNDLES,
-  ...EXPORTS,
-  ...EXCESSES,
-  ...UPSTREAM,
-  ...CALLS,
-} as const
+export const FHIR_REASONS = joinTables(FHIR_REASON_TABLES)
 
 export type FhirReason = keyof typeof FHIR_REASONS
 
