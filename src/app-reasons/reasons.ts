@@ -1,4 +1,4 @@
-import { type FactsArgument, type FactsIn, type Failed, fail, type StoredFacts } from '../core/index.ts'
+import { failBy, type NamedFailure } from '../core/index.ts'
 import { API_REASONS } from './api.ts'
 import { LAUNCH_REASONS } from './launches.ts'
 import type { AppWords } from './words.ts'
@@ -7,18 +7,9 @@ const APP_REASONS = { ...API_REASONS, ...LAUNCH_REASONS } as const
 
 export type AppReason = keyof typeof APP_REASONS
 
-/** A failure that names its reason. No fact is a token or data of a patient. */
-export interface AppFailure<Reason extends AppReason = AppReason> extends Failed {
-  readonly reason: Reason
-  readonly facts: StoredFacts
-}
+export type AppFailure<Reason extends AppReason = AppReason> = NamedFailure<Reason>
 
-export function failApp<const Reason extends AppReason>(
-  reason: Reason,
-  ...[facts]: FactsArgument<FactsIn<(typeof APP_REASONS)[Reason]>>
-): AppFailure<Reason> {
-  return fail({ reason, facts: facts ?? {} })
-}
+export const failApp = failBy<typeof APP_REASONS>()
 
 export function getAppWords(reason: AppReason): AppWords {
   return APP_REASONS[reason]

@@ -1,5 +1,5 @@
 /**
- * The ground floor, which every module may import: expected failures, descriptions of errors, reading of JSON, the
+ * The ground floor, which every module may import: expected failures and their reasons, descriptions of errors, reading of JSON, the
  * distance of two texts, texts without controls, own keys of tables, groups, short lists, remembered values, minutes, hours and days; the
  * program's own files; how requests are sent to other servers. Imports nothing.
  */
@@ -27,4 +27,12 @@ export { takeRandomBytes } from './random.ts'
 export { remember } from './remember.ts'
 export { shortenList } from './shorten-list.ts'
 export { DAY_MS, HOUR_MS, MINUTE_MS } from './time.ts'
-export { type FactsArgument, type FactsIn, fill, joinTables, type StoredFacts } from './words.ts'
+export {
+  type FactsArgument,
+  type FactsIn,
+  failBy,
+  fill,
+  joinTables,
+  type NamedFailure,
+  type StoredFacts,
+} from './words.ts'

@@ -1,3 +1,4 @@
+import { type Failed, fail } from './failure.ts'
 import { remember } from './remember.ts'
 
 /** Facts of a failure by their names, as the audit trail stores them. */
@@ -24,6 +25,22 @@ type ReasonsIn<Table> = Table extends unknown ? keyof Table : never
 /** Joins tables, which their titles divide for docs/errors.md. */
 export function joinTables<Tables extends Readonly<Record<string, object>>>(tables: Tables): RowsOf<Tables> {
   return Object.assign({}, ...Object.values(tables))
+}
+
+/** A failure that names its reason. No fact is a token or data of a patient. */
+export interface NamedFailure<Reason extends PropertyKey = string> extends Failed {
+  readonly reason: Reason
+  readonly facts: StoredFacts
+}
+
+const NONE: StoredFacts = {}
+
+/** Makes the function that fails for the reasons of a table. A sentence is made only when it is needed. */
+export function failBy<Table>() {
+  return <const Reason extends keyof Table>(
+    reason: Reason,
+    ...[facts]: FactsArgument<FactsIn<Table[Reason]>>
+  ): NamedFailure<Reason> => fail({ reason, facts: facts ?? NONE })
 }
 
 /** Replaces the names of facts. A fact that an older record lacks is left out. */

@@ -1,13 +1,5 @@
 /** Every reason for which a FHIR server refuses or fails an expected request, with its words. Nothing decides by a sentence. */
-import {
-  type FactsArgument,
-  type FactsIn,
-  type Failed,
-  fail,
-  fill,
-  joinTables,
-  type StoredFacts,
-} from '../../core/index.ts'
+import { type FactsIn, failBy, fill, joinTables, type NamedFailure } from '../../core/index.ts'
 import { INSUFFICIENT_SCOPE, NOT_WITHIN, REFUSALS, TOKENS } from './access.ts'
 import { BUNDLES } from './bundles.ts'
 import { CALLS } from './calls.ts'
@@ -44,9 +36,7 @@ export type FhirReason = keyof typeof FHIR_REASONS
 export type FhirFactsOf<Reason extends FhirReason> = FactsIn<(typeof FHIR_REASONS)[Reason]>
 
 /** A failure that names its reason. */
-export interface Because<Reason extends FhirReason = FhirReason> extends Failed {
-  readonly reason: Reason
-  readonly facts: StoredFacts
+export interface Because<Reason extends FhirReason = FhirReason> extends NamedFailure<Reason> {
   /** The entry of a Bundle that is not understood. */
   readonly entry?: number
   /** With 405: the methods that the URL supports. */
@@ -55,15 +45,7 @@ export interface Because<Reason extends FhirReason = FhirReason> extends Failed 
   readonly headers?: Readonly<Record<string, string>>
 }
 
-const NONE: StoredFacts = {}
-
-/** Fails for a reason. Its sentence is made only when it is needed. */
-export function failFor<const Reason extends FhirReason>(
-  reason: Reason,
-  ...[facts]: FactsArgument<FhirFactsOf<Reason>>
-): Because<Reason> {
-  return fail({ reason, facts: facts ?? NONE })
-}
+export const failFor = failBy<typeof FHIR_REASONS>()
 
 export function getFhirWords(reason: FhirReason): FhirWords {
   return FHIR_REASONS[reason]
