@@ -11,12 +11,12 @@ export interface NamedReason {
 }
 
 /** The cause of a refusal, and what to do. */
-export interface Explanation {
+export interface ExplainedReason {
   readonly cause: string
   readonly action: string
 }
 
-export function explainReason({ reason, ...values }: NamedReason): Explanation | undefined {
+export function explainReason({ reason, ...values }: NamedReason): ExplainedReason | undefined {
   const words = findWords(reason)
   return words && explainWords(words, values)
 }
@@ -25,7 +25,7 @@ export function explainReason({ reason, ...values }: NamedReason): Explanation |
 export function explainWords(
   words: AnyWords,
   { facts = {}, compared = [] }: Pick<NamedReason, 'facts' | 'compared'>,
-): Explanation {
+): ExplainedReason {
   const sent = words.compares === undefined ? undefined : describeSent(words.compares, compared)
   const cause = [
     sent ?? endSentence(fill(words.cause ?? words.hint ?? words.detail ?? words.sentence, facts)),

@@ -4,7 +4,7 @@
  * (`reasons.ts`).
  */
 import type { FhirReason } from '../../fhir/index.ts'
-import { type Explanation, explainWords } from './explanation.ts'
+import { type ExplainedReason, explainWords } from './explanation.ts'
 import type { ComparedValue, Words } from './reason.ts'
 import { type AnyReason, getWords } from './reasons.ts'
 
@@ -20,7 +20,11 @@ type Differing = Partial<Words> | ((compared: Compared) => Partial<Words>)
 type Row = readonly [pattern: RegExp, reason: AnyReason | Words, differing?: Differing]
 
 /** Explains a record without a reason. */
-export function explainOldText(kind: string, sentence: string, compared: Compared): Explanation | undefined {
+export function explainOldText(
+  kind: string,
+  sentence: string,
+  compared: Compared,
+): ExplainedReason | undefined {
   for (const [pattern, reason, differing] of kind === 'fhir' ? FHIR_CAUSES : OAUTH_CAUSES) {
     const facts = pattern.exec(sentence)
     if (!facts) continue
